@@ -1,6 +1,7 @@
 /** Runs a program, and measures it together with all processes that it starts. */
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { cpuSecondsOf, processTree } from '../src/api/operations/process-usage.js';
 
 export interface TreeCost {
   stdout: string;
@@ -52,48 +53,18 @@ export async function measureTree(program: string, args: string[], input = ''): 
  * never smaller than the proportional one, for which the system looks at every page: some milliseconds.
  */
 function heldMB(root: number, known: number): number {
-  const tree = treeOf([root]);
+  const tree = processTree([root]);
   const sum = (mb: (pid: number) => number) => [...tree.keys()].reduce((total, pid) => total + mb(pid), 0);
   const residentMB = (pid: number) => (Number(tree.get(pid)![21]) * 4096) / 1e6;
   return sum(residentMB) <= known ? 0 : sum((pid) => proportionalMB(pid) ?? residentMB(pid));
 }
 
-/**
- * Processes and all below them, with what the system tells of each: the fields after the program's name in brackets, which are
- * state, parent, ...; the 12th to 15th are CPU time of its own and of its ended children, the 22nd is the resident set in pages.
- */
-function treeOf(roots: number[]): Map<number, string[]> {
-  const all = new Map<number, string[]>();
-  const children = new Map<number, number[]>();
-  for (const name of proc()) {
-    const pid = Number(name);
-    try {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)!.split(' ');
-      const parent = Number(fields[1]);
-      all.set(pid, fields);
-      children.set(parent, [...(children.get(parent) ?? []), pid]);
-    } catch {
-      // The process has ended since it was listed.
-    }
-  }
-  const below = (pid: number): number[] => [pid, ...(children.get(pid) ?? []).flatMap(below)];
-  return new Map(roots.flatMap(below).flatMap((pid) => (all.has(pid) ? [[pid, all.get(pid)!]] : [])));
-}
-
-/** Ticks of Linux's clocks a second. */
-const TICKS = 100;
-
 /** CPU time of running processes and all that they have started, until now; 0 where the system has no /proc. */
-export function treeCpuSeconds(roots: number[]): number {
-  const ticks = [...treeOf(roots).values()]
-    .flatMap((fields) => fields.slice(11, 15))
-    .reduce((sum, field) => sum + Number(field), 0);
-  return ticks / TICKS;
-}
+export const treeCpuSeconds = (roots: number[]): number => cpuSecondsOf(processTree(roots));
 
 /** The most that a process below this one has held so far, MB; undefined where there is none. */
 export function peakMBBelow(root: number): number | undefined {
-  const peaks = [...treeOf([root]).keys()].flatMap((pid) => (pid === root ? [] : (peakMB(pid) ?? [])));
+  const peaks = [...processTree([root]).keys()].flatMap((pid) => (pid === root ? [] : (peakMB(pid) ?? [])));
   return peaks.length === 0 ? undefined : Math.max(...peaks);
 }
 
@@ -114,13 +85,5 @@ function proportionalMB(pid: number): number | undefined {
     return kib === undefined ? undefined : (Number(kib) * 1024) / 1e6;
   } catch {
     return undefined;
-  }
-}
-
-function proc(): string[] {
-  try {
-    return readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  } catch {
-    return [];
   }
 }

@@ -6,18 +6,19 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { cpuSecondsOf, processTree } from '../src/api/operations/process-usage.js';
+import { type ComparedRun, scoresOf } from '../src/cli/compare/index.js';
 import { mayMakeNamespaces } from '../test/cluster/network/namespaces.js';
 import { type BenchOptions, type BenchResult, isInstalled } from './bench.js';
-import { treeCpuSeconds } from './measure-tree.js';
 import { BENCH_FOLDER } from './scene.js';
-import { scoresOf } from './training/accuracy.js';
 import { cpuPlot } from './training/cpu-plot.js';
 import { measureLine } from './training/line.js';
 import { measureMemory, memoryResults, memoryTable } from './training/memory.js';
 import { type TrainingCluster, withCluster } from './training/nodes.js';
 import { layRegions } from './training/regions.js';
-import { type Run, train } from './training/run.js';
+import { measured, train } from './training/run.js';
 import { shape } from './training/shaped.js';
 import {
   accuracyTable,
@@ -30,7 +31,6 @@ import {
   timeTable,
   trafficTable,
 } from './training/tables.js';
-import { idleTraffic } from './training/traffic.js';
 
 /** 0.5 ms there and back. */
 const LINE = { rate: 1e9, delay: 0.25e-3 };
@@ -105,34 +105,29 @@ async function tables(
   const lines: LineRuns[] = [];
   const python = spawnSync('python3', ['--version']).status === 0;
   if (!python) log('no shaped line: python3 is not on PATH');
-  for (let round = 0; round < rounds; round++)
+  const seeds = Array.from({ length: rounds }, (_, round) => round + 1);
+  for (const seed of seeds)
     for (const line of python ? [UNSHAPED, SHAPED] : [UNSHAPED]) {
       const shaped = line === SHAPED ? await shape(cluster.network, LINE) : undefined;
       try {
         let runs = lines.find((one) => one.line === line);
         if (!runs) {
-          const { roundTrip, rate } = await measureLine(cluster);
-          log(
-            `${line}: ${(1e3 * roundTrip).toFixed(3)} ms there and back, ${(rate / 1e9).toFixed(2)} Gbit/s`,
-          );
-          runs = { line, idle: await idleTraffic(cluster, size.idleSeconds), runs: [] };
-          log(
-            `${line}: ${(runs.idle.total / runs.idle.seconds).toFixed(0)} bytes a second while nothing is trained`,
-          );
+          runs = await idleLine(cluster, line, size, seeds, log);
           lines.push(runs);
         }
         // In turn the other way round.
-        for (const model of Object.keys(epochs))
-          for (const mode of round % 2 === 0 ? MODES : MODES.toReversed()) {
-            const before = shaped ? treeCpuSeconds([shaped.pid]) : 0;
-            const run = await train(cluster, { model, mode, epochs: epochs[model]!, seed: round + 1 });
-            requireWhole(run, count);
-            runs.runs.push(run);
+        for (const { model, runs: all } of runs.comparisons)
+          for (const mode of seed % 2 === 1 ? MODES : MODES.toReversed()) {
+            const before = shaped ? cpuSecondsOf(processTree([shaped.pid])) : 0;
+            const run = await train(cluster, { model, mode, epochs: epochs[model]!, seed });
+            requireWhole(model, run, count);
+            all.push(run);
             const switching = shaped
-              ? `, the switch ${(treeCpuSeconds([shaped.pid]) - before).toFixed(2)}`
+              ? `, the switch ${(cpuSecondsOf(processTree([shaped.pid])) - before).toFixed(2)}`
               : '';
+            const { seconds, usage } = run;
             log(
-              `${line}, round ${round + 1}: ${model} ${mode}: ${run.seconds.toFixed(2)} s, ${run.cpu.toFixed(1)} CPU s${switching}, ${run.traffic.total} bytes`,
+              `${line}, round ${seed}: ${model} ${mode}: ${seconds.toFixed(2)} s, ${usage.cpuSeconds.toFixed(1)} CPU s${switching}, ${usage.sentBytes} bytes`,
             );
           }
       } finally {
@@ -154,22 +149,39 @@ async function tables(
   return results(lines);
 }
 
-function requireWhole({ asked, results }: Run, places: number): void {
+/** A line before the first training, as it is found. */
+async function idleLine(
+  cluster: TrainingCluster,
+  line: string,
+  { epochs, idleSeconds }: Size,
+  seeds: number[],
+  log: BenchOptions['log'],
+): Promise<LineRuns> {
+  const { roundTrip, rate } = await measureLine(cluster);
+  log(`${line}: ${(1e3 * roundTrip).toFixed(3)} ms there and back, ${(rate / 1e9).toFixed(2)} Gbit/s`);
+  const { usage: idle } = await measured(cluster, () => sleep(1000 * idleSeconds));
+  const idleRate = idle.sentBytes! / idle.seconds;
+  log(`${line}: ${idleRate.toFixed(0)} bytes a second while nothing is trained`);
+  const comparisons = Object.keys(epochs).map((model) => ({
+    ...{ model, modes: MODES, seeds, runs: [], failed: [], idleRate },
+  }));
+  return { line, idle, comparisons };
+}
+
+function requireWhole(model: string, { mode, results }: ComparedRun, places: number): void {
   const trained = scoresOf(results).size;
   if (trained !== places)
     throw new Error(
-      `${asked.model} ${asked.mode}: ${trained} of ${places} places; ${JSON.stringify([results.skipped, results.failed])}`,
+      `${model} ${mode}: ${trained} of ${places} places; ${JSON.stringify([results.skipped, results.failed])}`,
     );
 }
 
 /** Of the first round. With UPDATE_DOCS=1 the picture of the documentation is replaced. */
-async function writePlot({ runs }: LineRuns): Promise<string> {
-  const first = runs.filter(({ asked }) => asked.seed === 1);
+async function writePlot({ comparisons }: LineRuns): Promise<string> {
   const picture = cpuPlot(
-    first.map(({ asked: { model, mode }, use, traffic }) => ({
-      ...{ model, mode, use },
-      seconds: traffic.seconds / use.length,
-    })),
+    comparisons.flatMap(({ model, runs }) =>
+      runs.filter(({ seed }) => seed === 1).map(({ mode, usage }) => ({ model, mode, points: usage.trace })),
+    ),
   );
   mkdirSync(BENCH_FOLDER, { recursive: true });
   const path = process.env.UPDATE_DOCS

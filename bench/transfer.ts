@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { digits, spreadOf, spreadText } from '../src/cli/compare/index.js';
 import { injected } from '../src/cli/target.js';
 import { Client } from '../src/client/index.js';
 import { openNode } from '../src/node.js';
@@ -24,7 +25,6 @@ import { TRANSFER_POLICIES } from '../src/training/transfer/policies.js';
 import { type BenchOptions, type BenchResult, median, result } from './bench.js';
 import { BENCH_FOLDER } from './scene.js';
 import { markdown } from './training/markdown.js';
-import { digits, spreadOf, told } from './training/spread.js';
 import {
   type Curve,
   curveOf,
@@ -212,8 +212,8 @@ function table(curves: Curve[]): string[] {
         shown(median(epochs)),
         `${reached} of ${epochs.length}`,
         shown(median(cpu)),
-        name === 'none' ? '' : `${told(spreadOf(ratios))} x`,
-        told(spreadOf(least)),
+        name === 'none' ? '' : `${spreadText(spreadOf(ratios))} x`,
+        spreadText(spreadOf(least)),
       ];
     }),
   );

@@ -3,10 +3,8 @@
 export interface CpuTrace {
   model: string;
   mode: string;
-  /** Cores in use in each span. */
-  use: number[];
-  /** Of a span. */
-  seconds: number;
+  /** Cores in use up to a time. */
+  points: { seconds: number; cores: number }[];
 }
 
 const COLOURS: Record<string, string> = {
@@ -42,14 +40,14 @@ export function cpuPlot(traces: CpuTrace[]): string {
 }
 
 function panel(model: string, traces: CpuTrace[], top: number): string[] {
-  const longest = Math.max(...traces.map(({ use, seconds }) => use.length * seconds));
+  const longest = Math.max(...traces.flatMap(({ points }) => points.map(({ seconds }) => seconds)));
   const bottom = top + HEIGHT;
   const y = (use: number) => (bottom - Math.min(1, use) * HEIGHT).toFixed(1);
-  const lines = traces.map(({ mode, use, seconds }) => {
-    const points = use.map(
-      (value, i) => `${(LEFT + ((i * seconds) / longest) * WIDTH).toFixed(1)},${y(value)}`,
+  const lines = traces.map(({ mode, points }) => {
+    const text = points.map(
+      ({ seconds, cores }) => `${(LEFT + (seconds / longest) * WIDTH).toFixed(1)},${y(cores)}`,
     );
-    return `<polyline points="${points.join(' ')}" fill="none" stroke="${COLOURS[mode]}" stroke-width="1.5"/>`;
+    return `<polyline points="${text.join(' ')}" fill="none" stroke="${COLOURS[mode]}" stroke-width="1.5"/>`;
   });
   return [
     `<text x="${LEFT}" y="${top - 6}">${model}</text>`,

@@ -25,7 +25,7 @@ export async function measureMemory(models: string[], { short, log }: BenchOptio
   const { name: engine } = await selectEngine({});
   return withFolder('tilewright-memory-', async (folder) => {
     const measured: PlaceMemory[] = [];
-    for (const side of short ? [256, 512] : [256, 512, 1024, 2048]) {
+    for (const side of short ? [384, 512] : [384, 512, 1024, 2048]) {
       const dates = PAIRS.flatMap((_, i) => {
         const clear = field(side, side, { seed: i + 1, time: Date.UTC(2020, i, 20) });
         return [clouded(clear), clear].map((date, n) => writeDate(folder, `${side}-${i}-${n}`, date));

@@ -1,18 +1,18 @@
 /** One training of all places, by the command, and what it took. */
 import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { TrainResults } from '../../src/training/index.js';
-import type { TrainingMode } from '../../src/training/inputs.js';
+import { processUsage } from '../../src/api/operations/process-usage.js';
+import { type ComparedRun, type Usage, withUsage } from '../../src/cli/compare/index.js';
+import type { TrainingMode, TrainResults } from '../../src/training/index.js';
 import { ask, TOKEN } from '../cluster/servers.js';
-import { treeCpuSeconds } from '../measure-tree.js';
 import { endsWithUs } from '../peer-process.js';
 import type { TrainingCluster } from './nodes.js';
 import { COLLECTION } from './regions.js';
-import { between, counters, type Traffic } from './traffic.js';
 
 const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
-/** Between two looks at the CPU time of the nodes, ms. */
+/** Between two looks at what the nodes use, ms. They send nothing for it. */
 const LOOK = 250;
 
 export interface Asked {
@@ -22,27 +22,22 @@ export interface Asked {
   seed: number;
 }
 
-export interface Run {
-  asked: Asked;
-  /** From the job's start to its end. */
-  seconds: number;
-  results: TrainResults;
-  traffic: Traffic;
-  /** Of all nodes with their processes, CPU seconds. */
-  cpu: number;
-  /** Cores in use, the mean of the nodes, in each span of a quarter of a second. */
-  use: number[];
+/** As the kernel counts at the interfaces of the nodes and of etcd, whose bytes count among all that are sent. */
+export async function measured<T>(
+  { nodes, network }: TrainingCluster,
+  work: () => Promise<T>,
+): Promise<{ result: T; usage: Usage }> {
+  const read = async () => nodes.map(({ child, spot }) => ({ id: spot.name, ...processUsage(child.pid!) }));
+  const sentByEtcd = async () =>
+    Number(await readFile(`/sys/class/net/${network.bridge}/statistics/tx_bytes`, 'utf8'));
+  const before = await sentByEtcd();
+  const { result, usage } = await withUsage(read, LOOK, work);
+  return { result, usage: { ...usage, sentBytes: usage.sentBytes! + (await sentByEtcd()) - before } };
 }
 
 /** The command runs beside the first node, so that what it asks crosses no line. */
-export async function train(cluster: TrainingCluster, asked: Asked): Promise<Run> {
-  const { nodes } = cluster;
-  const node = nodes[0]!;
-  const pids = nodes.map(({ child }) => child.pid!);
-  const before = await counters(cluster);
-  const started = treeCpuSeconds(pids);
-  const looks = [{ at: performance.now(), cpu: started }];
-  const looking = setInterval(() => looks.push({ at: performance.now(), cpu: treeCpuSeconds(pids) }), LOOK);
+export async function train(cluster: TrainingCluster, asked: Asked): Promise<ComparedRun> {
+  const node = cluster.nodes[0]!;
   const { model, mode, epochs, seed } = asked;
   const command = [...node.spot.wrapper, process.execPath, COMMAND, 'train', model, '--mode', mode];
   command.push('--epochs', `${epochs}`, '--seed', `${seed}`, '--collection', COLLECTION);
@@ -50,23 +45,15 @@ export async function train(cluster: TrainingCluster, asked: Asked): Promise<Run
   if (mode === 'contained') command.push('--place-memory', '2GB');
   // Beside a cell lie parts of its neighbours.
   command.push('--min-coverage', '99', '--server', node.url, '--token', TOKEN, '--format', 'json');
-  try {
+  const { result, usage } = await measured(cluster, async () => {
     const running = promisify(execFile)(command[0]!, command.slice(1), { maxBuffer: 1e8 });
     endsWithUs(running.child);
-    const { stdout } = await running;
-    clearInterval(looking);
-    const cpu = treeCpuSeconds(pids) - started;
-    const traffic = between(before, await counters(cluster));
-    const { job, ...results } = JSON.parse(stdout) as TrainResults & { job: string };
-    const { created, finished } = await ask<{ created: string; finished: string }>(node, `/jobs/${job}`);
-    return {
-      ...{ asked, results, traffic, cpu },
-      seconds: (Date.parse(finished) - Date.parse(created)) / 1e3,
-      use: looks
-        .slice(1)
-        .map(({ at, cpu }, i) => (1e3 * (cpu - looks[i]!.cpu)) / (at - looks[i]!.at) / nodes.length),
-    };
-  } finally {
-    clearInterval(looking);
-  }
+    return (await running).stdout;
+  });
+  const { job, ...results } = JSON.parse(result) as TrainResults & { job: string };
+  const { created, finished } = await ask<{ created: string; finished: string }>(node, `/jobs/${job}`);
+  return {
+    ...{ mode, seed, job, usage, results },
+    seconds: (Date.parse(finished) - Date.parse(created)) / 1e3,
+  };
 }

@@ -1,88 +1,94 @@
 /** The tables of the paper out of the runs, as Markdown and as results. */
-import type { TrainingMode } from '../../src/training/inputs.js';
-import { type BenchResult, median, result } from '../bench.js';
-import { MEASURES, MEASURES_OF, type Measure, meanOf, scoresOf, wins } from './accuracy.js';
+import {
+  bytesText,
+  type ComparedRun,
+  type Comparison,
+  digits,
+  MEASURES,
+  MEASURES_OF,
+  netBytes,
+  placesOf,
+  runsOf,
+  type Spread,
+  spreadOf,
+  spreadText,
+  summaryOf,
+  type Usage,
+  verdict,
+  winsOf,
+} from '../../src/cli/compare/index.js';
+import type { TrainingMode } from '../../src/training/index.js';
+import { type BenchResult, result } from '../bench.js';
 import { markdown } from './markdown.js';
-import type { Run } from './run.js';
-import { digits, spreadOf, told, verdict } from './spread.js';
-import type { Traffic } from './traffic.js';
 
 export const MODES: TrainingMode[] = ['distributed', 'partitioned', 'contained'];
 
 export interface LineRuns {
   /** What the line is. */
   line: string;
-  /** What the nodes send while nothing is trained. */
-  idle: Traffic;
-  runs: Run[];
+  /** What the nodes use while nothing is trained. */
+  idle: Usage;
+  /** One for each model, in all modes. */
+  comparisons: Comparison[];
 }
 
 /** Bytes of control that the training of a model may take. */
 const CONTROL_MARK = 20_000;
 const RATIO_MARK = 1.05;
 
-const of = (runs: Run[], model: string, mode: TrainingMode) =>
-  runs.filter(({ asked }) => asked.model === model && asked.mode === mode);
-const modelsOf = ({ runs }: LineRuns) => [...new Set(runs.map(({ asked }) => asked.model))];
-const seconds = (runs: Run[]) => spreadOf(runs.map((run) => run.seconds));
-
-/** What a run has sent beyond what would have been sent anyway. */
-const net = ({ traffic }: Run, idle: Traffic) =>
-  traffic.total - (idle.total / idle.seconds) * traffic.seconds;
+/** Beyond what is sent while nothing is trained. */
+const net = (run: ComparedRun, { idleRate }: Comparison) => netBytes(run, idleRate)!;
+const distributedOf = ({ results }: ComparedRun) => results.models[0]!.distributed!;
 
 /** Sent by each node beyond what it sends anyway, over the least that an all-reduce takes. */
-function ratios({ traffic, results }: Run, idle: Traffic): number[] {
-  const { leastBytes } = results.models[0]!.distributed!;
-  return traffic.sent.map(
-    (sent, i) => (sent - (idle.sent[i]! / idle.seconds) * traffic.seconds) / leastBytes,
+function ratios(run: ComparedRun, idle: Usage): number[] {
+  const { leastBytes } = distributedOf(run);
+  return run.usage.nodes.map(
+    ({ sentBytes }, i) =>
+      (sentBytes! - (idle.nodes[i]!.sentBytes! / idle.seconds) * run.usage.seconds) / leastBytes,
   );
 }
 
+/** A row for each line and model. */
+const rowsOf = (lines: LineRuns[], row: (comparison: Comparison, line: LineRuns) => string[][]) =>
+  lines.flatMap((one) => one.comparisons.flatMap((comparison) => row(comparison, one)));
+
 export function timeTable(lines: LineRuns[]): string[] {
-  const rows = lines.flatMap((one) =>
-    modelsOf(one).map((model) => {
-      const times = MODES.map((mode) => seconds(of(one.runs, model, mode)));
-      const [distributed, partitioned] = times as [(typeof times)[0], (typeof times)[0]];
-      const factor = (distributed.median / partitioned.median).toFixed(2);
-      return [
-        ...[model, one.line, ...times.map((time) => told(time))],
-        `${factor} x; partitioned: ${verdict(partitioned, distributed)}`,
-      ];
-    }),
-  );
+  const rows = rowsOf(lines, (comparison, { line }) => {
+    const times = MODES.map((mode) => summaryOf(comparison, mode).seconds);
+    const [distributed, partitioned] = times as [Spread, Spread];
+    const factor = (distributed.median / partitioned.median).toFixed(2);
+    const said = `${factor} x; partitioned: ${verdict(partitioned, distributed)}`;
+    return [[comparison.model, line, ...times.map((time) => spreadText(time)), said]];
+  });
   return markdown(['training time, s', 'line', ...MODES, 'distributed over partitioned'], rows);
 }
 
 export function trafficTable(lines: LineRuns[]): string[] {
-  const rows = lines.flatMap(({ line, idle, runs }) =>
-    modelsOf({ line, idle, runs }).flatMap((model) =>
-      MODES.map((mode) => {
-        const these = of(runs, model, mode);
-        const all = spreadOf(these.map((run) => run.traffic.total));
-        const beyond = spreadOf(these.map((run) => net(run, idle)));
-        const rate = spreadOf(these.map((run) => net(run, idle) / run.traffic.seconds));
-        const each = spreadOf(these.map((run) => net(run, idle) / run.results.models.length));
-        return [model, line, mode, ...[all, beyond, rate, each].map((spread) => told(spread, bytes))];
-      }),
-    ),
+  const rows = rowsOf(lines, (comparison, { line }) =>
+    MODES.map((mode) => {
+      const of = (figure: (run: ComparedRun) => number) =>
+        spreadText(spreadOf(runsOf(comparison, mode).map(figure)), bytesText);
+      return [
+        ...[comparison.model, line, mode, of(({ usage }) => usage.sentBytes!)],
+        of((run) => net(run, comparison)),
+        of((run) => net(run, comparison) / run.usage.seconds),
+        of((run) => net(run, comparison) / run.results.models.length),
+      ];
+    }),
   );
   return markdown(['bytes', 'line', 'mode', 'in all', 'net', 'net a second', 'net a model'], rows);
 }
 
 export function ratioTable(lines: LineRuns[]): string[] {
-  const rows = lines.flatMap((one) =>
-    modelsOf(one).map((model) => {
-      const runs = of(one.runs, model, 'distributed');
-      const { distributed } = runs[0]!.results.models[0]!;
-      const { steps, parameters, leastBytes } = distributed!;
-      const counted = spreadOf(runs.flatMap((run) => ratios(run, one.idle)));
-      const rings = spreadOf(
-        runs.flatMap((run) => run.results.models[0]!.distributed!.members.map(({ ratio }) => ratio ?? 0)),
-      );
-      const figures = [`${steps}`, `${parameters}`, bytes(leastBytes)];
-      return [model, one.line, ...figures, told(rings, fixed), told(counted, fixed)];
-    }),
-  );
+  const rows = rowsOf(lines, (comparison, { line, idle }) => {
+    const runs = runsOf(comparison, 'distributed');
+    const { steps, parameters, leastBytes } = distributedOf(runs[0]!);
+    const counted = spreadOf(runs.flatMap((run) => ratios(run, idle)));
+    const rings = spreadOf(runs.flatMap((run) => distributedOf(run).members.map(({ ratio }) => ratio ?? 0)));
+    const figures = [`${steps}`, `${parameters}`, bytesText(leastBytes)];
+    return [[comparison.model, line, ...figures, spreadText(rings, fixed), spreadText(counted, fixed)]];
+  });
   return markdown(
     ['distributed', 'line', 'steps', 'weights', 'least of a node', 'ring over it', 'interface, net, over it'],
     rows,
@@ -90,99 +96,70 @@ export function ratioTable(lines: LineRuns[]): string[] {
 }
 
 export function cpuTable(lines: LineRuns[]): string[] {
-  const rows = lines.flatMap((one) =>
-    modelsOf(one).flatMap((model) =>
-      MODES.map((mode) => {
-        const runs = of(one.runs, model, mode);
-        const use = spreadOf(
-          runs.map(({ cpu, traffic }) => (100 * cpu) / traffic.seconds / traffic.sent.length),
-        );
-        return [model, one.line, mode, told(spreadOf(runs.map(({ cpu }) => cpu))), told(use)];
-      }),
-    ),
+  const rows = rowsOf(lines, (comparison, { line }) =>
+    MODES.map((mode) => {
+      const { cpuSeconds, cores } = summaryOf(comparison, mode);
+      return [
+        ...[comparison.model, line, mode, spreadText(cpuSeconds)],
+        spreadText(cores, (value) => digits(100 * value)),
+      ];
+    }),
   );
   return markdown(['CPU', 'line', 'mode', 's, all nodes', '% of a core, mean of the nodes'], rows);
 }
 
-export function accuracyTable({ runs }: LineRuns): string[] {
-  const pairs = pairsOf(runs);
-  const rows = [...new Set(pairs.map(({ model }) => model))].flatMap((model) =>
-    MEASURES_OF[model]!.map((measure) => {
-      const these = pairs.filter((pair) => pair.model === model);
-      const [own, other] = (['partitioned', 'distributed'] as const).map((mode) =>
-        spreadOf(these.map((pair) => meanOf(pair[mode], measure))),
-      ) as [ReturnType<typeof spreadOf>, ReturnType<typeof spreadOf>];
-      const { won, all } = rate(these, measure);
+/** Means over places. */
+export function accuracyTable({ comparisons }: LineRuns): string[] {
+  const rows = comparisons.flatMap((comparison) =>
+    MEASURES_OF[comparison.model]!.flatMap((measure) => {
+      const [own, other] = (['partitioned', 'distributed'] as const).map(
+        (mode) => summaryOf(comparison, mode).means[measure],
+      );
+      if (!own || !other) return [];
+      const { won, of } = winsOf(comparison, 'partitioned', 'distributed', measure);
       const said = verdict(own, other);
       const isBetter = (said === 'less') === MEASURES[measure].isError;
-      const verdictText = said === 'less' || said === 'more' ? (isBetter ? 'better' : 'worse') : said;
-      return [model, measure, told(other), told(own), `${won} of ${all}`, verdictText];
+      const text = said === 'less' || said === 'more' ? (isBetter ? 'better' : 'worse') : said;
+      const names = [comparison.model, measure];
+      return [[...names, spreadText(other), spreadText(own), `${won} of ${of}`, text]];
     }),
   );
   return markdown(['model', 'measure', 'distributed', 'partitioned', 'tiles won', 'partitioned is'], rows);
 }
 
-/** Scores of places of a run of each mode with the same seed. */
-function pairsOf(runs: Run[]) {
-  return runs
-    .filter(({ asked }) => asked.mode === 'partitioned')
-    .map(({ asked: { model, seed }, results }) => {
-      const other = of(runs, model, 'distributed').find(({ asked }) => asked.seed === seed)!;
-      return { model, partitioned: scoresOf(results), distributed: scoresOf(other.results) };
-    });
-}
-
-function rate(pairs: ReturnType<typeof pairsOf>, measure: Measure): { won: number; all: number } {
-  const counts = pairs.map((pair) => wins(pair.partitioned, pair.distributed, measure));
-  return {
-    won: counts.reduce((sum, { won }) => sum + won, 0),
-    all: counts.reduce((sum, { of }) => sum + of, 0),
-  };
-}
-
-export function placeTable({ runs }: LineRuns, regionOf: Map<string, string>): string[] {
-  const pairs = pairsOf(runs);
-  const models = [...new Set(pairs.map(({ model }) => model))];
-  const rows = [...regionOf].map(([geocode, region]) => [
-    region,
-    ...models.flatMap((model) => {
-      const measure = MEASURES_OF[model]![0]!;
-      return (['distributed', 'partitioned'] as const).map((mode) => {
-        const values = pairs
-          .filter((pair) => pair.model === model)
-          .flatMap((pair) => {
-            const metrics = pair[mode].get(geocode);
-            return (metrics && MEASURES[measure].of(metrics)) ?? [];
-          });
-        return values.length > 0 ? digits(median(values)) : '-';
-      });
-    }),
-  ]);
-  const titles = models.flatMap((model) =>
-    ['distributed', 'partitioned'].map((mode) => `${model} ${MEASURES_OF[model]![0]}, ${mode}`),
-  );
-  return markdown(['region', ...titles], rows);
+/** Medians of the seeds. */
+export function placeTable({ comparisons }: LineRuns, regionOf: Map<string, string>): string[] {
+  const pair = ['distributed', 'partitioned'] as const;
+  const cells = comparisons.map((comparison) => {
+    const [measure] = MEASURES_OF[comparison.model]!;
+    const places = new Map(placesOf(comparison).map(({ geocode, modes }) => [geocode, modes]));
+    return {
+      titles: pair.map((mode) => `${comparison.model} ${measure}, ${mode}`),
+      of: (geocode: string) =>
+        pair.map((name) => {
+          const spread = places.get(geocode)?.find(({ mode }) => mode === name)?.measures[measure];
+          return spread ? digits(spread.median) : '-';
+        }),
+    };
+  });
+  const rows = [...regionOf].map(([geocode, region]) => [region, ...cells.flatMap(({ of }) => of(geocode))]);
+  return markdown(['region', ...cells.flatMap(({ titles }) => titles)], rows);
 }
 
 export function results(lines: LineRuns[]): BenchResult[] {
-  return lines.flatMap((one) =>
-    modelsOf(one).flatMap((model) => {
-      const title = `${model}, ${one.line}`;
-      const runs = Object.fromEntries(MODES.map((mode) => [mode, of(one.runs, model, mode)])) as Record<
-        TrainingMode,
-        Run[]
-      >;
+  return lines.flatMap(({ line, idle, comparisons }) =>
+    comparisons.flatMap((comparison) => {
+      const title = `${comparison.model}, ${line}`;
+      const [measure] = MEASURES_OF[comparison.model]!;
+      const time = (mode: TrainingMode) => summaryOf(comparison, mode).seconds.median;
       const each = (mode: TrainingMode) =>
-        median(runs[mode].map((run) => net(run, one.idle) / run.results.models.length));
-      const measure = MEASURES_OF[model]![0]!;
-      const { won, all } = rate(
-        pairsOf(of(one.runs, model, 'partitioned').concat(runs.distributed)),
-        measure,
-      );
+        spreadOf(runsOf(comparison, mode).map((run) => net(run, comparison) / run.results.models.length))
+          .median;
+      const { won, of } = winsOf(comparison, 'partitioned', 'distributed', measure);
       return [
-        result(`${title}: training time, partitioned`, 's', seconds(runs.partitioned).median, {
-          distributed: seconds(runs.distributed).median,
-          contained: seconds(runs.contained).median,
+        result(`${title}: training time, partitioned`, 's', time('partitioned'), {
+          distributed: time('distributed'),
+          contained: time('contained'),
         }),
         result(`${title}: net bytes a model, partitioned`, 'bytes', each('partitioned'), {
           mark: CONTROL_MARK,
@@ -192,20 +169,13 @@ export function results(lines: LineRuns[]): BenchResult[] {
         result(
           `${title}: net bytes of a node over the least of an all-reduce, the most`,
           'x',
-          Math.max(...runs.distributed.flatMap((run) => ratios(run, one.idle))),
+          Math.max(...runsOf(comparison, 'distributed').flatMap((run) => ratios(run, idle))),
           { mark: RATIO_MARK },
         ),
-        result(`${title}: tiles where partitioned has the better ${measure}`, `of ${all}`, won),
+        result(`${title}: tiles where partitioned has the better ${measure}`, `of ${of}`, won),
       ];
     }),
   );
 }
 
 const fixed = (value: number) => value.toFixed(3);
-
-/** Of either sign, in the unit that fits. */
-function bytes(value: number): string {
-  const size = Math.abs(value);
-  if (size >= 1e6) return `${digits(value / 1e6)} MB`;
-  return size >= 1e3 ? `${digits(value / 1e3)} kB` : `${value.toFixed(0)} B`;
-}

@@ -10,7 +10,7 @@ export interface ClusterService {
   cluster: Cluster;
   /** How it asks the others, and answers them. */
   owners: ClusterOwners;
-  peers: Pick<Peers, 'failures'>;
+  peers: Pick<Peers, 'ask' | 'failures'>;
   /** That nodes share. */
   secret: string;
   /** The work that this node does for jobs of any. */

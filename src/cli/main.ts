@@ -19,6 +19,7 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   analyse: async () => (await import('./commands/analyse.js')).analyseCommand(),
   tensor: async () => (await import('./commands/tensor.js')).tensorCommand(),
   train: async () => (await import('./commands/train.js')).trainCommand(),
+  compare: async () => (await import('./commands/compare.js')).compareCommand(),
   texture: async () => (await import('./commands/texture.js')).textureCommand(),
   similar: async () => (await import('./commands/similar.js')).similarCommand(),
   predict: async () => (await import('./commands/predict.js')).predictCommand(),

@@ -9,6 +9,7 @@ import type {
   ListedVersion,
   Location,
   ModelDocument,
+  NodeUsage,
   Partly,
   Rebalanced,
   SceneSummary,
@@ -223,6 +224,11 @@ export class Client {
   /** `asOf` is there where etcd does not answer: the nodes are as of then. */
   nodes(): Promise<{ nodes: ListedNode[]; asOf?: string }> {
     return this.ask('GET', '/cluster/nodes');
+  }
+
+  /** What each node uses; nodes that do not answer are left out. */
+  async usage(): Promise<NodeUsage[]> {
+    return (await this.ask<{ nodes: NodeUsage[] }>('GET', '/cluster/usage')).nodes;
   }
 
   locate(grid: string, geocode: string): Promise<Location> {

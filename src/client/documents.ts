@@ -141,6 +141,14 @@ export interface ListedVersion {
 }
 
 /** A node of a cluster. */
+/** What a node uses; counters grow from its start on. */
+export interface NodeUsage {
+  id: string;
+  cpuSeconds: number;
+  memoryBytes: number;
+  network?: { namespace: string; sentBytes: number; loopbackBytes: number };
+}
+
 export interface ListedNode {
   id: string;
   url?: string;

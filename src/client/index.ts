@@ -4,6 +4,7 @@ export type {
   ItemCollection,
   ListedNode,
   ModelDocument,
+  NodeUsage,
   Partly,
   SceneSummary,
   SearchRequest,

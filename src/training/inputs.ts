@@ -7,8 +7,8 @@ import type { TransferPolicy } from './transfer/policies.js';
 import type { TextureIndex } from './transfer/texture-index.js';
 
 /**
- * How the work is shared out: a model for each place; one model over all nodes; or a model for each place, each in a process of its own
- * with limits.
+ * How the work is shared out: a model for each place; one model over all nodes; or a model for each place, trained one at a time by
+ * processes with limits.
  */
 export const TRAINING_MODES = ['partitioned', 'distributed', 'contained'] as const;
 export type TrainingMode = (typeof TRAINING_MODES)[number];
@@ -43,6 +43,8 @@ export interface TrainInputs {
   transfer?: TransferPolicy;
   /** Which layers learn when, of a model that starts from another. Default: all. */
   fineTuning?: FineTuning;
+  /** False: models are trained and scored, not stored, and the results hold their losses. Default: true. */
+  store?: boolean;
   /** One place of each cluster trains first, the others start from these models. */
   curriculum?: boolean;
 }

@@ -101,7 +101,7 @@ export class PlaceTraining {
       }
       held.set(task.id, files);
       if (limit !== undefined) {
-        // No process of its own is started for a place that has too little.
+        // No process is started for a place that has too little.
         const reason = await unfitByMasks(context.storage, modelNamed(model), place, task);
         if (reason !== undefined) return { skipped: reason };
       }
@@ -183,9 +183,9 @@ export class PlaceTraining {
     lineage: ReturnType<typeof lineageOf> | undefined,
   ): Promise<void> {
     const { job, engine, filter, results } = this;
-    const { seed = DEFAULT_SEED } = this.inputs;
+    const { seed = DEFAULT_SEED, store: isStored } = this.inputs;
     const name = placeName(place.geocode, model, this.models);
-    const about = { mode: results.mode, model, filter, engine, seed, job: job.id };
+    const about = { mode: results.mode, model, filter, engine, seed, job: job.id, store: isStored };
     const stored = await storeModel(this.context.storage, place, trained, {
       ...about,
       ...trainedPixels(modelNamed(model), place),

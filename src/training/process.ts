@@ -64,7 +64,7 @@ export function trainProcess(context: TrainContext): Process {
           enum: TRAINING_MODES,
           default: 'partitioned',
           description:
-            'A model for each place, one model for all places over all nodes, or a model for each place in a process of its own with limits',
+            'A model for each place, one model for all places over all nodes, or a model for each place, trained one at a time by processes with limits',
         },
         filter: { type: 'object', additionalProperties: false, properties: filterBody },
         epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
@@ -101,6 +101,12 @@ export function trainProcess(context: TrainContext): Process {
           description:
             'Of a model that starts from another: all layers learn, the last ones alone, or these alone for a third of the epochs',
         },
+        store: {
+          type: 'boolean',
+          default: true,
+          description:
+            'False: the models are trained and scored, and not stored. The results then hold their losses',
+        },
         curriculum: {
           type: 'boolean',
           default: false,
@@ -118,7 +124,9 @@ export function trainProcess(context: TrainContext): Process {
       if (placeMemory !== undefined && mode !== 'contained') throw unusedPlaceMemory(mode);
       if (mode === 'distributed' && transfer !== 'none')
         throw unusedTransfer(`transfer ${transfer} goes`, 'the modes partitioned and contained');
-      const { curriculum = false, fineTuning = 'all' } = rest;
+      const { curriculum = false, fineTuning = 'all', store = true } = rest;
+      if (curriculum && !store)
+        throw unusedTransfer('curriculum goes', 'models that are stored: the others start from these');
       if (transfer === 'none' && (curriculum || fineTuning !== 'all'))
         throw unusedTransfer(
           curriculum ? 'curriculum goes' : `fineTuning ${fineTuning} goes`,

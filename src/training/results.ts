@@ -1,10 +1,11 @@
 /** What a training job answers, and what it says of places without a model. */
 import type { GridName } from '../geocode/index.js';
 import type { Baselines } from './baselines.js';
+import type { ModelCard } from './card.js';
 import { counted, kindOfReason } from './counted.js';
 import type { Distributed } from './distributed/report.js';
 import type { TrainingMode } from './inputs.js';
-import type { Metrics, ModelMetrics, TileScore } from './metrics.js';
+import type { EpochLoss, Metrics, ModelMetrics, TileScore } from './metrics.js';
 import type { Lineage } from './transfer/lineage.js';
 
 export interface TrainResults {
@@ -28,6 +29,9 @@ export interface TrainResults {
     transfer?: Lineage;
     /** Of one model for many places. */
     distributed?: Distributed;
+    /** Of a model that is not stored; others have these in their cards. */
+    losses?: EpochLoss[];
+    patches?: ModelCard['patches'];
   }[];
   /** Places without a model, because their data are too little or unfit. */
   skipped: { geocode: string; model: string; reason: string }[];

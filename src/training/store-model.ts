@@ -22,6 +22,8 @@ export type TrainedAbout = Pick<
   | 'transfer'
 > & {
   filter: Filter;
+  /** False: the model is dropped. Default: true. */
+  store?: boolean;
 };
 
 /** What the results of a job hold of a model. */
@@ -58,7 +60,7 @@ export async function storedBy(
   return storedModel(done, done.card as CardSummary);
 }
 
-/** Durable when it resolves. */
+/** Durable when it resolves, unless the model is not to be stored: its losses are in the results then. */
 export async function storeModel(
   storage: Storage,
   {
@@ -68,11 +70,16 @@ export async function storeModel(
     tiles,
   }: Pick<Place, 'collection' | 'grid' | 'geocode'> & Pick<CardContext, 'tiles'>,
   trained: TrainedPlace,
-  { model, filter, ...about }: TrainedAbout,
+  { model, filter, store = true, ...about }: TrainedAbout,
 ): Promise<StoredModel> {
   const place = { model, collection, grid, geocode, version: newVersion() };
   const created = { softwareVersion, createdAt: Date.now() };
   const card = modelCard({ ...place, ...about, ...created, filter: toCql2Json(filter), tiles }, trained);
+  if (!store) {
+    const { losses, patches } = card;
+    const { model: measured, spread } = storedModel({ id: modelId(model, collection, grid, geocode) }, card);
+    return { model: { ...measured, losses, patches }, spread };
+  }
   const record = await storage.putModel(
     { ...place, card: summaryOf(card), score: scoreOf(card) },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },

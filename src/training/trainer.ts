@@ -1,4 +1,4 @@
-/** Trains many places at once, each in a child process of its own. */
+/** Trains many places at once, in child processes. */
 import { availableParallelism } from 'node:os';
 import { TilewrightError } from '../errors.js';
 import type { EngineName } from './engine/load-engine.js';
@@ -25,7 +25,7 @@ export interface TrainerOptions {
   cores?: number;
   /** Bytes that all children together may take, though one is always there. Default: no bound. */
   memory?: number;
-  /** Bytes that a child may take. Each place then has a child of its own, which is refused more. Default: no bound. */
+  /** Bytes that a child may take; it is refused more. Default: no bound. */
   limit?: number;
   /** With a limit: the kernel holds each child to one core, another for each as far as there are enough. Linux alone. */
   pinned?: boolean;
@@ -67,7 +67,8 @@ export async function* trainPlaces(
   const own = pinned ? usableCores() : [];
   const workers = Array.from(
     { length: Math.min(cores, tasks.length) },
-    (_, i) => new TrainingWorker(engine, limit, own[i % own.length]),
+    // Several servers on one machine begin with different cores, most often.
+    (_, i) => new TrainingWorker(engine, limit, own[(process.pid + i) % own.length]),
   );
   const idle = [...workers];
   /** What a child takes: its limit, or the most that one has taken, bytes. */
@@ -91,7 +92,7 @@ export async function* trainPlaces(
   const start = (worker: TrainingWorker) => {
     const task = takeNext(waiting, worker, workers);
     worker.place = task.place;
-    // A child with a limit has one task.
+    // Decoded bands would count against a limit.
     const keep = limit === undefined && waiting.some((other) => sharesPlace(task, other));
     const told = ({ epoch, memory: now }: EpochProgress) => {
       taken = limit ?? Math.max(taken ?? 0, now);
@@ -160,7 +161,8 @@ class Answers<T> {
 
 /**
  * A child process, and its replacement when it ends.
- * Invariants: at most one task at a time; after `end` no process is started; with a limit, a process has one task.
+ * Invariants: at most one task at a time; after `end` no process is started; with a limit, a process whose task failed gets no other, and no
+ * task fails for want of memory in a process that had another task before.
  */
 class TrainingWorker {
   /** Of its last task, whose files the child may still have in memory. */
@@ -181,14 +183,18 @@ class TrainingWorker {
     onEpoch: (progress: EpochProgress) => void,
   ): Promise<PlaceOutcome> {
     let how = '';
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++)
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const isUsed = this.process?.alive;
       try {
         return await this.attempt(task, keep, onEpoch);
       } catch (error) {
+        // What the tasks before have left in memory may be too much beside this one.
+        if (isUsed && overLimit.is(error)) continue;
         if (error instanceof TilewrightError) return { error: { code: error.code, message: error.message } };
         if (!(error instanceof ProcessEnded)) throw error;
         how = error.message;
       }
+    }
     const { code, message } = this.limit ? overLimit(this.limit, how) : workerEnded(task.id, how);
     return { error: { code, message } };
   }
@@ -206,8 +212,9 @@ class TrainingWorker {
       this.process = new EngineProcess(new URL('./worker.js', import.meta.url), this.engine, options);
     try {
       return await this.process.request('train', { task, limit, keep }, { onProgress });
-    } finally {
+    } catch (error) {
       if (limit !== undefined) this.process.close();
+      throw error;
     }
   }
 }

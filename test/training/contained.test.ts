@@ -1,4 +1,4 @@
-/** The contained mode: a process with limits for each place. */
+/** The contained mode: processes with limits, each of which trains one place at a time. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -20,23 +20,30 @@ import { writeDate } from './places.js';
 
 const LINUX = process.platform === 'linux' ? false : 'the kernel holds the limit on Linux alone';
 
-/** What each child that trains may use, as the kernel says it. */
-function coresOfChildren(): string[] {
+function childrenThatTrain(): number[] {
   const { stdout } = spawnSync('ps', ['--ppid', String(process.pid), '-o', 'pid=,args='], {
     encoding: 'utf8',
   });
   return stdout
     .split('\n')
     .filter((line) => line.includes('training/worker.js'))
-    .flatMap((line) => {
-      const status = readFileSync(`/proc/${Number.parseInt(line, 10)}/status`, 'utf8');
-      return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] ?? [];
-    });
+    .map((line) => Number.parseInt(line, 10));
 }
 
-async function resultsOf(tasks: PlaceTask[], limit?: number): Promise<Map<string, PlaceResult>> {
+/** What each child that trains may use, as the kernel says it. */
+function coresOfChildren(): string[] {
+  return childrenThatTrain().flatMap((pid) => {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] ?? [];
+  });
+}
+
+async function resultsOf(
+  tasks: PlaceTask[],
+  options: Partial<Parameters<typeof trainPlaces>[1]> = {},
+): Promise<Map<string, PlaceResult>> {
   const results = new Map<string, PlaceResult>();
-  for await (const result of trainPlaces(tasks, { engine: 'wasm', cores: 2, limit }))
+  for await (const result of trainPlaces(tasks, { engine: 'wasm', cores: 2, ...options }))
     results.set(result.id, result);
   return results;
 }
@@ -65,13 +72,28 @@ describe('a limit of memory for each place', { skip: LINUX }, () => {
     const tasks = await tasksIn(t);
     const [a, , b] = tasks as [PlaceTask, PlaceTask, PlaceTask];
     const free = await resultsOf([a, b]);
-    const held = await resultsOf(tasks, 230e6);
+    const held = await resultsOf(tasks, { limit: 230e6 });
     for (const id of ['a', 'b']) assert.deepEqual(weightsOf(held, id), weightsOf(free, id));
     const failed = held.get('large')!;
     assert.ok('error' in failed, 'the large place has trained');
     assert.equal(failed.error.code, 'TW_TRAIN_MEMORY');
     assert.match(failed.error.message, /230 MB .*--place-memory/);
-    weightsOf(await resultsOf([tasks[1]!], 2e9), 'large');
+    weightsOf(await resultsOf([tasks[1]!], { limit: 2e9 }), 'large');
+  });
+
+  test('ends the process of the place that fails alone; the others share one', {
+    timeout: 240_000,
+  }, async (t) => {
+    const [a, large, b] = (await tasksIn(t)) as [PlaceTask, PlaceTask, PlaceTask];
+    const c = { ...b, id: 'c' };
+    const pids = new Map<string, number[]>();
+    const onEpoch = ({ id }: { id: string }) => pids.set(id, childrenThatTrain());
+    const results = await resultsOf([a, b, large, c], { limit: 230e6, cores: 1, onEpoch });
+    assert.ok('error' in results.get('large')!);
+    assert.equal(pids.get('a')!.length, 1);
+    assert.deepEqual(pids.get('b'), pids.get('a'));
+    assert.notDeepEqual(pids.get('c'), pids.get('a'));
+    assert.deepEqual(weightsOf(results, 'c'), weightsOf(results, 'b'));
   });
 });
 

@@ -8,6 +8,7 @@ import type { Services } from '../services.js';
 import { messageRoutes } from './message-routes.js';
 import { admitNeighbours } from './neighbours.js';
 import { nodesOf } from './nodes.js';
+import { usageOf } from './usage.js';
 
 export async function clusterRoutes(
   server: FastifyInstance,
@@ -28,6 +29,13 @@ export async function clusterRoutes(
         ...(silentSince !== undefined && { asOf: new Date(silentSince).toISOString() }),
       };
     },
+  );
+
+  const usage = { summary: 'CPU time, memory and bytes sent by each node that runs', tags };
+  server.get(
+    '/cluster/usage',
+    { schema: { ...usage, response: { 200: answers('Usage', 'What the nodes use') } } },
+    () => usageOf(services),
   );
 
   const placement = { summary: 'The owners of every slot', tags };

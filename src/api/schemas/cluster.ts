@@ -43,6 +43,33 @@ const node = {
   },
 };
 
+const usage = {
+  type: 'object',
+  required: ['id', 'cpuSeconds', 'memoryBytes'],
+  properties: {
+    id: { type: 'string' },
+    cpuSeconds: {
+      type: 'number',
+      minimum: 0,
+      description: 'CPU time of the server and of all processes that it has started',
+    },
+    memoryBytes: {
+      ...count,
+      description: 'Resident memory of these processes; pages that several share count for each',
+    },
+    network: {
+      type: 'object',
+      description: 'Absent if the system does not count what it sends: Linux alone does',
+      required: ['namespace', 'sentBytes', 'loopbackBytes'],
+      properties: {
+        namespace: { type: 'string', description: 'The same for nodes that share the interfaces' },
+        sentBytes: { ...count, description: 'Sent by all interfaces but the loopback, whoever sent it' },
+        loopbackBytes: count,
+      },
+    },
+  },
+};
+
 export const clusterSchemas = {
   Nodes: {
     type: 'object',
@@ -53,6 +80,18 @@ export const clusterSchemas = {
         type: 'string',
         format: 'date-time',
         description: 'There where etcd does not answer: who runs and who owns what is as of then',
+      },
+    },
+  },
+  Usage: {
+    type: 'object',
+    required: ['nodes', 'unanswered'],
+    properties: {
+      nodes: { type: 'array', items: usage },
+      unanswered: {
+        type: 'array',
+        items: { type: 'string' },
+        description: 'Nodes that run and have not answered',
       },
     },
   },

@@ -52,7 +52,7 @@ export function trainCommand(): Command {
     .addOption(
       flag(
         '--mode <mode>',
-        'partitioned: a model for each place; distributed: one model for all, over all nodes; contained: a model for each place, each in a process of its own with limits',
+        'partitioned: a model for each place; distributed: one model for all, over all nodes; contained: a model for each place, trained one at a time by processes with limits',
       ).choices(['partitioned', 'distributed', 'contained']),
     )
     .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger))

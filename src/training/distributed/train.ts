@@ -49,7 +49,7 @@ export async function trainDistributed(
   job: JobContext,
 ): Promise<TrainPart> {
   const [model] = modelsOf(inputs);
-  const { epochs = modelNamed(model).epochs, patience, seed = DEFAULT_SEED } = inputs;
+  const { epochs = modelNamed(model).epochs, patience, seed = DEFAULT_SEED, store: isStored } = inputs;
   const validationFrom = validationTime(inputs);
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
@@ -121,7 +121,7 @@ export async function trainDistributed(
       );
       if (index === 0) {
         const { model: stored, spread } = await store(storage, used[0], trained, {
-          ...{ mode: 'distributed', model, filter, engine, seed, job: job.id },
+          ...{ mode: 'distributed', model, filter, engine, seed, job: job.id, store: isStored },
           ...commonPixels(members.flatMap((one) => one.pixels)),
           distributed: distributedReport(trained, names, words.length),
         });

@@ -15,8 +15,8 @@ import { registerTrainingKernels } from './wasm/register.js';
 /** Version of our own kernels of convolutions, whose results differ from those of other versions in the last bits. */
 const KERNELS = 2;
 
-/** Best first. */
-export const ENGINE_NAMES = ['tfjs-node-gpu', 'tfjs-node', 'wasm-onednn', 'wasm'] as const;
+/** Fastest first. */
+export const ENGINE_NAMES = ['tfjs-node-gpu', 'wasm-onednn', 'wasm', 'tfjs-node'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 export interface LoadedEngine {

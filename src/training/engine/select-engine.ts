@@ -1,4 +1,4 @@
-/** Decides which engine trains: the first of tfjs-node-gpu, tfjs-node, WASM on oneDNN, WASM that works on this machine. */
+/** Decides which engine trains: the first of tfjs-node-gpu, WASM on oneDNN, WASM and tfjs-node that works on this machine. */
 import { engineUnavailable, noEngine } from '../errors.js';
 import { EngineProcess, ProcessEnded } from '../workers/engine-process.js';
 import { ENGINE_NAMES, type EngineName } from './load-engine.js';
@@ -21,7 +21,7 @@ export interface EngineChoice {
 }
 
 /**
- * Tries the engines in child processes, best first, and stops at the first that loads, uses a GPU where it claims to, and
+ * Tries the engines in child processes, fastest first, and stops at the first that loads, uses a GPU where it claims to, and
  * passes the gradient self-test. Throws TW_TRAIN_ENGINE (the one asked for does not work) or TW_TRAIN_NO_ENGINE.
  */
 export async function selectEngine(choice: EngineChoice = {}): Promise<SelectedEngine> {

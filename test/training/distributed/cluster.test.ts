@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { ComparedRun, Comparison } from '../../../src/cli/compare/index.js';
 import { type ModelCard, type TrainResults, trafficOf } from '../../../src/training/index.js';
 import {
   ended,
@@ -19,6 +20,7 @@ import {
   startJob,
   until,
 } from '../../jobs/servers.js';
+import { tilewright } from '../../support/command.js';
 import { noEtcd } from '../../support/etcd.js';
 import { writeTestScene } from '../../support/scenes.js';
 
@@ -103,6 +105,33 @@ test('one model over all nodes', { skip: noEtcd || process.platform !== 'linux' 
       [...new Set(card.data.map((tile) => tile.id.split('_').at(-1)!.slice(1)))].sort(),
       places,
     );
+  });
+
+  await t.test('compare tells what each mode sends, and stores nothing', async () => {
+    const usage = await get<{ nodes: { id: string }[]; unanswered: string[] }>(b, '/cluster/usage');
+    assert.deepEqual(usage.unanswered, []);
+    assert.deepEqual(usage.nodes.map(({ id }) => id).sort(), ids.toSorted());
+    const { models } = await get<{ models: { id: string; version: string }[] }>(a, '/models');
+    const out = join(servers.folder, 'report');
+    const asked = ['ndvi', '--epochs', '2', '--seeds', '5', '--server', b.url, '--out', out];
+    const done = await tilewright('compare', ...asked, '--format', 'json');
+    assert.equal(done.code, 0, done.stderr);
+    const { runs, idleRate } = JSON.parse(done.stdout) as Comparison;
+    assert.ok(idleRate! > 0);
+    const [partitioned, distributed] = ['partitioned', 'distributed'].map(
+      (mode) => runs.find((run) => run.mode === mode)!,
+    ) as [ComparedRun, ComparedRun];
+    assert.deepEqual(distributed.results.models[0]!.metrics, trained.models[0]!.metrics);
+    const { members } = distributed.results.models[0]!.distributed!;
+    const sent = members.reduce((sum, { bytesSent }) => sum + bytesSent, 0);
+    assert.ok(distributed.usage.sentBytes! > sent, `${distributed.usage.sentBytes} of ${sent} bytes`);
+    assert.ok(partitioned.usage.sentBytes! > 0);
+    for (const run of runs)
+      assert.deepEqual(
+        run.usage.nodes.map(({ id }) => id),
+        ids.toSorted(),
+      );
+    assert.deepEqual((await get<{ models: object[] }>(a, '/models')).models, models);
   });
 
   await t.test('where one node holds all that is trained on, it says so', async () => {

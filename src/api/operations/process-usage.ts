@@ -1,0 +1,110 @@
+/** What a process and those below it use, and what its network namespace sends, by the files of proc(5). */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+export interface ProcessUsage {
+  /** CPU time of the process and of all processes that it has started, seconds. */
+  cpuSeconds: number;
+  /** Resident memory of these processes, bytes. Pages that several of them share count for each. */
+  memoryBytes: number;
+  /** Absent if the system does not have /proc. */
+  network?: {
+    /** The same for all processes that share the interfaces. */
+    namespace: string;
+    /** Sent by all interfaces but the loopback. */
+    sentBytes: number;
+    loopbackBytes: number;
+  };
+}
+
+/** Ticks of Linux's clocks a second. */
+const TICKS = 100;
+
+/** Without /proc only this process is counted, whatever `pid` is, and not those below it. */
+export function processUsage(pid: number = process.pid): ProcessUsage {
+  const tree = processTree([pid]);
+  if (tree.size === 0) {
+    const { user, system } = process.cpuUsage();
+    return { cpuSeconds: (user + system) / 1e6, memoryBytes: process.memoryUsage.rss() };
+  }
+  const network = networkOf(pid);
+  return {
+    cpuSeconds: cpuSecondsOf(tree),
+    memoryBytes: [...tree.keys()].reduce((sum, one) => sum + residentBytes(one), 0),
+    ...(network && { network }),
+  };
+}
+
+/**
+ * Processes and all below them, with the fields of /proc/PID/stat that come after the program's name: state, parent, ... Empty if the
+ * system does not have /proc.
+ */
+export function processTree(roots: number[]): Map<number, string[]> {
+  const all = new Map<number, string[]>();
+  const children = new Map<number, number[]>();
+  for (const pid of processes()) {
+    const stat = textOf(`/proc/${pid}/stat`);
+    // It has ended since it was listed.
+    if (stat === undefined) continue;
+    const fields = stat.split(') ').at(-1)!.split(' ');
+    const parent = Number(fields[1]);
+    all.set(pid, fields);
+    children.set(parent, [...(children.get(parent) ?? []), pid]);
+  }
+  const below = (pid: number): number[] => [pid, ...(children.get(pid) ?? []).flatMap(below)];
+  return new Map(roots.flatMap(below).flatMap((pid) => (all.has(pid) ? [[pid, all.get(pid)!]] : [])));
+}
+
+/** Of all processes of a tree, with those of their children that have ended. */
+export function cpuSecondsOf(tree: ReturnType<typeof processTree>): number {
+  const ticks = [...tree.values()]
+    // utime, stime, cutime and cstime.
+    .flatMap((fields) => fields.slice(11, 15))
+    .reduce((sum, field) => sum + Number(field), 0);
+  return ticks / TICKS;
+}
+
+function residentBytes(pid: number): number {
+  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(textOf(`/proc/${pid}/status`) ?? '') ?? [];
+  return 1024 * Number(kib ?? 0);
+}
+
+function networkOf(pid: number): ProcessUsage['network'] {
+  const table = textOf(`/proc/${pid}/net/dev`);
+  const boot = textOf('/proc/sys/kernel/random/boot_id');
+  if (table === undefined || boot === undefined) return undefined;
+  const sent = { loopback: 0, other: 0 };
+  // After two lines of titles: eth0: 8 figures of what was received, then the bytes sent.
+  for (const line of table.split('\n').slice(2)) {
+    const [name, figures] = line.split(':');
+    if (figures === undefined) continue;
+    sent[name!.trim() === 'lo' ? 'loopback' : 'other'] += Number(figures.trim().split(/\s+/)[8]);
+  }
+  try {
+    const namespace = createHash('sha256')
+      .update(boot + readlinkSync(`/proc/${pid}/ns/net`))
+      .digest('hex');
+    return { namespace: namespace.slice(0, 16), sentBytes: sent.other, loopbackBytes: sent.loopback };
+  } catch {
+    // It has ended, or belongs to another user.
+    return undefined;
+  }
+}
+
+function processes(): number[] {
+  try {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return undefined;
+  }
+}

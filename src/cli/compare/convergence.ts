@@ -1,0 +1,34 @@
+/** How the error on the validation patches fell, epoch by epoch. */
+import type { TrainingMode, TrainResults } from '../../training/index.js';
+import type { Comparison } from './comparison.js';
+import { runsOf } from './summary.js';
+
+export interface Curve {
+  mode: TrainingMode;
+  seed: number;
+  /** Mean squared error on the validation patches of all places after each epoch. */
+  validation: number[];
+}
+
+export function curvesOf(comparison: Comparison): Curve[] {
+  return comparison.modes.flatMap((mode) =>
+    runsOf(comparison, mode).map(({ seed, results }) => ({ mode, seed, validation: lossesOf(results) })),
+  );
+}
+
+/**
+ * The mean over all patches: a place counts by its validation patches. A place that has stopped early counts with its last epoch. Empty
+ * if the results have no losses, as those of models that are stored.
+ */
+function lossesOf({ models }: TrainResults): number[] {
+  const known = models.flatMap(({ losses, patches }) => (losses && patches ? [{ losses, patches }] : []));
+  if (known.length < models.length) return [];
+  const epochs = Math.max(0, ...known.map(({ losses }) => losses.length));
+  const all = known.reduce((sum, { patches }) => sum + patches.validation, 0);
+  return Array.from({ length: epochs }, (_, i) =>
+    known.reduce((sum, { losses, patches }) => {
+      const { validation } = losses[Math.min(i, losses.length - 1)]!;
+      return sum + (patches.validation / all) * validation;
+    }, 0),
+  );
+}

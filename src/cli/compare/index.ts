@@ -1,0 +1,10 @@
+/** Compares the training modes: runs, figures, tables and the report. */
+export { type ComparedRun, type Comparison, type FailedRun, turns } from './comparison.js';
+export { csvOf } from './csv.js';
+export { MEASURES, MEASURES_OF, type Measure, scoresOf } from './measures.js';
+export { renderComparison } from './report.js';
+export { compareModes } from './run.js';
+export { bytesText, digits, type Spread, spreadOf, spreadText, verdict } from './spread.js';
+export { type ModeSummary, netBytes, placesOf, runsOf, summaryOf, winsOf } from './summary.js';
+export { accuracyTable, costTable, placeTable, type Table } from './tables.js';
+export { type ReadUsage, type Usage, withUsage } from './usage.js';

@@ -1,0 +1,41 @@
+/** A chart of lines, one colour and dash for each mode. */
+import { type Html, html, type Scale } from '../../html/index.js';
+
+export interface Line {
+  /** Name of what it shows; its place among the modes gives it its look. */
+  index: number;
+  points: [x: number, y: number][];
+}
+
+interface Axis {
+  scale: Scale;
+  label(tick: number): string;
+  title: string;
+}
+
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 250, 52, 10, 8, 34];
+
+export function lineChart(alt: string, lines: Line[], x: Axis, y: Axis): Html {
+  const xOf = (value: number) => LEFT + x.scale.at(value) * (WIDTH - LEFT - RIGHT);
+  const yOf = (value: number) => HEIGHT - BOTTOM - y.scale.at(value) * (HEIGHT - TOP - BOTTOM);
+  const [left, right, top, bottom] = [LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM];
+  const rules = y.scale.ticks.map((tick) => {
+    const at = yOf(tick).toFixed(1);
+    return html`<line x1="${left}" x2="${right}" y1="${at}" y2="${at}"/><text x="${left - 6}" y="${at}" dy="3.5" text-anchor="end">${y.label(tick)}</text>`;
+  });
+  const ticks = x.scale.ticks.map((tick) => {
+    const at = xOf(tick).toFixed(1);
+    return html`<line x1="${at}" x2="${at}" y1="${top}" y2="${bottom}"/><text x="${at}" y="${bottom + 14}" text-anchor="middle">${x.label(tick)}</text>`;
+  });
+  const paths = lines.map(({ index, points }) => {
+    const path = points
+      .map(([px, py], i) => `${i === 0 ? 'M' : 'L'}${xOf(px).toFixed(1)} ${yOf(py).toFixed(1)}`)
+      .join('');
+    // A line of one point is a dot.
+    return html`<path class="mode-${index}" d="${path}${points.length === 1 && 'h0'}"/>`;
+  });
+  return html`<figure class="lines"><svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${alt}"><g class="axes">${rules}${ticks}</g>
+<text x="${(left + right) / 2}" y="${HEIGHT - 4}" text-anchor="middle">${x.title}</text>${paths}</svg>
+<figcaption>${y.title}</figcaption></figure>
+`;
+}

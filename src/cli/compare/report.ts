@@ -1,0 +1,188 @@
+/** A comparison as one self-contained HTML page. */
+import {
+  decimalsOf,
+  type Html,
+  html,
+  linearScale,
+  logScale,
+  logTick,
+  moment,
+  PAGE_POLICY,
+  type Scale,
+  signed,
+  significant,
+  trusted,
+} from '../../html/index.js';
+import { style } from '../report/style.js';
+import type { Comparison } from './comparison.js';
+import { curvesOf } from './convergence.js';
+import { type Line, lineChart } from './line-chart.js';
+import { bytesText, digits, spreadText } from './spread.js';
+import { baselinesOf, runsOf } from './summary.js';
+import { accuracyTable, costTable, placeTable, runTable, type Table } from './tables.js';
+
+/** What the reader needs to judge the figures, and to repeat them. */
+export interface ReportContext {
+  /** The command that was run. */
+  command: string;
+  /** RFC 3339. */
+  generatedAt: string;
+  /** Address of the server, or the data folder. */
+  target: string;
+  /** Ids of the nodes. */
+  nodes: string[];
+  software: string;
+}
+
+/** Blue, orange and violet; dashes differ too, so that no reader depends on colour. */
+const LOOK = trusted(`
+:root { --mode-0: #0a63a8; --mode-1: #c0640a; --mode-2: #7a5fb5; }
+@media (prefers-color-scheme: dark) { :root { --mode-0: #74b9f2; --mode-1: #f0a050; --mode-2: #b49df0; } }
+.lines { margin: 0 0 22px; max-width: 760px; } .lines svg { display: block; width: 100%; overflow: visible; }
+.lines figcaption { color: var(--soft); font-size: 13px; } .lines path { stroke-width: 1.8; }
+.mode-0 { stroke: var(--mode-0); } .mode-1 { stroke: var(--mode-1); stroke-dasharray: 7 3; } .mode-2 { stroke: var(--mode-2); stroke-dasharray: 2 3; }
+.legend svg { width: 30px; height: 8px; margin-right: 6px; } .legend path { stroke-width: 2.2; }
+.figures td { white-space: nowrap; } .figures tbody th { font-family: inherit; min-width: 130px; } .figures thead th { min-width: 90px; }`);
+
+export function renderComparison(comparison: Comparison, context: ReportContext): string {
+  const { model, modes, seeds, runs, failed } = comparison;
+  const { command, generatedAt, target, nodes, software } = context;
+  const asked = modes.length * seeds.length;
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="${PAGE_POLICY}">
+<meta name="color-scheme" content="light dark">
+<title>${model}: ${modes.join(', ')}</title>
+<style>${style}${LOOK}</style>
+</head>
+<body>
+<header>
+<p class="eyebrow">tilewright comparison</p>
+<h1>${model}: ${modes.join(' and ')}</h1>
+<p class="meta">${moment(generatedAt)} · ${target} · ${nodes.length === 1 ? '1 node' : `${nodes.length} nodes`} · tilewright ${software}</p>
+<p class="lead">${runs.length} of ${asked} trainings, seeds ${seeds.join(', ')}${failed.length > 0 && `, ${failed.length} failed`}. All modes train on the same places and patches for as many epochs; models are not stored.</p>
+${legend(comparison)}
+</header>
+<main>
+${section('What it costs', tableHtml(costTable(comparison)), costNote(comparison))}
+${section('How good the models are', tableHtml(accuracyTable(comparison)), baselineNote(comparison))}
+${section('Place by place', tableHtml(placeTable(comparison)))}
+${section('How the models learnt', convergence(comparison))}
+${section('CPU and memory over time', ...overTime(comparison))}
+${section('Every run', tableHtml(runTable(comparison)), html`<p>The command, which makes this report again:</p><pre><code>${command}</code></pre>`)}
+</main>
+<footer>Made by tilewright, ${moment(generatedAt)}. This page holds all it shows and asks for nothing from elsewhere.</footer>
+</body>
+</html>
+`;
+  return page.markup;
+}
+
+const section = (title: string, ...content: Html[]) => html`<section><h2>${title}</h2>
+${content}</section>
+`;
+
+function legend({ modes }: Comparison): Html {
+  return html`<div class="legend">${modes.map(
+    (mode, i) =>
+      html`<span><svg viewBox="0 0 30 8" aria-hidden="true"><path class="mode-${i}" d="M0 4H30"/></svg>${mode}</span>`,
+  )}</div>`;
+}
+
+function tableHtml({ caption, titles, rows }: Table): Html {
+  return html`<div class="scroll"><table class="figures">
+<caption>${caption}</caption>
+<thead><tr>${titles.map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>
+<tbody>${rows.map(
+    ([first, ...rest]) =>
+      html`<tr><th scope="row">${first!}</th>${rest.map((cell) => html`<td>${cell}</td>`)}</tr>
+`,
+  )}</tbody></table></div>`;
+}
+
+function costNote({ idleRate }: Comparison): Html {
+  const bytes =
+    idleRate === undefined
+      ? 'Bytes are not counted: either the node runs within the command and sends none, or its system does not count them.'
+      : `Bytes are those that the network interfaces of the nodes have sent, without the ${bytesText(idleRate)} a second that they send while nothing is trained. Other programs on the same machines count too.`;
+  return html`<p class="note">CPU and memory are those of the servers with all their processes, looked at twice a second. ${bytes}</p>`;
+}
+
+function baselineNote(comparison: Comparison): Html {
+  const baselines = baselinesOf(comparison).map(({ name, mse }) => `${name} ${spreadText(mse)}`);
+  return html`<p class="note">MSE of simple predictors on the same patches, all places as one set: ${baselines.join(', ')}.</p>`;
+}
+
+/** With fewer, errors are too much alike for a logarithmic axis. */
+const LEAST_TICKS = 3;
+
+const linearLabel = (scale: Scale & { step: number }) => (tick: number) =>
+  signed(tick, decimalsOf(scale.step));
+
+function convergence(comparison: Comparison): Html {
+  const curves = curvesOf(comparison).filter(({ validation }) => validation.length > 0);
+  if (curves.length === 0) return html`<p>No training has ended.</p>`;
+  const epochs = Math.max(...curves.map(({ validation }) => validation.length));
+  const lines = curves.map(
+    ({ mode, validation }): Line => ({
+      index: comparison.modes.indexOf(mode),
+      points: validation.map((value, i) => [i + 1, value]),
+    }),
+  );
+  const x = linearScale([1, epochs]);
+  const ticks = x.ticks.filter((tick) => Number.isInteger(tick) && tick >= 1);
+  const errors = curves.flatMap(({ validation }) => validation);
+  const logarithmic = logScale(errors);
+  const isWide = logarithmic.ticks.length >= LEAST_TICKS;
+  const title = `Mean squared error on the validation patches of all places after each epoch${isWide ? ', logarithmic' : ''}; a line for each seed.`;
+  return lineChart(
+    `Validation error of ${curves.length} trainings over ${epochs} epochs`,
+    lines,
+    { scale: { ...x, ticks }, label: String, title: 'epoch' },
+    isWide
+      ? { scale: logarithmic, label: logTick, title }
+      : { scale: linearScale(errors), label: significant, title },
+  );
+}
+
+function overTime(comparison: Comparison): Html[] {
+  const { modes } = comparison;
+  const traces = modes.flatMap((mode, index) =>
+    runsOf(comparison, mode)
+      .slice(0, 1)
+      .map(({ seed, usage }) => ({ index, mode, seed, trace: usage.trace })),
+  );
+  if (traces.every(({ trace }) => trace.length === 0)) return [html`<p>No training has ended.</p>`];
+  const all = traces.flatMap(({ trace }) => trace);
+  const x = linearScale([0, ...all.map(({ seconds }) => seconds)]);
+  const ticks = x.ticks.filter((tick) => tick >= 0);
+  const across = { scale: { ...x, ticks }, label: linearLabel(x), title: 'seconds' };
+  const chart = (
+    title: string,
+    of: (point: (typeof all)[number]) => number,
+    label: (scale: Scale & { step: number }) => (tick: number) => string,
+  ) => {
+    const scale = linearScale([0, ...all.map(of)]);
+    return lineChart(
+      `${title}, by mode`,
+      traces.map(({ index, trace }) => ({
+        index,
+        points: trace.map((point): [number, number] => [point.seconds, of(point)]),
+      })),
+      across,
+      { scale: { ...scale, ticks: scale.ticks.filter((tick) => tick >= 0) }, label: label(scale), title },
+    );
+  };
+  const seeds = [...new Set(traces.map(({ seed }) => seed))].join(' and ');
+  return [
+    chart(`Cores in use, mean of the nodes, seed ${seeds}.`, ({ cores }) => cores, linearLabel),
+    chart(
+      `Memory in GB, mean of the nodes with their processes, seed ${seeds}.`,
+      ({ memoryBytes }) => memoryBytes / 1e9,
+      () => digits,
+    ),
+  ];
+}

@@ -1,0 +1,48 @@
+/** Figures of several runs, and what may be said of two of them. */
+import { median } from '../../html/index.js';
+
+export interface Spread {
+  median: number;
+  least: number;
+  most: number;
+  /** Number of values. */
+  count: number;
+}
+
+/** Throws nothing: of no values, all figures are NaN. */
+export function spreadOf(values: number[]): Spread {
+  if (values.length === 0) return { median: NaN, least: NaN, most: NaN, count: 0 };
+  return {
+    ...{ median: median(values), least: Math.min(...values), most: Math.max(...values) },
+    count: values.length,
+  };
+}
+
+const LEAST_RUNS = 3;
+
+export type Verdict = 'less' | 'more' | 'within the spread' | 'too few runs';
+
+/** Nothing is said if the ranges touch, or if there are too few runs. */
+export function verdict(ours: Spread, theirs: Spread): Verdict {
+  if (Math.min(ours.count, theirs.count) < LEAST_RUNS) return 'too few runs';
+  if (ours.most < theirs.least) return 'less';
+  return ours.least > theirs.most ? 'more' : 'within the spread';
+}
+
+/** `1.23 (1.20 to 1.31)`, or `-` of no values. */
+export function spreadText({ median, least, most, count }: Spread, write = digits): string {
+  if (count === 0) return '-';
+  return least === most ? write(median) : `${write(median)} (${write(least)} to ${write(most)})`;
+}
+
+/** To three digits. */
+export const digits = (value: number): string =>
+  Math.abs(value) < 0.01 && value !== 0 ? value.toExponential(2) : String(Number(value.toPrecision(3)));
+
+/** Bytes of either sign, in the unit that suits them. */
+export function bytesText(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 1e9) return `${digits(value / 1e9)} GB`;
+  if (size >= 1e6) return `${digits(value / 1e6)} MB`;
+  return size >= 1e3 ? `${digits(value / 1e3)} kB` : `${value.toFixed(0)} B`;
+}

@@ -1,0 +1,125 @@
+/** What the runs of a comparison say together. */
+import type { Metrics, TrainingMode, TrainResults } from '../../training/index.js';
+import type { ComparedRun, Comparison } from './comparison.js';
+import { MEASURES_OF, type Measure, meanOf, measureOf, scoresOf, wins } from './measures.js';
+import { type Spread, spreadOf } from './spread.js';
+
+export interface ModeSummary {
+  mode: TrainingMode;
+  runs: number;
+  seconds: Spread;
+  /** All nodes with their processes. */
+  cpuSeconds: Spread;
+  /** Cores in use, the mean of the nodes. */
+  cores: Spread;
+  /** Of the node that had the most. */
+  peakMemoryBytes: Spread;
+  /** Beyond what the nodes send anyway; of no values where no node counts bytes. */
+  netBytes: Spread;
+  /** Of all validation patches as one set. */
+  pooled: Partial<Record<Measure, Spread>>;
+  /** Means over the places. */
+  means: Partial<Record<Measure, Spread>>;
+}
+
+export interface PlaceSummary {
+  geocode: string;
+  modes: { mode: TrainingMode; measures: Partial<Record<Measure, Spread>> }[];
+}
+
+export const runsOf = ({ runs }: Pick<Comparison, 'runs'>, mode: TrainingMode) =>
+  runs.filter((run) => run.mode === mode);
+
+/** Bytes sent beyond what is sent while nothing is trained; undefined if they are not counted. */
+export function netBytes({ usage }: ComparedRun, idleRate = 0): number | undefined {
+  return usage.sentBytes === undefined ? undefined : usage.sentBytes - idleRate * usage.seconds;
+}
+
+export function summaryOf(comparison: Comparison, mode: TrainingMode): ModeSummary {
+  const { model, idleRate } = comparison;
+  const runs = runsOf(comparison, mode);
+  const spread = (of: (run: ComparedRun) => number | undefined) =>
+    spreadOf(runs.flatMap((run) => of(run) ?? []));
+  const byMeasure = (of: (run: ComparedRun, measure: Measure) => number | undefined) =>
+    Object.fromEntries(
+      MEASURES_OF[model]!.map((measure) => [measure, spread((run) => of(run, measure))] as const).filter(
+        ([, { count }]) => count > 0,
+      ),
+    );
+  return {
+    mode,
+    runs: runs.length,
+    seconds: spread(({ seconds }) => seconds),
+    cpuSeconds: spread(({ usage }) => usage.cpuSeconds),
+    cores: spread(({ usage }) => usage.cpuSeconds / usage.seconds / usage.nodes.length),
+    peakMemoryBytes: spread(({ usage }) =>
+      Math.max(...usage.nodes.map(({ peakMemoryBytes }) => peakMemoryBytes)),
+    ),
+    netBytes: spread((run) => netBytes(run, idleRate)),
+    pooled: byMeasure(({ results }, measure) => pooledMeasure(results, measure)),
+    means: byMeasure(({ results }, measure) => finite(meanOf(scoresOf(results), measure))),
+  };
+}
+
+const finite = (value: number) => (Number.isFinite(value) ? value : undefined);
+
+function pooledMeasure({ pooled }: TrainResults, measure: Measure): number | undefined {
+  return pooled ? measureOf(measure, { validation: pooled.model, tile: pooled.tile }) : undefined;
+}
+
+/** Names of the baselines, as the documentation has them. */
+const BASELINES = {
+  linear: 'ridge regression',
+  mean: 'training mean',
+  unchanged: 'cloudy date as it is',
+  nearest: 'nearest clear date',
+  median: 'median of clear dates',
+} as const;
+
+/** Errors of the baselines on the same patches, all places as one set. They are of the first mode: each place has its own. */
+export function baselinesOf(comparison: Comparison): { name: string; mse: Spread }[] {
+  const pooled = runsOf(comparison, comparison.modes[0]!).flatMap(({ results }) => results.pooled ?? []);
+  return Object.entries(BASELINES).flatMap(([key, name]) => {
+    const values = pooled.flatMap((one) => (one[key as keyof typeof one] as Metrics | undefined)?.mse ?? []);
+    return values.length > 0 ? [{ name, mse: spreadOf(values) }] : [];
+  });
+}
+
+/** Places in the order of their geocodes. */
+export function placesOf(comparison: Comparison): PlaceSummary[] {
+  const { model, modes } = comparison;
+  const scores = modes.map((mode) => runsOf(comparison, mode).map(({ results }) => scoresOf(results)));
+  const geocodes = new Set(scores.flat().flatMap((one) => [...one.keys()]));
+  return [...geocodes].sort().map((geocode) => ({
+    geocode,
+    modes: modes.map((mode, i) => ({
+      mode,
+      measures: Object.fromEntries(
+        MEASURES_OF[model]!.map((measure) => {
+          const values = scores[i]!.flatMap((run) => {
+            const metrics = run.get(geocode);
+            return (metrics && measureOf(measure, metrics)) ?? [];
+          });
+          return [measure, spreadOf(values)] as const;
+        }).filter(([, { count }]) => count > 0),
+      ),
+    })),
+  }));
+}
+
+/** At how many places, over all seeds that both have, the models of `mode` are better than those of `than`. */
+export function winsOf(
+  comparison: Comparison,
+  mode: TrainingMode,
+  than: TrainingMode,
+  measure: Measure,
+): { won: number; of: number } {
+  const counts = runsOf(comparison, mode).flatMap(({ seed, results }) => {
+    const other = runsOf(comparison, than).find((run) => run.seed === seed);
+    return other ? [wins(scoresOf(results), scoresOf(other.results), measure)] : [];
+  });
+  return {
+    won: counts.reduce((sum, { won }) => sum + won, 0),
+    of: counts.reduce((sum, { of }) => sum + of, 0),
+  };
+}

@@ -1,0 +1,132 @@
+/** The tables of a comparison, for the terminal and for the report. */
+import type { TrainingMode } from '../../training/index.js';
+import type { Comparison } from './comparison.js';
+import { MEASURES, MEASURES_OF, type Measure } from './measures.js';
+import { bytesText, digits, type Spread, spreadText, verdict } from './spread.js';
+import { type ModeSummary, placesOf, summaryOf, winsOf } from './summary.js';
+
+export interface Table {
+  /** What it shows, in a sentence or two. */
+  caption: string;
+  titles: string[];
+  rows: string[][];
+}
+
+const seconds = (value: number) => `${digits(value)} s`;
+const cores = (value: number) => `${(100 * value).toFixed(0)} %`;
+
+/** A row for each figure, a column for each mode, and of the first mode what may be said beside each other one. */
+export function costTable(comparison: Comparison): Table {
+  const all = comparison.modes.map((mode) => summaryOf(comparison, mode));
+  const row = (title: string, of: (summary: ModeSummary) => Spread, write: (value: number) => string) =>
+    all.some((summary) => of(summary).count > 0)
+      ? [[title, ...all.map((one) => spreadText(of(one), write)), ...besideFirst(all.map(of), ratioText)]]
+      : [];
+  return {
+    caption:
+      'Medians over the seeds with the least and the most. Something is called less or more only if these ranges do not touch and there are three runs or more.',
+    titles: ['', ...comparison.modes, ...besideTitles(comparison.modes)],
+    rows: [
+      ...row('time', ({ seconds: of }) => of, seconds),
+      ...row('CPU time, all nodes', ({ cpuSeconds }) => cpuSeconds, seconds),
+      ...row('CPU of a node, 100 % is a core', ({ cores: of }) => of, cores),
+      ...row('bytes sent, net', ({ netBytes }) => netBytes, bytesText),
+      ...row('memory of a node, at most', ({ peakMemoryBytes }) => peakMemoryBytes, bytesText),
+    ],
+  };
+}
+
+/** The accuracy of all places together, as one set of patches and as a mean over places. */
+export function accuracyTable(comparison: Comparison): Table {
+  const { model, modes } = comparison;
+  const all = modes.map((mode) => summaryOf(comparison, mode));
+  const rows = MEASURES_OF[model]!.flatMap((measure) =>
+    (['pooled', 'means'] as const).flatMap((kind) => {
+      const spreads = all.map((summary) => summary[kind][measure] ?? { ...NONE });
+      if (spreads.every(({ count }) => count === 0)) return [];
+      const name = kind === 'pooled' ? `${measure}, all patches as one set` : `${measure}, mean of places`;
+      return [
+        [
+          name,
+          ...spreads.map((spread) => spreadText(spread)),
+          ...besideFirst(spreads, (first, other) => betterText(measure, first, other)),
+        ],
+      ];
+    }),
+  );
+  return {
+    caption: `On the validation patches, which are the same for all modes${MEASURES_OF[model]!.includes('MS-SSIM') ? '; MS-SSIM on whole tiles, which include training ground' : ''}.`,
+    titles: ['', ...modes, ...besideTitles(modes)],
+    rows: [...rows, ...winRows(comparison)],
+  };
+}
+
+/** A row for each place; columns for the first measure of the model by mode. */
+export function placeTable(comparison: Comparison): Table {
+  const { model, modes } = comparison;
+  const [measure] = MEASURES_OF[model]!;
+  const rows = placesOf(comparison).map(({ geocode, modes: scores }) => {
+    const spreads = scores.map(({ measures }) => measures[measure] ?? { ...NONE });
+    return [
+      geocode,
+      ...spreads.map((spread) => spreadText(spread)),
+      ...besideFirst(spreads, (first, other) => betterText(measure, first, other)),
+    ];
+  });
+  return {
+    caption: `${measure} of each place on its validation patches.`,
+    titles: ['place', ...modes, ...besideTitles(modes)],
+    rows,
+  };
+}
+
+export function runTable({ runs, failed }: Comparison): Table {
+  return {
+    caption: 'Every run, in the order in which they ended.',
+    titles: ['mode', 'seed', 'job', 'time', 'CPU time', 'bytes sent', 'places', 'engine'],
+    rows: [
+      ...runs.map(({ mode, seed, job, seconds: time, usage, results }) => [
+        ...[mode, `${seed}`, job, seconds(time), seconds(usage.cpuSeconds)],
+        usage.sentBytes === undefined ? '-' : bytesText(usage.sentBytes),
+        `${results.models.flatMap(({ distributed }) => distributed?.places ?? [null]).length}`,
+        results.engine,
+      ]),
+      ...failed.map(({ mode, seed, code, message }) => [
+        ...[mode, `${seed}`, `failed: ${message} [${code}]`],
+        ...['', '', '', '', ''],
+      ]),
+    ],
+  };
+}
+
+const NONE: Spread = { median: NaN, least: NaN, most: NaN, count: 0 };
+
+function winRows(comparison: Comparison): string[][] {
+  const { model, modes } = comparison;
+  const [measure] = MEASURES_OF[model]!;
+  const [first, ...others] = modes as [TrainingMode, ...TrainingMode[]];
+  if (others.length === 0) return [];
+  const texts = others.map((other) => {
+    const { won, of } = winsOf(comparison, first, other, measure);
+    return of > 0 ? `${won} of ${of}` : '-';
+  });
+  return [
+    [`places, over the seeds, where ${first} has the better ${measure}`, ...modes.map(() => ''), ...texts],
+  ];
+}
+
+const besideTitles = ([first, ...others]: TrainingMode[]) =>
+  others.map((other) => `${first} beside ${other}`);
+
+function besideFirst([first, ...others]: Spread[], say: (first: Spread, other: Spread) => string): string[] {
+  return others.map((other) => (first!.count > 0 && other.count > 0 ? say(first!, other) : '-'));
+}
+
+const ratioText = (first: Spread, other: Spread) =>
+  `${(first.median / other.median).toFixed(2)} x, ${verdict(first, other)}`;
+
+function betterText(measure: Measure, first: Spread, other: Spread): string {
+  const said = verdict(first, other);
+  if (said !== 'less' && said !== 'more') return said;
+  return (said === 'less') === MEASURES[measure].isError ? 'better' : 'worse';
+}

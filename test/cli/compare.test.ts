@@ -1,0 +1,150 @@
+/** `tilewright compare`: trains in several modes, stores nothing, and writes a report of what it measured. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { writeSentinelLikeSeries } from '../../data-samples/index.js';
+import type { Comparison } from '../../src/cli/compare/index.js';
+import type { TrainResults } from '../../src/training/index.js';
+import { assertWellFormed } from '../report/markup.js';
+import { finished, start, tilewright } from '../support/command.js';
+import { eventually } from '../support/eventually.js';
+import { ingest, testNode } from '../support/node.js';
+import { tempFolder } from '../support/temp.js';
+
+const FILTER = ['--max-cloud', '30', '--min-coverage', '60'];
+
+test('comparing modes', { timeout: 240_000 }, async (t) => {
+  const folder = await tempFolder(t);
+  const data = ['--data', join(folder, 'data')];
+  const node = await testNode(t, join(folder, 'data'));
+  const size = { width: 800, height: 700 };
+  for (const { path } of await writeSentinelLikeSeries(join(folder, 'scenes'), { size }))
+    await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
+  await node.close();
+
+  await t.test('modes are compared by what they train, and no model is stored', async () => {
+    const out = join(folder, 'report-a');
+    const modes = ['partitioned', 'distributed', 'contained'];
+    const asked = ['ndvi', '--modes', modes.join(','), '--seeds', '3,1', '--epochs', '2', ...FILTER];
+    const done = await tilewright('compare', ...asked, ...data, '--out', out, '--format', 'json');
+    assert.equal(done.code, 0, done.stderr);
+    const comparison = JSON.parse(done.stdout) as Comparison;
+    assert.deepEqual(
+      comparison.runs.map(({ mode, seed }) => `${mode} ${seed}`),
+      [...modes.map((mode) => `${mode} 3`), ...modes.toReversed().map((mode) => `${mode} 1`)],
+    );
+    for (const { seconds, usage } of comparison.runs) {
+      assert.ok(seconds > 0 && usage.seconds >= seconds - 0.1, `${usage.seconds} of ${seconds} s`);
+      assert.ok(usage.cpuSeconds > 0.1 && usage.nodes[0]!.peakMemoryBytes > 5e7, JSON.stringify(usage.nodes));
+      // The node runs in the command, and sends nothing.
+      assert.equal(usage.sentBytes, undefined);
+    }
+
+    const { stdout } = await tilewright('models', ...data, '--format', 'json');
+    assert.deepEqual(JSON.parse(stdout).models, []);
+    const trained = await tilewright(
+      'train',
+      'ndvi',
+      '--seed',
+      '1',
+      '--epochs',
+      '2',
+      ...FILTER,
+      ...data,
+      '--format',
+      'json',
+    );
+    const { models } = JSON.parse(trained.stdout) as TrainResults;
+    const scores = (results: Pick<TrainResults, 'models'>) =>
+      results.models.map(({ geocode, metrics }) => ({ geocode, metrics }));
+    const compared = (mode: string) =>
+      comparison.runs.find((run) => run.mode === mode && run.seed === 1)!.results;
+    assert.deepEqual(scores(compared('partitioned')), scores({ models }));
+    assert.deepEqual(scores(compared('contained')), scores({ models }));
+    for (const { losses, patches } of comparison.runs.flatMap(({ results }) => results.models)) {
+      assert.deepEqual(
+        losses!.map(({ epoch }) => epoch),
+        [1, 2],
+      );
+      assert.ok(patches!.validation > 0);
+    }
+
+    const [titles, ...rows] = readFileSync(join(out, 'compare-ndvi.csv'), 'utf8')
+      .trimEnd()
+      .split('\r\n')
+      .map((line) => line.split(','));
+    assert.deepEqual(titles, ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value']);
+    const figure = (...key: string[]) => {
+      // Without the job.
+      const found = rows.find((row) => row.toSpliced(2, 1).join().startsWith(key.join()));
+      return Number(found!.at(-1));
+    };
+    for (const { geocode, metrics } of models) {
+      assert.equal(figure('partitioned', '1', geocode, 'MSE'), metrics.validation.mse);
+      assert.equal(figure('partitioned', '1', geocode, 'validation loss', '2') > 0, true);
+    }
+    assert.equal(
+      figure('distributed', '3', 'all places', 'MSE'),
+      comparison.runs[1]!.results.pooled!.model.mse,
+    );
+
+    const page = readFileSync(join(out, 'compare-ndvi.html'), 'utf8');
+    assertWellFormed(page);
+    assert.doesNotMatch(page, /NaN|undefined|Infinity|https?:\/\//);
+    assert.match(page, /tilewright compare ndvi --modes partitioned,distributed,contained --seeds 3,1/);
+    for (const { geocode } of models) assert.ok(page.includes(`<th scope="row">${geocode}</th>`), geocode);
+  });
+
+  await t.test('a training that fails is reported, and the others are compared', async () => {
+    const out = join(folder, 'report-b');
+    const compare = (...flags: string[]) =>
+      tilewright(
+        'compare',
+        'ndvi',
+        '--epochs',
+        '1',
+        '--seeds',
+        '1',
+        ...FILTER,
+        ...data,
+        '--out',
+        out,
+        ...flags,
+      );
+    const starved = await compare('--modes', 'partitioned,contained', '--place-memory', '1MB');
+    assert.equal(starved.code, 3, starved.stderr);
+    assert.match(starved.stderr, /^2 of 2: contained, seed 1: failed: .*\[TW_TRAIN_NOTHING\]$/m);
+    const page = readFileSync(join(out, 'compare-ndvi.html'), 'utf8');
+    assertWellFormed(page);
+    assert.match(page, /1 of 2 trainings, seeds 1, 1 failed/);
+    assert.doesNotMatch(page, /NaN|undefined/);
+
+    const nothing = await compare('--datetime', '1999');
+    assert.equal(nothing.code, 1);
+    assert.match(nothing.stderr, /no tile fits the filter.*\[TW_TRAIN_NOTHING\]/);
+    for (const [flags, said] of [
+      [['--modes', 'fast'], /"fast" is none of partitioned, distributed, contained/],
+      [['--modes', 'partitioned,partitioned'], /Name each one once/],
+      [['--seeds', '1,x'], /must be a number/],
+      [['--place-memory', '1GB'], /--place-memory goes with contained/],
+    ] as const) {
+      const wrong = await compare(...flags);
+      assert.equal(wrong.code, 2, wrong.stderr);
+      assert.match(wrong.stderr, said);
+    }
+  });
+
+  await t.test('what has ended is in the report when the command is stopped', async () => {
+    const out = join(folder, 'report-c');
+    const child = start(['compare', 'ndvi', '--epochs', '40', ...FILTER, ...data, '--out', out]);
+    const ended = finished(child);
+    const report = join(out, 'compare-ndvi.html');
+    await eventually('a training has ended', () => existsSync(report));
+    child.kill('SIGINT');
+    const { code, stderr } = await ended;
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /stopped/);
+    assert.match(readFileSync(report, 'utf8'), /[1-5] of 6 trainings/);
+  });
+});
