@@ -10,7 +10,7 @@ import type { EpochLoss, ModelMetrics, Spread } from './metrics.js';
 import { modelNamed } from './models/index.js';
 import { hasBatchNorm } from './models/spec.js';
 import type { AppliedHoldOut } from './patches.js';
-import type { BandValues, TilePixels } from './place-dates.js';
+import type { BandValues, TilePixels } from './trained-pixels.js';
 import type { Lineage } from './transfer/lineage.js';
 import type { TrainedPlace } from './worker-messages.js';
 

@@ -15,17 +15,17 @@ export interface DatePixels {
 
 /** 1 where a trained model may read its inputs: all that hold data where it removes cloud, else what is clear. */
 export function readableOf({ inputs, target }: ModelSpec, date: DatePixels): Uint8Array {
-  return where(date, inputs, target.kind === 'clear' ? (code) => code !== Mask.nodata : isClear);
+  return where(date, inputs, target.kind === 'clear' ? (code) => code !== Mask.nodata : isMeasured);
 }
 
 /** 1 where a trained model for an index may read its inputs to make a map: clear, not assessed, or filled by a model or other dates. */
 export function mappablePixels(date: DatePixels, names: readonly BandName[]): Uint8Array {
-  return where(date, names, (code) => isClear(code) || code === Mask.filled);
+  return where(date, names, (code) => isMeasured(code) || code === Mask.filled);
 }
 
 /** 1 where each band has a value, and the mask knows of nothing in the way. */
 export function clearPixels(date: DatePixels, names: readonly BandName[]): Uint8Array {
-  return where(date, names, isClear);
+  return where(date, names, isMeasured);
 }
 
 /** 1 where the mask's code is fit and each band has a value. */
@@ -37,7 +37,7 @@ function where({ bands, mask }: DatePixels, names: readonly BandName[], fit: (co
 /** True for cloud and its shadow. */
 export const isCloudy = (code: number): boolean => code === Mask.cloud || code === Mask.shadow;
 
-/** Clear, or not assessed. */
-function isClear(code: number): boolean {
+/** Clear, or not assessed, and not filled. */
+function isMeasured(code: number): boolean {
   return code === Mask.clear || code === Mask.notAssessed;
 }

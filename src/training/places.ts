@@ -4,8 +4,9 @@ import { type BandPlace, findBands } from '../imagery/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
 import { counted } from './counted.js';
 import { type BandName, bandsOf, type ModelSpec } from './models/spec.js';
-import type { BandFile, BandValues, DatePair, PlaceDate, TrainedPixels } from './place-dates.js';
+import type { BandFile, DatePair, PlaceDate } from './place-dates.js';
 import { priorDates } from './prior.js';
+import type { BandValues, TrainedPixels } from './trained-pixels.js';
 
 export interface Place {
   collection: string;

@@ -167,13 +167,13 @@ function failedInputs(inputs: TrainInputs, { failed }: Partial<TrainResults>): T
 
 /** Throws TW_TRAIN_NOTHING. */
 function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'>): void {
-  const { models, skipped, failed } = results;
+  const { models: trained, skipped, failed } = results;
   message(
-    `${counted(models.length, 'model')} trained, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
+    `${counted(trained.length, 'model')} trained, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
   );
-  if (models.length > 0) return;
+  if (trained.length > 0) return;
   const without = [...skipped, ...failed];
-  const asked = [...new Set(without.map(({ model }) => model))];
+  const models = [...new Set(without.map(({ model }) => model))];
   // Every place is there once for each model.
-  throw nothingTrained(without.length / Math.max(1, asked.length), reasonsOf(results, asked));
+  throw nothingTrained(without.length / Math.max(1, models.length), reasonsOf(results, models));
 }

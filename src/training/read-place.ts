@@ -58,14 +58,14 @@ export function differInSize(a: PixelGrid, b: PixelGrid): string | undefined {
 async function readDate(
   files: PlaceDate,
   rasters: ReadRasters,
-  asked: PixelGrid | undefined,
+  wantedSize: PixelGrid | undefined,
 ): Promise<{ pixels: DatePixels; bytesRead: number } | { skipped: string }> {
   const wanted = Object.entries(files.bands) as [BandName, BandFile][];
   const bandFiles = wanted.map(([, file]) => file);
   await readOnce([...bandFiles, { path: files.mask, band: 0 }], rasters);
   const { header: mask, bands: codes } = rasters.get(files.mask)!;
   const headers = [...new Set(bandFiles.map(({ path }) => path))].map((path) => rasters.get(path)!.header);
-  const size = asked ?? coarsest(headers);
+  const size = wantedSize ?? coarsest(headers);
   const bands: DatePixels['bands'] = {};
   for (const [name, file] of wanted) {
     const raster = rasters.get(file.path)!;

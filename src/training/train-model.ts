@@ -67,8 +67,8 @@ export interface TrainResult {
 }
 
 /**
- * Of a model that starts from another, the share of its steps over which their size rises to what it is for all (learning rate
- * warm-up), and of each part of a schedule anew: large ones from the start would undo what it knows.
+ * Learning rate warm-up of a model that starts from another: the share of the steps, of each part of its schedule, over which the rate
+ * rises to that of other models. A high rate from the start would undo what the parent has learned.
  */
 const WARM_UP = 1 / 2;
 /** Seconds of training that a kill may cost at most, but for the epoch that runs. */

@@ -94,7 +94,7 @@ export async function* trainPlaces(
     worker.place = task.place;
     // Decoded bands would count against a limit.
     const keep = limit === undefined && waiting.some((other) => sharesPlace(task, other));
-    const told = ({ epoch, memory: now }: EpochProgress) => {
+    const onProgress = ({ epoch, memory: now }: EpochProgress) => {
       taken = limit ?? Math.max(taken ?? 0, now);
       startMore();
       onEpoch?.({ id: task.id, ...epoch });
@@ -102,7 +102,7 @@ export async function* trainPlaces(
     running++;
     answers.add(
       withoutProcess(task)
-        .then((outcome) => outcome ?? worker.train(task, keep, told))
+        .then((outcome) => outcome ?? worker.train(task, keep, onProgress))
         .then((outcome) => ({ worker, result: { id: task.id, ...outcome } })),
     );
   };

@@ -189,6 +189,41 @@ describe('predict', { timeout: 300_000 }, () => {
     }
   });
 
+  it('replaces a tile without cloud when its place gets another date', async (t) => {
+    const folder = await tempFolder(t);
+    const node = await testNode(t, join(folder, 'data'));
+    const series = await writeSentinelLikeSeries(join(folder, 'scenes'), { size: SIZE, dates: PAIR_DATES });
+    const takeIn = async (dates: typeof series) => {
+      for (const { path } of dates)
+        await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
+    };
+    await takeIn(series.slice(0, 2));
+    const [cloudy] = (await tilesOf(node)).filter((tile) => tile.coverage === 100 && tile.cloudCover! > 5);
+    await putModel(node.storage, [cloudy!], { model: 'cloud-removal' });
+    const geocode = cloudy!.geocode;
+    const inputs = {
+      model: 'cloud-removal',
+      filter: { geocode, datetime: '2023-06-12T00:00:00Z/2023-06-12T23:59:59Z' },
+    };
+    const cloudFree = async () =>
+      (await tilesOf(node))
+        .filter((tile) => tile.source === 'cloud-free')
+        .map(({ id, version }) => ({ id, version }));
+    assert.equal((await predict(node, inputs)).tiles, 1);
+    const before = await cloudFree();
+    assert.equal((await predict(node, inputs)).unchanged, 1);
+    assert.deepEqual(await cloudFree(), before);
+
+    await takeIn(series.slice(2));
+    assert.equal((await predict(node, inputs)).tiles, 1);
+    const after = await cloudFree();
+    assert.deepEqual(
+      after.map(({ id }) => id),
+      before.map(({ id }) => id),
+    );
+    assert.notEqual(after[0]!.version, before[0]!.version);
+  });
+
   it('applies no damaged model, and says which of its files it is', async (t) => {
     const node = await nodeWithSeries(t, PAIR_DATES.slice(0, 1));
     const tiles = (await tilesOf(node)).slice(0, 2);

@@ -98,8 +98,8 @@ export class RingLinks implements Ring {
   fail(error: TilewrightError): void {
     if (this.failure) return;
     this.failure = error;
-    const told = frameOf(FAILURE, Buffer.from(JSON.stringify(sentError(error))));
-    for (const stream of [this.previous, this.next]) if (stream.writable) stream.end(told);
+    const frame = frameOf(FAILURE, Buffer.from(JSON.stringify(sentError(error))));
+    for (const stream of [this.previous, this.next]) if (stream.writable) stream.end(frame);
     this.waiting?.reject(error);
   }
 

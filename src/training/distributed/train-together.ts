@@ -130,7 +130,7 @@ export async function trainTogether(
         sum += weight * loss;
       }
       await poolMoments(tf, ring, moments, train.count);
-      const told = await allGather(ring, {
+      const reports = await allGather(ring, {
         loss: sum,
         validation: squaresOf(
           tf,
@@ -141,18 +141,18 @@ export async function trainTogether(
         weights: await checksumOf(learner.model),
         ...(epoch < epochs && checkpoints?.isDue && { keep: true }),
       });
-      if (told.some(({ weights }) => weights !== told[0].weights))
+      if (reports.some(({ weights }) => weights !== reports[0].weights))
         throw trainingFailed(`the nodes hold different weights after epoch ${epoch}`);
-      const validation = meanSquare(told.map((one) => one.validation));
+      const validation = meanSquare(reports.map((one) => one.validation));
       if (!Number.isFinite(validation)) throw diverged(epoch);
-      const selection = meanSquare(told.map((one) => one.selection));
+      const selection = meanSquare(reports.map((one) => one.selection));
       losses.push({
-        ...{ epoch, train: sumOf(told.map(({ loss }) => loss)) / totalWeight, validation },
+        ...{ epoch, train: sumOf(reports.map(({ loss }) => loss)) / totalWeight, validation },
         ...(!Number.isNaN(selection) && { selection }),
       });
       if (bestEpoch(losses, initial) === epoch) best.keep();
       const isLast = epoch === epochs || hasStalled(losses, initial, patience);
-      if (told[0].keep && !isLast)
+      if (reports[0].keep && !isLast)
         await checkpoints?.write({ losses, initial, random: random.state, step, traffic: traffic() });
       await onEpoch?.(losses.at(-1)!);
       if (isLast) break;

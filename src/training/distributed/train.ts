@@ -12,10 +12,10 @@ import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs, validation
 import type { TrainPart } from '../merge.js';
 import { modelNamed } from '../models/index.js';
 import type { ModelSpec } from '../models/spec.js';
-import type { TrainedPixels } from '../place-dates.js';
 import { commonPixels, filesOf, groupByPlace, type Place, trainedPixels } from '../places.js';
 import { reasonsOf } from '../results.js';
 import { storeModel, type TrainedAbout } from '../store-model.js';
+import type { TrainedPixels } from '../trained-pixels.js';
 import type { Door, Doors } from './doors.js';
 import { MemberProcess } from './member-process.js';
 import type { MemberTask, TrainedTogether } from './messages.js';

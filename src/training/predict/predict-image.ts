@@ -35,9 +35,9 @@ export function predictImage(
   const planes = target.kind === 'clear' ? inputs.length : 1;
   const blend = new Blend(image.width, image.height, planes);
   const most = Math.max(1, Math.floor(MOST_PIXELS / size ** 2));
-  const seen = windows.origins.filter((origin) => holdsAny(wanted, image, origin, size));
-  for (let from = 0; from < seen.length; from += most) {
-    const origins = seen.slice(from, from + most);
+  const used = windows.origins.filter((origin) => holdsAny(wanted, image, origin, size));
+  for (let from = 0; from < used.length; from += most) {
+    const origins = used.slice(from, from + most);
     const shown = tf.tensor4d(cut(image, origins, size), [origins.length, size, size, image.inputs.length]);
     const values = outputOf(tf, model, shown);
     shown.dispose();

@@ -11,9 +11,9 @@ type Dated = Pick<TileRecord, 'id' | 'start' | 'coverage' | 'cloudCover'>;
  * with the most pixels without cloud. An unknown cloud cover counts as none.
  */
 export function clearestTile<T extends Dated>(tiles: T[], near = Infinity): T {
-  const isClear = ({ cloudCover, coverage }: T) =>
+  const isWhole = ({ cloudCover, coverage }: T) =>
     (cloudCover ?? 0) <= CLEAR.cloud && coverage >= CLEAR.coverage;
-  const fit = tiles.filter(isClear);
+  const fit = tiles.filter(isWhole);
   const use = ({ coverage, cloudCover }: T) => coverage * (100 - (cloudCover ?? 0));
   const away = ({ start }: T) => (near === Infinity ? -start : Math.abs(start - near));
   const [first] = fit.length > 0 ? fit : tiles.toSorted((a, b) => use(b) - use(a));
