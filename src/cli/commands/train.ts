@@ -75,7 +75,7 @@ export function trainCommand(): Command {
     .addOption(
       flag(
         '--place-memory <size>',
-        'contained: memory that the process of a place may take; by default 1GB, of cloud-removal 1.5GB',
+        'contained: memory that the process of a place may take; by default 1GB, of cloud-removal 2GB',
         bytes,
       ),
     )

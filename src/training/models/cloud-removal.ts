@@ -34,6 +34,6 @@ export const cloudRemovalModel: ModelSpec = {
   loss: 'adversarial',
   epochs: 12,
   batchSize: 4,
-  placeMemory: 1.5e9,
+  placeMemory: 2e9,
   learningRate: 1e-4,
 };
