@@ -54,7 +54,8 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
 const RATE = 200;
 
 /** Questions with a body. They change nothing. */
-const POST_READS = /^\/(search|timeseries|spectra|(collections\/[^/]+\/)?aggregate)$/;
+const POST_READS =
+  /^\/(search|timeseries|spectra|similar|training\/(place|check)|(collections\/[^/]+\/)?aggregate)$/;
 
 /** Refuses to let other machines in without a token. */
 export function requireSafeBinding(host: string, token: string | undefined): void {
@@ -108,7 +109,10 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
     if (!write) {
       reply
         .header('access-control-allow-origin', '*')
-        .header('access-control-expose-headers', 'etag, link, x-request-id, retry-after, tilewright-seq');
+        .header(
+          'access-control-expose-headers',
+          'accept-ranges, content-length, content-range, etag, link, location, x-request-id, retry-after, tilewright-seq',
+        );
     }
     if (!request.isOwner) limitRate(rate, request, reply);
     // Browsers ask before they send the token.
@@ -119,6 +123,12 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
       if (origin !== undefined && !LOOPBACK.test(origin.replace(/^https?:\/\//, '')))
         throw foreignOrigin(origin);
     } else if (!mayRead && !open) refuse(reply, given, false);
+  });
+  // A shared cache may give what is public to those without a token (RFC 9111, section 3.5).
+  server.addHook('onSend', async (_request, reply) => {
+    const kept = reply.getHeader('cache-control');
+    if (readToken && typeof kept === 'string')
+      reply.header('cache-control', kept.replace(/\bpublic\b/, 'private'));
   });
   server.options('/*', { schema: { hide: true } }, async (request, reply) => {
     const wanted = request.headers['access-control-request-method'] ?? 'GET';

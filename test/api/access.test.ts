@@ -88,6 +88,25 @@ test('a page of another origin may send the token of a read', async (t) => {
   assert.match(String(answer.headers['access-control-allow-headers']), /authorization.*last-event-id/);
 });
 
+test('a page of another origin may ask by POST what changes nothing, and sees the headers of ranges', async (t) => {
+  const { server } = await jobServer(t, await tempFolder(t), [], { readToken: 'r' });
+  const mayPost = async (url: string) => {
+    const headers = {
+      host: 'tiles.example',
+      origin: 'https://map.example',
+      'access-control-request-method': 'POST',
+    };
+    return (
+      'access-control-allow-methods' in (await server.inject({ method: 'OPTIONS', url, headers })).headers
+    );
+  };
+  for (const path of ['/search', '/similar', '/training/place', '/training/check'])
+    assert.equal(await mayPost(path), true, path);
+  assert.equal(await mayPost('/processes/train/execution'), false);
+  const { headers } = await server.inject({ url: '/jobs', headers: { authorization: 'Bearer r' } });
+  assert.match(String(headers['access-control-expose-headers']), /content-range/);
+});
+
 test('who comes too often is told when to come again; the user of the server is not counted', async (t) => {
   const { ask } = await asking(t, { token: 'w', rateLimit: 0.01 });
   const answer = await ask(...READ, 'w');

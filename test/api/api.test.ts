@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 import { fromArrayBuffer } from 'geotiff';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
+import { ingest, testNode } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -173,6 +174,33 @@ test('a tile file is a GeoTIFF, whole or in ranges, and its version is its ETag'
   assert.equal(head.statusCode, 200);
   assert.equal(Number(head.headers['content-length']), whole.rawPayload.length);
   assert.equal(head.rawPayload.length, 0);
+  // Ranges are for GET alone.
+  const ranged = await node.server.inject({ method: 'HEAD', url, headers: { range: 'bytes=0-99' } });
+  assert.equal(ranged.statusCode, 200);
+  assert.equal(Number(ranged.headers['content-length']), whole.rawPayload.length);
+});
+
+test('a shared cache keeps what all may read, and nothing that takes a token', async (t) => {
+  const own = await tempFolder(t);
+  const data = join(own, 'data');
+  const scene = await writeTestScene(join(own, 'scene.tif'));
+  const open = await testNode(t, data);
+  await ingest(open, { href: scene, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION });
+  const paths = async ({ server }: TilewrightNode, headers = {}) => {
+    const [item] = (await server.inject({ url: '/search', headers })).json().features;
+    const file = new URL(Object.values<{ href: string }>(item.assets)[0]!.href).pathname;
+    return [file, `/preview/${item.id}.png`];
+  };
+  const kept = async ({ server }: TilewrightNode, url: string, headers = {}) =>
+    (await server.inject({ url, headers })).headers['cache-control'];
+  for (const path of await paths(open))
+    assert.match(String(await kept(open, path)), /^public, max-age/, path);
+  await open.close();
+  const guarded = await openNode({ data, memory: 128e6, cores: 1, readToken: 'r' });
+  atEnd(t, () => guarded.close());
+  const headers = { authorization: 'Bearer r' };
+  for (const path of await paths(guarded, headers))
+    assert.match(String(await kept(guarded, path, headers)), /^private, max-age/, path);
 });
 
 test('errors are problem documents with a code', async () => {

@@ -85,6 +85,11 @@ test('a model has its versions, of which the latest and the best can be asked fo
     const onnx = await node.server.inject(`${path}/model.onnx`);
     assert.equal(onnx.headers['content-type'], 'application/octet-stream');
     assert.equal(onnx.headers['etag'], `"${one.version}"`);
+    for (const name of [...files, 'model.onnx']) {
+      const headers = { 'if-none-match': `"${one.version}"` };
+      const known = await node.server.inject({ url: `${path}/${name}`, headers });
+      assert.deepEqual([known.statusCode, known.rawPayload.length], [304, 0], name);
+    }
     assert.deepEqual(onnx.rawPayload, exportOnnx(json!, weights!, `${id}, version ${one.version}`));
     const item = await get(`${path}/item`);
     assert.equal(item.id, `${id}_${one.version}`);

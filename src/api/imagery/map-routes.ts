@@ -11,6 +11,7 @@ import {
 } from '../../query/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import { baseUrl, requestUrl } from '../base-url.js';
+import { isKnown } from '../conditional.js';
 import { notFound } from '../errors.js';
 import { partial } from '../partial.js';
 import { answers, bytes, empty } from '../schemas/answers.js';
@@ -161,8 +162,7 @@ function filterOf({ datetime, minCloud, maxCloud, minCoverage, platform, ...quer
 /** What the tiles of a place show changes with each ingest, so the picture itself is its ETag. */
 function sendPicture(request: FastifyRequest, reply: FastifyReply, picture: Buffer, format: PictureFormat) {
   const etag = `"${createHash('sha1').update(picture).digest('base64url')}"`;
-  reply.header('etag', etag).header('cache-control', 'public, max-age=60');
-  const known = request.headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
-  if (known?.includes(etag) || known?.includes('*')) return reply.code(304).send();
+  reply.header('cache-control', 'public, max-age=60');
+  if (isKnown(request, reply, etag)) return reply.send();
   return reply.type(TYPES[format]).send(picture);
 }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isKnown } from '../conditional.js';
 import { bytes } from '../schemas/answers.js';
 import { document } from './document.js';
 import { style } from './style.js';
@@ -74,8 +75,7 @@ function send(request: FastifyRequest, reply: FastifyReply, type: string, text: 
   reply
     .header('content-security-policy', POLICY)
     .header('x-content-type-options', 'nosniff')
-    .header('cache-control', 'no-cache')
-    .header('etag', etag);
-  if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+    .header('cache-control', 'no-cache');
+  if (isKnown(request, reply, etag)) return reply.send();
   return reply.type(type).send(text);
 }

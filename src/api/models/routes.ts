@@ -14,6 +14,7 @@ import {
 } from '../../storage/index.js';
 import { type CardSummary, exportOnnx } from '../../training/index.js';
 import { baseUrl } from '../base-url.js';
+import { isKnown } from '../conditional.js';
 import { answers, bytes, empty, GEOJSON } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { modelItem } from './stac-item.js';
@@ -155,7 +156,10 @@ export async function modelRoutes(
       {
         schema: {
           ...describe(`A ${what}: a file of it; model.onnx is made when it is asked for`),
-          response: { 200: bytes('The file', JSON_TYPE, BINARY) },
+          response: {
+            200: bytes('The file', JSON_TYPE, BINARY),
+            304: empty('The client has this version'),
+          },
           params: {
             type: 'object',
             properties: {
@@ -169,8 +173,9 @@ export async function modelRoutes(
       async (request, reply) => {
         const { file } = request.params;
         const { one } = await findVersion(request.params);
+        if (isKnown(request, reply, `"${one.version}"`)) return reply.send();
         const sent = file === 'model.onnx' ? await onnxOf(one) : await storage.readModelFile(one, file);
-        reply.header('etag', `"${one.version}"`).type(file.endsWith('.json') ? JSON_TYPE : BINARY);
+        reply.type(file.endsWith('.json') ? JSON_TYPE : BINARY);
         return reply.send(sent);
       },
     );

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
+import { isKnown } from '../conditional.js';
 import { notFound, rangeNotSatisfiable, tileDamaged } from '../errors.js';
 import { bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
@@ -34,11 +35,8 @@ export async function tileRoutes(
       const group = tile?.groups.find((g) => g.name === name);
       if (!tile || !group) throw notFound(`tile file ${itemId}/${name}.tif`);
       const etag = `"${tile.version}"`;
-      reply
-        .header('etag', etag)
-        .header('accept-ranges', 'bytes')
-        .header('cache-control', 'public, max-age=60');
-      if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send();
+      reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
+      if (isKnown(request, reply, etag)) return reply.send();
 
       const release = await storage.holdFiles(tile, [group]);
       reply.raw.once('close', release);
@@ -50,8 +48,9 @@ export async function tileRoutes(
       if (size !== group.bytes) throw tileDamaged(`the file ${itemId}/${name}.tif`);
       reply.type(TIFF);
       const ifRange = request.headers['if-range'];
-      const range =
-        ifRange === undefined || ifRange === etag ? parseRange(request.headers.range, group.bytes) : null;
+      // RFC 9110, section 14.2: ranges are for GET alone.
+      const isRanged = request.method === 'GET' && (ifRange === undefined || ifRange === etag);
+      const range = isRanged ? parseRange(request.headers.range, group.bytes) : null;
       if (range === 'unsatisfiable') {
         reply.header('content-range', `bytes */${group.bytes}`);
         throw rangeNotSatisfiable(request.headers.range ?? '', group.bytes);
@@ -64,11 +63,6 @@ export async function tileRoutes(
       return reply.send(createReadStream(path, { start, end }));
     },
   );
-}
-
-function matches(header: string | undefined, etag: string): boolean {
-  const tags = header?.split(',').map((tag) => tag.trim().replace(/^W\//, '')) ?? [];
-  return tags.includes(etag) || tags.includes('*');
 }
 
 /** One range of RFC 9110 section 14; several ranges or another unit mean the whole file (null), as the RFC allows. */
