@@ -67,9 +67,9 @@ export async function benchTraining({ log, ...rest }: BenchOptions): Promise<Ben
   // Each program ends with this process.
   process.setMaxListeners(500);
   const size = sizeOf(options.short);
-  const measured = await measureMemory(Object.keys(size.epochs), options);
-  options.log(`\n\n${memoryTable(measured).join('\n')}\n`);
-  const memory = memoryResults(measured);
+  const memoryOfPlaces = await measureMemory(Object.keys(size.epochs), options);
+  options.log(`\n\n${memoryTable(memoryOfPlaces).join('\n')}\n`);
+  const memory = memoryResults(memoryOfPlaces);
   const missing = missingForCluster();
   if (missing) {
     log(`no cluster: ${missing}`);
@@ -160,10 +160,10 @@ async function idleLine(
   const { roundTrip, rate } = await measureLine(cluster);
   log(`${line}: ${(1e3 * roundTrip).toFixed(3)} ms there and back, ${(rate / 1e9).toFixed(2)} Gbit/s`);
   const { usage: idle } = await measured(cluster, () => sleep(1000 * idleSeconds));
-  const idleRate = idle.sentBytes! / idle.seconds;
-  log(`${line}: ${idleRate.toFixed(0)} bytes a second while nothing is trained`);
+  const idleBytesPerSecond = idle.sentBytes! / idle.seconds;
+  log(`${line}: ${idleBytesPerSecond.toFixed(0)} bytes a second while nothing is trained`);
   const comparisons = Object.keys(epochs).map((model) => ({
-    ...{ model, modes: MODES, seeds, runs: [], failed: [], idleRate },
+    ...{ model, modes: MODES, seeds, runs: [], failed: [], idleBytesPerSecond },
   }));
   return { line, idle, comparisons };
 }

@@ -27,7 +27,8 @@ export async function measured<T>(
   { nodes, network }: TrainingCluster,
   work: () => Promise<T>,
 ): Promise<{ result: T; usage: Usage }> {
-  const read = async () => nodes.map(({ child, spot }) => ({ id: spot.name, ...processUsage(child.pid!) }));
+  const read = async () =>
+    nodes.map(({ child, spot }) => ({ id: spot.name, startedAt: '', ...processUsage(child.pid!) }));
   const sentByEtcd = async () =>
     Number(await readFile(`/sys/class/net/${network.bridge}/statistics/tx_bytes`, 'utf8'));
   const before = await sentByEtcd();
@@ -53,7 +54,7 @@ export async function train(cluster: TrainingCluster, asked: Asked): Promise<Com
   const { job, ...results } = JSON.parse(result) as TrainResults & { job: string };
   const { created, finished } = await ask<{ created: string; finished: string }>(node, `/jobs/${job}`);
   return {
-    ...{ mode, seed, job, usage, results },
+    ...{ mode, seed, job, usage, results, disturbedBy: [] },
     seconds: (Date.parse(finished) - Date.parse(created)) / 1e3,
   };
 }

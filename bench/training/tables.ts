@@ -1,10 +1,10 @@
 /** The tables of the paper out of the runs, as Markdown and as results. */
 import {
+  betterText,
   bytesText,
   type ComparedRun,
   type Comparison,
   digits,
-  MEASURES,
   MEASURES_OF,
   netBytes,
   placesOf,
@@ -37,7 +37,7 @@ const CONTROL_MARK = 20_000;
 const RATIO_MARK = 1.05;
 
 /** Beyond what is sent while nothing is trained. */
-const net = (run: ComparedRun, { idleRate }: Comparison) => netBytes(run, idleRate)!;
+const net = (run: ComparedRun, { idleBytesPerSecond }: Comparison) => netBytes(run, idleBytesPerSecond)!;
 const distributedOf = ({ results }: ComparedRun) => results.models[0]!.distributed!;
 
 /** Sent by each node beyond what it sends anyway, over the least that an all-reduce takes. */
@@ -117,9 +117,7 @@ export function accuracyTable({ comparisons }: LineRuns): string[] {
       );
       if (!own || !other) return [];
       const { won, of } = winsOf(comparison, 'partitioned', 'distributed', measure);
-      const said = verdict(own, other);
-      const isBetter = (said === 'less') === MEASURES[measure].isError;
-      const text = said === 'less' || said === 'more' ? (isBetter ? 'better' : 'worse') : said;
+      const text = betterText(measure, own, other);
       const names = [comparison.model, measure];
       return [[...names, spreadText(other), spreadText(own), `${won} of ${of}`, text]];
     }),
@@ -132,7 +130,7 @@ export function placeTable({ comparisons }: LineRuns, regionOf: Map<string, stri
   const pair = ['distributed', 'partitioned'] as const;
   const cells = comparisons.map((comparison) => {
     const [measure] = MEASURES_OF[comparison.model]!;
-    const places = new Map(placesOf(comparison).map(({ geocode, modes }) => [geocode, modes]));
+    const places = new Map(placesOf(comparison).map(({ place, modes }) => [place, modes]));
     return {
       titles: pair.map((mode) => `${comparison.model} ${measure}, ${mode}`),
       of: (geocode: string) =>

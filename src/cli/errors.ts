@@ -75,3 +75,11 @@ export const labelsMissing = defineError(
   'A classification takes labels either from a file or from a collection.',
   () => 'give either --labels FILE or --label-collection ID',
 );
+
+export const usageUnknown = defineError(
+  'TW_CLI_USAGE',
+  503,
+  'A node does not tell what it uses, so that modes cannot be compared: it does not answer, or runs an older version.',
+  (nodes: string[]) =>
+    `${nodes.join(', ')} ${nodes.length === 1 ? 'does' : 'do'} not tell what a training uses: no answer, or an older version; wait, or upgrade all nodes`,
+);

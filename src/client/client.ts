@@ -226,9 +226,9 @@ export class Client {
     return this.ask('GET', '/cluster/nodes');
   }
 
-  /** What each node uses; nodes that do not answer are left out. */
-  async usage(): Promise<NodeUsage[]> {
-    return (await this.ask<{ nodes: NodeUsage[] }>('GET', '/cluster/usage')).nodes;
+  /** What each node uses. Nodes that run and do not answer are in `unanswered`, as are those of versions without this route. */
+  usage(): Promise<{ nodes: NodeUsage[]; unanswered: string[] }> {
+    return this.ask('GET', '/cluster/usage');
   }
 
   locate(grid: string, geocode: string): Promise<Location> {

@@ -140,15 +140,19 @@ export interface ListedVersion {
   parent: string | null;
 }
 
-/** A node of a cluster. */
-/** What a node uses; counters grow from its start on. */
+/** What a node uses. Counters grow from its start on. */
 export interface NodeUsage {
   id: string;
+  /** RFC 3339. */
+  startedAt: string;
   cpuSeconds: number;
   memoryBytes: number;
+  /** False if the figures are those of the server process alone, without the processes that it has started. */
+  includesChildren: boolean;
   network?: { namespace: string; sentBytes: number; loopbackBytes: number };
 }
 
+/** A node of a cluster. */
 export interface ListedNode {
   id: string;
   url?: string;

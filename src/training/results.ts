@@ -32,6 +32,8 @@ export interface TrainResults {
     /** Of a model that is not stored; others have these in their cards. */
     losses?: EpochLoss[];
     patches?: ModelCard['patches'];
+    /** Values in its validation patches that are compared with the truth. */
+    validationValues?: number;
   }[];
   /** Places without a model, because their data are too little or unfit. */
   skipped: { geocode: string; model: string; reason: string }[];

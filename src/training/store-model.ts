@@ -78,7 +78,7 @@ export async function storeModel(
   if (!store) {
     const { losses, patches } = card;
     const { model: measured, spread } = storedModel({ id: modelId(model, collection, grid, geocode) }, card);
-    return { model: { ...measured, losses, patches }, spread };
+    return { model: { ...measured, losses, patches, validationValues: spread.count }, spread };
   }
   const record = await storage.putModel(
     { ...place, card: summaryOf(card), score: scoreOf(card) },

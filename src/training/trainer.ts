@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { TilewrightError } from '../errors.js';
 import type { EngineName } from './engine/load-engine.js';
 import { usableCores } from './engine/usable-cores.js';
-import { overLimit, workerEnded } from './errors.js';
+import { overLimit, trainingFailed, workerEnded } from './errors.js';
 import type { EpochLoss } from './metrics.js';
 import type { EpochProgress, PlaceOutcome, PlaceTask, TrainingHandlers } from './worker-messages.js';
 import { EngineProcess, ProcessEnded } from './workers/engine-process.js';
@@ -189,7 +189,7 @@ class TrainingWorker {
         return await this.attempt(task, keep, onEpoch);
       } catch (error) {
         // What the tasks before have left in memory may be too much beside this one.
-        if (isUsed && overLimit.is(error)) continue;
+        if (isUsed && this.limit !== undefined && (overLimit.is(error) || trainingFailed.is(error))) continue;
         if (error instanceof TilewrightError) return { error: { code: error.code, message: error.message } };
         if (!(error instanceof ProcessEnded)) throw error;
         how = error.message;

@@ -6,8 +6,13 @@ import { spreadOf, turns, verdict, withUsage } from '../../src/cli/compare/index
 import { usageOf } from '../../src/cli/compare/usage.js';
 import type { NodeUsage } from '../../src/client/index.js';
 
-const node = (id: string, cpuSeconds: number, sentBytes?: number, namespace = id): NodeUsage => ({
-  ...{ id, cpuSeconds, memoryBytes: 1e6 },
+const node = (
+  id: string,
+  cpuSeconds: number,
+  sentBytes?: number,
+  { namespace = id, startedAt = 'first' } = {},
+): NodeUsage => ({
+  ...{ id, startedAt, cpuSeconds, memoryBytes: 1e6, includesChildren: true },
   ...(sentBytes !== undefined && { network: { namespace, sentBytes, loopbackBytes: 1000 * sentBytes } }),
 });
 
@@ -42,18 +47,55 @@ test('sums do not depend on how often counters are looked at', () => {
   );
 });
 
-test('a node that starts again counts from its start', () => {
-  const looks = [7, 9, 2, 3].map((cpu, at) => ({ at, nodes: [node('a', cpu, 10 * cpu)] }));
+test('a node that starts again counts from its start, and its interface goes on', () => {
+  const looks = [7, 9, 2, 3].map((cpu, at) => ({
+    at,
+    nodes: [node('a', cpu, 10 * at, { startedAt: cpu > 5 ? 'first' : 'second' })],
+  }));
   const { cpuSeconds, sentBytes, trace } = usageOf(looks);
-  assert.deepEqual({ cpuSeconds, sentBytes }, { cpuSeconds: 2 + 2 + 1, sentBytes: 10 * (2 + 2 + 1) });
+  assert.deepEqual({ cpuSeconds, sentBytes }, { cpuSeconds: 2 + 2 + 1, sentBytes: 30 });
   assert.deepEqual(
     trace.map(({ cores }) => cores),
     [2, 2, 1],
   );
 });
 
+test('a node that is missing at first or at last adds nothing of the time before, and is named', () => {
+  const others = (at: number) => node('b', at, 0);
+  const late = usageOf([
+    { at: 0, nodes: [others(0)] },
+    { at: 1, nodes: [others(1), node('a', 5000, 8e9)] },
+    { at: 2, nodes: [others(2), node('a', 5003, 8e9 + 30)] },
+  ]);
+  assert.deepEqual([late.cpuSeconds, late.sentBytes, late.incomplete], [5, 30, ['a']]);
+  const gone = usageOf([
+    { at: 0, nodes: [others(0), node('a', 5000, 8e9)] },
+    { at: 1, nodes: [others(1), node('a', 5003, 8e9 + 30)] },
+    { at: 2, nodes: [others(2)] },
+  ]);
+  assert.deepEqual([gone.cpuSeconds, gone.sentBytes, gone.incomplete], [5, 30, ['a']]);
+});
+
+test('a counter that falls for a look adds nothing when it is back', () => {
+  const looks = [5000, 5001, 5000.5, 5002].map((cpu, at) => ({ at, nodes: [node('a', cpu, 1000 * cpu)] }));
+  const { cpuSeconds, sentBytes } = usageOf(looks);
+  assert.deepEqual([cpuSeconds, sentBytes], [2, 2000]);
+});
+
+test('a last look is repeated until all nodes answer', async () => {
+  let looks = 0;
+  const read = async () => {
+    looks++;
+    // The second node does not answer after the work at first.
+    return looks === 2 ? [node('a', looks)] : [node('a', looks), node('b', looks)];
+  };
+  const { usage } = await withUsage(read, 10_000, async () => undefined);
+  assert.deepEqual([looks, usage.incomplete, usage.cpuSeconds], [3, [], 4]);
+});
+
 test('nodes that share their interfaces count these once, and their loopback', () => {
-  const at = (sent: number) => [node('a', 0, sent, 'host'), node('b', 0, sent, 'host'), node('c', 0, sent)];
+  const host = { namespace: 'host' };
+  const at = (sent: number) => [node('a', 0, sent, host), node('b', 0, sent, host), node('c', 0, sent)];
   const usage = usageOf([
     { at: 0, nodes: at(10) },
     { at: 2, nodes: at(14) },

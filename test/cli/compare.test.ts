@@ -117,7 +117,7 @@ test('comparing modes', { timeout: 240_000 }, async (t) => {
     assert.match(starved.stderr, /^2 of 2: contained, seed 1: failed: .*\[TW_TRAIN_NOTHING\]$/m);
     const page = readFileSync(join(out, 'compare-ndvi.html'), 'utf8');
     assertWellFormed(page);
-    assert.match(page, /1 of 2 trainings, seeds 1, 1 failed/);
+    assert.match(page, /1 of 2 trainings, seed 1, 1 failed/);
     assert.doesNotMatch(page, /NaN|undefined/);
 
     const nothing = await compare('--datetime', '1999');
@@ -127,6 +127,9 @@ test('comparing modes', { timeout: 240_000 }, async (t) => {
       [['--modes', 'fast'], /"fast" is none of partitioned, distributed, contained/],
       [['--modes', 'partitioned,partitioned'], /Name each one once/],
       [['--seeds', '1,x'], /must be a number/],
+      [['--seeds', '1,01'], /Name each one once/],
+      [['--seeds', '1,-5'], /Seeds go from 0 to 4294967295/],
+      [['--modes', 'contained', '--place-memory', '900kB'], /must be 1MB or more/],
       [['--place-memory', '1GB'], /--place-memory goes with contained/],
     ] as const) {
       const wrong = await compare(...flags);

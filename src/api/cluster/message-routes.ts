@@ -13,10 +13,9 @@ import {
 } from '../../dht/index.js';
 import { COUNT } from '../../json-schema.js';
 import { badRequest } from '../errors.js';
-import { processUsage } from '../operations/process-usage.js';
 import type { ClusterService } from '../services.js';
 import { sendToNode } from './reply.js';
-import { USAGE_PATH } from './usage.js';
+import { ownUsage, USAGE_PATH } from './usage.js';
 import { workRoutes } from './work-routes.js';
 
 /** They hold filters, which are small. */
@@ -67,6 +66,6 @@ export async function messageRoutes(
   server.post(SURVEY_PATH, internal, async (_request, reply) =>
     sendToNode(reply, holdingOf(cluster.replica)),
   );
-  server.post(USAGE_PATH, internal, async (_request, reply) => sendToNode(reply, processUsage()));
+  server.post(USAGE_PATH, internal, async (_request, reply) => sendToNode(reply, ownUsage()));
   await workRoutes(server, { shares });
 }

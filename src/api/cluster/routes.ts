@@ -31,11 +31,18 @@ export async function clusterRoutes(
     },
   );
 
+  let asked: ReturnType<typeof usageOf> | undefined;
   const usage = { summary: 'CPU time, memory and bytes sent by each node that runs', tags };
   server.get(
     '/cluster/usage',
     { schema: { ...usage, response: { 200: answers('Usage', 'What the nodes use') } } },
-    () => usageOf(services),
+    () => {
+      // Requests that come together get one answer, so that nobody makes all nodes work by asking often.
+      asked ??= usageOf(services).finally(() => {
+        asked = undefined;
+      });
+      return asked;
+    },
   );
 
   const placement = { summary: 'The owners of every slot', tags };

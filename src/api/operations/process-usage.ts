@@ -5,8 +5,10 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 export interface ProcessUsage {
   /** CPU time of the process and of all processes that it has started, seconds. */
   cpuSeconds: number;
-  /** Resident memory of these processes, bytes. Pages that several of them share count for each. */
+  /** Resident memory of these processes without mapped files, bytes. */
   memoryBytes: number;
+  /** False if the system does not have /proc: the processes that it has started are not in the figures. */
+  includesChildren: boolean;
   /** Absent if the system does not have /proc. */
   network?: {
     /** The same for all processes that share the interfaces. */
@@ -20,17 +22,19 @@ export interface ProcessUsage {
 /** Ticks of Linux's clocks a second. */
 const TICKS = 100;
 
-/** Without /proc only this process is counted, whatever `pid` is, and not those below it. */
+/** Without /proc only this process is counted, whatever `pid` is. */
 export function processUsage(pid: number = process.pid): ProcessUsage {
   const tree = processTree([pid]);
   if (tree.size === 0) {
     const { user, system } = process.cpuUsage();
-    return { cpuSeconds: (user + system) / 1e6, memoryBytes: process.memoryUsage.rss() };
+    const memoryBytes = process.memoryUsage.rss();
+    return { cpuSeconds: (user + system) / 1e6, memoryBytes, includesChildren: false };
   }
   const network = networkOf(pid);
   return {
     cpuSeconds: cpuSecondsOf(tree),
-    memoryBytes: [...tree.keys()].reduce((sum, one) => sum + residentBytes(one), 0),
+    memoryBytes: [...tree.keys()].reduce((sum, one) => sum + privateBytes(one), 0),
+    includesChildren: true,
     ...(network && { network }),
   };
 }
@@ -55,7 +59,7 @@ export function processTree(roots: number[]): Map<number, string[]> {
   return new Map(roots.flatMap(below).flatMap((pid) => (all.has(pid) ? [[pid, all.get(pid)!]] : [])));
 }
 
-/** Of all processes of a tree, with those of their children that have ended. */
+/** All processes of a tree, with those of their children that have ended. */
 export function cpuSecondsOf(tree: ReturnType<typeof processTree>): number {
   const ticks = [...tree.values()]
     // utime, stime, cutime and cstime.
@@ -64,9 +68,11 @@ export function cpuSecondsOf(tree: ReturnType<typeof processTree>): number {
   return ticks / TICKS;
 }
 
-function residentBytes(pid: number): number {
-  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(textOf(`/proc/${pid}/status`) ?? '') ?? [];
-  return 1024 * Number(kib ?? 0);
+/** Pages of mapped files are left out: processes of one program share them. */
+function privateBytes(pid: number): number {
+  const status = textOf(`/proc/${pid}/status`) ?? '';
+  const kib = [...status.matchAll(/^Rss(?:Anon|Shmem):\s+(\d+) kB$/gm)].map(([, size]) => Number(size));
+  return 1024 * kib.reduce((sum, size) => sum + size, 0);
 }
 
 function networkOf(pid: number): ProcessUsage['network'] {
@@ -76,9 +82,9 @@ function networkOf(pid: number): ProcessUsage['network'] {
   const sent = { loopback: 0, other: 0 };
   // After two lines of titles: eth0: 8 figures of what was received, then the bytes sent.
   for (const line of table.split('\n').slice(2)) {
-    const [name, figures] = line.split(':');
-    if (figures === undefined) continue;
-    sent[name!.trim() === 'lo' ? 'loopback' : 'other'] += Number(figures.trim().split(/\s+/)[8]);
+    const [name, figures] = line.split(':') as [string, string?];
+    if (figures === undefined || isStacked(name.trim())) continue;
+    sent[name.trim() === 'lo' ? 'loopback' : 'other'] += Number(figures.trim().split(/\s+/)[8]);
   }
   try {
     const namespace = createHash('sha256')
@@ -88,6 +94,15 @@ function networkOf(pid: number): ProcessUsage['network'] {
   } catch {
     // It has ended, or belongs to another user.
     return undefined;
+  }
+}
+
+/** A bond, a bridge or a VLAN: what it sends is counted at the interface below it too. */
+function isStacked(name: string): boolean {
+  try {
+    return readdirSync(`/sys/class/net/${name}`).some((entry) => entry.startsWith('lower_'));
+  } catch {
+    return false;
   }
 }
 

@@ -45,7 +45,7 @@ const node = {
 
 const usage = {
   type: 'object',
-  required: ['id', 'cpuSeconds', 'memoryBytes'],
+  required: ['id', 'startedAt', 'cpuSeconds', 'memoryBytes', 'includesChildren'],
   properties: {
     id: { type: 'string' },
     cpuSeconds: {
@@ -55,7 +55,12 @@ const usage = {
     },
     memoryBytes: {
       ...count,
-      description: 'Resident memory of these processes; pages that several share count for each',
+      description: 'Resident memory of these processes, without mapped files',
+    },
+    startedAt: { type: 'string', format: 'date-time', description: 'The counters begin with it' },
+    includesChildren: {
+      type: 'boolean',
+      description: 'False on systems other than Linux: the figures are those of the server process alone',
     },
     network: {
       type: 'object',

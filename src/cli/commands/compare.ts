@@ -2,6 +2,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { NodeUsage } from '../../client/index.js';
+import { messageOf } from '../../errors.js';
 import { TRAINING_MODES, type TrainingMode } from '../../training/index.js';
 import { version } from '../../version.js';
 import {
@@ -11,11 +12,14 @@ import {
   compareModes,
   costTable,
   csvOf,
+  differencesOf,
   type FailedRun,
+  hasFailedPlaces,
   placeTable,
   renderComparison,
   type Table,
 } from '../compare/index.js';
+import { usageUnknown } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
 import {
   bytes,
@@ -80,7 +84,9 @@ export function compareCommand(): Command {
       ),
     )
     .addOption(engineFlag())
-    .addOption(flag('--place-memory <size>', 'contained: memory that a process may take', bytes))
+    .addOption(
+      flag('--place-memory <size>', 'contained: memory that a process may take, 1MB or more', placeMemoryOf),
+    )
     .addOption(
       flag('--out <dir>', 'folder for the report, compare-MODEL.html and .csv').default(
         './tilewright-compare',
@@ -89,6 +95,8 @@ export function compareCommand(): Command {
   command.addHelpText('after', RAW_UNLESS_ASKED);
   return withTarget(withResources(withFilter(command))).action(async (model: string, flags: CompareFlags) => {
     const { modes, seeds, epochs, patience, validationFrom, engine, placeMemory, out } = flags;
+    if (modes.length === 0 || seeds.length === 0)
+      command.error('error: give at least one of --modes and of --seeds');
     if (placeMemory !== undefined && !modes.includes('contained'))
       command.error('error: --place-memory goes with contained as one of --modes');
     await mkdir(out, { recursive: true });
@@ -96,8 +104,9 @@ export function compareCommand(): Command {
     const line = progressLine('places');
     const files = { html: join(out, `compare-${model}.html`), csv: join(out, `compare-${model}.csv`) };
     const read = usageReader(target, flags);
+    let unwritten: unknown;
     try {
-      const nodes = (await read()).map(({ id }) => id);
+      const nodes = await nodesThatMeasure(target);
       const context = { command: commandText(command, model), target: target.name, nodes, software: version };
       const comparison = await compareModes(
         target.client,
@@ -112,20 +121,32 @@ export function compareCommand(): Command {
             line.end();
             noteRun(comparison, last);
             const generatedAt = new Date().toISOString();
-            await replaceFile(files.html, renderComparison(comparison, { ...context, generatedAt }));
-            await replaceFile(files.csv, csvOf(comparison));
+            unwritten = await writeReport([
+              [files.html, renderComparison(comparison, { ...context, generatedAt })],
+              [files.csv, csvOf(comparison)],
+            ]);
           },
         },
       );
       if (flags.format === 'json') printJson(comparison);
       else printTables(comparison);
-      note(`report: ${files.html}, ${files.csv}`);
-      if (comparison.failed.length > 0) process.exitCode = comparison.runs.length > 0 ? 3 : 1;
+      for (const difference of differencesOf(comparison)) note(`warning: ${difference}`);
+      if (unwritten === undefined) note(`report: ${files.html}, ${files.csv}`);
+      const { runs, failed } = comparison;
+      if (runs.length === 0 || unwritten !== undefined) process.exitCode = 1;
+      else if (failed.length > 0 || hasFailedPlaces(comparison)) process.exitCode = 3;
     } finally {
       line.end();
       await target.close();
     }
   });
+}
+
+/** Bytes; the process `train` takes no less. */
+function placeMemoryOf(value: string): number {
+  const size = bytes(value);
+  if (size < 1e6) throw new InvalidArgumentError('It must be 1MB or more.');
+  return size;
 }
 
 function modes(value: string): TrainingMode[] {
@@ -136,7 +157,16 @@ function modes(value: string): TrainingMode[] {
   return asked as TrainingMode[];
 }
 
-const seeds = (value: string): number[] => distinct(value).map(integer);
+/** Seeds of the process `train` have 32 bits. */
+const MOST_SEED = 2 ** 32 - 1;
+
+function seeds(value: string): number[] {
+  const all = distinct(value).map(integer);
+  if (new Set(all).size < all.length) throw new InvalidArgumentError('Name each one once.');
+  if (all.some((seed) => seed < 0 || seed > MOST_SEED))
+    throw new InvalidArgumentError(`Seeds go from 0 to ${MOST_SEED}.`);
+  return all;
+}
 
 function distinct(value: string): string[] {
   const all = listed(value);
@@ -146,18 +176,33 @@ function distinct(value: string): string[] {
 
 /** A node in this process sends nothing; what the machine sends is not its own. */
 function usageReader({ client, name }: OpenTarget, { data }: TargetOptions): () => Promise<NodeUsage[]> {
-  if (name !== data) return () => client.usage();
-  return async () => (await client.usage()).map(({ network: _, ...usage }) => usage);
+  if (name !== data) return async () => (await client.usage()).nodes;
+  return async () => (await client.usage()).nodes.map(({ network: _, ...usage }) => usage);
 }
 
-/** There as a whole or as it was. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const part = `${path}.part`;
-  await writeFile(part, text);
-  await rename(part, path);
+/** Ids of the nodes. Throws TW_CLI_USAGE if one does not tell what it uses: the figures would lack it. */
+async function nodesThatMeasure({ client }: OpenTarget): Promise<string[]> {
+  const { nodes, unanswered } = await client.usage();
+  if (unanswered.length > 0) throw usageUnknown(unanswered);
+  return nodes.map(({ id }) => id);
 }
 
-/** What came of a training, in a line. */
+/** Replaces files. Returns the error of one that cannot be written, such as one that a spreadsheet holds open, after a warning. */
+async function writeReport(files: [path: string, text: string][]): Promise<unknown> {
+  try {
+    for (const [path, text] of files) {
+      const part = `${path}.part`;
+      await writeFile(part, text);
+      await rename(part, path);
+    }
+    return undefined;
+  } catch (error) {
+    note(`warning: the report is not written: ${messageOf(error)}`);
+    return error;
+  }
+}
+
+/** Prints a line about a training that has ended. */
 function noteRun({ runs, failed, modes, seeds }: Comparison, last: ComparedRun | FailedRun): void {
   const which = `${runs.length + failed.length} of ${modes.length * seeds.length}: ${last.mode}, seed ${last.seed}`;
   if ('code' in last) {
@@ -181,7 +226,7 @@ function printTable({ caption, titles, rows }: Table): void {
   for (const text of table([titles, ...rows])) print(text);
 }
 
-/** The command with all flags that were given, whatever gave them, without the token. */
+/** The command with its flags, from the command line, the environment and the config file, without the token. */
 function commandText(command: Command, model: string): string {
   const given = command.options.flatMap((option): string[] => {
     const name = option.attributeName();

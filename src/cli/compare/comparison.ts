@@ -10,6 +10,8 @@ export interface ComparedRun {
   seconds: number;
   usage: Usage;
   results: TrainResults;
+  /** Other jobs that ran meanwhile: what they used is in the figures. */
+  disturbedBy: string[];
 }
 
 export interface FailedRun {
@@ -21,16 +23,16 @@ export interface FailedRun {
 
 export interface Comparison {
   model: string;
-  /** Those that are compared; the others are compared with the first. */
+  /** Every other mode is compared with the first one. */
   modes: TrainingMode[];
   seeds: number[];
   runs: ComparedRun[];
   failed: FailedRun[];
   /** Bytes that the nodes send in a second while nothing is trained; absent if no node counts them. */
-  idleRate?: number;
+  idleBytesPerSecond?: number;
 }
 
-/** Each mode once for each seed. The order turns round with each seed, so that what changes on the machine meanwhile meets all modes. */
+/** Each mode once for each seed. Every second seed takes the modes in reverse, so that a machine that slows down affects all of them. */
 export function turns(modes: TrainingMode[], seeds: number[]): { mode: TrainingMode; seed: number }[] {
   return seeds.flatMap((seed, i) =>
     (i % 2 === 0 ? modes : modes.toReversed()).map((mode) => ({ mode, seed })),

@@ -17,18 +17,20 @@ export function curvesOf(comparison: Comparison): Curve[] {
 }
 
 /**
- * The mean over all patches: a place counts by its validation patches. A place that has stopped early counts with its last epoch. Empty
- * if the results have no losses, as those of models that are stored.
+ * The mean over all values that are compared with the truth, as in the pooled scores. A place that has stopped early counts with its last
+ * epoch. Empty if the results have no losses, as those of models that are stored.
  */
 function lossesOf({ models }: TrainResults): number[] {
-  const known = models.flatMap(({ losses, patches }) => (losses && patches ? [{ losses, patches }] : []));
+  const known = models.flatMap(({ losses, validationValues }) =>
+    losses && validationValues ? [{ losses, validationValues }] : [],
+  );
   if (known.length < models.length) return [];
   const epochs = Math.max(0, ...known.map(({ losses }) => losses.length));
-  const all = known.reduce((sum, { patches }) => sum + patches.validation, 0);
+  const all = known.reduce((sum, { validationValues }) => sum + validationValues, 0);
   return Array.from({ length: epochs }, (_, i) =>
-    known.reduce((sum, { losses, patches }) => {
+    known.reduce((sum, { losses, validationValues }) => {
       const { validation } = losses[Math.min(i, losses.length - 1)]!;
-      return sum + (patches.validation / all) * validation;
+      return sum + (validationValues / all) * validation;
     }, 0),
   );
 }

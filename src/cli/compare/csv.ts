@@ -1,13 +1,13 @@
 /** A comparison as one table with a figure in each row, for spreadsheets, pandas and R. */
 import type { ComparedRun, Comparison } from './comparison.js';
-import { MEASURES_OF, measureOf, scoresOf } from './measures.js';
+import { MEASURES_OF, measureOf, trainedPlaces } from './measures.js';
 import { netBytes } from './summary.js';
 
 const TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value'];
 
 /**
- * Rows end with CR LF (RFC 4180). `subject` is what was measured: the run, all places, a place by its geocode, or a node by its id; `at` is
- * the epoch, or the seconds since the start of the job, or empty.
+ * Rows end with CR LF (RFC 4180). `subject` is what was measured: all nodes, a node by its id, all places, or a place; `at` is the epoch, or
+ * the seconds since the start of the job, or empty.
  */
 export function csvOf(comparison: Comparison): string {
   const rows = comparison.runs.flatMap((run) => rowsOf(comparison, run));
@@ -16,28 +16,29 @@ export function csvOf(comparison: Comparison): string {
 
 type Row = (string | number)[];
 
-function rowsOf({ model, idleRate }: Comparison, run: ComparedRun): Row[] {
+function rowsOf({ model, idleBytesPerSecond }: Comparison, run: ComparedRun): Row[] {
   const { mode, seed, job, seconds, usage, results } = run;
   const row = (subject: string, measure: string, value: number | undefined, at: number | '' = ''): Row[] =>
     value === undefined || !Number.isFinite(value) ? [] : [[mode, seed, job, subject, measure, at, value]];
   const { pooled } = results;
+  const ifCounted = (value: number) => (usage.includesChildren ? value : undefined);
   return [
-    ...row('run', 'seconds', seconds),
-    ...row('run', 'cpu seconds', usage.cpuSeconds),
-    ...row('run', 'bytes sent', usage.sentBytes),
-    ...row('run', 'net bytes sent', netBytes(run, idleRate)),
+    ...row('all nodes', 'seconds', seconds),
+    ...row('all nodes', 'cpu seconds', ifCounted(usage.cpuSeconds)),
+    ...row('all nodes', 'bytes sent', usage.sentBytes),
+    ...row('all nodes', 'net bytes sent', netBytes(run, idleBytesPerSecond)),
     ...usage.nodes.flatMap(({ id, cpuSeconds, sentBytes, peakMemoryBytes }) => [
-      ...row(id, 'cpu seconds', cpuSeconds),
+      ...row(id, 'cpu seconds', ifCounted(cpuSeconds)),
       ...row(id, 'bytes sent', sentBytes),
-      ...row(id, 'peak memory bytes', peakMemoryBytes),
+      ...row(id, 'peak memory bytes', ifCounted(peakMemoryBytes)),
     ]),
     ...MEASURES_OF[model]!.flatMap((measure) =>
       pooled
         ? row('all places', measure, measureOf(measure, { validation: pooled.model, tile: pooled.tile }))
         : [],
     ),
-    ...[...scoresOf(results)].flatMap(([geocode, metrics]) =>
-      MEASURES_OF[model]!.flatMap((measure) => row(geocode, measure, measureOf(measure, metrics))),
+    ...trainedPlaces(results).flatMap(({ name, metrics }) =>
+      MEASURES_OF[model]!.flatMap((measure) => row(name, measure, measureOf(measure, metrics))),
     ),
     ...results.models.flatMap(({ geocode, losses = [] }) =>
       losses.flatMap(({ epoch, train, validation, selection }) => [
@@ -47,13 +48,14 @@ function rowsOf({ model, idleRate }: Comparison, run: ComparedRun): Row[] {
       ]),
     ),
     ...usage.trace.flatMap(({ seconds: at, cores, memoryBytes }) => [
-      ...row('mean of nodes', 'cores', cores, Number(at.toFixed(2))),
-      ...row('mean of nodes', 'memory bytes', memoryBytes, Number(at.toFixed(2))),
+      ...row('mean of nodes', 'cores', ifCounted(cores), Number(at.toFixed(2))),
+      ...row('mean of nodes', 'memory bytes', ifCounted(memoryBytes), Number(at.toFixed(2))),
     ]),
   ];
 }
 
 function field(value: string | number): string {
-  const text = String(value);
+  // A spreadsheet takes a text that begins like this for a formula.
+  const text = typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

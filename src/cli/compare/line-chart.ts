@@ -2,7 +2,7 @@
 import { type Html, html, type Scale } from '../../html/index.js';
 
 export interface Line {
-  /** Name of what it shows; its place among the modes gives it its look. */
+  /** Its mode by its place among the modes, which gives it its colour and dash. */
   index: number;
   points: [x: number, y: number][];
 }

@@ -1,15 +1,22 @@
 /** Measures of accuracy, and how the models of places do beside another model on the same patches. */
 import type { ModelMetrics, TrainResults } from '../../training/index.js';
 
-/** Scores by place. */
+/** Scores by place, whose names are geocodes, with the collection before them if there are several. */
 export type Scores = Map<string, ModelMetrics>;
 
-/** The scores of each place, whether it has a model of its own or shares one. */
-export function scoresOf({ models }: Pick<TrainResults, 'models'>): Scores {
-  type Scored = { geocode: string; metrics: ModelMetrics };
-  const places = models.flatMap((model): Scored[] => model.distributed?.places ?? [model]);
-  return new Map(places.map(({ geocode, metrics }) => [geocode, metrics]));
+/** The places that were trained on, whether each has a model of its own or shares one. */
+export function trainedPlaces({ models }: Pick<TrainResults, 'models'>) {
+  const places = models.flatMap(({ collection, distributed, geocode, metrics, patches }) =>
+    (distributed?.places ?? [{ geocode, metrics, patches }]).map((place) => ({ collection, ...place })),
+  );
+  const isOne = new Set(places.map(({ collection }) => collection)).size <= 1;
+  return places.map(({ collection, geocode, metrics, patches }) => ({
+    ...{ name: isOne ? geocode : `${collection} ${geocode}`, metrics, patches },
+  }));
 }
+
+export const scoresOf = (results: Pick<TrainResults, 'models'>): Scores =>
+  new Map(trainedPlaces(results).map(({ name, metrics }) => [name, metrics]));
 
 interface MeasureOf {
   /** Undefined where a place lacks it, or an older version measured it. */
@@ -35,14 +42,15 @@ export const MEASURES_OF: Record<string, [Measure, ...Measure[]]> = {
   'cloud-removal': ['MSE', 'PSNR', 'SSIM', 'MS-SSIM'],
 };
 
+/** Undefined also for a value that is not a number, which JSON has as null. */
 export const measureOf = (measure: Measure, metrics: Pick<ModelMetrics, 'validation' | 'tile'>) =>
-  (MEASURES[measure] as MeasureOf).of(metrics);
+  (MEASURES[measure] as MeasureOf).of(metrics) ?? undefined;
 
 /** At how many of the places that both have ours is better. Places without the measure are left out. */
 export function wins(ours: Scores, theirs: Scores, measure: Measure): { won: number; of: number } {
   const { isError } = MEASURES[measure];
-  const gains = [...ours].flatMap(([geocode, metrics]) => {
-    const other = theirs.get(geocode);
+  const gains = [...ours].flatMap(([place, metrics]) => {
+    const other = theirs.get(place);
     const [own, their] = [measureOf(measure, metrics), other && measureOf(measure, other)];
     return own === undefined || their === undefined ? [] : [isError ? their - own : own - their];
   });

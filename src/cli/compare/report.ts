@@ -17,6 +17,7 @@ import { style } from '../report/style.js';
 import type { Comparison } from './comparison.js';
 import { curvesOf } from './convergence.js';
 import { type Line, lineChart } from './line-chart.js';
+import { differencesOf, leftOut } from './places.js';
 import { bytesText, digits, spreadText } from './spread.js';
 import { baselinesOf, runsOf } from './summary.js';
 import { accuracyTable, costTable, placeTable, runTable, type Table } from './tables.js';
@@ -63,18 +64,18 @@ export function renderComparison(comparison: Comparison, context: ReportContext)
 <p class="eyebrow">tilewright comparison</p>
 <h1>${model}: ${modes.join(' and ')}</h1>
 <p class="meta">${moment(generatedAt)} · ${target} · ${nodes.length === 1 ? '1 node' : `${nodes.length} nodes`} · tilewright ${software}</p>
-<p class="lead">${runs.length} of ${asked} trainings, seeds ${seeds.join(', ')}${failed.length > 0 && `, ${failed.length} failed`}. All modes train on the same places and patches for as many epochs; models are not stored.</p>
+<p class="lead">${runs.length} of ${asked} trainings, ${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}${failed.length > 0 && `, ${failed.length} failed`}. ${alike(comparison)} Models are not stored.</p>
 ${legend(comparison)}
 </header>
 <main>
 ${section('What it costs', tableHtml(costTable(comparison)), costNote(comparison))}
 ${section('How good the models are', tableHtml(accuracyTable(comparison)), baselineNote(comparison))}
-${section('Place by place', tableHtml(placeTable(comparison)))}
+${section('Place by place', tableHtml(placeTable(comparison)), ...leftOutPlaces(comparison))}
 ${section('How the models learnt', convergence(comparison))}
 ${section('CPU and memory over time', ...overTime(comparison))}
-${section('Every run', tableHtml(runTable(comparison)), html`<p>The command, which makes this report again:</p><pre><code>${command}</code></pre>`)}
+${section('Every run', tableHtml(runTable(comparison)), html`<p>The command that was run:</p><pre><code>${command}</code></pre>`)}
 </main>
-<footer>Made by tilewright, ${moment(generatedAt)}. This page holds all it shows and asks for nothing from elsewhere.</footer>
+<footer>Made by tilewright, ${moment(generatedAt)}. This page loads nothing from elsewhere.</footer>
 </body>
 </html>
 `;
@@ -103,21 +104,49 @@ function tableHtml({ caption, titles, rows }: Table): Html {
   )}</tbody></table></div>`;
 }
 
-function costNote({ idleRate }: Comparison): Html {
+/** Whether the modes had the same task. */
+function alike(comparison: Comparison): Html {
+  const differences = differencesOf(comparison);
+  if (differences.length === 0) return html`All have trained on the same places and patches.`;
+  const shown = differences.slice(0, MOST_DIFFERENCES);
+  const more = differences.length - shown.length;
+  return html`<b>They have not trained on the same data</b>, so means are over the places that all have, and scores of all patches as one set are left out: ${shown.join('; ')}${more > 0 && `; and ${more} more`}.`;
+}
+
+function leftOutPlaces(comparison: Comparison): Html[] {
+  const reasons = leftOut(comparison);
+  return reasons.length > 0 ? [html`<p class="note">Places without a model: ${reasons.join('; ')}.</p>`] : [];
+}
+
+function costNote({ idleBytesPerSecond, runs }: Comparison): Html {
   const bytes =
-    idleRate === undefined
+    idleBytesPerSecond === undefined
       ? 'Bytes are not counted: either the node runs within the command and sends none, or its system does not count them.'
-      : `Bytes are those that the network interfaces of the nodes have sent, without the ${bytesText(idleRate)} a second that they send while nothing is trained. Other programs on the same machines count too.`;
-  return html`<p class="note">CPU and memory are those of the servers with all their processes, looked at twice a second. ${bytes}</p>`;
+      : `Bytes are those that the network interfaces of the nodes have sent, and the loopback if several nodes share it, minus ${bytesText(idleBytesPerSecond)} a second, which they send while nothing is trained. That rate is of ten seconds, so net bytes of a long training are rough. Other programs on the same machines count too.`;
+  const cpu = runs.every(({ usage }) => usage.includesChildren)
+    ? 'CPU and memory are those of the servers with all their processes, measured twice a second; memory is without mapped files.'
+    : 'CPU and memory are left out, because a node does not count the processes that it starts: Linux alone does.';
+  return html`<p class="note">${cpu} ${bytes}</p>`;
 }
 
 function baselineNote(comparison: Comparison): Html {
   const baselines = baselinesOf(comparison).map(({ name, mse }) => `${name} ${spreadText(mse)}`);
+  if (baselines.length === 0) return html``;
   return html`<p class="note">MSE of simple predictors on the same patches, all places as one set: ${baselines.join(', ')}.</p>`;
 }
 
 /** With fewer, errors are too much alike for a logarithmic axis. */
 const LEAST_TICKS = 3;
+
+/** Differences of runs that the summary names. */
+const MOST_DIFFERENCES = 5;
+/** More points than a chart has pixels would only make the page larger. */
+const MOST_POINTS = 500;
+
+function thinned<T>(points: T[]): T[] {
+  const step = Math.ceil(points.length / MOST_POINTS);
+  return points.filter((_, i) => i % step === 0);
+}
 
 const linearLabel = (scale: Scale & { step: number }) => (tick: number) =>
   signed(tick, decimalsOf(scale.step));
@@ -153,9 +182,10 @@ function overTime(comparison: Comparison): Html[] {
   const traces = modes.flatMap((mode, index) =>
     runsOf(comparison, mode)
       .slice(0, 1)
-      .map(({ seed, usage }) => ({ index, mode, seed, trace: usage.trace })),
+      .filter(({ usage }) => usage.includesChildren)
+      .map(({ seed, usage }) => ({ index, mode, seed, trace: thinned(usage.trace) })),
   );
-  if (traces.every(({ trace }) => trace.length === 0)) return [html`<p>No training has ended.</p>`];
+  if (traces.every(({ trace }) => trace.length === 0)) return [html`<p>Nothing was measured.</p>`];
   const all = traces.flatMap(({ trace }) => trace);
   const x = linearScale([0, ...all.map(({ seconds }) => seconds)]);
   const ticks = x.ticks.filter((tick) => tick >= 0);

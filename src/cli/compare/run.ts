@@ -1,6 +1,7 @@
 /** Trains a model in several modes on one server, run after run. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Client, JobError, type Progress } from '../../client/index.js';
+import type { Client, Progress } from '../../client/index.js';
+import { TilewrightError } from '../../errors.js';
 import type { FilterParams } from '../../query/index.js';
 import type { TrainingMode, TrainResults } from '../../training/index.js';
 import { type ComparedRun, type Comparison, type FailedRun, turns } from './comparison.js';
@@ -25,14 +26,17 @@ export interface CompareHooks {
 }
 
 /** Between two looks at what the nodes use, ms. */
-const LOOK = 500;
-/** How long is looked for what the nodes send that do nothing, ms. */
-const IDLE = 10_000;
+const LOOK_INTERVAL = 500;
+/** How long the nodes are watched while nothing is trained, ms. */
+const IDLE_PHASE = 10_000;
+/** How long a server that does not answer is waited for, and the pause between two questions, ms. */
+const SERVER_PATIENCE = 120_000;
+const PAUSE = 1000;
 
 /**
- * Trains in each mode with each seed; nothing is stored. Before that, one epoch is trained that does not count: then every node has chosen
- * its engine, and places that cannot be trained are told of early. A job that fails is noted in the comparison. Throws what else a job
- * throws, and TW_TRAIN_NOTHING from the epoch before.
+ * Trains in each mode with each seed; nothing is stored. One epoch before that does not count: in it every node chooses its engine, and
+ * data that cannot be trained on fail early. A run waits for other jobs to end. A run that fails is in the comparison, and the next one
+ * follows. Throws what the first epoch throws, such as TW_TRAIN_NOTHING, and TW_CLIENT_UNREACHABLE if the server stays away.
  */
 export async function compareModes(
   client: Client,
@@ -49,16 +53,20 @@ export async function compareModes(
       onProgress: (progress) => onProgress(what, progress),
     });
   };
-  await train('warm-up', modes[0]!, seeds[0]!, 1);
-  const idleRate = await idleRateOf(read, signal);
+  const quiet = (what: string) =>
+    otherJobsEnd(client, signal, (progress) => onProgress(`${what}, waiting for another job`, progress));
+  await quiet('warm-up');
+  const warmUp = await train('warm-up', modes[0]!, seeds[0]!, 1);
+  const idleBytesPerSecond = await idleRate(client, warmUp.job, read, signal);
   const comparison: Comparison = {
     ...{ model: inputs.model, modes, seeds, runs: [], failed: [] },
-    ...(idleRate !== undefined && { idleRate }),
+    ...(idleBytesPerSecond !== undefined && { idleBytesPerSecond }),
   };
   const all = turns(modes, seeds);
   for (const [i, { mode, seed }] of all.entries()) {
     const what = `${i + 1} of ${all.length}, ${mode}, seed ${seed}`;
-    const last = await measured(mode, seed, read, () => train(what, mode, seed));
+    await quiet(what);
+    const last = await measuredRun(client, { mode, seed }, read, signal, () => train(what, mode, seed));
     if ('code' in last) comparison.failed.push(last);
     else comparison.runs.push(last);
     await onRun(comparison, last);
@@ -66,25 +74,86 @@ export async function compareModes(
   return comparison;
 }
 
-async function measured(
-  mode: TrainingMode,
-  seed: number,
+async function measuredRun(
+  client: Client,
+  turn: { mode: TrainingMode; seed: number },
   read: ReadUsage,
-  train: () => ReturnType<typeof Client.prototype.run<TrainResults>>,
+  signal: AbortSignal,
+  train: () => Promise<{ job: string; results: TrainResults & { seconds: number } }>,
 ): Promise<ComparedRun | FailedRun> {
   try {
-    const { result, usage } = await withUsage(read, LOOK, train);
+    const { result, usage } = await withUsage(read, LOOK_INTERVAL, train);
     const { seconds, ...results } = result.results;
-    return { mode, seed, job: result.job, seconds, usage, results };
+    const disturbedBy = await jobsBeside(client, result.job).catch(() => []);
+    return { ...turn, job: result.job, seconds, usage, results, disturbedBy };
   } catch (error) {
-    if (!(error instanceof JobError)) throw error;
-    return { mode, seed, code: error.code, message: error.message };
+    if (signal.aborted || !(error instanceof TilewrightError)) throw error;
+    return { ...turn, code: error.code, message: error.message };
   }
 }
 
-/** Bytes a second; undefined if no node counts them. The looks at the nodes send some too, here as in a training. */
-async function idleRateOf(read: ReadUsage, signal: AbortSignal): Promise<number | undefined> {
+/** Waits until no job runs, and for a server that does not answer. Throws TW_CLIENT_UNREACHABLE. */
+async function otherJobsEnd(
+  client: Client,
+  signal: AbortSignal,
+  onWait: (progress: Progress) => void,
+): Promise<void> {
+  let silentSince: number | undefined;
+  for (;;) {
+    try {
+      const running = (await client.jobs()).find(
+        ({ status }) => status === 'running' || status === 'accepted',
+      );
+      if (!running) return;
+      silentSince = undefined;
+      onWait(running);
+    } catch (error) {
+      silentSince ??= performance.now();
+      if (!(error instanceof TilewrightError) || performance.now() - silentSince > SERVER_PATIENCE)
+        throw error;
+    }
+    await pause(PAUSE, signal);
+  }
+}
+
+/** Ids of other jobs that ran while a job did. */
+async function jobsBeside(client: Client, id: string): Promise<string[]> {
+  const jobs = await client.jobs();
+  const own = jobs.find(({ jobID }) => jobID === id);
+  if (!own?.started || !own.finished) return [];
+  const [from, to] = [Date.parse(own.started), Date.parse(own.finished)];
+  return jobs
+    .filter(
+      ({ jobID, started, finished }) =>
+        jobID !== id &&
+        started !== undefined &&
+        Date.parse(started) < to &&
+        (finished === undefined || Date.parse(finished) > from),
+    )
+    .map(({ jobID }) => jobID);
+}
+
+/**
+ * Bytes a second that are sent anyway; undefined if no node counts them. The client asks as often as in a training, because its answers
+ * count too.
+ */
+async function idleRate(
+  client: Client,
+  job: string,
+  read: ReadUsage,
+  signal: AbortSignal,
+): Promise<number | undefined> {
   if ((await read()).every(({ network }) => network === undefined)) return undefined;
-  const { usage } = await withUsage(read, LOOK, () => sleep(IDLE, undefined, { signal }));
+  const { usage } = await withUsage(read, LOOK_INTERVAL, async () => {
+    for (const until = performance.now() + IDLE_PHASE; performance.now() < until; ) {
+      await client.job(job);
+      await pause(LOOK_INTERVAL, signal);
+    }
+  });
   return usage.sentBytes! / usage.seconds;
+}
+
+/** Throws the reason of the signal. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }

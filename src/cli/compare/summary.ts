@@ -2,13 +2,14 @@
 import type { Metrics, TrainingMode, TrainResults } from '../../training/index.js';
 import type { ComparedRun, Comparison } from './comparison.js';
 import { MEASURES_OF, type Measure, meanOf, measureOf, scoresOf, wins } from './measures.js';
+import { commonScores, haveSamePlaces } from './places.js';
 import { type Spread, spreadOf } from './spread.js';
+import type { Usage } from './usage.js';
 
 export interface ModeSummary {
   mode: TrainingMode;
-  runs: number;
   seconds: Spread;
-  /** All nodes with their processes. */
+  /** All nodes with their processes. As the next two, of no values if a node does not count its processes. */
   cpuSeconds: Spread;
   /** Cores in use, the mean of the nodes. */
   cores: Spread;
@@ -16,14 +17,14 @@ export interface ModeSummary {
   peakMemoryBytes: Spread;
   /** Beyond what the nodes send anyway; of no values where no node counts bytes. */
   netBytes: Spread;
-  /** Of all validation patches as one set. */
+  /** All validation patches as one set. Without measures if the runs have other places. */
   pooled: Partial<Record<Measure, Spread>>;
-  /** Means over the places. */
+  /** Means over the places that all runs have. */
   means: Partial<Record<Measure, Spread>>;
 }
 
 export interface PlaceSummary {
-  geocode: string;
+  place: string;
   modes: { mode: TrainingMode; measures: Partial<Record<Measure, Spread>> }[];
 }
 
@@ -31,15 +32,18 @@ export const runsOf = ({ runs }: Pick<Comparison, 'runs'>, mode: TrainingMode) =
   runs.filter((run) => run.mode === mode);
 
 /** Bytes sent beyond what is sent while nothing is trained; undefined if they are not counted. */
-export function netBytes({ usage }: ComparedRun, idleRate = 0): number | undefined {
-  return usage.sentBytes === undefined ? undefined : usage.sentBytes - idleRate * usage.seconds;
+export function netBytes({ usage }: ComparedRun, idleBytesPerSecond = 0): number | undefined {
+  return usage.sentBytes === undefined ? undefined : usage.sentBytes - idleBytesPerSecond * usage.seconds;
 }
 
 export function summaryOf(comparison: Comparison, mode: TrainingMode): ModeSummary {
-  const { model, idleRate } = comparison;
+  const { model, idleBytesPerSecond } = comparison;
   const runs = runsOf(comparison, mode);
   const spread = (of: (run: ComparedRun) => number | undefined) =>
     spreadOf(runs.flatMap((run) => of(run) ?? []));
+  const ofTree = (of: (usage: Usage) => number) =>
+    spread(({ usage }) => (usage.includesChildren ? of(usage) : undefined));
+  const isOneSet = haveSamePlaces(comparison);
   const byMeasure = (of: (run: ComparedRun, measure: Measure) => number | undefined) =>
     Object.fromEntries(
       MEASURES_OF[model]!.map((measure) => [measure, spread((run) => of(run, measure))] as const).filter(
@@ -48,16 +52,15 @@ export function summaryOf(comparison: Comparison, mode: TrainingMode): ModeSumma
     );
   return {
     mode,
-    runs: runs.length,
     seconds: spread(({ seconds }) => seconds),
-    cpuSeconds: spread(({ usage }) => usage.cpuSeconds),
-    cores: spread(({ usage }) => usage.cpuSeconds / usage.seconds / usage.nodes.length),
-    peakMemoryBytes: spread(({ usage }) =>
+    cpuSeconds: ofTree((usage) => usage.cpuSeconds),
+    cores: ofTree((usage) => usage.cpuSeconds / usage.seconds / usage.nodes.length),
+    peakMemoryBytes: ofTree((usage) =>
       Math.max(...usage.nodes.map(({ peakMemoryBytes }) => peakMemoryBytes)),
     ),
-    netBytes: spread((run) => netBytes(run, idleRate)),
-    pooled: byMeasure(({ results }, measure) => pooledMeasure(results, measure)),
-    means: byMeasure(({ results }, measure) => finite(meanOf(scoresOf(results), measure))),
+    netBytes: spread((run) => netBytes(run, idleBytesPerSecond)),
+    pooled: byMeasure(({ results }, measure) => (isOneSet ? pooledMeasure(results, measure) : undefined)),
+    means: byMeasure((run, measure) => finite(meanOf(commonScores(comparison, run), measure))),
   };
 }
 
@@ -76,28 +79,30 @@ const BASELINES = {
   median: 'median of clear dates',
 } as const;
 
-/** Errors of the baselines on the same patches, all places as one set. They are of the first mode: each place has its own. */
+/** Errors of the baselines on the same patches, all places as one set: those of the first mode that has runs, because each place has its own. */
 export function baselinesOf(comparison: Comparison): { name: string; mse: Spread }[] {
-  const pooled = runsOf(comparison, comparison.modes[0]!).flatMap(({ results }) => results.pooled ?? []);
+  const mode = comparison.modes.find((one) => runsOf(comparison, one).length > 0);
+  const runs = mode ? runsOf(comparison, mode) : [];
+  const pooled = runs.flatMap(({ results }) => results.pooled ?? []);
   return Object.entries(BASELINES).flatMap(([key, name]) => {
     const values = pooled.flatMap((one) => (one[key as keyof typeof one] as Metrics | undefined)?.mse ?? []);
     return values.length > 0 ? [{ name, mse: spreadOf(values) }] : [];
   });
 }
 
-/** Places in the order of their geocodes. */
+/** Places in the order of their names. */
 export function placesOf(comparison: Comparison): PlaceSummary[] {
   const { model, modes } = comparison;
   const scores = modes.map((mode) => runsOf(comparison, mode).map(({ results }) => scoresOf(results)));
-  const geocodes = new Set(scores.flat().flatMap((one) => [...one.keys()]));
-  return [...geocodes].sort().map((geocode) => ({
-    geocode,
+  const places = new Set(scores.flat().flatMap((one) => [...one.keys()]));
+  return [...places].sort().map((place) => ({
+    place,
     modes: modes.map((mode, i) => ({
       mode,
       measures: Object.fromEntries(
         MEASURES_OF[model]!.map((measure) => {
           const values = scores[i]!.flatMap((run) => {
-            const metrics = run.get(geocode);
+            const metrics = run.get(place);
             return (metrics && measureOf(measure, metrics)) ?? [];
           });
           return [measure, spreadOf(values)] as const;

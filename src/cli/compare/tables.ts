@@ -1,9 +1,10 @@
 /** The tables of a comparison, for the terminal and for the report. */
 import type { TrainingMode } from '../../training/index.js';
 import type { Comparison } from './comparison.js';
-import { MEASURES, MEASURES_OF, type Measure } from './measures.js';
-import { bytesText, digits, type Spread, spreadText, verdict } from './spread.js';
+import { MEASURES, MEASURES_OF, type Measure, trainedPlaces } from './measures.js';
+import { bytesText, digits, type Spread, spreadOf, spreadText, verdict } from './spread.js';
 import { type ModeSummary, placesOf, summaryOf, winsOf } from './summary.js';
+import type { Usage } from './usage.js';
 
 export interface Table {
   /** What it shows, in a sentence or two. */
@@ -24,14 +25,14 @@ export function costTable(comparison: Comparison): Table {
       : [];
   return {
     caption:
-      'Medians over the seeds with the least and the most. Something is called less or more only if these ranges do not touch and there are three runs or more.',
+      'Medians over the seeds with the least and the most. A figure is called less or more only if these ranges do not touch and there are three runs or more. With three runs each, chance alone separates one pair of ranges in ten.',
     titles: ['', ...comparison.modes, ...besideTitles(comparison.modes)],
     rows: [
       ...row('time', ({ seconds: of }) => of, seconds),
       ...row('CPU time, all nodes', ({ cpuSeconds }) => cpuSeconds, seconds),
       ...row('CPU of a node, 100 % is a core', ({ cores: of }) => of, cores),
       ...row('bytes sent, net', ({ netBytes }) => netBytes, bytesText),
-      ...row('memory of a node, at most', ({ peakMemoryBytes }) => peakMemoryBytes, bytesText),
+      ...row('memory of a node, the most that was seen', ({ peakMemoryBytes }) => peakMemoryBytes, bytesText),
     ],
   };
 }
@@ -42,7 +43,7 @@ export function accuracyTable(comparison: Comparison): Table {
   const all = modes.map((mode) => summaryOf(comparison, mode));
   const rows = MEASURES_OF[model]!.flatMap((measure) =>
     (['pooled', 'means'] as const).flatMap((kind) => {
-      const spreads = all.map((summary) => summary[kind][measure] ?? { ...NONE });
+      const spreads = all.map((summary) => summary[kind][measure] ?? spreadOf([]));
       if (spreads.every(({ count }) => count === 0)) return [];
       const name = kind === 'pooled' ? `${measure}, all patches as one set` : `${measure}, mean of places`;
       return [
@@ -65,17 +66,13 @@ export function accuracyTable(comparison: Comparison): Table {
 export function placeTable(comparison: Comparison): Table {
   const { model, modes } = comparison;
   const [measure] = MEASURES_OF[model]!;
-  const rows = placesOf(comparison).map(({ geocode, modes: scores }) => {
-    const spreads = scores.map(({ measures }) => measures[measure] ?? { ...NONE });
-    return [
-      geocode,
-      ...spreads.map((spread) => spreadText(spread)),
-      ...besideFirst(spreads, (first, other) => betterText(measure, first, other)),
-    ];
+  const rows = placesOf(comparison).map(({ place, modes: scores }) => {
+    const spreads = scores.map(({ measures }) => measures[measure] ?? spreadOf([]));
+    return [place, ...spreads.map((spread) => spreadText(spread))];
   });
   return {
-    caption: `${measure} of each place on its validation patches.`,
-    titles: ['place', ...modes, ...besideTitles(modes)],
+    caption: `${measure} of each place on its validation patches, median with the least and the most over the seeds.`,
+    titles: ['place', ...modes],
     rows,
   };
 }
@@ -83,23 +80,32 @@ export function placeTable(comparison: Comparison): Table {
 export function runTable({ runs, failed }: Comparison): Table {
   return {
     caption: 'Every run, in the order in which they ended.',
-    titles: ['mode', 'seed', 'job', 'time', 'CPU time', 'bytes sent', 'places', 'engine'],
+    titles: ['mode', 'seed', 'job', 'time', 'CPU time', 'bytes sent', 'places', 'engine', 'remarks'],
     rows: [
-      ...runs.map(({ mode, seed, job, seconds: time, usage, results }) => [
+      ...runs.map(({ mode, seed, job, seconds: time, usage, results, disturbedBy }) => [
         ...[mode, `${seed}`, job, seconds(time), seconds(usage.cpuSeconds)],
         usage.sentBytes === undefined ? '-' : bytesText(usage.sentBytes),
-        `${results.models.flatMap(({ distributed }) => distributed?.places ?? [null]).length}`,
+        `${trainedPlaces(results).length}`,
         results.engine,
+        remarksOf(usage, disturbedBy),
       ]),
       ...failed.map(({ mode, seed, code, message }) => [
-        ...[mode, `${seed}`, `failed: ${message} [${code}]`],
-        ...['', '', '', '', ''],
+        ...[mode, `${seed}`, '-', '-', '-', '-', '-', '-'],
+        `failed: ${message} [${code}]`,
       ]),
     ],
   };
 }
 
-const NONE: Spread = { median: NaN, least: NaN, most: NaN, count: 0 };
+/** What may spoil the figures of a run. */
+function remarksOf({ incomplete }: Usage, disturbedBy: string[]): string {
+  return [
+    incomplete.length > 0 && `CPU and bytes are not complete: no answer from ${incomplete.join(', ')}`,
+    disturbedBy.length > 0 && `other jobs ran meanwhile: ${disturbedBy.join(', ')}`,
+  ]
+    .filter((remark) => remark !== false)
+    .join('; ');
+}
 
 function winRows(comparison: Comparison): string[][] {
   const { model, modes } = comparison;
@@ -115,17 +121,19 @@ function winRows(comparison: Comparison): string[][] {
   ];
 }
 
-const besideTitles = ([first, ...others]: TrainingMode[]) =>
-  others.map((other) => `${first} beside ${other}`);
+const besideTitles = ([first, ...others]: TrainingMode[]) => others.map((other) => `${first} / ${other}`);
 
 function besideFirst([first, ...others]: Spread[], say: (first: Spread, other: Spread) => string): string[] {
   return others.map((other) => (first!.count > 0 && other.count > 0 ? say(first!, other) : '-'));
 }
 
-const ratioText = (first: Spread, other: Spread) =>
-  `${(first.median / other.median).toFixed(2)} x, ${verdict(first, other)}`;
+/** A ratio to nothing, or to less than nothing, says nothing: what is sent beyond the idle rate can be. */
+function ratioText(first: Spread, other: Spread): string {
+  const isRatio = first.median > 0 && other.median > 0;
+  return `${isRatio ? `${(first.median / other.median).toFixed(2)}, ` : ''}${verdict(first, other)}`;
+}
 
-function betterText(measure: Measure, first: Spread, other: Spread): string {
+export function betterText(measure: Measure, first: Spread, other: Spread): string {
   const said = verdict(first, other);
   if (said !== 'less' && said !== 'more') return said;
   return (said === 'less') === MEASURES[measure].isError ? 'better' : 'worse';

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NodeUsage } from '../../client/index.js';
 
-/** Nodes that do not answer are left out. */
+/** Returns what the nodes use that answer. */
 export type ReadUsage = () => Promise<NodeUsage[]>;
 
 export interface Usage {
@@ -10,20 +10,31 @@ export interface Usage {
   seconds: number;
   /** All nodes with their processes. */
   cpuSeconds: number;
+  /** False if a node counts the server process alone: CPU time and memory say nothing of the training then. */
+  includesChildren: boolean;
   /** Sent by all nodes, each byte once; absent if no node counts them. */
   sentBytes?: number;
   nodes: { id: string; cpuSeconds: number; sentBytes?: number; peakMemoryBytes: number }[];
+  /** Nodes that did not answer the first or the last look: what they used is not known in full. */
+  incomplete: string[];
   /** Means of the nodes: cores in use since the look before, and memory. */
   trace: { seconds: number; cores: number; memoryBytes: number }[];
 }
 
-interface Look {
+export interface Look {
   /** Seconds. */
   at: number;
   nodes: NodeUsage[];
 }
 
-/** Reads the usage before and after some work, and every `interval` ms meanwhile. Throws what the work throws. */
+/** How often the first and the last look are tried until all nodes answer, and the pause between, ms. */
+const MOST_TRIES = 10;
+const PAUSE = 300;
+
+/**
+ * Reads the usage before and after some work, and every `interval` ms meanwhile. Throws what the work throws, and what the first look
+ * throws; a later look that fails is left out.
+ */
 export async function withUsage<T>(
   read: ReadUsage,
   interval: number,
@@ -37,7 +48,8 @@ export async function withUsage<T>(
     const result = await work();
     ended.abort();
     await looking;
-    looks.push(await look());
+    const last = await lookAtAll(look, looks);
+    if (last) looks.push(last);
     return { result, usage: usageOf(looks) };
   } finally {
     ended.abort();
@@ -49,59 +61,95 @@ async function lookOften(look: () => Promise<Look>, interval: number, looks: Loo
   for (;;) {
     await sleep(interval, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
-    // A missed look shows in the curves alone.
     const one = await look().catch(() => undefined);
     if (one) looks.push(one);
   }
 }
 
-/** Counters that only grow; one that is less than before was set to 0 when its node started again. */
-const grown = (before: number | undefined, now: number) =>
-  before === undefined || now < before ? now : now - before;
+/** Tries again while a node is missing that was there before. Returns the best look, undefined if all have failed. */
+async function lookAtAll(look: () => Promise<Look>, before: Look[]): Promise<Look | undefined> {
+  const ids = idsOf(before);
+  let best: Look | undefined;
+  for (let tries = 1; tries <= MOST_TRIES; tries++) {
+    const one = await look().catch(() => undefined);
+    if (one && one.nodes.length >= (best?.nodes.length ?? 0)) best = one;
+    if (best && ids.every((id) => best!.nodes.some((node) => node.id === id))) break;
+    await sleep(PAUSE);
+  }
+  return best;
+}
 
-/** At least two looks, in the order of time. A node that comes later counts from its start. */
+const idsOf = (looks: Look[]) => [...new Set(looks.flatMap(({ nodes }) => nodes.map(({ id }) => id)))].sort();
+
+/**
+ * A counter that is looked at now and then. Its first value is where it begins, unless it is known to begin with 0; a value that is less
+ * than one before is a measurement that has missed something, as of a process that ended just then, and adds nothing.
+ */
+class Counter {
+  grown = 0;
+
+  constructor(private most: number) {}
+
+  add(value: number): void {
+    this.grown += Math.max(0, value - this.most);
+    this.most = Math.max(this.most, value);
+  }
+}
+
+/** At least one look, in the order of time. A node that starts again counts from its start, one that comes later from when it was first seen. */
 export function usageOf(looks: Look[]): Usage {
-  const ids = [...new Set(looks.flatMap(({ nodes }) => nodes.map(({ id }) => id)))].sort();
-  const last = new Map<string, NodeUsage>();
-  const sums = new Map(ids.map((id) => [id, { cpuSeconds: 0, sentBytes: 0, peakMemoryBytes: 0 }]));
+  const ids = idsOf(looks);
   const namespaces = namespacesOf(looks);
-  const lastSent = new Map<string, number>();
-  let sentBytes = 0;
+  const processes = new Map<string, Counter>();
+  const interfaces = new Map<string, Counter>();
+  const sumOf = (counters: Map<string, Counter>, isOf: (key: string) => boolean = () => true) =>
+    [...counters].reduce((sum, [key, { grown }]) => sum + (isOf(key) ? grown : 0), 0);
+  const peaks = new Map(ids.map((id) => [id, 0]));
   const trace: Usage['trace'] = [];
+  const started = looks[0]!.at;
+  let cpuBefore = 0;
   looks.forEach(({ at, nodes }, i) => {
-    const cpuBefore = [...sums.values()].reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0);
-    for (const node of nodes) {
-      const sum = sums.get(node.id)!;
-      sum.peakMemoryBytes = Math.max(sum.peakMemoryBytes, node.memoryBytes);
-      if (i > 0) sum.cpuSeconds += grown(last.get(node.id)?.cpuSeconds, node.cpuSeconds);
-      if (node.network && namespaces.get(node.network.namespace)!.size === 1 && i > 0)
-        sum.sentBytes += grown(last.get(node.id)?.network?.sentBytes, node.network.sentBytes);
-      last.set(node.id, node);
+    for (const { id, startedAt, cpuSeconds, memoryBytes } of nodes) {
+      peaks.set(id, Math.max(peaks.get(id)!, memoryBytes));
+      const key = `${id} ${startedAt}`;
+      const isRestarted = [...processes.keys()].some((other) => other.startsWith(`${id} `));
+      if (!processes.has(key)) processes.set(key, new Counter(isRestarted ? 0 : cpuSeconds));
+      processes.get(key)!.add(cpuSeconds);
     }
     for (const [namespace, sent] of sentIn(nodes, namespaces)) {
-      if (i > 0) sentBytes += grown(lastSent.get(namespace), sent);
-      lastSent.set(namespace, sent);
+      if (!interfaces.has(namespace)) interfaces.set(namespace, new Counter(sent));
+      interfaces.get(namespace)!.add(sent);
     }
-    if (i === 0) return;
-    const cpuNow = [...sums.values()].reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0);
-    const seconds = at - looks[i - 1]!.at;
-    if (seconds <= 0 || nodes.length === 0) return;
-    trace.push({
-      seconds: at - looks[0]!.at,
-      cores: (cpuNow - cpuBefore) / seconds / nodes.length,
-      memoryBytes: nodes.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0) / nodes.length,
-    });
+    const cpuNow = sumOf(processes);
+    const seconds = at - (looks[i - 1]?.at ?? at);
+    if (seconds > 0 && nodes.length > 0)
+      trace.push({
+        seconds: at - started,
+        cores: (cpuNow - cpuBefore) / seconds / nodes.length,
+        memoryBytes: nodes.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0) / nodes.length,
+      });
+    cpuBefore = cpuNow;
   });
+  const [first, last] = [looks[0]!, looks.at(-1)!];
+  const isIn = ({ nodes }: Look, id: string) => nodes.some((node) => node.id === id);
   return {
-    seconds: looks.at(-1)!.at - looks[0]!.at,
-    cpuSeconds: [...sums.values()].reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
-    ...(namespaces.size > 0 && { sentBytes }),
+    seconds: last.at - started,
+    cpuSeconds: sumOf(processes),
+    includesChildren: looks.every(({ nodes }) => nodes.every((node) => node.includesChildren)),
+    ...(namespaces.size > 0 && { sentBytes: sumOf(interfaces) }),
     nodes: ids.map((id) => {
-      const { sentBytes: sent, ...rest } = sums.get(id)!;
-      const { network } = last.get(id)!;
-      const isAlone = network && namespaces.get(network.namespace)!.size === 1;
-      return { id, ...rest, ...(isAlone && { sentBytes: sent }) };
+      // A namespace of this node alone; a pod that was started again has another one.
+      const own = [...namespaces].filter(([, nodes]) => nodes.size === 1 && nodes.has(id));
+      return {
+        id,
+        cpuSeconds: sumOf(processes, (key) => key.startsWith(`${id} `)),
+        ...(own.length > 0 && {
+          sentBytes: sumOf(interfaces, (namespace) => own.some(([name]) => name === namespace)),
+        }),
+        peakMemoryBytes: peaks.get(id)!,
+      };
     }),
+    incomplete: ids.filter((id) => !isIn(first, id) || !isIn(last, id)),
     trace,
   };
 }

@@ -107,7 +107,18 @@ export async function trainDistributed(
           ? await linksOf(next, neighbours.doors, door, job.signal)
           : undefined;
       const names = members.map((one) => one.node);
-      const task = digest([version, model, seed, epochs, patience, validationFrom, members.map(shaping)]);
+      // A job that stores nothing measures a whole training, and leaves the checkpoints of others alone.
+      const own = isStored === false ? [job.id] : [];
+      const task = digest([
+        version,
+        model,
+        seed,
+        epochs,
+        patience,
+        validationFrom,
+        members.map(shaping),
+        ...own,
+      ]);
       const checkpoint = { folder: await storage.keptScratch(task), task };
       const trained = await member.train(
         { index, members: names, seed, epochs, patience, checkpoint },

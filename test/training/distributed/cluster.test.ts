@@ -116,8 +116,15 @@ test('one model over all nodes', { skip: noEtcd || process.platform !== 'linux' 
     const asked = ['ndvi', '--epochs', '2', '--seeds', '5', '--server', b.url, '--out', out];
     const done = await tilewright('compare', ...asked, '--format', 'json');
     assert.equal(done.code, 0, done.stderr);
-    const { runs, idleRate } = JSON.parse(done.stdout) as Comparison;
-    assert.ok(idleRate! > 0);
+    const { runs, idleBytesPerSecond } = JSON.parse(done.stdout) as Comparison;
+    assert.ok(idleBytesPerSecond! > 0);
+    assert.deepEqual(
+      runs.map(({ usage, disturbedBy }) => [usage.incomplete, disturbedBy]),
+      [
+        [[], []],
+        [[], []],
+      ],
+    );
     const [partitioned, distributed] = ['partitioned', 'distributed'].map(
       (mode) => runs.find((run) => run.mode === mode)!,
     ) as [ComparedRun, ComparedRun];

@@ -1,0 +1,164 @@
+/** What is said of runs that were compared: on the same places alone, and nothing that is no number. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { curvesOf } from '../../src/cli/compare/convergence.js';
+import {
+  type ComparedRun,
+  type Comparison,
+  csvOf,
+  differencesOf,
+  renderComparison,
+  summaryOf,
+  winsOf,
+} from '../../src/cli/compare/index.js';
+import { costTable } from '../../src/cli/compare/tables.js';
+import type { TrainingMode, TrainResults } from '../../src/training/index.js';
+import { assertWellFormed } from '../report/markup.js';
+
+interface Place {
+  mse: number;
+  collection?: string;
+  patches?: { train: number; validation: number };
+  losses?: number[];
+  values?: number;
+}
+
+function run(
+  mode: TrainingMode,
+  seed: number,
+  places: Record<string, Place>,
+  {
+    sentBytes,
+    failed = [] as TrainResults['failed'],
+  }: { sentBytes?: number; failed?: TrainResults['failed'] } = {},
+): ComparedRun {
+  const metrics = (mse: number) => ({ train: { mse, r2: 0 }, validation: { mse, r2: 1 - mse } });
+  const models = Object.entries(places).map(
+    ([
+      geocode,
+      { mse, collection = 'c', patches = { train: 40, validation: 10 }, losses = [mse], values = 10 },
+    ]) => ({
+      ...{
+        id: geocode,
+        collection,
+        grid: 'geohash' as const,
+        geocode,
+        model: 'ndvi',
+        version: '1',
+        epochs: 1,
+      },
+      ...{
+        metrics: metrics(mse),
+        baseline: { mean: { mse: 1, r2: 0 }, linear: { mse: 1, r2: 0 } },
+        seconds: 1,
+      },
+      losses: losses.map((validation, i) => ({ epoch: i + 1, train: validation, validation })),
+      ...{ patches, validationValues: values },
+    }),
+  );
+  const pooled = { mse: Object.values(places).reduce((sum, { mse }) => sum + mse, 0) / models.length, r2: 0 };
+  return {
+    ...{ mode, seed, job: `${mode}${seed}`, seconds: 2, disturbedBy: [] },
+    usage: {
+      ...{ seconds: 2, cpuSeconds: 3, includesChildren: true, incomplete: [], trace: [] },
+      ...(sentBytes !== undefined && { sentBytes }),
+      nodes: [{ id: 'n', cpuSeconds: 3, peakMemoryBytes: 1e8 }],
+    },
+    results: {
+      ...{ engine: 'wasm', mode, models, skipped: [], failed },
+      pooled: { model: pooled, linear: pooled, mean: pooled },
+    },
+  };
+}
+
+const comparisonOf = (runs: ComparedRun[], more: Partial<Comparison> = {}): Comparison => ({
+  ...{ model: 'ndvi', modes: ['partitioned', 'contained'], seeds: [1, 2, 3], runs, failed: [], ...more },
+});
+
+const page = (comparison: Comparison) =>
+  renderComparison(comparison, {
+    ...{ command: 'tilewright compare ndvi', generatedAt: '2026-01-01T00:00:00Z', target: 'http://a' },
+    ...{ nodes: ['n'], software: '0.1.0' },
+  });
+
+test('modes are compared at the places that all runs have trained', () => {
+  const hard = { mse: 0.9 };
+  const failed = [{ geocode: 'u3', model: 'ndvi', code: 'TW_TRAIN_MEMORY', message: 'it took too much' }];
+  const runs = [1, 2, 3].flatMap((seed) => [
+    run('partitioned', seed, { u1: { mse: 0.01 }, u2: { mse: 0.01 }, u3: hard }),
+    run('contained', seed, { u1: { mse: 0.02 }, u2: { mse: 0.02 } }, { failed }),
+  ]);
+  const comparison = comparisonOf(runs);
+  assert.equal(summaryOf(comparison, 'partitioned').means.MSE!.median, 0.01);
+  assert.equal(summaryOf(comparison, 'contained').means.MSE!.median, 0.02);
+  assert.deepEqual(summaryOf(comparison, 'partitioned').pooled, {});
+  assert.deepEqual(winsOf(comparison, 'partitioned', 'contained', 'MSE'), { won: 6, of: 6 });
+  assert.deepEqual(differencesOf(comparison), [
+    'contained, seed 1 has not trained what partitioned, seed 1 has: u3',
+    'contained, seed 2 has not trained what partitioned, seed 1 has: u3',
+    'contained, seed 3 has not trained what partitioned, seed 1 has: u3',
+  ]);
+  const html = page(comparison);
+  assertWellFormed(html);
+  assert.match(html, /They have not trained on the same data/);
+  assert.match(html, /contained: u3: it took too much \[TW_TRAIN_MEMORY\]/);
+});
+
+test('tiles that come while modes are compared are seen by the patches', () => {
+  const more = { mse: 0.1, patches: { train: 60, validation: 15 } };
+  const runs = [run('partitioned', 1, { u1: { mse: 0.1 } }), run('contained', 1, { u1: more })];
+  assert.match(differencesOf(comparisonOf(runs)).join(), /^contained, seed 1 has other patches .* at u1$/);
+  assert.deepEqual(differencesOf(comparisonOf(runs.slice(0, 1))), []);
+});
+
+test('one cell in two collections is two places', () => {
+  const both = run('partitioned', 1, { u1: { mse: 0.1 } });
+  both.results.models.push({ ...both.results.models[0]!, collection: 'd' });
+  const comparison = comparisonOf([both]);
+  const csv = csvOf(comparison);
+  assert.match(csv, /,c u1,MSE,,0\.1\r\n/);
+  assert.match(csv, /,d u1,MSE,,0\.1\r\n/);
+});
+
+test('bytes that are not more than those of idle nodes make no ratio', () => {
+  const runs = [1, 2, 3].flatMap((seed) => [
+    run('partitioned', seed, { u1: { mse: 0.1 } }, { sentBytes: 0 }),
+    run('contained', seed, { u1: { mse: 0.1 } }, { sentBytes: 0 }),
+  ]);
+  for (const idleBytesPerSecond of [0, 10]) {
+    const { rows } = costTable(comparisonOf(runs, { idleBytesPerSecond }));
+    const [row] = rows.filter(([title]) => title!.startsWith('bytes'));
+    assert.deepEqual(row!.at(-1), 'within the spread');
+    const [, main] = page(comparisonOf(runs, { idleBytesPerSecond })).split('<main>');
+    assert.doesNotMatch(main!, /NaN|Infinity|-0\./);
+  }
+});
+
+test('the curve of many places counts each by its values, and one that has stopped by its last epoch', () => {
+  const runs = [
+    run('partitioned', 1, {
+      u1: { mse: 0.1, losses: [4, 2], values: 30 },
+      u2: { mse: 0.1, losses: [8], values: 10 },
+    }),
+  ];
+  assert.deepEqual(curvesOf(comparisonOf(runs))[0]!.validation, [5, 3.5]);
+});
+
+test('without the processes that a server starts, CPU time and memory are left out', () => {
+  const alone = run('partitioned', 1, { u1: { mse: 0.1 } });
+  alone.usage.includesChildren = false;
+  const comparison = comparisonOf([alone]);
+  assert.deepEqual(
+    costTable(comparison).rows.map(([title]) => title),
+    ['time'],
+  );
+  assert.doesNotMatch(csvOf(comparison), /cpu|memory/);
+  assert.match(page(comparison), /CPU and memory are left out/);
+});
+
+test('names from outside are text, in the page and in a spreadsheet', () => {
+  const name = '=HYPERLINK("http://x")<script>';
+  const comparison = comparisonOf([run('partitioned', 1, { [name]: { mse: 0.1 } })]);
+  assert.doesNotMatch(page(comparison), /<script>/);
+  assert.match(csvOf(comparison), /,"'=HYPERLINK\(""http:\/\/x""\)<script>",MSE,/);
+});
