@@ -140,10 +140,10 @@ test('comparing modes', { timeout: 240_000 }, async (t) => {
 
   await t.test('what has ended is in the report when the command is stopped', async () => {
     const out = join(folder, 'report-c');
-    const child = start(['compare', 'ndvi', '--epochs', '40', ...FILTER, ...data, '--out', out]);
+    const child = start(['compare', 'ndvi', '--epochs', '15', ...FILTER, ...data, '--out', out]);
     const ended = finished(child);
     const report = join(out, 'compare-ndvi.html');
-    await eventually('a training has ended', () => existsSync(report));
+    await eventually('a training has ended', () => existsSync(report), 120_000);
     child.kill('SIGINT');
     const { code, stderr } = await ended;
     assert.equal(code, 1, stderr);
