@@ -83,3 +83,11 @@ export const usageUnknown = defineError(
   (nodes: string[]) =>
     `${nodes.join(', ')} ${nodes.length === 1 ? 'does' : 'do'} not tell what a training uses: no answer, or an older version; wait, or upgrade all nodes`,
 );
+
+export const comparisonStopped = defineError(
+  'TW_CLI_COMPARE_STOPPED',
+  499,
+  'The user stopped a comparison. The training that ran was cancelled; those that had ended are in the report.',
+  (ended: number, all: number, path: string) =>
+    `stopped: ${ended} of ${all} runs had ended, and are in ${path}`,
+);

@@ -55,6 +55,7 @@ export async function trainHere(
   }: HereInputs,
   { signal, onProgress }: Hooks,
 ): Promise<{ job: string; results: Timed<TrainResults> }> {
+  const begun = performance.now();
   const spec = modelNamed(model);
   const engine = await selectEngine({ engine: wanted });
   const {
@@ -87,7 +88,9 @@ export async function trainHere(
     if ('error' in result) throw receivedError({ status: 500, ...result.error });
     const trained = sent(result.trained);
     const inputs = { model, filter, seed, tiles, engine, trained };
-    return await patiently(signal, () => client.run('store-model', inputs, { signal }));
+    const stored = await patiently(signal, () => client.run<TrainResults>('store-model', inputs, { signal }));
+    const seconds = (performance.now() - begun) / 1000;
+    return { ...stored, results: { ...stored.results, seconds } };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

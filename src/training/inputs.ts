@@ -7,8 +7,7 @@ import type { TransferPolicy } from './transfer/policies.js';
 import type { TextureIndex } from './transfer/texture-index.js';
 
 /**
- * How the work is shared out: a model for each place; one model over all nodes; or a model for each place, trained one at a time by
- * processes with limits.
+ * How the work is shared out: a model for each place; one model over all nodes; or a model for each place in processes with limits.
  */
 export const TRAINING_MODES = ['partitioned', 'distributed', 'contained'] as const;
 export type TrainingMode = (typeof TRAINING_MODES)[number];

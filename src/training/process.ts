@@ -64,7 +64,7 @@ export function trainProcess(context: TrainContext): Process {
           enum: TRAINING_MODES,
           default: 'partitioned',
           description:
-            'A model for each place, one model for all places over all nodes, or a model for each place, trained one at a time by processes with limits',
+            'A model for each place, one model for all places over all nodes, or a model for each place in processes with limits',
         },
         filter: { type: 'object', additionalProperties: false, properties: filterBody },
         epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
@@ -169,7 +169,7 @@ function failedInputs(inputs: TrainInputs, { failed }: Partial<TrainResults>): T
 function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'>): void {
   const { models: trained, skipped, failed } = results;
   message(
-    `${counted(trained.length, 'model')} trained, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
+    `${counted(trained.length, 'model')} trained${trained.some(({ losses }) => losses) ? ', none stored' : ''}, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
   );
   if (trained.length > 0) return;
   const without = [...skipped, ...failed];

@@ -7,6 +7,7 @@ import { TRAINING_MODES, type TrainingMode } from '../../training/index.js';
 import { version } from '../../version.js';
 import {
   accuracyTable,
+  baselinesText,
   type ComparedRun,
   type Comparison,
   compareModes,
@@ -19,7 +20,7 @@ import {
   renderComparison,
   type Table,
 } from '../compare/index.js';
-import { usageUnknown } from '../errors.js';
+import { comparisonStopped, usageUnknown } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
 import {
   bytes,
@@ -68,7 +69,13 @@ export function compareCommand(): Command {
     .addOption(
       flag('--seeds <list>', 'each mode trains once with each of these', seeds).default([1, 2, 3], '1,2,3'),
     )
-    .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger))
+    .addOption(
+      flag(
+        '--epochs <n>',
+        'passes over the training patches, by default 30, of cloud-removal 12',
+        positiveInteger,
+      ),
+    )
     .addOption(
       flag(
         '--patience <n>',
@@ -105,6 +112,8 @@ export function compareCommand(): Command {
     const files = { html: join(out, `compare-${model}.html`), csv: join(out, `compare-${model}.csv`) };
     const read = usageReader(target, flags);
     let unwritten: unknown;
+    let ended = 0;
+    const signal = interruptSignal();
     try {
       const nodes = await nodesThatMeasure(target);
       const context = { command: commandText(command, model), target: target.name, nodes, software: version };
@@ -114,11 +123,12 @@ export function compareCommand(): Command {
         { modes, seeds },
         read,
         {
-          signal: interruptSignal(),
+          signal,
           onProgress: (what, progress) =>
             line.update({ ...progress, message: `${what}: ${progress.message}` }),
           onRun: async (comparison, last) => {
             line.end();
+            ended++;
             noteRun(comparison, last);
             const generatedAt = new Date().toISOString();
             unwritten = await writeReport([
@@ -135,6 +145,13 @@ export function compareCommand(): Command {
       const { runs, failed } = comparison;
       if (runs.length === 0 || unwritten !== undefined) process.exitCode = 1;
       else if (failed.length > 0 || hasFailedPlaces(comparison)) process.exitCode = 3;
+    } catch (error) {
+      line.end();
+      const all = modes.length * seeds.length;
+      if (signal.aborted)
+        throw comparisonStopped.because(error, ended, all, ended > 0 ? files.html : 'no file');
+      if (ended > 0) note(`${ended} of ${all} runs have ended: ${files.html}`);
+      throw error;
     } finally {
       line.end();
       await target.close();
@@ -217,6 +234,7 @@ function noteRun({ runs, failed, modes, seeds }: Comparison, last: ComparedRun |
 function printTables(comparison: Comparison): void {
   for (const shown of [costTable, accuracyTable, placeTable]) {
     printTable(shown(comparison));
+    if (shown === accuracyTable) print(baselinesText(comparison));
     print();
   }
 }

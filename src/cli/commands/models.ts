@@ -138,6 +138,8 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ['model', metrics.validation],
     ['linear regression', baseline.linear],
     ['mean of training', baseline.mean],
+    ['the nearest clear date', baseline.nearest],
+    ['the median of clear dates', baseline.median],
     ['the cloudy date as it is', baseline.unchanged],
     ['model, on its training patches', metrics.train],
   ];

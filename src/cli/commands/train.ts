@@ -52,10 +52,16 @@ export function trainCommand(): Command {
     .addOption(
       flag(
         '--mode <mode>',
-        'partitioned: a model for each place; distributed: one model for all, over all nodes; contained: a model for each place, trained one at a time by processes with limits',
+        'partitioned: a model for each place; distributed: one model for all, over all nodes; contained: a model for each place, in processes with limits',
       ).choices(['partitioned', 'distributed', 'contained']),
     )
-    .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger))
+    .addOption(
+      flag(
+        '--epochs <n>',
+        'passes over the training patches, by default 30, of cloud-removal 12',
+        positiveInteger,
+      ),
+    )
     .addOption(
       flag(
         '--patience <n>',
@@ -70,7 +76,7 @@ export function trainCommand(): Command {
         instant,
       ),
     )
-    .addOption(flag('--seed <n>', 'same seed, same engine: same model', integer))
+    .addOption(flag('--seed <n>', 'same seed, same engine: same model; by default 1', integer))
     .addOption(engineFlag())
     .addOption(
       flag(
@@ -160,7 +166,14 @@ export function trainCommand(): Command {
         if (error.message.endsWith('no tile fits the filter') && noFit(flags)) note(noFit(flags));
         process.exitCode = 1;
       } else if (results.failed.length > 0) process.exitCode = 3;
-      const trained = [...new Set(results.models.map(({ model }) => `"tilewright predict ${model}"`))];
+      // A model of many places is not that of any place.
+      const trained = [
+        ...new Set(
+          results.models.map(
+            ({ id, model, distributed }) => `"tilewright predict ${distributed ? id : model}"`,
+          ),
+        ),
+      ];
       if (trained.length > 0)
         note(
           `"tilewright models" lists the models by their ids, ${trained.join(' and ')} ${trained.length > 1 ? 'apply' : 'applies'} them`,

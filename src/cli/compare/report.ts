@@ -18,8 +18,8 @@ import type { Comparison } from './comparison.js';
 import { curvesOf } from './convergence.js';
 import { type Line, lineChart } from './line-chart.js';
 import { differencesOf, leftOut } from './places.js';
-import { bytesText, digits, spreadText } from './spread.js';
-import { baselinesOf, runsOf } from './summary.js';
+import { bytesText, digits } from './spread.js';
+import { baselinesText, runsOf } from './summary.js';
 import { accuracyTable, costTable, placeTable, runTable, type Table } from './tables.js';
 
 /** What the reader needs to judge the figures, and to repeat them. */
@@ -43,7 +43,7 @@ const LOOK = trusted(`
 .lines figcaption { color: var(--soft); font-size: 13px; } .lines path { stroke-width: 1.8; }
 .mode-0 { stroke: var(--mode-0); } .mode-1 { stroke: var(--mode-1); stroke-dasharray: 7 3; } .mode-2 { stroke: var(--mode-2); stroke-dasharray: 2 3; }
 .legend svg { width: 30px; height: 8px; margin-right: 6px; } .legend path { stroke-width: 2.2; }
-.figures td { white-space: nowrap; } .figures tbody th { font-family: inherit; min-width: 130px; } .figures thead th { min-width: 90px; }`);
+.figures td { white-space: nowrap; } .figures td:last-child { white-space: normal; min-width: 90px; } .figures caption { position: sticky; left: 0; max-width: min(100%, calc(100vw - 40px)); } .figures tbody th { font-family: inherit; min-width: 130px; } .figures thead th { min-width: 90px; }`);
 
 export function renderComparison(comparison: Comparison, context: ReportContext): string {
   const { model, modes, seeds, runs, failed } = comparison;
@@ -62,9 +62,9 @@ export function renderComparison(comparison: Comparison, context: ReportContext)
 <body>
 <header>
 <p class="eyebrow">tilewright comparison</p>
-<h1>${model}: ${modes.join(' and ')}</h1>
+<h1>${model}: ${modes.join(', ')}</h1>
 <p class="meta">${moment(generatedAt)} · ${target} · ${nodes.length === 1 ? '1 node' : `${nodes.length} nodes`} · tilewright ${software}</p>
-<p class="lead">${runs.length} of ${asked} trainings, ${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}${failed.length > 0 && `, ${failed.length} failed`}. ${alike(comparison)} Models are not stored.</p>
+<p class="lead">${runs.length} of ${asked} trainings, ${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}${failed.length > 0 && `, ${failed.length} failed`}. ${alike(comparison)} ${epochsOf(comparison)}Models are not stored.</p>
 ${legend(comparison)}
 </header>
 <main>
@@ -113,6 +113,13 @@ function alike(comparison: Comparison): Html {
   return html`<b>They have not trained on the same data</b>, so means are over the places that all have, and scores of all patches as one set are left out: ${shown.join('; ')}${more > 0 && `; and ${more} more`}.`;
 }
 
+function epochsOf({ runs }: Comparison): string {
+  const epochs = runs.flatMap(({ results }) => results.models.map((model) => model.epochs));
+  if (epochs.length === 0) return '';
+  const [least, most] = [Math.min(...epochs), Math.max(...epochs)];
+  return least === most ? `Each has taken ${most} epochs. ` : `They have taken ${least} to ${most} epochs. `;
+}
+
 function leftOutPlaces(comparison: Comparison): Html[] {
   const reasons = leftOut(comparison);
   return reasons.length > 0 ? [html`<p class="note">Places without a model: ${reasons.join('; ')}.</p>`] : [];
@@ -130,9 +137,7 @@ function costNote({ idleBytesPerSecond, runs }: Comparison): Html {
 }
 
 function baselineNote(comparison: Comparison): Html {
-  const baselines = baselinesOf(comparison).map(({ name, mse }) => `${name} ${spreadText(mse)}`);
-  if (baselines.length === 0) return html``;
-  return html`<p class="note">MSE of simple predictors on the same patches, all places as one set: ${baselines.join(', ')}.</p>`;
+  return html`<p class="note">${baselinesText(comparison)}</p>`;
 }
 
 /** With fewer, errors are too much alike for a logarithmic axis. */

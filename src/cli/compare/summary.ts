@@ -3,7 +3,7 @@ import type { Metrics, TrainingMode, TrainResults } from '../../training/index.j
 import type { ComparedRun, Comparison } from './comparison.js';
 import { MEASURES_OF, type Measure, meanOf, measureOf, scoresOf, wins } from './measures.js';
 import { commonScores, haveSamePlaces } from './places.js';
-import { type Spread, spreadOf } from './spread.js';
+import { type Spread, spreadOf, spreadText } from './spread.js';
 import type { Usage } from './usage.js';
 
 export interface ModeSummary {
@@ -80,7 +80,7 @@ const BASELINES = {
 } as const;
 
 /** Errors of the baselines on the same patches, all places as one set: those of the first mode that has runs, because each place has its own. */
-export function baselinesOf(comparison: Comparison): { name: string; mse: Spread }[] {
+function baselinesOf(comparison: Comparison): { name: string; mse: Spread }[] {
   const mode = comparison.modes.find((one) => runsOf(comparison, one).length > 0);
   const runs = mode ? runsOf(comparison, mode) : [];
   const pooled = runs.flatMap(({ results }) => results.pooled ?? []);
@@ -88,6 +88,14 @@ export function baselinesOf(comparison: Comparison): { name: string; mse: Spread
     const values = pooled.flatMap((one) => (one[key as keyof typeof one] as Metrics | undefined)?.mse ?? []);
     return values.length > 0 ? [{ name, mse: spreadOf(values) }] : [];
   });
+}
+
+/** The baselines in a sentence; empty if no run has ended. */
+export function baselinesText(comparison: Comparison): string {
+  const texts = baselinesOf(comparison).map(({ name, mse }) => `${name} ${spreadText(mse)}`);
+  return texts.length > 0
+    ? `MSE of simple predictors on the same patches, all places as one set: ${texts.join(', ')}.`
+    : '';
 }
 
 /** Places in the order of their names. */

@@ -1,5 +1,5 @@
 /** The tables of a comparison, for the terminal and for the report. */
-import type { TrainingMode } from '../../training/index.js';
+import type { TrainingMode, TrainResults } from '../../training/index.js';
 import type { Comparison } from './comparison.js';
 import { MEASURES, MEASURES_OF, type Measure, trainedPlaces } from './measures.js';
 import { bytesText, digits, type Spread, spreadOf, spreadText, verdict } from './spread.js';
@@ -45,7 +45,8 @@ export function accuracyTable(comparison: Comparison): Table {
     (['pooled', 'means'] as const).flatMap((kind) => {
       const spreads = all.map((summary) => summary[kind][measure] ?? spreadOf([]));
       if (spreads.every(({ count }) => count === 0)) return [];
-      const name = kind === 'pooled' ? `${measure}, all patches as one set` : `${measure}, mean of places`;
+      const data = measure === 'MS-SSIM' ? 'all tiles' : 'all patches';
+      const name = kind === 'pooled' ? `${measure}, ${data} as one set` : `${measure}, mean of places`;
       return [
         [
           name,
@@ -80,26 +81,46 @@ export function placeTable(comparison: Comparison): Table {
 export function runTable({ runs, failed }: Comparison): Table {
   return {
     caption: 'Every run, in the order in which they ended.',
-    titles: ['mode', 'seed', 'job', 'time', 'CPU time', 'bytes sent', 'places', 'engine', 'remarks'],
+    titles: [
+      'mode',
+      'seed',
+      'job',
+      'time',
+      'CPU time',
+      'bytes sent, in all',
+      'nodes',
+      'places',
+      'engine',
+      'remarks',
+    ],
     rows: [
       ...runs.map(({ mode, seed, job, seconds: time, usage, results, disturbedBy }) => [
         ...[mode, `${seed}`, job, seconds(time), seconds(usage.cpuSeconds)],
         usage.sentBytes === undefined ? '-' : bytesText(usage.sentBytes),
+        nodesText(usage, results),
         `${trainedPlaces(results).length}`,
         results.engine,
-        remarksOf(usage, disturbedBy),
+        remarksOf(usage, disturbedBy, runs[0]!.usage),
       ]),
       ...failed.map(({ mode, seed, code, message }) => [
-        ...[mode, `${seed}`, '-', '-', '-', '-', '-', '-'],
+        ...[mode, `${seed}`, '-', '-', '-', '-', '-', '-', '-'],
         `failed: ${message} [${code}]`,
       ]),
     ],
   };
 }
 
+/** The nodes of the cluster, and how many of them trained if it is told. */
+function nodesText({ nodes }: Usage, { models }: TrainResults): string {
+  const members = models[0]?.distributed?.members.length;
+  return members === undefined ? `${nodes.length}` : `${members} of ${nodes.length}`;
+}
+
 /** What may spoil the figures of a run. */
-function remarksOf({ incomplete }: Usage, disturbedBy: string[]): string {
+function remarksOf({ incomplete, nodes }: Usage, disturbedBy: string[], first: Usage): string {
+  const idsOf = (usage: Pick<Usage, 'nodes'>) => usage.nodes.map(({ id }) => id).join(', ');
   return [
+    idsOf({ nodes }) !== idsOf(first) && `other nodes than in the first run: ${idsOf({ nodes })}`,
     incomplete.length > 0 && `CPU and bytes are not complete: no answer from ${incomplete.join(', ')}`,
     disturbedBy.length > 0 && `other jobs ran meanwhile: ${disturbedBy.join(', ')}`,
   ]
@@ -130,10 +151,12 @@ function besideFirst([first, ...others]: Spread[], say: (first: Spread, other: S
 /** A ratio to nothing, or to less than nothing, says nothing: what is sent beyond the idle rate can be. */
 function ratioText(first: Spread, other: Spread): string {
   const isRatio = first.median > 0 && other.median > 0;
-  return `${isRatio ? `${(first.median / other.median).toFixed(2)}, ` : ''}${verdict(first, other)}`;
+  return `${isRatio ? `${digits(first.median / other.median)}, ` : ''}${verdict(first, other)}`;
 }
 
 export function betterText(measure: Measure, first: Spread, other: Spread): string {
+  const isSame = first.median === other.median && first.least === other.least && first.most === other.most;
+  if (isSame) return 'the same';
   const said = verdict(first, other);
   if (said !== 'less' && said !== 'more') return said;
   return (said === 'less') === MEASURES[measure].isError ? 'better' : 'worse';

@@ -1,0 +1,5 @@
+/** Makes the command executable: npm does so when it links it, and not after a later build. */
+import { chmodSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+chmodSync(fileURLToPath(new URL('../src/cli/main.js', import.meta.url)), 0o755);
