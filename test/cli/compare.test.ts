@@ -147,7 +147,10 @@ test('comparing modes', { timeout: 240_000 }, async (t) => {
     child.kill('SIGINT');
     const { code, stderr } = await ended;
     assert.equal(code, 1, stderr);
-    assert.match(stderr, /stopped/);
+    assert.match(
+      stderr,
+      /stopped: [1-5] of 6 runs had ended, and are in .*compare-ndvi.html \[TW_CLI_COMPARE_STOPPED\]/,
+    );
     assert.match(readFileSync(report, 'utf8'), /[1-5] of 6 trainings/);
   });
 });

@@ -3,13 +3,10 @@ import type { Timed } from '../../jobs/index.js';
 import type { TrainResults } from '../../training/index.js';
 import { interruptSignal } from '../interrupt.js';
 import {
-  bytes,
   type FilterOptions,
   filterOf,
   flag,
-  instant,
   integer,
-  positiveInteger,
   RAW_UNLESS_ASKED,
   type TargetOptions,
   withFilter,
@@ -22,17 +19,13 @@ import { orResults } from '../run-job.js';
 import { type OpenTarget, openTarget } from '../target.js';
 import { trainingJob } from '../training-jobs.js';
 import { trainingTable } from '../training-table.js';
-import { engineFlag } from './engine-flag.js';
+import { type TrainingFlags, withTrainingFlags } from './training-flags.js';
 
 type TrainFlags = TargetOptions &
-  FilterOptions & {
+  FilterOptions &
+  TrainingFlags & {
     mode?: string;
-    epochs?: number;
-    patience?: number;
-    validationFrom?: string;
     seed?: number;
-    engine?: string;
-    placeMemory?: number;
     transfer?: string;
     fineTuning?: string;
     curriculum?: boolean;
@@ -55,36 +48,7 @@ export function trainCommand(): Command {
         'partitioned: a model for each place; distributed: one model for all, over all nodes; contained: a model for each place, in processes with limits',
       ).choices(['partitioned', 'distributed', 'contained']),
     )
-    .addOption(
-      flag(
-        '--epochs <n>',
-        'passes over the training patches, by default 30, of cloud-removal 12',
-        positiveInteger,
-      ),
-    )
-    .addOption(
-      flag(
-        '--patience <n>',
-        'stop a training if the loss on its selection patches has not improved for n epochs; the best epoch is kept in any case',
-        positiveInteger,
-      ),
-    )
-    .addOption(
-      flag(
-        '--validation-from <time>',
-        'hold out dates from this time on, RFC 3339 or a date; default: the last quarter of the tiles',
-        instant,
-      ),
-    )
     .addOption(flag('--seed <n>', 'same seed, same engine: same model; by default 1', integer))
-    .addOption(engineFlag())
-    .addOption(
-      flag(
-        '--place-memory <size>',
-        'contained: memory that the process of a place may take; by default 1GB, of cloud-removal 2GB',
-        bytes,
-      ),
-    )
     .addOption(
       flag(
         '--transfer <policy>',
@@ -116,6 +80,7 @@ export function trainCommand(): Command {
       ),
     );
   command.addHelpText('after', RAW_UNLESS_ASKED);
+  withTrainingFlags(command);
   return withTarget(withResources(withFilter(command))).action(async (asked: string[], flags: TrainFlags) => {
     if (new Set(asked).size < asked.length) command.error('error: name each model once');
     const { here, manifests: listed, placeMemory, server } = flags;

@@ -1,4 +1,4 @@
-/** Compares the training modes: runs, figures, tables and the report. */
+/** Compares the training modes: runs, figures, tables and the report. Exported is what the benchmark of training uses too. */
 export { type ComparedRun, type Comparison, type FailedRun, turns } from './comparison.js';
 export { csvOf } from './csv.js';
 export { MEASURES, MEASURES_OF, type Measure, scoresOf } from './measures.js';
