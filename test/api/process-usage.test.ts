@@ -7,9 +7,9 @@ import { processUsage } from '../../src/api/operations/process-usage.js';
 
 const LINUX = process.platform === 'linux' ? false : 'only Linux has /proc';
 
-/** Keeps a core busy for so long, then waits for its input to end. */
+/** Takes so much CPU time, then waits for its input to end. */
 const BUSY = (ms: number) =>
-  `const end = Date.now() + ${ms}; while (Date.now() < end); console.log('done'); process.stdin.resume();`;
+  `while (process.cpuUsage().user < ${1000 * ms}); console.log('done'); process.stdin.resume();`;
 
 test('processes below count, also after their end', { skip: LINUX }, async (t) => {
   // A process that starts another one.
