@@ -91,3 +91,11 @@ export const comparisonStopped = defineError(
   (ended: number, all: number, path: string) =>
     `stopped: ${ended} of ${all} runs had ended, and are in ${path}`,
 );
+
+export const noOutFolder = defineError(
+  'TW_CLI_OUT',
+  400,
+  'The folder of --out cannot be made. Name one that can be written.',
+  (path: string, why: string) =>
+    `${path} cannot be made the folder of the report (${why}): name another with --out DIR`,
+);

@@ -21,6 +21,14 @@ export const badDatetime = defineError(
     }`,
 );
 
+export const badInstant = defineError(
+  'TW_QUERY_INSTANT',
+  400,
+  'A parameter that is one moment is not an RFC 3339 time. Correct it; times need a zone.',
+  (parameter: string, given: string) =>
+    `${parameter} "${given}" is not an RFC 3339 time with a zone: give one such as 2024-06-01T00:00:00Z`,
+);
+
 export const badPercent = defineError(
   'TW_QUERY_PERCENT',
   400,

@@ -16,7 +16,7 @@ export { keptUntilChange } from './kept-until-change.js';
 export { longitudeFirst } from './longitude-first.js';
 export { requireCollections } from './named-collections.js';
 export { parseBbox } from './parse-bbox.js';
-export { parseDatetime, writeDatetime } from './parse-datetime.js';
+export { parseDatetime, parseInstant, writeDatetime } from './parse-datetime.js';
 export {
   checkFilter,
   type FilterParams,

@@ -1,5 +1,5 @@
 /** The parameter `datetime` of STAC APIs. */
-import { badDatetime } from './errors.js';
+import { badDatetime, badInstant } from './errors.js';
 
 /** Milliseconds since 1970, closed. An open end is absent. */
 export interface TimeRange {
@@ -40,6 +40,14 @@ export function parseDatetime(text: string, { dates = 'none' }: { dates?: Dates 
   if (from) range.start = from[0];
   if (to) range.end = to[1];
   return range;
+}
+
+/** A moment, milliseconds since 1970. Throws TW_QUERY_INSTANT, which names the parameter. */
+export function parseInstant(text: string, parameter: string): number {
+  const match = INSTANT_PATTERN.exec(text);
+  const time = match ? instantOf(match) : undefined;
+  if (time === undefined) throw badInstant(parameter, text);
+  return time;
 }
 
 /** A range with times, as every API takes it. */

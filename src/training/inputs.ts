@@ -1,5 +1,5 @@
 /** What training is asked for, and what it stands on. */
-import type { FilterParams, TileFinder } from '../query/index.js';
+import { type FilterParams, parseInstant, type TileFinder } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
 import type { Doors } from './distributed/doors.js';
 import type { FineTuning } from './transfer/fine-tune.js';
@@ -50,11 +50,10 @@ export interface TrainInputs {
 
 export const modelsOf = ({ model }: Pick<TrainInputs, 'model'>): string[] => [model].flat();
 
-/** The first held-out time that the inputs name, milliseconds since 1970. */
+/** The first held-out time that the inputs name, milliseconds since 1970. Throws TW_QUERY_INSTANT. */
 export const validationTime = ({
   validationFrom,
 }: Pick<TrainInputs, 'validationFrom'>): number | undefined =>
-  // A leap second is valid in RFC 3339, and unknown to Date.
-  validationFrom === undefined ? undefined : Date.parse(validationFrom.replace(/:60(?=[.Zz+-])/, ':59'));
+  validationFrom === undefined ? undefined : parseInstant(validationFrom, 'validationFrom');
 
 export const DEFAULT_SEED = 1;

@@ -11,6 +11,7 @@ import {
   type TrainContext,
   type TrainInputs,
   type TrainingMode,
+  validationTime,
 } from './inputs.js';
 import { mergeResults, TRAIN_PART, type TrainPart } from './merge.js';
 import { MODEL_NAMES } from './models/index.js';
@@ -120,6 +121,7 @@ export function trainProcess(context: TrainContext): Process {
       checkFilter(inputs);
       const { mode = 'partitioned', placeMemory, transfer = 'none', ...rest } = inputs as TrainInputs;
       const models = modelsOf(rest);
+      validationTime(rest);
       if (mode === 'distributed' && models.length > 1) throw oneModelTogether(models.join(', '));
       if (placeMemory !== undefined && mode !== 'contained') throw unusedPlaceMemory(mode);
       if (mode === 'distributed' && transfer !== 'none')

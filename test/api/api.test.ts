@@ -339,3 +339,32 @@ test('an ingest of which nothing came is a failed job that says why of each inpu
   const { status, message } = await ended(some.json().jobID);
   assert.deepEqual([status, message.slice(0, 38)], ['successful', '1 looked at, none ingested, 1 failed: ']);
 });
+
+test('the first held-out time of a training is an RFC 3339 time that exists', async () => {
+  const filter = { collections: ['test'] };
+  const asked = (validationFrom: string): [string, object][] => [
+    ['/processes/train/execution', { inputs: { model: 'ndvi', filter, validationFrom, store: false } }],
+    ['/training/check', { models: ['ndvi'], filter, validationFrom }],
+    ['/training/place', { model: 'ndvi', filter, validationFrom }],
+  ];
+  const bad = [
+    'NaN',
+    '',
+    '2023-07-01',
+    '2023-07-07T10:60:00Z',
+    '2023-02-30T00:00:00Z',
+    '2023-07-07T10:06:22+02',
+  ];
+  for (const time of bad)
+    for (const [path, body] of asked(time)) {
+      const answer = await post(path, body);
+      assert.equal(answer.statusCode, 400, `${path} ${time}: ${answer.body}`);
+      assert.equal(answer.json().code, 'TW_QUERY_INSTANT');
+    }
+  for (const time of ['2016-12-31T23:59:60Z', '0001-01-01T00:00:00Z', '2023-07-07T10:06:22.123456+02:00'])
+    assert.notEqual(
+      (await post('/training/check', asked(time)[1]![1])).json().code,
+      'TW_QUERY_INSTANT',
+      time,
+    );
+});

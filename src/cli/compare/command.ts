@@ -1,12 +1,12 @@
 /** Runs `tilewright compare`: the trainings, the report, and what is printed. */
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeUsage } from '../../client/index.js';
 import { messageOf } from '../../errors.js';
 import type { TrainingMode } from '../../training/index.js';
 import { version } from '../../version.js';
 import type { TrainingFlags } from '../commands/training-flags.js';
-import { comparisonStopped, usageUnknown } from '../errors.js';
+import { comparisonStopped, noOutFolder, usageUnknown } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
 import { type FilterOptions, filterOf, type TargetOptions } from '../options.js';
 import { duration, note, print, printJson, progressLine, table } from '../output.js';
@@ -30,7 +30,6 @@ export type CompareFlags = TargetOptions &
 /** `command` is what the user has typed, for the report. */
 export async function runCompare(model: string, flags: CompareFlags, command: string): Promise<void> {
   const { modes, seeds, epochs, patience, validationFrom, engine, placeMemory, out } = flags;
-  await mkdir(out, { recursive: true });
   const target = await openTarget(flags);
   const line = progressLine('places');
   const files = { html: join(out, `compare-${model}.html`), csv: join(out, `compare-${model}.csv`) };
@@ -40,6 +39,9 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
   const signal = interruptSignal();
   try {
     const nodes = await nodesThatMeasure(target);
+    await mkdir(out, { recursive: true }).catch((error) => {
+      throw noOutFolder.because(error, out, messageOf(error));
+    });
     const context = { command: command, target: target.name, nodes, software: version };
     const comparison = await compareModes(
       target.client,
@@ -104,6 +106,7 @@ async function writeReport(files: [path: string, text: string][]): Promise<unkno
     }
     return undefined;
   } catch (error) {
+    for (const [path] of files) await rm(`${path}.part`, { force: true }).catch(() => undefined);
     note(`warning: the report is not written: ${messageOf(error)}`);
     return error;
   }

@@ -1,6 +1,6 @@
 /** Trains a model in several modes on one server, run after run. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client, Progress } from '../../client/index.js';
+import { type Client, hasEnded, type Progress } from '../../client/index.js';
 import { TilewrightError } from '../../errors.js';
 import type { FilterParams } from '../../query/index.js';
 import type { TrainingMode, TrainResults } from '../../training/index.js';
@@ -32,6 +32,8 @@ const IDLE_PHASE = 10_000;
 /** How long a server that does not answer is waited for, and the pause between two questions, ms. */
 const SERVER_PATIENCE = 120_000;
 const PAUSE = 1000;
+/** How often the nodes are watched until no job disturbs it. */
+const MOST_TRIES = 3;
 
 /**
  * Trains in each mode with each seed; nothing is stored. One epoch before that does not count: in it every node chooses its engine, and
@@ -101,9 +103,7 @@ async function otherJobsEnd(
   let silentSince: number | undefined;
   for (;;) {
     try {
-      const running = (await client.jobs()).find(
-        ({ status }) => status === 'running' || status === 'accepted',
-      );
+      const running = await runningJob(client);
       if (!running) return;
       silentSince = undefined;
       onWait(running);
@@ -115,6 +115,8 @@ async function otherJobsEnd(
     await pause(PAUSE, signal);
   }
 }
+
+const runningJob = async (client: Client) => (await client.jobs()).find(({ status }) => !hasEnded(status));
 
 /** Ids of other jobs that ran while a job did. */
 async function jobsBeside(client: Client, id: string): Promise<string[]> {
@@ -135,22 +137,27 @@ async function jobsBeside(client: Client, id: string): Promise<string[]> {
 
 /**
  * Bytes a second that are sent anyway; undefined if no node counts them. The client asks as often as in a training, because its answers
- * count too.
+ * count too. Tries again if a job runs at the end.
  */
 async function idleRate(
   client: Client,
   job: string,
   read: ReadUsage,
   signal: AbortSignal,
+  tries = 1,
 ): Promise<number | undefined> {
   if ((await read()).every(({ network }) => network === undefined)) return undefined;
+  let isQuiet = true;
   const { usage } = await withUsage(read, LOOK_INTERVAL, async () => {
     for (const until = performance.now() + IDLE_PHASE; performance.now() < until; ) {
       await client.job(job);
       await pause(LOOK_INTERVAL, signal);
     }
+    isQuiet = !(await runningJob(client));
   });
-  return usage.sentBytes! / usage.seconds;
+  if (isQuiet || tries === MOST_TRIES) return usage.sentBytes! / usage.seconds;
+  await otherJobsEnd(client, signal, () => undefined);
+  return idleRate(client, job, read, signal, tries + 1);
 }
 
 /** Throws the reason of the signal. */

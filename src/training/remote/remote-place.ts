@@ -62,11 +62,12 @@ export async function checkPlace(
   return { collection, grid, geocode, skipped };
 }
 
-/** The only place that the filter picks, of any node. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
+/** The only place that the filter picks, of any node. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE, TW_QUERY_INSTANT. */
 export async function pickedPlace(
   finder: TileFinder,
-  inputs: Pick<PlaceInputs, 'filter'>,
+  inputs: Pick<PlaceInputs, 'filter' | 'validationFrom'>,
 ): Promise<{ place: Place; filter: Filter }> {
+  validationTime(inputs);
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   const places = groupByPlace(await foundTiles(finder, filter));
   const [place] = places;

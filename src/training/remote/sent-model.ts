@@ -2,6 +2,7 @@
  * A model that was trained outside of its node, as it is sent there. Who may write may send any numbers, and no more than numbers: the
  * topology is built by the node itself, and so is the card but for what was measured.
  */
+import { parseInstant } from '../../query/index.js';
 import { ENGINE_NAMES } from '../engine/load-engine.js';
 import { wrongModel } from '../errors.js';
 import type { ModelFiles } from '../weights.js';
@@ -94,20 +95,26 @@ export function sent({
   };
 }
 
-/** The model with the topology of `blank`, an untrained one of its kind. Throws TW_TRAIN_WRONG_MODEL. */
+/** The model with the topology of `blank`, an untrained one of its kind. Throws TW_TRAIN_WRONG_MODEL, TW_QUERY_INSTANT. */
 export function received({ weights, predictions, ...measured }: SentModel, blank: ModelFiles): TrainedPlace {
   const bytes = Uint8Array.from(Buffer.from(weights, 'base64'));
   const wanted = blank['weights.bin'].byteLength;
   if (bytes.byteLength !== wanted)
     throw wrongModel(`it has ${bytes.byteLength} bytes of weights, and a model of its kind has ${wanted}`);
   if (!new Float32Array(bytes.buffer).every(Number.isFinite)) throw wrongModel('a weight is no number');
+  const { losses, bestEpoch = losses.length, holdOut, displayRange } = measured;
+  if (losses.some(({ epoch }, i) => epoch !== i + 1)) throw wrongModel('its epochs do not go from 1 on');
+  if (bestEpoch > losses.length)
+    throw wrongModel(`its best epoch is ${bestEpoch}, of ${losses.length} epochs`);
+  if (displayRange && displayRange[0] >= displayRange[1]) throw wrongModel('its display range is empty');
+  if (holdOut?.from !== undefined) parseInstant(holdOut.from, 'holdOut.from');
   const { truth = [], predicted = [] } = predictions ?? {};
   if (truth.length !== predicted.length) throw wrongModel('not every prediction has a true value');
   return {
     ...measured,
     files: { 'model.json': blank['model.json'], 'weights.bin': bytes },
-    epochs: measured.losses.length,
-    bestEpoch: measured.bestEpoch ?? measured.losses.length,
+    epochs: losses.length,
+    bestEpoch,
     ...(predictions && {
       predictions: { truth: Float32Array.from(truth), predicted: Float32Array.from(predicted) },
     }),

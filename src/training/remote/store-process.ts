@@ -53,7 +53,7 @@ export function storeModelProcess(context: StoreContext): Process {
       additionalProperties: false,
       properties: {
         ...namedPlace,
-        seed: { type: 'integer' },
+        seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
         tiles: { type: 'string', pattern: '^[0-9a-f]{64}$', description: 'As the place was told' },
         engine: sentEngine,
         trained: sentModel,
