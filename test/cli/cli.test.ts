@@ -1,13 +1,17 @@
 /** The command as its users meet it: real processes, exit codes, and what stands on stdout and stderr. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { finished, MAIN, start, tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
+
+test('a build leaves the command executable, as npx runs it', () => {
+  accessSync(MAIN, constants.X_OK);
+});
 
 test('--help lists the commands, and every command has its own', async () => {
   const { code, stdout } = await tilewright('--help');
