@@ -8,10 +8,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { cpuSecondsOf, processTree } from '../src/api/operations/process-usage.js';
-import { type ComparedRun, scoresOf } from '../src/cli/compare/index.js';
+import { type ComparedRun, scoresOf, turns } from '../src/cli/compare/index.js';
 import { mayMakeNamespaces } from '../test/cluster/network/namespaces.js';
 import { type BenchOptions, type BenchResult, isInstalled } from './bench.js';
+import { treeCpuSeconds } from './measure-tree.js';
 import { BENCH_FOLDER } from './scene.js';
 import { cpuPlot } from './training/cpu-plot.js';
 import { measureLine } from './training/line.js';
@@ -41,7 +41,7 @@ interface Size {
   rounds: number;
   /** Of each model; others do not train. */
   epochs: Record<string, number>;
-  /** For which is looked what nodes send that do nothing. */
+  /** Duration of the measurement of what idle nodes send. */
   idleSeconds: number;
 }
 
@@ -106,6 +106,7 @@ async function tables(
   const python = spawnSync('python3', ['--version']).status === 0;
   if (!python) log('no shaped line: python3 is not on PATH');
   const seeds = Array.from({ length: rounds }, (_, round) => round + 1);
+  const order = turns(MODES, seeds);
   for (const seed of seeds)
     for (const line of python ? [UNSHAPED, SHAPED] : [UNSHAPED]) {
       const shaped = line === SHAPED ? await shape(cluster.network, LINE) : undefined;
@@ -115,15 +116,14 @@ async function tables(
           runs = await idleLine(cluster, line, size, seeds, log);
           lines.push(runs);
         }
-        // In turn the other way round.
         for (const { model, runs: all } of runs.comparisons)
-          for (const mode of seed % 2 === 1 ? MODES : MODES.toReversed()) {
-            const before = shaped ? cpuSecondsOf(processTree([shaped.pid])) : 0;
+          for (const { mode } of order.filter((turn) => turn.seed === seed)) {
+            const before = shaped ? treeCpuSeconds([shaped.pid]) : 0;
             const run = await train(cluster, { model, mode, epochs: epochs[model]!, seed });
             requireWhole(model, run, count);
             all.push(run);
             const switching = shaped
-              ? `, the switch ${(cpuSecondsOf(processTree([shaped.pid])) - before).toFixed(2)}`
+              ? `, the switch ${(treeCpuSeconds([shaped.pid]) - before).toFixed(2)}`
               : '';
             const { seconds, usage } = run;
             log(
@@ -149,7 +149,7 @@ async function tables(
   return results(lines);
 }
 
-/** A line before the first training, as it is found. */
+/** Measures a line and the idle nodes before the first training. */
 async function idleLine(
   cluster: TrainingCluster,
   line: string,

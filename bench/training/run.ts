@@ -12,8 +12,8 @@ import type { TrainingCluster } from './nodes.js';
 import { COLLECTION } from './regions.js';
 
 const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
-/** Between two looks at what the nodes use, ms. They send nothing for it. */
-const LOOK = 250;
+/** The samples are read from outside of the nodes, which send nothing for them. */
+const SAMPLE_INTERVAL_MS = 250;
 
 export interface Asked {
   model: string;
@@ -32,7 +32,7 @@ export async function measured<T>(
   const sentByEtcd = async () =>
     Number(await readFile(`/sys/class/net/${network.bridge}/statistics/tx_bytes`, 'utf8'));
   const before = await sentByEtcd();
-  const { result, usage } = await withUsage(read, LOOK, work);
+  const { result, usage } = await withUsage(read, SAMPLE_INTERVAL_MS, work);
   return { result, usage: { ...usage, sentBytes: usage.sentBytes! + (await sentByEtcd()) - before } };
 }
 

@@ -26,7 +26,7 @@ export const MODES: TrainingMode[] = ['distributed', 'partitioned', 'contained']
 export interface LineRuns {
   /** What the line is. */
   line: string;
-  /** What the nodes use while nothing is trained. */
+  /** The usage of idle nodes. */
   idle: Usage;
   /** One for each model, in all modes. */
   comparisons: Comparison[];

@@ -79,9 +79,9 @@ export const labelsMissing = defineError(
 export const usageUnknown = defineError(
   'TW_CLI_USAGE',
   503,
-  'A node does not tell what it uses, so that modes cannot be compared: it does not answer, or runs an older version.',
+  'A node does not report its usage, so modes cannot be compared. It does not answer, or it runs an older version.',
   (nodes: string[]) =>
-    `${nodes.join(', ')} ${nodes.length === 1 ? 'does' : 'do'} not tell what a training uses: no answer, or an older version; wait, or upgrade all nodes`,
+    `${nodes.join(', ')} ${nodes.length === 1 ? 'does' : 'do'} not report what a training uses: no answer, or an older version; wait, or upgrade all nodes`,
 );
 
 export const comparisonStopped = defineError(
@@ -95,7 +95,7 @@ export const comparisonStopped = defineError(
 export const noOutFolder = defineError(
   'TW_CLI_OUT',
   400,
-  'The folder of --out cannot be made. Name one that can be written.',
+  'The folder of --out cannot be created. Name a folder that is writable.',
   (path: string, why: string) =>
-    `${path} cannot be made the folder of the report (${why}): name another with --out DIR`,
+    `the folder ${path} for the report cannot be created (${why}): name another one with --out DIR`,
 );

@@ -226,7 +226,7 @@ export class Client {
     return this.ask('GET', '/cluster/nodes');
   }
 
-  /** What each node uses. Nodes that run and do not answer are in `unanswered`, as are those of versions without this route. */
+  /** The usage of each node. `unanswered` lists nodes that run and do not answer, and nodes whose version does not have this route. */
   usage(): Promise<{ nodes: NodeUsage[]; unanswered: string[] }> {
     return this.ask('GET', '/cluster/usage');
   }

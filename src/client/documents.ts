@@ -140,14 +140,14 @@ export interface ListedVersion {
   parent: string | null;
 }
 
-/** What a node uses. Counters grow from its start on. */
+/** CPU time, memory and sent bytes of a node. Counters grow from its start on. */
 export interface NodeUsage {
   id: string;
   /** RFC 3339. */
   startedAt: string;
   cpuSeconds: number;
   memoryBytes: number;
-  /** False if the figures are those of the server process alone, without the processes that it has started. */
+  /** False if the figures do not include child processes. */
   includesChildren: boolean;
   network?: { namespace: string; sentBytes: number; loopbackBytes: number };
 }

@@ -5,7 +5,7 @@ export { byCollection, type Commit, EDITED_TABLES, type RecordEdit, supersededFo
 export { DataFolder, readLock } from './data-folder.js';
 export { DerivedWrite, type ObsoleteTile } from './derived-write.js';
 export type { DiskReserve } from './disk-reserve.js';
-export { makeFolderDurably, syncFile, writeSynced } from './durable.js';
+export { makeFolderDurably, syncFile, writeFileDurably, writeSynced } from './durable.js';
 export {
   asStorageError,
   collectionBusy,

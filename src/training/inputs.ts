@@ -42,7 +42,7 @@ export interface TrainInputs {
   transfer?: TransferPolicy;
   /** Which layers learn when, of a model that starts from another. Default: all. */
   fineTuning?: FineTuning;
-  /** False: models are trained and scored, not stored, and the results hold their losses. Default: true. */
+  /** False: the models are scored and not stored, and the results contain their losses. Default: true. */
   store?: boolean;
   /** One place of each cluster trains first, the others start from these models. */
   curriculum?: boolean;

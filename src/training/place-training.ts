@@ -13,7 +13,7 @@ import type { TrainPart } from './merge.js';
 import { modelNamed } from './models/index.js';
 import { filesOf, groupByPlace, type Place, trainedPixels } from './places.js';
 import { placeName, reasonsOf } from './results.js';
-import { type StoredModel, storedBy, storeModel } from './store-model.js';
+import { type StoredModel, storedBy, storeModel, unstoredModel } from './store-model.js';
 import { type PlaceProgress, trainPlaces } from './trainer.js';
 import { type Ancestors, ancestorsOf, type Descent, lineageOf } from './transfer/lineage.js';
 import type { PlaceTask, TrainedPlace } from './worker-messages.js';
@@ -183,14 +183,16 @@ export class PlaceTraining {
     lineage: ReturnType<typeof lineageOf> | undefined,
   ): Promise<void> {
     const { job, engine, filter, results } = this;
-    const { seed = DEFAULT_SEED, store: isStored } = this.inputs;
+    const { seed = DEFAULT_SEED, store: isStored = true } = this.inputs;
     const name = placeName(place.geocode, model, this.models);
-    const about = { mode: results.mode, model, filter, engine, seed, job: job.id, store: isStored };
-    const stored = await storeModel(this.context.storage, place, trained, {
-      ...about,
+    const about = {
+      ...{ mode: results.mode, model, filter, engine, seed, job: job.id },
       ...trainedPixels(modelNamed(model), place),
       ...lineage,
-    });
+    };
+    const stored = isStored
+      ? await storeModel(this.context.storage, place, trained, about)
+      : unstoredModel(place, trained, about);
     this.keep(stored);
     const { metrics, parent, transfer } = stored.model;
     const from = parent ? `, from ${parent}` : transfer?.fresh ? `, started fresh: ${transfer.fresh}` : '';

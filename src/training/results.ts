@@ -29,7 +29,7 @@ export interface TrainResults {
     transfer?: Lineage;
     /** Of one model for many places. */
     distributed?: Distributed;
-    /** Of a model that is not stored; others have these in their cards. */
+    /** This and the next two: only of models that are not stored. Stored models have them in their cards. */
     losses?: EpochLoss[];
     patches?: ModelCard['patches'];
     /** Values in its validation patches that are compared with the truth. */

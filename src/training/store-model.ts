@@ -22,11 +22,9 @@ export type TrainedAbout = Pick<
   | 'transfer'
 > & {
   filter: Filter;
-  /** False: the model is dropped. Default: true. */
-  store?: boolean;
 };
 
-/** What the results of a job hold of a model. */
+/** A model as the results of a job describe it. */
 export interface StoredModel {
   model: TrainResults['models'][number];
   /** Of the true values in its validation patches. */
@@ -60,29 +58,41 @@ export async function storedBy(
   return storedModel(done, done.card as CardSummary);
 }
 
-/** Durable when it resolves, unless the model is not to be stored: its losses are in the results then. */
+type TrainedSite = Pick<Place, 'collection' | 'grid' | 'geocode'> & Pick<CardContext, 'tiles'>;
+
+/** Durable when it resolves. */
 export async function storeModel(
   storage: Storage,
-  {
-    collection,
-    grid,
-    geocode,
-    tiles,
-  }: Pick<Place, 'collection' | 'grid' | 'geocode'> & Pick<CardContext, 'tiles'>,
+  site: TrainedSite,
   trained: TrainedPlace,
-  { model, filter, store = true, ...about }: TrainedAbout,
+  about: TrainedAbout,
 ): Promise<StoredModel> {
-  const place = { model, collection, grid, geocode, version: newVersion() };
-  const created = { softwareVersion, createdAt: Date.now() };
-  const card = modelCard({ ...place, ...about, ...created, filter: toCql2Json(filter), tiles }, trained);
-  if (!store) {
-    const { losses, patches } = card;
-    const { model: measured, spread } = storedModel({ id: modelId(model, collection, grid, geocode) }, card);
-    return { model: { ...measured, losses, patches, validationValues: spread.count }, spread };
-  }
+  const { place, card } = cardOf(site, trained, about);
   const record = await storage.putModel(
     { ...place, card: summaryOf(card), score: scoreOf(card) },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );
   return storedModel(record, card);
+}
+
+/** Describes a model that is not stored. The results have its losses, which stored models have in their cards. */
+export function unstoredModel(site: TrainedSite, trained: TrainedPlace, about: TrainedAbout): StoredModel {
+  const { place, card } = cardOf(site, trained, about);
+  const { collection, grid, geocode } = place;
+  const { model, spread } = storedModel({ id: modelId(place.model, collection, grid, geocode) }, card);
+  const { losses, patches } = card;
+  return { model: { ...model, losses, patches, validationValues: spread.count }, spread };
+}
+
+function cardOf(
+  { collection, grid, geocode, tiles }: TrainedSite,
+  trained: TrainedPlace,
+  { model, filter, ...about }: TrainedAbout,
+) {
+  const place = { model, collection, grid, geocode, version: newVersion() };
+  const created = { softwareVersion, createdAt: Date.now() };
+  return {
+    place,
+    card: modelCard({ ...place, ...about, ...created, filter: toCql2Json(filter), tiles }, trained),
+  };
 }

@@ -1,7 +1,7 @@
 /** The pixels that a model is trained on: their size and the kind of their values. */
 
 /**
- * What the physical values of bands are. Scaled counts are 8-bit numbers that have no scale, divided by 255: a part of the range
+ * The kind of the values of bands. Scaled counts are 8-bit numbers that have no scale, divided by 255: a part of the range
  * of their type, without calibration.
  */
 export type BandValues = 'reflectance' | 'scaled counts';
@@ -15,7 +15,7 @@ export interface TilePixels {
   height?: number;
 }
 
-/** What the card of a model says of the pixels that it was trained on. */
+/** The pixels of a training, as the card of the model describes them. */
 export interface TrainedPixels {
   /** Absent if the places of one model differ in it. */
   pixelSize?: TilePixels;

@@ -188,7 +188,7 @@ class TrainingWorker {
       try {
         return await this.attempt(task, keep, onEpoch);
       } catch (error) {
-        // What the tasks before have left in memory may be too much beside this one.
+        // Memory that earlier tasks have left may be missing now, and not every library names that as the cause.
         if (isUsed && this.limit !== undefined && (overLimit.is(error) || trainingFailed.is(error))) continue;
         if (error instanceof TilewrightError) return { error: { code: error.code, message: error.message } };
         if (!(error instanceof ProcessEnded)) throw error;

@@ -1,4 +1,4 @@
-/** What a process and those below it use, beside what the system's own tools say. */
+/** The usage of a process and its descendants, compared with `ps`. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,7 +41,7 @@ test('CPU time and memory are those that ps tells', { skip: LINUX }, async (t) =
     .split(/\s+/)
     .map(Number);
   assert.ok(Math.abs(cpuSeconds - time!) <= 1, `${cpuSeconds} and ${time} s`);
-  // What ps tells has the program's own file in it.
+  // The figure of ps includes mapped files, such as the program itself.
   assert.ok(memoryBytes > 5e6 && memoryBytes < 1024 * rss!, `${memoryBytes} and ${rss} kB`);
   assert.deepEqual(network!.namespace, processUsage().network!.namespace);
   assert.ok(network!.sentBytes >= 0 && network!.loopbackBytes >= 0);

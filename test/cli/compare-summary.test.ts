@@ -1,4 +1,4 @@
-/** What is said of runs that were compared: on the same places alone, and nothing that is no number. */
+/** The figures and texts of a comparison. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { curvesOf } from '../../src/cli/compare/convergence.js';
@@ -94,13 +94,13 @@ test('modes are compared at the places that all runs have trained', () => {
   assert.deepEqual(summaryOf(comparison, 'partitioned').pooled, {});
   assert.deepEqual(winsOf(comparison, 'partitioned', 'contained', 'MSE'), { won: 6, of: 6 });
   assert.deepEqual(differencesOf(comparison), [
-    'contained, seed 1 has not trained what partitioned, seed 1 has: u3',
-    'contained, seed 2 has not trained what partitioned, seed 1 has: u3',
-    'contained, seed 3 has not trained what partitioned, seed 1 has: u3',
+    'contained, seed 1 did not train a place of partitioned, seed 1: u3',
+    'contained, seed 2 did not train a place of partitioned, seed 1: u3',
+    'contained, seed 3 did not train a place of partitioned, seed 1: u3',
   ]);
   const html = page(comparison);
   assertWellFormed(html);
-  assert.match(html, /They have not trained on the same data/);
+  assert.match(html, /The runs did not train on the same data/);
   assert.match(html, /contained: u3: it took too much \[TW_TRAIN_MEMORY\]/);
 });
 
@@ -109,12 +109,17 @@ test('tiles that come while modes are compared are seen by the patches', () => {
   const runs = [run('partitioned', 1, { u1: { mse: 0.1 } }), run('contained', 1, { u1: more })];
   assert.match(differencesOf(comparisonOf(runs)).join(), /^contained, seed 1 has other patches .* at u1$/);
   assert.deepEqual(differencesOf(comparisonOf(runs.slice(0, 1))), []);
+  // Scores of other patches do not compare as one set.
+  assert.deepEqual(summaryOf(comparisonOf(runs), 'partitioned').pooled, {});
 });
 
-test('one cell in two collections is two places', () => {
+test('one cell in two collections is two places, in every run', () => {
   const both = run('partitioned', 1, { u1: { mse: 0.1 } });
   both.results.models.push({ ...both.results.models[0]!, collection: 'd' });
-  const comparison = comparisonOf([both]);
+  // The other run has trained one of them only.
+  const one = run('contained', 1, { u1: { mse: 0.2 } });
+  const comparison = comparisonOf([both, one]);
+  assert.equal(summaryOf(comparison, 'contained').means.MSE!.median, 0.2);
   const csv = csvOf(comparison);
   assert.match(csv, /,c u1,MSE,,0\.1\r\n/);
   assert.match(csv, /,d u1,MSE,,0\.1\r\n/);

@@ -1,8 +1,8 @@
-/** What nodes use: from counters that are looked at now and then to sums and curves. */
+/** From counters that are sampled to sums and curves. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { spreadOf, turns, verdict, withUsage } from '../../src/cli/compare/index.js';
+import { jobsBeside, spreadOf, turns, verdict, withUsage } from '../../src/cli/compare/index.js';
 import { usageOf } from '../../src/cli/compare/usage.js';
 import type { NodeUsage } from '../../src/client/index.js';
 
@@ -16,23 +16,23 @@ const node = (
   ...(sentBytes !== undefined && { network: { namespace, sentBytes, loopbackBytes: 1000 * sentBytes } }),
 });
 
-test('sums do not depend on how often counters are looked at', () => {
+test('sums do not depend on how often the counters are sampled', () => {
   const growth = fc.array(fc.record({ cpu: fc.nat(100), sent: fc.nat(100), isSeen: fc.boolean() }), {
     minLength: 1,
   });
   fc.assert(
     fc.property(growth, fc.nat(1000), (steps, start) => {
-      const looks = [{ at: 0, nodes: [node('a', start, start), node('b', 0, 0)] }];
+      const samples = [{ at: 0, nodes: [node('a', start, start), node('b', 0, 0)] }];
       let [cpu, sent] = [start, start];
       steps.forEach((step, i) => {
         cpu += step.cpu;
         sent += step.sent;
         const isLast = i === steps.length - 1;
-        // A node may miss a look, but for the last one.
+        // The node may be missing in every sample except the last one.
         const seen = step.isSeen || isLast ? [node('a', cpu, sent)] : [];
-        looks.push({ at: i + 1, nodes: [...seen, node('b', 2 * (i + 1), 0)] });
+        samples.push({ at: i + 1, nodes: [...seen, node('b', 2 * (i + 1), 0)] });
       });
-      const usage = usageOf(looks);
+      const usage = usageOf(samples);
       assert.equal(usage.cpuSeconds, cpu - start + 2 * steps.length);
       assert.equal(usage.sentBytes, sent - start);
       assert.equal(usage.seconds, steps.length);
@@ -47,12 +47,12 @@ test('sums do not depend on how often counters are looked at', () => {
   );
 });
 
-test('a node that starts again counts from its start, and its interface goes on', () => {
-  const looks = [7, 9, 2, 3].map((cpu, at) => ({
+test('a restarted node counts from its start, and its interface continues', () => {
+  const samples = [7, 9, 2, 3].map((cpu, at) => ({
     at,
     nodes: [node('a', cpu, 10 * at, { startedAt: cpu > 5 ? 'first' : 'second' })],
   }));
-  const { cpuSeconds, sentBytes, trace } = usageOf(looks);
+  const { cpuSeconds, sentBytes, trace } = usageOf(samples);
   assert.deepEqual({ cpuSeconds, sentBytes }, { cpuSeconds: 2 + 2 + 1, sentBytes: 30 });
   assert.deepEqual(
     trace.map(({ cores }) => cores),
@@ -60,7 +60,7 @@ test('a node that starts again counts from its start, and its interface goes on'
   );
 });
 
-test('a node that is missing at first or at last adds nothing of the time before, and is named', () => {
+test('a node that is missing in the first or last sample adds nothing from before, and is listed', () => {
   const others = (at: number) => node('b', at, 0);
   const late = usageOf([
     { at: 0, nodes: [others(0)] },
@@ -76,21 +76,21 @@ test('a node that is missing at first or at last adds nothing of the time before
   assert.deepEqual([gone.cpuSeconds, gone.sentBytes, gone.incomplete], [5, 30, ['a']]);
 });
 
-test('a counter that falls for a look adds nothing when it is back', () => {
-  const looks = [5000, 5001, 5000.5, 5002].map((cpu, at) => ({ at, nodes: [node('a', cpu, 1000 * cpu)] }));
-  const { cpuSeconds, sentBytes } = usageOf(looks);
+test('a counter that falls in one sample adds nothing when it rises back', () => {
+  const samples = [5000, 5001, 5000.5, 5002].map((cpu, at) => ({ at, nodes: [node('a', cpu, 1000 * cpu)] }));
+  const { cpuSeconds, sentBytes } = usageOf(samples);
   assert.deepEqual([cpuSeconds, sentBytes], [2, 2000]);
 });
 
-test('a last look is repeated until all nodes answer', async () => {
-  let looks = 0;
+test('the last sample is repeated until all nodes answer', async () => {
+  let samples = 0;
   const read = async () => {
-    looks++;
-    // The second node does not answer after the work at first.
-    return looks === 2 ? [node('a', looks)] : [node('a', looks), node('b', looks)];
+    samples++;
+    // The second node does not answer the first request after the work.
+    return samples === 2 ? [node('a', samples)] : [node('a', samples), node('b', samples)];
   };
   const { usage } = await withUsage(read, 10_000, async () => undefined);
-  assert.deepEqual([looks, usage.incomplete, usage.cpuSeconds], [3, [], 4]);
+  assert.deepEqual([samples, usage.incomplete, usage.cpuSeconds], [3, [], 4]);
 });
 
 test('nodes that share their interfaces count these once, and their loopback', () => {
@@ -118,19 +118,19 @@ test('the work is measured from before its start to after its end, and its error
   await assert.rejects(failing, /the job has failed/);
 });
 
-test('a look that fails is left out', async () => {
-  let looks = 0;
+test('a sample that fails is left out', async () => {
+  let samples = 0;
   const read = async () => {
-    if (++looks === 2) throw new Error('no answer');
-    return [node('a', looks)];
+    if (++samples === 2) throw new Error('no answer');
+    return [node('a', samples)];
   };
   const { usage } = await withUsage(read, 5, async () => {
-    while (looks < 4) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (samples < 4) await new Promise((resolve) => setTimeout(resolve, 5));
   });
-  assert.equal(usage.cpuSeconds, looks - 1);
+  assert.equal(usage.cpuSeconds, samples - 1);
 });
 
-test('every mode trains once with every seed, in turn the other way round', () => {
+test('every mode trains once with every seed, in an order that is reversed for every second seed', () => {
   assert.deepEqual(
     turns(['partitioned', 'distributed'], [1, 2]).map(({ mode, seed }) => `${mode[0]}${seed}`),
     ['p1', 'd1', 'd2', 'p2'],
@@ -143,4 +143,25 @@ test('a verdict needs three runs and ranges that do not touch', () => {
   assert.equal(verdict(spreadOf([4, 5, 6]), low), 'more');
   assert.equal(verdict(low, spreadOf([3, 4, 5])), 'within the spread');
   assert.equal(verdict(low, spreadOf([4, 5])), 'too few runs');
+});
+
+test('jobs that ran at the same time as a run are listed', () => {
+  const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, '0')}Z`;
+  const job = (jobID: string, started?: number, finished?: number) => ({
+    jobID,
+    ...(started !== undefined && { started: at(started) }),
+    ...(finished !== undefined && { finished: at(finished) }),
+  });
+  const jobs = [
+    job('before', 1, 9),
+    job('into', 5, 12),
+    job('own', 10, 20),
+    job('within', 12, 14),
+    job('out of', 19, 30),
+    job('still', 15),
+    job('after', 21, 22),
+    job('waiting'),
+  ];
+  assert.deepEqual(jobsBeside(jobs, 'own'), ['into', 'within', 'out of', 'still']);
+  assert.deepEqual(jobsBeside(jobs, 'absent'), []);
 });

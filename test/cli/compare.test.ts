@@ -153,4 +153,29 @@ test('comparing modes', { timeout: 240_000 }, async (t) => {
     );
     assert.match(readFileSync(report, 'utf8'), /[1-5] of 6 trainings/);
   });
+
+  await t.test('a comparison on a server waits for other jobs', async (t) => {
+    const server = await testNode(t, join(folder, 'data'));
+    const url = await server.listen('127.0.0.1', 0);
+    const filter = { maxCloud: 30, minCoverage: 60 };
+    const inputs = { model: 'ndvi', epochs: 40, store: false, filter };
+    const headers = { authorization: `Bearer ${server.ownerSecret}` };
+    const started = await server.server.inject({
+      ...{ method: 'POST', url: '/processes/train/execution', headers, payload: { inputs } },
+    });
+    const asked = ['ndvi', '--modes', 'partitioned', '--seeds', '1', '--epochs', '1', ...FILTER];
+    const out = join(folder, 'report-d');
+    const done = await tilewright('compare', ...asked, '--server', url, '--out', out, '--format', 'json');
+    assert.equal(done.code, 0, done.stderr);
+    const [run] = (JSON.parse(done.stdout) as Comparison).runs;
+    assert.deepEqual(run!.disturbedBy, []);
+    const { jobs } = (await server.server.inject({ url: '/jobs', headers })).json();
+    type Job = { jobID: string; created: string; started: string; finished: string };
+    const other = jobs.find(({ jobID }: Job) => jobID === started.json().jobID) as Job;
+    const own = (jobs as Job[]).filter(({ created }) => created > other.created);
+    // The warm-up and the run.
+    assert.equal(own.length, 2);
+    for (const job of own) assert.ok(job.created >= other.finished, JSON.stringify([job, other]));
+    await server.close();
+  });
 });

@@ -1,5 +1,5 @@
 /** The report of an analysis as one HTML page that fetches nothing. */
-import { type Html, html, PAGE_POLICY } from '../../html/index.js';
+import { type Html, html, htmlPage, PAGE_POLICY } from '../../html/index.js';
 import { colourOfCode } from '../../imagery/index.js';
 import type { TileCounts } from '../analysis-run.js';
 import type { AnalysedBand } from '../tiles/spectral-tile.js';
@@ -23,24 +23,16 @@ interface AnalysisReport {
 
 /** Every text from outside is escaped. */
 export function renderReport({ title, collection, facts, counts, sections, madeAt }: AnalysisReport): string {
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="${PAGE_POLICY}">
-<title>${title}: ${collection}</title>
-<style>${style}</style>
-</head>
-<body>
-<p class="meta">tilewright analysis · ${new Date(madeAt).toISOString().slice(0, 16).replace('T', ' ')} UTC</p>
+  return htmlPage({
+    title: `${title}: ${collection}`,
+    policy: PAGE_POLICY,
+    style,
+    body: html`<p class="meta">tilewright analysis · ${new Date(madeAt).toISOString().slice(0, 16).replace('T', ' ')} UTC</p>
 <h1>${title} of <code>${collection}</code></h1>
 <p class="meta">${facts.join(' · ')}</p>
 ${sections.map(({ title, content }) => html`<section><h2>${title}</h2>${content}</section>\n`)}
-${leftOut(counts)}
-</body>
-</html>
-`.markup;
+${leftOut(counts)}`,
+  });
 }
 
 function leftOut({ skipped, failed, failures }: AnalysisReport['counts']): Html | null {

@@ -31,17 +31,17 @@ export async function clusterRoutes(
     },
   );
 
-  let asked: ReturnType<typeof usageOf> | undefined;
+  let pending: ReturnType<typeof usageOf> | undefined;
   const usage = { summary: 'CPU time, memory and bytes sent by each node that runs', tags };
   server.get(
     '/cluster/usage',
-    { schema: { ...usage, response: { 200: answers('Usage', 'What the nodes use') } } },
+    { schema: { ...usage, response: { 200: answers('Usage', 'The usage of the nodes') } } },
     () => {
-      // Requests that come together get one answer, so that nobody makes all nodes work by asking often.
-      asked ??= usageOf(services).finally(() => {
-        asked = undefined;
+      // Concurrent requests share one answer, so that many clients do not multiply the requests to the other nodes.
+      pending ??= usageOf(services).finally(() => {
+        pending = undefined;
       });
-      return asked;
+      return pending;
     },
   );
 

@@ -1,15 +1,15 @@
-/** What the nodes of a cluster use, as each of them measures it. */
+/** CPU time, memory and sent bytes of the nodes of a cluster. Each node measures its own. */
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { type ProcessUsage, processUsage } from '../operations/process-usage.js';
 import type { Services } from '../services.js';
 
-/** Where nodes are asked. */
+/** The path of the request to another node. */
 export const USAGE_PATH = '/cluster/internal/usage';
 
-/** A node that does not answer within this time is left out, ms. */
-const ANSWER_LIMIT = 1000;
-/** Measuring takes some milliseconds, in which the node does nothing else: requests within this time get one answer, ms. */
-const SHARED_FOR = 250;
+/** A node that does not answer within this time is listed as unanswered. */
+const ANSWER_TIMEOUT_MS = 1000;
+/** A measurement blocks the node for some milliseconds, so requests share one for this long. */
+const MAX_AGE_MS = 250;
 
 const NETWORK = objectOf({ namespace: TEXT, sentBytes: NUMBER, loopbackBytes: NUMBER });
 const BOOLEAN = { type: 'boolean' };
@@ -21,7 +21,7 @@ const checkUsage = messageCheck(
 );
 
 export interface NodeUsage extends ProcessUsage {
-  /** RFC 3339. The counters of a process begin with it. */
+  /** Start of the server process, when its counters were 0. RFC 3339. */
   startedAt: string;
 }
 
@@ -34,10 +34,10 @@ export interface ClusterUsage {
 const startedAt = new Date(performance.timeOrigin).toISOString();
 let measured: { at: number; usage: NodeUsage } | undefined;
 
-/** What this node uses, as it was measured at most a quarter of a second ago. */
+/** Returns the usage of this node, at most a quarter of a second old. */
 export function ownUsage(): NodeUsage {
   const now = performance.now();
-  if (!measured || now - measured.at > SHARED_FOR)
+  if (!measured || now - measured.at > MAX_AGE_MS)
     measured = { at: now, usage: { startedAt, ...processUsage() } };
   return measured.usage;
 }
@@ -50,7 +50,7 @@ export async function usageOf({ cluster: service, nodeId }: Services): Promise<C
     members.map(async (member) =>
       member.id === cluster.self
         ? ownUsage()
-        : peers.ask<NodeUsage>(member, USAGE_PATH, {}, ANSWER_LIMIT, checkUsage),
+        : peers.ask<NodeUsage>(member, USAGE_PATH, {}, ANSWER_TIMEOUT_MS, checkUsage),
     ),
   );
   return {

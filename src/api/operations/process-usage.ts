@@ -1,4 +1,4 @@
-/** What a process and those below it use, and what its network namespace sends, by the files of proc(5). */
+/** Measures a process with its descendants, and the bytes that its network namespace sends. Reads the files of proc(5). */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
@@ -7,7 +7,7 @@ export interface ProcessUsage {
   cpuSeconds: number;
   /** Resident memory of these processes without mapped files, bytes. */
   memoryBytes: number;
-  /** False if the system does not have /proc: the processes that it has started are not in the figures. */
+  /** False if the system does not have /proc, and so the figures do not include child processes. */
   includesChildren: boolean;
   /** Absent if the system does not have /proc. */
   network?: {
@@ -22,7 +22,7 @@ export interface ProcessUsage {
 /** Ticks of Linux's clocks a second. */
 const TICKS = 100;
 
-/** Without /proc only this process is counted, whatever `pid` is. */
+/** Returns the usage of process `pid` and its descendants. On a system without /proc: of the current process only. */
 export function processUsage(pid: number = process.pid): ProcessUsage {
   const tree = processTree([pid]);
   if (tree.size === 0) {

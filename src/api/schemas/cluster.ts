@@ -57,10 +57,14 @@ const usage = {
       ...count,
       description: 'Resident memory of these processes, without mapped files',
     },
-    startedAt: { type: 'string', format: 'date-time', description: 'The counters begin with it' },
+    startedAt: {
+      type: 'string',
+      format: 'date-time',
+      description: 'Start of the server process, when the counters were 0',
+    },
     includesChildren: {
       type: 'boolean',
-      description: 'False on systems other than Linux: the figures are those of the server process alone',
+      description: 'False on systems other than Linux: the figures include only the server process',
     },
     network: {
       type: 'object',
@@ -68,7 +72,10 @@ const usage = {
       required: ['namespace', 'sentBytes', 'loopbackBytes'],
       properties: {
         namespace: { type: 'string', description: 'The same for nodes that share the interfaces' },
-        sentBytes: { ...count, description: 'Sent by all interfaces but the loopback, whoever sent it' },
+        sentBytes: {
+          ...count,
+          description: 'Sent by all interfaces except the loopback, including the bytes of other programs',
+        },
         loopbackBytes: count,
       },
     },

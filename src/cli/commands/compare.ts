@@ -9,10 +9,7 @@ import {
   withResources,
   withTarget,
 } from '../options.js';
-import { withTrainingFlags } from './training-flags.js';
-
-/** Those of src/training, which is not loaded for help. */
-const MODES = ['partitioned', 'distributed', 'contained'];
+import { MODES, withTrainingFlags } from './training-flags.js';
 
 export function compareCommand(): Command {
   const command = new Command('compare')
@@ -90,6 +87,6 @@ function commandText(command: Command, model: string): string {
   return ['tilewright compare', model, ...given].join(' ');
 }
 
-/** As a shell takes it for one word. */
+/** Quotes a text so that a shell reads it as one word. */
 const quoted = (text: string) =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

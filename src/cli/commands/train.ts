@@ -19,7 +19,7 @@ import { orResults } from '../run-job.js';
 import { type OpenTarget, openTarget } from '../target.js';
 import { trainingJob } from '../training-jobs.js';
 import { trainingTable } from '../training-table.js';
-import { type TrainingFlags, withTrainingFlags } from './training-flags.js';
+import { MODES, type TrainingFlags, withTrainingFlags } from './training-flags.js';
 
 type TrainFlags = TargetOptions &
   FilterOptions &
@@ -46,7 +46,7 @@ export function trainCommand(): Command {
       flag(
         '--mode <mode>',
         'partitioned: a model for each place; distributed: one model for all, over all nodes; contained: a model for each place, in processes with limits',
-      ).choices(['partitioned', 'distributed', 'contained']),
+      ).choices(MODES),
     )
     .addOption(flag('--seed <n>', 'same seed, same engine: same model; by default 1', integer))
     .addOption(

@@ -3,6 +3,9 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { bytes, flag, instant, positiveInteger } from '../options.js';
 import { engineFlag } from './engine-flag.js';
 
+/** The names of src/training, which is not loaded for help. */
+export const MODES = ['partitioned', 'distributed', 'contained'];
+
 export interface TrainingFlags {
   epochs?: number;
   patience?: number;

@@ -1,8 +1,9 @@
 /** Runs `tilewright compare`: the trainings, the report, and what is printed. */
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { NodeUsage } from '../../client/index.js';
 import { messageOf } from '../../errors.js';
+import { writeFileDurably } from '../../storage/index.js';
 import type { TrainingMode } from '../../training/index.js';
 import { version } from '../../version.js';
 import type { TrainingFlags } from '../commands/training-flags.js';
@@ -27,7 +28,7 @@ export type CompareFlags = TargetOptions &
     out: string;
   };
 
-/** `command` is what the user has typed, for the report. */
+/** The report shows `command`, the command line without the token. */
 export async function runCompare(model: string, flags: CompareFlags, command: string): Promise<void> {
   const { modes, seeds, epochs, patience, validationFrom, engine, placeMemory, out } = flags;
   const target = await openTarget(flags);
@@ -42,7 +43,7 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
     await mkdir(out, { recursive: true }).catch((error) => {
       throw noOutFolder.because(error, out, messageOf(error));
     });
-    const context = { command: command, target: target.name, nodes, software: version };
+    const context = { command, target: target.name, nodes, software: version };
     const comparison = await compareModes(
       target.client,
       { model, filter: filterOf(flags), epochs, patience, validationFrom, engine, placeMemory },
@@ -83,30 +84,25 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
   }
 }
 
-/** A node in this process sends nothing; what the machine sends is not its own. */
+/** A node in this process sends nothing, so the counters of the machine are left out. */
 function usageReader({ client, name }: OpenTarget, { data }: TargetOptions): () => Promise<NodeUsage[]> {
   if (name !== data) return async () => (await client.usage()).nodes;
   return async () => (await client.usage()).nodes.map(({ network: _, ...usage }) => usage);
 }
 
-/** Ids of the nodes. Throws TW_CLI_USAGE if one does not tell what it uses: the figures would lack it. */
+/** Returns the ids of the nodes. Throws TW_CLI_USAGE if a node does not report its usage, which the figures would lack. */
 async function nodesThatMeasure({ client }: OpenTarget): Promise<string[]> {
   const { nodes, unanswered } = await client.usage();
   if (unanswered.length > 0) throw usageUnknown(unanswered);
   return nodes.map(({ id }) => id);
 }
 
-/** Replaces files. Returns the error of one that cannot be written, such as one that a spreadsheet holds open, after a warning. */
+/** Replaces files. Warns and returns the error if one cannot be written, for example because a spreadsheet has it open. */
 async function writeReport(files: [path: string, text: string][]): Promise<unknown> {
   try {
-    for (const [path, text] of files) {
-      const part = `${path}.part`;
-      await writeFile(part, text);
-      await rename(part, path);
-    }
+    for (const [path, text] of files) await writeFileDurably(path, text);
     return undefined;
   } catch (error) {
-    for (const [path] of files) await rm(`${path}.part`, { force: true }).catch(() => undefined);
     note(`warning: the report is not written: ${messageOf(error)}`);
     return error;
   }

@@ -1,4 +1,4 @@
-/** Trainings of one model in several modes, by the same seeds: what was asked for and what came of it. */
+/** The data of a comparison: trainings of one model in several modes with the same seeds. */
 import type { TrainingMode, TrainResults } from '../../training/index.js';
 import type { Usage } from './usage.js';
 
@@ -10,8 +10,8 @@ export interface ComparedRun {
   seconds: number;
   usage: Usage;
   results: TrainResults;
-  /** Other jobs that ran meanwhile: what they used is in the figures. */
-  disturbedBy: string[];
+  /** Ids of other jobs that ran at the same time. The figures include their usage. Undefined if the server did not answer. */
+  disturbedBy: string[] | undefined;
 }
 
 export interface FailedRun {
@@ -32,7 +32,7 @@ export interface Comparison {
   idleBytesPerSecond?: number;
 }
 
-/** Each mode once for each seed. Every second seed takes the modes in reverse, so that a machine that slows down affects all of them. */
+/** Each mode once for each seed. The order of the modes is reversed for every second seed, so that a machine that slows down affects all of them. */
 export function turns(modes: TrainingMode[], seeds: number[]): { mode: TrainingMode; seed: number }[] {
   return seeds.flatMap((seed, i) =>
     (i % 2 === 0 ? modes : modes.toReversed()).map((mode) => ({ mode, seed })),

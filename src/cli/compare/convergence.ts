@@ -1,4 +1,4 @@
-/** How the error on the validation patches fell, epoch by epoch. */
+/** The error on the validation patches after each epoch. */
 import type { TrainingMode, TrainResults } from '../../training/index.js';
 import type { Comparison } from './comparison.js';
 import { runsOf } from './summary.js';
@@ -17,8 +17,8 @@ export function curvesOf(comparison: Comparison): Curve[] {
 }
 
 /**
- * The mean over all values that are compared with the truth, as in the pooled scores. A place that has stopped early counts with its last
- * epoch. Empty if the results have no losses, as those of models that are stored.
+ * The mean over all validation values, as in the pooled scores. A place that stopped early counts with its last epoch. Empty if the results
+ * have no losses: stored models have them in their cards.
  */
 function lossesOf({ models }: TrainResults): number[] {
   const known = models.flatMap(({ losses, validationValues }) =>

@@ -1,26 +1,33 @@
-/** A comparison as one table with a figure in each row, for spreadsheets, pandas and R. */
+/** Writes a comparison as CSV with one figure in each row, for spreadsheets, pandas and R. */
 import type { ComparedRun, Comparison } from './comparison.js';
-import { MEASURES_OF, measureOf, trainedPlaces } from './measures.js';
+import { MEASURES_OF, measureOf, pooledMeasure, trainedPlaces } from './measures.js';
+import { placeNames } from './places.js';
 import { netBytes } from './summary.js';
 
 const TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value'];
 
 /**
- * Rows end with CR LF (RFC 4180). `subject` is what was measured: all nodes, a node by its id, all places, or a place; `at` is the epoch, or
- * the seconds since the start of the job, or empty.
+ * Rows end with CR LF (RFC 4180). `subject` is all nodes, a node by its id, the mean of nodes, all places, or a place. `at` is the epoch, or the
+ * seconds since the first measurement of the run, or empty.
  */
 export function csvOf(comparison: Comparison): string {
-  const rows = comparison.runs.flatMap((run) => rowsOf(comparison, run));
+  const name = placeNames(comparison);
+  const rows = comparison.runs.flatMap((run) => rowsOf(comparison, run, name));
   return [TITLES, ...rows].map((row) => `${row.map(field).join(',')}\r\n`).join('');
 }
 
+const LOSSES = { train: 'training loss', validation: 'validation loss', selection: 'selection loss' };
+
 type Row = (string | number)[];
 
-function rowsOf({ model, idleBytesPerSecond }: Comparison, run: ComparedRun): Row[] {
+function rowsOf(
+  { model, idleBytesPerSecond }: Comparison,
+  run: ComparedRun,
+  nameOf: (key: string) => string,
+): Row[] {
   const { mode, seed, job, seconds, usage, results } = run;
   const row = (subject: string, measure: string, value: number | undefined, at: number | '' = ''): Row[] =>
     value === undefined || !Number.isFinite(value) ? [] : [[mode, seed, job, subject, measure, at, value]];
-  const { pooled } = results;
   const ifCounted = (value: number) => (usage.includesChildren ? value : undefined);
   return [
     ...row('all nodes', 'seconds', seconds),
@@ -32,20 +39,16 @@ function rowsOf({ model, idleBytesPerSecond }: Comparison, run: ComparedRun): Ro
       ...row(id, 'bytes sent', sentBytes),
       ...row(id, 'peak memory bytes', ifCounted(peakMemoryBytes)),
     ]),
-    ...MEASURES_OF[model]!.flatMap((measure) =>
-      pooled
-        ? row('all places', measure, measureOf(measure, { validation: pooled.model, tile: pooled.tile }))
-        : [],
+    ...MEASURES_OF[model]!.flatMap((measure) => row('all places', measure, pooledMeasure(results, measure))),
+    ...trainedPlaces(results).flatMap(({ key, metrics }) =>
+      MEASURES_OF[model]!.flatMap((measure) => row(nameOf(key), measure, measureOf(measure, metrics))),
     ),
-    ...trainedPlaces(results).flatMap(({ name, metrics }) =>
-      MEASURES_OF[model]!.flatMap((measure) => row(name, measure, measureOf(measure, metrics))),
-    ),
-    ...results.models.flatMap(({ geocode, losses = [] }) =>
-      losses.flatMap(({ epoch, train, validation, selection }) => [
-        ...row(geocode, 'training loss', train, epoch),
-        ...row(geocode, 'validation loss', validation, epoch),
-        ...row(geocode, 'selection loss', selection, epoch),
-      ]),
+    ...results.models.flatMap(({ collection, geocode, losses = [] }) =>
+      losses.flatMap(({ epoch, ...loss }) =>
+        (['train', 'validation', 'selection'] as const).flatMap((kind) =>
+          row(nameOf(`${collection} ${geocode}`), LOSSES[kind], loss[kind], epoch),
+        ),
+      ),
     ),
     ...usage.trace.flatMap(({ seconds: at, cores, memoryBytes }) => [
       ...row('mean of nodes', 'cores', ifCounted(cores), Number(at.toFixed(2))),

@@ -1,31 +1,31 @@
-/** Measures of accuracy, and how the models of places do beside another model on the same patches. */
+/** Measures of accuracy of the places that a run has trained. */
 import type { ModelMetrics, TrainResults } from '../../training/index.js';
 
-/** Scores by place, whose names are geocodes, with the collection before them if there are several. */
+/** Scores by the key of the place: its collection and geocode. */
 export type Scores = Map<string, ModelMetrics>;
 
 /** The places that were trained on, whether each has a model of its own or shares one. */
 export function trainedPlaces({ models }: Pick<TrainResults, 'models'>) {
-  const places = models.flatMap(({ collection, distributed, geocode, metrics, patches }) =>
-    (distributed?.places ?? [{ geocode, metrics, patches }]).map((place) => ({ collection, ...place })),
+  return models.flatMap(({ collection, distributed, geocode, metrics, patches }) =>
+    (distributed?.places ?? [{ geocode, metrics, patches }]).map((place) => ({
+      key: `${collection} ${place.geocode}`,
+      metrics: place.metrics,
+      patches: place.patches,
+    })),
   );
-  const isOne = new Set(places.map(({ collection }) => collection)).size <= 1;
-  return places.map(({ collection, geocode, metrics, patches }) => ({
-    ...{ name: isOne ? geocode : `${collection} ${geocode}`, metrics, patches },
-  }));
 }
 
 export const scoresOf = (results: Pick<TrainResults, 'models'>): Scores =>
-  new Map(trainedPlaces(results).map(({ name, metrics }) => [name, metrics]));
+  new Map(trainedPlaces(results).map(({ key, metrics }) => [key, metrics]));
 
 interface MeasureOf {
-  /** Undefined where a place lacks it, or an older version measured it. */
+  /** Undefined if a place lacks it, or if an older version measured it. */
   of(metrics: Pick<ModelMetrics, 'validation' | 'tile'>): number | undefined;
   /** Less is better. */
   isError: boolean;
 }
 
-/** Of validation patches, but MS-SSIM, whose five scales need whole tiles. PSNR is in dB. */
+/** Measures on the validation patches. MS-SSIM is measured on whole tiles, because its five scales need 176 pixels. PSNR is in dB. */
 export const MEASURES = {
   MSE: { of: ({ validation }) => validation.mse, isError: true },
   R2: { of: ({ validation }) => validation.r2, isError: false },
@@ -35,18 +35,22 @@ export const MEASURES = {
 } as const satisfies Record<string, MeasureOf>;
 export type Measure = keyof typeof MEASURES;
 
-/** Those that Table 4 of the paper has for the model, the first of which decides at how many places it is better. */
+/** The measures of each model: those of the paper's Table 4, and MSE and R2. The first one decides which mode is better at a place. */
 export const MEASURES_OF: Record<string, [Measure, ...Measure[]]> = {
   ndvi: ['MSE', 'R2'],
   ndmi: ['MSE', 'R2', 'MS-SSIM'],
   'cloud-removal': ['MSE', 'PSNR', 'SSIM', 'MS-SSIM'],
 };
 
-/** Undefined also for a value that is not a number, which JSON has as null. */
+/** Returns undefined also for a value that is not a number, which is null in JSON. */
 export const measureOf = (measure: Measure, metrics: Pick<ModelMetrics, 'validation' | 'tile'>) =>
   (MEASURES[measure] as MeasureOf).of(metrics) ?? undefined;
 
-/** At how many of the places that both have ours is better. Places without the measure are left out. */
+/** The score of all patches as one set, or of all tiles for MS-SSIM. Undefined if the run has none. */
+export const pooledMeasure = ({ pooled }: TrainResults, measure: Measure) =>
+  pooled ? measureOf(measure, { validation: pooled.model, tile: pooled.tile }) : undefined;
+
+/** Counts the places at which ours is better, of those that both have with this measure. */
 export function wins(ours: Scores, theirs: Scores, measure: Measure): { won: number; of: number } {
   const { isError } = MEASURES[measure];
   const gains = [...ours].flatMap(([place, metrics]) => {

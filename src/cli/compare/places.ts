@@ -1,68 +1,70 @@
-/** The places that the runs of a comparison have trained on: figures of modes compare only on the same ones. */
+/** Compares the places that the runs of a comparison have trained on. */
 import { reasonsOf } from '../../training/index.js';
 import type { ComparedRun, Comparison } from './comparison.js';
-import { type Scores, scoresOf, trainedPlaces } from './measures.js';
+import { scoresOf, trainedPlaces } from './measures.js';
+
+type Runs = Pick<Comparison, 'runs'>;
 
 const nameOf = ({ mode, seed }: ComparedRun) => `${mode}, seed ${seed}`;
 
-/** Scores of a run at the places that all runs have. */
-export function commonScores({ runs }: Pick<Comparison, 'runs'>, run: ComparedRun): Scores {
+/** Keys of the places that all runs have trained. */
+export function commonPlaces({ runs }: Runs): Set<string> {
   const all = runs.map(({ results }) => scoresOf(results));
-  return new Map([...scoresOf(run.results)].filter(([place]) => all.every((scores) => scores.has(place))));
+  const [first = new Map<string, unknown>(), ...others] = all;
+  return new Set([...first.keys()].filter((key) => others.every((scores) => scores.has(key))));
 }
 
-/** True if all runs have trained on the same places. */
-export function haveSamePlaces({ runs }: Pick<Comparison, 'runs'>): boolean {
-  const placesOf = ({ results }: ComparedRun) => [...scoresOf(results).keys()].sort().join(' ');
-  return new Set(runs.map(placesOf)).size <= 1;
+/** Returns a function from the key of a place to its name: the geocode, with the collection if the runs have several. */
+export function placeNames({ runs }: Runs): (key: string) => string {
+  const collections = new Set(
+    runs.flatMap(({ results }) => results.models.map(({ collection }) => collection)),
+  );
+  return (key) => (collections.size > 1 ? key : key.slice(key.indexOf(' ') + 1));
 }
 
-/** In a sentence each: where runs have trained on other places or other patches than the first one. Empty if all are alike. */
-export function differencesOf({ runs }: Pick<Comparison, 'runs'>): string[] {
-  const [first, ...others] = runs;
+/** Describes in one sentence each how runs differ from the first one in their places and patches. Empty if all are alike. */
+export function differencesOf(comparison: Runs): string[] {
+  const [first, ...others] = comparison.runs;
   if (!first) return [];
+  const name = placeNames(comparison);
   const patchesOf = ({ results }: ComparedRun) =>
-    new Map(trainedPlaces(results).map(({ name, patches }) => [name, patches]));
+    new Map(trainedPlaces(results).map(({ key, patches }) => [key, patches]));
   const known = patchesOf(first);
   return others.flatMap((run) => {
     const own = patchesOf(run);
-    const missing = [...known.keys()].filter((place) => !own.has(place));
-    const added = [...own.keys()].filter((place) => !known.has(place));
-    const changed = [...own].filter(([place, patches]) => {
-      const before = known.get(place);
-      return (
-        before && patches && (before.train !== patches.train || before.validation !== patches.validation)
-      );
+    const missing = [...known.keys()].filter((key) => !own.has(key));
+    const added = [...own.keys()].filter((key) => !known.has(key));
+    const changed = [...own.keys()].filter((key) => {
+      const [before, now] = [known.get(key), own.get(key)];
+      return before && now && (before.train !== now.train || before.validation !== now.validation);
     });
-    const told = (what: string, places: string[]) =>
-      places.length > 0
-        ? [
-            `${nameOf(run)} ${what} ${places.length === 1 ? places[0] : `${places.length} places, such as ${places[0]}`}`,
-          ]
-        : [];
+    const sentence = (how: string, keys: string[]) => {
+      if (keys.length === 0) return [];
+      const places = keys.length === 1 ? name(keys[0]!) : `${keys.length} places, such as ${name(keys[0]!)}`;
+      return [`${nameOf(run)} ${how} ${places}`];
+    };
     return [
-      ...told(`has not trained what ${nameOf(first)} has:`, missing),
-      ...told(`has trained what ${nameOf(first)} has not:`, added),
-      ...told(
-        `has other patches than ${nameOf(first)}, because tiles have come or gone, at`,
-        changed.map(([place]) => place),
+      ...sentence(`did not train a place of ${nameOf(first)}:`, missing),
+      ...sentence(`trained a place that ${nameOf(first)} did not:`, added),
+      ...sentence(
+        `has other patches than ${nameOf(first)}, because tiles were added or deleted, at`,
+        changed,
       ),
     ];
   });
 }
 
-/** Why places have no model, the most frequent reasons of each mode first. */
+/** The reasons why places have no model, by the first run of each mode, the most frequent first. */
 export function leftOut({ runs, modes, model }: Comparison): string[] {
   const texts = modes.map((mode) => {
     const run = runs.find((one) => one.mode === mode);
     return { mode, reasons: run ? reasonsOf(run.results, [model]) : [] };
   });
-  const shared = texts.every(({ reasons }) => reasons.join() === texts[0]!.reasons.join());
-  return shared
+  const isShared = texts.every(({ reasons }) => reasons.join() === texts[0]!.reasons.join());
+  return isShared
     ? texts[0]!.reasons
     : texts.flatMap(({ mode, reasons }) => reasons.map((reason) => `${mode}: ${reason}`));
 }
 
 /** True if a place failed in a run. */
-export const hasFailedPlaces = ({ runs }: Pick<Comparison, 'runs'>) =>
-  runs.some(({ results }) => results.failed.length > 0);
+export const hasFailedPlaces = ({ runs }: Runs) => runs.some(({ results }) => results.failed.length > 0);

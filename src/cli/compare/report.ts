@@ -3,6 +3,7 @@ import {
   decimalsOf,
   type Html,
   html,
+  htmlPage,
   linearScale,
   logScale,
   logTick,
@@ -22,7 +23,7 @@ import { bytesText, digits } from './spread.js';
 import { baselinesText, runsOf } from './summary.js';
 import { accuracyTable, costTable, placeTable, runTable, type Table } from './tables.js';
 
-/** What the reader needs to judge the figures, and to repeat them. */
+/** Facts with which a reader can judge the figures and repeat the comparison. */
 export interface ReportContext {
   /** The command that was run. */
   command: string;
@@ -36,7 +37,7 @@ export interface ReportContext {
 }
 
 /** Blue, orange and violet; dashes differ too, so that no reader depends on colour. */
-const LOOK = trusted(`
+const MODE_STYLE = trusted(`
 :root { --mode-0: #0a63a8; --mode-1: #c0640a; --mode-2: #7a5fb5; }
 @media (prefers-color-scheme: dark) { :root { --mode-0: #74b9f2; --mode-1: #f0a050; --mode-2: #b49df0; } }
 .lines { margin: 0 0 22px; max-width: 760px; } .lines svg { display: block; width: 100%; overflow: visible; }
@@ -49,37 +50,27 @@ export function renderComparison(comparison: Comparison, context: ReportContext)
   const { model, modes, seeds, runs, failed } = comparison;
   const { command, generatedAt, target, nodes, software } = context;
   const asked = modes.length * seeds.length;
-  const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="${PAGE_POLICY}">
-<meta name="color-scheme" content="light dark">
-<title>${model}: ${modes.join(', ')}</title>
-<style>${style}${LOOK}</style>
-</head>
-<body>
-<header>
+  return htmlPage({
+    title: `${model}: ${modes.join(', ')}`,
+    policy: PAGE_POLICY,
+    style: html`${style}${MODE_STYLE}`,
+    body: html`<header>
 <p class="eyebrow">tilewright comparison</p>
 <h1>${model}: ${modes.join(', ')}</h1>
 <p class="meta">${moment(generatedAt)} · ${target} · ${nodes.length === 1 ? '1 node' : `${nodes.length} nodes`} · tilewright ${software}</p>
-<p class="lead">${runs.length} of ${asked} trainings, ${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}${failed.length > 0 && `, ${failed.length} failed`}. ${alike(comparison)} ${epochsOf(comparison)}Models are not stored.</p>
+<p class="lead">${runs.length} of ${asked} trainings, ${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}${failed.length > 0 && `, ${failed.length} failed`}. ${dataText(comparison)}${epochsText(comparison)}Models are not stored.</p>
 ${legend(comparison)}
 </header>
 <main>
-${section('What it costs', tableHtml(costTable(comparison)), costNote(comparison))}
-${section('How good the models are', tableHtml(accuracyTable(comparison)), baselineNote(comparison))}
-${section('Place by place', tableHtml(placeTable(comparison)), ...leftOutPlaces(comparison))}
-${section('How the models learnt', convergence(comparison))}
+${section('Cost', tableHtml(costTable(comparison)), costNote(comparison))}
+${section('Accuracy', tableHtml(accuracyTable(comparison)), baselineNote(comparison))}
+${section('Accuracy by place', tableHtml(placeTable(comparison)), ...leftOutPlaces(comparison))}
+${section('Convergence', convergence(comparison))}
 ${section('CPU and memory over time', ...overTime(comparison))}
-${section('Every run', tableHtml(runTable(comparison)), html`<p>The command that was run:</p><pre><code>${command}</code></pre>`)}
+${section('All runs', tableHtml(runTable(comparison)), html`<p>The command that was run:</p><pre><code>${command}</code></pre>`)}
 </main>
-<footer>Made by tilewright, ${moment(generatedAt)}. This page loads nothing from elsewhere.</footer>
-</body>
-</html>
-`;
-  return page.markup;
+<footer>Made by tilewright, ${moment(generatedAt)}. This page loads nothing from elsewhere.</footer>`,
+  });
 }
 
 const section = (title: string, ...content: Html[]) => html`<section><h2>${title}</h2>
@@ -104,20 +95,21 @@ function tableHtml({ caption, titles, rows }: Table): Html {
   )}</tbody></table></div>`;
 }
 
-/** Whether the modes had the same task. */
-function alike(comparison: Comparison): Html {
+/** Says if the runs trained on the same data; empty for fewer than two runs. */
+function dataText(comparison: Comparison): Html {
+  if (comparison.runs.length < 2) return html``;
   const differences = differencesOf(comparison);
-  if (differences.length === 0) return html`All have trained on the same places and patches.`;
+  if (differences.length === 0) return html`All runs trained on the same places and patches. `;
   const shown = differences.slice(0, MOST_DIFFERENCES);
   const more = differences.length - shown.length;
-  return html`<b>They have not trained on the same data</b>, so means are over the places that all have, and scores of all patches as one set are left out: ${shown.join('; ')}${more > 0 && `; and ${more} more`}.`;
+  return html`<b>The runs did not train on the same data</b>: ${shown.join('; ')}${more > 0 && `; and ${more} more`}. Means are over the places that all runs have. Scores of all patches as one set are left out. `;
 }
 
-function epochsOf({ runs }: Comparison): string {
+function epochsText({ runs }: Comparison): string {
   const epochs = runs.flatMap(({ results }) => results.models.map((model) => model.epochs));
   if (epochs.length === 0) return '';
   const [least, most] = [Math.min(...epochs), Math.max(...epochs)];
-  return least === most ? `Each has taken ${most} epochs. ` : `They have taken ${least} to ${most} epochs. `;
+  return least === most ? `Each model took ${most} epochs. ` : `Models took ${least} to ${most} epochs. `;
 }
 
 function leftOutPlaces(comparison: Comparison): Html[] {
@@ -140,10 +132,10 @@ function baselineNote(comparison: Comparison): Html {
   return html`<p class="note">${baselinesText(comparison)}</p>`;
 }
 
-/** With fewer, errors are too much alike for a logarithmic axis. */
+/** A logarithmic axis with fewer ticks cannot be read. */
 const LEAST_TICKS = 3;
 
-/** Differences of runs that the summary names. */
+/** The number of differences that the summary names. */
 const MOST_DIFFERENCES = 5;
 /** More points than a chart has pixels would only make the page larger. */
 const MOST_POINTS = 500;

@@ -1,6 +1,6 @@
 /** Trains a model in several modes on one server, run after run. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Client, hasEnded, type Progress } from '../../client/index.js';
+import { type Client, hasEnded, type JobDocument, type Progress } from '../../client/index.js';
 import { TilewrightError } from '../../errors.js';
 import type { FilterParams } from '../../query/index.js';
 import type { TrainingMode, TrainResults } from '../../training/index.js';
@@ -25,20 +25,18 @@ export interface CompareHooks {
   onRun(comparison: Comparison, last: ComparedRun | FailedRun): Promise<void>;
 }
 
-/** Between two looks at what the nodes use, ms. */
-const LOOK_INTERVAL = 500;
-/** How long the nodes are watched while nothing is trained, ms. */
-const IDLE_PHASE = 10_000;
-/** How long a server that does not answer is waited for, and the pause between two questions, ms. */
-const SERVER_PATIENCE = 120_000;
-const PAUSE = 1000;
-/** How often the nodes are watched until no job disturbs it. */
-const MOST_TRIES = 3;
+const MEASURE_INTERVAL_MS = 500;
+const IDLE_PHASE_MS = 10_000;
+/** A server that does not answer for this long is considered gone. */
+const SERVER_TIMEOUT_MS = 120_000;
+const POLL_INTERVAL_MS = 1000;
+/** Attempts at an idle phase without other jobs. */
+const MOST_ATTEMPTS = 3;
 
 /**
- * Trains in each mode with each seed; nothing is stored. One epoch before that does not count: in it every node chooses its engine, and
- * data that cannot be trained on fail early. A run waits for other jobs to end. A run that fails is in the comparison, and the next one
- * follows. Throws what the first epoch throws, such as TW_TRAIN_NOTHING, and TW_CLIENT_UNREACHABLE if the server stays away.
+ * Trains in each mode with each seed, and stores nothing. A warm-up of one epoch comes first, in which every node chooses its engine and data
+ * that cannot be trained on fail early. Each run waits for other jobs to end. A failed run is recorded, and the next one follows. Throws
+ * the errors of the warm-up, such as TW_TRAIN_NOTHING, and TW_CLIENT_UNREACHABLE if the server does not return.
  */
 export async function compareModes(
   client: Client,
@@ -55,9 +53,9 @@ export async function compareModes(
       onProgress: (progress) => onProgress(what, progress),
     });
   };
-  const quiet = (what: string) =>
-    otherJobsEnd(client, signal, (progress) => onProgress(`${what}, waiting for another job`, progress));
-  await quiet('warm-up');
+  const waitForOthers = (what: string) =>
+    waitForOtherJobs(client, signal, (progress) => onProgress(`${what}, waiting for another job`, progress));
+  await waitForOthers('warm-up');
   const warmUp = await train('warm-up', modes[0]!, seeds[0]!, 1);
   const idleBytesPerSecond = await idleRate(client, warmUp.job, read, signal);
   const comparison: Comparison = {
@@ -67,7 +65,7 @@ export async function compareModes(
   const all = turns(modes, seeds);
   for (const [i, { mode, seed }] of all.entries()) {
     const what = `${i + 1} of ${all.length}, ${mode}, seed ${seed}`;
-    await quiet(what);
+    await waitForOthers(what);
     const last = await measuredRun(client, { mode, seed }, read, signal, () => train(what, mode, seed));
     if ('code' in last) comparison.failed.push(last);
     else comparison.runs.push(last);
@@ -84,9 +82,11 @@ async function measuredRun(
   train: () => Promise<{ job: string; results: TrainResults & { seconds: number } }>,
 ): Promise<ComparedRun | FailedRun> {
   try {
-    const { result, usage } = await withUsage(read, LOOK_INTERVAL, train);
+    const { result, usage } = await withUsage(read, MEASURE_INTERVAL_MS, train);
     const { seconds, ...results } = result.results;
-    const disturbedBy = await jobsBeside(client, result.job).catch(() => []);
+    // The training is complete, so it is kept even if the server does not answer now. The report says so.
+    const jobs = await client.jobs().catch(() => undefined);
+    const disturbedBy = jobs && jobsBeside(jobs, result.job);
     return { ...turn, job: result.job, seconds, usage, results, disturbedBy };
   } catch (error) {
     if (signal.aborted || !(error instanceof TilewrightError)) throw error;
@@ -94,8 +94,8 @@ async function measuredRun(
   }
 }
 
-/** Waits until no job runs, and for a server that does not answer. Throws TW_CLIENT_UNREACHABLE. */
-async function otherJobsEnd(
+/** Waits until no job runs. Throws the error of the client if the server does not answer for two minutes. */
+async function waitForOtherJobs(
   client: Client,
   signal: AbortSignal,
   onWait: (progress: Progress) => void,
@@ -109,18 +109,20 @@ async function otherJobsEnd(
       onWait(running);
     } catch (error) {
       silentSince ??= performance.now();
-      if (!(error instanceof TilewrightError) || performance.now() - silentSince > SERVER_PATIENCE)
+      if (!(error instanceof TilewrightError) || performance.now() - silentSince > SERVER_TIMEOUT_MS)
         throw error;
     }
-    await pause(PAUSE, signal);
+    await pause(POLL_INTERVAL_MS, signal);
   }
 }
 
 const runningJob = async (client: Client) => (await client.jobs()).find(({ status }) => !hasEnded(status));
 
-/** Ids of other jobs that ran while a job did. */
-async function jobsBeside(client: Client, id: string): Promise<string[]> {
-  const jobs = await client.jobs();
+/** Returns the ids of the jobs that ran at the same time as the job `id`. */
+export function jobsBeside(
+  jobs: Pick<JobDocument, 'jobID' | 'started' | 'finished'>[],
+  id: string,
+): string[] {
   const own = jobs.find(({ jobID }) => jobID === id);
   if (!own?.started || !own.finished) return [];
   const [from, to] = [Date.parse(own.started), Date.parse(own.finished)];
@@ -136,28 +138,28 @@ async function jobsBeside(client: Client, id: string): Promise<string[]> {
 }
 
 /**
- * Bytes a second that are sent anyway; undefined if no node counts them. The client asks as often as in a training, because its answers
- * count too. Tries again if a job runs at the end.
+ * Measures the bytes a second that idle nodes send; undefined if no node counts them. The client polls a job as it does during a training,
+ * because the answers count too. Repeats the measurement if a job runs at its end.
  */
 async function idleRate(
   client: Client,
   job: string,
   read: ReadUsage,
   signal: AbortSignal,
-  tries = 1,
+  attempt = 1,
 ): Promise<number | undefined> {
   if ((await read()).every(({ network }) => network === undefined)) return undefined;
   let isQuiet = true;
-  const { usage } = await withUsage(read, LOOK_INTERVAL, async () => {
-    for (const until = performance.now() + IDLE_PHASE; performance.now() < until; ) {
+  const { usage } = await withUsage(read, MEASURE_INTERVAL_MS, async () => {
+    for (const until = performance.now() + IDLE_PHASE_MS; performance.now() < until; ) {
       await client.job(job);
-      await pause(LOOK_INTERVAL, signal);
+      await pause(MEASURE_INTERVAL_MS, signal);
     }
     isQuiet = !(await runningJob(client));
   });
-  if (isQuiet || tries === MOST_TRIES) return usage.sentBytes! / usage.seconds;
-  await otherJobsEnd(client, signal, () => undefined);
-  return idleRate(client, job, read, signal, tries + 1);
+  if (isQuiet || attempt === MOST_ATTEMPTS) return usage.sentBytes! / usage.seconds;
+  await waitForOtherJobs(client, signal, () => undefined);
+  return idleRate(client, job, read, signal, attempt + 1);
 }
 
 /** Throws the reason of the signal. */

@@ -1,4 +1,4 @@
-/** Figures of several runs, and what may be said of two of them. */
+/** The median and range of several runs, and the comparison of two of them. */
 import { median } from '../../html/index.js';
 
 export interface Spread {
@@ -9,7 +9,7 @@ export interface Spread {
   count: number;
 }
 
-/** Throws nothing: of no values, all figures are NaN. */
+/** Without values, all figures are NaN. */
 export function spreadOf(values: number[]): Spread {
   if (values.length === 0) return { median: NaN, least: NaN, most: NaN, count: 0 };
   return {
@@ -22,14 +22,14 @@ const LEAST_RUNS = 3;
 
 export type Verdict = 'less' | 'more' | 'within the spread' | 'too few runs';
 
-/** Nothing is said if the ranges touch, or if there are too few runs. */
+/** Says `less` or `more` only if the ranges do not touch and both have three runs. */
 export function verdict(ours: Spread, theirs: Spread): Verdict {
   if (Math.min(ours.count, theirs.count) < LEAST_RUNS) return 'too few runs';
   if (ours.most < theirs.least) return 'less';
   return ours.least > theirs.most ? 'more' : 'within the spread';
 }
 
-/** `1.23 (1.20 to 1.31)`, or `-` of no values. */
+/** Returns text such as `1.23 (1.20 to 1.31)`, or `-` without values. */
 export function spreadText({ median, least, most, count }: Spread, write = digits): string {
   if (count === 0) return '-';
   return least === most ? write(median) : `${write(median)} (${write(least)} to ${write(most)})`;

@@ -1,23 +1,23 @@
-/** What the runs of a comparison say together. */
-import type { Metrics, TrainingMode, TrainResults } from '../../training/index.js';
+/** Medians and ranges of the runs of each mode. */
+import type { Metrics, TrainingMode } from '../../training/index.js';
 import type { ComparedRun, Comparison } from './comparison.js';
-import { MEASURES_OF, type Measure, meanOf, measureOf, scoresOf, wins } from './measures.js';
-import { commonScores, haveSamePlaces } from './places.js';
+import { MEASURES_OF, type Measure, meanOf, measureOf, pooledMeasure, scoresOf, wins } from './measures.js';
+import { commonPlaces, differencesOf, placeNames } from './places.js';
 import { type Spread, spreadOf, spreadText } from './spread.js';
 import type { Usage } from './usage.js';
 
 export interface ModeSummary {
   mode: TrainingMode;
   seconds: Spread;
-  /** All nodes with their processes. As the next two, of no values if a node does not count its processes. */
+  /** All nodes with their processes. This and the next two have no values if a node does not count its child processes. */
   cpuSeconds: Spread;
   /** Cores in use, the mean of the nodes. */
   cores: Spread;
-  /** Of the node that had the most. */
+  /** The node with the highest peak. */
   peakMemoryBytes: Spread;
-  /** Beyond what the nodes send anyway; of no values where no node counts bytes. */
+  /** Bytes beyond those of idle nodes. No values if no node counts bytes. */
   netBytes: Spread;
-  /** All validation patches as one set. Without measures if the runs have other places. */
+  /** All validation patches as one set. Empty if the runs did not train on the same data. */
   pooled: Partial<Record<Measure, Spread>>;
   /** Means over the places that all runs have. */
   means: Partial<Record<Measure, Spread>>;
@@ -43,7 +43,11 @@ export function summaryOf(comparison: Comparison, mode: TrainingMode): ModeSumma
     spreadOf(runs.flatMap((run) => of(run) ?? []));
   const ofTree = (of: (usage: Usage) => number) =>
     spread(({ usage }) => (usage.includesChildren ? of(usage) : undefined));
-  const isOneSet = haveSamePlaces(comparison);
+  const isOneSet = differencesOf(comparison).length === 0;
+  const common = commonPlaces(comparison);
+  const scores = new Map(
+    runs.map((run) => [run, new Map([...scoresOf(run.results)].filter(([key]) => common.has(key)))]),
+  );
   const byMeasure = (of: (run: ComparedRun, measure: Measure) => number | undefined) =>
     Object.fromEntries(
       MEASURES_OF[model]!.map((measure) => [measure, spread((run) => of(run, measure))] as const).filter(
@@ -60,15 +64,11 @@ export function summaryOf(comparison: Comparison, mode: TrainingMode): ModeSumma
     ),
     netBytes: spread((run) => netBytes(run, idleBytesPerSecond)),
     pooled: byMeasure(({ results }, measure) => (isOneSet ? pooledMeasure(results, measure) : undefined)),
-    means: byMeasure((run, measure) => finite(meanOf(commonScores(comparison, run), measure))),
+    means: byMeasure((run, measure) => finite(meanOf(scores.get(run)!, measure))),
   };
 }
 
 const finite = (value: number) => (Number.isFinite(value) ? value : undefined);
-
-function pooledMeasure({ pooled }: TrainResults, measure: Measure): number | undefined {
-  return pooled ? measureOf(measure, { validation: pooled.model, tile: pooled.tile }) : undefined;
-}
 
 /** Names of the baselines, as the documentation has them. */
 const BASELINES = {
@@ -79,7 +79,7 @@ const BASELINES = {
   median: 'median of clear dates',
 } as const;
 
-/** Errors of the baselines on the same patches, all places as one set: those of the first mode that has runs, because each place has its own. */
+/** Errors of the baselines, all places as one set. All modes have the same, so those of the first mode with runs are taken. */
 function baselinesOf(comparison: Comparison): { name: string; mse: Spread }[] {
   const mode = comparison.modes.find((one) => runsOf(comparison, one).length > 0);
   const runs = mode ? runsOf(comparison, mode) : [];
@@ -102,15 +102,16 @@ export function baselinesText(comparison: Comparison): string {
 export function placesOf(comparison: Comparison): PlaceSummary[] {
   const { model, modes } = comparison;
   const scores = modes.map((mode) => runsOf(comparison, mode).map(({ results }) => scoresOf(results)));
-  const places = new Set(scores.flat().flatMap((one) => [...one.keys()]));
-  return [...places].sort().map((place) => ({
-    place,
+  const keys = new Set(scores.flat().flatMap((one) => [...one.keys()]));
+  const name = placeNames(comparison);
+  return [...keys].sort().map((key) => ({
+    place: name(key),
     modes: modes.map((mode, i) => ({
       mode,
       measures: Object.fromEntries(
         MEASURES_OF[model]!.map((measure) => {
           const values = scores[i]!.flatMap((run) => {
-            const metrics = run.get(place);
+            const metrics = run.get(key);
             return (metrics && measureOf(measure, metrics)) ?? [];
           });
           return [measure, spreadOf(values)] as const;
@@ -120,7 +121,7 @@ export function placesOf(comparison: Comparison): PlaceSummary[] {
   }));
 }
 
-/** At how many places, over all seeds that both have, the models of `mode` are better than those of `than`. */
+/** Counts the places at which models of `mode` are better than those of `than`, over all seeds that both have. */
 export function winsOf(
   comparison: Comparison,
   mode: TrainingMode,

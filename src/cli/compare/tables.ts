@@ -1,13 +1,13 @@
 /** The tables of a comparison, for the terminal and for the report. */
 import type { TrainingMode, TrainResults } from '../../training/index.js';
-import type { Comparison } from './comparison.js';
+import type { ComparedRun, Comparison } from './comparison.js';
 import { MEASURES, MEASURES_OF, type Measure, trainedPlaces } from './measures.js';
 import { bytesText, digits, type Spread, spreadOf, spreadText, verdict } from './spread.js';
 import { type ModeSummary, placesOf, summaryOf, winsOf } from './summary.js';
 import type { Usage } from './usage.js';
 
 export interface Table {
-  /** What it shows, in a sentence or two. */
+  /** A description in a sentence or two. */
   caption: string;
   titles: string[];
   rows: string[][];
@@ -16,7 +16,7 @@ export interface Table {
 const seconds = (value: number) => `${digits(value)} s`;
 const cores = (value: number) => `${(100 * value).toFixed(0)} %`;
 
-/** A row for each figure, a column for each mode, and of the first mode what may be said beside each other one. */
+/** A row for each figure, a column for each mode, and a column that compares the first mode with each other one. */
 export function costTable(comparison: Comparison): Table {
   const all = comparison.modes.map((mode) => summaryOf(comparison, mode));
   const row = (title: string, of: (summary: ModeSummary) => Spread, write: (value: number) => string) =>
@@ -32,7 +32,7 @@ export function costTable(comparison: Comparison): Table {
       ...row('CPU time, all nodes', ({ cpuSeconds }) => cpuSeconds, seconds),
       ...row('CPU of a node, 100 % is a core', ({ cores: of }) => of, cores),
       ...row('bytes sent, net', ({ netBytes }) => netBytes, bytesText),
-      ...row('memory of a node, the most that was seen', ({ peakMemoryBytes }) => peakMemoryBytes, bytesText),
+      ...row('memory of a node, peak', ({ peakMemoryBytes }) => peakMemoryBytes, bytesText),
     ],
   };
 }
@@ -57,7 +57,7 @@ export function accuracyTable(comparison: Comparison): Table {
     }),
   );
   return {
-    caption: `On the validation patches, which are the same for all modes${MEASURES_OF[model]!.includes('MS-SSIM') ? '; MS-SSIM on whole tiles, which include training ground' : ''}.`,
+    caption: `On the validation patches${MEASURES_OF[model]!.includes('MS-SSIM') ? '; MS-SSIM on whole tiles, which include training ground' : ''}.`,
     titles: ['', ...modes, ...besideTitles(modes)],
     rows: [...rows, ...winRows(comparison)],
   };
@@ -94,14 +94,17 @@ export function runTable({ runs, failed }: Comparison): Table {
       'remarks',
     ],
     rows: [
-      ...runs.map(({ mode, seed, job, seconds: time, usage, results, disturbedBy }) => [
-        ...[mode, `${seed}`, job, seconds(time), seconds(usage.cpuSeconds)],
-        usage.sentBytes === undefined ? '-' : bytesText(usage.sentBytes),
-        nodesText(usage, results),
-        `${trainedPlaces(results).length}`,
-        results.engine,
-        remarksOf(usage, disturbedBy, runs[0]!.usage),
-      ]),
+      ...runs.map((run) => {
+        const { mode, seed, job, seconds: time, usage, results } = run;
+        return [
+          ...[mode, `${seed}`, job, seconds(time), seconds(usage.cpuSeconds)],
+          usage.sentBytes === undefined ? '-' : bytesText(usage.sentBytes),
+          nodesText(usage, results),
+          `${trainedPlaces(results).length}`,
+          results.engine,
+          remarksOf(run, runs[0]!),
+        ];
+      }),
       ...failed.map(({ mode, seed, code, message }) => [
         ...[mode, `${seed}`, '-', '-', '-', '-', '-', '-', '-'],
         `failed: ${message} [${code}]`,
@@ -110,21 +113,23 @@ export function runTable({ runs, failed }: Comparison): Table {
   };
 }
 
-/** The nodes of the cluster, and how many of them trained if it is told. */
+/** The number of nodes; for a distributed model also the number of those that trained. */
 function nodesText({ nodes }: Usage, { models }: TrainResults): string {
   const members = models[0]?.distributed?.members.length;
   return members === undefined ? `${nodes.length}` : `${members} of ${nodes.length}`;
 }
 
-/** What may spoil the figures of a run. */
-function remarksOf({ incomplete, nodes }: Usage, disturbedBy: string[], first: Usage): string {
-  const idsOf = (usage: Pick<Usage, 'nodes'>) => usage.nodes.map(({ id }) => id).join(', ');
+/** Reasons why the figures of a run may not compare with those of others. */
+function remarksOf({ usage, disturbedBy }: ComparedRun, first: ComparedRun): string {
+  const { incomplete } = usage;
+  const idsOf = (one: Usage) => one.nodes.map(({ id }) => id).join(', ');
   return [
-    idsOf({ nodes }) !== idsOf(first) && `other nodes than in the first run: ${idsOf({ nodes })}`,
+    idsOf(usage) !== idsOf(first.usage) && `other nodes than in the first run: ${idsOf(usage)}`,
     incomplete.length > 0 && `CPU and bytes are not complete: no answer from ${incomplete.join(', ')}`,
-    disturbedBy.length > 0 && `other jobs ran meanwhile: ${disturbedBy.join(', ')}`,
+    disturbedBy === undefined && 'the server did not answer if other jobs ran at the same time',
+    disturbedBy && disturbedBy.length > 0 && `other jobs ran at the same time: ${disturbedBy.join(', ')}`,
   ]
-    .filter((remark) => remark !== false)
+    .filter((remark) => typeof remark === 'string')
     .join('; ');
 }
 
@@ -148,7 +153,7 @@ function besideFirst([first, ...others]: Spread[], say: (first: Spread, other: S
   return others.map((other) => (first!.count > 0 && other.count > 0 ? say(first!, other) : '-'));
 }
 
-/** A ratio to nothing, or to less than nothing, says nothing: what is sent beyond the idle rate can be. */
+/** Leaves the ratio out unless both medians are above 0: net bytes can be 0 or less. */
 function ratioText(first: Spread, other: Spread): string {
   const isRatio = first.median > 0 && other.median > 0;
   return `${isRatio ? `${digits(first.median / other.median)}, ` : ''}${verdict(first, other)}`;

@@ -1,89 +1,99 @@
-/** What the nodes of a cluster use while a training runs. */
+/** Measures CPU time, memory and sent bytes of the nodes while a training runs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { NodeUsage } from '../../client/index.js';
 
-/** Returns what the nodes use that answer. */
+/** Returns the usage of the nodes that answer. */
 export type ReadUsage = () => Promise<NodeUsage[]>;
 
 export interface Usage {
-  /** From the first look to the last. */
+  /** From the first measurement to the last. */
   seconds: number;
   /** All nodes with their processes. */
   cpuSeconds: number;
-  /** False if a node counts the server process alone: CPU time and memory say nothing of the training then. */
+  /** False if a node counts only the server process. CPU time and memory then do not include the training. */
   includesChildren: boolean;
   /** Sent by all nodes, each byte once; absent if no node counts them. */
   sentBytes?: number;
   nodes: { id: string; cpuSeconds: number; sentBytes?: number; peakMemoryBytes: number }[];
-  /** Nodes that did not answer the first or the last look: what they used is not known in full. */
+  /** Nodes that did not answer the first or the last measurement. Their usage is not known in full. */
   incomplete: string[];
-  /** Means of the nodes: cores in use since the look before, and memory. */
+  /** Means of the nodes: cores in use since the previous measurement, and memory. */
   trace: { seconds: number; cores: number; memoryBytes: number }[];
 }
 
-export interface Look {
+export interface Sample {
   /** Seconds. */
   at: number;
   nodes: NodeUsage[];
 }
 
-/** How often the first and the last look are tried until all nodes answer, and the pause between, ms. */
-const MOST_TRIES = 10;
-const PAUSE = 300;
+/** Attempts at the last measurement until all nodes answer. */
+const MOST_ATTEMPTS = 10;
+const ATTEMPT_PAUSE_MS = 300;
 
 /**
- * Reads the usage before and after some work, and every `interval` ms meanwhile. Throws what the work throws, and what the first look
- * throws; a later look that fails is left out.
+ * Reads the usage before and after some work, and every `interval` ms in between. Throws the errors of the work and of the first
+ * measurement. Later measurements that fail are left out.
  */
 export async function withUsage<T>(
   read: ReadUsage,
   interval: number,
   work: () => Promise<T>,
 ): Promise<{ result: T; usage: Usage }> {
-  const look = async (): Promise<Look> => ({ nodes: await read(), at: performance.now() / 1e3 });
-  const looks = [await look()];
+  const sample = async (): Promise<Sample> => ({ nodes: await read(), at: performance.now() / 1e3 });
+  const samples = [await sample()];
   const ended = new AbortController();
-  const looking = lookOften(look, interval, looks, ended.signal);
+  const sampling = sampleRepeatedly(sample, interval, samples, ended.signal);
   try {
     const result = await work();
     ended.abort();
-    await looking;
-    const last = await lookAtAll(look, looks);
-    if (last) looks.push(last);
-    return { result, usage: usageOf(looks) };
+    await sampling;
+    const last = await lastSample(sample, samples);
+    if (last) samples.push(last);
+    return { result, usage: usageOf(samples) };
   } finally {
     ended.abort();
-    await looking;
+    await sampling;
   }
 }
 
-async function lookOften(look: () => Promise<Look>, interval: number, looks: Look[], signal: AbortSignal) {
+async function sampleRepeatedly(
+  sample: () => Promise<Sample>,
+  interval: number,
+  samples: Sample[],
+  signal: AbortSignal,
+) {
   for (;;) {
+    // It rejects only if the signal is aborted, and the next line checks the signal.
     await sleep(interval, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return;
-    const one = await look().catch(() => undefined);
-    if (one) looks.push(one);
+    // Counters are cumulative, so a failed measurement leaves only a gap in the curves.
+    const one = await sample().catch(() => undefined);
+    if (one) samples.push(one);
   }
 }
 
-/** Tries again while a node is missing that was there before. Returns the best look, undefined if all have failed. */
-async function lookAtAll(look: () => Promise<Look>, before: Look[]): Promise<Look | undefined> {
+/** Repeats the measurement until all nodes that were there before answer. Returns the most complete one; undefined if all failed. */
+async function lastSample(sample: () => Promise<Sample>, before: Sample[]): Promise<Sample | undefined> {
   const ids = idsOf(before);
-  let best: Look | undefined;
-  for (let tries = 1; tries <= MOST_TRIES; tries++) {
-    const one = await look().catch(() => undefined);
+  let best: Sample | undefined;
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    // The next attempt may succeed. If none does, the nodes are listed in `incomplete`.
+    const one = await sample().catch(() => undefined);
     if (one && one.nodes.length >= (best?.nodes.length ?? 0)) best = one;
     if (best && ids.every((id) => best!.nodes.some((node) => node.id === id))) break;
-    await sleep(PAUSE);
+    await sleep(ATTEMPT_PAUSE_MS);
   }
   return best;
 }
 
-const idsOf = (looks: Look[]) => [...new Set(looks.flatMap(({ nodes }) => nodes.map(({ id }) => id)))].sort();
+const idsOf = (samples: Sample[]) =>
+  [...new Set(samples.flatMap(({ nodes }) => nodes.map(({ id }) => id)))].sort();
 
 /**
- * A counter that is looked at now and then. Its first value is where it begins, unless it is known to begin with 0; a value that is less
- * than one before is a measurement that has missed something, as of a process that ended just then, and adds nothing.
+ * The growth of a counter that is read at intervals.
+ * Invariant: `grown` is the difference between the highest value so far and the start value. A lower value is a reading that missed a
+ * process that ended at that moment, and adds nothing.
  */
 class Counter {
   grown = 0;
@@ -96,19 +106,19 @@ class Counter {
   }
 }
 
-/** At least one look, in the order of time. A node that starts again counts from its start, one that comes later from when it was first seen. */
-export function usageOf(looks: Look[]): Usage {
-  const ids = idsOf(looks);
-  const namespaces = namespacesOf(looks);
+/** Takes at least one measurement, in the order of time. A restarted node counts from its start, a node that appears later from its first measurement. */
+export function usageOf(samples: Sample[]): Usage {
+  const ids = idsOf(samples);
+  const namespaces = namespacesOf(samples);
   const processes = new Map<string, Counter>();
   const interfaces = new Map<string, Counter>();
   const sumOf = (counters: Map<string, Counter>, isOf: (key: string) => boolean = () => true) =>
     [...counters].reduce((sum, [key, { grown }]) => sum + (isOf(key) ? grown : 0), 0);
   const peaks = new Map(ids.map((id) => [id, 0]));
   const trace: Usage['trace'] = [];
-  const started = looks[0]!.at;
+  const started = samples[0]!.at;
   let cpuBefore = 0;
-  looks.forEach(({ at, nodes }, i) => {
+  samples.forEach(({ at, nodes }, i) => {
     for (const { id, startedAt, cpuSeconds, memoryBytes } of nodes) {
       peaks.set(id, Math.max(peaks.get(id)!, memoryBytes));
       const key = `${id} ${startedAt}`;
@@ -121,7 +131,7 @@ export function usageOf(looks: Look[]): Usage {
       interfaces.get(namespace)!.add(sent);
     }
     const cpuNow = sumOf(processes);
-    const seconds = at - (looks[i - 1]?.at ?? at);
+    const seconds = at - (samples[i - 1]?.at ?? at);
     if (seconds > 0 && nodes.length > 0)
       trace.push({
         seconds: at - started,
@@ -130,12 +140,12 @@ export function usageOf(looks: Look[]): Usage {
       });
     cpuBefore = cpuNow;
   });
-  const [first, last] = [looks[0]!, looks.at(-1)!];
-  const isIn = ({ nodes }: Look, id: string) => nodes.some((node) => node.id === id);
+  const [first, last] = [samples[0]!, samples.at(-1)!];
+  const isIn = ({ nodes }: Sample, id: string) => nodes.some((node) => node.id === id);
   return {
     seconds: last.at - started,
     cpuSeconds: sumOf(processes),
-    includesChildren: looks.every(({ nodes }) => nodes.every((node) => node.includesChildren)),
+    includesChildren: samples.every(({ nodes }) => nodes.every((node) => node.includesChildren)),
     ...(namespaces.size > 0 && { sentBytes: sumOf(interfaces) }),
     nodes: ids.map((id) => {
       // A namespace of this node alone; a pod that was started again has another one.
@@ -155,17 +165,17 @@ export function usageOf(looks: Look[]): Usage {
 }
 
 /** The nodes of each network namespace. */
-function namespacesOf(looks: Look[]): Map<string, Set<string>> {
+function namespacesOf(samples: Sample[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
-  for (const { nodes } of looks)
+  for (const { nodes } of samples)
     for (const { id, network } of nodes)
       if (network) found.set(network.namespace, (found.get(network.namespace) ?? new Set()).add(id));
   return found;
 }
 
 /**
- * Bytes by namespace. Nodes that share one count what they send once, and speak with each other over its loopback; what a node alone sends
- * there leaves it for no other.
+ * Sent bytes by network namespace. Nodes that share a namespace share its interfaces, and talk to each other over its loopback. A node that is
+ * alone in its namespace talks only to itself there.
  */
 function sentIn(nodes: NodeUsage[], namespaces: Map<string, Set<string>>): Map<string, number> {
   return new Map(

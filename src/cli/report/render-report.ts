@@ -1,5 +1,5 @@
 /** The report of a demo as one HTML page. */
-import { day, type Html, html, moment } from '../../html/index.js';
+import { day, type Html, html, htmlPage, moment } from '../../html/index.js';
 import { count, duration } from '../output.js';
 import { type Cell, cellsOf } from './cells.js';
 import { comparison } from './comparison.js';
@@ -20,18 +20,11 @@ const POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sc
 export function renderReport(report: DemoReport): string {
   const { title, generatedAt, machine, collection, scenes, tiles, training } = report;
   const cells = cellsOf(tiles);
-  const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="${POLICY}">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<style>${style}</style>
-</head>
-<body>
-<header>
+  return htmlPage({
+    title,
+    policy: POLICY,
+    style,
+    body: html`<header>
 <p class="eyebrow">tilewright report</p>
 <h1>${title}</h1>
 <p class="meta">${moment(generatedAt)} · collection <code>${collection.id}</code> · ${machine}</p>
@@ -47,11 +40,8 @@ ${report.next.length > 0 && section('How to go on', nextCommands(report.next))}
 </main>
 <footer>Made by tilewright, ${moment(generatedAt)}. This page holds all it shows and asks for nothing from elsewhere.</footer>
 <div id="tip" hidden></div>
-<script>${script}</script>
-</body>
-</html>
-`;
-  return page.markup;
+<script>${script}</script>`,
+  });
 }
 
 function section(title: string, content: Html): Html {

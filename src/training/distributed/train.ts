@@ -14,7 +14,7 @@ import { modelNamed } from '../models/index.js';
 import type { ModelSpec } from '../models/spec.js';
 import { commonPixels, filesOf, groupByPlace, type Place, trainedPixels } from '../places.js';
 import { reasonsOf } from '../results.js';
-import { storeModel, type TrainedAbout } from '../store-model.js';
+import { storeModel, type TrainedAbout, unstoredModel } from '../store-model.js';
 import type { TrainedPixels } from '../trained-pixels.js';
 import type { Door, Doors } from './doors.js';
 import { MemberProcess } from './member-process.js';
@@ -49,7 +49,7 @@ export async function trainDistributed(
   job: JobContext,
 ): Promise<TrainPart> {
   const [model] = modelsOf(inputs);
-  const { epochs = modelNamed(model).epochs, patience, seed = DEFAULT_SEED, store: isStored } = inputs;
+  const { epochs = modelNamed(model).epochs, patience, seed = DEFAULT_SEED, store: isStored = true } = inputs;
   const validationFrom = validationTime(inputs);
   const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
@@ -108,7 +108,7 @@ export async function trainDistributed(
           : undefined;
       const names = members.map((one) => one.node);
       // A job that stores nothing measures a whole training, and leaves the checkpoints of others alone.
-      const own = isStored === false ? [job.id] : [];
+      const own = isStored ? [] : [job.id];
       const task = digest([
         version,
         model,
@@ -131,11 +131,16 @@ export async function trainDistributed(
         },
       );
       if (index === 0) {
-        const { model: stored, spread } = await store(storage, used[0], trained, {
-          ...{ mode: 'distributed', model, filter, engine, seed, job: job.id, store: isStored },
+        const site = siteOf(used[0], trained);
+        const pooled = pooledPlaces(trained);
+        const about: TrainedAbout = {
+          ...{ mode: 'distributed', model, filter, engine, seed, job: job.id },
           ...commonPixels(members.flatMap((one) => one.pixels)),
           distributed: distributedReport(trained, names, words.length),
-        });
+        };
+        const { model: stored, spread } = isStored
+          ? await storeModel(storage, site, pooled, about)
+          : unstoredModel(site, pooled, about);
         results.models.push(stored);
         results.spreads[stored.id] = spread;
         job.log('info', trafficOf(stored.distributed!));
@@ -248,15 +253,9 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-async function store(
-  storage: Storage,
-  { collection, grid }: Place,
-  trained: TrainedTogether,
-  about: TrainedAbout,
-) {
-  const places = trained.members.flatMap((member) => member.places);
+/** The smallest cell that contains all places, with their tiles. */
+function siteOf({ collection, grid }: Place, { members }: TrainedTogether) {
+  const places = members.flatMap((member) => member.places);
   const geocode = commonCell(places.map((place) => place.geocode));
-  const tiles = places.flatMap((place) => place.tiles);
-  const pooled = pooledPlaces(trained);
-  return storeModel(storage, { collection, grid, geocode, tiles }, pooled, about);
+  return { collection, grid, geocode, tiles: places.flatMap((place) => place.tiles) };
 }

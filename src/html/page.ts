@@ -1,0 +1,28 @@
+import { type Html, html } from './html.js';
+
+interface PageParts {
+  title: string;
+  /** Content-Security-Policy. */
+  policy: string;
+  style: Html;
+  body: Html;
+}
+
+/** An HTML page with its styles in it, which follows the colour scheme of the reader. */
+export function htmlPage({ title, policy, style, body }: PageParts): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>${style}</style>
+</head>
+<body>
+${body}
+</body>
+</html>
+`.markup;
+}
