@@ -81,7 +81,7 @@ function parseCog(bytes: Buffer): Cog | number {
     const end = at + 6 + bytes.readUInt16LE(at) * 12;
     if (end > bytes.length) return end;
     const fields = new Map<number, Uint32Array>();
-    let nodata: number | undefined;
+    let nodataText: string | undefined;
     for (let entry = at + 2; entry < end - 4; entry += 12) {
       const values = numbersAt(bytes, entry);
       if (typeof values === 'number') return values;
@@ -90,14 +90,14 @@ function parseCog(bytes: Buffer): Cog | number {
       if (tag === NODATA && !cog) {
         const text = textAt(bytes, entry);
         if (typeof text === 'number') return text;
-        nodata = parseNodata(text);
+        nodataText = text;
       }
     }
     const level = levelOf(fields);
     if (cog && (fields.get(254)?.[0] ?? 0) & MASK) cog.masks.push(level);
     else {
       const dataType = dataTypeOf(fields);
-      const empty = storedNodata(dataType, nodata) ?? 0;
+      const empty = storedNodata(dataType, parseNodata(nodataText, dataType)) ?? 0;
       cog ??= { dataType, bands: fields.get(277)?.[0] ?? 1, empty, levels: [], masks: [] };
       cog.levels.push(level);
     }

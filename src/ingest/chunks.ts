@@ -6,6 +6,7 @@ import { type RowSpan, rowsOfCell } from './cell-rows.js';
 import { tooLarge } from './errors.js';
 import { rowBytes } from './row-window.js';
 import type { SourceGroup } from './scene.js';
+import { validityPlanes } from './validity-planes.js';
 
 /** Cells that are cut together, and the rows of each source that are in memory meanwhile. */
 export interface Chunk {
@@ -23,9 +24,11 @@ export function bandBytes(header: RasterHeader, rows: number): number {
   return aligned(rows * rowBytes(header));
 }
 
-/** What the windows of all bands of a source take in memory, bytes. */
-export function windowBytes({ bands }: SourceGroup, rows: number): number {
-  return bandBytes(bands[0].header, rows) * bands.length;
+/** What the windows of all bands of a source, and of what says where they hold data, take in memory, bytes. */
+export function windowBytes(source: SourceGroup, rows: number): number {
+  const { bands } = source;
+  const planes = validityPlanes(source).planes.reduce((sum, { header }) => sum + bandBytes(header, rows), 0);
+  return bandBytes(bands[0].header, rows) * bands.length + planes;
 }
 
 const height = ([from, to]: RowSpan) => to - from;

@@ -15,17 +15,20 @@ import {
   pixelsOf,
   type RasterHeader,
   readAllRows,
+  readWindow,
   readWindowInto,
   rowsOfGrid,
   sourceExtent,
   type Window,
   warp,
+  warpValid,
 } from '../raster/index.js';
 import { controlOf, maskCodes } from './cut.js';
 import { cubeImage, encodeMask, groupRecord } from './encode-cell.js';
 import { sourceProjection } from './source-projection.js';
 import type { CellGroup, CubeResult, CubeTask, CutSource } from './tasks.js';
 import { clearUnseen } from './unseen-pixels.js';
+import { validityPlanes } from './validity-planes.js';
 
 /** Rows of blocks [from, to) of the tile, in pixels, and the part of the source that they need. */
 interface Strip {
@@ -113,7 +116,7 @@ class Validity {
 /** Cuts rows of blocks out of all bands; the first row is row `from` of the tile. */
 function cutRows(
   cell: CubeTask['cell'],
-  source: PixelArray[],
+  { arrays, planes }: StripPixels,
   window: Window,
   { width, height }: RasterHeader,
   control: ControlGrid,
@@ -124,17 +127,28 @@ function cutRows(
   const size = control.width * control.height;
   const valid = new Uint8Array(size);
   const nodata = cell.nodata ?? undefined;
-  for (const [band, pixels] of source.entries()) {
+  for (const [band, pixels] of arrays.entries()) {
     const input = { pixels, window, sceneWidth: width, sceneHeight: height, nodata };
-    const count = warp(cell.resampling, input, control, out[band]!.subarray(0, size), valid.fill(1));
+    const into = out[band]!.subarray(0, size);
+    const plane = planes[band];
+    const count = plane
+      ? warpValid(cell.resampling, input, plane, control, into, valid.fill(1))
+      : warp(cell.resampling, input, control, into, valid.fill(1));
     validity.add(band, valid, count, from * cell.width);
   }
 }
 
-/** The source pixels of a strip, one array a band, in the task's memory. */
-async function readStrip(task: CubeTask, window: Window): Promise<PixelArray[]> {
+/** The source pixels of a strip. */
+interface StripPixels {
+  /** One array a band, in the task's memory. */
+  arrays: PixelArray[];
+  /** Of each band the plane that is 0 where it holds no data; null where only the nodata value counts. */
+  planes: (PixelArray | null)[];
+}
+
+async function readStrip(task: CubeTask, window: Window): Promise<StripPixels> {
   const arrays = bandsIn(task, outBytes(task.cell), window.width * window.height);
-  if (window.width === 0 || window.height === 0) return arrays;
+  if (window.width === 0 || window.height === 0) return { arrays, planes: [] };
   for (const header of new Set(task.bands.map((band) => band.header))) {
     const own = task.bands.flatMap((band, i) =>
       band.header === header ? [{ index: band.index, into: arrays[i]! }] : [],
@@ -148,7 +162,10 @@ async function readStrip(task: CubeTask, window: Window): Promise<PixelArray[]> 
   }
   const bands = task.bands.map(({ detector }, i) => ({ detector, good: task.cell.bands[i]!.good !== false }));
   clearUnseen(arrays, bands, task.cell.nodata);
-  return arrays;
+  const { planes, ofBands } = validityPlanes(task);
+  const read: PixelArray[] = [];
+  for (const { header, index } of planes) read.push((await readWindow(header, [index], window))[0]!);
+  return { arrays, planes: ofBands.map((plane) => (plane === null ? null : read[plane]!)) };
 }
 
 /** Arrays of `pixels` pixels, one a band, from byte `from` of the task's memory on. */
@@ -176,7 +193,7 @@ async function codesOf({ cell, mask }: CubeTask, valid: Uint8Array): Promise<Uin
     const into = [pixelsOf(dataType, buffer, 0, width * window.height)];
     await readAllRows([{ header, bands: [index], rowStart, rowEnd, into, firstRow: rowStart }]);
     const place = { crs, transform, width, height, rowStart, rowEnd };
-    sources.push({ dataType, nodata, ...place, buffer, offsets: [0] });
+    sources.push({ dataType, nodata, ...place, buffer, offsets: [0], validity: [null] });
   }
   const tables = mask!.map(({ codes }, source) => ({ source, band: 0, codes }));
   return maskCodes(sources, tables, (source) => controlGridOf(cell, source), valid);

@@ -33,6 +33,7 @@ import {
   decodeTasks,
   type MaskResult,
 } from './tasks.js';
+import { validityPlanes } from './validity-planes.js';
 
 /** What is known of a cell while its groups are cut. */
 interface Cell {
@@ -188,47 +189,51 @@ function qualityRasters(scene: Scene, withQuality: boolean): NonNullable<CubeTas
   });
 }
 
-/** The windows of one source: one a raster, and where each band of the source lies in memory. */
-interface SourceWindow {
+/** The windows of one source: one a raster, and where each band of the source and its validity lie in memory. */
+interface SourceWindow extends Pick<CutSource, 'buffer' | 'offsets' | 'validity'> {
   files: RowWindow[];
-  buffer: SharedArrayBuffer;
-  offsets: number[];
 }
 
 function placeWindows(sources: SourceGroup[], heights: number[], { buffer, offset }: Piece): SourceWindow[] {
   let next = offset;
-  return sources.map(({ bands }, i) => {
-    const offsets = bands.map(({ header }) => {
+  return sources.map((source, i) => {
+    const { planes, ofBands } = validityPlanes(source);
+    const placed = [...source.bands, ...planes].map(({ header, index }) => {
       const at = next;
       next += bandBytes(header, heights[i]);
-      return at;
+      return { header, index, offset: at };
     });
-    const rasters = [...new Set(bands.map(({ header }) => rasterName(header)))];
+    const rasters = [...new Set(placed.map(({ header }) => rasterName(header)))];
     const files = rasters.map((name) => {
-      const own = [...bands.keys()].filter((band) => rasterName(bands[band].header) === name);
-      const indexes = own.map((band) => bands[band].index);
-      return new RowWindow(
-        bands[own[0]].header,
-        indexes,
-        buffer,
-        own.map((band) => offsets[band]),
-      );
+      const own = placed.filter(({ header }) => rasterName(header) === name);
+      const indexes = own.map(({ index }) => index);
+      const offsets = own.map(({ offset }) => offset);
+      return new RowWindow(own[0]!.header, indexes, buffer, offsets);
     });
-    return { buffer, offsets, files };
+    const offsets = placed.slice(0, source.bands.length).map(({ offset }) => offset);
+    const stored = placed
+      .slice(source.bands.length)
+      .map(({ header: { dataType }, offset }) => ({ dataType, offset }));
+    return {
+      buffer,
+      offsets,
+      validity: ofBands.map((plane) => (plane === null ? null : stored[plane]!)),
+      files,
+    };
   });
 }
 
 /** A file may hold several rasters, each with bands of its own. */
 const rasterName = ({ path, blocks }: RasterHeader) =>
-  'dataset' in blocks ? `${path}\n${blocks.dataset}` : path;
+  `${path}\n${'dataset' in blocks ? blocks.dataset : ''}\n${'directory' in blocks ? blocks.directory : ''}`;
 
 function cutSource(
   { bands, nodata }: SourceGroup,
-  { buffer, offsets }: SourceWindow,
+  { buffer, offsets, validity }: SourceWindow,
   [rowStart, rowEnd]: RowSpan,
 ): CutSource {
   const { dataType, crs, transform, width, height } = bands[0].header;
-  return { dataType, nodata, crs, transform, width, height, rowStart, rowEnd, buffer, offsets };
+  return { dataType, nodata, crs, transform, width, height, rowStart, rowEnd, buffer, offsets, validity };
 }
 
 function cellGroup({ scene, grid, write, compress }: Work, g: number, { geocode, sizes }: Cell): CellGroup {

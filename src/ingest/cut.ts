@@ -13,6 +13,7 @@ import {
   type Resampling,
   unassessedMask,
   warp,
+  warpValid,
 } from '../raster/index.js';
 import type { CutSource, CutTask } from './tasks.js';
 
@@ -72,7 +73,7 @@ function warpBand(
   out: PixelArray,
   valid: Uint8Array,
 ): number {
-  const { dataType, buffer, offsets, width, height, rowStart, rowEnd, nodata } = source;
+  const { dataType, buffer, offsets, width, height, rowStart, rowEnd, nodata, validity } = source;
   const rows = rowEnd - rowStart;
   const window = {
     pixels: pixelsOf(dataType, buffer, offsets[band], rows * width),
@@ -81,7 +82,10 @@ function warpBand(
     sceneHeight: height,
     nodata: nodata ?? undefined,
   };
-  return warp(resampling, window, control, out, valid);
+  const plane = validity[band];
+  if (!plane) return warp(resampling, window, control, out, valid);
+  const holds = pixelsOf(plane.dataType, buffer, plane.offset, rows * width);
+  return warpValid(resampling, window, holds, control, out, valid);
 }
 
 /**

@@ -8,7 +8,7 @@ import type { SceneTest } from './cloud-test.js';
 import { type Scene, sourceFiles } from './scene.js';
 
 /** Raised whenever the same input would make other tiles. */
-const PIPELINE = 3;
+const PIPELINE = 4;
 
 /** Digests by path, kept for one ingest: a file may hold a scene for each day of a year. */
 export type FileDigests = Map<string, string>;
@@ -39,6 +39,7 @@ export async function fingerprintOf(
     bands: bands.map(({ header, ...band }) => ({
       ...band,
       file: digests.get(header.path),
+      ...(header.mask && header.mask.path !== header.path && { mask: digests.get(header.mask.path) }),
       ...(header.isDescribedOutside && { described: describedOutside(header) }),
     })),
   }));

@@ -48,6 +48,15 @@ export interface CutSource {
   buffer: SharedArrayBuffer;
   /** Where each band begins in the buffer, bytes. */
   offsets: number[];
+  /** Of each band the plane that is 0 where it holds no data; null where only the nodata value counts. */
+  validity: (StoredPlane | null)[];
+}
+
+/** A plane of the source's rows in its buffer. */
+export interface StoredPlane {
+  dataType: DataType;
+  /** Where it begins, bytes. */
+  offset: number;
 }
 
 /** A band as the file of a cell describes it. */

@@ -6,7 +6,7 @@ import { inflate } from './inflate/inflate.js';
 import { bytesPerSample, isFloat, pixelsOf } from './pixels.js';
 import { decodeLzw } from './tiff/lzw.js';
 import { undoDifferences, undoFloatPredictor, undoWideDifferences } from './tiff/predictor.js';
-import type { PixelArray, RasterHeader, TiffBlocks } from './types.js';
+import type { DataType, PixelArray, RasterHeader, TiffBlocks } from './types.js';
 
 /** A raster that this reader decodes. */
 export type TiffHeader = RasterHeader & { blocks: TiffBlocks };
@@ -34,6 +34,11 @@ export function blockRows(
 /** Samples that lie side by side for each pixel of a block. */
 export function samplesPerBlock({ bands, blocks }: TiffHeader): number {
   return blocks.planar ? 1 : bands;
+}
+
+/** Bytes of a row of a block. */
+export function rowBytesOf(width: number, samples: number, dataType: DataType, bits?: 1): number {
+  return bits ? Math.ceil((width * samples) / 8) : width * samples * bytesPerSample(dataType);
 }
 
 let reused = Buffer.alloc(0);
@@ -77,7 +82,7 @@ export function decodeBlock(
 
   const samples = samplesPerBlock(header);
   const size = bytesPerSample(dataType);
-  const rowBytes = blocks.width * samples * size;
+  const rowBytes = rowBytesOf(blocks.width, samples, dataType, blocks.bits);
   const rows = Math.min(blocks.height, header.height - row * blocks.height);
   let bytes: Uint8Array;
   try {
@@ -89,6 +94,7 @@ export function decodeBlock(
   if (bytes.length < rowBytes * rows) {
     throw corrupt(path, `${name()} holds ${bytes.length} bytes, ${rowBytes * rows} are needed`);
   }
+  if (blocks.bits) return unpackBits(bytes, rowBytes, blocks.width * samples, rows);
   const aligned = bytes.byteOffset % size === 0 ? bytes : new Uint8Array(bytes);
   undoPredictor(aligned, header, rows, samples, size);
   return pixelsOf(dataType, aligned.buffer, aligned.byteOffset, blocks.width * samples * rows);
@@ -108,6 +114,16 @@ function decompress(
   return out.subarray(0, decodeLzw(stored, out));
 }
 
+/** Bits as pixels of 0 and 1, the highest bit first; rows begin at whole bytes. */
+function unpackBits(bytes: Uint8Array, rowBytes: number, width: number, rows: number): Uint8Array {
+  const out = new Uint8Array(width * rows);
+  for (let row = 0, to = 0; row < rows; row++) {
+    const from = row * rowBytes;
+    for (let i = 0; i < width; i++, to++) out[to] = (bytes[from + (i >> 3)]! >> (7 - (i & 7))) & 1;
+  }
+  return out;
+}
+
 /** Turns stored bytes into pixels in the byte order of this machine, in place. */
 function undoPredictor(
   bytes: Uint8Array,
@@ -120,9 +136,9 @@ function undoPredictor(
   const used = Buffer.from(bytes.buffer, bytes.byteOffset, width * samples * size * rows);
   if (predictor === 3 && !isFloat(header.dataType))
     throw unsupported(header.path, 'its predictor 3 is for floating point numbers, and its pixels are none');
+  // The floating point predictor has a byte order of its own, whatever that of the file is.
   if (predictor === 3) undoFloatPredictor(used, width, rows, samples, size);
-  // The floating point predictor has an order of its own, but libtiff swaps the bytes of big-endian files around it.
-  if (!littleEndian) {
+  else if (!littleEndian) {
     if (size === 2) used.swap16();
     else if (size === 4) used.swap32();
     else if (size === 8) used.swap64();

@@ -37,6 +37,8 @@ function escapeXml(text: string): string {
 export interface GdalMetadata {
   metadata: Record<string, string>;
   bandTags: BandTags[];
+  /** GDAL's colour interpretation of each band in lower case, where it is not that of the TIFF tags. */
+  interpretations: (string | undefined)[];
   /** Guesses that were made. */
   warnings: string[];
 }
@@ -45,6 +47,7 @@ export interface GdalMetadata {
 export function parseGdalMetadata(xml: string, bands: number): GdalMetadata {
   const metadata: Record<string, string> = {};
   const bandTags: BandTags[] = Array.from({ length: bands }, () => ({}));
+  const interpretations: (string | undefined)[] = new Array(bands).fill(undefined);
   const bandItems = Array.from({ length: bands }, () => new Map<string, string>());
   // Patterns that cannot overlap with what follows them: hostile text must not take quadratic time.
   for (const [, attributeText = '', text = ''] of xml.matchAll(/<Item\b([^<>]*)>([^<]*)<\/Item>/g)) {
@@ -67,7 +70,8 @@ export function parseGdalMetadata(xml: string, bands: number): GdalMetadata {
     const number = Number(value);
     const role = attributes.get('role');
     if (!tags) continue;
-    if (role === 'description') tags.description = value;
+    if (role === 'colorinterp') interpretations[Number(sample)] = value.toLowerCase();
+    else if (role === 'description') tags.description = value;
     else if (role === 'scale' && Number.isFinite(number)) tags.scale = number;
     else if (role === 'offset' && Number.isFinite(number)) tags.offset = number;
     else if (role === undefined || role === '') bandItems[Number(sample)]!.set(name, value);
@@ -76,7 +80,7 @@ export function parseGdalMetadata(xml: string, bands: number): GdalMetadata {
   const described = bandItems.map((items, band) => ({ items, description: bandTags[band]!.description }));
   for (const [band, tags] of spectralTagsOf(described, warnings).entries())
     Object.assign(bandTags[band]!, tags);
-  return { metadata, bandTags, warnings };
+  return { metadata, bandTags, interpretations, warnings };
 }
 
 const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };

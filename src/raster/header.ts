@@ -9,11 +9,12 @@ import { openHdf5 } from './hdf5/header.js';
 import { openMat } from './mat/header.js';
 import { fileKind, type RasterKind, recognise } from './recognise.js';
 import { type SourceFile, withFile } from './source-file.js';
+import { maskBeside } from './tiff/mask-image.js';
 import { readTiffHeader } from './tiff/tiff-header.js';
 import type { RasterHeader } from './types.js';
 
 /**
- * Reads the header of a raster. `layer` names one of a file that holds several (`openContainer` lists them). `position` replaces what the
+ * Reads the header of a raster, with its mask, which may be a file of the same name and `.msk` beside it. `layer` names one of a file that holds several (`openContainer` lists them). `position` replaces what the
  * file says of its position, except in HDF5.
  * Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _SIZE_DIFFERS, _CORRUPT, _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS, _NO_LAYER, and
  * for what GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and _GDAL_TIMEOUT.
@@ -23,6 +24,13 @@ export async function openRaster(
   layer?: string,
   position?: GivenPosition,
 ): Promise<RasterHeader> {
+  const header = await openAlone(path, layer, position);
+  const mask = header.mask ?? (await maskBeside(header));
+  return mask ? { ...header, mask } : header;
+}
+
+/** The header as the file alone has it. */
+async function openAlone(path: string, layer?: string, position?: GivenPosition): Promise<RasterHeader> {
   const opened = await withFile(path, async (file) => {
     const kind = kindOf(file);
     return kind === 'tiff' && layer === undefined ? readTiffHeader(file, position) : kind;

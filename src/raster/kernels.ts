@@ -80,7 +80,7 @@ export function nearest(
   return o - holes;
 }
 
-/** Half of an image in both directions: each pixel the mean of those of four that hold data. */
+/** Half of an image in both directions: each pixel the mean of those of four that hold data; `notHole` where the mean is `hole`. */
 export function halveByMean(
   source: PixelArray,
   width: number,
@@ -89,6 +89,7 @@ export function halveByMean(
   out: PixelArray,
   empty: number,
   round: boolean,
+  notHole: number,
 ): void {
   for (let row = 0, to = 0; row < height; row += 2) {
     const upper = row * width;
@@ -112,7 +113,8 @@ export function halveByMean(
         }
       }
       const mean = sum / count;
-      out[to++] = count === 0 ? empty : round ? Math.floor(mean + 0.5) : mean;
+      const value = round ? Math.floor(mean + 0.5) : mean;
+      out[to++] = count === 0 ? empty : value === hole ? notHole : value;
     }
   }
 }
@@ -162,6 +164,33 @@ export function pickSample(
   count: number,
 ): void {
   for (let i = 0; i < count; i++, from += samples) out[to + i] = source[from];
+}
+
+/**
+ * Copies rows of `width` pixels, `stride` apart in the source and in `validity` and `width` in `out`; `hole` where the validity is 0.
+ */
+export function copyValid(
+  source: PixelArray,
+  validity: PixelArray,
+  start: number,
+  stride: number,
+  width: number,
+  height: number,
+  out: PixelArray,
+  hole: number,
+): void {
+  for (let row = 0, to = 0; row < height; row++) {
+    const from = start + row * stride;
+    for (let i = from; i < from + width; i++, to++) out[to] = validity[i] === 0 ? hole : source[i];
+  }
+}
+
+/** Copies pixels that hold data into a narrower type, rounded half up; `empty` for those that are `hole` or NaN. */
+export function narrow(source: PixelArray, hole: number, out: PixelArray, empty: number): void {
+  for (let i = 0; i < out.length; i++) {
+    const value = source[i];
+    out[i] = value === hole || Number.isNaN(value) ? empty : Math.floor(value + 0.5);
+  }
 }
 
 /**

@@ -99,8 +99,21 @@ export function lowestPixel(dataType: DataType): number {
   return dataType.startsWith('u') ? 0 : -(2 ** (bytesPerSample(dataType) * 8 - 1));
 }
 
-/** A nodata value as GDAL writes it in text; undefined where there is none or it is not a number. */
-export function parseNodata(text: string | undefined): number | undefined {
+/** The number next to a nodata value: pixels with data that are computed take it where they would be nodata. */
+export function besideNodata(dataType: DataType, nodata: number): number {
+  return nodata === lowestPixel(dataType) ? nodata + 1 : nodata - 1;
+}
+
+/**
+ * A nodata value as GDAL writes it in text; undefined where there is none, or it is not a number that pixels of this type can hold: as in
+ * GDAL, such a value marks no pixel.
+ */
+export function parseNodata(text: string | undefined, dataType: DataType): number | undefined {
+  const value = numberIn(text);
+  return storedNodata(dataType, value) === undefined ? undefined : value;
+}
+
+function numberIn(text: string | undefined): number | undefined {
   const word = text?.trim().toLowerCase();
   if (!word) return undefined;
   if (/^-?nan/.test(word)) return NaN;

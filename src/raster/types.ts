@@ -48,6 +48,10 @@ export interface TiffBlocks extends BlockSize {
   offsets: ArrayLike<number>;
   byteCounts: ArrayLike<number>;
   littleEndian: boolean;
+  /** Number of the image's directory in the file, from 0. */
+  directory: number;
+  /** Set for masks of one bit a pixel, which are read as 0 and 1. */
+  bits?: 1;
 }
 
 /** Pixels that GDAL decodes, as a process of its own: JPEG 2000, HDF4, Erdas Imagine. */
@@ -169,6 +173,10 @@ export interface RasterHeader {
   crs: Crs;
   transform: Affine;
   nodata: number | undefined;
+  /** Index of the band that says how opaque a pixel is; a pixel of 0 holds no data. */
+  alpha?: number;
+  /** An image of the same size that says which pixels hold data: those that are not 0. It has one band, or one for each band. */
+  mask?: RasterHeader;
   /** True where the values are indexes of a colour table: codes, which must not be averaged. */
   palette: boolean;
   /** Their colours, where the values have 8 bits. */

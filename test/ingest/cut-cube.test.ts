@@ -107,5 +107,6 @@ async function wholeSource(
   const offsets = Array.from({ length: COUNT }, (_, band) => band * size * 2);
   const into = offsets.map((offset) => new Int16Array(buffer, offset, size));
   await readRows(header, [...offsets.keys()], 0, height, into, 0);
-  return { dataType, nodata, crs, transform, width, height, rowStart: 0, rowEnd: height, buffer, offsets };
+  const place = { crs, transform, width, height, rowStart: 0, rowEnd: height };
+  return { dataType, nodata, ...place, buffer, offsets, validity: offsets.map(() => null) };
 }

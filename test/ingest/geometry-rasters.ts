@@ -55,6 +55,7 @@ export function headerOf({ crs, transform, width, height }: Placed): RasterHeade
       offsets: [],
       byteCounts: [],
       littleEndian: true,
+      directory: 0,
     },
     bandTags: [{}],
     metadata: {},

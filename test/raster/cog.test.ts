@@ -4,7 +4,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { fromArrayBuffer } from 'geotiff';
-import { type CogImage, DATA_TYPES, encodeCog, type PixelArray } from '../../src/raster/index.js';
+import {
+  type CogImage,
+  DATA_TYPES,
+  type DataType,
+  encodeCog,
+  type PixelArray,
+} from '../../src/raster/index.js';
 import { gdal, gdalPixels, gdalPython, needsGdal, needsPythonGdal, temporaryFolder } from './gdal.js';
 import { image } from './images.js';
 
@@ -64,6 +70,26 @@ test('overviews average valid pixels of measurements and pick codes', async () =
   assert.deepEqual([...((await nearest.readRasters())[0] as PixelArray).slice(0, 3)], [0, 0, 10]);
   const last = await (await readBack(encodeCog(base))).getImage(2);
   assert.equal(last.getWidth(), 257);
+});
+
+test('a mean that equals nodata stays data', async () => {
+  const width = 1026;
+  const signed = Int16Array.from({ length: width * 4 }, (_, i) => (i % 2 === 0 ? -3 : 3));
+  const cases: [PixelArray, DataType, number, number][] = [
+    [signed, 'int16', 0, -1],
+    [Uint8Array.from(signed, (value) => value + 3), 'uint8', 3, 2],
+    [Float32Array.from(signed, (value) => value / 2), 'float32', 0, -1],
+    [Int8Array.from(signed, (value) => value - 125), 'int8', -125, -126],
+  ];
+  for (const [band, dataType, nodata, mean] of cases) {
+    const scene: CogImage = { ...image(dataType, width, 4), bands: [band], nodata };
+    const overview = await (await readBack(encodeCog({ ...scene, overviews: 'mean' }))).getImage(1);
+    const [pixels] = (await overview.readRasters()) as PixelArray[];
+    assert.ok(
+      pixels!.every((value) => value === mean),
+      `${dataType}: ${pixels!.slice(0, 4)}`,
+    );
+  }
 });
 
 test('an image that contradicts itself is refused', () => {

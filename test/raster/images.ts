@@ -62,3 +62,12 @@ export function assertSamePixels(found: PixelArray, wanted: PixelArray): void {
   const at = found.findIndex((value, i) => !Object.is(value, wanted[i]));
   assert.ok(at < 0, `pixel ${at} is ${found[at]}, not ${wanted[at]}`);
 }
+
+/** Replaces a number in the first directory of a little-endian TIFF. */
+export function setShort(tiff: Buffer, tag: number, value: number): void {
+  const first = tiff.readUInt32LE(4);
+  for (let i = 0; i < tiff.readUInt16LE(first); i++) {
+    const entry = first + 2 + 12 * i;
+    if (tiff.readUInt16LE(entry) === tag) tiff.writeUInt16LE(value, entry + 8);
+  }
+}

@@ -4,18 +4,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { encodeCog, openRaster, readRaster } from '../../src/raster/index.js';
 import { temporaryFolder } from './gdal.js';
-import { image } from './images.js';
+import { image, setShort } from './images.js';
 
 const PREDICTOR = 317;
 
 test('the predictor of floating point numbers is refused where the pixels are none', async (t) => {
   const path = join(temporaryFolder(t), 'scene.tif');
   const bytes = encodeCog(image('uint16', 40, 30, 1, {}));
-  const first = bytes.readUInt32LE(4);
-  for (let i = 0; i < bytes.readUInt16LE(first); i++) {
-    const entry = first + 2 + 12 * i;
-    if (bytes.readUInt16LE(entry) === PREDICTOR) bytes.writeUInt16LE(3, entry + 8);
-  }
+  setShort(bytes, PREDICTOR, 3);
   writeFileSync(path, bytes);
   assert.equal((await openRaster(path)).dataType, 'uint16');
   await assert.rejects(readRaster(path), { code: 'TW_RASTER_UNSUPPORTED' });

@@ -117,7 +117,7 @@ export async function findInputs(path: string): Promise<FoundInputs> {
   for (const entry of candidate.entries) {
     const child = await candidateAt(join(path, entry));
     if (child.entries) ((await formatOf(child)) ? found.inputs : found.passedOver).push(child.path);
-    else if (child.kind && !isOverview(entry)) found.inputs.push(child.path);
+    else if (child.kind && !isSideFile(entry)) found.inputs.push(child.path);
   }
   if (found.inputs.length === 0)
     throw notRecognised(path, 'the folder holds neither a raster file nor a product');
@@ -130,8 +130,8 @@ export async function isArchive(path: string): Promise<boolean> {
   return kind === 'zip' || kind === 'tar' || kind === 'gzip';
 }
 
-/** Overviews and statistics beside a file are TIFF or Erdas files as well, and no scenes. */
-const isOverview = (name: string) => /\.(ovr|rrd|aux)$/i.test(name);
+/** Overviews, masks and statistics beside a file are TIFF or Erdas files as well, and no scenes. */
+const isSideFile = (name: string) => /\.(ovr|msk|rrd|aux)$/i.test(name);
 
 async function formatOf(candidate: Candidate): Promise<SceneFormat | null> {
   for (const format of FORMATS) if (await format.detect(candidate)) return format;

@@ -1,5 +1,12 @@
 /** The bands of a raster of no known product, as flags, a STAC Item beside it and its own tags describe them. */
-import { type BandTags, isSpectrum, Mask, type RasterHeader, spectralTags } from '../../raster/index.js';
+import {
+  type BandTags,
+  isSpectrum,
+  Mask,
+  type RasterHeader,
+  spectralTags,
+  storedNodata,
+} from '../../raster/index.js';
 import type { UngroupedBand } from '../band-groups.js';
 import { badOption, missingBand } from '../errors.js';
 import { groundResolution } from '../resolution.js';
@@ -31,13 +38,17 @@ export function describeBands(
   const resolution = groundResolution(header);
   const spectrum = isSpectrum(header.bandTags);
   const common = spectrum ? spectralNames(header.bandTags) : undefined;
-  return header.bandTags.map((tags, index): UngroupedBand => {
+  return header.bandTags.flatMap((tags, index): UngroupedBand | [] => {
+    // Opacity is no measurement, unless the user says so.
+    const isFlagged = flagged[index] !== undefined || index + 1 === options.maskBand;
+    if (index === header.alpha && !isFlagged) return [];
     const item = asset?.bands[index] ?? asset?.everyBand;
     const single = header.bands === 1 ? fallback : undefined;
     const own = spectrum ? nameOfSpectralBand(tags) : nameOfBand(tags);
     const name = (flagged[index] ?? item?.name ?? (own || single) ?? `b${index + 1}`).trim();
     const base = { name, header, index, resolution };
     if (index + 1 === options.maskBand) return { ...base, role: 'qa', nodata: null, scale: 1, offset: 0 };
+    const nodataOfItem = storedNodata(header.dataType, item?.nodata ?? undefined);
     const commonName = item?.commonName ?? common?.get(index) ?? name.toLowerCase();
     const codes = header.palette || (item?.codes ?? false);
     return {
@@ -46,7 +57,7 @@ export function describeBands(
       role: 'data',
       ...((codes || spectrum) && { resampling: 'nearest' }),
       ...spectralTags(tags),
-      nodata: options.nodata ?? item?.nodata ?? header.nodata ?? null,
+      nodata: options.nodata ?? nodataOfItem ?? header.nodata ?? null,
       scale: options.scale ?? item?.scale ?? tags.scale ?? 1,
       offset: options.offset ?? item?.offset ?? tags.offset ?? 0,
     };

@@ -55,7 +55,7 @@ export async function openEnvi(
     ...numbers,
     ...(position ? placeAt(position, numbers) : enviPosition(fields, header)),
     isDescribedOutside: true,
-    nodata: parseNodata(fields.get('data ignore value')),
+    nodata: parseNodata(fields.get('data ignore value'), numbers.dataType),
     palette: /classification/i.test(type),
     bandTags: bandTagsOf(fields, numbers.bands, header, warnings),
     metadata: metadataOf(fields),

@@ -54,6 +54,8 @@ async function headerOf(
       path,
       `a row of its blocks of ${blockWidth} x ${blockHeight} pixels is more than 1 GiB`,
     );
+  // An image of nothing but opacity has no data, so the first band is never taken for it.
+  const alpha = bands.findIndex((band, i) => i > 0 && band.alpha);
   return {
     path,
     fileBytes: (await stat(path)).size,
@@ -64,9 +66,10 @@ async function headerOf(
     ...(position
       ? placeAt(position, { path, width, height })
       : { crs: crsOf(info, path), transform: transformOf(info, path) }),
-    nodata: nodataOf(bands, path),
+    nodata: nodataOf(bands, dataType, path),
     palette: bands.some((band) => band.palette),
     colours: dataType === 'uint8' && bands.length === 1 ? coloursOf(bands[0]) : undefined,
+    ...(alpha > 0 && { alpha }),
     blocks: { reader: 'gdal', driver, dataset, width: blockWidth, height: blockHeight },
     bandTags: bands.map(bandTags),
     metadata: info.metadata,
@@ -95,10 +98,10 @@ function dataTypeOf(bands: GdalBand[], path: string): DataType {
   return dataType;
 }
 
-function nodataOf(bands: GdalBand[], path: string): number | undefined {
+function nodataOf(bands: GdalBand[], dataType: DataType, path: string): number | undefined {
   const values = new Set(bands.map(({ nodata }) => nodata));
   if (values.size > 1) throw unsupported(path, 'its bands have different nodata values');
-  return parseNodata(bands[0].nodata);
+  return parseNodata(bands[0].nodata, dataType);
 }
 
 /** In the order of TIFF's ColorMap; what has no colour is black. */

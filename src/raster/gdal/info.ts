@@ -26,6 +26,8 @@ export interface GdalBand {
   signedByte: boolean;
   /** True where its values index a colour table. */
   palette: boolean;
+  /** True where its values say how opaque a pixel is. */
+  alpha: boolean;
   /** Red, green, blue and alpha of each value, 0 to 255. */
   colours: number[][];
   block: [width: number, height: number];
@@ -115,6 +117,7 @@ function parseBand(value: unknown): GdalBand {
     type: text(band.type) ?? '',
     signedByte: items(domains.IMAGE_STRUCTURE).PIXELTYPE === 'SIGNEDBYTE',
     palette: band.colorInterpretation === 'Palette',
+    alpha: band.colorInterpretation === 'Alpha',
     colours: coloursOf(band.colorTable),
     block: [width, height],
     nodata: typeof nodata === 'number' ? String(nodata) : text(nodata),

@@ -103,6 +103,6 @@ function translateArgs({ header: { blocks, dataType }, bands, window }: GdalRead
     ...options.flatMap((option) => ['-co', option]),
     ...bands.flatMap((band) => ['-b', String(band + 1)]),
     ...['-srcwin', column, row, width, height].map(String),
-    ...['-norat', '-nogcp', blocks.dataset, '/vsistdout/'],
+    ...['-norat', '-nogcp', '-mask', 'none', blocks.dataset, '/vsistdout/'],
   ];
 }

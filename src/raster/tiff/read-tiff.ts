@@ -5,7 +5,7 @@ import { decodeBlock, isFastCodec, samplesPerBlock, type TiffHeader } from '../b
 import { corrupt, rasterUnreadable } from '../errors.js';
 import { kernels } from '../kernels-by-type.js';
 import { storedNodata } from '../pixels.js';
-import type { PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
+import type { PixelArray, ReadTarget, Window } from '../types.js';
 
 /** Decodes a window of some bands; both lie within the image. */
 export async function readTiff(
@@ -97,7 +97,7 @@ function convertToRgb([first, second, third]: PixelArray[]): void {
 
 /** Rare codecs: JPEG, packbits, zstd, LERC. */
 async function readByLibrary(
-  header: RasterHeader,
+  header: TiffHeader,
   bands: number[],
   { column, row, width, height }: Window,
   { arrays, offset, stride }: ReadTarget,
@@ -107,7 +107,7 @@ async function readByLibrary(
   try {
     const tiff = await fromFile(header.path);
     try {
-      const image = await tiff.getImage(0);
+      const image = await tiff.getImage(header.blocks.directory);
       const window = [column, row, column + width, row + height];
       const inYcc = image.fileDirectory.getValue('PhotometricInterpretation') === YCBCR;
       const samples = inYcc ? [0, 1, 2] : bands;

@@ -1,63 +1,22 @@
 /** Everything that is known of a GeoTIFF before its pixels are read. */
 import { isInvertible } from '../affine.js';
-import { isFastCodec } from '../blocks.js';
-import { corrupt, noCrs, truncated, unsupported } from '../errors.js';
+import { corrupt, noCrs, unsupported } from '../errors.js';
 import { parseGdalMetadata } from '../gdal-metadata.js';
 import { type GivenPosition, placeAt } from '../given-position.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
-import { bytesPerSample, parseNodata } from '../pixels.js';
+import { MAX_BANDS, MAX_SIDE } from '../limits.js';
+import { parseNodata } from '../pixels.js';
 import type { SourceFile } from '../source-file.js';
-import type { Affine, DataType, RasterHeader, TiffBlocks } from '../types.js';
+import type { Affine, DataType, RasterHeader } from '../types.js';
+import { blockLayout } from './block-layout.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
+import { maskOf } from './mask-image.js';
+import { TAG } from './tags.js';
 import { readTiffDirectory, type TiffDirectory } from './tiff.js';
-
-const TAG = {
-  width: 256,
-  height: 257,
-  bitsPerSample: 258,
-  compression: 259,
-  photometric: 262,
-  fillOrder: 266,
-  stripOffsets: 273,
-  samplesPerPixel: 277,
-  rowsPerStrip: 278,
-  stripByteCounts: 279,
-  planarConfiguration: 284,
-  dateTime: 306,
-  predictor: 317,
-  colourMap: 320,
-  tileWidth: 322,
-  tileHeight: 323,
-  tileOffsets: 324,
-  tileByteCounts: 325,
-  sampleFormat: 339,
-  pixelScale: 33550,
-  tiepoints: 33922,
-  transformation: 34264,
-  geoKeys: 34735,
-  geoDoubles: 34736,
-  geoText: 34737,
-  gdalMetadata: 42112,
-  gdalNodata: 42113,
-} as const;
 
 const TAGS = new Set<number>(Object.values(TAG));
 
 /** PhotometricInterpretation of images with a colour table. */
 const PALETTE_COLOUR = 3;
-
-/** Codecs that are decoded, and names for those that are not. */
-const CODECS = new Set([1, 5, 7, 8, 32773, 32946, 34887, 50000]);
-const OTHER_CODECS: Record<number, string> = {
-  2: 'CCITT',
-  3: 'CCITT',
-  4: 'CCITT',
-  6: 'old-style JPEG',
-  34712: 'JPEG 2000',
-  34925: 'LZMA',
-  50001: 'WebP',
-  50002: 'JPEG XL',
-};
 
 /**
  * Reads the header of a GeoTIFF. A given position replaces its own. Throws TW_RASTER_TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
@@ -75,7 +34,8 @@ export async function readTiffHeader(file: SourceFile, position?: GivenPosition)
     throw unsupported(path, `its size is ${width} x ${height} with ${bands} bands`);
   }
   const dataType = dataTypeOf(directory, path);
-  const blocks = blockLayout(directory, { path, fileBytes: size, width, height, bands, dataType });
+  const shape = { path, fileBytes: size, width, height, bands, dataType };
+  const blocks = blockLayout(directory, 0, shape);
   const keys = parseGeoKeys(
     directory.numbers(TAG.geoKeys) ?? [],
     directory.numbers(TAG.geoDoubles) ?? [],
@@ -83,21 +43,26 @@ export async function readTiffHeader(file: SourceFile, position?: GivenPosition)
   );
   const palette = one(TAG.photometric, 1) === PALETTE_COLOUR;
   const colours = palette && dataType === 'uint8' ? directory.numbers(TAG.colourMap) : undefined;
-  return {
-    path,
-    fileBytes: size,
-    width,
-    height,
+  const { interpretations, warnings, ...described } = parseGdalMetadata(
+    directory.text(TAG.gdalMetadata) ?? '',
     bands,
-    dataType,
-    ...(position
-      ? placeAt(position, { path, width, height })
-      : { crs: crsFromGeoKeys(keys, path), transform: transformOf(directory, keys, path) }),
-    nodata: parseNodata(directory.text(TAG.gdalNodata)),
+  );
+  const alpha = alphaOf(directory, bands, interpretations);
+  const mask = await maskOf(file, directory.next, shape, warnings);
+  const place = position
+    ? placeAt(position, { path, width, height })
+    : { crs: crsFromGeoKeys(keys, path), transform: transformOf(directory, keys, path) };
+  return {
+    ...shape,
+    ...place,
+    nodata: parseNodata(directory.text(TAG.gdalNodata), dataType),
     palette,
     ...(colours?.length === 768 && { colours }),
+    ...(alpha !== undefined && { alpha }),
+    ...(mask && { mask: { ...mask, ...place } }),
     blocks,
-    ...parseGdalMetadata(directory.text(TAG.gdalMetadata) ?? '', bands),
+    ...described,
+    warnings,
     dateTime: directory.text(TAG.dateTime),
   };
 }
@@ -128,83 +93,26 @@ function dataTypeOf(directory: TiffDirectory, path: string): DataType {
   throw unsupported(path, `its pixels are ${bit}-bit ${kind} numbers`);
 }
 
-type ImageShape = Pick<RasterHeader, 'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'>;
+/** ExtraSamples: colour is multiplied by opacity, or is not. */
+const ASSOCIATED_ALPHA = 1;
+const UNASSOCIATED_ALPHA = 2;
 
-function blockLayout(directory: TiffDirectory, shape: ImageShape): TiffBlocks {
-  const { path, width, height, bands, dataType } = shape;
-  const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
-  const tiled = directory.numbers(TAG.tileWidth) !== undefined;
-  const blockWidth = tiled ? one(TAG.tileWidth, 0) : width;
-  const blockHeight = tiled ? one(TAG.tileHeight, 0) : Math.min(height, one(TAG.rowsPerStrip, height));
-  if (!(blockWidth > 0 && blockHeight > 0))
-    throw corrupt(path, `its blocks are ${blockWidth} x ${blockHeight} pixels`);
-  const planar = bands > 1 && one(TAG.planarConfiguration, 1) === 2;
-  const samples = planar ? 1 : bands;
-  if (blockWidth * blockHeight * samples * bytesPerSample(dataType) > MAX_BLOCK_BYTES) {
-    throw unsupported(path, `one of its blocks is ${blockWidth} x ${blockHeight} pixels, more than 1 GiB`);
-  }
-  const compression = one(TAG.compression, 1);
-  if (!CODECS.has(compression)) {
-    throw unsupported(
-      path,
-      `it is compressed with ${OTHER_CODECS[compression] ?? `the unknown codec ${compression}`}`,
-    );
-  }
-  if (!isFastCodec(compression) && !directory.littleEndian) {
-    throw unsupported(path, 'it is big-endian with a rare codec');
-  }
-  if (one(TAG.fillOrder, 1) !== 1)
-    throw unsupported(path, 'its bits are stored in reverse order (FillOrder 2)');
-  if (one(TAG.photometric, 1) === 6 && (compression !== 7 || bands !== 3))
-    throw unsupported(path, 'its colours are stored as YCbCr');
-
-  const count = Math.ceil(width / blockWidth) * Math.ceil(height / blockHeight) * (planar ? bands : 1);
-  const offsets = directory.numbers(tiled ? TAG.tileOffsets : TAG.stripOffsets);
-  const byteCounts =
-    directory.numbers(tiled ? TAG.tileByteCounts : TAG.stripByteCounts) ??
-    (compression === 1 ? uncompressedCounts(shape, blockWidth, blockHeight, samples, count) : undefined);
-  if (!offsets || !byteCounts || offsets.length < count || byteCounts.length < count) {
-    throw corrupt(
-      path,
-      `it has ${count} blocks but lists ${Math.min(offsets?.length ?? 0, byteCounts?.length ?? 0)}`,
-    );
-  }
-  for (let i = 0; i < count; i++) {
-    if (offsets[i] + byteCounts[i] > shape.fileBytes) {
-      throw truncated(
-        path,
-        `block ${i} ends at byte ${offsets[i] + byteCounts[i]} of a file of ${shape.fileBytes}`,
-      );
-    }
-  }
-  return {
-    reader: 'tiff',
-    width: blockWidth,
-    height: blockHeight,
-    planar,
-    compression,
-    predictor: one(TAG.predictor, 1),
-    offsets,
-    byteCounts,
-    littleEndian: directory.littleEndian,
+/** The band that GDAL takes as alpha: the last samples of a pixel are those that ExtraSamples describes, and GDAL's own note wins. */
+function alphaOf(
+  directory: TiffDirectory,
+  bands: number,
+  interpretations: (string | undefined)[],
+): number | undefined {
+  const extra = directory.numbers(TAG.extraSamples) ?? new Float64Array();
+  const isAlpha = (band: number) => {
+    const noted = interpretations[band];
+    if (noted !== undefined) return noted === 'alpha';
+    const kind = extra[band - (bands - extra.length)];
+    return kind === ASSOCIATED_ALPHA || kind === UNASSOCIATED_ALPHA;
   };
-}
-
-/** Old writers leave the byte counts of uncompressed strips out. */
-function uncompressedCounts(
-  { width, height, dataType }: ImageShape,
-  blockWidth: number,
-  blockHeight: number,
-  samples: number,
-  count: number,
-): Float64Array {
-  const down = Math.ceil(height / blockHeight);
-  const rowBytes = blockWidth * samples * bytesPerSample(dataType);
-  const strips = blockWidth === width;
-  return Float64Array.from({ length: count }, (_, i) => {
-    const last = strips && i % down === down - 1;
-    return rowBytes * (last ? height - (down - 1) * blockHeight : blockHeight);
-  });
+  if (bands === 1) return undefined;
+  const alpha = interpretations.findIndex((_, band) => isAlpha(band));
+  return alpha === -1 ? undefined : alpha;
 }
 
 function transformOf(directory: TiffDirectory, keys: GeoKeys, path: string): Affine {

@@ -8,6 +8,8 @@ import type { SourceFile } from '../source-file.js';
 /** Fields of one directory, by tag. */
 export interface TiffDirectory {
   littleEndian: boolean;
+  /** Where the next directory begins, bytes; 0 after the last one. */
+  next: number;
   numbers(tag: number): Float64Array | undefined;
   text(tag: number): string | undefined;
 }
@@ -26,10 +28,14 @@ const MAX_FIELDS = 4096;
 /** The most bytes of one value: the offsets of 16 million blocks. */
 const MAX_VALUE_BYTES = 2 ** 27;
 
-/** Reads the fields with the given tags from the first directory of a TIFF: the full image. */
+/**
+ * Reads the fields with the given tags from the directory at a byte of a TIFF: by default the first one, which is the full image.
+ * Throws TW_RASTER_TRUNCATED and TW_RASTER_CORRUPT.
+ */
 export async function readTiffDirectory(
   { path, size, start: ahead, handle }: SourceFile,
   tags: ReadonlySet<number>,
+  at?: number,
 ): Promise<TiffDirectory> {
   const bytesAt = async (offset: number, length: number, what: string): Promise<DataView> => {
     if (offset + length > size)
@@ -49,17 +55,23 @@ export async function readTiffDirectory(
   const offsetAt = (view: DataView, at: number) =>
     big ? Number(view.getBigUint64(at, littleEndian)) : view.getUint32(at, littleEndian);
 
-  const directory = offsetAt(start, big ? 8 : 4);
+  const directory = at ?? offsetAt(start, big ? 8 : 4);
   const countBytes = big ? 8 : 2;
   const head = await bytesAt(directory, countBytes, 'its directory');
   const fieldCount = big ? offsetAt(head, 0) : head.getUint16(0, littleEndian);
   if (fieldCount === 0 || fieldCount > MAX_FIELDS)
     throw corrupt(path, `its directory has ${fieldCount} fields`);
   const entryBytes = big ? 20 : 12;
-  const entries = await bytesAt(directory + countBytes, fieldCount * entryBytes, 'its directory');
+  const entriesAt = directory + countBytes;
+  const entriesBytes = fieldCount * entryBytes;
+  const nextBytes = big ? 8 : 4;
+  const entries = await bytesAt(entriesAt, entriesBytes, 'its directory');
+  // Some writers end a file of one directory without this number.
+  const isCut = entriesAt + entriesBytes + nextBytes > size;
+  const next = isCut ? 0 : offsetAt(await bytesAt(entriesAt + entriesBytes, nextBytes, 'its directory'), 0);
 
   const fields = new Map<number, Field>();
-  for (let at = 0; at < entries.byteLength; at += entryBytes) {
+  for (let at = 0; at < entriesBytes; at += entryBytes) {
     const tag = entries.getUint16(at, littleEndian);
     if (!tags.has(tag)) continue;
     const type = entries.getUint16(at + 2, littleEndian);
@@ -76,6 +88,7 @@ export async function readTiffDirectory(
 
   return {
     littleEndian,
+    next,
     numbers(tag) {
       const field = fields.get(tag);
       if (!field || field.type === ASCII || field.bytes.byteLength === 0) return undefined;

@@ -2,7 +2,7 @@
 
 import { invalidImage, windowOutside } from '../errors.js';
 import { kernels } from '../kernels-by-type.js';
-import { dataTypeOf, emptyPixel, isFloat, lowestPixel, storedNodata } from '../pixels.js';
+import { besideNodata, dataTypeOf, emptyPixel, isFloat, storedNodata } from '../pixels.js';
 import type { PixelArray, Resampling, Window } from '../types.js';
 import { bilinearSimd } from './bilinear-simd.js';
 import type { ControlGrid } from './control-grid.js';
@@ -53,7 +53,7 @@ export function warp(
   const empty = emptyPixel(dataType, nodata);
   const kernelSource = { pixels, ...window, hole };
   if (resampling === 'nearest') return kernels[dataType].nearest(kernelSource, grid, out, valid, empty);
-  const notHole = hole === lowestPixel(dataType) ? hole + 1 : hole - 1;
+  const notHole = besideNodata(dataType, hole);
   const work = workOn(squares());
   if (simd) bilinearSimd(kernelSource, grid, work, out, notHole);
   const round = !isFloat(dataType);

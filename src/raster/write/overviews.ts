@@ -1,6 +1,6 @@
 /** Smaller copies of an image for quick looks at it. */
 import { kernels } from '../kernels-by-type.js';
-import { emptyPixel, isFloat, newPixels, storedNodata } from '../pixels.js';
+import { besideNodata, emptyPixel, isFloat, newPixels, storedNodata } from '../pixels.js';
 import type { DataType, PixelArray } from '../types.js';
 
 /** `mean` over the valid pixels for measurements, `nearest` for codes and masks. */
@@ -60,7 +60,16 @@ function halveByMean(
   const out = newPixels(dataType, Math.ceil(width / 2) * Math.ceil(height / 2));
   const hole = storedNodata(dataType, nodata) ?? NaN;
   const empty = emptyPixel(dataType, nodata);
-  kernels[dataType].halveByMean(source, width, height, hole, out, empty, !isFloat(dataType));
+  kernels[dataType].halveByMean(
+    source,
+    width,
+    height,
+    hole,
+    out,
+    empty,
+    !isFloat(dataType),
+    besideNodata(dataType, hole),
+  );
   return out;
 }
 

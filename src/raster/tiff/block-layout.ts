@@ -1,0 +1,123 @@
+/** How the blocks of one image of a TIFF lie in the file, checked against its size. */
+import { isFastCodec, rowBytesOf } from '../blocks.js';
+import { corrupt, truncated, unsupported } from '../errors.js';
+import { MAX_BLOCK_BYTES } from '../limits.js';
+import { bytesPerSample } from '../pixels.js';
+import type { RasterHeader, TiffBlocks } from '../types.js';
+import { TAG } from './tags.js';
+import type { TiffDirectory } from './tiff.js';
+
+/** Codecs that are decoded, and names for those that are not. */
+const CODECS = new Set([1, 5, 7, 8, 32773, 32946, 34887, 50000]);
+const OTHER_CODECS: Record<number, string> = {
+  2: 'CCITT',
+  3: 'CCITT',
+  4: 'CCITT',
+  6: 'old-style JPEG',
+  34712: 'JPEG 2000',
+  34925: 'LZMA',
+  50001: 'WebP',
+  50002: 'JPEG XL',
+};
+
+/** Size and type of an image of a file. */
+export type ImageShape = Pick<
+  RasterHeader,
+  'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'
+> & {
+  /** Set for masks of one bit a pixel. */
+  bits?: 1;
+};
+
+/**
+ * The blocks of the image that is directory number `number` of its file.
+ * Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED.
+ */
+export function blockLayout(directory: TiffDirectory, number: number, shape: ImageShape): TiffBlocks {
+  const { path, width, height, bands, dataType, bits } = shape;
+  const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
+  const tiled = directory.numbers(TAG.tileWidth) !== undefined;
+  const blockWidth = tiled ? one(TAG.tileWidth, 0) : width;
+  const blockHeight = tiled ? one(TAG.tileHeight, 0) : Math.min(height, one(TAG.rowsPerStrip, height));
+  if (!(blockWidth > 0 && blockHeight > 0))
+    throw corrupt(path, `its blocks are ${blockWidth} x ${blockHeight} pixels`);
+  const planar = bands > 1 && one(TAG.planarConfiguration, 1) === 2;
+  const samples = planar ? 1 : bands;
+  if (blockWidth * blockHeight * samples * bytesPerSample(dataType) > MAX_BLOCK_BYTES) {
+    throw unsupported(path, `one of its blocks is ${blockWidth} x ${blockHeight} pixels, more than 1 GiB`);
+  }
+  const compression = one(TAG.compression, 1);
+  if (!CODECS.has(compression)) {
+    throw unsupported(
+      path,
+      `it is compressed with ${OTHER_CODECS[compression] ?? `the unknown codec ${compression}`}`,
+    );
+  }
+  if (!isFastCodec(compression) && !directory.littleEndian) {
+    throw unsupported(path, 'it is big-endian with a rare codec');
+  }
+  if (one(TAG.fillOrder, 1) !== 1)
+    throw unsupported(path, 'its bits are stored in reverse order (FillOrder 2)');
+  requireKnownColours(path, one(TAG.photometric, 1), compression === JPEG && bands === 3);
+
+  const count = Math.ceil(width / blockWidth) * Math.ceil(height / blockHeight) * (planar ? bands : 1);
+  const offsets = directory.numbers(tiled ? TAG.tileOffsets : TAG.stripOffsets);
+  const byteCounts =
+    directory.numbers(tiled ? TAG.tileByteCounts : TAG.stripByteCounts) ??
+    (compression === 1 ? uncompressedCounts(shape, blockWidth, blockHeight, samples, count) : undefined);
+  if (!offsets || !byteCounts || offsets.length < count || byteCounts.length < count) {
+    throw corrupt(
+      path,
+      `it has ${count} blocks but lists ${Math.min(offsets?.length ?? 0, byteCounts?.length ?? 0)}`,
+    );
+  }
+  for (let i = 0; i < count; i++) {
+    if (offsets[i] + byteCounts[i] > shape.fileBytes) {
+      throw truncated(
+        path,
+        `block ${i} ends at byte ${offsets[i] + byteCounts[i]} of a file of ${shape.fileBytes}`,
+      );
+    }
+  }
+  return {
+    reader: 'tiff',
+    width: blockWidth,
+    height: blockHeight,
+    planar,
+    compression,
+    predictor: one(TAG.predictor, 1),
+    offsets,
+    byteCounts,
+    littleEndian: directory.littleEndian,
+    directory: number,
+    ...(bits && { bits }),
+  };
+}
+
+const JPEG = 7;
+
+/** Colours that need another model than red, green and blue, by PhotometricInterpretation (TIFF 6.0, sections 16 to 23). */
+const OTHER_COLOURS: Record<number, string> = { 5: 'CMYK', 8: 'CIELab', 9: 'ICCLab', 10: 'ITULab' };
+const YCBCR = 6;
+
+function requireKnownColours(path: string, photometric: number, isJpegOfThree: boolean): void {
+  const model = photometric === YCBCR && !isJpegOfThree ? 'YCbCr' : OTHER_COLOURS[photometric];
+  if (model) throw unsupported(path, `its colours are stored as ${model}, not as red, green and blue`);
+}
+
+/** Old writers leave the byte counts of uncompressed strips out. */
+function uncompressedCounts(
+  { width, height, dataType, bits }: ImageShape,
+  blockWidth: number,
+  blockHeight: number,
+  samples: number,
+  count: number,
+): Float64Array {
+  const down = Math.ceil(height / blockHeight);
+  const rowBytes = rowBytesOf(blockWidth, samples, dataType, bits);
+  const strips = blockWidth === width;
+  return Float64Array.from({ length: count }, (_, i) => {
+    const last = strips && i % down === down - 1;
+    return rowBytes * (last ? height - (down - 1) * blockHeight : blockHeight);
+  });
+}

@@ -1,0 +1,97 @@
+/**
+ * The mask of an image: a further image of the file, of the same size, that says which pixels hold data (TIFF 6.0, section 8:
+ * NewSubfileType 4). GDAL writes it with one bit a pixel and calls it PER_DATASET.
+ */
+import { stat } from 'node:fs/promises';
+import { TilewrightError } from '../../errors.js';
+import { unsupported } from '../errors.js';
+import { type SourceFile, withFile } from '../source-file.js';
+import type { RasterHeader } from '../types.js';
+import { blockLayout, type ImageShape } from './block-layout.js';
+import { TAG } from './tags.js';
+import { readTiffDirectory, type TiffDirectory } from './tiff.js';
+
+const TAGS = new Set<number>(Object.values(TAG));
+
+/** NewSubfileType of a mask of the full image. Overviews have masks of their own (5). */
+const MASK = 4;
+/** The most directories that are looked at: images, their overviews and their masks. */
+const MAX_DIRECTORIES = 1024;
+
+/** Header of a mask without its position. */
+type MaskHeader = Omit<RasterHeader, 'crs' | 'transform'>;
+
+/**
+ * Follows the directories from the one at byte `first` on. Adds to `warnings` if a directory cannot be read.
+ * Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED if there is a mask that cannot be read.
+ */
+export async function maskOf(
+  file: SourceFile,
+  first: number,
+  image: ImageShape,
+  warnings: string[],
+): Promise<MaskHeader | undefined> {
+  const seen = new Set<number>();
+  for (let at = first, number = 1; at !== 0 && number < MAX_DIRECTORIES; number++) {
+    if (seen.has(at)) break;
+    seen.add(at);
+    const directory = await readTiffDirectory(file, TAGS, at).catch((error) => {
+      if (!(error instanceof TilewrightError)) throw error;
+      warnings.push(`image ${number + 1} of the file cannot be read, so a mask in it is not used`);
+      return undefined;
+    });
+    if (!directory) return undefined;
+    if (isMaskOf(directory, image)) return headerOf(directory, number, image);
+    at = directory.next;
+  }
+  return undefined;
+}
+
+/**
+ * The mask in the file of the same name and `.msk` beside a raster, as GDAL writes it for formats and options without an internal
+ * one; undefined if there is no such file, or its image is of another size.
+ * Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
+ */
+export async function maskBeside(image: RasterHeader): Promise<RasterHeader | undefined> {
+  const path = `${image.path}.msk`;
+  const status = await stat(path).catch(() => undefined);
+  if (!status?.isFile()) return undefined;
+  return withFile(path, async (file) => {
+    const directory = await readTiffDirectory(file, TAGS);
+    if (!hasSizeOf(directory, image)) return undefined;
+    const { crs, transform } = image;
+    return { ...headerOf(directory, 0, { ...image, path, fileBytes: file.size }), crs, transform };
+  });
+}
+
+function hasSizeOf(directory: TiffDirectory, { width, height }: Pick<ImageShape, 'width' | 'height'>): boolean {
+  return directory.numbers(TAG.width)?.[0] === width && directory.numbers(TAG.height)?.[0] === height;
+}
+
+function isMaskOf(directory: TiffDirectory, image: ImageShape): boolean {
+  return directory.numbers(TAG.subfileType)?.[0] === MASK && hasSizeOf(directory, image);
+}
+
+function headerOf(
+  directory: TiffDirectory,
+  number: number,
+  { path, fileBytes, width, height, bands: imageBands }: ImageShape,
+): MaskHeader {
+  const bands = directory.numbers(TAG.samplesPerPixel)?.[0] ?? 1;
+  const bits = directory.numbers(TAG.bitsPerSample)?.[0] ?? 1;
+  if ((bands !== 1 && bands !== imageBands) || (bits !== 1 && bits !== 8))
+    throw unsupported(path, `its mask has ${bands} bands of ${bits} bits`);
+  const shape: ImageShape = {
+    ...{ path, fileBytes, width, height, bands, dataType: 'uint8' },
+    ...(bits === 1 && { bits: 1 }),
+  };
+  return {
+    ...{ path, fileBytes, width, height, bands, dataType: 'uint8' },
+    nodata: undefined,
+    palette: false,
+    blocks: blockLayout(directory, number, shape),
+    bandTags: [],
+    metadata: {},
+    dateTime: undefined,
+  };
+}

@@ -1,0 +1,286 @@
+/** Masks and alpha bands of files say which pixels hold data, as gdalwarp has it. */
+import assert from 'node:assert/strict';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gridByName } from '../../src/geocode/index.js';
+import { describeScenes } from '../../src/ingest/formats/index.js';
+import { findInputs } from '../../src/ingest/index.js';
+import type { TilewrightNode } from '../../src/node.js';
+import {
+  controlGrid,
+  type DataType,
+  encodeCog,
+  newPixels,
+  openRaster,
+  type PixelArray,
+  readRaster,
+  readWindow,
+  warpValid,
+} from '../../src/raster/index.js';
+import { gdal, needsGdal } from '../raster/gdal.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { writeRaster } from '../support/rasters.js';
+import { tempFolder } from '../support/temp.js';
+
+const SIDE = 160;
+const OPAQUE = 255;
+
+/** Two bands of data and one of opacity: a hole of some size, a fine pattern, and half-transparent pixels, which count. */
+async function writeSource(path: string, dataType: DataType, nodata?: number): Promise<string> {
+  const band = (seed: number) =>
+    newPixels(dataType, SIDE * SIDE).map((_, i) => ((i * 2654435761 + seed) >>> 0) % 256) as PixelArray;
+  const opacity = newPixels(dataType, SIDE * SIDE).map((_, i) => {
+    const [x, y] = [i % SIDE, Math.floor(i / SIDE)];
+    if (x > 100 && y < 70) return 0;
+    if (x < 50 && y > 80) return (x * 7 + y * 3) % 5 === 0 ? 0 : OPAQUE;
+    return x + y < 40 ? 3 : OPAQUE;
+  }) as PixelArray;
+  const transform = { originX: 500_000, originY: 5_000_000, pixelWidth: 30, pixelHeight: 30 };
+  const image = { width: SIDE, height: SIDE, dataType, transform, epsg: 32633, nodata };
+  await writeFile(path, encodeCog({ ...image, bands: [band(1), band(77), opacity], overviews: 'nearest' }));
+  return path;
+}
+
+const MASK_BESIDE = ['-b', '1', '-b', '2', '-mask', '3', '--config', 'GDAL_TIFF_INTERNAL_MASK', 'NO'];
+const MASK = [...MASK_BESIDE.slice(0, -1), 'YES'];
+const ALPHA = ['-colorinterp', 'gray,undefined,alpha'];
+const TILED = ['-co', 'TILED=YES', '-co', 'BLOCKXSIZE=64', '-co', 'BLOCKYSIZE=48'];
+const packed = (codec: string) => ['-co', `COMPRESS=${codec}`];
+
+const files: [name: string, dataType: DataType, args: string[], nodata?: number][] = [
+  ['mask', 'uint8', MASK],
+  ['mask, tiles, deflate', 'uint8', [...MASK, ...TILED, ...packed('DEFLATE')]],
+  ['mask, packbits', 'uint16', [...MASK, ...packed('PACKBITS')]],
+  ['mask, lzw, band by band', 'int16', [...MASK, ...packed('LZW'), '-co', 'INTERLEAVE=BAND']],
+  ['mask, JPEG', 'uint8', [...MASK, ...TILED.slice(0, 2), ...packed('JPEG')]],
+  ['mask, big-endian, BigTIFF', 'float32', [...MASK, '-co', 'ENDIANNESS=BIG', '-co', 'BIGTIFF=YES']],
+  ['mask, COG with overviews', 'uint8', [...MASK, '-of', 'COG', '-co', 'BLOCKSIZE=128']],
+  ['mask and nodata', 'int16', MASK, 0],
+  ['mask in a file beside it', 'uint8', MASK_BESIDE],
+  ['alpha', 'uint8', ALPHA],
+  ['alpha, tiles, band by band', 'uint16', [...ALPHA, ...TILED, '-co', 'INTERLEAVE=BAND']],
+  ['alpha, floating point', 'float32', [...ALPHA, ...packed('DEFLATE'), '-co', 'PREDICTOR=3']],
+  ['alpha of 32 bits', 'int32', ALPHA],
+  ['alpha and nodata', 'uint8', ALPHA, 7],
+  [
+    'alpha by GDAL metadata',
+    'uint8',
+    ['-b', '3', '-b', '1', '-b', '2', '-colorinterp', 'alpha,gray,undefined'],
+  ],
+];
+
+async function translated(
+  path: string,
+  dataType: DataType,
+  args: string[],
+  nodata?: number,
+): Promise<string> {
+  gdal('gdal_translate', '-q', ...args, await writeSource(`${path}.source.tif`, dataType, nodata), path);
+  return path;
+}
+
+/** The data bands and what says where they hold data, as plain bands, warped into a rectangle by exact gdalwarp. */
+function gdalCell(
+  path: string,
+  bands: string[],
+  cell: string[],
+  out: string,
+): Promise<{ bands: PixelArray[] }> {
+  const plain = `${out}.plain.tif`;
+  const options = ['-a_nodata', 'none', '-mask', 'none', '-colorinterp', 'gray,undefined,undefined'];
+  gdal('gdal_translate', '-q', ...bands.flatMap((band) => ['-b', band]), ...options, path, plain);
+  gdal('gdalwarp', '-q', '-et', '0', '-r', 'near', '-nosrcalpha', ...cell, plain, out);
+  return readRaster(out);
+}
+
+/** Compares each tile with exact gdalwarp. `bands`: GDAL's names of two data bands and the one of opacity. */
+async function compareWithGdal(
+  node: TilewrightNode,
+  collection: string,
+  path: string,
+  bands: string[],
+): Promise<void> {
+  const { failed } = await ingest(node, { href: path, collection, datetime: '2024-06-01', precision: 5 });
+  assert.deepEqual(failed, []);
+  const tiles = (await tilesOf(node)).filter((tile) => tile.collection === collection);
+  assert.ok(tiles.length >= 2);
+  let holes = 0;
+  for (const tile of tiles) {
+    const [group, mask] = tile.groups;
+    assert.equal(group!.bands.length, 2);
+    const file = await readRaster(node.storage.tilePath(tile, group!.name));
+    const codes = (await readRaster(node.storage.tilePath(tile, mask!.name))).bands[0]!;
+    const { width, height, nodata, mask: inFile } = file.header;
+    const { west, south, east, north } = gridByName('geohash').bounds(tile.geocode);
+    const place = ['-te', ...[west, south, east, north].map(String), '-ts', String(width), String(height)];
+    const cell = ['-t_srs', 'EPSG:4326', ...place];
+    const oracle = await gdalCell(path, bands, cell, `${path}.${tile.geocode}.tif`);
+    const [first, second, opacity] = oracle.bands as [PixelArray, PixelArray, PixelArray];
+    const all = { column: 0, row: 0, width, height };
+    const maskInFile = inFile && (await readWindow(inFile, [0], all))[0]!;
+    const missing = (value: number) => value === nodata || Number.isNaN(value);
+    let differ = 0;
+    let covered = 0;
+    for (let i = 0; i < opacity.length; i++) {
+      const expected = opacity[i] !== 0 && !missing(first[i]!) && !missing(second[i]!);
+      if (expected) covered++;
+      else holes++;
+      const valid = codes[i] !== 0;
+      if (valid !== expected) differ++;
+      const inTile = maskInFile ? maskInFile[i] !== 0 : file.bands.every((band) => !missing(band[i]!));
+      assert.equal(inTile, valid, `pixel ${i} of ${tile.geocode}`);
+    }
+    assert.ok(differ <= 2, `${differ} of ${opacity.length} pixels of ${tile.geocode} differ`);
+    assert.ok(Math.abs(tile.coverage - (100 * covered) / opacity.length) < 0.02);
+  }
+  assert.ok(holes > 1000);
+}
+
+test('masks and alpha bands of GeoTIFFs, as gdalwarp has them', needsGdal, async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  for (const [i, [name, dataType, args, nodata]] of files.entries())
+    await t.test(`${name} of ${dataType}`, async () => {
+      const path = await translated(join(folder, `${i}.tif`), dataType, args, nodata);
+      const bands = name.endsWith('metadata')
+        ? ['2', '3', '1']
+        : ['1', '2', name.startsWith('alpha') ? '3' : 'mask'];
+      await compareWithGdal(node, `c${i}`, path, bands);
+    });
+
+  await t.test('alpha of JPEG 2000', async () => {
+    const jp2 = ['-of', 'JP2OpenJPEG', '-co', 'QUALITY=100', '-co', 'REVERSIBLE=YES'];
+    const path = await translated(join(folder, 'a.jp2'), 'uint8', [...ALPHA, ...jp2]);
+    await compareWithGdal(node, 'jp2', path, ['1', '2', '3']);
+  });
+
+  await t.test('a tile that was written here', async () => {
+    const [tile] = (await tilesOf(node)).filter(({ collection }) => collection === 'c0');
+    const path = node.storage.tilePath(tile!, tile!.groups[0]!.name);
+    const href = join(folder, 'tile.tif');
+    await copyFile(path, href);
+    await ingest(node, { href, collection: 'again', datetime: '2024-06-01', precision: 5 });
+    const [again] = (await tilesOf(node)).filter(({ collection }) => collection === 'again');
+    assert.equal(again!.geocode, tile!.geocode);
+    assert.equal(again!.coverage, tile!.coverage);
+  });
+
+  await t.test('a changed mask beside a file makes the tiles again', async () => {
+    const path = await translated(join(folder, 'b.tif'), 'uint8', MASK_BESIDE);
+    const inputs = { href: path, collection: 'beside', datetime: '2024-06-01', precision: 5 };
+    await ingest(node, inputs);
+    const covered = async () => {
+      const tiles = (await tilesOf(node)).filter(({ collection }) => collection === 'beside');
+      return tiles.reduce((sum, { coverage }) => sum + coverage, 0);
+    };
+    const before = await covered();
+    assert.equal((await ingest(node, inputs)).scenes[0]!.unchanged, true);
+    await rm(`${path}.msk`);
+    assert.equal((await ingest(node, inputs)).scenes[0]!.unchanged, false);
+    assert.ok((await covered()) > before);
+    await writeFile(`${path}.msk`, 'II*\0 and nothing behind it');
+    const { failed } = await ingest(node, inputs);
+    assert.equal(failed[0]?.code, 'TW_RASTER_TRUNCATED');
+  });
+});
+
+test('a folder is read without the masks beside its files', needsGdal, async (t) => {
+  const folder = await tempFolder(t);
+  await translated(join(folder, 'a.tif'), 'uint8', MASK_BESIDE);
+  await rm(join(folder, 'a.tif.source.tif'));
+  assert.deepEqual((await findInputs(folder)).inputs, [join(folder, 'a.tif')]);
+});
+
+for (const dataType of ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'float64'] as const)
+  test(`masked pixels take no part in means of ${dataType}`, () => {
+    const side = 64;
+    const pixels = newPixels(dataType, side * side).map((_, i) => (i % 3 === 0 ? 100 : 40)) as PixelArray;
+    const validity = Uint8Array.from(pixels, (value) => (value === 40 ? 1 : 0));
+    const bounds = { west: 1.3, south: -60.2, east: 60.3, north: -1.2 };
+    const transform = { originX: 0, originY: 0, xx: 1, xy: 0, yx: 0, yy: -1 };
+    const grid = controlGrid({ bounds, width: 90, height: 90 }, (x, y) => [x, y], transform);
+    const out = newPixels(dataType, 90 * 90);
+    const valid = new Uint8Array(90 * 90).fill(1);
+    const window = { column: 0, row: 0, width: side, height: side };
+    const source = { pixels, window, sceneWidth: side, sceneHeight: side, nodata: undefined };
+    const count = warpValid('bilinear', source, validity, grid, out, valid);
+    assert.equal(count, valid.filter((one) => one === 1).length);
+    assert.ok(count > 4000 && count < 8100);
+    for (let i = 0; i < out.length; i++)
+      if (valid[i]) assert.ok(Math.abs(out[i]! - 40) < 1e-4);
+      else assert.ok(Number.isNaN(out[i]) || out[i] === 0);
+  });
+
+test('an image behind the first that cannot be read gives a warning, and a mask that cannot be read an error', async (t) => {
+  const path = join(await tempFolder(t), 'a.tif');
+  const band = new Uint8Array(64 * 64).fill(5);
+  const mask = Uint8Array.from(band, (_, i) => i % 2);
+  await writeRaster(path, { dataType: 'uint8', bands: [band], mask });
+  const bytes = await readFile(path);
+  const first = bytes.readUInt32LE(4);
+  const next = first + 2 + 12 * bytes.readUInt16LE(first);
+  const second = bytes.readUInt32LE(next);
+  const damaged = Buffer.from(bytes);
+  damaged.writeUInt32LE(bytes.length + 10, next);
+  await writeFile(path, damaged);
+  const { mask: none, warnings } = await openRaster(path);
+  assert.equal(none, undefined);
+  assert.match(warnings!.join(), /image 2 of the file cannot be read/);
+  for (let at = second + 2; ; at += 12)
+    if (bytes.readUInt16LE(at) === 259) {
+      bytes.writeUInt16LE(3, at + 8);
+      break;
+    }
+  await writeFile(path, bytes);
+  await assert.rejects(openRaster(path), { code: 'TW_RASTER_UNSUPPORTED' });
+});
+
+test('directories in a circle end', async (t) => {
+  const path = await writeRaster(join(await tempFolder(t), 'a.tif'));
+  const bytes = await readFile(path);
+  const first = bytes.readUInt32LE(4);
+  bytes.writeUInt32LE(first, first + 2 + 12 * bytes.readUInt16LE(first));
+  await writeFile(path, bytes);
+  assert.equal((await openRaster(path)).mask, undefined);
+});
+
+for (const [dataType, text] of [
+  ['uint8', 'nan'],
+  ['uint8', '-32768'],
+  ['uint8', '256'],
+  ['int16', 'nan'],
+  ['uint16', '1.5'],
+] as const)
+  test(`a nodata value ${text} that ${dataType} cannot hold marks no pixel`, needsGdal, async (t) => {
+    const folder = await tempFolder(t);
+    const source = await writeRaster(join(folder, 'a.tif'), {
+      dataType,
+      bands: [newPixels(dataType, 64 * 64)],
+    });
+    const path = join(folder, 'b.tif');
+    gdal('gdal_translate', '-q', '-a_nodata', '7', source, path);
+    const bytes = await readFile(path);
+    setAscii(bytes, 42113, text);
+    await writeFile(path, bytes);
+    assert.equal((await openRaster(path)).nodata, undefined);
+    const [scene] = await describeScenes(path, { collection: 'c', datetime: '2024-06-01' });
+    assert.equal(scene!.groups[0]!.nodata, null);
+  });
+
+/** Replaces a text of a TIFF by one at its end. */
+function setAscii(tiff: Buffer, tag: number, text: string): void {
+  const directory = tiff.readUInt32LE(4);
+  for (let i = 0; i < tiff.readUInt16LE(directory); i++) {
+    const at = directory + 2 + 12 * i;
+    if (tiff.readUInt16LE(at) !== tag) continue;
+    tiff.writeUInt32LE(text.length + 1, at + 4);
+    if (text.length < 4) tiff.write(`${text}\0`, at + 8, 'latin1');
+    else {
+      // The directory's own description of the software is not there, so the pixels begin with room to spare.
+      const room = tiff.length - text.length - 1;
+      tiff.write(`${text}\0`, room, 'latin1');
+      tiff.writeUInt32LE(room, at + 8);
+    }
+  }
+}

@@ -1,0 +1,254 @@
+/** Reads a raster here and with GDAL, and compares position, pixels, and which pixels hold data. */
+import { execFileSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TilewrightError } from '../../src/errors.js';
+import {
+  crsFromEpsg,
+  fileKind,
+  openContainer,
+  openRaster,
+  type PixelArray,
+  pixelsOf,
+  pixelToMap,
+  projector,
+  type RasterHeader,
+  readWindow,
+  SIGNATURE_BYTES,
+  storedNodata,
+  validityBandOf,
+} from '../../src/raster/index.js';
+
+export interface Outcome {
+  /** A row of the table. */
+  name: string;
+  /** Whether a person should look at the file. */
+  look: boolean;
+  detail?: string;
+}
+
+/** Larger images take too long to compare. */
+const MAX_PIXELS = 80e6;
+/** The most bands that are compared. */
+const MAX_BANDS = 8;
+/** Pixels: two implementations of a transverse Mercator differ by less. */
+const MAX_SHIFT = 0.01;
+/** Grey levels between two decoders of JPEG. */
+const MAX_LOSSY = 2;
+
+/** Whether a file is a raster by its first bytes. Archives are none. */
+export function isRasterFile(path: string): boolean {
+  const file = openSync(path, 'r');
+  try {
+    const start = Buffer.alloc(SIGNATURE_BYTES);
+    const kind = fileKind(start.subarray(0, readSync(file, start)));
+    return kind !== null && kind !== 'zip' && kind !== 'gzip' && kind !== 'tar';
+  } finally {
+    closeSync(file);
+  }
+}
+
+export async function rasterOutcome(path: string): Promise<Outcome> {
+  try {
+    return await compare(path);
+  } catch (error) {
+    if (!(error instanceof TilewrightError)) throw error;
+    const byGdal = gdalReads(path);
+    const name = `refused, GDAL ${byGdal ? 'reads it' : 'fails as well'}: ${error.code}`;
+    const isFault = byGdal && /TRUNCATED|CORRUPT|UNREADABLE/.test(error.code);
+    return { name, look: isFault, detail: error.message };
+  }
+}
+
+/** A place for files without one, or of an unknown system: their pixels can be compared all the same. */
+const SOMEWHERE = {
+  crs: crsFromEpsg(32633),
+  corners: [500_000, 5_000_000, 500_100, 4_999_900],
+} as const;
+
+async function compare(path: string): Promise<Outcome> {
+  const dataset = await gdalName(path);
+  let placed = true;
+  const header = await openRaster(path, dataset.layer).catch((error) => {
+    placed = false;
+    if (/NO_CRS|UNKNOWN_CRS/.test(error.code)) return openRaster(path, dataset.layer, SOMEWHERE);
+    throw error;
+  });
+  const { width, height, bands, dataType } = header;
+  if (width * height > MAX_PIXELS) return { name: 'too large to compare', look: false };
+  const count = Math.min(bands, MAX_BANDS);
+  const all = { column: 0, row: 0, width, height };
+  const indexes = Array.from({ length: count }, (_, band) => band);
+  const own = await readWindow(header, indexes, all);
+  if (!gdalReads(dataset.name)) return { name: 'read, GDAL fails', look: true };
+  const info = JSON.parse(gdal('gdalinfo', '-json', dataset.name));
+  if (info.size[0] !== width || info.size[1] !== height || info.bands.length !== bands)
+    return { name: 'wrong size', look: true, detail: `${info.size} x ${info.bands.length} in GDAL` };
+
+  const worst = indexes.reduce((most, band) => {
+    const theirs = gdalBand(dataset.name, String(band + 1), dataType, width * height);
+    return Math.max(most, largestDifference(own[band]!, theirs));
+  }, 0);
+  const isLossy = header.blocks.reader === 'tiff' && header.blocks.compression === 7;
+  if (worst > (isLossy ? MAX_LOSSY : 0)) return { name: 'wrong pixels', look: true, detail: `by ${worst}` };
+  const masked = await validityDiffers(header, own, dataset.name);
+  if (masked > 0) return { name: 'wrong validity', look: true, detail: `${masked} pixels` };
+  if (!placed) return { name: 'same pixels, no position that is known', look: false };
+  const shift = shiftOf(header, dataset.name);
+  if (shift === undefined) return { name: 'same pixels, position not compared', look: false };
+  if (shift > MAX_SHIFT) return { name: 'wrong position', look: true, detail: `${shift} pixels` };
+  return { name: worst > 0 ? 'within 2 grey levels (JPEG)' : 'same', look: false };
+}
+
+/** What GDAL opens; of a file of several layers the first one that is read here. */
+async function gdalName(path: string): Promise<{ name: string; layer?: string }> {
+  const container = await openContainer(path).catch(() => undefined);
+  const layer = container?.layers[0]?.name;
+  if (!container || layer === undefined) return { name: path };
+  const subdatasets = Object.values<string>(
+    JSON.parse(gdal('gdalinfo', '-json', path)).metadata?.SUBDATASETS ?? {},
+  );
+  const name = subdatasets.find(
+    (text) => text.endsWith(`:${layer.replace(/^\//, '')}`) || text.endsWith(`:${layer}`),
+  );
+  return { name: name ?? path, layer };
+}
+
+function gdal(program: string, ...args: string[]): string {
+  const env = { ...process.env, GDAL_PAM_ENABLED: 'NO' };
+  return execFileSync(program, args, {
+    ...{ encoding: 'utf8', env, maxBuffer: 2 ** 28 },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+}
+
+/** Bare numbers. They have another position, because not every one can be written beside them. */
+const RAW = ['-of', 'ENVI', '-a_ullr', '0', '1', '1', '0'];
+
+function gdalReads(path: string): boolean {
+  try {
+    return inFolder((folder) => {
+      gdal('gdal_translate', '-q', ...RAW, path, join(folder, 'raw'));
+      return true;
+    });
+  } catch {
+    // GDAL's own refusal is the answer.
+    return false;
+  }
+}
+
+const TYPES = {
+  uint8: 'Byte',
+  int8: 'Byte',
+  uint16: 'UInt16',
+  int16: 'Int16',
+  uint32: 'UInt32',
+  int32: 'Int32',
+  float32: 'Float32',
+  float64: 'Float64',
+} as const;
+
+/** `band`: a number from 1, or "mask,1". */
+function gdalBand(path: string, band: string, dataType: RasterHeader['dataType'], size: number): PixelArray {
+  return inFolder((folder) => {
+    const raw = join(folder, 'raw');
+    gdal(
+      'gdal_translate',
+      '-q',
+      '-of',
+      'ENVI',
+      '-ot',
+      TYPES[dataType],
+      '-b',
+      band,
+      '-mask',
+      'none',
+      path,
+      raw,
+    );
+    const bytes = new Uint8Array(readFileSync(raw));
+    return pixelsOf(dataType, bytes.buffer, 0, size);
+  });
+}
+
+function inFolder<T>(use: (folder: string) => T): T {
+  const folder = mkdtempSync(join(tmpdir(), 'tilewright-suites-'));
+  try {
+    return use(folder);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function largestDifference(a: PixelArray, b: PixelArray): number {
+  let worst = 0;
+  for (let i = 0; i < a.length; i++) {
+    if (Object.is(a[i], b[i])) continue;
+    const difference = Math.abs(a[i]! - b[i]!);
+    worst = Math.max(worst, Number.isNaN(difference) ? Infinity : difference);
+  }
+  return worst;
+}
+
+/** Pixels of the first band that hold data here and not in GDAL, or the other way round. NaN never holds data here. */
+async function validityDiffers(header: RasterHeader, own: PixelArray[], name: string): Promise<number> {
+  const { width, height, dataType } = header;
+  const first = header.alpha === 0 ? 1 : 0;
+  const pixels = own[first];
+  if (!pixels) return 0;
+  const band = validityBandOf(header, first);
+  const all = { column: 0, row: 0, width, height };
+  const validity = band && (await readWindow(band.header, [band.index], all))[0]!;
+  const nodata = storedNodata(dataType, header.nodata);
+  const theirs = gdalBand(name, `mask,${first + 1}`, 'uint8', width * height);
+  let differ = 0;
+  for (let i = 0; i < pixels.length; i++) {
+    if (Number.isNaN(pixels[i])) continue;
+    // GDAL asks only one of the two where a file has both.
+    const byNodata = pixels[i] !== nodata;
+    const byMask = validity === undefined || validity[i] !== 0;
+    const expected = theirs[i] !== 0;
+    if ((byNodata && byMask) !== expected && byMask !== expected && byNodata !== expected) differ++;
+    else if (validity === undefined && byNodata !== expected) differ++;
+  }
+  return differ;
+}
+
+/** How far the corners and the middle lie from where GDAL has them, in pixels; undefined where GDAL has no position. */
+function shiftOf(header: RasterHeader, name: string): number | undefined {
+  const { width, height, crs, transform } = header;
+  const points = [
+    [0, 0],
+    [width, 0],
+    [0, height],
+    [width, height],
+    [width / 2, height / 2],
+  ] as const;
+  let answer: string;
+  try {
+    const input = points.map((point) => point.join(' ')).join('\n');
+    answer = execFileSync('gdaltransform', ['-t_srs', 'EPSG:4326', '-output_xy', name], {
+      input,
+      encoding: 'utf8',
+    });
+  } catch {
+    // A file without a position, or of a system that PROJ does not know.
+    return undefined;
+  }
+  const theirs = answer
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ').map(Number));
+  const toMap = projector('EPSG:4326', crs);
+  const shifts = points.map(([column, row], i) => {
+    const [lon, lat] = theirs[i] ?? [];
+    if (lon === undefined || lat === undefined || !Number.isFinite(lon + lat)) return 0;
+    const [x, y] = toMap(lon, lat);
+    const [ownX, ownY] = pixelToMap(transform, column, row);
+    const size = Math.hypot(transform.xx, transform.yx);
+    const turn = crs.geographic ? Math.round((x - ownX) / 360) * 360 : 0;
+    return Math.hypot(x - turn - ownX, y - ownY) / size;
+  });
+  return Math.max(...shifts.filter((shift) => Number.isFinite(shift)));
+}
