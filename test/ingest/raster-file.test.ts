@@ -297,7 +297,8 @@ test('an Item beside the file describes it; flags win over it, and it over tags'
 
 test('STAC 1.1 bands, special nodata, classes', async (t) => {
   const folder = await tempFolder(t);
-  const path = await writeRaster(join(folder, 'a.tif'), twoBands);
+  const bands = [0, 1].map(() => new Float32Array(64 * 64).fill(3));
+  const path = await writeRaster(join(folder, 'a.tif'), { dataType: 'float32', bands });
   const asset = {
     'eo:bands': undefined,
     'raster:bands': undefined,
@@ -318,8 +319,8 @@ test('STAC 1.1 bands, special nodata, classes', async (t) => {
       bands[0].commonName,
     ]),
     [
-      ['10m-uint8', Number.NaN, 'bilinear', 'green'],
-      ['10m-uint8-codes', 255, 'nearest', undefined],
+      ['10m-float32', Number.NaN, 'bilinear', 'green'],
+      ['10m-float32-codes', 255, 'nearest', undefined],
     ],
   );
   assert.equal(scene.groups[0].bands[0].scale, 3);
