@@ -11,7 +11,7 @@ import { filters } from './trees.js';
 
 /** A tree as the constructors make it: chains flat, empty lists as never. */
 function normal(filter: Filter): Filter {
-  if (filter.op === 'not') return { op: 'not', arg: normal(filter.arg) };
+  if (filter.op === 'not' || filter.op === 'isUnknown') return { op: filter.op, arg: normal(filter.arg) };
   if (filter.op === 'and') return all(filter.args.map(normal));
   if (filter.op === 'or') return any(filter.args.map(normal));
   return filter.op === 'in' && filter.values.length === 0 ? any([]) : filter;
@@ -149,7 +149,7 @@ test('broken text is refused with the position and what is expected there', () =
     ["scene = 'open", 9, /ends with a quote/],
     ['scene = § 5', 9, /expected a word of CQL2, found "§"/],
     ['eo:cloud_cover IS 5', 19, /expected NULL/],
-    ['eo:cloud_cover NOT 5', 20, /expected a comparison/],
+    ['eo:cloud_cover NOT 5', 20, /expected LIKE, BETWEEN or IN/],
     ['eo:cloud_cover BETWEEN 1 OR 2', 26, /expected AND/],
     ['eo:cloud_cover IN 1', 19, /expected "\("/],
     ['scene LIKE 5', 12, /pattern in quotes/],
