@@ -61,11 +61,11 @@ function truthOf(filter: Filter, tile: TileRecord): Truth {
   }
   if (filter.op === 'isUnknown') return truthOf(filter.arg, tile) === null;
   if (filter.op === 'compare') {
-    const [a, b] = filter.args.map((arg) => valueOf(arg, tile));
+    const [a, b] = filter.args.map((arg) => givenBy(arg, tile));
     return a === null || b === null ? null : compared(filter.sign, a!, b!, b!);
   }
   if (filter.op === 'match') {
-    const text = valueOf(filter.text, tile);
+    const text = givenBy(filter.text, tile);
     return text === null ? null : regexOf(filter.pattern).test(String(text));
   }
   if (filter.op === 'periods') {
@@ -91,7 +91,7 @@ function truthOf(filter: Filter, tile: TileRecord): Truth {
 }
 
 /** Null for the unknown. A percentage is the decimal number of four digits that its float32 stands for, if there is one. */
-function valueOf(
+function givenBy(
   expression: TextExpression | NumberExpression | TimeExpression,
   tile: TileRecord,
 ): string | number | null {
@@ -104,10 +104,10 @@ function valueOf(
     return Math.fround(decimal) === value ? decimal : value;
   }
   if ('arg' in expression) {
-    const text = valueOf(expression.arg, tile);
+    const text = givenBy(expression.arg, tile);
     return text === null ? null : folded(expression.op, String(text));
   }
-  const [a, b] = expression.args.map((arg) => valueOf(arg, tile));
+  const [a, b] = expression.args.map((arg) => givenBy(arg, tile));
   if (a === null || b === null) return null;
   const result = calculated(expression.op, Number(a), Number(b));
   return Number.isFinite(result) ? result : null;

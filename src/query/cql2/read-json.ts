@@ -73,7 +73,7 @@ class Reader {
     if (typeof name !== 'string')
       throw badCql2(where, 'a condition is an object with the members "op" and "args"');
     const op = CONDITIONS.get(name.toLowerCase());
-    if (op === undefined) throw this.noCondition(node, name, path, where);
+    if (op === undefined) throw this.noCondition(node, path, where);
     if (!Array.isArray(args)) throw badCql2(where, `"args" of "${op}" is no list`);
     const at = `${path && `${path}.`}args`;
     switch (op) {
@@ -107,9 +107,9 @@ class Reader {
   }
 
   /** An operand at the place of a condition is a value alone; any other operator is none of ours. */
-  private noCondition(node: object, name: string, path: string, where: string) {
+  private noCondition(node: object, path: string, where: string) {
     const operand = this.operands.read(node, path, where);
-    return badCql2(where, `${nameOf(operand)} ("${name}") is a value, no condition: compare it`);
+    return badCql2(where, `${nameOf(operand)} is a value and no condition: compare it with another value`);
   }
 
   private isNull(node: unknown, path: string, where: string, depth: number): Filter {
@@ -197,7 +197,10 @@ class Reader {
         throw badCql2(where, `${operand.label} is no geometry: use the property geometry`);
     }
     if (left.kind === 'literal' && right.kind === 'literal')
-      throw unsupportedCql2(where, 'a spatial function of two geometries that are given');
+      throw unsupportedCql2(
+        where,
+        'a spatial function of two given geometries, without the property geometry',
+      );
     if (left.kind === 'literal') return { op: spatialConverse[op], shape: shapeOf(left.literal, where) };
     if (right.kind === 'literal') return { op, shape: shapeOf(right.literal, where) };
     return HOLDS_FOR_ITSELF.has(op) ? all([]) : any([]);

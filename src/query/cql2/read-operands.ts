@@ -108,7 +108,7 @@ function arithmeticOperand(op: ArithmeticOp, operands: [Operand, Operand], where
   const result = typeof a === 'number' && typeof b === 'number' ? calculate(op, a, b) : Number.NaN;
   // An unknown result stays as it is, because JSON has no number for it.
   if (!Number.isNaN(result)) return { kind: 'literal', literal: result };
-  return { kind: 'number', expression: { op, args }, label: 'a computed number' };
+  return { kind: 'number', expression: { op, args }, label: `the result of "${op}"` };
 }
 
 /** An operand in a message. */

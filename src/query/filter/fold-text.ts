@@ -15,7 +15,6 @@ const STROKE = new RegExp(`[${[...WITHOUT_STROKE.keys()].join('')}]`, 'gu');
 /** The blocks "Combining Diacritical Marks". Vowel signs and other marks that are letters of their script are not in them. */
 const ACCENT = /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]/gu;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the range of ASCII
 const ASCII = /^[\0-\x7f]*$/;
 
 export const folds: Record<Fold, (text: string) => string> = {
