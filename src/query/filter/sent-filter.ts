@@ -95,12 +95,11 @@ export const checkSentFilter: Check = (filter) => {
   return undefined;
 };
 
-/** The test of an expression is made for the property in it. */
+/** The test of a text is made for the property in it. */
 function constantFault(condition: unknown): string | undefined {
-  const { op } = condition as Condition;
-  const isConstant =
-    (op === 'compare' || op === 'match' || op === 'periods') && namesOf(condition as Condition).length === 0;
-  return isConstant ? `${op} has no property` : undefined;
+  const one = condition as Condition;
+  const isOfText = one.op === 'match' || (one.op === 'compare' && one.kind === 'text');
+  return isOfText && namesOf(one).length === 0 ? `${one.op} has no property` : undefined;
 }
 
 function shapeFault(shape: unknown): string | undefined {
