@@ -143,7 +143,10 @@ test('all temporal functions take intervals of properties, in either order and w
   const period = (scene: string, start: string, end: string) => ({ scene, start: at(start), end: at(end) });
   const tiles = [
     period('instant', '2021-03-01T00:00:00', '2021-03-01T00:00:00'),
-    period('before', '2020-01-01T00:00:00', '2020-03-01T00:00:00'),
+    {
+      ...period('before', '2020-01-01T00:00:00', '2020-03-01T00:00:00'),
+      createdAt: at('2024-01-01T00:00:00'),
+    },
     period('after', '2022-01-01T00:00:00', '2022-03-01T00:00:00'),
     period('during', '2021-02-01T00:00:00', '2021-03-01T00:00:00'),
     period('contains', '2020-02-01T00:00:00', '2022-03-01T00:00:00'),
@@ -188,6 +191,11 @@ test('all temporal functions take intervals of properties, in either order and w
     [`T_EQUALS(INTERVAL(datetime,'2021-12-31T23:59:59Z'), ${interval})`, ['equals', 'startedBy', 'starts']],
     ["T_BEFORE(INTERVAL('..',end_datetime), INTERVAL('2020-06-01','..'))", ['before']],
     ["T_EQUALS(INTERVAL(start_datetime,'..'), INTERVAL('2022-01-01T00:00:00Z','..'))", ['after']],
+    [
+      "T_DURING(DATE('2019-01-01'), INTERVAL(created,datetime)) AND NOT scene LIKE 'b%'",
+      tiles.flatMap(({ scene }) => (scene === 'before' ? [] : [scene])).sort(),
+    ],
+    ["T_INTERSECTS(INTERVAL(datetime,created), DATE('2023-06-01'))", ['before']],
     // These end before they start.
     [`T_INTERSECTS(INTERVAL(end_datetime,start_datetime), ${interval})`, []],
     [`NOT T_INTERSECTS(INTERVAL(end_datetime,start_datetime), ${interval})`, []],

@@ -212,5 +212,5 @@ class Reader {
   }
 }
 
-/** What holds between a cell and itself. */
+/** Relations that hold between a cell and itself. */
 const HOLDS_FOR_ITSELF = new Set<SpatialOp>(['s_intersects', 's_within', 's_contains', 's_equals']);

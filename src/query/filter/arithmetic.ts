@@ -5,9 +5,9 @@ const operators = {
   '+': (a, b) => a + b,
   '-': (a, b) => a - b,
   '*': (a, b) => a * b,
-  '/': (a, b) => (b === 0 ? Number.NaN : a / b),
+  '/': (a, b) => a / b,
   '%': (a, b) => a % b,
-  div: (a, b) => (b === 0 ? Number.NaN : Math.trunc(a / b)),
+  div: (a, b) => Math.trunc(a / b),
   '^': (a, b) => a ** b,
 } satisfies Record<string, (a: number, b: number) => number>;
 

@@ -42,7 +42,7 @@ type ArgsOf<Kind> = Extract<Compare, { kind: Kind }>['args'];
 
 // Texts
 
-/** What an expression makes of the text of its only property; a literal makes itself of any text. */
+/** An expression as a function of the text of its only property. A literal is the same for any text. */
 function textFunction(expression: TextExpression): (text: string) => string {
   if (typeof expression === 'string') return () => expression;
   if ('property' in expression) return (text) => text;
@@ -126,7 +126,7 @@ export function periods({ relation, args }: Periods, negated: boolean): Plan {
     const otherEnd = endValue(rows, rightEnd, 'last', Infinity);
     return (row) => {
       const [a, aEnd, b, bEnd] = [start(row), end(row), otherStart(row), otherEnd(row)];
-      // What is unknown or ends before it starts fails this.
+      // A period that is unknown or ends before it starts fails the first two.
       return a <= aEnd && b <= bEnd && holds(a, aEnd, b, bEnd) !== negated;
     };
   };
@@ -136,7 +136,7 @@ export function periods({ relation, args }: Periods, negated: boolean): Plan {
   return hull ? { test, time: { start: hull[0], end: hull[1] } } : { test };
 }
 
-/** What the time of a tile overlaps if its start and end are one period and the other one is a literal. */
+/** The time that a matching tile overlaps, if the one period is the tile's own and the other one is a literal. */
 function hullWith(relation: Periods['relation'], [own, other]: Periods['args']): Period | undefined {
   const [first, last] = endsOf(own).map((end) =>
     typeof end === 'object' && end !== null ? end.property : '',

@@ -83,7 +83,7 @@ export interface Match {
   pattern: string;
 }
 
-/** Of a period to another one. Unknown if a property in it is, and if one of the two ends before it starts. */
+/** A relation of two periods. Unknown if a property in them is, and if one of them ends before it starts. */
 export interface Periods {
   op: 'periods';
   relation: TemporalOp;

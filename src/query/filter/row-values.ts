@@ -142,7 +142,7 @@ export function numberOf(rows: Rows, property: NumberProperty): RowValue<number>
 
 // Times
 
-/** Whether a period is written into the Item as such. */
+/** True for rows whose Item has a start and an end. */
 export function hasPeriod({ columns: { start, end } }: Rows): RowTest {
   return (row) => start[row] !== end[row];
 }
