@@ -104,9 +104,9 @@ export const badCql2 = defineError(
 export const unsupportedCql2 = defineError(
   'TW_QUERY_CQL2_UNSUPPORTED',
   400,
-  'A filter uses a part of CQL2 that this server does not offer: functions, arithmetic, arrays, case-insensitive comparison.',
+  'A filter uses a part of CQL2 that this server does not offer, such as an array, or a function other than CASEI and ACCENTI.',
   (where: string, what: string) =>
-    `the filter uses ${what}${where && ` (${where})`}, which is not offered here: compare a property with literals`,
+    `the filter uses ${what}${where && ` (${where})`}, which is not offered here: compare properties, literals, and CASEI, ACCENTI or arithmetic of these`,
 );
 
 export const unknownProperty = defineError(

@@ -30,6 +30,8 @@ interface Node {
   cluster: Cluster;
   /** All tiles that an owner has, with their versions. */
   tiles: Asking<null, string[]>;
+  /** Node b does not know the word "new". */
+  words: Asking<string, string>;
 }
 
 async function start(place: SharedPlace, id: string): Promise<Node> {
@@ -43,7 +45,10 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
       .then((body) => owners.reply(body as OwnerRequest))
       .then(
         (reply) => send(200, reply),
-        (error) => send(error instanceof TilewrightError ? error.status : 500, messageOf(error)),
+        (error) =>
+          error instanceof TilewrightError
+            ? send(error.status, { code: error.code, detail: error.message })
+            : send(500, messageOf(error)),
       );
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -58,6 +63,14 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
     const { ids } = storage.index.query({ where: only });
     return (await storage.getTiles(ids, seq)).map(({ id, version }) => `${id} ${version}`);
   });
+  const words = owners.define<string, string>(
+    {
+      name: 'words',
+      question: (word) => (id === 'b' && word === 'new' ? 'it has an unknown word' : undefined),
+      answer: messageCheck(TEXT),
+    },
+    async () => id,
+  );
   stops.push(async () => {
     peers.close();
     server.closeAllConnections();
@@ -65,7 +78,7 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
     await cluster.close();
     await storage.close();
   });
-  return { storage, cluster, tiles };
+  return { storage, cluster, tiles, words };
 }
 
 async function twoNodes(place: SharedPlace): Promise<[Node, Node]> {
@@ -133,6 +146,17 @@ test('where nobody has a commit, or a slot, the answer says which slots it lacks
   assert.deepEqual(unanswered, slots);
   await b.cluster.replica.take(slots);
   assert.deepEqual(await askAll(a), { tiles, seq });
+});
+
+test('a question that an owner of an earlier version does not know fails, and is not answered in part', async (t) => {
+  const place = await sharedPlace(t);
+  const [a] = await twoNodes(place);
+  const { answers, unanswered } = await a.words('old');
+  assert.deepEqual([answers.sort(), unanswered], [['a', 'b'], []]);
+  await assert.rejects(a.words('new'), {
+    code: 'TW_DHT_PEER',
+    message: /node b at .*TW_DHT_BAD_QUESTION.*it has an unknown word; run the same version on all nodes/,
+  });
 });
 
 test('many questions at once are all answered in full', async (t) => {

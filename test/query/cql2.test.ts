@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
 import { readCql2, readCql2Json, readCql2Text } from '../../src/query/cql2/read-json.js';
-import { any } from '../../src/query/filter/filter.js';
+import type { NumberExpression, TextExpression } from '../../src/query/filter/expression.js';
+import { any, type ComparisonOp } from '../../src/query/filter/filter.js';
 import { all, type Filter, toCql2Json } from '../../src/query/index.js';
 import { parseFilter } from '../../src/query/parse-filter.js';
 import { printCql2 } from './print-cql2.js';
@@ -11,7 +12,7 @@ import { filters } from './trees.js';
 
 /** A tree as the constructors make it: chains flat, empty lists as never. */
 function normal(filter: Filter): Filter {
-  if (filter.op === 'not') return { op: 'not', arg: normal(filter.arg) };
+  if (filter.op === 'not' || filter.op === 'isUnknown') return { op: filter.op, arg: normal(filter.arg) };
   if (filter.op === 'and') return all(filter.args.map(normal));
   if (filter.op === 'or') return any(filter.args.map(normal));
   return filter.op === 'in' && filter.values.length === 0 ? any([]) : filter;
@@ -49,6 +50,25 @@ const cloud = (op: '<' | '<=' | '>=' | '=', value: number): Filter => ({
 });
 const minute = Date.UTC(2021, 3, 8, 4, 39, 23);
 
+const coverage: NumberExpression = { property: 'pixel_coverage' };
+const times = (a: NumberExpression, b: NumberExpression): NumberExpression => ({ op: '*', args: [a, b] });
+const minus = (a: NumberExpression, b: NumberExpression): NumberExpression => ({ op: '-', args: [a, b] });
+const number = (sign: ComparisonOp, a: NumberExpression, b: NumberExpression): Filter => ({
+  op: 'compare',
+  kind: 'number',
+  sign,
+  args: [a, b],
+});
+
+const scene: TextExpression = { property: 'scene' };
+const folded = (op: 'casei' | 'accenti', arg: TextExpression): TextExpression => ({ op, arg });
+const text = (sign: ComparisonOp, a: TextExpression, b: TextExpression): Filter => ({
+  op: 'compare',
+  kind: 'text',
+  sign,
+  args: [a, b],
+});
+
 test('text as people write it', () => {
   const same: [string, Filter][] = [
     ['eo:cloud_cover<=10', cloud('<=', 10)],
@@ -74,6 +94,7 @@ test('text as people write it', () => {
     ],
     ["scene = 'O''Brien'", { op: '=', property: 'scene', value: "O'Brien" }],
     ["scene = 'O\\'Brien'", { op: '=', property: 'scene', value: "O'Brien" }],
+    ["scene = 'a\\\\''b'", { op: '=', property: 'scene', value: "a\\\\'b" }],
     ["scene LIKE '50\\%%'", { op: 'like', property: 'scene', pattern: '50\\%%' }],
     [
       "platform NOT IN ('a', 'b')",
@@ -131,6 +152,56 @@ test('text as people write it', () => {
         },
       },
     ],
+    ['-pixel_coverage ^ 2 = 4', number('=', { op: '^', args: [times(-1, coverage), 2] }, 4)],
+    ['pixel_coverage - 1 - 2 < 5', number('<', minus(minus(coverage, 1), 2), 5)],
+    ['5 >= pixel_coverage-(2*3 - 1)', number('<=', minus(coverage, 5), 5)],
+    ['"pixel_coverage"*2+-3 <> 1', number('<>', { op: '+', args: [times(coverage, 2), -3] }, 1)],
+    ['eo:cloud_cover < 2 * (3 + 7 div 2) - 2 ^ 3', cloud('<', 4)],
+    ['eo:cloud_cover BETWEEN 10 % 4 AND (3 + 2)', all([cloud('>=', 2), cloud('<=', 5)])],
+    [
+      'eo:cloud_cover IN (1, pixel_coverage)',
+      any([cloud('=', 1), number('=', { property: 'eo:cloud_cover' }, coverage)]),
+    ],
+    ['1 / 0 = 1', number('=', { op: '/', args: [1, 0] }, 1)],
+    ["scene = CASEI('LC08')", { op: '=', property: 'scene', value: 'lc08' }],
+    [
+      "accenti(Casei(scene)) IN (ACCENTI(CASEI('ÄÉ')), 'x')",
+      any(['ae', 'x'].map((value) => text('=', folded('accenti', folded('casei', scene)), value))),
+    ],
+    ["CASEI(scene) LIKE CASEI('A\\%_B%')", { op: 'match', text: folded('casei', scene), pattern: 'a\\%_b%' }],
+    ['scene < platform', text('<', scene, { property: 'platform' })],
+    [
+      'created = datetime',
+      { op: 'compare', kind: 'time', sign: '=', args: [{ property: 'created' }, { property: 'datetime' }] },
+    ],
+    [
+      "T_DURING(INTERVAL(start_datetime,\"end_datetime\"),INTERVAL('..','2021-04-08'))",
+      {
+        op: 'periods',
+        relation: 't_during',
+        args: [
+          { interval: [{ property: 'start_datetime' }, { property: 'end_datetime' }] },
+          { interval: [null, Date.UTC(2021, 3, 9) - 1] },
+        ],
+      },
+    ],
+    [
+      "T_MEETS(INTERVAL('2021-04-08', created), datetime)",
+      {
+        op: 'periods',
+        relation: 't_meets',
+        args: [{ interval: [Date.UTC(2021, 3, 8), { property: 'created' }] }, { property: 'datetime' }],
+      },
+    ],
+    ['(eo:cloud_cover < 5) IS NULL', { op: 'isUnknown', arg: cloud('<', 5) }],
+    ['CASEI(platform) IS NULL', { op: 'isNull', property: 'platform' }],
+    [
+      'pixel_coverage / 2 IS NULL',
+      {
+        op: 'isUnknown',
+        arg: number('=', { op: '/', args: [coverage, 2] }, { op: '/', args: [coverage, 2] }),
+      },
+    ],
     ['TRUE', all([])],
     ['NOT false', { op: 'not', arg: any([]) }],
   ];
@@ -149,10 +220,17 @@ test('broken text is refused with the position and what is expected there', () =
     ["scene = 'open", 9, /ends with a quote/],
     ['scene = § 5', 9, /expected a word of CQL2, found "§"/],
     ['eo:cloud_cover IS 5', 19, /expected NULL/],
-    ['eo:cloud_cover NOT 5', 20, /expected a comparison/],
+    ['eo:cloud_cover NOT 5', 20, /expected LIKE, BETWEEN or IN/],
     ['eo:cloud_cover BETWEEN 1 OR 2', 26, /expected AND/],
     ['eo:cloud_cover IN 1', 19, /expected "\("/],
     ['scene LIKE 5', 12, /pattern in quotes/],
+    ['scene LIKE platform', 12, /pattern in quotes/],
+    ['eo:cloud_cover < 1e400', 18, /a number up to 1.8e308.*found "1e400"/],
+    ['eo:cloud_cover = 2 ^ 3 ^ 2', 24, /expected AND, OR or the end, found "\^"/],
+    ['(eo:cloud_cover + 1)', 21, /expected a comparison/],
+    ['eo:cloud_cover + 1 AND TRUE', 20, /expected a comparison/],
+    ['eo:cloud_cover < (1', 20, /expected "\)"/],
+    ["T_AFTER(INTERVAL(5, '..'), datetime)", 18, /a time in quotes, '\.\.' or a property/],
     ['AND eo:cloud_cover < 5', 1, /expected a property/],
     ['S_INTERSECTS(geometry)', 22, /expected ","/],
     ['S_INTERSECTS(geometry, POINT(1,2))', 31, /expected a number/],
@@ -194,7 +272,53 @@ test('what has no meaning is refused by name, and with its place', () => {
     ['scene = TRUE', 'TW_QUERY_CQL2', /scene is compared with a text, not with true/],
     ["eo:cloud_cover LIKE '5'", 'TW_QUERY_CQL2', /no text/],
     ['geometry = 5', 'TW_QUERY_CQL2', /spatial function/],
-    ['1 = 1', 'TW_QUERY_CQL2', /needs a property/],
+    ["1 = 'a'", 'TW_QUERY_CQL2', /1 and "a" are not compared/],
+    ['eo:cloud_cover < scene', 'TW_QUERY_CQL2', /eo:cloud_cover is a number and scene is a text/],
+    ['eo:cloud_cover + 1 = scene', 'TW_QUERY_CQL2', /the result of "\+" is a number and scene is a text/],
+    ['scene = datetime + 1', 'TW_QUERY_CQL2', /at character 18.*"\+" takes numbers, not datetime/],
+    ["eo:cloud_cover * 'a' = 1", 'TW_QUERY_CQL2', /"\*" takes numbers, not "a"/],
+    ['CASEI(5) = scene', 'TW_QUERY_CQL2', /CASEI takes a text, not 5/],
+    ['CASEI(eo:cloud_cover) = scene', 'TW_QUERY_CQL2', /CASEI takes a text, not eo:cloud_cover/],
+    ['CASEI(scene) > 5', 'TW_QUERY_CQL2', /CASEI is compared with a text, not with 5/],
+    ['FALSE = (scene IS NULL)', 'TW_QUERY_CQL2_UNSUPPORTED', /the condition "isNull" as a value/],
+    ['avg(eo:cloud_cover) > 5', 'TW_QUERY_CQL2_UNSUPPORTED', /the function avg \(at character 1\)/],
+    ['eo:cloud_cover > (2 + avg(1))', 'TW_QUERY_CQL2_UNSUPPORTED', /the function avg \(at character 23\)/],
+    ["scene LIKE TRIM('a')", 'TW_QUERY_CQL2_UNSUPPORTED', /the function TRIM in a pattern/],
+    ["A_CONTAINS(scene, ('a', 'b'))", 'TW_QUERY_CQL2_UNSUPPORTED', /the array function A_CONTAINS/],
+    [
+      'S_TOUCHES(POINT(1 2), POINT(1 2))',
+      'TW_QUERY_CQL2_UNSUPPORTED',
+      /two given geometries, without the property geometry/,
+    ],
+    [
+      "T_DURING(INTERVAL(NOW(), '..'), datetime)",
+      'TW_QUERY_CQL2_UNSUPPORTED',
+      /the function NOW in an interval/,
+    ],
+    ["T_DURING(INTERVAL(scene, '..'), datetime)", 'TW_QUERY_CQL2', /scene is no time/],
+    [
+      "T_DURING(INTERVAL(created, '2020-13-01'), datetime)",
+      'TW_QUERY_DATETIME',
+      /does not exist: "2020-13-01"/,
+    ],
+    [
+      { op: 't_during', args: [{ property: 'datetime' }, { interval: [{ property: 'created' }, 5] }] },
+      'TW_QUERY_CQL2',
+      /two ends, each a time, a property or "\.\.", not 5/,
+    ],
+    [{ op: '=', args: [{ property: 'scene' }, null] }, 'TW_QUERY_CQL2', /not with null: IS NULL finds/],
+    [
+      { op: '<', args: [{ property: 'eo:cloud_cover' }, 1e308 * 10] },
+      'TW_QUERY_CQL2',
+      /not with a number beyond 1.8e308/,
+    ],
+    [{ op: 'isNull', args: [{ op: 'Foo', args: [] }] }, 'TW_QUERY_CQL2_UNSUPPORTED', /the function "Foo"/],
+    [{ op: 'casei', args: [{ property: 'scene' }] }, 'TW_QUERY_CQL2', /CASEI is a value and no condition/],
+    [
+      { op: '=', args: [{ op: '+', args: [1] }, 1] },
+      'TW_QUERY_CQL2',
+      /"\+" takes a list of two numbers as "args"/,
+    ],
     ['S_INTERSECTS(scene, POINT(1 2))', 'TW_QUERY_CQL2', /scene is no geometry/],
     ['S_INTERSECTS(geometry, 5)', 'TW_QUERY_CQL2', /takes a property and a geometry/],
     ['S_INTERSECTS(geometry, POINT(181 2))', 'TW_QUERY_GEOMETRY', /beyond 180/],
@@ -204,15 +328,7 @@ test('what has no meaning is refused by name, and with its place', () => {
     ["T_AFTER(datetime, INTERVAL('2020-01-02','2020-01-01'))", 'TW_QUERY_DATETIME', /ends before it starts/],
     ["datetime > INTERVAL('2020-01-01','2020-01-02')", 'TW_QUERY_CQL2', /compared with a time/],
     ["datetime > TIMESTAMP('2020-13-01T00:00:00Z')", 'TW_QUERY_DATETIME', /2020-13-01/],
-    ["CASEI(scene) = 'a'", 'TW_QUERY_CQL2_UNSUPPORTED', /the function CASEI \(at character 1\)/],
-    ['eo:cloud_cover + 1 < 5', 'TW_QUERY_CQL2_UNSUPPORTED', /arithmetic \(at character 16\)/],
-    ['eo:cloud_cover < pixel_coverage', 'TW_QUERY_CQL2_UNSUPPORTED', /two properties/],
     ['S_DWITHIN(geometry, POINT(1 2))', 'TW_QUERY_CQL2_UNSUPPORTED', /s_dwithin/],
-    [
-      "T_AFTER(INTERVAL(start_datetime, end_datetime), DATE('2020-01-01'))",
-      'TW_QUERY_CQL2_UNSUPPORTED',
-      /interval/,
-    ],
     [5, 'TW_QUERY_CQL2', /no condition/],
     [null, 'TW_QUERY_CQL2', /no condition/],
     [[], 'TW_QUERY_CQL2', /no condition/],
@@ -220,14 +336,9 @@ test('what has no meaning is refused by name, and with its place', () => {
     [{ op: 'and', args: [] }, 'TW_QUERY_CQL2', /no arguments/],
     [{ op: 'and', args: [{ op: 'x', args: [] }] }, 'TW_QUERY_CQL2_UNSUPPORTED', /"x" \(at args\[0\]\)/],
     [{ op: '<', args: [{ property: 'eo:cloud_cover' }] }, 'TW_QUERY_CQL2', /takes 2 arguments, not 1/],
-    [{ op: '<', args: [{ property: 5 }, 5] }, 'TW_QUERY_CQL2', /needs a property/],
+    [{ op: '<', args: [{ property: 5 }, 5] }, 'TW_QUERY_CQL2', /the name of a property is a text/],
     [{ op: 'in', args: [{ property: 'id' }, []] }, 'TW_QUERY_CQL2', /list of values/],
     [{ op: '=', args: [{ property: 'toString' }, 5] }, 'TW_QUERY_UNKNOWN_PROPERTY', /at args\[0\]/],
-    [
-      { op: '=', args: [{ op: 'casei', args: [{ property: 'id' }] }, 'x'] },
-      'TW_QUERY_CQL2_UNSUPPORTED',
-      /"casei"/,
-    ],
   ];
   for (const [filter, code, message] of wrong)
     assert.throws(() => readCql2(filter), { code, message }, JSON.stringify(filter));
@@ -252,6 +363,13 @@ test('filters that are too deep, too long or too large are refused', () => {
   assert.throws(() => parseFilter({ intersects: polygon }), { code: 'TW_QUERY_TOO_COMPLEX' });
   refused({ op: 'in', args: [{ property: 'id' }, Array.from({ length: 10_001 }, String)] }, 'values');
   refused(`scene LIKE '${'%a'.repeat(600)}'`, 'patterns');
+  refused(`CASEI(scene) LIKE '${'%a'.repeat(600)}'`, 'patterns');
+  refused(`${'CASEI('.repeat(200)}scene${')'.repeat(200)} = 'a'`, 'levels');
+  refused(`eo:cloud_cover < pixel_coverage${' + 1'.repeat(100_000)}`, 'levels');
+  refused(`eo:cloud_cover < ${'('.repeat(100_000)}`, 'levels');
+  const sum = `eo:cloud_cover < pixel_coverage${' + 1'.repeat(50)}`;
+  refused(Array.from({ length: 5 }, () => sum).join(' OR '), 'functions and operators');
+  refused(`${'('.repeat(4)}eo:cloud_cover < 1${') IS NULL'.repeat(4)}`, 'levels of IS NULL');
 });
 
 test('no text and no JSON ends otherwise than in a filter or an error with a code', () => {
@@ -288,7 +406,23 @@ test('no text and no JSON ends otherwise than in a filter or an error with a cod
       'POINT',
       'POLYGON',
     ],
-    ...['BBOX', 'DATE', 'INTERVAL', 'TIMESTAMP', 'TRUE', 'A_EQUALS', 'CASEI', '[', '\\', '\u{1f600}', '\0'],
+    ...[
+      'BBOX',
+      'DATE',
+      'INTERVAL',
+      'TIMESTAMP',
+      'TRUE',
+      'A_EQUALS',
+      'CASEI',
+      '+',
+      '^',
+      'DIV',
+      '..',
+      '[',
+      '\\',
+      '\u{1f600}',
+      '\0',
+    ],
   );
   const json = fc.letrec<{ node: unknown }>((tie) => ({
     node: fc.oneof(
@@ -307,6 +441,8 @@ test('no text and no JSON ends otherwise than in a filter or an error with a cod
           's_within',
           't_during',
           'isNull',
+          'casei',
+          '+',
           'x',
         ),
         args: fc.oneof(fc.array(tie('node'), { maxLength: 3 }), tie('node')),

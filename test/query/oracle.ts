@@ -1,5 +1,11 @@
 /** What a filter means, read off a record: searches must give what a scan over all records gives. */
 import { cellBbox, gridByName } from '../../src/geocode/index.js';
+import type {
+  NumberExpression,
+  PeriodExpression,
+  TextExpression,
+  TimeExpression,
+} from '../../src/query/filter/expression.js';
 import type { Filter } from '../../src/query/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { relates } from './spatial-oracle.js';
@@ -53,6 +59,19 @@ function truthOf(filter: Filter, tile: TileRecord): Truth {
       return truth === null ? null : !truth;
     }
   }
+  if (filter.op === 'isUnknown') return truthOf(filter.arg, tile) === null;
+  if (filter.op === 'compare') {
+    const [a, b] = filter.args.map((arg) => givenBy(arg, tile));
+    return a === null || b === null ? null : compared(filter.sign, a!, b!, b!);
+  }
+  if (filter.op === 'match') {
+    const text = givenBy(filter.text, tile);
+    return text === null ? null : regexOf(filter.pattern).test(String(text));
+  }
+  if (filter.op === 'periods') {
+    const [a, b] = filter.args.map((arg) => periodOf(arg, tile));
+    return a && b ? allen(filter.relation, ...a, ...b) : null;
+  }
   if ('shape' in filter)
     return relates(filter.op, cellBbox(gridByName(tile.grid), tile.geocode), filter.shape);
   const value = filter.property === 'geometry' ? 0 : propertiesOf(tile)[filter.property]!;
@@ -69,6 +88,58 @@ function truthOf(filter: Filter, tile: TileRecord): Truth {
   if (!filter.op.startsWith('t_')) return compared(filter.op, value, from, to);
   const end = filter.property === 'datetime' ? tile.end : Number(value);
   return allen(filter.op, Number(value), end, from, to);
+}
+
+/** Null for the unknown. A percentage is the decimal number of four digits that its float32 stands for, if there is one. */
+function givenBy(
+  expression: TextExpression | NumberExpression | TimeExpression,
+  tile: TileRecord,
+): string | number | null {
+  if (typeof expression !== 'object') return expression;
+  if ('property' in expression) {
+    const value = propertiesOf(tile)[expression.property]!;
+    if (expression.property !== 'eo:cloud_cover' && expression.property !== 'pixel_coverage') return value;
+    if (value === null) return null;
+    const decimal = Number(Number(value).toFixed(4));
+    return Math.fround(decimal) === value ? decimal : value;
+  }
+  if ('arg' in expression) {
+    const text = givenBy(expression.arg, tile);
+    return text === null ? null : folded(expression.op, String(text));
+  }
+  const [a, b] = expression.args.map((arg) => givenBy(arg, tile));
+  if (a === null || b === null) return null;
+  const result = calculated(expression.op, Number(a), Number(b));
+  return Number.isFinite(result) ? result : null;
+}
+
+function calculated(op: string, a: number, b: number): number {
+  if (op === 'div') return a / b < 0 ? Math.ceil(a / b) : Math.floor(a / b);
+  if (op === '+') return a + b;
+  if (op === '-') return a - b;
+  if (op === '*') return a * b;
+  if (op === '/') return a / b;
+  return op === '%' ? a % b : a ** b;
+}
+
+/** For the letters in the texts of these tests. */
+function folded(op: string, text: string): string {
+  if (op === 'casei') return text.toUpperCase().toLowerCase();
+  const plain: Record<string, string> = { Ø: 'O', ø: 'o' };
+  return text.replace(/[Øø]/g, (letter) => plain[letter]!);
+}
+
+/** Undefined for the unknown, and for what ends before it starts. */
+function periodOf(period: PeriodExpression, tile: TileRecord): [number, number] | undefined {
+  const ends = 'interval' in period ? period.interval : [period, period];
+  const values = ends.map((end, i) => {
+    if (end === null) return i === 0 ? -Infinity : Infinity;
+    if (typeof end === 'number') return end;
+    if (end.property === 'datetime') return i === 0 ? tile.start : tile.end;
+    return propertiesOf(tile)[end.property] as number | null;
+  });
+  const [start, end] = values;
+  return start === null || end === null || start! > end! ? undefined : [start!, end!];
 }
 
 /** A percentage as the index keeps it, and any other value as it is. */

@@ -1,7 +1,10 @@
 /** Filters as CQL2 text, by another way than the reader's. */
 
+import type { NumberExpression, PeriodEnd, TextExpression } from '../../src/query/filter/expression.js';
 import type { Geometry, Shape } from '../../src/query/geometry/shape.js';
 import type { Filter } from '../../src/query/index.js';
+
+type Expression = TextExpression | NumberExpression | PeriodEnd;
 
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 const iso = (time: number | null) => (time === null ? '..' : new Date(time).toISOString());
@@ -26,6 +29,29 @@ export function printCql2(filter: Filter, lower: boolean): string {
       if (filter.values.length === 0) return word('false');
       const values = filter.values.map((value) => (typeof value === 'number' ? `${value}` : quoted(value)));
       return `${filter.property} ${word('in')}(${values.join(',')})`;
+    }
+  }
+  const value = (expression: Expression): string => {
+    if (expression === null) return "'..'";
+    if (typeof expression === 'number') return `${expression}`;
+    if (typeof expression === 'string') return quoted(expression);
+    if ('property' in expression) return `"${expression.property}"`;
+    if ('arg' in expression) return `${word(expression.op)}(${value(expression.arg)})`;
+    return `(${value(expression.args[0])} ${word(expression.op)} ${value(expression.args[1])})`;
+  };
+  const endText = (one: PeriodEnd) => (typeof one === 'number' ? quoted(iso(one)) : value(one));
+  switch (filter.op) {
+    case 'isUnknown':
+      return `(${print(filter.arg)}) ${word('is null')}`;
+    case 'match':
+      return `${value(filter.text)} ${word('like')} ${quoted(filter.pattern)}`;
+    case 'compare':
+      return `${value(filter.args[0])} ${filter.sign} ${value(filter.args[1])}`;
+    case 'periods': {
+      const args = filter.args.map((one) =>
+        'interval' in one ? `${word('interval')}(${one.interval.map(endText).join(', ')})` : value(one),
+      );
+      return `${word(filter.relation)}(${args.join(', ')})`;
     }
   }
   if ('shape' in filter) return `${word(filter.op)}(geometry, ${printShape(filter.shape, word)})`;

@@ -112,3 +112,45 @@ test('what only passes a corner touches, and goes through nothing', () => {
   assert.ok(!spatialRelations.s_touches(cell, through));
   assert.ok(spatialRelations.s_crosses(cell, through));
 });
+
+test('a ring that crosses itself has the inside of the even-odd rule', () => {
+  const quarters = fc.integer({ min: -100, max: 100 }).map((n) => (n * 5.625) / 4);
+  const half = fc.integer({ min: 1, max: 20 }).map((n) => (n * 5.625) / 4);
+  const bowTies = fc.tuple(
+    quarters,
+    quarters.map((y) => y / 3),
+    half,
+    half.map((h) => h / 4),
+  );
+  let held = 0;
+  fc.assert(
+    fc.property(bowTies, fc.array(cells, { minLength: 20, maxLength: 20 }), ([x, y, w, h], some) => {
+      const corner = (east: number, north: number): Point => [x + east * w, y + north * h];
+      const [sw, nw, se, ne] = [corner(-1, -1), corner(-1, 1), corner(1, -1), corner(1, 1)];
+      const crossed: Geometry = { type: 'Polygon', coordinates: [[sw, ne, se, nw, sw]] };
+      const valid: Geometry = {
+        type: 'MultiPolygon',
+        coordinates: [[[sw, [x, y], nw, sw]], [[se, ne, [x, y], se]]],
+      };
+      const outline = new Outline(crossed);
+      for (const { grid, geocode } of some) {
+        const cell = cellOf(grid, geocode);
+        for (const op of ops) {
+          const holds = spatialRelations[op](cell, outline);
+          if (holds && op !== 's_disjoint') held++;
+          assert.equal(holds, relates(op, cell, valid), `${op} ${geocode} ${JSON.stringify(crossed)}`);
+        }
+      }
+    }),
+    { seed: 42, numRuns: 150 },
+  );
+  assert.ok(held > 300, `${held} held`);
+  // The rings of a star run around its middle twice.
+  const star: Point[] = [0, 2, 4, 1, 3, 0].map((i) => [
+    40 * Math.sin(i * 0.4 * Math.PI),
+    40 * Math.cos(i * 0.4 * Math.PI),
+  ]);
+  const outline = new Outline({ type: 'Polygon', coordinates: [star] });
+  assert.equal(outline.meets([-1, -1, 1, 1]), false);
+  assert.equal(outline.covers([-1, 20, 1, 22]), true);
+});

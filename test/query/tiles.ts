@@ -78,7 +78,7 @@ export const tiles = fc
     source: fc.constantFrom(...tileSources),
     start: times,
     length: fc.constantFrom(0, 0, day, 8 * day),
-    platform: fc.constantFrom(null, 'sentinel-2a', 'landsat-8'),
+    platform: fc.constantFrom(null, 'sentinel-2a', 'landsat-8', 'Straße', 'KØBENHAVN'),
     coverage: percent,
     cloudCover: fc.option(percent),
     createdAt: times,

@@ -1,5 +1,13 @@
 /** Random filters over the tiles of tiles.ts. */
 import fc from 'fast-check';
+import { arithmeticOps } from '../../src/query/filter/arithmetic.js';
+import {
+  type NumberExpression,
+  type PeriodExpression,
+  propertiesOf,
+  type TextExpression,
+} from '../../src/query/filter/expression.js';
+import type { Like } from '../../src/query/filter/filter.js';
 import { type TemporalOp, temporalRelations } from '../../src/query/filter/temporal.js';
 import { type SpatialOp, spatialRelations } from '../../src/query/geometry/spatial.js';
 import { all, type Filter } from '../../src/query/index.js';
@@ -14,7 +22,7 @@ const wavelengthNames = fc.constantFrom('hsi:wavelength_min', 'hsi:wavelength_ma
 const texts = {
   id: cells.map(({ geocode }) => `a_s1_g${geocode}`),
   collection: fc.constantFrom('a', 'b', 'a_b', 'unknown'),
-  platform: fc.constantFrom('sentinel-2a', 'landsat-8', 'unknown'),
+  platform: fc.constantFrom('sentinel-2a', 'landsat-8', 'Straße', 'unknown'),
   source: fc.constantFrom(...tileSources),
   scene: fc.constantFrom('s1', 's2', 's9', 'unknown'),
   geocode: fc.oneof(
@@ -61,7 +69,87 @@ const openPeriods = fc.oneof(
   fc.constant<[null, null]>([null, null]),
 );
 
-const conditions: fc.Arbitrary<Filter> = fc.oneof(
+const isComputed = (value: unknown) => typeof value === 'object' && value !== null && !('property' in value);
+
+/** Values with a property in them. Readers compute what has none, and put literals to the right. */
+const { ofNumbers, ofTexts } = fc.letrec<{ ofNumbers: NumberExpression; ofTexts: TextExpression }>((tie) => {
+  const number = fc.oneof(percent, fc.constantFrom(0, 0.5, 1, 2, 10, -3, 40.2), tie('ofNumbers'));
+  const both = (left: fc.Arbitrary<NumberExpression>, right: fc.Arbitrary<NumberExpression>) =>
+    fc.tuple(fc.constantFrom(...arithmeticOps), left, right).map(([op, a, b]) => ({ op, args: [a, b] }));
+  return {
+    ofNumbers: fc.oneof(
+      { maxDepth: 3, depthIdentifier: 'number' },
+      fc.oneof(numberNames, wavelengthNames).map((property) => ({ property })),
+      both(tie('ofNumbers'), number),
+      both(number, tie('ofNumbers')),
+    ) as fc.Arbitrary<NumberExpression>,
+    ofTexts: fc.oneof(
+      { maxDepth: 2, depthIdentifier: 'text' },
+      textValue.map(([property]) => ({ property })),
+      fc.constantFrom('platform', 'scene', 'source').map((property) => ({ property })),
+      fc
+        .tuple(fc.constantFrom('casei', 'accenti'), tie('ofTexts'))
+        .map(([op, arg]) => ({ op, arg }) as TextExpression),
+    ) as fc.Arbitrary<TextExpression>,
+  };
+});
+
+const someText = fc.oneof(
+  textValue.map(([, text]) => text),
+  fc.constantFrom('strasse', 'KOBENHAVN', 'københavn', 'landsat-8', 'raw', 's1'),
+);
+const periodEnds = fc.oneof(
+  times,
+  fc.constant(null),
+  timeNames.map((property) => ({ property })),
+);
+const periodValues = fc.oneof(
+  timeNames.map((property) => ({ property })),
+  fc.tuple(periodEnds, periodEnds).map((interval) => ({ interval })),
+  fc.constantFrom('datetime', 'start_datetime').map((property) => ({
+    interval: [{ property }, { property: 'end_datetime' }],
+  })),
+) as fc.Arbitrary<PeriodExpression>;
+
+const isLiteral = (period: PeriodExpression) => propertiesOf(period).length === 0;
+const isBackward = (period: PeriodExpression) =>
+  'interval' in period &&
+  typeof period.interval[0] === 'number' &&
+  typeof period.interval[1] === 'number' &&
+  period.interval[0] > period.interval[1];
+
+const expressions: fc.Arbitrary<Filter> = fc.oneof(
+  fc
+    .record({ sign: comparisons, left: ofNumbers, right: fc.oneof(percent, ofNumbers) })
+    .filter(({ left, right }) => isComputed(left) || typeof right === 'object')
+    .map(({ sign, left, right }) => ({ op: 'compare', kind: 'number', sign, args: [left, right] }) as Filter),
+  fc
+    .record({ sign: comparisons, left: ofTexts, right: fc.oneof(someText, ofTexts) })
+    .filter(({ left, right }) => isComputed(left) || typeof right === 'object')
+    .map(({ sign, left, right }) => ({ op: 'compare', kind: 'text', sign, args: [left, right] }) as Filter),
+  fc
+    .record({ sign: comparisons, left: timeNames, right: timeNames })
+    .map(
+      ({ sign, left, right }) =>
+        ({ op: 'compare', kind: 'time', sign, args: [{ property: left }, { property: right }] }) as Filter,
+    ),
+  fc
+    .record({ text: ofTexts.filter(isComputed), like: patterns })
+    .map(({ text, like }): Filter => ({ op: 'match', text, pattern: (like as Like).pattern })),
+  fc
+    .record({
+      relation: fc.constantFrom(...(Object.keys(temporalRelations) as TemporalOp[])),
+      args: fc.tuple(periodValues, periodValues),
+    })
+    .filter(({ args: [a, b] }) => !isBackward(a) && !isBackward(b))
+    .filter(({ args: [a, b] }) => {
+      if (isLiteral(a) || isLiteral(b)) return [a, b].some((one) => 'interval' in one && !isLiteral(one));
+      return true;
+    })
+    .map(({ relation, args }): Filter => ({ op: 'periods', relation, args })),
+);
+
+const simpleConditions: fc.Arbitrary<Filter> = fc.oneof(
   fc
     .record({ op: comparisons, text: textValue })
     .map(({ op, text: [property, value] }) => ({ op, property, value }) as Filter),
@@ -97,6 +185,25 @@ const conditions: fc.Arbitrary<Filter> = fc.oneof(
     period: openPeriods,
   }) as fc.Arbitrary<Filter>,
   fc.constantFrom(...(['and', 'or'] as const)).map((op): Filter => ({ op, args: [] })),
+);
+
+/** A condition that depends on the tile may be asked whether it is unknown. */
+const isOfTiles = (filter: Filter) =>
+  filter.op !== 'and' && filter.op !== 'or' && !(filter.op === 'in' && filter.values.length === 0);
+
+const conditions: fc.Arbitrary<Filter> = fc.oneof(
+  { weight: 12, arbitrary: simpleConditions },
+  { weight: 6, arbitrary: expressions },
+  {
+    weight: 1,
+    arbitrary: fc
+      .oneof(simpleConditions, expressions)
+      .filter(isOfTiles)
+      .chain(
+        (arg): fc.Arbitrary<Filter> =>
+          fc.constantFrom<Filter>({ op: 'isUnknown', arg }, { op: 'isUnknown', arg: { op: 'not', arg } }),
+      ),
+  },
 );
 
 /** Filters of up to three levels. */

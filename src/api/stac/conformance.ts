@@ -20,6 +20,8 @@ export const conformsTo = [
   ...['filter', 'features-filter', 'queryables'].map((name) => features(3, name)),
   ...['cql2-text', 'cql2-json', 'basic-cql2', 'advanced-comparison-operators'].map(cql2),
   ...['basic-spatial-functions', 'basic-spatial-functions-plus', 'spatial-functions'].map(cql2),
-  cql2('temporal-functions'),
+  ...['temporal-functions', 'case-insensitive-comparison', 'accent-insensitive-comparison', 'arithmetic'].map(
+    cql2,
+  ),
   ...['core', 'json', 'job-list', 'dismiss'].map(processes),
 ];

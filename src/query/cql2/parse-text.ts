@@ -13,9 +13,19 @@ export interface ParsedText {
   positions: WeakMap<object, number>;
 }
 
+/** JSON of a part of the text, and whether it is a condition or a value. TRUE and FALSE are both. */
+interface Part {
+  json: unknown;
+  is: 'condition' | 'value' | 'truth';
+}
+
 const COMPARISONS = ['=', '<>', '<=', '>=', '<', '>'];
 const RESERVED = new Set('AND OR NOT LIKE BETWEEN IN IS NULL TRUE FALSE'.split(' '));
-const ARITHMETIC = ['+', '-', '*', '/', '%', '^', 'DIV'];
+const FOLDS = ['CASEI', 'ACCENTI'];
+const A_COMPARISON = 'a comparison (=, <>, <, <=, >, >=, LIKE, BETWEEN, IN, IS NULL)';
+
+const value = (json: unknown): Part => ({ json, is: 'value' });
+const condition = (json: unknown): Part => ({ json, is: 'condition' });
 
 /** Throws TW_QUERY_CQL2_SYNTAX, TW_QUERY_CQL2_UNSUPPORTED, TW_QUERY_TOO_COMPLEX. */
 export function parseCql2Text(source: string): ParsedText {
@@ -29,74 +39,73 @@ class Parser {
   constructor(private readonly tokens: TokenStream) {}
 
   parse(): ParsedText {
-    const json = this.disjunction();
+    const part = this.disjunction();
+    const json = this.conditionOf(part);
     if (this.tokens.peek().kind !== 'end') this.tokens.fail('AND, OR or the end');
     return { json, positions: this.positions };
   }
 
-  private disjunction(): unknown {
+  private disjunction(): Part {
     return this.chain('OR', () => this.chain('AND', () => this.factor()));
   }
 
-  private chain(word: 'AND' | 'OR', part: () => unknown): unknown {
+  /** In brackets, one part alone may be a value, which an operator follows. */
+  private chain(word: 'AND' | 'OR', part: () => Part): Part {
     const { position } = this.tokens;
-    const args = [part()];
-    while (this.tokens.take(word)) args.push(part());
-    return args.length === 1 ? args[0] : this.node(word.toLowerCase(), args, position);
+    const first = part();
+    if (!this.tokens.sees(word)) return first;
+    const args = [this.conditionOf(first)];
+    while (this.tokens.take(word)) args.push(this.conditionOf(part()));
+    return condition(this.node(word.toLowerCase(), args, position));
   }
 
-  private factor(): unknown {
+  private conditionOf({ json, is }: Part): unknown {
+    return is === 'value' ? this.tokens.fail(A_COMPARISON) : json;
+  }
+
+  private factor(): Part {
     const { tokens } = this;
     const { position } = tokens;
-    if (tokens.take('NOT')) return this.node('not', [this.deeper(() => this.factor())], position);
-    if (tokens.take('(')) {
-      const inner = this.deeper(() => this.disjunction());
-      tokens.expect(')');
-      return inner;
-    }
-    const isTruth = (tokens.sees('TRUE') || tokens.sees('FALSE')) && !this.comparisonFollows();
-    return isTruth ? tokens.next().text.toUpperCase() === 'TRUE' : this.predicate();
+    if (!tokens.take('NOT')) return this.predicate();
+    const arg = this.conditionOf(this.deeper(() => this.factor()));
+    return condition(this.node('not', [arg], position));
   }
 
-  private comparisonFollows(): boolean {
-    return COMPARISONS.some((sign) => this.tokens.sees(sign, 1));
-  }
-
-  /** Brackets and NOT. */
+  /** Brackets, NOT and functions. */
   private deeper<T>(parse: () => T): T {
     if (++this.depth > MAX_DEPTH) throw filterTooComplex('levels of brackets', this.depth, MAX_DEPTH);
-    const value = parse();
+    const parsed = parse();
     this.depth--;
-    return value;
+    return parsed;
   }
 
-  private predicate(): unknown {
+  private predicate(): Part {
     const { tokens } = this;
     const { position } = tokens;
     const { kind, text } = tokens.peek();
     if (kind === 'name' && /^[sta]_/i.test(text) && tokens.sees('(', 1)) {
       if (/^a_/i.test(text)) tokens.unsupported(`the array function ${text}`);
       tokens.next();
-      return this.node(text.toLowerCase(), this.pair(), position);
+      return condition(this.node(text.toLowerCase(), this.pair(), position));
     }
-    const left = this.operand('a property, NOT or "("');
-    const sign = COMPARISONS.find((one) => tokens.take(one));
-    if (sign) return this.node(sign, [left, this.operand('a value')], position);
+    const left = this.sum('a property, NOT or "("');
     if (tokens.take('IS')) {
       const negated = tokens.take('NOT');
       tokens.expect('NULL');
-      return this.negated(negated, this.node('isNull', [left], position), position);
+      return this.negated(negated, this.node('isNull', [left.json], position), position);
     }
-    const negated = tokens.take('NOT');
-    return this.negated(negated, this.node(...this.listPredicate(left), position), position);
+    if (left.is === 'condition') return left;
+    const sign = COMPARISONS.find((one) => tokens.take(one));
+    if (sign) return condition(this.node(sign, [left.json, this.operand('a value')], position));
+    const negated = left.is === 'value' && tokens.take('NOT');
+    const list = this.listPredicate(left.json);
+    if (list) return this.negated(negated, this.node(...list, position), position);
+    return negated ? tokens.fail('LIKE, BETWEEN or IN, or NOT before the whole comparison') : left;
   }
 
-  private listPredicate(left: unknown): [op: string, args: unknown[]] {
+  private listPredicate(left: unknown): [op: string, args: unknown[]] | undefined {
     const { tokens } = this;
-    if (tokens.take('LIKE')) {
-      if (tokens.peek().kind === 'name') tokens.unsupported(`the function ${tokens.peek().text}`);
-      return ['like', [left, tokens.expectKind('text', 'a pattern in quotes')]];
-    }
+    if (tokens.take('LIKE')) return ['like', [left, this.pattern()]];
     if (tokens.take('BETWEEN')) {
       const low = this.operand('a value');
       tokens.expect('AND');
@@ -109,11 +118,33 @@ class Parser {
       tokens.expect(')');
       return ['in', [left, values]];
     }
-    return tokens.fail('a comparison (=, <>, <, <=, >, >=, LIKE, BETWEEN, IN, IS NULL)');
+    return undefined;
   }
 
-  private negated(negated: boolean, node: object, position: number): object {
-    return negated ? this.node('not', [node], position) : node;
+  private negated(negated: boolean, node: object, position: number): Part {
+    return condition(negated ? this.node('not', [node], position) : node);
+  }
+
+  /** A text in quotes, or a function of texts with a pattern in it. */
+  private pattern(): unknown {
+    const { tokens } = this;
+    const { position } = tokens;
+    const { kind, text } = tokens.peek();
+    if (kind === 'name' && tokens.sees('(', 1)) {
+      if (!FOLDS.includes(text.toUpperCase())) tokens.unsupported(`the function ${text} in a pattern`);
+      return this.fold(position, () => this.pattern());
+    }
+    return tokens.expectKind('text', 'a pattern in quotes');
+  }
+
+  /** CASEI(...) or ACCENTI(...). */
+  private fold(position: number, argument: () => unknown): object {
+    const { tokens } = this;
+    const name = tokens.next().text.toLowerCase();
+    tokens.expect('(');
+    const arg = this.deeper(argument);
+    tokens.expect(')');
+    return this.node(name, [arg], position);
   }
 
   /** The two arguments of a spatial or temporal function. */
@@ -127,29 +158,72 @@ class Parser {
     return [first, second];
   }
 
+  /** An operand of a comparison or a function. A condition in brackets is left to the reader, which names it. */
   private operand(expected: string): unknown {
-    const value = this.simpleOperand(expected);
-    const sign = ARITHMETIC.find((one) => this.tokens.sees(one));
-    if (sign) this.tokens.unsupported('arithmetic');
-    return value;
+    return this.sum(expected).json;
   }
 
-  private simpleOperand(expected: string): unknown {
+  private sum(expected: string): Part {
+    return this.arithmetic(['+', '-'], () =>
+      this.arithmetic(['*', '/', '%', 'DIV'], () => this.power(expected)),
+    );
+  }
+
+  /** Operators of one rank, from left to right. */
+  private arithmetic(signs: string[], part: () => Part): Part {
+    const { tokens } = this;
+    let left = part();
+    for (;;) {
+      const { position } = tokens;
+      const sign = left.is === 'value' ? signs.find((one) => tokens.take(one)) : undefined;
+      if (sign === undefined) return left;
+      left = value(this.node(sign.toLowerCase(), [left.json, part().json], position));
+    }
+  }
+
+  private power(expected: string): Part {
+    const { tokens } = this;
+    const base = this.signed(expected);
+    const { position } = tokens;
+    if (base.is !== 'value' || !tokens.take('^')) return base;
+    return value(this.node('^', [base.json, this.signed('a number').json], position));
+  }
+
+  /** A minus sign binds before all other operators: -a ^ 2 is the square of -a. */
+  private signed(expected: string): Part {
+    const { tokens } = this;
+    const { position } = tokens;
+    const isNumber = tokens.peek(1).kind === 'number';
+    if (!isNumber && tokens.take('-'))
+      return value(this.node('*', [-1, this.primary('a number').json], position));
+    return this.primary(expected);
+  }
+
+  private primary(expected: string): Part {
     const { tokens } = this;
     const { position } = tokens;
     const { kind, text } = tokens.peek();
-    if (kind === 'text') return tokens.next().text;
-    if (kind === 'number' || tokens.sees('-') || tokens.sees('+')) return tokens.signedNumber();
-    if (kind === 'quotedName') return this.mark({ property: tokens.next().text }, position);
+    if (tokens.take('(')) {
+      const inner = this.deeper(() => this.disjunction());
+      tokens.expect(')');
+      return inner;
+    }
+    if (kind === 'text') return value(tokens.next().text);
+    if (kind === 'number' || tokens.sees('-') || tokens.sees('+')) return value(tokens.signedNumber());
+    if (kind === 'quotedName') return value(this.mark({ property: tokens.next().text }, position));
     if (tokens.sees('[')) tokens.unsupported('an array');
     if (kind !== 'name') return tokens.fail(expected);
     const word = text.toUpperCase();
     const literal = parseGeometry(tokens) ?? this.time(word);
-    if (literal) return this.mark(literal, position);
-    if (tokens.sees('(', 1) && !RESERVED.has(word)) tokens.unsupported(`the function ${text}`);
-    if (word === 'TRUE' || word === 'FALSE') return tokens.next().text.toUpperCase() === 'TRUE';
+    if (literal) return value(this.mark(literal, position));
+    if (tokens.sees('(', 1) && !RESERVED.has(word)) {
+      if (!FOLDS.includes(word)) tokens.unsupported(`the function ${text}`);
+      return value(this.fold(position, () => this.operand('a text')));
+    }
+    if (word === 'TRUE' || word === 'FALSE')
+      return { json: tokens.next().text.toUpperCase() === 'TRUE', is: 'truth' };
     if (RESERVED.has(word)) return tokens.fail(expected);
-    return this.mark({ property: tokens.next().text }, position);
+    return value(this.mark({ property: tokens.next().text }, position));
   }
 
   /** DATE('...'), TIMESTAMP('...'), INTERVAL('...', '...'). */
@@ -158,27 +232,35 @@ class Parser {
     if (!['DATE', 'TIMESTAMP', 'INTERVAL'].includes(word) || !tokens.sees('(', 1)) return undefined;
     tokens.next();
     tokens.expect('(');
-    const instant = () => {
-      if (tokens.peek().kind === 'name') tokens.unsupported('an interval of properties');
-      return tokens.expectKind('text', 'a time in quotes');
-    };
-    const first = instant();
     if (word !== 'INTERVAL') {
+      const time = tokens.expectKind('text', 'a time in quotes');
       tokens.expect(')');
-      return word === 'DATE' ? { date: first } : { timestamp: first };
+      return word === 'DATE' ? { date: time } : { timestamp: time };
     }
+    const start = this.intervalEnd();
     tokens.expect(',');
-    const second = instant();
+    const end = this.intervalEnd();
     tokens.expect(')');
-    return { interval: [first, second] };
+    return { interval: [start, end] };
+  }
+
+  /** A time in quotes, or a property. */
+  private intervalEnd(): unknown {
+    const { tokens } = this;
+    const { position } = tokens;
+    const { kind, text } = tokens.peek();
+    if (kind === 'name' && tokens.sees('(', 1)) tokens.unsupported(`the function ${text} in an interval`);
+    const isProperty = kind === 'quotedName' || (kind === 'name' && !RESERVED.has(text.toUpperCase()));
+    if (isProperty) return this.mark({ property: tokens.next().text }, position);
+    return tokens.expectKind('text', "a time in quotes, '..' or a property");
   }
 
   private node(op: string, args: unknown[], position: number): object {
     return this.mark({ op, args }, position);
   }
 
-  private mark<T extends object>(value: T, position: number): T {
-    this.positions.set(value, position);
-    return value;
+  private mark<T extends object>(marked: T, position: number): T {
+    this.positions.set(marked, position);
+    return marked;
   }
 }

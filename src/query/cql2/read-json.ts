@@ -1,31 +1,19 @@
 /** CQL2 JSON (OGC 21-065r2, section 8) to the tree of filters. CQL2 text comes this way too. */
 import { badCql2, badFilterLanguage, filterTooComplex, unsupportedCql2 } from '../errors.js';
-import { all, any, type ComparisonOp, type Filter, MAX_DEPTH } from '../filter/filter.js';
-import {
-  kindOf,
-  type NumberProperty,
-  type PropertyName,
-  propertyNamed,
-  type TextProperty,
-  type TimeProperty,
-} from '../filter/properties.js';
+import { propertiesOf } from '../filter/expression.js';
+import { all, any, type ComparisonOp, type Filter, MAX_DEPTH, MAX_UNKNOWN_DEPTH } from '../filter/filter.js';
+import { likeMatcher } from '../filter/like.js';
 import { type TemporalOp, temporalConverse } from '../filter/temporal.js';
 import { type SpatialOp, spatialConverse } from '../geometry/spatial.js';
 import { parseCql2Text } from './parse-text.js';
-import { instantOf, isObject, numberOf, periodOf, shapeOf, textOf } from './read-literals.js';
+import { compare, literalOf, MIRRORED } from './read-comparison.js';
+import { checkValue, isObject, shapeOf } from './read-literals.js';
+import { type Locate, nameOf, type Operand, OperandReader } from './read-operands.js';
+import { TemporalReader } from './read-temporal.js';
 
-const MIRRORED: Record<ComparisonOp, ComparisonOp> = {
-  '=': '=',
-  '<>': '<>',
-  '<': '>',
-  '<=': '>=',
-  '>': '<',
-  '>=': '<=',
-};
-
-/** Names of operators, which are read in whatever case. */
-const OPERATORS = new Map(
-  ['and', 'or', 'not', 'between', 'in', 'like', 'isNull', 'casei', 'accenti']
+/** Names of conditions, which are read in whatever case. */
+const CONDITIONS = new Map(
+  ['and', 'or', 'not', 'between', 'in', 'like', 'isNull']
     .concat(Object.keys(MIRRORED), Object.keys(spatialConverse), Object.keys(temporalConverse))
     .map((op) => [op.toLowerCase(), op]),
 );
@@ -64,9 +52,16 @@ export function readCql2(filter: unknown, language?: string): Filter {
   }
 }
 
-/** `locate` describes the place of an object: its path, or where it stands in a text. */
 class Reader {
-  constructor(private readonly locate: (node: object, path: string) => string) {}
+  private readonly operands: OperandReader;
+  private readonly temporal: TemporalReader;
+  /** Levels of IS NULL around the condition that is read. */
+  private unknownDepth = 0;
+
+  constructor(private readonly locate: Locate) {
+    this.operands = new OperandReader(locate, (op) => CONDITIONS.has(op.toLowerCase()));
+    this.temporal = new TemporalReader(this.operands);
+  }
 
   filter(node: unknown, path: string, depth: number): Filter {
     if (depth > MAX_DEPTH) throw filterTooComplex('levels of operators', depth, MAX_DEPTH);
@@ -75,10 +70,10 @@ class Reader {
     if (!isObject(node)) throw badCql2(path && `at ${path}`, 'here stands no condition');
     const where = this.locate(node, path);
     const { op: name, args } = node;
-    const op = typeof name === 'string' ? OPERATORS.get(name.toLowerCase()) : undefined;
     if (typeof name !== 'string')
       throw badCql2(where, 'a condition is an object with the members "op" and "args"');
-    if (op === undefined) throw unsupportedCql2(where, `the operator or function "${name}"`);
+    const op = CONDITIONS.get(name.toLowerCase());
+    if (op === undefined) throw this.noCondition(node, path, where);
     if (!Array.isArray(args)) throw badCql2(where, `"args" of "${op}" is no list`);
     const at = `${path && `${path}.`}args`;
     switch (op) {
@@ -93,7 +88,7 @@ class Reader {
         return { op, arg: this.filter(args[0], `${at}[0]`, depth + 1) };
       case 'isNull':
         this.count(args, 1, op, where);
-        return { op, property: this.property(args[0], `${at}[0]`, where) };
+        return this.isNull(args[0], `${at}[0]`, where, depth);
       case 'between':
         return this.between(args, at, where);
       case 'in':
@@ -103,23 +98,48 @@ class Reader {
     }
     this.count(args, 2, op, where);
     if (op in spatialConverse) return this.spatial(op as SpatialOp, args, at, where);
-    if (op in temporalConverse) return this.temporal(op as TemporalOp, args, at, where);
-    if (!(op in MIRRORED)) throw unsupportedCql2(where, `the function "${op}"`);
-    const [property, literal, swapped] = this.propertyAndLiteral(args, at, where);
-    const comparison = op as ComparisonOp;
-    return this.compare(swapped ? MIRRORED[comparison] : comparison, property, literal, where);
+    if (op in temporalConverse) return this.temporal.read(op as TemporalOp, args, at, where);
+    const [left, right] = args.map((arg, i) => this.operands.read(arg, `${at}[${i}]`, where)) as [
+      Operand,
+      Operand,
+    ];
+    return compare(op as ComparisonOp, left, right, where);
   }
 
-  private compare(op: ComparisonOp, property: PropertyName, literal: unknown, where: string): Filter {
-    switch (kindOf(property)) {
+  /** An operand at the place of a condition is a value alone; any other operator is none of ours. */
+  private noCondition(node: object, path: string, where: string) {
+    const operand = this.operands.read(node, path, where);
+    return badCql2(where, `${nameOf(operand)} is a value and no condition: compare it with another value`);
+  }
+
+  private isNull(node: unknown, path: string, where: string, depth: number): Filter {
+    if (isObject(node) && typeof node['op'] === 'string' && CONDITIONS.has(node['op'].toLowerCase())) {
+      if (++this.unknownDepth > MAX_UNKNOWN_DEPTH)
+        throw filterTooComplex('levels of IS NULL around conditions', this.unknownDepth, MAX_UNKNOWN_DEPTH);
+      const arg = this.filter(node, path, depth + 1);
+      this.unknownDepth--;
+      return { op: 'isUnknown', arg };
+    }
+    const times = this.temporal.intervalProperties(node, path, where);
+    if (times) return any(times.map((property) => ({ op: 'isNull', property })));
+    const operand = this.operands.read(node, path, where);
+    switch (operand.kind) {
+      case 'literal':
+        checkValue(operand.literal, where);
+        return any([]);
       case 'text':
-        return { op, property: property as TextProperty, value: textOf(literal, property, where) };
-      case 'number':
-        return { op, property: property as NumberProperty, value: numberOf(literal, property, where) };
-      case 'time':
-        return { op, property: property as TimeProperty, period: instantOf(literal, property, where) };
-      case 'geometry':
-        throw badCql2(where, 'geometry is not compared: use S_INTERSECTS or another spatial function');
+        // The functions of texts are unknown where the property is.
+        return { op: 'isNull', property: propertiesOf(operand.expression)[0]! };
+      case 'number': {
+        const { expression } = operand;
+        if ('property' in expression) return { op: 'isNull', property: expression.property };
+        return {
+          op: 'isUnknown',
+          arg: { op: 'compare', kind: 'number', sign: '=', args: [expression, expression] },
+        };
+      }
+      default:
+        return { op: 'isNull', property: operand.expression.property };
     }
   }
 
@@ -127,78 +147,63 @@ class Reader {
     // Drafts of CQL2 had both bounds in one list.
     const args = given.length === 2 && Array.isArray(given[1]) ? [given[0], ...given[1]] : given;
     this.count(args, 3, 'between', where);
-    const property = this.property(args[0], `${at}[0]`, where);
-    return all([this.compare('>=', property, args[1], where), this.compare('<=', property, args[2], where)]);
+    const [value, low, high] = args.map((arg, i) => this.operands.read(arg, `${at}[${i}]`, where)) as [
+      Operand,
+      Operand,
+      Operand,
+    ];
+    return all([compare('>=', value, low, where), compare('<=', value, high, where)]);
   }
 
   private membership(args: unknown[], at: string, where: string): Filter {
     this.count(args, 2, 'in', where);
-    const property = this.property(args[0], `${at}[0]`, where);
-    const values = args[1];
-    if (!Array.isArray(values) || values.length === 0)
-      throw badCql2(where, '"in" takes a property and a list of values');
-    switch (kindOf(property)) {
-      case 'text':
+    const one = this.operands.read(args[0], `${at}[0]`, where);
+    const list = args[1];
+    if (!Array.isArray(list) || list.length === 0)
+      throw badCql2(where, '"in" takes a value and a list of values');
+    const others = list.map((value, i) => this.operands.read(value, `${at}[1][${i}]`, where));
+    const literals = others.flatMap((other) => (other.kind === 'literal' ? [other.literal] : []));
+    if ((one.kind === 'text' || one.kind === 'number') && literals.length === others.length) {
+      const { expression } = one;
+      if ('property' in expression)
         return {
           op: 'in',
-          property: property as TextProperty,
-          values: values.map((value) => textOf(value, property, where)),
-        };
-      case 'number':
-        return {
-          op: 'in',
-          property: property as NumberProperty,
-          values: values.map((value) => numberOf(value, property, where)),
-        };
-      default:
-        return any(values.map((value) => this.compare('=', property, value, where)));
+          property: expression.property,
+          values: literals.map((value) => literalOf(one.kind, value, one.label, where)),
+        } as Filter;
     }
+    return any(others.map((other) => compare('=', one, other, where)));
   }
 
   private like(args: unknown[], at: string, where: string): Filter {
     this.count(args, 2, 'like', where);
-    const property = this.property(args[0], `${at}[0]`, where);
-    if (kindOf(property) !== 'text') throw badCql2(where, `${property} is no text, so it is like no pattern`);
-    if (isObject(args[1])) throw unsupportedCql2(where, 'a function in a pattern');
-    return { op: 'like', property: property as TextProperty, pattern: textOf(args[1], property, where) };
+    const text = this.operands.read(args[0], `${at}[0]`, where);
+    const isText = text.kind === 'text' || (text.kind === 'literal' && typeof text.literal === 'string');
+    if (!isText) throw badCql2(where, `${nameOf(text)} is no text, so it is like no pattern`);
+    const pattern = this.operands.pattern(args[1], nameOf(text), `${at}[1]`, where);
+    if (text.kind === 'literal') return likeMatcher(pattern)(text.literal as string) ? all([]) : any([]);
+    const { expression } = text as Extract<Operand, { kind: 'text' }>;
+    if ('property' in expression) return { op: 'like', property: expression.property, pattern };
+    return { op: 'match', text: expression, pattern };
   }
 
   private spatial(op: SpatialOp, args: unknown[], at: string, where: string): Filter {
-    const [property, literal, swapped] = this.propertyAndLiteral(args, at, where);
-    if (property !== 'geometry')
-      throw badCql2(where, `${property} is no geometry: use the property geometry`);
-    return { op: swapped ? spatialConverse[op] : op, shape: shapeOf(literal, where) };
-  }
-
-  private temporal(op: TemporalOp, args: unknown[], at: string, where: string): Filter {
-    const [property, literal, swapped] = this.propertyAndLiteral(args, at, where);
-    if (kindOf(property) !== 'time') throw badCql2(where, `${property} is no time`);
-    return {
-      op: swapped ? temporalConverse[op] : op,
-      property: property as TimeProperty,
-      period: periodOf(literal, property, where),
-    };
-  }
-
-  /** Two arguments in either order. */
-  private propertyAndLiteral(
-    args: unknown[],
-    at: string,
-    where: string,
-  ): [property: PropertyName, literal: unknown, swapped: boolean] {
-    const isProperty = args.map((arg) => isObject(arg) && 'property' in arg);
-    if (isProperty[0] && isProperty[1]) throw unsupportedCql2(where, 'a comparison of two properties');
-    const swapped = isProperty[1] === true;
-    const place = swapped ? 1 : 0;
-    return [this.property(args[place], `${at}[${place}]`, where), args[1 - place], swapped];
-  }
-
-  private property(node: unknown, path: string, where: string): PropertyName {
-    if (isObject(node) && typeof node['op'] === 'string')
-      throw unsupportedCql2(this.locate(node, path) || where, `the function "${node['op']}"`);
-    if (!isObject(node) || typeof node['property'] !== 'string')
-      throw badCql2(where, 'a condition needs a property, in JSON {"property": "eo:cloud_cover"}');
-    return propertyNamed(node['property'], this.locate(node, path));
+    const [left, right] = args.map((arg, i) => this.operands.read(arg, `${at}[${i}]`, where)) as [
+      Operand,
+      Operand,
+    ];
+    for (const operand of [left, right]) {
+      if (operand.kind !== 'literal' && operand.kind !== 'geometry')
+        throw badCql2(where, `${operand.label} is no geometry: use the property geometry`);
+    }
+    if (left.kind === 'literal' && right.kind === 'literal')
+      throw unsupportedCql2(
+        where,
+        'a spatial function of two given geometries, without the property geometry',
+      );
+    if (left.kind === 'literal') return { op: spatialConverse[op], shape: shapeOf(left.literal, where) };
+    if (right.kind === 'literal') return { op, shape: shapeOf(right.literal, where) };
+    return HOLDS_FOR_ITSELF.has(op) ? all([]) : any([]);
   }
 
   private count(args: unknown[], count: number, op: string, where: string): void {
@@ -206,3 +211,6 @@ class Reader {
       throw badCql2(where, `"${op}" takes ${count} argument${count > 1 ? 's' : ''}, not ${args.length}`);
   }
 }
+
+/** Relations that hold between a cell and itself. */
+const HOLDS_FOR_ITSELF = new Set<SpatialOp>(['s_intersects', 's_within', 's_contains', 's_equals']);

@@ -1,5 +1,5 @@
 /** Values in CQL2 JSON, checked against what they are compared with. */
-import { badCql2, unsupportedCql2 } from '../errors.js';
+import { badCql2 } from '../errors.js';
 import type { OpenPeriod } from '../filter/filter.js';
 import { readGeometry, type Shape } from '../geometry/shape.js';
 import { checkBbox } from '../parse-bbox.js';
@@ -45,7 +45,6 @@ function rangeOf(literal: unknown, property: string, where: string): { start?: n
 }
 
 function intervalOf(ends: unknown[], property: string, where: string): { start?: number; end?: number } {
-  if (ends.some(isObject)) throw unsupportedCql2(where, 'an interval of properties');
   if (ends.every((end) => end === '..')) return {};
   if (ends.every((end) => typeof end === 'string' && end !== '' && !end.includes('/')))
     return parseDatetime(ends.join('/'), { dates: 'days' });
@@ -63,9 +62,22 @@ export function shapeOf(literal: unknown, where: string): Shape {
 }
 
 function mismatch(literal: unknown, property: string, wanted: string, where: string) {
-  if (isObject(literal) && typeof literal['op'] === 'string')
-    return unsupportedCql2(where, `the function "${literal['op']}"`);
+  const hint = literal === null ? ': IS NULL finds what has no value' : '';
+  return badCql2(where, `${property} is compared with ${wanted}, not with ${shown(literal)}${hint}`);
+}
+
+/** Checks what is asked for its existence: a text, a number, a truth value, a time or a geometry, all of which exist. */
+export function checkValue(literal: unknown, where: string): void {
+  if (isObject(literal)) {
+    if ('type' in literal || 'bbox' in literal) shapeOf(literal, where);
+    else rangeOf(literal, 'IS NULL', where);
+  } else if (!['string', 'number', 'boolean'].includes(typeof literal))
+    throw badCql2(where, `IS NULL takes a property, a value or a condition, not ${shown(literal)}`);
+}
+
+/** A literal in a message. */
+export function shown(literal: unknown): string {
+  if (literal === Infinity || literal === -Infinity) return 'a number beyond 1.8e308';
   const text = JSON.stringify(literal) ?? 'nothing';
-  const given = text.length > 60 ? `${text.slice(0, 60)}...` : text;
-  return badCql2(where, `${property} is compared with ${wanted}, not with ${given}`);
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
 }

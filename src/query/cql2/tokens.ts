@@ -48,7 +48,9 @@ function tokenAt(source: string, at: number): Token & { end: number } {
 }
 
 function contentOf(kind: Token['kind'], raw: string): string {
-  if (kind === 'text') return raw.slice(1, -1).replace(/''|\\'/g, "'");
+  // In one pass from the left: a backslash that is doubled, and keeps both, does not escape the quote after it.
+  if (kind === 'text')
+    return raw.slice(1, -1).replace(/\\\\|\\'|''/g, (part) => (part === '\\\\' ? part : "'"));
   return kind === 'quotedName' ? raw.slice(1, -1).replaceAll('""', '"') : raw;
 }
 
@@ -101,6 +103,8 @@ export class TokenStream {
   signedNumber(): number {
     const negative = this.take('-');
     if (!negative) this.take('+');
+    if (this.peek().kind === 'number' && Number(this.peek().text) === Infinity)
+      this.fail('a number up to 1.8e308, the largest of 64 bits');
     const value = Number(this.expectKind('number', 'a number'));
     return negative ? -value : value;
   }

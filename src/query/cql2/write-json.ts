@@ -1,4 +1,11 @@
 /** The tree of filters as CQL2 JSON: what `readCql2Json` reads back to the same tree. */
+import type {
+  NumberExpression,
+  PeriodEnd,
+  PeriodExpression,
+  TextExpression,
+  TimeExpression,
+} from '../filter/expression.js';
 import type { Comparison, Filter, OpenPeriod } from '../filter/filter.js';
 
 export function toCql2Json(filter: Filter): unknown {
@@ -16,6 +23,14 @@ export function toCql2Json(filter: Filter): unknown {
       return withProperty(filter.op, filter.property, filter.pattern);
     case 'isNull':
       return { op: 'isNull', args: [{ property: filter.property }] };
+    case 'isUnknown':
+      return { op: 'isNull', args: [toCql2Json(filter.arg)] };
+    case 'match':
+      return { op: 'like', args: [expressionJson(filter.text), filter.pattern] };
+    case 'compare':
+      return { op: filter.sign, args: [expressionJson(filter.args[0]), expressionJson(filter.args[1])] };
+    case 'periods':
+      return { op: filter.relation, args: filter.args.map(periodExpressionJson) };
   }
   if ('shape' in filter) return withProperty(filter.op, 'geometry', filter.shape);
   if ('value' in filter) return withProperty(filter.op, filter.property, filter.value);
@@ -28,6 +43,21 @@ const withProperty = (op: string, property: string, value: unknown) => ({
   args: [{ property }, value],
 });
 
+function expressionJson(expression: TextExpression | NumberExpression | TimeExpression): unknown {
+  if (typeof expression !== 'object' || !('op' in expression)) return expression;
+  const args = 'arg' in expression ? [expression.arg] : expression.args;
+  return { op: expression.op, args: args.map(expressionJson) };
+}
+
+function periodExpressionJson(period: PeriodExpression): unknown {
+  return 'interval' in period ? { interval: period.interval.map(endJson) } : period;
+}
+
+function endJson(end: PeriodEnd): unknown {
+  if (end === null) return '..';
+  return typeof end === 'number' ? iso(end) : end;
+}
+
 const isComparison = (filter: Filter): filter is Comparison => /^[<=>]/.test(filter.op);
 
 const iso = (time: number) => new Date(time).toISOString();
@@ -38,5 +68,5 @@ function instantJson([start, end]: [number, number]): unknown {
 
 function periodJson([start, end]: OpenPeriod): unknown {
   if (start !== null && start === end) return { timestamp: iso(start) };
-  return { interval: [start, end].map((time) => (time === null ? '..' : iso(time))) };
+  return { interval: [start, end].map(endJson) };
 }

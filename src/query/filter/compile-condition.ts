@@ -1,10 +1,11 @@
 /** Conditions made into tests of rows, with the bounds that they give. */
-import { type Bbox, cellBbox, type Grid, grids } from '../../geocode/index.js';
-import { mergeRanges, type Rows, type RowTest, type RunTest, rangeNamed } from '../../storage/index.js';
+import { type Bbox, cellBbox, grids } from '../../geocode/index.js';
+import { mergeRanges, type RowTest, type RunTest } from '../../storage/index.js';
 import { type Cover, coverShape, keyOf, keysBelow } from '../geometry/cover-shape.js';
 import { Outline } from '../geometry/outline.js';
 import { spatialRelations } from '../geometry/spatial.js';
 import { cellTest } from './cell-test.js';
+import { compare, comparisons, match, periods } from './compile-expression.js';
 import type {
   Comparison,
   ComparisonOp,
@@ -17,20 +18,28 @@ import type {
 } from './filter.js';
 import { likeMatcher, likePrefix } from './like.js';
 import { never, type Plan } from './plan.js';
+import type { NumberProperty, TextProperty } from './properties.js';
 import {
-  kindOf,
-  type NumberProperty,
-  type PropertyName,
-  type TextProperty,
-  type TimeProperty,
-  type WavelengthProperty,
-} from './properties.js';
+  hasPeriod,
+  isNumber,
+  isWavelength,
+  numberColumn,
+  textTest,
+  timeColumns,
+  wavelengthTest,
+} from './row-values.js';
 import { hullOf, type Period, temporalRelations } from './temporal.js';
 
 /** The rows for which a condition is true, or, `negated`, false. */
 export function compileCondition(condition: Condition, negated: boolean): Plan {
   if ('shape' in condition) return spatial(condition, negated);
   switch (condition.op) {
+    case 'compare':
+      return compare(condition);
+    case 'match':
+      return match(condition, negated);
+    case 'periods':
+      return periods(condition, negated);
     case 'isNull':
       return isNull(condition, negated);
     case 'in':
@@ -45,15 +54,6 @@ export function compileCondition(condition: Condition, negated: boolean): Plan {
 const isTemporal = (condition: { op: string }): condition is Temporal => condition.op.startsWith('t_');
 
 // Text
-
-const comparisons: Record<ComparisonOp, <T extends string | number>(one: T, value: T) => boolean> = {
-  '=': (one, value) => one === value,
-  '<>': (one, value) => one !== value,
-  '<': (one, value) => one < value,
-  '<=': (one, value) => one <= value,
-  '>': (one, value) => one > value,
-  '>=': (one, value) => one >= value,
-};
 
 type ValueComparison = Extract<Comparison, { value: unknown }>;
 
@@ -101,52 +101,7 @@ function like({ property, pattern }: Like, negated: boolean): Plan {
   return { test: textTest(property, (text) => matches(text) !== negated) };
 }
 
-/** A text of a row is known and passes. */
-function textTest(property: TextProperty, passes: (text: string) => boolean): RunTest {
-  switch (property) {
-    case 'id':
-      return (rows) => (row) => passes(rows.idOf(row));
-    case 'geocode':
-      return cellTest((_, geocode) => passes(geocode));
-    case 'grid:code':
-      return cellTest((grid, geocode) => passes(gridCode(grid, geocode)));
-    case 'collection':
-      return ({ columns, collections }) => nameTest(columns.collection, collections.names, passes);
-    case 'platform':
-      return ({ columns, platforms }) => nameTest(columns.platform, platforms.names, passes);
-    case 'source':
-      return ({ columns, sources }) => nameTest(columns.source, sources.names, passes);
-    case 'scene':
-      return ({ columns, scenes }) => nameTest(columns.scene, scenes.names, passes);
-  }
-}
-
-/** Each name is tested once, when it is first met. */
-function nameTest(
-  codes: ArrayLike<number>,
-  names: readonly (string | null)[],
-  passes: (text: string) => boolean,
-): RowTest {
-  const UNKNOWN = 0;
-  const NO = 1;
-  const YES = 2;
-  const answers = new Uint8Array(names.length);
-  return (row) => {
-    const code = codes[row]!;
-    let answer = answers[code];
-    if (answer === UNKNOWN) {
-      const name = names[code]!;
-      answer = name !== null && passes(name) ? YES : NO;
-      answers[code] = answer;
-    }
-    return answer === YES;
-  };
-}
-
 // Cells
-
-/** As in Items: `GEOHASH-9q8yy`. */
-const gridCode = (grid: Grid, geocode: string) => `${grid.name.toUpperCase()}-${geocode}`;
 
 const geocodeIn = (code: string) => code.slice(code.indexOf('-') + 1);
 
@@ -189,25 +144,6 @@ function spatial({ op, shape }: Spatial, negated: boolean): Plan {
 
 // Numbers
 
-const isNumber = (property: PropertyName): property is NumberProperty => kindOf(property) === 'number';
-const isWavelength = (property: NumberProperty): property is WavelengthProperty =>
-  property.startsWith('hsi:');
-
-/** The row has a spectrum, and an end of its range passes. Ranges are names, so that each is tested once. */
-function wavelengthTest(property: WavelengthProperty, passes: (micrometres: number) => boolean): RunTest {
-  const end = property === 'hsi:wavelength_min' ? 'min' : 'max';
-  return ({ columns, wavelengthRanges }) =>
-    nameTest(columns.wavelengths, wavelengthRanges.names, (name) => passes(rangeNamed(name)[end]));
-}
-
-/** Percentages are kept as float32, so bounds are compared as such. NaN stands for the unknown. */
-function numberColumn(
-  { columns }: Rows,
-  property: Exclude<NumberProperty, WavelengthProperty>,
-): Float32Array {
-  return property === 'eo:cloud_cover' ? columns.cloud : columns.coverage;
-}
-
 function numberComparison(property: NumberProperty, op: ComparisonOp, value: number): Plan {
   if (isWavelength(property)) {
     const compare = comparisons[op];
@@ -230,26 +166,6 @@ function numberComparison(property: NumberProperty, op: ComparisonOp, value: num
 }
 
 // Times
-
-/** Whether a period is written into the Item as such. */
-function hasPeriod({ columns: { start, end } }: Rows): RowTest {
-  return (row) => start[row] !== end[row];
-}
-
-/** First and last column of a property, and where it is known. `datetime` is the whole time. */
-function timeColumns(rows: Rows, property: TimeProperty) {
-  const { start, end, created } = rows.columns;
-  switch (property) {
-    case 'datetime':
-      return { first: start, last: end };
-    case 'start_datetime':
-      return { first: start, last: start, known: hasPeriod(rows) };
-    case 'end_datetime':
-      return { first: end, last: end, known: hasPeriod(rows) };
-    case 'created':
-      return { first: created, last: created };
-  }
-}
 
 function withKnown(test: RowTest, known: RowTest | undefined): RowTest {
   return known ? (row) => known(row) && test(row) : test;

@@ -1,6 +1,6 @@
 /** Filters made into what the index runs. */
 import { compileCondition } from './compile-condition.js';
-import type { ComparisonOp, Condition, Filter } from './filter.js';
+import type { ComparisonOp, Condition, Filter, IsUnknown } from './filter.js';
 import { conjunction, disjunction, never, type Plan } from './plan.js';
 
 /**
@@ -18,7 +18,22 @@ export function compileFilter(filter: Filter, negated = false): Plan {
     if (plans.length === 0) return isAnd ? {} : never;
     return isAnd ? conjunction(plans) : disjunction(plans);
   }
+  if (filter.op === 'isUnknown') return isUnknown(filter, negated);
   return negated ? compileNegated(filter) : compileCondition(filter, false);
+}
+
+/** A filter is known where it is true or its negation is. */
+function isUnknown({ arg }: IsUnknown, negated: boolean): Plan {
+  const known = disjunction([compileFilter(arg), compileFilter(arg, true)]);
+  if (negated) return known;
+  const { test } = known;
+  if (!test) return never;
+  return {
+    test: (rows) => {
+      const isKnown = test(rows);
+      return (row) => !isKnown(row);
+    },
+  };
 }
 
 const OPPOSITE: Record<ComparisonOp, ComparisonOp> = {
@@ -33,6 +48,7 @@ const OPPOSITE: Record<ComparisonOp, ComparisonOp> = {
 /** Where a condition has an opposite, that one has bounds of its own. Both are unknown for the same Items. */
 function compileNegated(condition: Condition): Plan {
   const { op } = condition;
+  if (op === 'compare') return compileCondition({ ...condition, sign: OPPOSITE[condition.sign] }, false);
   if (op in OPPOSITE) {
     const opposite = { ...condition, op: OPPOSITE[op as ComparisonOp] } as Condition;
     return compileCondition(opposite, false);

@@ -5,6 +5,14 @@
 import { filterTooComplex } from '../errors.js';
 import { type Shape, vertexCount } from '../geometry/shape.js';
 import type { SpatialOp } from '../geometry/spatial.js';
+import {
+  type NumberExpression,
+  operatorCount,
+  type PeriodExpression,
+  propertiesOf,
+  type TextExpression,
+  type TimeExpression,
+} from './expression.js';
 import type { NumberProperty, PropertyName, TextProperty, TimeProperty } from './properties.js';
 import type { TemporalOp } from './temporal.js';
 
@@ -59,10 +67,41 @@ export interface Temporal {
   period: OpenPeriod;
 }
 
-/** Conditions on one property. Where an Item does not have it they are unknown, as their negation is. */
-export type Condition = Comparison | Membership | Like | IsNull | Spatial | Temporal;
+/**
+ * Two values compared, of which one is computed or both are properties. The names of this and the following conditions are new to
+ * versions that only know those above, so that a node of such a version refuses the condition and does not misread it.
+ */
+export type Compare =
+  | { op: 'compare'; kind: 'text'; sign: ComparisonOp; args: [TextExpression, TextExpression] }
+  | { op: 'compare'; kind: 'number'; sign: ComparisonOp; args: [NumberExpression, NumberExpression] }
+  | { op: 'compare'; kind: 'time'; sign: ComparisonOp; args: [TimeExpression, TimeExpression] };
 
-export type Filter = Logic | Not | Condition;
+/** A computed text, and a pattern as in `Like`. */
+export interface Match {
+  op: 'match';
+  text: TextExpression;
+  pattern: string;
+}
+
+/** A relation of two periods. Unknown if a property in them is, and if one of them ends before it starts. */
+export interface Periods {
+  op: 'periods';
+  relation: TemporalOp;
+  args: [PeriodExpression, PeriodExpression];
+}
+
+/** Conditions on one property. Where an Item does not have it they are unknown, as their negation is. */
+export type PropertyCondition = Comparison | Membership | Like | IsNull | Spatial | Temporal;
+
+export type Condition = PropertyCondition | Compare | Match | Periods;
+
+/** True if the other filter is unknown, else false. */
+export interface IsUnknown {
+  op: 'isUnknown';
+  arg: Filter;
+}
+
+export type Filter = Logic | Not | IsUnknown | Condition;
 
 /** The conjunction of some filters, with those that are conjunctions themselves taken apart. */
 export const all = (filters: Filter[]): Filter => logic('and', filters);
@@ -77,9 +116,22 @@ function logic(op: 'and' | 'or', filters: Filter[]): Filter {
 
 /** Whether a filter asks for a property. */
 export function mentions(filter: Filter, property: PropertyName): boolean {
-  if (filter.op === 'not') return mentions(filter.arg, property);
-  if (filter.op === 'and' || filter.op === 'or') return filter.args.some((arg) => mentions(arg, property));
-  return 'shape' in filter ? property === 'geometry' : filter.property === property;
+  switch (filter.op) {
+    case 'not':
+    case 'isUnknown':
+      return mentions(filter.arg, property);
+    case 'and':
+    case 'or':
+      return filter.args.some((arg) => mentions(arg, property));
+  }
+  return namesOf(filter).includes(property);
+}
+
+/** The properties that a condition asks for. */
+export function namesOf(condition: Condition): PropertyName[] {
+  if (condition.op === 'match') return propertiesOf(condition.text);
+  if (condition.op === 'compare' || condition.op === 'periods') return condition.args.flatMap(propertiesOf);
+  return 'shape' in condition ? ['geometry'] : [condition.property];
 }
 
 /** Tiles that were made from others hold no new observation: they are taken only where the filter asks for a source. */
@@ -92,8 +144,11 @@ const MAX_CONDITIONS = 100;
 const MAX_VERTICES = 10_000;
 const MAX_VALUES = 10_000;
 const MAX_PATTERNS = 1_000;
+const MAX_OPERATORS = 200;
 /** Levels of brackets or of operators in operators, for those who read filters. */
 export const MAX_DEPTH = 100;
+/** Levels of IS NULL around conditions: each doubles the work of those in it. */
+export const MAX_UNKNOWN_DEPTH = 3;
 
 /** Throws TW_QUERY_TOO_COMPLEX. The nesting is bounded by those who read filters. */
 export function checkSize(filter: Filter): Filter {
@@ -115,10 +170,17 @@ export function checkSize(filter: Filter): Filter {
   );
   limit(
     'characters in its patterns',
-    sum((one) => (one.op === 'like' ? one.pattern.length : 0)),
+    sum((one) => (one.op === 'like' || one.op === 'match' ? one.pattern.length : 0)),
     MAX_PATTERNS,
   );
+  limit('functions and operators in its expressions', sum(operatorsOf), MAX_OPERATORS);
   return filter;
+}
+
+function operatorsOf(condition: Condition): number {
+  if (condition.op === 'match') return operatorCount(condition.text);
+  if (condition.op !== 'compare') return 0;
+  return operatorCount(condition.args[0]) + operatorCount(condition.args[1]);
 }
 
 /** An operator takes two levels of JSON, and the literals in it a few more. */
@@ -135,7 +197,7 @@ export function checkNesting(json: unknown): void {
 }
 
 function conditionsOf(filter: Filter): Condition[] {
-  if (filter.op === 'not') return conditionsOf(filter.arg);
+  if (filter.op === 'not' || filter.op === 'isUnknown') return conditionsOf(filter.arg);
   if (filter.op === 'and' || filter.op === 'or') return filter.args.flatMap(conditionsOf);
   return [filter];
 }

@@ -46,6 +46,13 @@ export function literalPattern(text: string): string {
   return text.replace(/[\\%_]/g, '\\$&');
 }
 
+/** The pattern of the folded texts of those that match a pattern. */
+export function foldPattern(pattern: string, fold: (text: string) => string): string {
+  return pattern.replace(/\\(.)|[%_]|(?:[^%_\\]|\\$)+/gsu, (part, escaped: string | undefined) =>
+    part === '%' || part === '_' ? part : literalPattern(fold(escaped ?? part)),
+  );
+}
+
 function partsOf(pattern: string): (string | symbol)[] {
   return Array.from(pattern.matchAll(/\\(.)|./gsu), ([all, escaped]) => {
     if (escaped !== undefined) return escaped;

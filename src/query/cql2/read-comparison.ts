@@ -1,0 +1,95 @@
+/** Comparisons of CQL2 JSON, of two operands of any kind. */
+import { badCql2 } from '../errors.js';
+import { all, any, type ComparisonOp, type Filter } from '../filter/filter.js';
+import type { PropertyKind } from '../filter/properties.js';
+import { instantOf, isObject, numberOf, shown, textOf } from './read-literals.js';
+import { KIND_NAMES, type Operand } from './read-operands.js';
+
+export const MIRRORED: Record<ComparisonOp, ComparisonOp> = {
+  '=': '=',
+  '<>': '<>',
+  '<': '>',
+  '<=': '>=',
+  '>': '<',
+  '>=': '<=',
+};
+
+type Computed = Exclude<Operand, { kind: 'literal' }>;
+
+/**
+ * A property with a literal is a condition that the index knows best, so it becomes that in either order. Two literals become true or
+ * false. Throws TW_QUERY_CQL2, TW_QUERY_DATETIME.
+ */
+export function compare(op: ComparisonOp, left: Operand, right: Operand, where: string): Filter {
+  if (left.kind === 'literal' && right.kind === 'literal')
+    return compareLiterals(op, left.literal, right.literal, where) ? all([]) : any([]);
+  if (left.kind === 'literal')
+    return compareWithLiteral(MIRRORED[op], right as Computed, left.literal, where);
+  if (right.kind === 'literal') return compareWithLiteral(op, left, right.literal, where);
+  for (const { kind } of [left, right]) if (kind === 'geometry') throw geometryCompared(where);
+  if (left.kind !== right.kind)
+    throw badCql2(
+      where,
+      `${left.label} is ${KIND_NAMES[left.kind]} and ${right.label} is ${KIND_NAMES[right.kind]}, so they are not compared`,
+    );
+  return { op: 'compare', kind: left.kind, sign: op, args: [left.expression, right.expression] } as Filter;
+}
+
+function compareWithLiteral(op: ComparisonOp, one: Computed, literal: unknown, where: string): Filter {
+  const { kind, expression, label } = one;
+  switch (kind) {
+    case 'geometry':
+      throw geometryCompared(where);
+    case 'time':
+      return { op, property: expression.property, period: instantOf(literal, label, where) };
+  }
+  const value = literalOf(kind, literal, label, where);
+  if ('property' in expression) return { op, property: expression.property, value } as Filter;
+  return { op: 'compare', kind, sign: op, args: [expression, value] } as Filter;
+}
+
+/** A literal, checked for what it is compared with. */
+export function literalOf(
+  kind: PropertyKind,
+  literal: unknown,
+  label: string,
+  where: string,
+): string | number {
+  return kind === 'text' ? textOf(literal, label, where) : numberOf(literal, label, where);
+}
+
+const geometryCompared = (where: string) =>
+  badCql2(where, 'geometry is not compared: use S_INTERSECTS or another spatial function');
+
+/** A day is compared with an instant as a period with one in it. */
+function compareLiterals(op: ComparisonOp, left: unknown, right: unknown, where: string): boolean {
+  if (isObject(left) || isObject(right)) {
+    const [start, end] = instantOf(left, shown(right), where);
+    const [otherStart, otherEnd] = instantOf(right, shown(left), where);
+    return holds(op, end < otherStart, start > otherEnd);
+  }
+  if (typeof left !== typeof right || !['string', 'number', 'boolean'].includes(typeof left))
+    throw badCql2(
+      where,
+      `${shown(left)} and ${shown(right)} are not compared: give two texts, numbers, times, or truth values`,
+    );
+  for (const value of [left, right]) if (typeof value === 'number') numberOf(value, 'a number', where);
+  return holds(op, left! < right!, left! > right!);
+}
+
+function holds(op: ComparisonOp, isBefore: boolean, isAfter: boolean): boolean {
+  switch (op) {
+    case '=':
+      return !isBefore && !isAfter;
+    case '<>':
+      return isBefore || isAfter;
+    case '<':
+      return isBefore;
+    case '<=':
+      return !isAfter;
+    case '>':
+      return isAfter;
+    case '>=':
+      return !isBefore;
+  }
+}

@@ -1,0 +1,118 @@
+/** The operands of conditions in CQL2 JSON: properties, literals, and expressions of these. */
+import { badCql2, filterTooComplex, unsupportedCql2 } from '../errors.js';
+import { type ArithmeticOp, arithmeticOps, calculate } from '../filter/arithmetic.js';
+import type { NumberExpression, TextExpression, TimeExpression } from '../filter/expression.js';
+import { MAX_DEPTH } from '../filter/filter.js';
+import { type Fold, folds } from '../filter/fold-text.js';
+import { foldPattern } from '../filter/like.js';
+import { kindOf, type PropertyKind, propertyNamed } from '../filter/properties.js';
+import { isObject, shown } from './read-literals.js';
+
+/** A value with a property in it, with its name for messages; or a literal, whose type depends on what it is compared with. */
+export type Operand =
+  | { kind: 'text'; expression: Exclude<TextExpression, string>; label: string }
+  | { kind: 'number'; expression: Exclude<NumberExpression, number>; label: string }
+  | { kind: 'time'; expression: TimeExpression; label: string }
+  | { kind: 'geometry'; expression: { property: 'geometry' }; label: string }
+  | { kind: 'literal'; literal: unknown };
+
+export const KIND_NAMES: Record<PropertyKind, string> = {
+  text: 'a text',
+  number: 'a number',
+  time: 'a time',
+  geometry: 'a geometry',
+};
+
+/** Describes the place of an object: its path, or where it stands in a text. */
+export type Locate = (node: object, path: string) => string;
+
+const byLowerCase = <T extends string>(names: T[]) =>
+  new Map(names.map((name) => [name.toLowerCase(), name]));
+
+const FOLDS = byLowerCase(Object.keys(folds) as Fold[]);
+const ARITHMETIC = byLowerCase(arithmeticOps);
+
+/** Reads what stands on one side of a condition. `isCondition` knows the names of conditions, which are no operands. */
+export class OperandReader {
+  constructor(
+    private readonly locate: Locate,
+    private readonly isCondition: (op: string) => boolean,
+  ) {}
+
+  read(node: unknown, path: string, where: string, depth = 0): Operand {
+    if (depth > MAX_DEPTH) throw filterTooComplex('levels of operators', depth, MAX_DEPTH);
+    if (!isObject(node)) return { kind: 'literal', literal: node };
+    const here = this.locate(node, path) || where;
+    if ('property' in node) {
+      if (typeof node['property'] !== 'string')
+        throw badCql2(here, 'the name of a property is a text, in JSON {"property": "eo:cloud_cover"}');
+      const property = propertyNamed(node['property'], this.locate(node, path));
+      return { kind: kindOf(property), expression: { property }, label: property } as Operand;
+    }
+    const { op, args } = node;
+    if (typeof op !== 'string') return { kind: 'literal', literal: node };
+    const fold = FOLDS.get(op.toLowerCase());
+    const arithmetic = ARITHMETIC.get(op.toLowerCase());
+    if (fold === undefined && arithmetic === undefined) throw this.noValue(op, here);
+    const count = fold === undefined ? 2 : 1;
+    if (!Array.isArray(args) || args.length !== count)
+      throw badCql2(here, `"${op}" takes a list of ${count === 1 ? 'one text' : 'two numbers'} as "args"`);
+    const operands = args.map((arg, i) => this.read(arg, `${path && `${path}.`}args[${i}]`, here, depth + 1));
+    if (fold) return foldOperand(fold, operands[0]!, here);
+    return arithmeticOperand(arithmetic!, operands as [Operand, Operand], here);
+  }
+
+  /** A pattern of LIKE: a text, or one of the functions of texts with a pattern in it. */
+  pattern(node: unknown, property: string, path: string, where: string, depth = 0): string {
+    if (depth > MAX_DEPTH) throw filterTooComplex('levels of operators', depth, MAX_DEPTH);
+    if (typeof node === 'string') return node;
+    const { op, args } = isObject(node) ? node : {};
+    const fold = typeof op === 'string' ? FOLDS.get(op.toLowerCase()) : undefined;
+    if (fold !== undefined && Array.isArray(args) && args.length === 1) {
+      const inner = this.pattern(args[0], property, `${path}.args[0]`, where, depth + 1);
+      return foldPattern(inner, folds[fold]);
+    }
+    if (typeof op === 'string' && fold === undefined)
+      throw unsupportedCql2(where, `the function "${op}" in a pattern`);
+    throw badCql2(
+      where,
+      `${property} is compared with a pattern, which is a text or CASEI or ACCENTI of one, not with ${shown(node)}`,
+    );
+  }
+
+  private noValue(op: string, where: string) {
+    if (this.isCondition(op))
+      return unsupportedCql2(where, `the condition "${op}" as a value of a comparison`);
+    if (/^a_/i.test(op)) return unsupportedCql2(where, `the array function "${op}"`);
+    return unsupportedCql2(where, `the function "${op}"`);
+  }
+}
+
+function foldOperand(fold: Fold, operand: Operand, where: string): Operand {
+  const label = fold.toUpperCase();
+  if (operand.kind === 'literal' && typeof operand.literal === 'string')
+    return { kind: 'literal', literal: folds[fold](operand.literal) };
+  if (operand.kind !== 'text') throw badCql2(where, `${label} takes a text, not ${nameOf(operand)}`);
+  return { kind: 'text', expression: { op: fold, arg: operand.expression }, label };
+}
+
+function arithmeticOperand(op: ArithmeticOp, operands: [Operand, Operand], where: string): Operand {
+  const args = operands.map((operand) => {
+    if (operand.kind === 'number') return operand.expression;
+    if (operand.kind === 'literal' && typeof operand.literal === 'number') {
+      if (Number.isFinite(operand.literal)) return operand.literal;
+    }
+    throw badCql2(where, `"${op}" takes numbers, not ${nameOf(operand)}`);
+  }) as [NumberExpression, NumberExpression];
+  const [a, b] = args;
+  const result = typeof a === 'number' && typeof b === 'number' ? calculate(op, a, b) : Number.NaN;
+  // An unknown result stays as it is, because JSON has no number for it.
+  if (!Number.isNaN(result)) return { kind: 'literal', literal: result };
+  return { kind: 'number', expression: { op, args }, label: `the result of "${op}"` };
+}
+
+/** An operand in a message. */
+export function nameOf(operand: Operand): string {
+  if (operand.kind === 'literal') return shown(operand.literal);
+  return operand.label;
+}

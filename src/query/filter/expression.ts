@@ -1,0 +1,39 @@
+/** Values in filters that are computed from properties. They are plain JSON. Readers replace what has no property in it by its value. */
+import type { ArithmeticOp } from './arithmetic.js';
+import type { Fold } from './fold-text.js';
+import type { NumberProperty, PropertyName, TextProperty, TimeProperty } from './properties.js';
+
+export type TextExpression = string | { property: TextProperty } | { op: Fold; arg: TextExpression };
+
+export type NumberExpression =
+  | number
+  | { property: NumberProperty }
+  | { op: ArithmeticOp; args: [NumberExpression, NumberExpression] };
+
+/** An instant; of `datetime` the start. */
+export interface TimeExpression {
+  property: TimeProperty;
+}
+
+/** Milliseconds since 1970, or null for an open end. A property is an end of the period that it stands for. */
+export type PeriodEnd = number | null | { property: TimeProperty };
+
+/** A property with the period that it stands for, or an interval with both ends included. */
+export type PeriodExpression = { property: TimeProperty } | { interval: [start: PeriodEnd, end: PeriodEnd] };
+
+type Expression = TextExpression | NumberExpression | PeriodExpression | PeriodEnd;
+
+/** The properties in an expression, some more than once. */
+export function propertiesOf(expression: Expression): PropertyName[] {
+  if (typeof expression !== 'object' || expression === null) return [];
+  if ('property' in expression) return [expression.property];
+  if ('arg' in expression) return propertiesOf(expression.arg);
+  return ('interval' in expression ? expression.interval : expression.args).flatMap(propertiesOf);
+}
+
+/** How many functions and operators an expression has. */
+export function operatorCount(expression: Expression): number {
+  if (typeof expression !== 'object' || expression === null || !('op' in expression)) return 0;
+  if ('arg' in expression) return 1 + operatorCount(expression.arg);
+  return 1 + operatorCount(expression.args[0]) + operatorCount(expression.args[1]);
+}
