@@ -59,6 +59,13 @@ export interface GdalBlocks extends BlockSize {
   dataset: string;
 }
 
+/** Stored numbers that stand for missing data, besides the nodata value and NaN: these, and all below `min` or above `max`. */
+export interface MissingNumbers {
+  fills: number[];
+  min: number;
+  max: number;
+}
+
 /** A dataset of an HDF5 or netCDF-4 file. Its last two dimensions are rows and columns; those before them count bands. */
 export interface Hdf5Blocks extends BlockSize {
   reader: 'hdf5';
@@ -66,6 +73,8 @@ export interface Hdf5Blocks extends BlockSize {
   dataset: string;
   /** True where the first stored row is the southernmost; rows are then turned round as they are read. */
   upsideDown: boolean;
+  /** Read as the raster's nodata value. */
+  missing?: MissingNumbers;
 }
 
 /**
@@ -82,6 +91,8 @@ export interface Hdf5CubeBlocks extends BlockSize {
   shape: [number, number, number];
   /** Stored value of a pixel without data; like NaN it is read as the raster's nodata value. */
   fill?: number;
+  /** What the attributes of the dataset say in addition; read as the raster's nodata value. */
+  missing?: MissingNumbers;
   /** Two datasets of the raster's size: column and row in the swath, counted from 1, 0 where there is none; signs do not count. */
   lookup?: { columns: string; rows: string };
   /** A dataset of the cube's shape; where a value has one of these bits, the cube holds no data. */
