@@ -48,6 +48,10 @@ export interface TiffBlocks extends BlockSize {
   offsets: ArrayLike<number>;
   byteCounts: ArrayLike<number>;
   littleEndian: boolean;
+  /** Tables that all JPEG blocks share, and whether their colours are brightness and two differences from it. */
+  jpeg?: { tables?: Uint8Array; isYcbcr: boolean };
+  /** How LERC blobs are compressed further: 0 not, 1 deflate, 2 Zstandard. */
+  lerc?: number;
 }
 
 /** Pixels that GDAL decodes, as a process of its own: JPEG 2000, HDF4, Erdas Imagine. */

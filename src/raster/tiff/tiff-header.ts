@@ -1,6 +1,5 @@
 /** Everything that is known of a GeoTIFF before its pixels are read. */
 import { isInvertible } from '../affine.js';
-import { isFastCodec } from '../blocks.js';
 import { corrupt, noCrs, truncated, unsupported } from '../errors.js';
 import { parseGdalMetadata } from '../gdal-metadata.js';
 import { type GivenPosition, placeAt } from '../given-position.js';
@@ -9,6 +8,7 @@ import { bytesPerSample, parseNodata } from '../pixels.js';
 import type { SourceFile } from '../source-file.js';
 import type { Affine, DataType, RasterHeader, TiffBlocks } from '../types.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
+import { JPEG, LERC } from './library-codecs.js';
 import { readTiffDirectory, type TiffDirectory } from './tiff.js';
 
 const TAG = {
@@ -31,6 +31,7 @@ const TAG = {
   tileOffsets: 324,
   tileByteCounts: 325,
   sampleFormat: 339,
+  jpegTables: 347,
   pixelScale: 33550,
   tiepoints: 33922,
   transformation: 34264,
@@ -39,12 +40,15 @@ const TAG = {
   geoText: 34737,
   gdalMetadata: 42112,
   gdalNodata: 42113,
+  lercParameters: 50674,
 } as const;
 
 const TAGS = new Set<number>(Object.values(TAG));
 
 /** PhotometricInterpretation of images with a colour table. */
 const PALETTE_COLOUR = 3;
+/** Colours as brightness and two differences from it, as JPEG mostly stores them. */
+const YCBCR_COLOUR = 6;
 
 /** Codecs that are decoded, and names for those that are not. */
 const CODECS = new Set([1, 5, 7, 8, 32773, 32946, 34887, 50000]);
@@ -150,12 +154,12 @@ function blockLayout(directory: TiffDirectory, shape: ImageShape): TiffBlocks {
       `it is compressed with ${OTHER_CODECS[compression] ?? `the unknown codec ${compression}`}`,
     );
   }
-  if (!isFastCodec(compression) && !directory.littleEndian) {
-    throw unsupported(path, 'it is big-endian with a rare codec');
-  }
+  if (compression === LERC && !directory.littleEndian)
+    throw unsupported(path, 'it is big-endian and compressed with LERC');
+  if (compression === JPEG && dataType !== 'uint8') throw unsupported(path, `it is JPEG of ${dataType}`);
   if (one(TAG.fillOrder, 1) !== 1)
     throw unsupported(path, 'its bits are stored in reverse order (FillOrder 2)');
-  if (one(TAG.photometric, 1) === 6 && (compression !== 7 || bands !== 3))
+  if (one(TAG.photometric, 1) === YCBCR_COLOUR && (compression !== JPEG || bands !== 3 || planar))
     throw unsupported(path, 'its colours are stored as YCbCr');
 
   const count = Math.ceil(width / blockWidth) * Math.ceil(height / blockHeight) * (planar ? bands : 1);
@@ -187,7 +191,15 @@ function blockLayout(directory: TiffDirectory, shape: ImageShape): TiffBlocks {
     offsets,
     byteCounts,
     littleEndian: directory.littleEndian,
+    ...(compression === JPEG && { jpeg: jpegLayout(directory) }),
+    ...(compression === LERC && { lerc: directory.numbers(TAG.lercParameters)?.[1] ?? 0 }),
   };
+}
+
+function jpegLayout(directory: TiffDirectory): TiffBlocks['jpeg'] {
+  const tables = directory.numbers(TAG.jpegTables);
+  const isYcbcr = directory.numbers(TAG.photometric)?.[0] === YCBCR_COLOUR;
+  return { isYcbcr, ...(tables && { tables: Uint8Array.from(tables) }) };
 }
 
 /** Old writers leave the byte counts of uncompressed strips out. */
