@@ -231,7 +231,8 @@ export class IngestRun {
   }
 
   private scenesOf(path: string): Promise<Scene[]> {
-    return this.context.workers.describe(path, this.options, this.job.signal);
+    const { paths: _, ...options } = this.options;
+    return this.context.workers.describe(path, options, this.job.signal);
   }
 
   /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */

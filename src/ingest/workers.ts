@@ -81,6 +81,11 @@ export class IngestWorkers {
     return this.pool.run(task, { signal }) as Promise<MaskResult>;
   }
 
+  /** Ends threads that have no task; later tasks start threads again. */
+  endThreads(): Promise<void> {
+    return this.pool.endThreads();
+  }
+
   close(): Promise<void> {
     return this.pool.close();
   }

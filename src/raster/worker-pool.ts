@@ -78,7 +78,7 @@ const MAX_KEPT_BYTES = 128 * 2 ** 20;
  *
  * Invariants: a thread has at most one task; tasks wait in the order they came, and only while all threads are busy; while
  * tasks wait, another thread is started every WARM_UP ms until there are `size`; a thread that has been started is kept until
- * `close`, and replaced if it ends or keeps much memory. A promise of `run` settles only when no thread
+ * `close` or `endThreads`, and replaced if it ends or keeps much memory. A promise of `run` settles only when no thread
  * works on its task any more. An idle pool does not keep the process alive.
  */
 export class WorkerPool<Task, Result> {
@@ -124,6 +124,12 @@ export class WorkerPool<Task, Result> {
       this.waiting.push(job);
       this.dispatch();
     });
+  }
+
+  /** Ends the threads that have no task, which frees their memory. Later tasks start threads again. */
+  async endThreads(): Promise<void> {
+    const idle = [...this.members].filter(({ job, killed }) => !job && !killed);
+    await Promise.all(idle.map((member) => this.remove(member)));
   }
 
   /** Ends all threads. Tasks that are not done are rejected. */
@@ -225,16 +231,16 @@ export class WorkerPool<Task, Result> {
     return job;
   }
 
-  private replace(member: Member<Task, Result>): void {
+  private async remove(member: Member<Task, Result>): Promise<void> {
     member.killed = workerDied('it is replaced');
     this.members.delete(member);
-    void end(member);
+    await end(member);
   }
 
   private settle(member: Member<Task, Result>, reply: Reply<Result>): void {
     if ('loaded' in reply) return;
     const job = this.take(member);
-    if (reply.isWorn) this.replace(member);
+    if (reply.isWorn) void this.remove(member);
     if ('failure' in reply) job?.reject(job.signal?.aborted ? job.signal.reason : errorFrom(reply.failure));
     else job?.resolve(reply.result);
     this.dispatch();

@@ -171,6 +171,17 @@ test('a thread that keeps much memory of WebAssembly is replaced after its task'
   assert.equal(fourth, third);
 });
 
+test('idle threads can be ended; a busy one goes on, and later tasks start others', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  atEnd(t, () => pool.close());
+  const first = await pool.run({ kind: 'thread', milliseconds: 1 });
+  const busy = pool.run({ kind: 'thread', milliseconds: 300 });
+  await pool.endThreads();
+  assert.equal(await busy, first);
+  await pool.endThreads();
+  assert.notEqual(await pool.run({ kind: 'thread', milliseconds: 1 }), first);
+});
+
 test('a running task is told that it is not wanted, a waiting one is not begun', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   atEnd(t, () => pool.close());
