@@ -18,8 +18,8 @@ interface Waiting {
 }
 
 /**
- * One buffer for the windows of all ingests, made once: buffers of their own would live until every thread has collected its
- * reference, and so exceed the budget. Pages that nothing has touched take no memory.
+ * One buffer for the windows of all ingests: buffers of their own would live until every thread has collected its reference, and so
+ * exceed the budget. Pages that nothing has touched take no memory; those that were touched are kept until `free`.
  *
  * Invariants: pieces that are not released do not overlap; they are given in the order in which they were asked for.
  */
@@ -54,6 +54,11 @@ export class Arena {
       this.waiting.push(request);
       this.serve();
     });
+  }
+
+  /** Lets the garbage collector free the buffer, unless a piece of it is taken. Threads that had pieces must have ended. */
+  free(): void {
+    if (this.taken.length === 0) this.buffer = undefined;
   }
 
   private serve(): void {

@@ -10,7 +10,7 @@ import { unpack } from './archive.js';
 import type { Arena } from './arena.js';
 import { allFailed, ingestFailed } from './errors.js';
 import { Fence } from './fence.js';
-import { describeScenes, findInputs, isArchive } from './formats/index.js';
+import { findInputs, isArchive } from './formats/index.js';
 import type { Founders } from './founders.js';
 import { ingestScene, type SceneResult } from './ingest.js';
 import type { IngestContext, IngestOptions } from './ingest-options.js';
@@ -195,7 +195,7 @@ export class IngestRun {
   private async describe(path: string): Promise<{ scenes: Scene[]; scratch: Scratch | undefined }> {
     const input = await this.enter(path);
     if (await isArchive(input)) return this.describeArchive(input);
-    const scenes = await describeScenes(input, this.options);
+    const scenes = await this.scenesOf(input);
     // What is a link by now is not where the headers come from.
     await this.enter(input);
     await this.fence?.hold(scenes.flatMap(sourceFiles));
@@ -218,7 +218,7 @@ export class IngestRun {
       const scenes: Scene[] = [];
       for (const one of inputs) {
         const name = inputs.length === 1 ? input : one;
-        const found = await this.attempt(name, () => describeScenes(one, this.options));
+        const found = await this.attempt(name, () => this.scenesOf(one));
         scenes.push(...(found ?? []).map((scene) => this.named(scene, name)));
       }
       scratch.scenes = scenes.length;
@@ -228,6 +228,11 @@ export class IngestRun {
       await this.remove(scratch);
       throw error;
     }
+  }
+
+  private scenesOf(path: string): Promise<Scene[]> {
+    const { paths: _, ...options } = this.options;
+    return this.context.workers.describe(path, options, this.job.signal);
   }
 
   /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */

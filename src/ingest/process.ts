@@ -6,6 +6,7 @@ import { Arena } from './arena.js';
 import { outsideFence } from './errors.js';
 import { Fence } from './fence.js';
 import { Founders } from './founders.js';
+import { Idle } from './idle.js';
 import { type IngestInputs, type IngestProcessContext, type IngestResults, IngestRun } from './ingest-run.js';
 
 const INPUTS = {
@@ -54,11 +55,18 @@ const OUTPUTS = {
 
 /** Share of the memory that holds source rows; the rest is for what threads and GDAL's processes work on. */
 const ROWS_SHARE = 0.6;
+/** If nothing is ingested for this long, the memory of rows and threads is returned to the system. */
+const IDLE_MS = 30_000;
 
 /** Ingests every scene below the given paths. One that fails is named with its reason; the others go on. The job fails if all do. */
 export function ingestProcess(context: IngestProcessContext): Process {
   const arena = new Arena(ROWS_SHARE * context.memory);
   const founders = new Founders(context.storage);
+  const idle = new Idle(IDLE_MS, async () => {
+    // Threads refer to the memory of rows until they end.
+    await context.workers.endThreads();
+    arena.free();
+  });
   return {
     id: 'ingest',
     title: 'Ingest scenes',
@@ -69,7 +77,8 @@ export function ingestProcess(context: IngestProcessContext): Process {
     resumable: true,
     retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
     canTakeOver: (inputs) => mayRead(inputs as IngestInputs, context),
-    run: (inputs, job) => new IngestRun(context, arena, founders, inputs as IngestInputs, job).run(),
+    run: (inputs, job) =>
+      idle.during(() => new IngestRun(context, arena, founders, inputs as IngestInputs, job).run()),
   };
 }
 

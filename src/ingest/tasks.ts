@@ -11,6 +11,14 @@ import type {
 } from '../raster/index.js';
 import type { ClassRecord, GroupRecord } from '../storage/index.js';
 import type { RowRead } from './row-window.js';
+import type { DescribeOptions, Scene } from './scene.js';
+
+/** Find the scenes of an input: libraries that read headers may be caught in damaged ones. */
+export interface DescribeTask {
+  kind: 'describe';
+  path: string;
+  options: DescribeOptions;
+}
 
 /** Decode rows into memory that no other task reads or writes meanwhile. */
 export interface DecodeTask {
@@ -185,5 +193,5 @@ export interface CutResult {
   mask: MaskResult | null;
 }
 
-export type IngestTask = DecodeTask | CutTask | CubeTask | BlankTask | AssessTask;
-export type IngestResult = CutResult | CubeResult | MaskResult | null;
+export type IngestTask = DescribeTask | DecodeTask | CutTask | CubeTask | BlankTask | AssessTask;
+export type IngestResult = Scene[] | CutResult | CubeResult | MaskResult | null;

@@ -5,6 +5,7 @@ import { assessCell } from './assess.js';
 import { cutGroup } from './cut.js';
 import { cutCube } from './cut-cube.js';
 import { encodeBlank, encodeCell, encodeMask } from './encode-cell.js';
+import { describeScenes } from './formats/index.js';
 import { sourceProjection } from './source-projection.js';
 import type {
   AssessTask,
@@ -19,6 +20,8 @@ import type {
 serveTasks<IngestTask, IngestResult>(
   (task, signal) => {
     switch (task.kind) {
+      case 'describe':
+        return describeScenes(task.path, task.options);
       case 'decode':
         return decode(task, signal);
       case 'cut':

@@ -1,20 +1,17 @@
-/** Reads and decodes single blocks (tiles or strips) of a TIFF: no compression, deflate and LZW. */
+/** Reads and decodes single blocks (tiles or strips) of a TIFF. */
 import { readSync } from 'node:fs';
 import { TilewrightError } from '../errors.js';
 import { corrupt, truncated, unsupported } from './errors.js';
 import { inflate } from './inflate/inflate.js';
 import { bytesPerSample, isFloat, pixelsOf } from './pixels.js';
+import type { BlockCodec, BlockShape } from './tiff/library-codecs.js';
 import { decodeLzw } from './tiff/lzw.js';
+import { decodePackbits } from './tiff/packbits.js';
 import { undoDifferences, undoFloatPredictor, undoWideDifferences } from './tiff/predictor.js';
 import type { DataType, PixelArray, RasterHeader, TiffBlocks } from './types.js';
 
 /** A raster that this reader decodes. */
 export type TiffHeader = RasterHeader & { blocks: TiffBlocks };
-
-/** Codecs of the fast path: none, LZW, deflate under its two numbers. */
-export function isFastCodec(compression: number): boolean {
-  return compression === 1 || compression === 5 || compression === 8 || compression === 32946;
-}
 
 /** How many blocks an image has across and down. */
 function blockCounts({ width, height, blocks }: RasterHeader): { across: number; down: number } {
@@ -54,7 +51,7 @@ function room(bytes: number): Buffer {
 
 /**
  * The pixels of one block, good until the next one is decoded: rows of `blocks.width` pixels, samples interleaved. `band` matters where bands have blocks of their
- * own. Undefined for a block that was never written (a sparse file). The last block of a strip file may be shorter.
+ * own. `codec` is that of `libraryCodec`. Undefined for a block that was never written (a sparse file). The last block of a strip file may be shorter.
  * Throws TW_RASTER_CORRUPT or TW_RASTER_TRUNCATED naming the block.
  */
 export function decodeBlock(
@@ -63,6 +60,7 @@ export function decodeBlock(
   column: number,
   row: number,
   band: number,
+  codec: BlockCodec | undefined,
 ): PixelArray | undefined {
   const { blocks, dataType, path } = header;
   const { across, down } = blockCounts(header);
@@ -86,7 +84,9 @@ export function decodeBlock(
   const rows = Math.min(blocks.height, header.height - row * blocks.height);
   let bytes: Uint8Array;
   try {
-    bytes = decompress(count, read, blocks.compression, rowBytes * blocks.height);
+    const { width, height, compression } = blocks;
+    const shape = { width, height, rows, samples, dataType, bytes: rowBytes * height };
+    bytes = decompress(count, read, compression, shape, codec);
   } catch (error) {
     if (error instanceof TilewrightError) throw error;
     throw corrupt.because(error, path, `${name()} cannot be decompressed`);
@@ -104,14 +104,17 @@ function decompress(
   count: number,
   read: (stored: Uint8Array) => void,
   compression: number,
-  limit: number,
+  shape: BlockShape,
+  codec: BlockCodec | undefined,
 ): Uint8Array {
-  if (compression !== 1 && compression !== 5) return inflate(count, limit, read);
+  if (compression === 8 || compression === 32946) return inflate(count, shape.bytes, read);
   const stored = room(count);
   read(stored);
   if (compression === 1) return stored;
-  const out = Buffer.allocUnsafeSlow(limit);
-  return out.subarray(0, decodeLzw(stored, out));
+  if (codec) return codec(stored, shape);
+  const decode = compression === 5 ? decodeLzw : decodePackbits;
+  const out = Buffer.allocUnsafeSlow(shape.bytes);
+  return out.subarray(0, decode(stored, out));
 }
 
 /** Bits as pixels of 0 and 1, the highest bit first; rows begin at whole bytes. */

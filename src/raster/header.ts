@@ -1,7 +1,7 @@
 /** Opens rasters, known by their content and not by their names. */
 import { TilewrightError } from '../errors.js';
 import { openEnvi, openEnviImage } from './envi/header.js';
-import { noLayer, notTiff, rasterUnreadable, severalLayers } from './errors.js';
+import { noLayer, notTiff, rasterUnreadable, severalLayers, unsupported } from './errors.js';
 import { openWithGdal } from './gdal/header.js';
 import type { GivenPosition } from './given-position.js';
 import { openHdf5Container } from './hdf5/container.js';
@@ -49,7 +49,7 @@ async function openAlone(path: string, layer?: string, position?: GivenPosition)
     case 'mat':
       return openMat(path, layer, position);
     case 'hdf5':
-      if (layer === undefined) throw severalLayers(path, await layerNames(path));
+      if (layer === undefined) throw unnamedLayer(path, await layerNames(path));
       return openHdf5(path, layer);
     default:
       return openWithGdal(path, opened, layer, position);
@@ -63,6 +63,11 @@ async function readable<T>(path: string, open: () => Promise<T>): Promise<T> {
     if (error instanceof TilewrightError) throw error;
     throw rasterUnreadable.because(error, path, error);
   }
+}
+
+function unnamedLayer(path: string, layers: string[]): TilewrightError {
+  if (layers.length > 0) return severalLayers(path, layers);
+  return unsupported(path, 'it holds no dataset of numbers with rows and columns');
 }
 
 async function layerNames(path: string): Promise<string[]> {

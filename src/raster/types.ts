@@ -52,6 +52,10 @@ export interface TiffBlocks extends BlockSize {
   directory: number;
   /** Set for masks of one bit a pixel, which are read as 0 and 1. */
   bits?: 1;
+  /** Tables that all JPEG blocks share, and whether their colours are brightness and two differences from it. */
+  jpeg?: { tables?: Uint8Array; isYcbcr: boolean };
+  /** How LERC blobs are compressed further: 0 not, 1 deflate, 2 Zstandard. */
+  lerc?: number;
 }
 
 /** Pixels that GDAL decodes, as a process of its own: JPEG 2000, HDF4, Erdas Imagine. */
@@ -63,6 +67,13 @@ export interface GdalBlocks extends BlockSize {
   dataset: string;
 }
 
+/** Stored numbers that stand for missing data, besides the nodata value and NaN: these, and all below `min` or above `max`. */
+export interface MissingNumbers {
+  fills: number[];
+  min: number;
+  max: number;
+}
+
 /** A dataset of an HDF5 or netCDF-4 file. Its last two dimensions are rows and columns; those before them count bands. */
 export interface Hdf5Blocks extends BlockSize {
   reader: 'hdf5';
@@ -70,6 +81,8 @@ export interface Hdf5Blocks extends BlockSize {
   dataset: string;
   /** True where the first stored row is the southernmost; rows are then turned round as they are read. */
   upsideDown: boolean;
+  /** Read as the raster's nodata value. */
+  missing?: MissingNumbers;
 }
 
 /**
@@ -86,6 +99,8 @@ export interface Hdf5CubeBlocks extends BlockSize {
   shape: [number, number, number];
   /** Stored value of a pixel without data; like NaN it is read as the raster's nodata value. */
   fill?: number;
+  /** What the attributes of the dataset say in addition; read as the raster's nodata value. */
+  missing?: MissingNumbers;
   /** Two datasets of the raster's size: column and row in the swath, counted from 1, 0 where there is none; signs do not count. */
   lookup?: { columns: string; rows: string };
   /** A dataset of the cube's shape; where a value has one of these bits, the cube holds no data. */

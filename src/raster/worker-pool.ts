@@ -9,7 +9,7 @@ import { workerDied, workerStuck } from './errors.js';
 type Order<Task> = { task: Task } | { abort: true };
 
 /** What a thread says: first that its code is loaded, then how each task ended. */
-type Reply<Result> = { loaded: true } | { result: Result } | { failure: Failure };
+type Reply<Result> = { loaded: true } | (({ result: Result } | { failure: Failure }) & { isWorn: boolean });
 
 /** An error as it crosses between threads. */
 interface Failure {
@@ -30,6 +30,8 @@ export interface RunOptions {
   signal?: AbortSignal;
   /** How long it may go on after that, ms, before its thread is ended. Default: 30 s, for tasks that have something to close. */
   grace?: number;
+  /** Milliseconds after which the thread is ended, with TW_RASTER_WORKER_STUCK. Default, and at most: that of the pool. */
+  timeLimit?: number;
 }
 
 interface Job<Task, Result> {
@@ -37,6 +39,7 @@ interface Job<Task, Result> {
   transfer: readonly Transferable[];
   signal: AbortSignal | undefined;
   grace: number;
+  timeLimit: number;
   /** Ends it where it still waits. */
   leave: () => void;
   resolve: (result: Result) => void;
@@ -67,13 +70,15 @@ const LOAD_LIMIT = 10_000;
 /** A thread takes about as long to load its code and to get it compiled, ms; short work is done sooner and cheaper by fewer. */
 const WARM_UP = 250;
 const ABORT_GRACE = 30_000;
+/** A thread that keeps more memory of WebAssembly is replaced after its task: such memory never gets smaller. */
+const MAX_KEPT_BYTES = 128 * 2 ** 20;
 
 /**
  * Runs tasks on up to `size` threads, each of which loads the module at `module` (it calls `serveTasks`).
  *
  * Invariants: a thread has at most one task; tasks wait in the order they came, and only while all threads are busy; while
  * tasks wait, another thread is started every WARM_UP ms until there are `size`; a thread that has been started is kept until
- * `close`, and replaced if it ends. A promise of `run` settles only when no thread
+ * `close` or `endThreads`, and replaced if it ends or keeps much memory. A promise of `run` settles only when no thread
  * works on its task any more. An idle pool does not keep the process alive.
  */
 export class WorkerPool<Task, Result> {
@@ -94,7 +99,9 @@ export class WorkerPool<Task, Result> {
    * Runs a task and resolves to its result. Rejects with the error that the task threw (a TilewrightError keeps its code and
    * status), with the signal's reason, with TW_RASTER_WORKER_DIED, or with TW_RASTER_WORKER_STUCK after the time limit.
    */
-  run(task: Task, { transfer = [], signal, grace = ABORT_GRACE }: RunOptions = {}): Promise<Result> {
+  run(task: Task, options: RunOptions = {}): Promise<Result> {
+    const { transfer = [], signal, grace = ABORT_GRACE } = options;
+    const timeLimit = Math.min(options.timeLimit ?? Infinity, this.timeLimit);
     return new Promise((resolve, reject) => {
       if (this.closed) {
         reject(workerDied('the pool was closed'));
@@ -104,7 +111,7 @@ export class WorkerPool<Task, Result> {
         this.waiting.splice(this.waiting.indexOf(job), 1);
         reject(signal!.reason);
       };
-      const job = { task, transfer, signal, grace, leave, resolve, reject };
+      const job = { task, transfer, signal, grace, timeLimit, leave, resolve, reject };
       if (signal?.aborted) {
         reject(signal.reason);
         return;
@@ -117,6 +124,12 @@ export class WorkerPool<Task, Result> {
       this.waiting.push(job);
       this.dispatch();
     });
+  }
+
+  /** Ends the threads that have no task, which frees their memory. Later tasks start threads again. */
+  async endThreads(): Promise<void> {
+    const idle = [...this.members].filter(({ job, killed }) => !job && !killed);
+    await Promise.all(idle.map((member) => this.remove(member)));
   }
 
   /** Ends all threads. Tasks that are not done are rejected. */
@@ -197,7 +210,7 @@ export class WorkerPool<Task, Result> {
     member.job = job;
     member.worker.ref();
     job.signal?.addEventListener('abort', member.onAbort);
-    this.endAfter(member, this.timeLimit, workerStuck(this.timeLimit / 1000));
+    this.endAfter(member, job.timeLimit, workerStuck(job.timeLimit / 1000));
   }
 
   private endAfter(member: Member<Task, Result>, delay: number, reason: unknown): void {
@@ -218,9 +231,16 @@ export class WorkerPool<Task, Result> {
     return job;
   }
 
+  private async remove(member: Member<Task, Result>): Promise<void> {
+    member.killed = workerDied('it is replaced');
+    this.members.delete(member);
+    await end(member);
+  }
+
   private settle(member: Member<Task, Result>, reply: Reply<Result>): void {
     if ('loaded' in reply) return;
     const job = this.take(member);
+    if (reply.isWorn) void this.remove(member);
     if ('failure' in reply) job?.reject(job.signal?.aborted ? job.signal.reason : errorFrom(reply.failure));
     else job?.resolve(reply.result);
     this.dispatch();
@@ -256,9 +276,9 @@ export function serveTasks<Task, Result>(
     running = new AbortController();
     try {
       const result = await handler(order.task, running.signal);
-      port.postMessage({ result } satisfies Reply<Result>, transfer(result));
+      port.postMessage({ result, isWorn: isWorn() } satisfies Reply<Result>, transfer(result));
     } catch (error) {
-      port.postMessage({ failure: failureFrom(error, 5) } satisfies Reply<Result>);
+      port.postMessage({ failure: failureFrom(error, 5), isWorn: isWorn() } satisfies Reply<Result>);
     }
   };
   // After the module that calls this, and all that wait for it, are loaded.
@@ -266,6 +286,12 @@ export function serveTasks<Task, Result>(
     port.postMessage({ loaded: true } satisfies Reply<Result>);
     port.on('message', take);
   });
+}
+
+/** `external` counts the memory of WebAssembly and arrays; arrays are collected. */
+function isWorn(): boolean {
+  const { external, arrayBuffers } = process.memoryUsage();
+  return external - arrayBuffers > MAX_KEPT_BYTES;
 }
 
 /** `depth`: how many causes are kept. */

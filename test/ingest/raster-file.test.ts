@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseSpan, timesInName } from '../../src/ingest/formats/acquisition-time.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
+import { rasterFile } from '../../src/ingest/formats/raster-file.js';
 import { MAP_INFO, writeEnvi } from '../raster/envi.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -386,6 +387,20 @@ test('a file of several layers that is no known product lists them', {
   await assert.rejects(describeScenes(path, { collection: 'c', datetime: '2020-01-01' }), (error: Error) => {
     assert.match(error.message, /2 layers: Band1, Band2\. Take one out with gdal_translate/);
     return error.message.includes(path);
+  });
+});
+
+test('a file without a layer is refused', async () => {
+  const candidate = {
+    path: 'empty.hdf',
+    kind: 'hdf4' as const,
+    entries: null,
+    container: async () => ({ path: 'empty.hdf', kind: 'hdf4' as const, layers: [], metadata: {} }),
+    header: () => assert.fail('the header is read'),
+  };
+  await assert.rejects(rasterFile.describe(candidate, { collection: 'c', datetime: '2020-01-01' }), {
+    code: 'TW_INGEST_NOT_RECOGNISED',
+    message: /^empty\.hdf: GDAL finds no raster in it\./,
   });
 });
 

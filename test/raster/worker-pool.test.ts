@@ -148,6 +148,40 @@ test('a task that does not end is ended with its thread, and the pool goes on', 
   assert.equal(typeof (await next), 'number');
 });
 
+test('a task may have a shorter limit than the pool', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1, 600_000);
+  atEnd(t, () => pool.close());
+  await assert.rejects(pool.run({ kind: 'endless' }, { timeLimit: 1500 }), {
+    code: 'TW_RASTER_WORKER_STUCK',
+    message: /within 1.5 s/,
+  });
+});
+
+test('a thread that keeps much memory of WebAssembly is replaced after its task', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  atEnd(t, () => pool.close());
+  const first = await pool.run({ kind: 'memory', bytes: 2 ** 26 });
+  const second = await pool.run({ kind: 'memory', bytes: 2 ** 27 });
+  const [third, fourth] = await Promise.all([
+    pool.run({ kind: 'thread', milliseconds: 1 }),
+    pool.run({ kind: 'thread', milliseconds: 1 }),
+  ]);
+  assert.equal(second, first);
+  assert.notEqual(third, first);
+  assert.equal(fourth, third);
+});
+
+test('idle threads can be ended; a busy one goes on, and later tasks start others', async (t) => {
+  const pool = new WorkerPool<Task, Result>(module, 1);
+  atEnd(t, () => pool.close());
+  const first = await pool.run({ kind: 'thread', milliseconds: 1 });
+  const busy = pool.run({ kind: 'thread', milliseconds: 300 });
+  await pool.endThreads();
+  assert.equal(await busy, first);
+  await pool.endThreads();
+  assert.notEqual(await pool.run({ kind: 'thread', milliseconds: 1 }), first);
+});
+
 test('a running task is told that it is not wanted, a waiting one is not begun', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1);
   atEnd(t, () => pool.close());

@@ -11,10 +11,14 @@ export type Task =
   | { kind: 'exit' }
   | { kind: 'pixels'; path: string }
   | { kind: 'endless' }
+  | { kind: 'memory'; bytes: number }
   | { kind: 'patient' }
   | { kind: 'unsendable' };
 
 export type Result = number | Float64Array | (() => void);
+
+/** Memory of WebAssembly, as libraries keep it. */
+const kept: WebAssembly.Memory[] = [];
 
 serveTasks<Task, Result>(
   async (task, signal) => {
@@ -37,6 +41,9 @@ serveTasks<Task, Result>(
         return (await readRaster(task.path)).bands[0]!.length;
       case 'endless':
         for (;;);
+      case 'memory':
+        kept.push(new WebAssembly.Memory({ initial: task.bytes / 65_536 }));
+        return threadId;
       case 'patient':
         return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('told'))));
       case 'unsendable':

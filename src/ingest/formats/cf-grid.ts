@@ -126,7 +126,10 @@ async function variablesOf({
   const names = variableNames(variables.map(({ name }) => name));
   return {
     variables: variables.map((variable, i) => ({ ...variable, name: names[i] })),
-    warnings: faults.map(({ name, error }) => `${name} is left out: ${error.message}`),
+    warnings: [
+      ...faults.map(({ name, error }) => `${name} is left out: ${error.message}`),
+      ...variables.flatMap(({ header }) => header.warnings ?? []),
+    ],
   };
 }
 

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { type Container, openRaster, type RasterHeader } from '../../raster/index.js';
 import { groupBands } from '../band-groups.js';
-import { badSidecar, manyLayers, noCollection, noDatetime } from '../errors.js';
+import { badSidecar, manyLayers, noCollection, noDatetime, notRecognised } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
 import { flaggedTime, parseTime, stamp, type TimeSpan, timesInName } from './acquisition-time.js';
 import { flaggedPosition, withWavelengths } from './given-facts.js';
@@ -59,6 +59,7 @@ async function openWith(
 /** A file of several layers does not say which of them belong together, and at what time. */
 function refuseLayers({ path, layers }: Container): void {
   if (layers.length === 1) return;
+  if (layers.length === 0) throw notRecognised(path, 'GDAL finds no raster in it');
   const names = layers.slice(0, 50).map(({ name }) => name);
   const more = layers.length > names.length ? ` and ${layers.length - names.length} more` : '';
   throw manyLayers(path, `${layers.length} layers: ${names.join(', ')}${more}`);

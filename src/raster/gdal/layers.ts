@@ -28,12 +28,22 @@ export function layersOf(info: GdalInfo, path: string): GdalLayer[] {
     found.push(parseLayer(dataset, info.subdatasets[`SUBDATASET_${i}_DESC`] ?? '', file));
   }
   if (found.length === 0 && info.bands.length > 0) return [onlyLayer(info, file)];
+  const layers = withoutCoordinates(found);
   const count = new Map<string, number>();
-  for (const { name } of found) count.set(name, (count.get(name) ?? 0) + 1);
-  return found.map(({ group, ...layer }) => {
+  for (const { name } of layers) count.set(name, (count.get(name) ?? 0) + 1);
+  return layers.map(({ group, ...layer }) => {
     const shared = (count.get(layer.name) ?? 0) > 1;
     return shared ? { ...layer, name: `${group}:${layer.name}` } : layer;
   });
+}
+
+/** In netCDF, variables of two dimensions that hold the latitudes and longitudes of the others, by their CF standard names. */
+function withoutCoordinates<L extends GdalLayer>(layers: L[]): L[] {
+  const others = layers.filter(
+    ({ dataset, description }) =>
+      !(dataset.startsWith('NETCDF:') && /^\[\d+x\d+\] (latitude|longitude) \(/.test(description)),
+  );
+  return others.length > 0 ? others : layers;
 }
 
 /**

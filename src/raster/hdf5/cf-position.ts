@@ -80,6 +80,7 @@ const METRES: Record<string, number> = {
 };
 
 function metresOf(file: Hdf5File, { units = 'm' }: Attributes): number {
+  if (units === '') throw unsupported(file.path, 'the units of its coordinates are empty');
   const unit = String(units).toLowerCase();
   const metres = Object.hasOwn(METRES, unit) ? METRES[unit] : undefined;
   if (metres === undefined) throw unsupported(file.path, `its coordinates are in ${units}`);

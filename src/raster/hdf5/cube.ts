@@ -2,9 +2,10 @@
 import { stat } from 'node:fs/promises';
 import { corrupt, unsupported } from '../errors.js';
 import { MAX_BANDS, MAX_SIDE } from '../limits.js';
-import type { Affine, Crs, DataType, Hdf5CubeBlocks, RasterHeader } from '../types.js';
+import type { Affine, Crs, DataType, Hdf5CubeBlocks, MissingNumbers, RasterHeader } from '../types.js';
 import { type Hdf5File, withHdf5 } from './file.js';
-import { storedNumbers } from './stored.js';
+import { missingData } from './missing.js';
+import { type StoredNumbers, storedNumbers } from './stored.js';
 
 /** Facts about a cube that each product stores in its own way. */
 export interface CubeLayout
@@ -32,7 +33,8 @@ export async function openHdf5Cube(path: string, layout: CubeLayout): Promise<Ra
 function headerOf(file: Hdf5File, layout: CubeLayout): Omit<RasterHeader, 'fileBytes'> {
   const { path } = file;
   const { dataset, bandAxis, lookup, errors, fill } = layout;
-  const { shape, dataType, chunks } = storedNumbers(file, dataset);
+  const stored = storedNumbers(file, dataset);
+  const { shape, dataType, chunks } = stored;
   if (!isCube(shape))
     throw unsupported(path, `${dataset} is ${shape.join(' x ')}, and no cube of three dimensions`);
   const bands = shape[bandAxis];
@@ -44,11 +46,13 @@ function headerOf(file: Hdf5File, layout: CubeLayout): Omit<RasterHeader, 'fileB
   const block = lookup
     ? { width, height: LOOKUP_BLOCK }
     : { width: chunks?.[3 - bandAxis] ?? width, height: chunks?.[0] ?? 1 };
+  const missing = missingNumbers(file, dataset, stored);
   const blocks: Hdf5CubeBlocks = {
     reader: 'hdf5-cube',
     ...block,
     ...{ dataset, bandAxis, shape },
     ...(fill !== undefined && { fill }),
+    ...(missing && { missing }),
     ...(lookup && { lookup }),
     ...(errors && { errors }),
   };
@@ -63,6 +67,18 @@ function headerOf(file: Hdf5File, layout: CubeLayout): Omit<RasterHeader, 'fileB
     dateTime: undefined,
     palette: false,
   };
+}
+
+/** What the attributes of a cube call missing data; the nodata value of the raster is another one. */
+function missingNumbers(
+  file: Hdf5File,
+  dataset: string,
+  { types }: StoredNumbers,
+): MissingNumbers | undefined {
+  const { nodata = NaN, missing } = missingData(file, dataset, types);
+  if (Number.isNaN(nodata)) return missing;
+  const { fills, min, max } = missing ?? { fills: [], min: -Infinity, max: Infinity };
+  return { fills: [nodata, ...fills], min, max };
 }
 
 function isCube(shape: number[]): shape is [number, number, number] {

@@ -119,6 +119,14 @@ export class Hdf5File {
     return attributes;
   }
 
+  /** How many bytes a floating point number of an attribute has; 0 if the attribute is missing or of another kind. */
+  floatBytes(path: string, name: string): number {
+    const entity = path === '/' ? this.file : this.entity(path);
+    if (!entity || !('attrs' in entity) || !this.ask(() => Object.hasOwn(entity.attrs, name))) return 0;
+    const { type, size } = this.ask(() => this.library.attributeMetadata(this.file, path, name));
+    return type === TypeClass.float ? size : 0;
+  }
+
   private entity(path: string) {
     // That there is no such path is an answer; the library makes a diagnostic of it.
     const entity = this.file.get(path);

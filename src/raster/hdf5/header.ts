@@ -7,7 +7,8 @@ import type { BandTags, Hdf5Blocks, RasterHeader } from '../types.js';
 import { cfPosition } from './cf-position.js';
 import { eosPosition } from './eos-position.js';
 import { type Attributes, type Hdf5File, withHdf5 } from './file.js';
-import { nodataOf, type StoredNumbers, storedNumbers } from './stored.js';
+import { missingData } from './missing.js';
+import { type StoredNumbers, storedNumbers } from './stored.js';
 
 /** A year of hours is 8,784 bands. */
 const MAX_BANDS = 16_384;
@@ -34,6 +35,7 @@ function headerOf(file: Hdf5File, layer: string): Omit<RasterHeader, 'fileBytes'
     throw unsupported(path, `the size of ${layer} is ${shape.join(' x ')}`);
   }
   const attributes = file.attributes(layer);
+  const { nodata, missing, warnings } = missingData(file, layer, stored.types);
   const { crs, transform, upsideDown } = eosPosition(file, layer) ?? cfPosition(file, layer);
   return {
     path,
@@ -43,10 +45,11 @@ function headerOf(file: Hdf5File, layer: string): Omit<RasterHeader, 'fileBytes'
     dataType,
     crs,
     transform,
-    nodata: nodataOf(attributes),
-    blocks: { reader: 'hdf5', ...blockSize(stored), dataset: layer, upsideDown },
+    nodata,
+    blocks: { reader: 'hdf5', ...blockSize(stored), dataset: layer, upsideDown, ...(missing && { missing }) },
     bandTags: Array.from({ length: bands }, () => tagsOf(attributes)),
     metadata: itemsOf(attributes),
+    ...(warnings.length > 0 && { warnings }),
     dateTime: undefined,
     palette: false,
   };

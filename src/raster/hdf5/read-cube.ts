@@ -3,7 +3,8 @@ import { corrupt } from '../errors.js';
 import { bytesPerSample, emptyPixel } from '../pixels.js';
 import type { Hdf5CubeBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
 import { type Hdf5File, withHdf5 } from './file.js';
-import { type StoredNumbers, storedNumbers } from './stored.js';
+import { isMissing } from './missing.js';
+import { type StoredNumbers, sliceNumbers, storedNumbers } from './stored.js';
 
 export interface Hdf5CubeHeader extends RasterHeader {
   blocks: Hdf5CubeBlocks;
@@ -175,25 +176,25 @@ function rangeOf(pixels: Int32Array, value: (pixel: number) => number): Range {
 function copyPiece(
   file: Hdf5File,
   { path, blocks }: Hdf5CubeHeader,
-  { dataset }: StoredNumbers,
+  cube: StoredNumbers,
   { rows, columns, bands: range, pixels, sources }: Piece,
   bands: number[],
   arrays: PixelArray[],
   out: (pixel: number) => number,
   nodata: number,
 ): void {
-  const { bandAxis, fill, errors } = blocks;
+  const { bandAxis, fill, missing, errors } = blocks;
   const ranges = bandAxis === 1 ? [rows, range, columns] : [rows, columns, range];
   const [, width] = gridOf(blocks);
   const [across, deep] = [columns[1] - columns[0], range[1] - range[0]];
-  const read = (cube: StoredNumbers['dataset']) => {
-    const values = file.slice(cube, ranges);
+  const read = ({ dataset, dataType }: StoredNumbers) => {
+    const values = sliceNumbers(file, dataset, dataType, ranges);
     if (values.length !== (rows[1] - rows[0]) * across * deep)
       throw corrupt(path, `rows ${rows[0]}-${rows[1]} of ${blocks.dataset} cannot be read`);
-    return values as ArrayLike<number>;
+    return values;
   };
-  const values = read(dataset);
-  const flags = errors && read(storedNumbers(file, errors.dataset).dataset);
+  const values = read(cube);
+  const flags = errors && read(storedNumbers(file, errors.dataset));
   // Where the first band of each pixel lies in the piece, and where the pixel goes.
   const [places, targets] = [new Int32Array(pixels.length), new Int32Array(pixels.length)];
   for (const [i, pixel] of pixels.entries()) {
@@ -214,7 +215,10 @@ function copyPiece(
       const place = places[i]! + first;
       const value = values[place]!;
       const isHole =
-        value === hole || Number.isNaN(value) || (flags !== undefined && (flags[place]! & bits) !== 0);
+        value === hole ||
+        Number.isNaN(value) ||
+        (missing !== undefined && isMissing(value, missing)) ||
+        (flags !== undefined && (flags[place]! & bits) !== 0);
       array[targets[i]!] = isHole ? nodata : value;
     }
   }

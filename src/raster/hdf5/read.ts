@@ -1,8 +1,10 @@
 /** Reads pixels of a dataset by hyperslabs. */
 import { corrupt } from '../errors.js';
-import { bytesPerSample } from '../pixels.js';
+import { bytesPerSample, emptyPixel } from '../pixels.js';
 import type { Hdf5Blocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
 import { type Hdf5File, withHdf5 } from './file.js';
+import { clearMissing } from './missing.js';
+import { sliceNumbers } from './stored.js';
 
 export interface Hdf5Header extends RasterHeader {
   blocks: Hdf5Blocks;
@@ -35,6 +37,7 @@ function readBand(
   { offset, stride }: Omit<ReadTarget, 'arrays'>,
 ): void {
   const { blocks, path, dataType } = header;
+  const nodata = emptyPixel(dataType, header.nodata);
   const dataset = file.dataset(blocks.dataset);
   const shape = dataset && file.metadata(dataset).shape;
   if (!shape || shape.at(-2) !== header.height || shape.at(-1) !== header.width) {
@@ -43,8 +46,10 @@ function readBand(
   const first = blocks.upsideDown ? header.height - row - height : row;
   const leading = indexOf(band, shape.slice(0, -2));
   for (const [from, to] of pieces(first, first + height, blocks.height, width * bytesPerSample(dataType))) {
-    const pixels = file.slice(dataset, [...leading, [from, to], [column, column + width]]) as PixelArray;
+    const ranges: [number, number][] = [...leading, [from, to], [column, column + width]];
+    const pixels = sliceNumbers(file, dataset, dataType, ranges);
     if (pixels.length !== (to - from) * width) throw corrupt(path, `rows ${from}-${to} cannot be read`);
+    if (blocks.missing) clearMissing(pixels, blocks.missing, nodata);
     for (let y = from; y < to; y++) {
       const target = blocks.upsideDown ? first + height - 1 - y : y - first;
       const start = (y - from) * width;

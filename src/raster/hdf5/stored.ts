@@ -2,13 +2,16 @@
 import type { Dataset, Metadata } from 'h5wasm/node';
 import { corrupt, noLayer, unsupported } from '../errors.js';
 import { bytesPerSample } from '../pixels.js';
-import type { DataType } from '../types.js';
-import { type Attributes, type Hdf5File, TypeClass } from './file.js';
+import type { DataType, PixelArray } from '../types.js';
+import { type Hdf5File, TypeClass } from './file.js';
+import { asMeant, meantType, type NumberTypes } from './missing.js';
 
 export interface StoredNumbers {
   dataset: Dataset;
   shape: number[];
+  /** The type that the numbers stand for. */
   dataType: DataType;
+  types: NumberTypes;
   /** Undefined for a dataset in one piece. */
   chunks: number[] | undefined;
 }
@@ -38,8 +41,20 @@ export function storedNumbers(file: Hdf5File, layer: string): StoredNumbers {
   if (!shape.every((size) => size > 0)) throw corrupt(path, `the size of ${layer} is ${shape.join(' x ')}`);
   if (stored.virtual_sources) throw unsupported(path, `${layer} is put together from other files`);
   requireFilters(file, dataset, layer);
-  const dataType = dataTypeOf(path, layer, stored);
-  return { dataset, shape, dataType, chunks: chunksOf(path, layer, stored, dataType) };
+  const storedType = dataTypeOf(path, layer, stored);
+  const dataType = meantType(storedType, file.attributes(layer));
+  const types = { stored: storedType, meant: dataType };
+  return { dataset, shape, dataType, types, chunks: chunksOf(path, layer, stored, dataType) };
+}
+
+/** Numbers of a hyperslab, [from, to) along each dimension, as the type that they stand for. */
+export function sliceNumbers(
+  file: Hdf5File,
+  dataset: Dataset,
+  dataType: DataType,
+  ranges: [from: number, to: number][],
+): PixelArray {
+  return asMeant(file.slice(dataset, ranges) as PixelArray, dataType);
 }
 
 function requireFilters(file: Hdf5File, dataset: Dataset, layer: string): void {
@@ -80,12 +95,4 @@ function chunksOf(path: string, layer: string, { chunks }: Metadata, dataType: D
     throw unsupported(path, `a chunk of ${layer} is ${chunks.join(' x ')} pixels, more than 256 MiB`);
   }
   return chunks;
-}
-
-/** The first of several fill values; some products write them as text. */
-export function nodataOf({ _FillValue: fill, missing_value: missing }: Attributes): number | undefined {
-  const [first] = [fill ?? missing ?? []].flat();
-  if (first === undefined || (typeof first === 'string' && first.trim() === '')) return undefined;
-  const value = Number(first);
-  return Number.isNaN(value) && typeof first === 'string' ? undefined : value;
 }

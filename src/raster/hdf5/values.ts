@@ -1,7 +1,8 @@
 /** Few values of HDF5 files: short lists, such as the wavelengths of a cube's bands, and single ones of a table. */
 import { corrupt } from '../errors.js';
 import { TypeClass, withHdf5 } from './file.js';
-import { storedNumbers } from './stored.js';
+import { isMissing, missingData } from './missing.js';
+import { sliceNumbers, storedNumbers } from './stored.js';
 
 /** More values than an instrument has bands are no list of them. */
 const MOST_VALUES = 16_384;
@@ -27,20 +28,23 @@ export function readHdf5Lists(path: string, datasets: string[]): Promise<Map<str
   });
 }
 
-/** Numbers of a dataset with two dimensions, at places (row, column). Throws as `openRaster` does, and TW_RASTER_CORRUPT. */
+/**
+ * Numbers of a dataset with two dimensions, at places (row, column); NaN for missing data. Throws as `openRaster` does, and
+ * TW_RASTER_CORRUPT.
+ */
 export function readHdf5Points(path: string, layer: string, places: [number, number][]): Promise<number[]> {
   return withHdf5(path, (file) => {
-    const { dataset } = storedNumbers(file, layer);
+    const { dataset, dataType, types } = storedNumbers(file, layer);
+    const { nodata, missing } = missingData(file, layer, types);
     return places.map(([row, column]) => {
-      const [value] = Array.from(
-        file.slice(dataset, [
-          [row, row + 1],
-          [column, column + 1],
-        ]),
-        Number,
-      );
-      if (value === undefined) throw corrupt(path, `${layer} cannot be read`);
-      return value;
+      const pixel: [number, number][] = [
+        [row, row + 1],
+        [column, column + 1],
+      ];
+      const found = sliceNumbers(file, dataset, dataType, pixel);
+      if (found.length === 0) throw corrupt(path, `${layer} cannot be read`);
+      const [value] = found;
+      return value === nodata || (missing && isMissing(value, missing)) ? NaN : value;
     });
   });
 }

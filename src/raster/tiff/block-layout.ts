@@ -1,9 +1,10 @@
 /** How the blocks of one image of a TIFF lie in the file, checked against its size. */
-import { isFastCodec, rowBytesOf } from '../blocks.js';
+import { rowBytesOf } from '../blocks.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
 import { MAX_BLOCK_BYTES } from '../limits.js';
 import { bytesPerSample } from '../pixels.js';
 import type { RasterHeader, TiffBlocks } from '../types.js';
+import { JPEG, LERC } from './library-codecs.js';
 import { TAG } from './tags.js';
 import type { TiffDirectory } from './tiff.js';
 
@@ -53,12 +54,12 @@ export function blockLayout(directory: TiffDirectory, number: number, shape: Ima
       `it is compressed with ${OTHER_CODECS[compression] ?? `the unknown codec ${compression}`}`,
     );
   }
-  if (!isFastCodec(compression) && !directory.littleEndian) {
-    throw unsupported(path, 'it is big-endian with a rare codec');
-  }
+  if (compression === LERC && !directory.littleEndian)
+    throw unsupported(path, 'it is big-endian and compressed with LERC');
+  if (compression === JPEG && dataType !== 'uint8') throw unsupported(path, `it is JPEG of ${dataType}`);
   if (one(TAG.fillOrder, 1) !== 1)
     throw unsupported(path, 'its bits are stored in reverse order (FillOrder 2)');
-  requireKnownColours(path, one(TAG.photometric, 1), compression === JPEG && bands === 3);
+  requireKnownColours(path, one(TAG.photometric, 1), compression === JPEG && bands === 3 && !planar);
 
   const count = Math.ceil(width / blockWidth) * Math.ceil(height / blockHeight) * (planar ? bands : 1);
   const offsets = directory.numbers(tiled ? TAG.tileOffsets : TAG.stripOffsets);
@@ -91,13 +92,20 @@ export function blockLayout(directory: TiffDirectory, number: number, shape: Ima
     littleEndian: directory.littleEndian,
     directory: number,
     ...(bits && { bits }),
+    ...(compression === JPEG && { jpeg: jpegLayout(directory) }),
+    ...(compression === LERC && { lerc: directory.numbers(TAG.lercParameters)?.[1] ?? 0 }),
   };
 }
 
-const JPEG = 7;
+function jpegLayout(directory: TiffDirectory): TiffBlocks['jpeg'] {
+  const tables = directory.numbers(TAG.jpegTables);
+  const isYcbcr = directory.numbers(TAG.photometric)?.[0] === YCBCR;
+  return { isYcbcr, ...(tables && { tables: Uint8Array.from(tables) }) };
+}
 
 /** Colours that need another model than red, green and blue, by PhotometricInterpretation (TIFF 6.0, sections 16 to 23). */
 const OTHER_COLOURS: Record<number, string> = { 5: 'CMYK', 8: 'CIELab', 9: 'ICCLab', 10: 'ITULab' };
+/** Colours as brightness and two differences from it, as JPEG mostly stores them. */
 const YCBCR = 6;
 
 function requireKnownColours(path: string, photometric: number, isJpegOfThree: boolean): void {

@@ -1,11 +1,11 @@
-/** Reads pixels of TIFFs: block by block, or with a library where the codec is a rare one. */
+/** Reads pixels of TIFFs block by block. */
 import { closeSync, openSync } from 'node:fs';
-import { TilewrightError } from '../../errors.js';
-import { decodeBlock, isFastCodec, samplesPerBlock, type TiffHeader } from '../blocks.js';
-import { corrupt, rasterUnreadable } from '../errors.js';
+import { decodeBlock, samplesPerBlock, type TiffHeader } from '../blocks.js';
+import { rasterUnreadable } from '../errors.js';
 import { kernels } from '../kernels-by-type.js';
 import { storedNodata } from '../pixels.js';
 import type { PixelArray, ReadTarget, Window } from '../types.js';
+import { type BlockCodec, libraryCodec } from './library-codecs.js';
 
 /** Decodes a window of some bands; both lie within the image. */
 export async function readTiff(
@@ -14,12 +14,17 @@ export async function readTiff(
   window: Window,
   target: ReadTarget,
 ): Promise<void> {
-  if (isFastCodec(header.blocks.compression)) readBlocks(header, bands, window, target);
-  else await readByLibrary(header, bands, window, target);
+  readBlocks(header, bands, window, target, await libraryCodec(header.blocks));
 }
 
-function readBlocks(header: TiffHeader, bands: number[], window: Window, target: ReadTarget): void {
-  const { width, height, planar } = header.blocks;
+function readBlocks(
+  header: TiffHeader,
+  bands: number[],
+  window: Window,
+  target: ReadTarget,
+  codec: BlockCodec | undefined,
+): void {
+  const { width, height, planar, jpeg } = header.blocks;
   const file = openForBlocks(header.path);
   try {
     for (let row = Math.floor(window.row / height); row * height < window.row + window.height; row++) {
@@ -28,9 +33,10 @@ function readBlocks(header: TiffHeader, bands: number[], window: Window, target:
         column * width < window.column + window.width;
         column++
       ) {
-        let block = planar ? undefined : decodeBlock(file, header, column, row, 0);
+        let block = planar ? undefined : decodeBlock(file, header, column, row, 0, codec);
+        if (block && jpeg?.isYcbcr) convertToRgb(block);
         for (const [i, band] of bands.entries()) {
-          if (planar) block = decodeBlock(file, header, column, row, band);
+          if (planar) block = decodeBlock(file, header, column, row, band, codec);
           copyBlock(block, header, column, row, planar ? 0 : band, window, target, i);
         }
       }
@@ -79,51 +85,15 @@ function copyBlock(
   }
 }
 
-/** Colours as brightness and two differences from it, as JPEG mostly stores them. */
-const YCBCR = 6;
-
 /** In place: ITU-R BT.601, the default of TIFF. */
-function convertToRgb([first, second, third]: PixelArray[]): void {
+function convertToRgb(pixels: PixelArray): void {
   const clamp = (value: number) => Math.min(255, Math.max(0, Math.round(value)));
-  for (let i = 0; i < first.length; i++) {
-    const y = first[i];
-    const blue = second[i] - 128;
-    const red = third[i] - 128;
-    first[i] = clamp(y + 1.402 * red);
-    second[i] = clamp(y - 0.344136 * blue - 0.714136 * red);
-    third[i] = clamp(y + 1.772 * blue);
-  }
-}
-
-/** Rare codecs: JPEG, packbits, zstd, LERC. */
-async function readByLibrary(
-  header: TiffHeader,
-  bands: number[],
-  { column, row, width, height }: Window,
-  { arrays, offset, stride }: ReadTarget,
-): Promise<void> {
-  // Loaded when first needed: it is large, and most files do without.
-  const { fromFile } = await import('geotiff');
-  try {
-    const tiff = await fromFile(header.path);
-    try {
-      const image = await tiff.getImage(header.blocks.directory);
-      const window = [column, row, column + width, row + height];
-      const inYcc = image.fileDirectory.getValue('PhotometricInterpretation') === YCBCR;
-      const samples = inYcc ? [0, 1, 2] : bands;
-      const rasters = (await image.readRasters({ window, samples, interleave: false })) as PixelArray[];
-      if (inYcc) convertToRgb(rasters);
-      for (const [i, out] of arrays.entries()) {
-        const pixels = rasters[inYcc ? bands[i] : i];
-        for (let y = 0; y < height; y++) {
-          out.set(pixels.subarray(y * width, (y + 1) * width), offset + y * stride);
-        }
-      }
-    } finally {
-      tiff.close();
-    }
-  } catch (error) {
-    if (error instanceof TilewrightError) throw error;
-    throw corrupt.because(error, header.path, `rows ${row}-${row + height} cannot be decoded`);
+  for (let i = 0; i + 2 < pixels.length; i += 3) {
+    const y = pixels[i];
+    const blue = pixels[i + 1] - 128;
+    const red = pixels[i + 2] - 128;
+    pixels[i] = clamp(y + 1.402 * red);
+    pixels[i + 1] = clamp(y - 0.344136 * blue - 0.714136 * red);
+    pixels[i + 2] = clamp(y + 1.772 * blue);
   }
 }

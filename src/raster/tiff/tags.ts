@@ -21,6 +21,7 @@ export const TAG = {
   tileByteCounts: 325,
   extraSamples: 338,
   sampleFormat: 339,
+  jpegTables: 347,
   pixelScale: 33550,
   tiepoints: 33922,
   transformation: 34264,
@@ -29,4 +30,5 @@ export const TAG = {
   geoText: 34737,
   gdalMetadata: 42112,
   gdalNodata: 42113,
+  lercParameters: 50674,
 } as const;

@@ -1,0 +1,45 @@
+/** The memory of rows and threads is returned once nothing is ingested. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Arena } from '../../src/ingest/arena.js';
+import { Idle } from '../../src/ingest/idle.js';
+
+test('the end of the last work starts the time, and new work stops it', async () => {
+  const calls: string[] = [];
+  let resolve = () => {};
+  const done = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  const idle = new Idle(50, async () => {
+    calls.push('idle');
+    resolve();
+  });
+  const slow = idle.during(() => sleep(200, 'slow'));
+  await assert.rejects(
+    idle.during(() => Promise.reject(new Error('failed'))),
+    /failed/,
+  );
+  assert.equal(await slow, 'slow');
+  assert.equal(calls.length, 0);
+  await idle.during(async () => calls.push('more'));
+  // The timer of the object does not keep the process alive.
+  const alive = setInterval(() => {}, 1000);
+  await done;
+  clearInterval(alive);
+  assert.deepEqual(calls, ['more', 'idle']);
+});
+
+test('the buffer is freed unless a piece of it is taken', async () => {
+  const arena = new Arena(1024);
+  const first = await arena.take(100, 'a.tif');
+  arena.free();
+  const second = await arena.take(100, 'a.tif');
+  assert.equal(second.buffer, first.buffer);
+  first.release();
+  second.release();
+  arena.free();
+  const third = await arena.take(100, 'a.tif');
+  assert.notEqual(third.buffer, first.buffer);
+  assert.equal(third.offset, 0);
+});
