@@ -26,7 +26,7 @@ export function listBands(names: string[]): string {
 export const badLook = defineError(
   'TW_IMAGERY_LOOK',
   400,
-  'A parameter that says how a map looks (rescale, colormap_name, bidx, assets, nodata) cannot be used. The message names it.',
+  'A parameter that says how a map looks (assets, bidx, rescale, nodata, colormap, colormap_name, color_formula, algorithm, algorithm_params) cannot be used. The message names it.',
   (parameter: string, why: string) => `${parameter} ${why}`,
 );
 

@@ -15,6 +15,9 @@ const skip = hasGdal ? false : 'gdalwarp is not installed';
 const LOW = 300;
 const HIGH = 1100;
 
+/** Where these are not those of titiler. */
+const GDAL_NAMES: Record<string, string> = { nearest: 'near', cubic_spline: 'cubicspline' };
+
 for (const grid of ['geohash', 'quadtile'] as const) {
   test(`map tiles of ${grid} cells show what gdalwarp shows`, { skip }, async (t) => {
     // Cells of more than 1,024 pixels of 2.5 m, so that there are two overviews.
@@ -34,6 +37,13 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       [19, 'nearest', 'NONE'],
       [19, 'bilinear', 'NONE'],
       [17, 'bilinear', 'NONE'],
+      [19, 'cubic', 'NONE'],
+      [16, 'cubic', 'NONE'],
+      [19, 'cubic_spline', 'NONE'],
+      [18, 'lanczos', 'NONE'],
+      [16, 'lanczos', 'NONE'],
+      [15, 'average', 'NONE'],
+      [14, 'cubic', undefined],
       [15, 'nearest', undefined],
       [13, 'nearest', undefined],
       [12, 'nearest', undefined],
@@ -48,7 +58,7 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       const level = overview ?? (finest < 2 ? 'NONE' : String(Math.floor(Math.log2(finest)) - 1));
       const out = join(folder, `${grid}-${zoom}-${resampling}.tif`);
       const window = ['-te', map.west, map.south, map.east, map.north, '-ts', 256, 256].map(String);
-      const how = ['-et', '0', '-ovr', level, '-r', resampling === 'nearest' ? 'near' : 'bilinear'];
+      const how = ['-et', '0', '-ovr', level, '-r', GDAL_NAMES[resampling] ?? resampling];
       execFileSync('gdalwarp', ['-q', '-t_srs', 'EPSG:3857', ...window, ...how, file, out]);
       const { bands } = await readRaster(out, [2]);
       let data = 0;
