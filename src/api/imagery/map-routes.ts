@@ -211,7 +211,6 @@ function formatOf(what: string, name: string): PictureFormat {
 /** Zoom, column and row of a map tile, and its pixels of a side. Throws TW_IMAGERY_NO_MAP_TILE. */
 function placeOf({ z, x, y }: TileAddress) {
   const [, row, twice] = /^(.*?)(@2x)?$/.exec(y)!;
-  if (/@\d+x$/.test(row)) throw notFound(`map tile ${z}/${x}/${y}: ask for @2x, or leave the scale out`);
   const numbers = [z, x, row].map(wholeNumber);
   if (numbers.some(Number.isNaN)) throw noMapTile(z, x, row);
   return { tile: { z: numbers[0], x: numbers[1], y: numbers[2] }, size: twice ? 2 * SIDE : SIDE };

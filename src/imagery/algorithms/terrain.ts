@@ -65,8 +65,8 @@ const slope: Definition = {
   run(planes, { z_exaggeration }, pixel) {
     const { down, right } = gradient(planes);
     const angles = down.map((_, i) => {
-      const x = (down[i] * z_exaggeration!) / pixel.x;
-      const y = (right[i] * z_exaggeration!) / pixel.y;
+      const x = (down[i] * z_exaggeration!) / pixel.y;
+      const y = (right[i] * z_exaggeration!) / pixel.x;
       return Math.atan(Math.sqrt(x * x + y * y)) / RADIANS;
     });
     return [angles];

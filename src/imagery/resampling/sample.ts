@@ -43,9 +43,12 @@ const windowOf = (columns: Span, rows: Span): Window => ({
   height: rows.to - rows.from,
 });
 
+/** Kernels without negative weights. Where pixels hold no data or lie beyond the edge of the file, the others share their weights. */
+const SHARED_OUT: KernelName[] = ['average', 'cubic_spline'];
+
 /**
- * Weighted means of many pixels. Where some of these hold no data or lie beyond the edge of the file, the value is the bilinear one, as in
- * GDAL's warper; `average` shares the weights out among those that hold data.
+ * Weighted means of many pixels. A kernel with negative weights needs all of its pixels: if some of them hold no data or lie beyond the edge
+ * of the file, the value is the bilinear one, as it is for GDAL's cubic warps.
  */
 async function byKernel(
   reader: TileReader,
@@ -60,21 +63,19 @@ async function byKernel(
   const pixels = await reader.window(file.path, file.band, level, windowOf(columns.taps, rows.taps));
   const source = Float64Array.from(pixels, (value) => (value === file.hole ? NaN : value));
   const plain = bilinear(pixels, file, columns.axis, rows.axis);
-  const out =
-    kernel === 'average'
-      ? average(source, columns.taps, rows.taps)
-      : convolve(source, columns.taps, rows.taps);
+  const shared = SHARED_OUT.includes(kernel);
+  const out = (shared ? sharedOut : convolve)(source, columns.taps, rows.taps);
   const across = view.columns.length;
   for (let i = 0; i < out.length; i++) {
-    const beyond =
-      kernel !== 'average' && (columns.taps.beyond[i % across] || rows.taps.beyond[Math.floor(i / across)]);
-    const usable = !beyond && !Number.isNaN(out[i]) && !Number.isNaN(plain[i]);
+    const beyond = columns.taps.beyond[i % across] || rows.taps.beyond[Math.floor(i / across)];
+    const usable = (shared || !beyond) && !Number.isNaN(out[i]) && !Number.isNaN(plain[i]);
     out[i] = usable ? out[i] * file.scale + file.offset : plain[i];
   }
   return out;
 }
 
-function average(source: Float64Array, columns: Taps, rows: Taps): Float64Array {
+/** Means of the pixels that hold data; NaN where none does. */
+function sharedOut(source: Float64Array, columns: Taps, rows: Taps): Float64Array {
   const sums = convolve(
     source.map((value) => (Number.isNaN(value) ? 0 : value)),
     columns,
