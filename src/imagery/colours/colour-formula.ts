@@ -13,7 +13,7 @@ export type ColourOperation =
 
 const MAX_LENGTH = 500;
 /** Each is a pass over all pixels. */
-const MAX_OPERATIONS = 12;
+const MAX_OPERATIONS = 8;
 
 /** How an operation is written: the name, its bands if it has some, and its numbers. */
 const FORMS: Record<ColourOperation['kind'], string> = {
