@@ -223,7 +223,7 @@ export function assetBands(
       ? plainName(asset)
       : (bandAtWavelength(groups, asset) ?? bandOfNumber(groups, asset) ?? '');
     if (!places.has(name))
-      throw unknownBand(asset, listBands([...groups.map((one) => one.name), ...places.keys()]));
+      throw unknownBand(asset, listBands([...new Set([...groups.map((one) => one.name), ...places.keys()])]));
     return [name];
   });
   const picked = bidx?.map((number) => {

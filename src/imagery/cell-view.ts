@@ -31,11 +31,17 @@ export interface MapPixels {
   ys: Float64Array;
 }
 
-export function mapPixels({ z, x, y }: MapTile, size: number, grid: Grid): MapPixels {
-  const { west, east, north } = quadtile.extent;
-  const pixel = (east - west) / 2 ** z / size;
-  const xs = Float64Array.from({ length: size }, (_, i) => west + (x * size + i + 0.5) * pixel);
-  const ys = Float64Array.from({ length: size }, (_, i) => north - (y * size + i + 0.5) * pixel);
+/** Side of a pixel of a map tile, metres of EPSG:3857. */
+export const mapPixel = ({ z }: MapTile, size: number): number =>
+  (quadtile.extent.east - quadtile.extent.west) / 2 ** z / size;
+
+/** `buffer`: pixels beyond each side of the tile, in steps of a half. */
+export function mapPixels(tile: MapTile, size: number, grid: Grid, buffer = 0): MapPixels {
+  const { west, north } = quadtile.extent;
+  const pixel = mapPixel(tile, size);
+  const length = size + 2 * buffer;
+  const xs = Float64Array.from({ length }, (_, i) => west + (tile.x * size - buffer + i + 0.5) * pixel);
+  const ys = Float64Array.from({ length }, (_, i) => north - (tile.y * size - buffer + i + 0.5) * pixel);
   if (grid.epsg === 3857) return { xs, ys };
   return {
     xs: xs.map((value) => quadtile.toLonLat(value, 0)[0]),

@@ -26,7 +26,7 @@ export function listBands(names: string[]): string {
 export const badLook = defineError(
   'TW_IMAGERY_LOOK',
   400,
-  'A parameter that says how a map looks (rescale, colormap_name, bidx, assets, nodata) cannot be used. The message names it.',
+  'A parameter that says how a map looks (assets, bidx, rescale, nodata, colormap, colormap_name, color_formula, algorithm, algorithm_params) cannot be used. The message names it.',
   (parameter: string, why: string) => `${parameter} ${why}`,
 );
 
@@ -35,7 +35,7 @@ export const noMapTile = defineError(
   404,
   'The zoom, column or row of a map tile is outside of the map.',
   (z: string, x: string, y: string) =>
-    `there is no map tile ${z}/${x}/${y}: zoom is 0 to 24, column and row are 0 to 2^zoom - 1`,
+    `there is no map tile ${z}/${x}/${y}: zoom is 0 to 24, column and row are 0 to 2^zoom - 1; a row may be followed by @2x`,
 );
 
 export const tooFarOut = defineError(

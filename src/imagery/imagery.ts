@@ -5,13 +5,24 @@ import { type Bbox, cellBbox, type Grid, gridByName, quadtile } from '../geocode
 import { all, type Filter, keptUntilChange, type Partly, searchOf, type TileFinder } from '../query/index.js';
 import { WorkerPool } from '../raster/index.js';
 import type { CollectionRecord, RowOrder, Storage, TileRecord, TileSource } from '../storage/index.js';
+import { marginOf, type PixelSize } from './algorithms/index.js';
 import { BlockCache } from './block-cache.js';
-import { type CellPart, LARGEST_ZOOM, type MapTile, mapPixels, partOfCell, WHOLE_CELL } from './cell-view.js';
+import {
+  type CellPart,
+  type CellView,
+  LARGEST_ZOOM,
+  type MapTile,
+  mapPixel,
+  mapPixels,
+  partOfCell,
+  WHOLE_CELL,
+} from './cell-view.js';
+import { encodePicture, isTransparent, type PictureFormat } from './colours/index.js';
 import { noMapTile, tooFarOut } from './errors.js';
 import { leastCloudy } from './least-cloudy.js';
 import { type ColourScale, colourScaleOf, type Look, type LookParams, lookOf } from './look.js';
-import { mosaic, type Picture, planesOf, type Source } from './mosaic.js';
-import { encodePicture, type PictureFormat, paint } from './paint.js';
+import { mosaic, planesOf, type Source } from './mosaic.js';
+import { type Rendered, type RenderOrder, render } from './render.js';
 import { readSeries, type Series, type SeriesRequest } from './series.js';
 import { SERIES } from './series-question.js';
 import { readShare, type SeriesQuestion, type SeriesShare } from './series-share.js';
@@ -41,6 +52,15 @@ export interface MapRequest {
   tile: MapTile;
   /** Pixels of a side: 256, or twice that. */
   size: number;
+  /** Pixels beyond each side of the tile, in steps of a half. Undefined: those that the algorithm needs and cuts off. */
+  buffer?: number | undefined;
+  /** Undefined: PNG if some of the picture is transparent, else JPEG. */
+  format: PictureFormat | undefined;
+}
+
+/** An encoded picture. */
+export interface PictureEncoding {
+  bytes: Buffer;
   format: PictureFormat;
 }
 
@@ -121,29 +141,33 @@ export class Imagery {
     look: params,
     tile,
     size,
+    buffer,
     format,
-  }: MapRequest): Promise<Buffer> {
+  }: MapRequest): Promise<PictureEncoding> {
     requireMapTile(tile);
     const smallest = smallestZoom(collection);
     if (tile.z < smallest) throw tooFarOut(collection.id, tile.z, smallest);
     const { tile: reference } = await this.reference(collection.id, source);
-    if (!reference) return this.blank(size, format);
-    const look = await this.look(reference, params);
+    if (!reference) return blank(size + 2 * (buffer ?? 0), params, format);
     const grid = gridByName(collection.grid);
-    const pixels = mapPixels(tile, size, grid);
+    const look = await this.look(reference, onMap(params, grid));
+    const cut = look.algorithm ? marginOf(look.algorithm) : 0;
+    const pixels = mapPixels(tile, size, grid, buffer ?? cut);
     const bbox = pixelBbox(pixels, grid);
     const here = all([ofCollection(collection.id), { op: 's_intersects', shape: { bbox } }, filter]);
     const groups = leastCloudy(this.finder, here);
-    return this.encode(await mosaic(this.source, groups, pixels, look), look, format);
+    const picture = await mosaic(this.source, groups, pixels, look);
+    const side = mapPixel(tile, size);
+    return this.encode({ ...orderOf(look), picture, pixel: { x: side, y: side }, cut }, look, format);
   }
 
   /** All that a tile holds in a part of its cell, clear or not. Throws as `mapTile`. */
   async preview(
     tile: TileRecord,
     params: LookParams,
-    format: PictureFormat,
+    format: PictureFormat | undefined,
     part: CellPart = WHOLE_CELL,
-  ): Promise<Buffer> {
+  ): Promise<PictureEncoding> {
     const look = await this.look(tile, params);
     const [group] = tile.groups;
     const [width, height] = [group.width * (part.east - part.west), group.height * (part.south - part.north)];
@@ -155,7 +179,10 @@ export class Imagery {
     );
     const planes = await planesOf(this.source, tile, view, look);
     const picture = { width: view.columns.length, height: view.rows.length, planes };
-    return this.encode(picture, look, format);
+    // Nothing beyond the cell is read, so nothing is cut off unless that is asked for.
+    const cut = look.algorithm?.params['buffer'] ?? 0;
+    const pixel = previewPixel(tile, view);
+    return this.encode({ ...orderOf(look), picture, pixel, cut }, look, format);
   }
 
   /** Returns the colour scale of a preview; undefined if the preview shows three bands or codes. Throws the errors of `preview`. */
@@ -225,13 +252,41 @@ export class Imagery {
     return find();
   }
 
-  private encode(picture: Picture, look: Look, format: PictureFormat): Promise<Buffer> {
-    return encodePicture(paint(picture, look), picture.width, picture.height, format);
+  private async encode(
+    order: RenderOrder,
+    { opacity }: Look,
+    format: PictureFormat | undefined,
+  ): Promise<PictureEncoding> {
+    const { width, height, pixels } = await this.render(order);
+    const chosen = format ?? (isTransparent(pixels) ? 'png' : 'jpeg');
+    return { bytes: await encodePicture(pixels, width, height, chosen, opacity), format: chosen };
   }
 
-  private blank(size: number, format: PictureFormat): Promise<Buffer> {
-    return encodePicture(new Uint8Array(4 * size * size), size, size, format);
+  /** Algorithms and formulas take tens of milliseconds, in which other requests shall be answered. */
+  private async render(order: RenderOrder): Promise<Rendered> {
+    if (!order.algorithm && !order.style.formula) return render(order);
+    const transfer = order.picture.planes.map(({ buffer }) => buffer as ArrayBuffer);
+    const result = await this.pool.run({ kind: 'render', order }, { transfer });
+    return (result as Extract<Result, { kind: 'render' }>).rendered;
   }
+}
+
+const orderOf = ({ algorithm, ranges, colouring, formula }: Look) => ({
+  algorithm,
+  style: { ranges, colouring, formula },
+});
+
+/** Cells in EPSG:3857 are not reprojected for a map. */
+const onMap = (params: LookParams, { epsg }: Grid): LookParams =>
+  params.reproject !== undefined && epsg !== 3857 ? { ...params, resampling: params.reproject } : params;
+
+async function blank(
+  size: number,
+  { return_mask }: LookParams,
+  format: PictureFormat = 'png',
+): Promise<PictureEncoding> {
+  const pixels = new Uint8Array(4 * size * size);
+  return { bytes: await encodePicture(pixels, size, size, format, return_mask !== false), format };
 }
 
 const ofCollection = (id: string): Filter => ({ op: '=', property: 'collection', value: id });
@@ -242,11 +297,25 @@ function requireMapTile({ z, x, y }: MapTile): void {
     throw noMapTile(String(z), String(x), String(y));
 }
 
-/** The box around the centres of a map tile's pixels: what only touches its edge does not count. */
+/** The box around the centres of a map tile's pixels: what only touches its edge does not count. It ends at the antimeridian. */
 function pixelBbox({ xs, ys }: { xs: Float64Array; ys: Float64Array }, grid: Grid): Bbox {
   const [west, north] = grid.toLonLat(xs[0], ys[0]);
   const [east, south] = grid.toLonLat(xs[xs.length - 1], ys[ys.length - 1]);
-  return [west, south, east, north];
+  return [Math.max(-180, west), south, Math.min(180, east), north];
+}
+
+/** Size of a pixel of a view of a tile, metres of EPSG:3857 in the middle of its cell. */
+function previewPixel({ grid: name, geocode }: TileRecord, { columnStep, rowStep }: CellView): PixelSize {
+  const grid = gridByName(name);
+  const { west, south, east, north } = grid.bounds(geocode);
+  const toMap = (x: number, y: number) => quadtile.fromLonLat(...grid.toLonLat(x, y));
+  const [x, y] = [(west + east) / 2, (south + north) / 2];
+  const across = (east - west) * columnStep;
+  const down = (north - south) * rowStep;
+  return {
+    x: toMap(x + across / 2, y)[0] - toMap(x - across / 2, y)[0],
+    y: toMap(x, y + down / 2)[1] - toMap(x, y - down / 2)[1],
+  };
 }
 
 /** The smallest zoom whose tiles never show more than 256 cells. Cells are counted where they are the most: at the equator. */

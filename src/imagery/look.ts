@@ -1,13 +1,25 @@
 /** How planes of values become colours: asked for by parameters, or a quick look that fits the product. */
+import { excerpt } from '../errors.js';
 import type { GroupRecord, TileRecord } from '../storage/index.js';
+import { type Algorithm, applyAlgorithm, parseAlgorithm, planesMade, rangeOf } from './algorithms/index.js';
 import { assetBands } from './bands.js';
 import { wholeCell } from './cell-view.js';
-import { COLORMAPS, colormap } from './colormaps.js';
+import {
+  COLORMAPS,
+  type Colouring,
+  colormap,
+  legendOf,
+  paint,
+  parseColormap,
+  parseColourFormula,
+  type Range,
+  type Style,
+} from './colours/index.js';
 import { badLook } from './errors.js';
 import type { Expression } from './expression/ast.js';
 import { parseExpression } from './expression/parse.js';
-import { legendOf } from './legends.js';
 import { planesOf, type Source, type Subject } from './mosaic.js';
+import type { Resampling } from './resampling/index.js';
 
 /** Parameters of maps, with the names that titiler gives them. Lists come as repeated parameters. */
 export interface LookParams {
@@ -15,24 +27,31 @@ export interface LookParams {
   assets?: string[];
   /** Numbers among all bands of the assets, from 1. */
   bidx?: number[];
-  /** One expression, or three for red, green and blue with ";" between them. */
+  /** One expression, or several with ";" between them: three for red, green and blue, or as many as the algorithm needs. */
   expression?: string;
+  /** Makes other planes of the bands. */
+  algorithm?: string;
+  /** A JSON object. */
+  algorithm_params?: string;
   /** "low,high": one for all planes, or one for each. */
   rescale?: string[];
+  /** Operations on the colours. */
+  color_formula?: string;
   colormap_name?: string;
-  resampling?: 'nearest' | 'bilinear';
+  /** Colours of values or intervals, as JSON. */
+  colormap?: string;
+  resampling?: Resampling;
+  /** Takes the place of `resampling` where cells are not in the projection of the map. */
+  reproject?: Resampling;
   nodata?: string;
+  /** False: without opacity. */
+  return_mask?: boolean;
 }
 
-type Range = readonly [low: number, high: number];
-
-export interface Look extends Subject {
-  /** Values from low to high become 0 to 255, for each plane; ignored where there is a legend. */
-  ranges: Range[];
-  /** 256 colours for a single plane. */
-  ramp?: Uint8Array | undefined;
-  /** Colours of codes. */
-  legend?: Map<number, number> | undefined;
+export interface Look extends Subject, Style {
+  algorithm?: Algorithm | undefined;
+  /** False if pictures shall not have opacity. */
+  opacity: boolean;
 }
 
 /** Reflectance in true colour: land is below, clouds may burn out. */
@@ -47,23 +66,38 @@ const BYTES: Range = [0, 255];
  */
 export async function lookOf(source: Source, reference: TileRecord, params: LookParams): Promise<Look> {
   const expressions = expressionsOf(reference.groups, params);
-  if (expressions.length !== 1 && expressions.length !== 3) {
+  const algorithm = algorithmOf(params, expressions.length);
+  const planes = algorithm ? planesMade(algorithm) : expressions.length;
+  if (planes !== 1 && planes !== 3) {
     const advice = 'a picture has 1 or 3: choose with bidx, or give an expression';
-    throw badLook('assets', `give ${expressions.length} bands; ${advice}`);
+    throw badLook('assets', `give ${planes} bands; ${advice}`);
   }
   const subject: Subject = {
     expressions,
     resampling: params.resampling ?? 'nearest',
     nodata: params.nodata === undefined ? undefined : nodataOf(params.nodata),
   };
-  const ramp = rampOf(params.colormap_name, expressions.length);
-  if (params.rescale) return { ...subject, ramp, ranges: rangesOf(params.rescale, expressions.length) };
-  const trueColour = isDefault(params) && expressions.length === 3;
-  const known = trueColour ? visibleRange(reference.groups) : undefined;
-  if (known) return { ...subject, ranges: [known, known, known] };
-  const values = await valuesOf(source, reference, subject);
-  const legend = ramp ? undefined : legendOf(reference, expressions, values[0]);
-  return { ...subject, ramp, legend, ranges: values.map(middleOf) };
+  const { color_formula } = params;
+  const formula = color_formula === undefined ? undefined : parseColourFormula(color_formula, planes);
+  const colouring = colouringOf(params, planes);
+  const look = { ...subject, algorithm, colouring, formula, opacity: params.return_mask !== false };
+  if (params.rescale) return { ...look, ranges: rangesOf(params.rescale, planes) };
+  if (params.colormap !== undefined) {
+    // A formula is for colours from 0 to 255, which values as they are need not be.
+    if (formula) throw badLook('color_formula', 'needs rescale if colormap gives colours of values');
+    return look;
+  }
+  const known = algorithm ? rangeOf(algorithm) : defaultRange(params, reference.groups, planes);
+  if (known) return { ...look, ranges: Array.from({ length: planes }, () => known) };
+  const values = await valuesOf(source, reference, subject, algorithm);
+  const legend = colouring || formula || algorithm ? undefined : legendOf(reference, expressions, values[0]);
+  return legend ? { ...look, colouring: legend } : { ...look, ranges: values.map(middleOf) };
+}
+
+function algorithmOf({ algorithm, algorithm_params }: LookParams, bands: number): Algorithm | undefined {
+  if (algorithm !== undefined) return parseAlgorithm(algorithm, algorithm_params, bands);
+  if (algorithm_params !== undefined) throw badLook('algorithm_params', 'is given without algorithm');
+  return undefined;
 }
 
 /** What the colours of a picture of one measured band stand for. */
@@ -79,11 +113,12 @@ export interface ColourScale {
 /** Every 15th of the 256 colours of a ramp: its first and its last too. */
 const SHOWN_COLOURS = Array.from({ length: 18 }, (_, i) => 15 * i);
 
-/** Undefined where there are three bands, or codes. */
-export function colourScaleOf({ ranges, ramp, legend }: Look): ColourScale | undefined {
-  if (legend || ranges.length !== 1) return undefined;
+/** Undefined where there are three bands, codes, or colours of single values. */
+export function colourScaleOf({ ranges, colouring, formula }: Look): ColourScale | undefined {
+  if (ranges?.length !== 1 || (colouring && colouring.kind !== 'ramp')) return undefined;
   const [[low, high]] = ranges;
-  const colours = SHOWN_COLOURS.map((i) => [0, 1, 2].map((channel) => (ramp ? ramp[3 * i + channel] : i)));
+  const pixels = paint([Float64Array.from(SHOWN_COLOURS)], { ranges: [[0, 255]], colouring, formula });
+  const colours = SHOWN_COLOURS.map((_, i) => pixels.subarray(4 * i, 4 * i + 3));
   return { low, high, colours: colours.map((rgb) => `#${Buffer.from(rgb).toString('hex')}`) };
 }
 
@@ -104,20 +139,35 @@ function expressionsOf(groups: GroupRecord[], params: LookParams): Expression[] 
     : assetBands(groups, undefined, [1]);
 }
 
-/** What the numbers of red, green and blue are known to range over. */
-function visibleRange(groups: GroupRecord[]): Range | undefined {
+/** What the numbers of red, green and blue are known to range over, if these are shown by default. */
+function defaultRange(params: LookParams, groups: GroupRecord[], planes: number): Range | undefined {
+  if (!isDefault(params) || planes !== 3) return undefined;
   const group = groups.find(({ bands }) => bands.some(({ commonName }) => commonName === 'red'))!;
   const { scale } = group.bands.find(({ commonName }) => commonName === 'red')!;
   if (scale <= LARGEST_SCALE) return REFLECTANCE;
   return group.dataType === 'uint8' && scale === 1 ? BYTES : undefined;
 }
 
-function rampOf(name: string | undefined, planes: number): Uint8Array | undefined {
-  if (name === undefined) return undefined;
-  const ramp = colormap(name.toLowerCase());
-  if (!ramp) throw badLook('colormap_name', `"${name}" is not known: there are ${COLORMAPS.join(', ')}`);
-  if (planes !== 1) throw badLook('colormap_name', `is for one band, not for ${planes}`);
-  return ramp;
+function colouringOf(
+  { colormap_name: name, colormap: custom }: LookParams,
+  planes: number,
+): Colouring | undefined {
+  if (name === undefined && custom === undefined) return undefined;
+  if (name !== undefined && custom !== undefined)
+    throw badLook('colormap', 'cannot be given together with colormap_name');
+  const colouring = name === undefined ? parseColormap(custom!) : rampNamed(name);
+  if (planes !== 1)
+    throw badLook(name === undefined ? 'colormap' : 'colormap_name', `is for one band, not for ${planes}`);
+  return colouring;
+}
+
+function rampNamed(name: string): Colouring {
+  const colours = colormap(name);
+  if (!colours) {
+    const known = `there are ${COLORMAPS.join(', ')}, each also reversed with _r behind its name`;
+    throw badLook('colormap_name', `${excerpt(name)} is not known: ${known}`);
+  }
+  return { kind: 'ramp', colours };
 }
 
 const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
@@ -147,12 +197,21 @@ function nodataOf(text: string): number {
 /** So many pixels of a tile, at most, tell what range its values have. */
 const SAMPLE_SIDE = 128;
 
-/** Finite values of each plane in a tile. */
-async function valuesOf(source: Source, tile: TileRecord, subject: Subject): Promise<Float64Array[]> {
-  const [{ width, height }] = tile.groups;
-  const view = wholeCell(Math.min(width, SAMPLE_SIDE), Math.min(height, SAMPLE_SIDE));
-  const planes = await planesOf(source, tile, view, subject);
-  return planes.map((plane) => plane.filter((value) => !Number.isNaN(value)).sort());
+/** Finite values of each plane of a tile in ascending order, after the algorithm if there is one. */
+async function valuesOf(
+  source: Source,
+  tile: TileRecord,
+  subject: Subject,
+  algorithm: Algorithm | undefined,
+): Promise<Float64Array[]> {
+  const [group] = tile.groups;
+  const [width, height] = [Math.min(group.width, SAMPLE_SIDE), Math.min(group.height, SAMPLE_SIDE)];
+  const planes = await planesOf(source, tile, wholeCell(width, height), subject);
+  // Algorithms whose range is not known beforehand look at each pixel alone, whatever its size.
+  const made = algorithm
+    ? applyAlgorithm(algorithm, { width, height, planes }, { x: 1, y: 1 }, 0)
+    : { planes };
+  return made.planes.map((plane) => plane.filter((value) => !Number.isNaN(value)).sort());
 }
 
 /** From the 2nd to the 98th percentile of sorted values. */

@@ -1,13 +1,12 @@
 /** Pictures put together from the tiles of a place: for each pixel the first tile, least cloudy first, that shows the ground. */
 import { type Bounds, gridByName } from '../geocode/index.js';
-import type { Resampling } from '../raster/index.js';
 import type { Storage, TileRecord } from '../storage/index.js';
 import { bandFiles, groupsOf, maskFile, resolveBands } from './bands.js';
 import { type CellView, type MapPixels, viewOfCell } from './cell-view.js';
 import { isClear } from './clear.js';
 import type { Expression } from './expression/ast.js';
 import { evaluate } from './expression/program.js';
-import { sampleBand } from './sample.js';
+import { type Resampling, sampleBand } from './resampling/index.js';
 import type { TileReader } from './tile-reader.js';
 
 /** What a picture shows. */

@@ -2,6 +2,7 @@
 import type { DataType, PixelArray } from '../raster/index.js';
 import type { Level } from './cog.js';
 import type { Acquisition, AcquisitionValues } from './region-values.js';
+import type { Rendered, RenderOrder } from './render.js';
 import type { SpectrumPart, SpectrumSums } from './spectrum-values.js';
 
 export interface Structure {
@@ -15,10 +16,12 @@ export type Task =
   | { kind: 'structure'; path: string }
   | { kind: 'block'; path: string; level: number; band: number | 'mask'; block: number }
   | { kind: 'series'; acquisitions: Acquisition[] }
-  | { kind: 'spectra'; parts: SpectrumPart[] };
+  | { kind: 'spectra'; parts: SpectrumPart[] }
+  | { kind: 'render'; order: RenderOrder };
 
 export type Result =
   | { kind: 'structure'; structure: Structure }
   | { kind: 'block'; pixels: PixelArray }
   | { kind: 'series'; values: AcquisitionValues[] }
-  | { kind: 'spectra'; sums: SpectrumSums[] };
+  | { kind: 'spectra'; sums: SpectrumSums[] }
+  | { kind: 'render'; rendered: Rendered };

@@ -1,7 +1,8 @@
-/** A worker thread: decodes blocks of tile files, and reads series and spectra. */
+/** A worker thread: decodes blocks of tile files, reads series and spectra, and runs algorithms and colour formulas. */
 import { type PixelArray, serveTasks } from '../raster/index.js';
 import { readBlock, readMaskBlock } from './cog.js';
 import { acquisitionValues } from './region-values.js';
+import { render } from './render.js';
 import { spectrumSums } from './spectrum-values.js';
 import type { Result, Task } from './tasks.js';
 import { withTileFile } from './tile-file.js';
@@ -38,12 +39,23 @@ serveTasks<Task, Result>(
         return { kind: 'series', values: task.acquisitions.map(acquisitionValues) };
       case 'spectra':
         return { kind: 'spectra', sums: spectrumSums(task.parts) };
+      case 'render':
+        return { kind: 'render', rendered: render(task.order) };
     }
   },
-  (result) => (result.kind === 'block' ? movable(result.pixels) : []),
+  (result) => {
+    switch (result.kind) {
+      case 'block':
+        return movable(result.pixels);
+      case 'render':
+        return movable(result.rendered.pixels);
+      default:
+        return [];
+    }
+  },
 );
 
 /** Small buffers lie in one that Node shares out, which cannot move to another thread. */
-function movable({ buffer, byteLength }: PixelArray): ArrayBuffer[] {
+function movable({ buffer, byteLength }: PixelArray | Uint8Array): ArrayBuffer[] {
   return buffer instanceof ArrayBuffer && byteLength >= Buffer.poolSize ? [buffer] : [];
 }

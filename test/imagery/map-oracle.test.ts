@@ -6,7 +6,9 @@ import { test } from 'node:test';
 import { cellBbox, gridByName } from '../../src/geocode/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
-import { tilesOf } from '../support/node.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { writeRaster } from '../support/rasters.js';
+import { tempFolder } from '../support/temp.js';
 import { mapTileAt, nodeWithScenes, pictureOf } from './maps.js';
 
 const skip = hasGdal ? false : 'gdalwarp is not installed';
@@ -14,6 +16,9 @@ const skip = hasGdal ? false : 'gdalwarp is not installed';
 /** Stored numbers that become 0 and 255. */
 const LOW = 300;
 const HIGH = 1100;
+
+/** Where these are not those of titiler. */
+const GDAL_NAMES: Record<string, string> = { nearest: 'near', cubic_spline: 'cubicspline' };
 
 for (const grid of ['geohash', 'quadtile'] as const) {
   test(`map tiles of ${grid} cells show what gdalwarp shows`, { skip }, async (t) => {
@@ -34,6 +39,12 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       [19, 'nearest', 'NONE'],
       [19, 'bilinear', 'NONE'],
       [17, 'bilinear', 'NONE'],
+      [19, 'cubic', 'NONE'],
+      [16, 'cubic', 'NONE'],
+      [19, 'cubic_spline', 'NONE'],
+      [18, 'lanczos', 'NONE'],
+      [16, 'lanczos', 'NONE'],
+      [15, 'average', 'NONE'],
       [15, 'nearest', undefined],
       [13, 'nearest', undefined],
       [12, 'nearest', undefined],
@@ -48,7 +59,7 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       const level = overview ?? (finest < 2 ? 'NONE' : String(Math.floor(Math.log2(finest)) - 1));
       const out = join(folder, `${grid}-${zoom}-${resampling}.tif`);
       const window = ['-te', map.west, map.south, map.east, map.north, '-ts', 256, 256].map(String);
-      const how = ['-et', '0', '-ovr', level, '-r', resampling === 'nearest' ? 'near' : 'bilinear'];
+      const how = ['-et', '0', '-ovr', level, '-r', GDAL_NAMES[resampling] ?? resampling];
       execFileSync('gdalwarp', ['-q', '-t_srs', 'EPSG:3857', ...window, ...how, file, out]);
       const { bands } = await readRaster(out, [2]);
       let data = 0;
@@ -69,3 +80,55 @@ for (const grid of ['geohash', 'quadtile'] as const) {
     }
   });
 }
+
+/**
+ * Kernels that GDAL has too, with the share of pixels that agree. At holes GDAL shares out the weights of Lanczos, and of cubic kernels that
+ * are wider than 4 pixels; ours is bilinear there.
+ */
+const KERNELS = [
+  ['bilinear', 16, 1],
+  ['cubic', 16, 1],
+  ['cubic_spline', 16, 1],
+  ['lanczos', 16, 0.9],
+  ['cubic', 13, 0.9],
+  ['average', 13, 1],
+] as const;
+
+test('kernels weigh pixels as gdalwarp does', { skip }, async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const side = 300;
+  // Numbers that look random, and a hole of one pixel in each square of 37.
+  const noise = Uint8Array.from({ length: side * side }, (_, i) => {
+    const hole = (i % side) % 37 === 20 && Math.floor(i / side) % 37 === 20;
+    return hole ? 0 : 1 + (((i * 2_654_435_761) >>> 0) % 255);
+  });
+  const place = { x: 1_680_000, y: 6_060_000, epsg: 3857, nodata: 0 };
+  const shape = { width: side, height: side, dataType: 'uint8' as const, bands: [noise] };
+  const href = await writeRaster(join(folder, 'noise.tif'), { ...place, ...shape });
+  const about = { datetime: '2024-06-01T10:00:00Z', grid: 'quadtile', precision: 13 };
+  await ingest(node, { href, collection: 'noise', ...about });
+  const tile = (await tilesOf(node)).toSorted((a, b) => b.coverage - a.coverage)[0];
+  const file = node.storage.tilePath(tile, tile.groups[0].name);
+  const [west, south, east, north] = cellBbox(gridByName('quadtile'), tile.geocode);
+  for (const [resampling, zoom, share] of KERNELS) {
+    const map = mapTileAt(zoom, (west + east) / 2, (south + north) / 2);
+    const at = `/xyz/noise/${zoom}/${map.x}/${map.y}.png?bidx=1&rescale=0,255&resampling=${resampling}`;
+    const { pixels } = await pictureOf(node, at);
+    const out = join(folder, `${zoom}-${resampling}.tif`);
+    const window = ['-te', map.west, map.south, map.east, map.north, '-ts', 256, 256].map(String);
+    const how = ['-et', '0', '-ovr', 'NONE', '-r', GDAL_NAMES[resampling] ?? resampling];
+    execFileSync('gdalwarp', ['-q', ...window, ...how, file, out]);
+    const { bands } = await readRaster(out);
+    let both = 0;
+    let near = 0;
+    for (let i = 0; i < bands[0].length; i++) {
+      if (bands[0][i] === 0 || pixels[4 * i + 3] === 0) continue;
+      both++;
+      if (Math.abs(pixels[4 * i] - bands[0][i]) <= 1) near++;
+    }
+    const name = `${resampling} ${zoom}: ${near} of ${both}`;
+    assert.ok(both > 10_000, name);
+    assert.ok(near >= share * both, name);
+  }
+});

@@ -36,7 +36,7 @@ export async function mapSections(
         warn(`${title} of ${tile.id}`, error);
       });
       if (!drawn) continue;
-      const picture = drawn.toString('base64');
+      const picture = drawn.bytes.toString('base64');
       const name = nameOf(tile);
       figures.push(
         html`<figure><img alt="${name}" src="data:image/png;base64,${picture}"><figcaption>${name}</figcaption></figure>`,

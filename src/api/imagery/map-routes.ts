@@ -1,7 +1,7 @@
 /** Maps in the browser: XYZ map tiles of a collection, TileJSON, and previews of single tiles. */
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { PictureFormat } from '../../imagery/index.js';
+import { noMapTile, type PictureEncoding, type PictureFormat } from '../../imagery/index.js';
 import {
   attributionOf,
   type Filter,
@@ -16,11 +16,23 @@ import { notFound } from '../errors.js';
 import { partial } from '../partial.js';
 import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
-import { lookParams, lookQuery, type MapQuery, mapFilterQuery } from './look-query.js';
+import {
+  type EdgeQuery,
+  edgeQuery,
+  lookParams,
+  lookQuery,
+  type MapQuery,
+  mapFilterQuery,
+} from './look-query.js';
 
 const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
 
-const TYPES: Record<PictureFormat, string> = { png: 'image/png', webp: 'image/webp' };
+/** Formats by their names in addresses. */
+const FORMATS: Record<string, PictureFormat> = { png: 'png', webp: 'webp', jpg: 'jpeg', jpeg: 'jpeg' };
+const FORMAT_NAMES = Object.keys(FORMATS);
+const ASK_FOR = `ask for ${FORMAT_NAMES.slice(0, -1).join(', ')} or ${FORMAT_NAMES.at(-1)}`;
+
+const TYPES: Record<PictureFormat, string> = { png: 'image/png', webp: 'image/webp', jpeg: 'image/jpeg' };
 
 /** Pixels of a map tile's side. */
 const SIDE = 256;
@@ -42,39 +54,57 @@ export async function mapRoutes(
     return found;
   };
 
-  server.get<{
-    Params: { collection: string; z: string; x: string; y: string; format: string };
-    Querystring: MapQuery;
-  }>(
+  const mapTile = async (
+    request: FastifyRequest<{ Params: TileAddress; Querystring: MapQuery & EdgeQuery }>,
+    reply: FastifyReply,
+    format: PictureFormat | undefined,
+  ) => {
+    const { query, params } = request;
+    const { tile, size } = placeOf(params);
+    const picture = await imagery.mapTile({
+      collection: await collectionOf(params.collection),
+      filter: filterOf(query),
+      source: sourceOf(query),
+      look: lookParams(query),
+      tile,
+      size,
+      buffer: query.buffer,
+      format,
+    });
+    return sendPicture(request, reply, picture);
+  };
+
+  server.get<{ Params: TileAddress & { format: string }; Querystring: MapQuery & EdgeQuery }>(
     '/xyz/:collection/:z/:x/:y.:format',
     {
       schema: {
-        summary: 'A map tile (WebMercatorQuad) of a collection as png or webp; {y}@2x for twice the pixels',
+        summary:
+          'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x for twice the pixels',
         tags,
         response: picture,
-        querystring: object({ ...mapFilterQuery, ...lookQuery }),
+        querystring: object({ ...mapFilterQuery, ...lookQuery, ...edgeQuery }),
       },
     },
-    async (request, reply) => {
-      const { z, x, y, format } = request.params;
-      const [, row, twice] = /^(.*?)(@2x)?$/.exec(y)!;
-      if (!isFormat(format)) throw notFound(`map tile as ${format}: ask for png or webp`);
-      const picture = await imagery.mapTile({
-        collection: await collectionOf(request.params.collection),
-        filter: filterOf(request.query),
-        source: sourceOf(request.query),
-        look: lookParams(request.query),
-        tile: { z: wholeNumber(z), x: wholeNumber(x), y: wholeNumber(row) },
-        size: twice ? 2 * SIDE : SIDE,
-        format,
-      });
-      return sendPicture(request, reply, picture, format);
+    async (request, reply) => mapTile(request, reply, formatOf('map tile', request.params.format)),
+  );
+
+  server.get<{ Params: TileAddress; Querystring: MapQuery & EdgeQuery & FormatQuery }>(
+    '/xyz/:collection/:z/:x/:y',
+    {
+      schema: {
+        summary:
+          'A map tile in the format of a parameter: by default png if some of it is transparent, else jpeg',
+        tags,
+        response: picture,
+        querystring: object({ ...mapFilterQuery, ...lookQuery, ...edgeQuery, ...formatQuery }),
+      },
     },
+    async (request, reply) => mapTile(request, reply, FORMATS[request.query.format ?? '']),
   );
 
   server.get<{
     Params: { collection: string };
-    Querystring: MapQuery & { tile_format: PictureFormat; tile_scale: number };
+    Querystring: MapQuery & EdgeQuery & { tile_format: string; tile_scale: number };
   }>(
     '/xyz/:collection/tilejson.json',
     {
@@ -85,7 +115,8 @@ export async function mapRoutes(
         querystring: object({
           ...mapFilterQuery,
           ...lookQuery,
-          tile_format: { enum: ['png', 'webp'], default: 'png' },
+          ...edgeQuery,
+          tile_format: { enum: FORMAT_NAMES, default: 'png' },
           tile_scale: { type: 'integer', minimum: 1, maximum: 2, default: 1 },
         }),
       },
@@ -120,6 +151,17 @@ export async function mapRoutes(
     },
   );
 
+  const preview = async (
+    request: FastifyRequest<{ Params: { itemId: string }; Querystring: MapQuery }>,
+    reply: FastifyReply,
+    format: PictureFormat | undefined,
+  ) => {
+    const { itemId } = request.params;
+    const tile = await finder.get(itemId);
+    if (!tile) throw notFound(`item ${itemId}`);
+    return sendPicture(request, reply, await imagery.preview(tile, lookParams(request.query), format));
+  };
+
   server.get<{ Params: { itemId: string; format: string }; Querystring: MapQuery }>(
     '/preview/:itemId.:format',
     {
@@ -130,22 +172,49 @@ export async function mapRoutes(
         querystring: object(lookQuery),
       },
     },
-    async (request, reply) => {
-      const { itemId, format } = request.params;
-      if (!isFormat(format)) throw notFound(`preview as ${format}: ask for png or webp`);
-      const tile = await finder.get(itemId);
-      if (!tile) throw notFound(`item ${itemId}`);
-      return sendPicture(
-        request,
-        reply,
-        await imagery.preview(tile, lookParams(request.query), format),
-        format,
-      );
+    async (request, reply) => preview(request, reply, formatOf('preview', request.params.format)),
+  );
+
+  server.get<{ Params: { itemId: string }; Querystring: MapQuery & FormatQuery }>(
+    '/preview/:itemId',
+    {
+      schema: {
+        summary:
+          'A preview in the format of a parameter: by default png if some of it is transparent, else jpeg',
+        tags,
+        response: picture,
+        querystring: object({ ...lookQuery, ...formatQuery }),
+      },
     },
+    async (request, reply) => preview(request, reply, FORMATS[request.query.format ?? '']),
   );
 }
 
-const isFormat = (format: string): format is PictureFormat => Object.hasOwn(TYPES, format);
+interface TileAddress {
+  collection: string;
+  z: string;
+  x: string;
+  y: string;
+}
+
+interface FormatQuery {
+  format?: string;
+}
+
+const formatQuery = { format: { enum: FORMAT_NAMES } };
+
+function formatOf(what: string, name: string): PictureFormat {
+  if (!Object.hasOwn(FORMATS, name)) throw notFound(`${what} as ${name}: ${ASK_FOR}`);
+  return FORMATS[name];
+}
+
+/** Zoom, column and row of a map tile, and its pixels of a side. Throws TW_IMAGERY_NO_MAP_TILE. */
+function placeOf({ z, x, y }: TileAddress) {
+  const [, row, twice] = /^(.*?)(@2x)?$/.exec(y)!;
+  const numbers = [z, x, row].map(wholeNumber);
+  if (numbers.some(Number.isNaN)) throw noMapTile(z, x, row);
+  return { tile: { z: numbers[0], x: numbers[1], y: numbers[2] }, size: twice ? 2 * SIDE : SIDE };
+}
 
 /** NaN for what is no plain number: there is no such map tile. */
 const wholeNumber = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN);
@@ -160,9 +229,9 @@ function filterOf({ datetime, minCloud, maxCloud, minCoverage, platform, ...quer
 }
 
 /** What the tiles of a place show changes with each ingest, so the picture itself is its ETag. */
-function sendPicture(request: FastifyRequest, reply: FastifyReply, picture: Buffer, format: PictureFormat) {
-  const etag = `"${createHash('sha1').update(picture).digest('base64url')}"`;
+function sendPicture(request: FastifyRequest, reply: FastifyReply, { bytes, format }: PictureEncoding) {
+  const etag = `"${createHash('sha1').update(bytes).digest('base64url')}"`;
   reply.header('cache-control', 'public, max-age=60');
   if (isKnown(request, reply, etag)) return reply.send();
-  return reply.type(TYPES[format]).send(picture);
+  return reply.type(TYPES[format]).send(bytes);
 }

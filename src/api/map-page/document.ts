@@ -1,8 +1,12 @@
 /** The map page as HTML; what it does is in `browser/`. */
 
+import { COLORMAPS } from '../../imagery/index.js';
 import { SPECTRAL_INDICES } from '../../raster/index.js';
 
-const COLOURS = ['viridis', 'magma', 'inferno', 'plasma', 'cividis', 'rdylgn', 'terrain'];
+/** Colormaps that come first in the list. */
+const USUAL = ['viridis', 'magma', 'inferno', 'plasma', 'cividis', 'rdylgn', 'terrain'];
+
+const options = (names: readonly string[]) => names.map((name) => `<option>${name}</option>`).join('');
 
 export const document = `<!doctype html>
 <html lang="en">
@@ -34,7 +38,7 @@ export const document = `<!doctype html>
           <label>Brightest <input type="number" id="high" step="any" placeholder="auto"></label>
         </div>
         <label>Colours <select id="colours"><option value="">as they are</option>
-          ${COLOURS.map((name) => `<option>${name}</option>`).join('')}</select></label>
+          ${options(USUAL)}<optgroup label="More">${options(COLORMAPS.filter((name) => !USUAL.includes(name)))}</optgroup></select></label>
       </div>
       <label class="check"><input type="checkbox" id="outlines" checked> Outlines of tiles</label>
     </form>

@@ -43,7 +43,8 @@ function tokensOf(text: string): Token[] {
     const match = TOKEN.exec(text);
     if (!match) {
       const position = from + /^\s*/.exec(text.slice(from))![0].length;
-      throw badExpression(position, `"${text[position]}" has no meaning here`);
+      const sign = text[position] === '"' ? `'"'` : `"${text[position]}"`;
+      throw badExpression(position, `${sign} has no meaning here`);
     }
     const { number, name, symbol } = match.groups!;
     const kind = number !== undefined ? 'number' : name !== undefined ? 'name' : 'symbol';

@@ -1,7 +1,8 @@
 /** Colours of codes, such as classes of land cover: codes that are near each other mean nothing alike. */
-import type { ColourTable } from '../raster/index.js';
-import type { TileRecord } from '../storage/index.js';
-import type { Expression } from './expression/ast.js';
+import type { ColourTable } from '../../raster/index.js';
+import type { TileRecord } from '../../storage/index.js';
+import type { Expression } from '../expression/ast.js';
+import { type Colouring, opaque } from './colouring.js';
 
 /** The legend of the National Land Cover Database (MRLC): code and RRGGBB. */
 const NLCD = new Map([
@@ -51,7 +52,7 @@ export function legendOf(
   tile: TileRecord,
   expressions: Expression[],
   sorted: Float64Array,
-): Map<number, number> | undefined {
+): Colouring | undefined {
   const [expression] = expressions;
   if (expressions.length !== 1 || expression.kind !== 'band') return undefined;
   const codes = new Set(sorted);
@@ -62,14 +63,19 @@ export function legendOf(
     ),
   );
   if (!group) return undefined;
-  if (group.role === 'mask') return MASK;
+  if (group.role === 'mask') return legend(MASK);
   const plain = group.bands.every(
     ({ scale, offset, commonName }) => scale === 1 && offset === 0 && !commonName,
   );
   if (group.dataType !== 'uint8' || !plain || codes.size > MOST_CODES) return undefined;
-  if (tile.collection === 'nlcd' && [...codes].every((code) => NLCD.has(code))) return NLCD;
-  return new Map(Array.from({ length: 256 }, (_, code) => [code, colourOfCode(code)]));
+  if (tile.collection === 'nlcd' && [...codes].every((code) => NLCD.has(code))) return legend(NLCD);
+  return legend(Array.from({ length: 256 }, (_, code) => [code, colourOfCode(code)]));
 }
+
+const legend = (colours: Iterable<readonly [code: number, rgb: number]>): Colouring => ({
+  kind: 'values',
+  colours: new Map([...colours].map(([code, rgb]) => [code, opaque(rgb)])),
+});
 
 /** The colours of all codes without a legend, for a TIFF. */
 export const codeColours = (): ColourTable =>

@@ -1,0 +1,43 @@
+/** What an algorithm is made of. */
+
+/** Planes of values, row by row, NaN where there is no data. */
+export interface Planes {
+  width: number;
+  height: number;
+  planes: Float64Array[];
+}
+
+/** Width and height of a pixel, metres of EPSG:3857. */
+export interface PixelSize {
+  x: number;
+  y: number;
+}
+
+/** A number among the parameters of an algorithm. */
+export interface NumberParam {
+  /** Undefined: the parameter may be left out. */
+  default?: number;
+  min: number;
+  max: number;
+  whole?: boolean;
+}
+
+export type Params = Record<string, number | undefined>;
+
+export interface Definition {
+  /** Numbers of bands that it accepts, in ascending order. */
+  bands: readonly number[];
+  /** Numbers of planes that it makes of these. */
+  makes: (bands: number) => number;
+  /** What becomes black and white unless `rescale` says otherwise. Undefined: as for bands, by their values. */
+  range?: readonly [low: number, high: number];
+  /** Pixels at each side of a picture whose values depend on pixels beyond it. Maps read so many more. */
+  margin?: number;
+  params: Record<string, NumberParam>;
+  run: (planes: Planes, params: Params, pixel: PixelSize) => Float64Array[];
+}
+
+export const BYTES = [0, 255] as const;
+
+/** A number as titiler stores it in a byte: cut, not rounded; NaN stays. */
+export const byteOf = (value: number): number => Math.min(255, Math.max(0, Math.trunc(value)));

@@ -1,0 +1,40 @@
+/** Colours of the values of a single plane. A colour is a number 0xRRGGBBAA; its last byte is opacity. */
+
+export type Colouring =
+  /** 256 colours of 4 bytes for the whole numbers from 0 to 255; other values have none. */
+  | { kind: 'ramp'; colours: Uint8Array }
+  /** Colours of exact values; other values have none. */
+  | { kind: 'values'; colours: Map<number, number> }
+  /** The values from `bounds[i]` up to, not including, `bounds[i + 1]` have `colours[i]`. Undefined stands for no colour. */
+  | { kind: 'intervals'; bounds: number[]; colours: (number | undefined)[] };
+
+/** Returns a function from a value to its colour, 0 (transparent) if it has none. */
+export function colourFinder(colouring: Colouring): (value: number) => number {
+  switch (colouring.kind) {
+    case 'ramp': {
+      const { colours } = colouring;
+      const view = new DataView(colours.buffer, colours.byteOffset, colours.byteLength);
+      return (value) => (value > -1 && value < 256 ? view.getUint32(4 * Math.trunc(value)) : 0);
+    }
+    case 'values': {
+      const { colours } = colouring;
+      return (value) => colours.get(value) ?? 0;
+    }
+    case 'intervals': {
+      const { bounds, colours } = colouring;
+      return (value) => {
+        let low = 0;
+        let high = bounds.length;
+        while (low < high) {
+          const middle = (low + high) >>> 1;
+          if (bounds[middle] <= value) low = middle + 1;
+          else high = middle;
+        }
+        return colours[low - 1] ?? 0;
+      };
+    }
+  }
+}
+
+/** The colour 0xRRGGBB without transparency. */
+export const opaque = (rgb: number): number => ((rgb << 8) | 255) >>> 0;

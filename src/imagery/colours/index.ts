@@ -1,0 +1,8 @@
+/** From values to encoded pictures. A folder of its own: these files read no tiles, and are tested against other programs alone. */
+
+export { COLORMAPS, colormap } from './colormaps.js';
+export { type ColourOperation, parseColourFormula } from './colour-formula.js';
+export type { Colouring } from './colouring.js';
+export { parseColormap } from './custom-colormap.js';
+export { codeColours, colourOfCode, legendOf } from './legends.js';
+export { encodePicture, isTransparent, type PictureFormat, paint, type Range, type Style } from './paint.js';

@@ -1,0 +1,75 @@
+/** Algorithms against those of titiler. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { applyAlgorithm, marginOf, parseAlgorithm } from '../../src/imagery/algorithms/index.js';
+import { planeOf, reference } from './titiler.js';
+
+const { width, height } = reference;
+/** Of the reference, metres. */
+const PIXEL = { x: 10, y: 10 };
+const CONVERSIONS: Record<string, typeof reference.bands> = {
+  cast: reference.bytes,
+  floor: reference.bytes,
+  ceil: reference.ceil,
+};
+
+for (const { name, params, bands, shape, planes } of reference.algorithms)
+  test(`${name} ${JSON.stringify(params)} of ${bands} bands is that of titiler`, () => {
+    const terrain = ['hillshade', 'slope', 'contours', 'terrarium', 'terrainrgb'].includes(name);
+    const given = terrain ? [reference.dem] : (CONVERSIONS[name] ?? reference.bands).slice(0, bands);
+    const algorithm = parseAlgorithm(name, JSON.stringify(params), bands);
+    const picture = { width, height, planes: given.map(planeOf) };
+    const made = applyAlgorithm(algorithm, picture, PIXEL, marginOf(algorithm));
+    assert.deepEqual([made.height, made.width], shape);
+    assert.equal(made.planes.length, planes.length);
+    const cut = (width - made.width) / 2;
+    for (const [p, plane] of planes.entries())
+      for (const [i, wanted] of plane.entries()) {
+        const [row, column] = [Math.floor(i / made.width) + cut, (i % made.width) + cut];
+        const value = made.planes[p][i];
+        // numpy.gradient gives a slope to a hole between pixels that have data.
+        const hole = given[0][row * width + column] === null;
+        if (hole && params['nodata_height'] === undefined) assert.ok(Number.isNaN(value));
+        else if (wanted === null) assert.ok(Number.isNaN(value), `${p} ${i}: ${value}`);
+        // titiler makes the index of single precision.
+        else
+          assert.ok(
+            Math.abs(value - wanted) <= 2e-6 * Math.max(1, Math.abs(wanted)),
+            `${p} ${i}: ${value}, ${wanted}`,
+          );
+      }
+  });
+
+test('ndi is another name of normalizedIndex', () => {
+  const picture = { width, height, planes: reference.bands.slice(0, 2).map(planeOf) };
+  const [a, b] = ['ndi', 'normalizedIndex'].map((name) =>
+    applyAlgorithm(parseAlgorithm(name, undefined, 2), picture, PIXEL, 0),
+  );
+  assert.deepEqual(a, b);
+});
+
+test('an algorithm that cannot be used says why', () => {
+  const fail = (name: string, params: string | undefined, bands: number, why: RegExp) =>
+    assert.throws(() => parseAlgorithm(name, params, bands), { code: 'TW_IMAGERY_LOOK', message: why });
+  fail('nothing', undefined, 1, /^algorithm "nothing" is not known: there are hillshade/);
+  fail('constructor', undefined, 1, /is not known/);
+  fail('hillshade', undefined, 3, /made of 1 band, not of 3/);
+  fail('normalizedIndex', undefined, 3, /made of 2 bands/);
+  fail('bitonal', undefined, 2, /made of 1 or 3 bands/);
+  fail('sum', undefined, 17, /made of 1 to 16 bands/);
+  fail('hillshade', '{', 1, /^algorithm_params is not JSON/);
+  fail('hillshade', '[]', 1, /is not a JSON object/);
+  fail('hillshade', '{"angle": 1}', 1, /unknown parameter "angle": hillshade has azimuth/);
+  fail('sum', '{"a": 1}', 2, /sum has none/);
+  fail('hillshade', '{"azimuth": "45"}', 1, /azimuth that is not a whole number from 0 to 360/);
+  fail('hillshade', '{"azimuth": 361}', 1, /azimuth/);
+  fail('hillshade', '{"buffer": 1.5}', 1, /buffer/);
+  fail('hillshade', '{"buffer": 1e9}', 1, /buffer/);
+  fail('contours', '{"minz": 5, "maxz": 5}', 1, /minz of 5/);
+  fail('hillshade', `{"azimuth": ${'1'.repeat(1000)}}`, 1, /longer than 1000/);
+  const picture = { width: 4, height: 9, planes: [new Float64Array(36)] };
+  const shade = parseAlgorithm('hillshade', '{"buffer": 2}', 1);
+  assert.throws(() => applyAlgorithm(shade, picture, PIXEL, 2), {
+    message: /leaves nothing of 4 x 9 pixels/,
+  });
+});
