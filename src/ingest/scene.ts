@@ -76,7 +76,9 @@ export interface Scene {
 /** The files that hold the pixels of a scene, each once. */
 export function sourceFiles({ groups }: Scene): string[] {
   const bands = groups.flatMap((group) => group.bands);
-  return [...new Set(bands.flatMap(({ header }) => [header.path, ...(header.mask ? [header.mask.path] : [])]))];
+  return [
+    ...new Set(bands.flatMap(({ header }) => [header.path, ...(header.mask ? [header.mask.path] : [])])),
+  ];
 }
 
 /** Throws an Error if the scene has no group of this name. */

@@ -64,7 +64,10 @@ export async function maskBeside(image: RasterHeader): Promise<RasterHeader | un
   });
 }
 
-function hasSizeOf(directory: TiffDirectory, { width, height }: Pick<ImageShape, 'width' | 'height'>): boolean {
+function hasSizeOf(
+  directory: TiffDirectory,
+  { width, height }: Pick<ImageShape, 'width' | 'height'>,
+): boolean {
   return directory.numbers(TAG.width)?.[0] === width && directory.numbers(TAG.height)?.[0] === height;
 }
 
