@@ -315,7 +315,7 @@ test('the intermediate bands of the surface temperature are a group of their own
   assert.deepEqual((await ingest(node, { href: product })).failed, []);
   const [tile] = await tilesOf(node);
   const { bands } = await readRaster(node.storage.tilePath(tile!, '30m-st'));
-  assert.equal(Math.max(...bands[3]!), 9876);
+  assert.ok(bands[3]!.includes(9876));
   for (const name of names) await rm(join(product, `${name}.TIF`));
   await assert.rejects(describeScenes(product, {}), { code: 'TW_INGEST_MISSING_BAND' });
 });
