@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { atEnd } from '../support/at-end.js';
 import { finished, MAIN, start, tilewright } from '../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
@@ -78,6 +79,9 @@ test('Ctrl-C ends a command by the signal, so that a shell loop ends too', { tim
     ...['ingest', folder, '--watch', '--data', data],
   );
   const end = finished(loop);
+  atEnd(t, () => {
+    if (loop.exitCode === null && loop.signalCode === null) process.kill(-loop.pid!, 'SIGKILL');
+  });
   await once(loop.stderr!, 'data');
   // A terminal sends it to all processes of the group.
   process.kill(-loop.pid!, 'SIGINT');
@@ -90,6 +94,7 @@ test('SIGTERM ends a command by that signal', { timeout: 60_000 }, async (t) => 
   const folder = await tempFolder(t);
   const watch = start(['ingest', folder, '--watch', '--data', join(folder, 'data')]);
   const end = finished(watch);
+  atEnd(t, () => watch.kill('SIGKILL'));
   await once(watch.stderr!, 'data');
   watch.kill('SIGTERM');
   assert.equal((await end).signal, 'SIGTERM');
