@@ -177,8 +177,8 @@ export const badMetadata = defineError(
 export const archiveUnknown = defineError(
   'TW_INGEST_ARCHIVE_UNKNOWN',
   400,
-  'The file is no archive of a known kind. Known are zip, tar and tar.gz.',
-  (path: string) => `${path} is no zip, tar or tar.gz file`,
+  'The file is not an archive of a known kind. Known are zip, tar, tar.gz, and a raster file compressed by gzip.',
+  (path: string) => `${path} is not a zip, tar, tar.gz or gzip file`,
 );
 
 export const archiveBroken = defineError(

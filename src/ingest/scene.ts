@@ -41,6 +41,8 @@ export interface SourceGroup {
   /** Stored value that means "no data", null where every value is data. */
   nodata: number | null;
   bands: SourceBand[];
+  /** Part of the group's name. It keeps the bands apart from others of the same size and role, whose groups keep their names. */
+  part?: string;
   /** Of the codes of a group of one band. */
   colours?: ColourTable;
 }

@@ -8,7 +8,7 @@ export {
 export { collectionContents, mergeContents, withContent } from './collection-content.js';
 export { collectionExtents, mergeExtents } from './collection-extents.js';
 export { toCql2Json } from './cql2/write-json.js';
-export { unanswered } from './errors.js';
+export { badDatetime, unanswered } from './errors.js';
 export { all, type Filter, mentions, rawUnlessAsked } from './filter/filter.js';
 export { type FoundTiles, type Partly, partly, TileFinder } from './finder.js';
 export { JsonBytes } from './json-bytes.js';
