@@ -40,7 +40,8 @@ export const corrupt = defineError(
   'TW_RASTER_CORRUPT',
   422,
   'A raster file holds data that cannot be decoded. Fetch the file again, or check it with gdalinfo -checksum.',
-  (path: string, what: string) => `${path} is corrupt: ${what}. Fetch or write the file again.`,
+  (path: string, what: string) =>
+    `${path} is corrupt: ${what}. Fetch or write the file again; if GDAL reads it, convert it with gdal_translate.`,
 );
 
 /** A valid file of a kind that is not read. */
