@@ -1,4 +1,4 @@
-/** Masks and alpha bands of files say which pixels hold data, as gdalwarp has it. */
+/** Masks and alpha bands of files say which pixels hold data, as gdalwarp has it. The forms they have in files: raster/validity.test.ts. */
 import assert from 'node:assert/strict';
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -49,12 +49,7 @@ const TILED = ['-co', 'TILED=YES', '-co', 'BLOCKXSIZE=64', '-co', 'BLOCKYSIZE=48
 const packed = (codec: string) => ['-co', `COMPRESS=${codec}`];
 
 const files: [name: string, dataType: DataType, args: string[], nodata?: number][] = [
-  ['mask', 'uint8', MASK],
   ['mask, tiles, deflate', 'uint8', [...MASK, ...TILED, ...packed('DEFLATE')]],
-  ['mask, packbits', 'uint16', [...MASK, ...packed('PACKBITS')]],
-  ['mask, lzw, band by band', 'int16', [...MASK, ...packed('LZW'), '-co', 'INTERLEAVE=BAND']],
-  ['mask, JPEG', 'uint8', [...MASK, ...TILED.slice(0, 2), ...packed('JPEG')]],
-  ['mask, big-endian, BigTIFF', 'float32', [...MASK, '-co', 'ENDIANNESS=BIG', '-co', 'BIGTIFF=YES']],
   ['mask, COG with overviews', 'uint8', [...MASK, '-of', 'COG', '-co', 'BLOCKSIZE=128']],
   ['mask and nodata', 'int16', MASK, 0],
   ['mask in a file beside it', 'uint8', MASK_BESIDE],
