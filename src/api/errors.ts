@@ -137,6 +137,29 @@ export const openBind = defineError(
     `listening on ${host} would let other machines in: add --token TOKEN, or use --host 127.0.0.1`,
 );
 
+export const openPublicUrl = defineError(
+  'TW_API_OPEN_PUBLIC_URL',
+  400,
+  'A server that other machines can reach through a proxy (`--public-url`) must have a token.',
+  (url: string) => `clients at ${url} could write without a token: add --token TOKEN`,
+);
+
+export const badPublicUrl = defineError(
+  'TW_API_PUBLIC_URL',
+  400,
+  'The URL of `--public-url` cannot be the base of links. It is a URL of http or https, with a path if the proxy adds one, without a query.',
+  (url: string, reason: string) =>
+    `--public-url ${url} cannot be used: ${reason}; give one such as https://example.org/tiles`,
+);
+
+export const badProxy = defineError(
+  'TW_API_TRUST_PROXY',
+  400,
+  'An element of `--trust-proxy` names no addresses. It is an IP address, a range in CIDR notation, or `loopback`.',
+  (given: string) =>
+    `--trust-proxy ${JSON.stringify(given)} is not an address: give IP addresses, ranges such as 10.0.0.0/8, or loopback, separated by commas`,
+);
+
 export const outsideFolder = defineError(
   'TW_API_OUTSIDE_FOLDER',
   403,

@@ -13,6 +13,7 @@ import { operationRoutes } from './operations/routes.js';
 import { paceBodies } from './pace.js';
 import { answerProblems, BODY_LIMIT, earlyErrors } from './problem.js';
 import { processRoutes } from './processes/routes.js';
+import { type ProxyOptions, readProxyOptions } from './proxy.js';
 import { answerRequestIds, requestIds } from './request-id.js';
 import { sceneRoutes } from './scenes/routes.js';
 import { describeAnswers } from './schemas/answers.js';
@@ -24,7 +25,7 @@ import { tileRoutes } from './tiles/routes.js';
 import { trainingRoutes } from './training/routes.js';
 import { schemaController } from './validation.js';
 
-export interface ServerOptions extends AccessOptions {
+export interface ServerOptions extends AccessOptions, ProxyOptions {
   /** Structured request log on stderr. */
   log: boolean;
 }
@@ -32,9 +33,11 @@ export interface ServerOptions extends AccessOptions {
 /** How long the head of a request may take, ms. `paceBodies` looks after the body. */
 const HEADERS_TIMEOUT = 60_000;
 
-/** The HTTP API over the given services; not yet listening. */
+/** The HTTP API over the given services; not yet listening. Throws what `readProxyOptions` throws. */
 export async function buildServer(services: Services, options: ServerOptions): Promise<FastifyInstance> {
+  const { publicUrl, trustProxy } = readProxyOptions(options, options.token ?? options.readToken);
   const server = Fastify({
+    ...(trustProxy && { trustProxy }),
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 500 },
     // A missing Host is answered as every other fault, by `answerProblems`.
@@ -50,6 +53,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     logger: options.log ? { level: 'info', stream: process.stderr } : false,
     schemaController,
   });
+  server.decorate('publicUrl', publicUrl);
   // Nodes greet and survey each other all the time: of their requests the log has those alone that fail.
   server.addHook('onRoute', (route) => {
     if (route.config?.internal) route.logLevel = 'warn';

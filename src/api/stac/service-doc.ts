@@ -45,8 +45,8 @@ function page(paths: Record<string, Record<string, Operation>>): string {
   code { white-space: nowrap; }
 </style>
 <h1>tilewright API</h1>
-<p>A STAC API with tile files, jobs and models. <a href="/">Landing page</a>, <a href="/openapi.json">OpenAPI document</a>,
-<a href="/queryables">what filters can ask for</a>.</p>
+<p>A STAC API with tile files, jobs and models. <a href="./">Landing page</a>, <a href="openapi.json">OpenAPI document</a>,
+<a href="queryables">what filters can ask for</a>.</p>
 <table>
 <tr><th>Request</th><th>What it does</th><th>Parameters</th></tr>
 ${rows.join('\n')}
