@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { type AccessOptions, controlAccess } from './access.js';
 import { clusterRoutes } from './cluster/routes.js';
+import { compressAnswers } from './compress.js';
 import { mapRoutes } from './imagery/map-routes.js';
 import { seriesRoutes } from './imagery/series-routes.js';
 import { spectraRoutes } from './imagery/spectra-routes.js';
@@ -64,6 +65,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   paceBodies(server);
   controlAccess(server, options);
   if (services.cluster) answerSeq(server, services.cluster.cluster);
+  compressAnswers(server);
   describeAnswers(server);
   await server.register(swagger, {
     refResolver: { buildLocalReference: (json) => String(json.$id) },

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isKnown } from '../conditional.js';
+import { isKnown, weakTag } from '../conditional.js';
 import { bytes } from '../schemas/answers.js';
 import { document } from './document.js';
 import { style } from './style.js';
@@ -71,11 +71,12 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, type: string, text: string): FastifyReply {
-  const etag = `"${createHash('sha1').update(text).digest('base64url')}"`;
+  const etag = weakTag(createHash('sha1').update(text).digest('base64url'));
   reply
     .header('content-security-policy', POLICY)
     .header('x-content-type-options', 'nosniff')
-    .header('cache-control', 'no-cache');
+    .header('cache-control', 'no-cache')
+    .header('vary', 'accept-encoding');
   if (isKnown(request, reply, etag)) return reply.send();
   return reply.type(type).send(text);
 }
