@@ -18,6 +18,8 @@ import { type ProxyOptions, readProxyOptions } from './proxy.js';
 import { answerRequestIds, requestIds } from './request-id.js';
 import { sceneRoutes } from './scenes/routes.js';
 import { describeAnswers } from './schemas/answers.js';
+import { describeOperations, securitySchemes } from './schemas/operations.js';
+import { publishedSchema } from './schemas/shapes.js';
 import { answerSeq } from './seq.js';
 import type { Services } from './services.js';
 import { similarRoutes } from './similar/routes.js';
@@ -67,7 +69,9 @@ export async function buildServer(services: Services, options: ServerOptions): P
   if (services.cluster) answerSeq(server, services.cluster.cluster);
   compressAnswers(server);
   describeAnswers(server);
+  describeOperations(server, options);
   await server.register(swagger, {
+    transform: ({ schema, url }) => ({ schema: publishedSchema(schema), url }),
     refResolver: { buildLocalReference: (json) => String(json.$id) },
     openapi: {
       openapi: '3.0.3',
@@ -76,6 +80,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
         description: 'Geohash tiles of satellite scenes: STAC search, tile files, jobs and models.',
         version: services.version,
       },
+      components: { securitySchemes },
     },
   });
   await server.register(stacRoutes, { services });

@@ -4,6 +4,7 @@ import type { Process } from '../../jobs/index.js';
 import { baseUrl } from '../base-url.js';
 import { noProcess } from '../errors.js';
 import { answers } from '../schemas/answers.js';
+import { publishedSchema } from '../schemas/shapes.js';
 import type { Services } from '../services.js';
 import { jobRoutes } from './jobs.js';
 import { answerJob, keyHeader, startAnswers, startJob } from './start-job.js';
@@ -39,7 +40,10 @@ function summary({ id, title, description }: Process, base: string) {
 
 /** Inputs as the standard describes them: one by one, each with its schema. */
 function inputsOf({ inputs }: Process) {
-  const { properties = {}, required = [] } = inputs as { properties?: object; required?: string[] };
+  const { properties = {}, required = [] } = publishedSchema(inputs) as {
+    properties?: object;
+    required?: string[];
+  };
   return Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [
       name,
