@@ -55,7 +55,7 @@ const RATE = 200;
 
 /** Questions with a body. They change nothing. */
 const POST_READS =
-  /^\/(search|timeseries|spectra|similar|training\/(place|check)|(collections\/[^/]+\/)?aggregate)$/;
+  /^\/(search|timeseries|spectra|similar|training\/(place|check)|(collections\/[^/]+\/)?aggregate)\/?$/;
 
 /** Refuses to let other machines in without a token. */
 export function requireSafeBinding(host: string, token: string | undefined): void {

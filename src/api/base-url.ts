@@ -31,6 +31,15 @@ export function requestPath(request: FastifyRequest): string {
   return path.startsWith('/') ? path : `/${path}`;
 }
 
+/**
+ * The address of a page relative to the path of the request, if that ends with a slash: relative links of the page need it without.
+ * Undefined otherwise.
+ */
+export function withoutSlash(request: FastifyRequest): string | undefined {
+  const [, name, query = ''] = /^\/([\w-]+)\/+(\?.*)?$/.exec(requestPath(request)) ?? [];
+  return name === undefined ? undefined : `../${name}${query}`;
+}
+
 /** The address that was asked for, as clients see it. */
 export function requestUrl(request: FastifyRequest): URL {
   return new URL(baseUrl(request) + requestPath(request));

@@ -3,6 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { type AccessOptions, controlAccess } from './access.js';
 import { clusterRoutes } from './cluster/routes.js';
 import { compressAnswers } from './compress.js';
+import { acceptFormat } from './format-param.js';
 import { mapRoutes } from './imagery/map-routes.js';
 import { seriesRoutes } from './imagery/series-routes.js';
 import { spectraRoutes } from './imagery/spectra-routes.js';
@@ -42,7 +43,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   const server = Fastify({
     ...(trustProxy && { trustProxy }),
     bodyLimit: BODY_LIMIT,
-    routerOptions: { maxParamLength: 500 },
+    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
     // A missing Host is answered as every other fault, by `answerProblems`.
     http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false },
     // Node's limit would cover the body too, and uploads take as long as they take.
@@ -70,6 +71,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   compressAnswers(server);
   describeAnswers(server);
   describeOperations(server, options);
+  acceptFormat(server);
   await server.register(swagger, {
     transform: ({ schema, url }) => ({ schema: publishedSchema(schema), url }),
     refResolver: { buildLocalReference: (json) => String(json.$id) },

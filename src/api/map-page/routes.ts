@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { withoutSlash } from '../base-url.js';
 import { isKnown, weakTag } from '../conditional.js';
 import { bytes } from '../schemas/answers.js';
 import { document } from './document.js';
@@ -56,7 +57,10 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
         response: { 200: bytes('The page', 'text/html') },
       },
     },
-    async (request, reply) => send(request, reply, HTML, document),
+    async (request, reply) => {
+      const page = withoutSlash(request);
+      return page ? reply.redirect(page, 308) : send(request, reply, HTML, document);
+    },
   );
   const serve = (name: string, type: string, text: () => Promise<string>) =>
     server.get(`/map/${name}`, { config: OPEN, schema: { hide: true } }, async (request, reply) =>
