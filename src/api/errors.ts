@@ -122,6 +122,22 @@ export const noProcess = defineError(
   (id: string) => `there is no process ${id}; GET /processes lists those that exist`,
 );
 
+export const noCallbacks = defineError(
+  'TW_API_NO_CALLBACKS',
+  400,
+  'The execute request has a `subscriber`. The server sends no callbacks: it makes no requests to addresses that a client names.',
+  () =>
+    'the server sends no callbacks: leave out "subscriber", and follow /jobs/ID/events or ask for /jobs/ID',
+);
+
+export const noOutput = defineError(
+  'TW_API_NO_OUTPUT',
+  400,
+  'The process has no output of this name. `GET /processes/ID` lists its outputs.',
+  (process: string, name: string, known: string[]) =>
+    `the process ${process} has no output ${JSON.stringify(name.slice(0, 40))}; it has ${known.join(', ')}`,
+);
+
 export const tooManyListeners = defineError(
   'TW_API_TOO_MANY_LISTENERS',
   429,
