@@ -96,7 +96,7 @@ const ASSET_ROLES: Record<GroupRecord['role'], string[]> = {
 
 /**
  * A tile as a STAC Item with the extensions eo, raster and projection 1.1.0 and grid. Geometry and bbox are the cell, in
- * degrees; `proj:geometry` is the outline of the valid pixels. `baseUrl` is that of the API, with or without a slash.
+ * degrees; `proj:geometry` is the outline of the valid pixels, or that of the cell if no outline is known. `baseUrl` is that of the API, with or without a slash.
  * What changes here changes in `itemWriter` too; a test compares them.
  */
 export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseUrl: string): StacItem {
@@ -178,9 +178,11 @@ function itemProperties(
   if (tile.cloudCover !== null) properties['eo:cloud_cover'] = tile.cloudCover;
   properties['proj:epsg'] = grid.epsg;
   properties['proj:bbox'] = [west, south, east, north];
-  if (tile.footprint.length > 0) {
-    properties['proj:geometry'] = { type: 'Polygon', coordinates: [tile.footprint] } satisfies StacPolygon;
-  }
+  // In every Item: stac-geoparquet cannot read a list of Items of which some lack it.
+  properties['proj:geometry'] =
+    tile.footprint.length > 0
+      ? ({ type: 'Polygon', coordinates: [tile.footprint] } satisfies StacPolygon)
+      : rectangle([west, south, east, north]);
   return properties;
 }
 

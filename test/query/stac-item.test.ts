@@ -141,11 +141,24 @@ test('what is not known is absent', () => {
     'platform',
     'start_datetime',
     'end_datetime',
-    'proj:geometry',
     'attribution',
   ]) {
     assert.ok(!(name in properties), name);
   }
+  const [west, south, east, north] = properties['proj:bbox'] as number[];
+  assert.deepEqual(properties['proj:geometry'], {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [west, south],
+        [east, south],
+        [east, north],
+        [west, north],
+        [west, south],
+      ],
+    ],
+  });
+  assert.equal(document.itemType, 'feature');
 });
 
 test('periods have both ends, derived tiles name what they come from, and nodata may be NaN', () => {
