@@ -1,3 +1,4 @@
+export { bandFileOf } from './band-file.js';
 export {
   type BandFile,
   type BandPlace,

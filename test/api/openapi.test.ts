@@ -35,7 +35,7 @@ const IDS = `
   executeAnalyseMatch executeAnalyseMnf executeAnalysePca executeAnalyseResample executeAnalyseSmooth
   executeAnalyseStats executeAnalyseUnmix executeCoalesce executeFill executeIngest executePredict
   executeSplit executeStoreModel executeTensor executeTexture executeTrain executeVerify findSimilarPlaces
-  getClusterUsage getCollection getCollectionQueryables getConformance getDocsPage getHealth getItem getJob
+  getBandFile getClusterUsage getCollection getCollectionQueryables getConformance getDocsPage getHealth getItem getJob
   getJobEvents getJobFile getJobLog getJobResults getLandingPage getMapPage getMapTile getMetrics getModel
   getModelFile getModelItem getModelVersion getModelVersionFile getModelVersionItem getPlacement getPreview
   getProcess getQueryables getReady getScene getSpectra getTileFile getTileJson getTimeSeries

@@ -23,6 +23,7 @@ const NAMES: Record<string, string> = {
   'POST /collections/:id/aggregate': 'aggregateCollectionByPost',
   'GET /docs': 'getDocsPage',
   'GET /tiles/:itemId/:group.tif': 'getTileFile',
+  'GET /tiles/:itemId/:group/:band.tif': 'getBandFile',
   'GET /xyz/:collection/:z/:x/:y.:format': 'getMapTile',
   'GET /xyz/:collection/tilejson.json': 'getTileJson',
   'GET /preview/:itemId.:format': 'getPreview',
