@@ -136,13 +136,7 @@ test('what is not known is absent', () => {
   const document = toStacCollection(unattributed, undefined, 'http://h');
   assert.ok(!('attribution' in document) && !('providers' in document));
   for (const { rel } of [...links, ...document.links]) assert.notEqual(rel, 'license');
-  for (const name of [
-    'eo:cloud_cover',
-    'platform',
-    'start_datetime',
-    'end_datetime',
-    'attribution',
-  ]) {
+  for (const name of ['eo:cloud_cover', 'platform', 'start_datetime', 'end_datetime', 'attribution']) {
     assert.ok(!(name in properties), name);
   }
   const [west, south, east, north] = properties['proj:bbox'] as number[];

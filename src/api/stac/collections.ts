@@ -43,7 +43,8 @@ export async function collectionRoutes(
         summary: 'All collections',
         tags,
         response: { 200: answers('Collections', 'All of them, or a page') },
-        querystring: { type: 'object', additionalProperties: false, properties: listPaging },
+        // Others are ignored: pystac-client sends `q`, `bbox` and `datetime`, and filters the answer itself.
+        querystring: { type: 'object', properties: listPaging },
       },
     },
     async (request) => {
