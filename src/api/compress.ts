@@ -33,7 +33,10 @@ const compressor: Record<Encoding, (bytes: number) => NodeJS.ReadWriteStream> = 
   gzip: () => createGzip(),
 };
 
-/** The encoding that the client likes best, brotli of two that it likes as much; undefined for none. */
+/**
+ * The encoding that the client likes best, brotli of two that it likes as much; undefined for none. `*` stands for gzip alone: clients that
+ * send it, such as pystac with a header of its user, often cannot decode brotli.
+ */
 export function acceptedEncoding(header: string | undefined): Encoding | undefined {
   const weights = new Map<string, number>();
   for (const element of header?.split(',') ?? []) {
@@ -41,8 +44,8 @@ export function acceptedEncoding(header: string | undefined): Encoding | undefin
     const q = parameters.find((one) => one.startsWith('q='));
     weights.set(name, q === undefined ? 1 : Number(q.slice(2)) || 0);
   }
-  const weightOf = (name: string) => weights.get(name) ?? weights.get('*') ?? 0;
-  const [br, gz] = [weightOf('br'), Math.max(weightOf('gzip'), weights.get('x-gzip') ?? 0)];
+  const br = weights.get('br') ?? 0;
+  const gz = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0;
   if (Math.max(br, gz) === 0) return undefined;
   return br >= gz ? 'br' : 'gzip';
 }
