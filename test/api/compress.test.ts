@@ -103,14 +103,15 @@ test('conditional requests work across encodings, by weak ETags', async (t) => {
   assert.equal(other.status, 200);
 });
 
-test('events of a job come one by one, uncompressed', async (t) => {
+// A compressor would hold the first event back, and the job waits for it.
+test('events of a job come one by one, uncompressed', { timeout: 30_000 }, async (t) => {
   let goOn = () => {};
-  const waits = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
-  const slow = processOf(async ({ log }) => {
+  const slow = processOf(async ({ log, signal }) => {
     log('info', 'first line');
-    await waits;
+    await new Promise<void>((resolve, reject) => {
+      goOn = resolve;
+      signal.addEventListener('abort', () => reject(signal.reason));
+    });
     return 'done';
   });
   const { server, jobs } = await jobServer(t, await tempFolder(t), [slow]);

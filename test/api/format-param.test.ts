@@ -61,6 +61,13 @@ test('links of a page keep the format, those of map tiles do not', async (t) => 
     (await node.server.inject({ method: 'POST', url: '/search?f=xml', payload: {} })).statusCode,
     400,
   );
+  // This route refuses options in its address.
+  const ingested = await node.server.inject({
+    method: 'POST',
+    url: '/ingest?f=json',
+    payload: { href: '/a.tif' },
+  });
+  assert.equal(ingested.json().code, 'TW_API_OUTSIDE_FOLDER');
 });
 
 test('operations of STAC and OGC refuse parameters that they do not know', async (t) => {
