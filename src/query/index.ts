@@ -31,5 +31,5 @@ export { findPlaces, type Search, searchOf, searchTiles } from './search.js';
 export { parseSort } from './sort.js';
 export { toStacCollection } from './stac-collection.js';
 export { attributionOf, extension, isoTime, type StacLink, urls } from './stac-common.js';
-export { rectangle, type StacPolygon, stacClass, toStacItem } from './stac-item.js';
+export { type ItemOptions, rectangle, type StacPolygon, stacClass, toStacItem } from './stac-item.js';
 export { itemWriter } from './stac-item-text.js';

@@ -37,6 +37,7 @@ export { sourceExtent, type WarpSource, warp } from './warp/warp.js';
 export { warpValid } from './warp/warp-valid.js';
 export { crsFromWkt } from './wkt.js';
 export { serveTasks, WorkerPool } from './worker-pool.js';
+export { type AssembledFile, assembleBand } from './write/band-file.js';
 export { type CogImage, encodeCog } from './write/cog.js';
 export type { ImageFacts } from './write/cog-directory.js';
 export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './write/cube-file.js';

@@ -29,6 +29,8 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   token?: string;
   readToken?: string;
   rateLimit?: number;
+  publicUrl?: string;
+  trustProxy?: string[];
   allowFolder: string[];
   store?: string;
   etcd?: string;
@@ -112,6 +114,19 @@ export function serveCommand(): Command {
         'requests a second that one address may make, 0 for any number; 200 where there is a token',
         number,
       ),
+    )
+    .addOption(
+      flag(
+        '--public-url <url>',
+        'address at which clients reach the server through a proxy; all links in answers begin with it',
+      ),
+    )
+    .addOption(
+      flag(
+        '--trust-proxy <addresses>',
+        'proxies whose X-Forwarded-For, -Proto and -Host count: addresses, ranges or "loopback", separated by commas',
+        listed,
+      ),
     );
   command
     .addOption(
@@ -170,7 +185,8 @@ export function serveCommand(): Command {
     const cluster = clusterOf(flags, command);
     const { allowFolder: allowFolders, host, port, token, readToken } = flags;
     const { openNode } = await import('../../node.js');
-    const { holdAddress } = await import('../../api/index.js');
+    const { holdAddress, readProxyOptions } = await import('../../api/index.js');
+    readProxyOptions(flags, token ?? readToken);
     // A node that joins a cluster gets slots, which it must be able to answer for.
     const release = await holdAddress(host, port, token ?? readToken);
     const node = await openNode({
