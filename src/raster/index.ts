@@ -1,7 +1,7 @@
 export { mapToPixel, pixelToMap } from './affine.js';
 export { blockRows } from './blocks.js';
 export { openContainer } from './container.js';
-export { crsFromEpsg, type Projection, projector } from './crs.js';
+export { crsFromEpsg, type Projection, projector } from './crs/crs.js';
 export { readEnviLibrary } from './envi/library.js';
 export type { GivenPosition } from './given-position.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';
@@ -33,7 +33,7 @@ export { undoDifferences, undoFloatPredictor } from './tiff/predictor.js';
 export * from './types.js';
 export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './warp/control-grid.js';
 export { sourceExtent, type WarpSource, warp } from './warp/warp.js';
-export { crsFromWkt } from './wkt.js';
+export { crsFromWkt } from './crs/wkt.js';
 export { serveTasks, WorkerPool } from './worker-pool.js';
 export { type CogImage, encodeCog } from './write/cog.js';
 export type { ImageFacts } from './write/cog-directory.js';

@@ -1,7 +1,7 @@
 /** Where the pixels of a destination lie in a source image: exact at the nodes of a grid, interpolated between them. */
 import type { Bounds } from '../../geocode/index.js';
 import { mapToPixel } from '../affine.js';
-import type { Projection } from '../crs.js';
+import type { Projection } from '../crs/crs.js';
 import type { Affine } from '../types.js';
 
 /**
