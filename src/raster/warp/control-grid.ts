@@ -7,13 +7,14 @@ import type { Affine } from '../types.js';
 /**
  * Node (i, j) stands for the centre of destination pixel (i * step, j * step). `x` and `y` are its position in the source in
  * pixels: pixel c covers [c, c + 1). Nodes go past the last pixel, so that every pixel lies between four of them. A node
- * without a counterpart in the source is NaN, and then so are the pixels around it.
+ * without a counterpart in the source is NaN, and then so are the pixels around it; if the step is 1, it is `OFF_MAP`, and only its own
+ * pixel has no counterpart.
  */
 export interface ControlGrid {
   /** Size of the destination. */
   width: number;
   height: number;
-  /** Pixels between nodes: a power of two, 32 where that is exact enough, never more. */
+  /** Pixels between nodes: 32, 16 or 8, or 1 if squares of these sizes are not exact enough. */
   step: number;
   columns: number;
   rows: number;
@@ -22,6 +23,9 @@ export interface ControlGrid {
   y: Float64Array;
 }
 
+/** Far from every image, but a number: a pixel at the rim of a map is interpolated between its own node and this with a weight of 0. */
+export const OFF_MAP = -1e15;
+
 export interface Destination {
   /** In the coordinates of the destination's system. */
   bounds: Bounds;
@@ -29,6 +33,8 @@ export interface Destination {
   height: number;
 }
 
+/** Pixels between nodes. With fewer than 8, the kernels are no faster than with one. */
+const STEPS = [32, 16, 8];
 const LARGEST_STEP = 32;
 /** The largest error of interpolation, in source pixels: no more than one nearest pixel in two thousand goes to its neighbour. */
 const TOLERANCE = 5e-4;
@@ -36,9 +42,9 @@ const TOLERANCE = 5e-4;
 /** `project` converts from the destination's system to the source's; `transform` is the position of the source image. */
 export function controlGrid(destination: Destination, project: Projection, transform: Affine): ControlGrid {
   const locate = sourceLocator(destination, project, transform);
-  let step = LARGEST_STEP;
-  while (step > 1 && interpolationError(destination, locate, step) > TOLERANCE) step /= 2;
-  return gridOf(destination, locate, step);
+  const step = STEPS.find((one) => isExact(destination, locate, one));
+  const grid = gridOf(destination, locate, step ?? LARGEST_STEP);
+  return step !== undefined && isWhole(grid) ? grid : subdivided(grid, locate);
 }
 
 /** Source position of the point (column, row) of the destination, in pixels. */
@@ -82,23 +88,114 @@ export function rowsOfGrid(
   return { width, height: to - from, step, columns, rows, x: x.subarray(...nodes), y: y.subarray(...nodes) };
 }
 
-/** The largest distance of interpolated from exact positions in the middle of nine squares of a grid with this step. */
-function interpolationError({ width, height }: Destination, locate: Locator, step: number): number {
-  const lastColumn = Math.ceil(width / step) - 1;
-  const lastRow = Math.ceil(height / step) - 1;
+/** Whether all nodes have a counterpart in the source. */
+function isWhole({ x, y }: ControlGrid): boolean {
+  return x.every((position, node) => !Number.isNaN(position + y[node]!));
+}
+
+type Position = readonly [x: number, y: number];
+
+/** Positions of the four corners of a square: upper left, upper right, lower left, lower right. */
+type Corners = readonly [Position, Position, Position, Position];
+
+/** Positions of the middle of a square, and of the middles of its upper, left, right and lower side. */
+type Middles = readonly [Position, Position, Position, Position, Position];
+
+function middlesOf(column: number, row: number, size: number, locate: Locator): Middles {
+  const at = (across: number, down: number) =>
+    locate(column + across * size + 0.5, row + down * size + 0.5) as Position;
+  return [at(0.5, 0.5), at(0.5, 0), at(0, 0.5), at(1, 0.5), at(0.5, 1)];
+}
+
+/**
+ * How far the middles lie from where interpolation puts them, at most; NaN if one of the points has no counterpart. The sides count as well:
+ * between two conformal projections, the errors along columns and along rows cancel out in the middle.
+ */
+function interpolationError(corners: Corners, middles: Middles): number {
+  const [a, b, c, d] = corners;
+  const error = (axis: 0 | 1, i: number, mean: number) => middles[i]![axis] - mean;
   let worst = 0;
-  for (const j of new Set([0, lastRow >> 1, lastRow])) {
-    for (const i of new Set([0, lastColumn >> 1, lastColumn])) {
-      const corners = [i, i + 1].flatMap((column) =>
-        [j, j + 1].map((row) => locate(column * step + 0.5, row * step + 0.5)),
-      );
-      const mean = (axis: 0 | 1) => corners.reduce((sum, corner) => sum + corner[axis], 0) / 4;
-      const [u, v] = locate((i + 0.5) * step + 0.5, (j + 0.5) * step + 0.5);
-      const error = Math.hypot(u - mean(0), v - mean(1));
-      // Some nodes have no counterpart in the source, but the middle has: smaller squares lose less of it.
-      if (Number.isNaN(error) && !Number.isNaN(u + v)) return Infinity;
-      if (error > worst) worst = error;
-    }
+  for (const axis of [0, 1] as const) {
+    const [p, q, r, s] = [a[axis], b[axis], c[axis], d[axis]];
+    const errors = [
+      error(axis, 0, (p + q + r + s) / 4),
+      error(axis, 1, (p + q) / 2),
+      error(axis, 2, (p + r) / 2),
+      error(axis, 3, (q + s) / 2),
+      error(axis, 4, (r + s) / 2),
+    ];
+    worst = Math.max(worst, ...errors.map(Math.abs));
   }
   return worst;
+}
+
+/** Whether interpolation is good enough in nine squares of a grid with this step. */
+function isExact({ width, height }: Destination, locate: Locator, step: number): boolean {
+  const lastColumn = Math.ceil(width / step) - 1;
+  const lastRow = Math.ceil(height / step) - 1;
+  return [0, lastRow >> 1, lastRow].every((j) =>
+    [0, lastColumn >> 1, lastColumn].every((i) => {
+      const at = (column: number, row: number) => locate(column * step + 0.5, row * step + 0.5) as Position;
+      const corners = [at(i, j), at(i + 1, j), at(i, j + 1), at(i + 1, j + 1)] as const;
+      return interpolationError(corners, middlesOf(i * step, j * step, step, locate)) <= TOLERANCE;
+    }),
+  );
+}
+
+/**
+ * The grid with a node for each pixel. Only those squares are divided that need it (at a pole, at the rim of a map), and of these again only the
+ * quarters that need it; the nodes within others are interpolated.
+ */
+function subdivided(coarse: ControlGrid, locate: Locator): ControlGrid {
+  const { width, height, step } = coarse;
+  const columns = width + 1;
+  const rows = height + 1;
+  const x = new Float64Array(columns * rows).fill(OFF_MAP);
+  const y = new Float64Array(columns * rows).fill(OFF_MAP);
+  /** Writes the nodes of a square from its upper left corner on, without its right and lower side. */
+  const divide = (i: number, j: number, size: number, corners: Corners): void => {
+    if (i >= width || j >= height) return;
+    if (size === 1) return interpolate(i, j, size, corners);
+    const middles = middlesOf(i, j, size, locate);
+    if (interpolationError(corners, middles) <= TOLERANCE) return interpolate(i, j, size, corners);
+    const isOff = [...corners, ...middles].every(([u, v]) => Number.isNaN(u + v));
+    if (isOff && size < step) return;
+    const half = size / 2;
+    const [a, b, c, d] = corners;
+    const [middle, top, left, right, bottom] = middles;
+    divide(i, j, half, [a, top, left, middle]);
+    divide(i + half, j, half, [top, b, middle, right]);
+    divide(i, j + half, half, [left, middle, c, bottom]);
+    divide(i + half, j + half, half, [middle, right, bottom, d]);
+  };
+  const interpolate = (i: number, j: number, size: number, [a, b, c, d]: Corners): void => {
+    if (Number.isNaN(a[0] + a[1])) return;
+    const lastRow = Math.min(size, height - j);
+    const lastColumn = Math.min(size, width - i);
+    for (let row = 0; row < lastRow; row++) {
+      const down = row / size;
+      const startX = between(a[0], c[0], down);
+      const startY = between(a[1], c[1], down);
+      const endX = between(b[0], d[0], down);
+      const endY = between(b[1], d[1], down);
+      for (let column = 0, node = (j + row) * columns + i; column < lastColumn; column++, node++) {
+        x[node] = between(startX, endX, column / size);
+        y[node] = between(startY, endY, column / size);
+      }
+    }
+  };
+  for (let j = 0; j < coarse.rows - 1; j++) {
+    for (let i = 0; i < coarse.columns - 1; i++) {
+      const node = j * coarse.columns + i;
+      const at = (k: number): Position => [coarse.x[k]!, coarse.y[k]!];
+      const corners = [at(node), at(node + 1), at(node + coarse.columns), at(node + coarse.columns + 1)] as const;
+      divide(i * step, j * step, step, corners);
+    }
+  }
+  return { width, height, step: 1, columns, rows, x, y };
+}
+
+/** A corner that has no weight is not touched: it may be NaN. */
+function between(a: number, b: number, part: number): number {
+  return part === 0 ? a : a + (b - a) * part;
 }
