@@ -27,9 +27,11 @@ warnings.simplefilter("ignore")
 pyproj.network.set_network_enabled(False)
 
 OUT = Path(__file__).parent.parent / "src/raster/crs/epsg.tsv"
-# proj4js lacks these, or differs from PROJ (mod_krovak is made as plain Krovak, ortho is spherical).
+# proj4js lacks these, or differs from PROJ (it makes mod_krovak as plain Krovak, and ortho on a sphere).
 UNKNOWN_METHODS = {"col_urban", "labrd", "mod_krovak", "ortho"}
-POINTS = 60
+# proj4js differs from PROJ by more than 0.5 m: hyperbolic Cassini, and Cassini far from its meridian.
+INEXACT = {3139, 8044, 8045}
+POINTS = 150
 CLOSE_METRES = 1.0
 ARC_SECOND = np.pi / 180 / 3600
 WGS84 = pyproj.Geod(ellps="WGS84")
@@ -53,7 +55,11 @@ def line_of(code):
         method = re.match(r"\+proj=(\w+)", proj)
         if not method or method[1] in UNKNOWN_METHODS:
             return None, f"{crs.name}: {method[1] if method else 'not a PROJ string'}"
+        if code in INEXACT:
+            return None, f"{crs.name}: proj4js differs from PROJ"
         base = plain(proj)
+        if "+R_A" in base:
+            return on_sphere(code, crs, base)
         if crs.is_geographic and abs(crs.axis_info[0].unit_conversion_factor - np.pi / 180) > 1e-9:
             return None, f"{crs.name}: in {crs.axis_info[0].unit_name}"
         if "@null" in base:
@@ -66,12 +72,25 @@ def line_of(code):
         return None, f"{type(error).__name__}: {error}"[:100]
 
 
+def on_sphere(code, crs, base):
+    """Projections on a sphere of the ellipsoid's area, which proj4js has no word for, without a shift: datums other than WGS 84 are left out."""
+    if not is_frame_of_today(crs.ellipsoid):
+        return None, f"{crs.name}: on a sphere with a shift"
+    a, b = crs.ellipsoid.semi_major_metre, crs.ellipsoid.semi_minor_metre
+    e = np.sqrt(1 - (b / a) ** 2)
+    radius = a * np.sqrt((1 + (1 - e**2) / e * np.arctanh(e)) / 2)
+    return f"{code}\t0\t{re.sub(r' .(R_A|ellps=.*)(?= |$)', '', base)} +R={radius:.4f}", None
+
+
 def plain(proj):
-    """The definition without what says nothing, and without the datum of old PROJ versions."""
-    proj = re.sub(r" \+(type=crs|wktext|no_defs|[xy]_0=0|k(_0)?=1|units=m|vunits=\S+|lat_0=0|lon_0=0)(?= |$)", "", proj + " ").strip()
+    """
+    The definition without what says nothing, and without the datum of old PROJ versions. proj4js needs parameters that are 0, and does not know
+    two of the ellipsoids.
+    """
+    proj = re.sub(r" \+(type=crs|wktext|no_defs|units=m|vunits=\S+)(?= |$)", "", proj + " ").strip()
     if "@null" in proj:
         return proj
-    return proj.replace("+datum=WGS84", "+ellps=WGS84").replace("+datum=NAD83", "+ellps=GRS80").replace("+datum=NAD27", "+ellps=clrk66")
+    return proj.replace("+datum=WGS84", "+ellps=WGS84").replace("+datum=NAD83", "+ellps=GRS80").replace("+datum=NAD27", "+ellps=clrk66").replace("+ellps=WGS72", "+a=6378135 +rf=298.26").replace("+ellps=GSK2011", "+a=6378136.5 +rf=298.2564151")
 
 
 def datum_names(crs):
@@ -131,9 +150,11 @@ def best_shift(crs, base):
         best = int(np.argmin(errors))
     shift = candidates[best]
     is_equal = not any(shift) and errors[best] < CLOSE_METRES
-    if accuracy >= 999:  # EPSG's number for "not known"
+    # 999 is EPSG's number for "not known"; shifts of a small part of the area say nothing of the rest.
+    if accuracy >= 999 or usable.mean() < 0.3 and not is_equal:
         return words(shift), "?"
-    return words(shift), 0 if is_equal else int(np.ceil(errors[best] + accuracy - 0.05))
+    # More points would find a somewhat larger distance.
+    return words(shift), 0 if is_equal else int(np.ceil(1.2 * errors[best] + accuracy - 0.05))
 
 
 def is_frame_of_today(ellipsoid):

@@ -26,7 +26,13 @@ function shortestArc(boxes: Bbox[]): number {
 /** A record in a cell of precision 3, which is 1.4 degrees wide. */
 function tileAt(lon: number, lat: number, id: string): TileRecord {
   const [tile] = fc.sample(tiles, { numRuns: 1, seed: 1 });
-  return { ...tile!, id, collection: 'a', grid: 'geohash', geocode: gridByName('geohash').encode(lon, lat, 3) };
+  return {
+    ...tile!,
+    id,
+    collection: 'a',
+    grid: 'geohash',
+    geocode: gridByName('geohash').encode(lon, lat, 3),
+  };
 }
 
 const extentAt = (...places: [lon: number, lat: number][]) => {

@@ -22,8 +22,7 @@ const SAME_AS = new Map([
 const OF_GRIDS: Record<number, EpsgEntry> = {
   4326: { proj4: '+proj=longlat +datum=WGS84', errorMetres: 0 },
   3857: {
-    proj4:
-      '+proj=merc +a=6378137 +b=6378137 +lat_ts=0 +lon_0=0 +x_0=0 +y_0=0 +k=1 +units=m +nadgrids=@null',
+    proj4: '+proj=merc +a=6378137 +b=6378137 +lat_ts=0 +lon_0=0 +x_0=0 +y_0=0 +k=1 +units=m +nadgrids=@null',
     errorMetres: 0,
   },
 };
@@ -63,7 +62,7 @@ function makeCrs(words: string, errorMetres: number, epsg?: number): Crs {
  * datum. `name` is for the message. Throws TW_RASTER_UNKNOWN_CRS if nothing can be projected with it.
  */
 export function ownCrs(projection: string, datum: Datum, name: string): Crs {
-  const crs = makeCrs(`${projection} ${datum.words}`, datum.errorMetres);
+  const crs = makeCrs(`${withZeros(projection)} ${datum.words}`, datum.errorMetres);
   try {
     // Parameters that contradict each other, such as a scale factor of 0, leave no number.
     const [x, y] = projector(crs, 'EPSG:4326')(...projector('EPSG:4326', crs)(...somewhere(projection)));
@@ -72,6 +71,14 @@ export function ownCrs(projection: string, datum: Datum, name: string): Crs {
     throw unknownCrs.because(error, name);
   }
   throw unknownCrs(name);
+}
+
+/** proj4js does not take parameters that are left out for 0, as PROJ does. */
+function withZeros(projection: string): string {
+  if (/^\+proj=(longlat|utm)\b/.test(projection)) return projection;
+  const words = ['lat_0', projection.includes('+lonc=') ? 'lonc' : 'lon_0', 'x_0', 'y_0'];
+  const missing = words.filter((word) => !projection.includes(`+${word}=`));
+  return [projection, ...missing.map((word) => `+${word}=0`)].join(' ');
 }
 
 /** A place near the origin of a projection, longitude and latitude: no projection is defined everywhere. */
@@ -127,7 +134,8 @@ function makeProjection(source: string, target: string): Projection {
   const converter = proj4(source, target);
   return (x, y) => {
     if (!(Number.isFinite(x) && Number.isFinite(y))) return [NaN, NaN];
-    const [u, v] = converter.forward([x, y]);
+    // The axes of a system count: some reckon to the south and west.
+    const [u, v] = converter.forward([x, y], true);
     return Number.isFinite(u) && Number.isFinite(v) ? [u, v] : [NaN, NaN];
   };
 }

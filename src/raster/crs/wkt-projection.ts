@@ -193,9 +193,7 @@ export function projectionOfWkt(system: WktNode, degrees: number): string | unde
     if (node.keyword !== 'PARAMETER' || parameter === undefined || value === undefined) continue;
     values.set(parameter, value * factorOf(node, parameter, unit, degrees));
   }
-  // ESRI turns Krovak by two right angles; PROJ has it in the axes.
-  if (name === 'krovak' && system.keyword === 'PROJCS') values.delete('gamma');
-  const axes = axesOf(system) ?? AXES[name];
+  const axes = axesOf(system) ?? AXES[name] ?? axesOfKrovak(name, conversion);
   const shift = words('', values, ['x_0', 'y_0']).replace('+proj=', '').trim();
   const units = unit === 1 ? '+units=m' : `+to_meter=${unit}`;
   return [method(values), shift, units, axes && `+axis=${axes}`].filter((word) => word).join(' ');
@@ -206,7 +204,20 @@ function factorOf(node: WktNode, parameter: string, unit: number, degrees: numbe
   const own = child(node, 'LENGTHUNIT', 'ANGLEUNIT', 'SCALEUNIT', 'UNIT')?.numbers[0];
   if (parameter === 'k') return own ?? 1;
   if (parameter === 'x_0' || parameter === 'y_0') return own ?? unit;
-  return own === undefined ? degrees : own / DEGREE;
+  return own === undefined ? degrees : degreesOf(own);
+}
+
+/** Degrees of an angular unit that is given in radians, which writers round. */
+export function degreesOf(radians: number): number {
+  const degrees = radians / DEGREE;
+  return Math.abs(degrees - 1) < 1e-9 ? 1 : degrees;
+}
+
+/** The Krovak of WKT 1 is reckoned to the south and west, unless axes say otherwise or ESRI's text turns X round. */
+function axesOfKrovak(name: string, { children }: WktNode): string | undefined {
+  const scale = children.find(({ texts }) => plainName(texts[0]) === 'xscale')?.numbers[0];
+  const isTurned = scale === -1 || children.some(({ keyword }) => keyword === 'AXIS');
+  return name === 'krovak' && !isTurned ? 'swu' : undefined;
 }
 
 /** Metres of one unit of the coordinates. */

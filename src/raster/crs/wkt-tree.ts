@@ -11,7 +11,8 @@ export interface WktNode {
 
 const MAX_CHARACTERS = 20_000;
 const MAX_DEPTH = 30;
-const TOKEN = /\s*(?:"((?:[^"]|"")*)"|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|([A-Za-z_]\w*)|([[(\]),]))/y;
+const TOKEN =
+  /\s*(?:"((?:[^"]|"")*)"|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|([A-Za-z_]\w*)|([[(\]),]))/y;
 
 /** Undefined if the text is not one element, or is longer or deeper than any real one. */
 export function parseWkt(text: string): WktNode | undefined {

@@ -4,10 +4,9 @@ import type { Crs } from '../types.js';
 import { crsFromEpsg, datumOfEpsg, ownCrs } from './crs.js';
 import { type Datum, datumOfEllipsoid, minorAxis } from './datum.js';
 import { datumByName } from './epsg-table.js';
-import { methodOf, projectionOfWkt, WEB_MERCATOR } from './wkt-projection.js';
+import { degreesOf, methodOf, projectionOfWkt, WEB_MERCATOR } from './wkt-projection.js';
 import { child, epsgOfNode, parseWkt, plainName, type WktNode } from './wkt-tree.js';
 
-const DEGREE = Math.PI / 180;
 const GEOGRAPHIC = ['GEOGCS', 'GEOGCRS', 'GEODCRS', 'GEOGRAPHICCRS', 'GEODETICCRS'];
 const BASE = ['GEOGCS', 'BASEGEOGCRS', 'BASEGEODCRS'];
 const PROJECTED = ['PROJCS', 'PROJCRS', 'PROJECTEDCRS'];
@@ -55,9 +54,16 @@ function ownCrsOf(node: WktNode, path: string, shift?: number[]): Crs {
     return ownCrs('+proj=longlat', datum, name);
   }
   if (isWebMercator(node)) return crsFromEpsg(3857);
-  const projection = projectionOfWkt(node, degrees);
+  // On an ellipsoid these use a sphere of the same area, with latitudes that proj4js would take for those of the ellipsoid.
+  const isSpherical = /spherical$/.test(plainName(methodOf(node)));
+  const projection = isSpherical && !isSphere(datum) ? undefined : projectionOfWkt(node, degrees);
   if (projection === undefined) throw unknownCrs(`${name} with the projection ${methodOf(node)}`);
   return ownCrs(projection, datum, name);
+}
+
+function isSphere({ words }: Datum): boolean {
+  const [, a, b] = /^\+a=(\S+) \+b=(\S+)/.exec(words) ?? [];
+  return words.startsWith('+R=') || (a !== undefined && a === b);
 }
 
 /** GDAL writes a Mercator projection with what PROJ is to make of it. */
@@ -70,7 +76,8 @@ function isWebMercator(system: WktNode): boolean {
 function angularUnit(base: WktNode): number {
   const axis = child(base, 'AXIS');
   const unit = child(base, 'UNIT', 'ANGLEUNIT') ?? (axis && child(axis, 'ANGLEUNIT', 'UNIT'));
-  return (unit?.numbers[0] ?? DEGREE) / DEGREE;
+  const radians = unit?.numbers[0];
+  return radians === undefined ? 1 : degreesOf(radians);
 }
 
 /** By the code of the geographic system, by a shift in the text, by the name of the datum, or by the ellipsoid alone. */
@@ -89,8 +96,7 @@ function datumOfNode(base: WktNode, path: string, shift?: number[]): Datum {
   // The ellipsoid shows other planets, and spheres that bear the name of a datum.
   const own = Number.isNaN(size) ? undefined : datumOfEllipsoid(axes, path, given);
   const named = datumByName(name) ?? datumByName(withoutMeridian(name, primeMeridian));
-  const isSphere = axes.major === axes.minor;
-  const found = known ?? (given || isSphere ? own : (named ?? own));
+  const found = known ?? (given || axes.major === axes.minor ? own : (named ?? own));
   if (!found) throw unknownCrs(`without an ellipsoid in ${path}`);
   const words = found.words.replace(/ ?\+pm=\S+/, '');
   const meridian = meridianOf(primeMeridian);
@@ -107,7 +113,7 @@ function withoutMeridian(name: string, primeMeridian: WktNode | undefined): stri
 /** Degrees east of Greenwich: WKT 2 has a unit, WKT 1 is read and written in degrees. */
 function meridianOf(node: WktNode | undefined): number {
   const unit = node && child(node, 'ANGLEUNIT')?.numbers[0];
-  return (node?.numbers[0] ?? 0) * (unit === undefined ? 1 : unit / DEGREE);
+  return (node?.numbers[0] ?? 0) * (unit === undefined ? 1 : degreesOf(unit));
 }
 
 /** The shift of a BOUNDCRS to WGS 84 in the position vector convention; undefined if it is another kind of transformation. */

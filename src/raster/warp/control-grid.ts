@@ -14,7 +14,7 @@ export interface ControlGrid {
   /** Size of the destination. */
   width: number;
   height: number;
-  /** Pixels between nodes: 32, 16 or 8, or 1 if squares of these sizes are not exact enough. */
+  /** Pixels between nodes: a power of two, 32 where that is exact enough, never more. */
   step: number;
   columns: number;
   rows: number;
@@ -33,18 +33,32 @@ export interface Destination {
   height: number;
 }
 
-/** Pixels between nodes. With fewer than 8, the kernels are no faster than with one. */
+/** Pixels between nodes, where one step does for all of a grid. */
 const STEPS = [32, 16, 8];
 const LARGEST_STEP = 32;
 /** The largest error of interpolation, in source pixels: no more than one nearest pixel in two thousand goes to its neighbour. */
 const TOLERANCE = 5e-4;
 
-/** `project` converts from the destination's system to the source's; `transform` is the position of the source image. */
-export function controlGrid(destination: Destination, project: Projection, transform: Affine): ControlGrid {
+/**
+ * `project` converts from the destination's system to the source's; `transform` is the position of the source image. If its size is given, pixels
+ * beyond it may be placed less exactly, but never in it.
+ */
+export function controlGrid(
+  destination: Destination,
+  project: Projection,
+  transform: Affine,
+  source?: ImageSize,
+): ControlGrid {
   const locate = sourceLocator(destination, project, transform);
   const step = STEPS.find((one) => isExact(destination, locate, one));
   const grid = gridOf(destination, locate, step ?? LARGEST_STEP);
-  return step !== undefined && isWhole(grid) ? grid : subdivided(grid, locate);
+  return step !== undefined && isWhole(grid) ? grid : subdivided(grid, locate, source);
+}
+
+/** Pixels. */
+export interface ImageSize {
+  width: number;
+  height: number;
 }
 
 /** Source position of the point (column, row) of the destination, in pixels. */
@@ -142,57 +156,106 @@ function isExact({ width, height }: Destination, locate: Locator, step: number):
   );
 }
 
+/** A square of the destination in which interpolation between its corners is exact enough. */
+interface Leaf {
+  column: number;
+  row: number;
+  size: number;
+  corners: Corners;
+}
+
 /**
- * The grid with a node for each pixel. Only those squares are divided that need it (at a pole, at the rim of a map), and of these again only the
- * quarters that need it; the nodes within others are interpolated.
+ * The grid with the largest step that does everywhere. Only those squares are divided that need it (at a pole, at the rim of a map), and of
+ * these again only the quarters that need it; the nodes within others are interpolated.
  */
-function subdivided(coarse: ControlGrid, locate: Locator): ControlGrid {
-  const { width, height, step } = coarse;
-  const columns = width + 1;
-  const rows = height + 1;
-  const x = new Float64Array(columns * rows).fill(OFF_MAP);
-  const y = new Float64Array(columns * rows).fill(OFF_MAP);
-  /** Writes the nodes of a square from its upper left corner on, without its right and lower side. */
-  const divide = (i: number, j: number, size: number, corners: Corners): void => {
-    if (i >= width || j >= height) return;
-    if (size === 1) return interpolate(i, j, size, corners);
-    const middles = middlesOf(i, j, size, locate);
-    if (interpolationError(corners, middles) <= TOLERANCE) return interpolate(i, j, size, corners);
-    const isOff = [...corners, ...middles].every(([u, v]) => Number.isNaN(u + v));
-    if (isOff && size < step) return;
+function subdivided(coarse: ControlGrid, locate: Locator, source: ImageSize | undefined): ControlGrid {
+  const { width, height } = coarse;
+  const leaves: Leaf[] = [];
+  const beyond: Leaf[] = [];
+  const divide = (leaf: Leaf): void => {
+    const { column, row, size, corners } = leaf;
+    if (column >= width || row >= height) return;
+    const middles = size === 1 ? undefined : middlesOf(column, row, size, locate);
+    if (!middles || interpolationError(corners, middles) <= TOLERANCE) {
+      leaves.push(leaf);
+      return;
+    }
+    const points = [...corners, ...middles];
+    if (isBeyond(points, source)) {
+      beyond.push(leaf);
+      return;
+    }
+    if (size < coarse.step && points.every(isNowhere)) return;
     const half = size / 2;
     const [a, b, c, d] = corners;
     const [middle, top, left, right, bottom] = middles;
-    divide(i, j, half, [a, top, left, middle]);
-    divide(i + half, j, half, [top, b, middle, right]);
-    divide(i, j + half, half, [left, middle, c, bottom]);
-    divide(i + half, j + half, half, [middle, right, bottom, d]);
+    const quarter = (i: number, j: number, corners: Corners) =>
+      divide({ column: column + i, row: row + j, size: half, corners });
+    quarter(0, 0, [a, top, left, middle]);
+    quarter(half, 0, [top, b, middle, right]);
+    quarter(0, half, [left, middle, c, bottom]);
+    quarter(half, half, [middle, right, bottom, d]);
   };
-  const interpolate = (i: number, j: number, size: number, [a, b, c, d]: Corners): void => {
-    if (Number.isNaN(a[0] + a[1])) return;
-    const lastRow = Math.min(size, height - j);
-    const lastColumn = Math.min(size, width - i);
-    for (let row = 0; row < lastRow; row++) {
-      const down = row / size;
+  for (let j = 0; j < coarse.rows - 1; j++)
+    for (let i = 0; i < coarse.columns - 1; i++)
+      divide({
+        column: i * coarse.step,
+        row: j * coarse.step,
+        size: coarse.step,
+        corners: cornersOf(coarse, i, j),
+      });
+  // The nodes on a common side are those of the square that is exact.
+  return gridOfLeaves(coarse, [...beyond, ...leaves]);
+}
+
+function cornersOf({ columns, x, y }: ControlGrid, i: number, j: number): Corners {
+  const at = (node: number): Position => [x[node]!, y[node]!];
+  const node = j * columns + i;
+  return [at(node), at(node + 1), at(node + columns), at(node + columns + 1)];
+}
+
+const isNowhere = ([x, y]: Position) => Number.isNaN(x + y);
+
+/** Whether a square lies beyond an image by more than half of its own extent. False if one of its points has no counterpart. */
+function isBeyond(points: Position[], image: ImageSize | undefined): boolean {
+  if (!image || points.some(isNowhere)) return false;
+  return ([0, 1] as const).some((axis) => {
+    const positions = points.map((point) => point[axis]);
+    const low = Math.min(...positions);
+    const high = Math.max(...positions);
+    const margin = (high - low) / 2 + 1;
+    return high + margin < 0 || low - margin > (axis === 0 ? image.width : image.height);
+  });
+}
+
+function gridOfLeaves({ width, height }: ControlGrid, leaves: Leaf[]): ControlGrid {
+  const step = leaves.reduce((smallest, { size }) => Math.min(smallest, size), LARGEST_STEP);
+  const columns = Math.ceil(width / step) + 1;
+  const rows = Math.ceil(height / step) + 1;
+  const x = new Float64Array(columns * rows).fill(step === 1 ? OFF_MAP : NaN);
+  const y = new Float64Array(columns * rows).fill(step === 1 ? OFF_MAP : NaN);
+  for (const { column, row, size, corners } of leaves) {
+    const [a, b, c, d] = corners;
+    if (isNowhere(a)) continue;
+    const nodes = size / step;
+    // A node has several squares; without its right and lower side, a square of one pixel does not touch the nodes of its neighbours.
+    const last = size === 1 ? 0 : nodes;
+    const lastRow = Math.min(last, rows - 1 - row / step);
+    const lastColumn = Math.min(last, columns - 1 - column / step);
+    for (let j = 0; j <= lastRow; j++) {
+      const down = j / nodes;
       const startX = between(a[0], c[0], down);
       const startY = between(a[1], c[1], down);
       const endX = between(b[0], d[0], down);
       const endY = between(b[1], d[1], down);
-      for (let column = 0, node = (j + row) * columns + i; column < lastColumn; column++, node++) {
-        x[node] = between(startX, endX, column / size);
-        y[node] = between(startY, endY, column / size);
+      const first = (row / step + j) * columns + column / step;
+      for (let i = 0; i <= lastColumn; i++) {
+        x[first + i] = between(startX, endX, i / nodes);
+        y[first + i] = between(startY, endY, i / nodes);
       }
     }
-  };
-  for (let j = 0; j < coarse.rows - 1; j++) {
-    for (let i = 0; i < coarse.columns - 1; i++) {
-      const node = j * coarse.columns + i;
-      const at = (k: number): Position => [coarse.x[k]!, coarse.y[k]!];
-      const corners = [at(node), at(node + 1), at(node + coarse.columns), at(node + coarse.columns + 1)] as const;
-      divide(i * step, j * step, step, corners);
-    }
   }
-  return { width, height, step: 1, columns, rows, x, y };
+  return { width, height, step, columns, rows, x, y };
 }
 
 /** A corner that has no weight is not touched: it may be NaN. */
