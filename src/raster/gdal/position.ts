@@ -40,10 +40,11 @@ export function crsOf(info: GdalInfo, path: string): Crs {
 }
 
 /** GDAL's PROJ string in two parts, the projection and the datum. Shifts by grid files are left out, and found by the check. */
-function wordsOf({ proj4 }: GdalInfo): [projection: string, datum: Datum] {
+function wordsOf({ proj4, corners }: GdalInfo): [projection: string, datum: Datum] {
   const words = proj4.split(' ').filter((word) => !/^\+(no_defs|type|nadgrids|wktext)/.test(word));
   const isDatum = (word: string) => /^\+(datum|ellps|a|b|rf|R|towgs84|pm)=/.test(word);
-  const datum = { words: words.filter(isDatum).join(' '), errorMetres: 0 };
+  const isKnown = corners !== undefined || /\+(datum|towgs84|R)=|\+ellps=(WGS84|GRS80)/.test(proj4);
+  const datum = { words: words.filter(isDatum).join(' '), errorMetres: isKnown ? 0 : Infinity };
   return [words.filter((word) => !isDatum(word)).join(' '), datum];
 }
 
