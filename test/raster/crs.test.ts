@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type Crs, crsFromEpsg, crsFromWkt, encodeCog, openRaster, projector } from '../../src/raster/index.js';
+import {
+  type Crs,
+  crsFromEpsg,
+  crsFromWkt,
+  encodeCog,
+  openRaster,
+  projector,
+} from '../../src/raster/index.js';
 import { crsFromGeoKeys, parseGeoKeys } from '../../src/raster/tiff/geo-keys.js';
 import { gdal, needsGdal, temporaryFolder } from './gdal.js';
 import { image } from './images.js';
@@ -98,7 +105,10 @@ test('a compound text has a horizontal part, a bound one its shift, and odd ones
   refused(`PROJCS["p",${geogcs},PROJECTION["Bonne"],UNIT["metre",1]]`, 'TW_RASTER_UNKNOWN_CRS');
   refused('PROJCS["cut off', 'TW_RASTER_UNKNOWN_CRS');
   refused(`${'GEOGCS["x",'.repeat(40)}1${']'.repeat(40)}`, 'TW_RASTER_UNKNOWN_CRS');
-  refused('GEOGCS["m",DATUM["D_Mars_2000",SPHEROID["Mars",3396190,169.89]],UNIT["d",0.0174532925199433]]', 'TW_RASTER_NOT_EARTH');
+  refused(
+    'GEOGCS["m",DATUM["D_Mars_2000",SPHEROID["Mars",3396190,169.89]],UNIT["d",0.0174532925199433]]',
+    'TW_RASTER_NOT_EARTH',
+  );
 });
 
 /** GeoKeys of numbers, doubles by their keys, and a text for citations. */
@@ -145,7 +155,9 @@ test('the shift, the ellipsoid and the planet of a GeoTIFF count', () => {
     [2057, [0]],
     [2058, [0]],
   ];
-  assert.throws(() => crsFromGeoKeys(keysOf(geographic, nothing), 'a.tif'), { code: 'TW_RASTER_UNKNOWN_CRS' });
+  assert.throws(() => crsFromGeoKeys(keysOf(geographic, nothing), 'a.tif'), {
+    code: 'TW_RASTER_UNKNOWN_CRS',
+  });
 });
 
 const SHIFTED = [8.9989427974, 51.9986241515] as const;
@@ -164,7 +176,9 @@ test('systems that GDAL writes as keys lie where GDAL has them', needsGdal, asyn
   ];
   for (const [i, definition] of definitions.entries()) {
     const path = join(folder, `${i}.tif`);
-    const corners = definition.includes('longlat') ? ['8', '51', '9', '50'] : ['50000', '60000', '60000', '50000'];
+    const corners = definition.includes('longlat')
+      ? ['8', '51', '9', '50']
+      : ['50000', '60000', '60000', '50000'];
     gdal('gdal_translate', '-q', '-a_srs', `${definition} +no_defs`, '-a_ullr', ...corners, plain, path);
     const { crs, transform } = await openRaster(path);
     const [lon, lat] = projector(crs, 'EPSG:4326')(transform.originX, transform.originY);

@@ -337,7 +337,10 @@ test('a system that we would place elsewhere than PROJ is refused', () => {
     subdatasets: {},
     bands: [],
   };
-  assert.equal(crsOf(info, 'a.jp2').proj4, `${info.proj4.replace(' +ellps=bessel', '')} +ellps=bessel +no_defs`);
+  assert.equal(
+    crsOf(info, 'a.jp2').proj4,
+    `${info.proj4.replace(' +ellps=bessel', '')} +ellps=bessel +no_defs`,
+  );
   assert.equal(crsOf(info, 'a.jp2').datumErrorMetres, Infinity);
   const [lon = 0, lat = 0] = projector(crsOf(info, 'a.jp2'), 'EPSG:4326')(4_468_000, 5_334_000);
   assert.ok(Math.hypot(lon - 11.5685595, lat - 48.1432244) > 1e-4);
