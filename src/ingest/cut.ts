@@ -58,10 +58,10 @@ export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels
 export function controlOf(
   bounds: Bounds,
   { width, height }: { width: number; height: number },
-  source: Pick<CutSource, 'transform'>,
+  source: Pick<CutSource, 'transform' | 'width' | 'height'>,
   project: Projection,
 ): ControlGrid {
-  return controlGrid({ bounds, width, height }, project, source.transform);
+  return controlGrid({ bounds, width, height }, project, source.transform, source);
 }
 
 /** Returns the number of pixels that hold data. */

@@ -69,6 +69,14 @@ export const unknownCrs = defineError(
     `the coordinate system ${what} is not known. Reproject the raster first: gdalwarp -t_srs EPSG:4326, or to its UTM zone.`,
 );
 
+export const notEarth = defineError(
+  'TW_RASTER_NOT_EARTH',
+  422,
+  'A raster shows another planet or moon: the radius of its coordinate system is not that of the Earth. Only rasters of the Earth are read.',
+  (path: string, kilometres: number) =>
+    `${path} does not show the Earth: the radius of its coordinate system is ${kilometres} km. Only rasters of the Earth are read; if this is one, correct its coordinate system with gdal_translate -a_srs.`,
+);
+
 /** An image that cannot be written: sizes that contradict each other. */
 export const invalidImage = defineError(
   'TW_RASTER_INVALID_IMAGE',

@@ -1,7 +1,8 @@
 export { mapToPixel, pixelToMap } from './affine.js';
 export { blockRows } from './blocks.js';
 export { openContainer } from './container.js';
-export { crsFromEpsg, type Projection, projector } from './crs.js';
+export { crsFromEpsg, type Projection, projector } from './crs/crs.js';
+export { crsFromWkt } from './crs/wkt.js';
 export { readEnviLibrary } from './envi/library.js';
 export type { GivenPosition } from './given-position.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';
@@ -35,7 +36,6 @@ export { type ValidityBand, validityBandOf } from './validity.js';
 export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './warp/control-grid.js';
 export { sourceExtent, type WarpSource, warp } from './warp/warp.js';
 export { warpValid } from './warp/warp-valid.js';
-export { crsFromWkt } from './wkt.js';
 export { serveTasks, WorkerPool } from './worker-pool.js';
 export { type AssembledFile, assembleBand } from './write/band-file.js';
 export { type CogImage, encodeCog } from './write/cog.js';

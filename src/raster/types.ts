@@ -30,6 +30,11 @@ export interface Crs {
   epsg: number | undefined;
   proj4: string;
   geographic: boolean;
+  /**
+   * Up to how far positions may be off, because a single shift brings the datum to WGS 84 where better ways need grids; Infinity if no
+   * shift is known, and the datum is taken as WGS 84. Undefined for datums that are equal to it within a few metres.
+   */
+  datumErrorMetres?: number;
 }
 
 /** The size of the pieces in which a raster is stored; a piece is decoded as a whole. */
