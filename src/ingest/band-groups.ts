@@ -37,7 +37,7 @@ function requireOneCrs(bands: UngroupedBand[]): void {
 }
 
 /** Ground metres of a pixel: from close-range photos to the coarsest climate models. */
-const PLAUSIBLE_METRES = { least: 1e-3, most: 1e6 };
+const PLAUSIBLE_METRES = { least: 1e-3, most: 1.1e6 };
 
 function requirePlausibleSizes(bands: UngroupedBand[]): void {
   const isPlausible = (metres: number) => metres >= PLAUSIBLE_METRES.least && metres <= PLAUSIBLE_METRES.most;

@@ -36,8 +36,8 @@ const IDS = `
   executeAnalyseStats executeAnalyseUnmix executeCoalesce executeFill executeIngest executePredict
   executeSplit executeStoreModel executeTensor executeTexture executeTrain executeVerify findSimilarPlaces
   getBandFile getClusterUsage getCollection getCollectionQueryables getConformance getDocsPage getHealth getItem getJob
-  getJobEvents getJobFile getJobLog getJobResults getLandingPage getMapPage getMapTile getMetrics getModel
-  getModelFile getModelItem getModelVersion getModelVersionFile getModelVersionItem getPlacement getPreview
+  getJobEvents getJobFile getJobLog getJobResults getLandingPage getMapPage getMapTile getMapTileByFormat getMetrics getModel
+  getModelFile getModelItem getModelVersion getModelVersionFile getModelVersionItem getPlacement getPreview getPreviewByFormat
   getProcess getQueryables getReady getScene getSpectra getTileFile getTileJson getTimeSeries
   getTrainingPlace ingest listAggregations listCollectionAggregations listCollections listItems listJobs
   listModelVersions listModels listNodes listProcesses listScenes locateCell rebalance rejoinNode retryJob
