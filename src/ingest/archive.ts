@@ -70,6 +70,7 @@ async function archiveKind(path: string): Promise<ArchiveKind | null> {
 /** Throws TW_INGEST_ARCHIVE_BROKEN if the unpacked file is neither a tar archive nor a raster. */
 function gzipKind(path: string, start: Buffer): ArchiveKind {
   const unpacked = gunzipSync(start, { finishFlush: zlib.Z_SYNC_FLUSH }).subarray(0, SIGNATURE_BYTES);
+  if (unpacked.length === 0) throw archiveBroken(path, `its first ${start.length} bytes unpack to nothing`);
   const kind = fileKind(unpacked);
   // A tar archive without a file begins with zeros.
   if (kind === 'tar' || unpacked.every((byte) => byte === 0)) return 'tar.gz';

@@ -82,9 +82,9 @@ function warpBand(
     sceneHeight: height,
     nodata: nodata ?? undefined,
   };
-  const plane = validity[band];
-  if (!plane) return warp(resampling, window, control, out, valid);
-  const holds = pixelsOf(plane.dataType, buffer, plane.offset, rows * width);
+  const marks = validity[band];
+  if (!marks) return warp(resampling, window, control, out, valid);
+  const holds = pixelsOf(marks.dataType, buffer, marks.offset, rows * width);
   return warpValid(resampling, window, holds, control, out, valid);
 }
 

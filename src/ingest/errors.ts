@@ -70,7 +70,7 @@ export const badPixelSize = defineError(
   400,
   'The pixels of a raster are smaller than 1 mm or larger than 1100 km on the ground, so its georeference is wrong. Set the right one with `gdal_edit.py -a_ullr` or `gdal_translate -a_ullr`.',
   (path: string, x: number, y: number) =>
-    `${path}: its pixels are ${Number(x.toPrecision(3))} x ${Number(y.toPrecision(3))} in units of its projection, which is not between 0.001 m and 1000000 m on the ground. Its georeference is wrong: set the right one with gdal_translate -a_ullr.`,
+    `${path}: its pixels are ${Number(x.toPrecision(3))} x ${Number(y.toPrecision(3))} in units of its projection, which is not between 1 mm and 1100 km on the ground. Its georeference is wrong: set the right one with gdal_translate -a_ullr.`,
 );
 
 export const noValidPixels = defineError(

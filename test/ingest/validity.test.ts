@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { gridByName } from '../../src/geocode/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { findInputs } from '../../src/ingest/index.js';
+import type { Scene } from '../../src/ingest/scene.js';
 import type { TilewrightNode } from '../../src/node.js';
 import {
   controlGrid,
@@ -178,10 +179,31 @@ test('masks and alpha bands of GeoTIFFs, as gdalwarp has them', needsGdal, async
     await rm(`${path}.msk`);
     assert.equal((await ingest(node, inputs)).scenes[0]!.unchanged, false);
     assert.ok((await covered()) > before);
+    await writeFile(`${path}.msk`, 'no TIFF, but something else of that name');
+    assert.match((await openRaster(path)).warnings!.join(), /\.msk is no TIFF/);
     await writeFile(`${path}.msk`, 'II*\0 and nothing behind it');
     const { failed } = await ingest(node, inputs);
     assert.equal(failed[0]?.code, 'TW_RASTER_TRUNCATED');
   });
+});
+
+test('an alpha band that is declared as data marks no pixels', needsGdal, async (t) => {
+  const folder = await tempFolder(t);
+  const path = join(folder, 'a.tif');
+  await translated(path, 'uint8', ALPHA);
+  const flags = { collection: 'c', datetime: '2024-06-01' };
+  const describe = async (more: object) => (await describeScenes(path, { ...flags, ...more }))[0]!;
+  const usesAlpha = ({ groups }: Scene) =>
+    groups.some(({ bands }) => bands.some(({ header }) => header.alpha !== undefined));
+  const plain = await describe({});
+  assert.ok(usesAlpha(plain));
+  assert.match(plain.warnings.join(), /no data where band 3, alpha, is 0/);
+  for (const more of [{ bands: { red: 1, nir: 3 } }, { maskBand: 3 }]) {
+    const scene = await describe(more);
+    assert.equal(usesAlpha(scene), false);
+    assert.deepEqual(scene.warnings, []);
+    assert.equal(scene.groups.flatMap(({ bands }) => bands).length, 3);
+  }
 });
 
 test('a folder is read without the masks beside its files', needsGdal, async (t) => {

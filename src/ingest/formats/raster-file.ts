@@ -27,7 +27,9 @@ export const rasterFile: SceneFormat = {
     const asset = assets.find(({ file }) => file === name) ?? (assets.length === 1 ? assets[0] : undefined);
     const warnings = [...(header.warnings ?? [])];
     const span = timeOf(header, options, item, warnings);
-    const groups = groupBands(describeBands(header, options, asset, asset?.key));
+    const bands = describeBands(header, options, asset, asset?.key);
+    const groups = groupBands(bands);
+    if (bands.some((band) => band.header.alpha !== undefined)) warnings.push(alphaCounts(header));
     warnings.push(...spectrumWarnings(groups, options));
     // An Item of several files is one scene for each of them.
     const itemId = item && (assets.length > 1 && asset ? `${item.id}_${asset.key}` : item.id);
@@ -44,6 +46,9 @@ export const rasterFile: SceneFormat = {
     return [scene];
   },
 };
+
+const alphaCounts = ({ alpha = 0 }: RasterHeader) =>
+  `pixels hold no data where band ${alpha + 1}, alpha, is 0 (--bands NAME=${alpha + 1} makes it a band like the others)`;
 
 /** The header, with the layer and the position that flags name. */
 async function openWith(
