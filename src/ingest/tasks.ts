@@ -63,7 +63,7 @@ export interface CutSource {
 /** A band of the source's rows in its buffer. */
 export interface StoredBand {
   dataType: DataType;
-  /** Where it begins, bytes. */
+  /** Offset in the buffer, bytes. */
   offset: number;
 }
 

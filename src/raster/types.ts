@@ -104,7 +104,7 @@ export interface Hdf5CubeBlocks extends BlockSize {
   shape: [number, number, number];
   /** Stored value of a pixel without data; like NaN it is read as the raster's nodata value. */
   fill?: number;
-  /** What the attributes of the dataset say in addition; read as the raster's nodata value. */
+  /** Missing data by the attributes of the dataset; read as the raster's nodata value. */
   missing?: MissingNumbers;
   /** Two datasets of the raster's size: column and row in the swath, counted from 1, 0 where there is none; signs do not count. */
   lookup?: { columns: string; rows: string };

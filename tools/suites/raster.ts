@@ -23,7 +23,7 @@ import {
 export interface Outcome {
   /** A row of the table. */
   name: string;
-  /** Whether a person should look at the file. */
+  /** True if a person should look at the file. */
   look: boolean;
   detail?: string;
 }
@@ -37,7 +37,7 @@ const MAX_SHIFT = 0.01;
 /** Grey levels between two decoders of JPEG. */
 const MAX_LOSSY = 2;
 
-/** Whether a file is a raster by its first bytes. Archives are none. */
+/** True for a raster by its first bytes. Archives are none. */
 export function isRasterFile(path: string): boolean {
   const file = openSync(path, 'r');
   try {
@@ -108,7 +108,7 @@ async function compare(path: string): Promise<Outcome> {
   return { name: worst > 0 ? 'within 2 grey levels (JPEG)' : 'same', look: false };
 }
 
-/** What GDAL opens; of a file of several layers the first one that is read here. */
+/** The name by which GDAL opens a file; in a file of several layers, the first one that is read here. */
 async function gdalName(path: string): Promise<{ name: string; layer?: string }> {
   const container = await openContainer(path).catch(() => undefined);
   const layer = container?.layers[0]?.name;

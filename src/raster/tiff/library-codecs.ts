@@ -9,7 +9,7 @@ import { isFloat } from '../pixels.js';
 import type { DataType, TiffBlocks } from '../types.js';
 import { lercHeader } from './lerc-header.js';
 
-/** What a block must decode to. The last strip of an image may have fewer rows than the others, but no fewer than `rows`. */
+/** The shape that a block must decode to. The last strip of an image may have fewer rows than the others, but no fewer than `rows`. */
 export interface BlockShape {
   width: number;
   height: number;

@@ -12,7 +12,7 @@ export interface ByteRange {
 export interface AssembledFile {
   head: Buffer;
   ranges: ByteRange[];
-  /** Of all. */
+  /** Total size. */
   bytes: number;
 }
 
