@@ -71,6 +71,10 @@ const openPeriods = fc.oneof(
 
 const isComputed = (value: unknown) => typeof value === 'object' && value !== null && !('property' in value);
 
+/** Readers leave out a fold that was applied before. */
+const hasFold = (text: TextExpression, op: string): boolean =>
+  typeof text === 'object' && 'op' in text && (text.op === op || hasFold(text.arg, op));
+
 /** Values with a property in them. Readers compute what has none, and put literals to the right. */
 const { ofNumbers, ofTexts } = fc.letrec<{ ofNumbers: NumberExpression; ofTexts: TextExpression }>((tie) => {
   const number = fc.oneof(percent, fc.constantFrom(0, 0.5, 1, 2, 10, -3, 40.2), tie('ofNumbers'));
@@ -89,7 +93,7 @@ const { ofNumbers, ofTexts } = fc.letrec<{ ofNumbers: NumberExpression; ofTexts:
       fc.constantFrom('platform', 'scene', 'source').map((property) => ({ property })),
       fc
         .tuple(fc.constantFrom('casei', 'accenti'), tie('ofTexts'))
-        .map(([op, arg]) => ({ op, arg }) as TextExpression),
+        .map(([op, arg]) => (hasFold(arg, op) ? arg : ({ op, arg } as TextExpression))),
     ) as fc.Arbitrary<TextExpression>,
   };
 });

@@ -5,7 +5,8 @@ import { type Cover, coverShape, keyOf, keysBelow } from '../geometry/cover-shap
 import { Outline } from '../geometry/outline.js';
 import { spatialRelations } from '../geometry/spatial.js';
 import { cellTest } from './cell-test.js';
-import { compare, comparisons, match, periods } from './compile-expression.js';
+import { comparisons } from './comparisons.js';
+import { compare, match, periods } from './compile-expression.js';
 import type {
   Comparison,
   ComparisonOp,
