@@ -89,7 +89,10 @@ test('ACCENTI reads at most 30 combining marks in a row', () => {
   const points = (count: number) => `א${'\u05b1\u05b0'.repeat(count / 2)}`;
   assert.equal(folds.accenti(points(30)), points(30).normalize('NFC'));
   assert.equal(folds.accenti(points(1000)), points(30).normalize('NFC'));
-  assert.equal(folds.accenti(`${points(30)}ב${points(1000)}`), `${points(30)}ב${points(30)}`.normalize('NFC'));
+  assert.equal(
+    folds.accenti(`${points(30)}ב${points(1000)}`),
+    `${points(30)}ב${points(30)}`.normalize('NFC'),
+  );
   assert.equal(folds.accenti(`e${'\u0316\u0301'.repeat(1000)}a`), 'ea');
 });
 

@@ -163,6 +163,9 @@ const simpleConditions: fc.Arbitrary<Filter> = fc.oneof(
   fc
     .tuple(numberNames, fc.array(percent, { maxLength: 4 }))
     .map(([property, values]) => ({ op: 'in', property, values }) as Filter),
+  fc
+    .tuple(timeNames, fc.array(instants, { minLength: 1, maxLength: 6 }))
+    .map(([property, periods]) => ({ op: 'in', property, periods }) as Filter),
   fc.record({ op: comparisons, property: wavelengthNames, value: wavelengths }) as fc.Arbitrary<Filter>,
   fc
     .tuple(wavelengthNames, fc.array(wavelengths, { maxLength: 4 }))
@@ -193,7 +196,9 @@ const simpleConditions: fc.Arbitrary<Filter> = fc.oneof(
 
 /** A condition that depends on the tile may be asked whether it is unknown. */
 const isOfTiles = (filter: Filter) =>
-  filter.op !== 'and' && filter.op !== 'or' && !(filter.op === 'in' && filter.values.length === 0);
+  filter.op !== 'and' &&
+  filter.op !== 'or' &&
+  !(filter.op === 'in' && 'values' in filter && filter.values.length === 0);
 
 const conditions: fc.Arbitrary<Filter> = fc.oneof(
   { weight: 12, arbitrary: simpleConditions },

@@ -15,7 +15,7 @@ import { type TemporalOp, temporalConverse } from '../filter/temporal.js';
 import { type SpatialOp, spatialConverse } from '../geometry/spatial.js';
 import { parseCql2Text } from './parse-text.js';
 import { compare, literalOf, MIRRORED } from './read-comparison.js';
-import { checkValue, isObject, shapeOf } from './read-literals.js';
+import { checkValue, instantOf, isObject, shapeOf } from './read-literals.js';
 import { KIND_NAMES, type Locate, nameOf, type Operand, OperandReader } from './read-operands.js';
 import { TemporalReader } from './read-temporal.js';
 
@@ -173,6 +173,10 @@ class Reader {
       throw badCql2(where, '"in" takes a value and a list of values');
     const others = list.map((value, i) => this.operands.read(value, `${at}[1][${i}]`, where));
     const literals = others.flatMap((other) => (other.kind === 'literal' ? [other.literal] : []));
+    if (one.kind === 'time' && literals.length === others.length) {
+      const periods = literals.map((value) => instantOf(value, one.label, where));
+      return { op: 'in', property: one.expression.property, periods };
+    }
     if ((one.kind === 'text' || one.kind === 'number') && literals.length === others.length) {
       const { expression } = one;
       if ('property' in expression)

@@ -38,9 +38,11 @@ export type Comparison =
   | { op: ComparisonOp; property: NumberProperty; value: number }
   | { op: ComparisonOp; property: TimeProperty; period: [start: number, end: number] };
 
+/** A time is in a list if it is within one of the closed periods. */
 export type Membership =
   | { op: 'in'; property: TextProperty; values: string[] }
-  | { op: 'in'; property: NumberProperty; values: number[] };
+  | { op: 'in'; property: NumberProperty; values: number[] }
+  | { op: 'in'; property: TimeProperty; periods: [start: number, end: number][] };
 
 /** `%` stands for any text, `_` for one character, a backslash takes their meaning away. */
 export interface Like {
@@ -179,7 +181,7 @@ export function checkSize(filter: Filter): Filter {
   );
   limit(
     'values in its lists',
-    sum((one) => (one.op === 'in' ? one.values.length : 0)),
+    sum((one) => (one.op === 'in' ? ('periods' in one ? one.periods : one.values).length : 0)),
     MAX_VALUES,
   );
   checkPatterns(sum((one) => (one.op === 'like' || one.op === 'match' ? one.pattern.length : 0)));
