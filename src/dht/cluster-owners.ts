@@ -206,10 +206,10 @@ export class ClusterOwners implements Owners {
         route.shares.map(async ({ node, slots }) => {
           const request = { ...question, slots: new SlotSet(slots).toText() };
           const reply = await this.askOne(node, request, patience).catch((error): OwnerReply | undefined => {
-            // What is no error of ours would be a fault of this program.
+            // Errors without a code are bugs and are rethrown.
             if (!(error instanceof TilewrightError)) throw error;
             // An owner of an earlier version does not know the question. It is not away, so if nobody else answers, the search fails.
-            return error.message.includes(badQuestion.code) ? { error: sentError(error) } : undefined;
+            return badQuestion.is(error.cause) ? { error: sentError(error) } : undefined;
           });
           if (reply && !reply.error && reply.oldest === undefined) {
             asked.answers.push(reply.answer);

@@ -1,8 +1,8 @@
 /** Requests to other nodes of the cluster. */
 import { Agent, request } from 'node:http';
 import { crc32 } from 'node:zlib';
-import { messageOf } from '../errors.js';
-import type { Check } from '../json-schema.js';
+import { messageOf, receivedError, SENT_ERROR, type SentError, type TilewrightError } from '../errors.js';
+import { type Check, messageCheck } from '../json-schema.js';
 import { limitConnectTime } from './connect-timeout.js';
 import { peerFailed } from './errors.js';
 import { sign } from './signature.js';
@@ -32,18 +32,19 @@ export class Peers {
   /**
    * Sends a message to another node and returns the answer. Throws TW_DHT_PEER if the node cannot be reached, does not answer within
    * `patience` ms (including the wait for a free socket), answers with an error, or if the answer is damaged or `check` finds a fault in it.
+   * The cause of an error that the node answers with is that error, with its code.
    */
   ask<T>({ id, url }: Peer, path: string, message: unknown, patience: number, check: Check): Promise<T> {
     const { body, headers } = this.sealed(path, message);
     return new Promise((resolve, reject) => {
       let hasFailed = false;
-      const fail = (detail: string, status?: number) => {
+      const fail = (detail: string, status?: number, cause?: TilewrightError) => {
         if (hasFailed) return;
         hasFailed = true;
         clearTimeout(answering);
         sent.destroy();
         this.failed.set(id, (this.failed.get(id) ?? 0) + 1);
-        reject(peerFailed(id, url, detail, status));
+        reject(peerFailed.because(cause, id, url, detail, status));
       };
       const sent = request(new URL(path, url), { method: 'POST', agent: this.agent, headers }, (answer) => {
         const chunks: Buffer[] = [];
@@ -58,7 +59,8 @@ export class Peers {
           clearTimeout(answering);
           const whole = Buffer.concat(chunks);
           const { statusCode = 0 } = answer;
-          if (statusCode !== 200) fail(`${statusCode} ${whole.toString('utf8', 0, 500)}`, statusCode);
+          if (statusCode !== 200)
+            fail(`${statusCode} ${whole.toString('utf8', 0, 500)}`, statusCode, errorIn(statusCode, whole));
           else if (answer.headers[CHECKSUM] !== String(crc32(whole))) fail('its answer is damaged');
           else
             try {
@@ -107,4 +109,18 @@ function answerOf<T>(bytes: Buffer, check: Check): T {
   const fault = check(answer);
   if (fault !== undefined) throw new Error(`its answer is not usable: ${fault}`);
   return answer as T;
+}
+
+const checkError = messageCheck(SENT_ERROR);
+
+/** The error in a problem document (RFC 9457); undefined if there is none. */
+function errorIn(status: number, bytes: Buffer): TilewrightError | undefined {
+  try {
+    const { code, detail } = Object(JSON.parse(bytes.toString()));
+    const error: SentError = { code, status, message: detail };
+    return checkError(error) === undefined ? receivedError(error) : undefined;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
 }

@@ -324,7 +324,7 @@ test('each mistake is a problem document with its code', async () => {
     ['POST', deep(200), 'TW_QUERY_TOO_COMPLEX', /levels/],
     ['POST', deep(20_000), 'TW_API_TOO_DEEP', /levels/],
     ['POST', { filter: '('.repeat(50_000) }, 'TW_QUERY_TOO_COMPLEX', /levels/],
-    ['POST', { filter: { op: 'and', args: 5 } }, 'TW_QUERY_CQL2', /no list/],
+    ['POST', { filter: { op: 'and', args: 5 } }, 'TW_QUERY_CQL2', /must be a list/],
     ['POST', { query: { platform: { is: 5 } } }, 'TW_QUERY_QUERY', /"is"/],
     ['GET', { limit: '0' }, 'TW_API_BAD_REQUEST', /limit/],
     ['GET', { limit: '-1' }, 'TW_API_BAD_REQUEST', /limit/],

@@ -66,7 +66,10 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
   const words = owners.define<string, string>(
     {
       name: 'words',
-      question: (word) => (id === 'b' && word === 'new' ? 'it has an unknown word' : undefined),
+      question: (word) => {
+        if (id === 'b' && word === 'fault') throw new Error('a fault that quotes TW_DHT_BAD_QUESTION');
+        return id === 'b' && word === 'new' ? 'it has an unknown word' : undefined;
+      },
       answer: messageCheck(TEXT),
     },
     async () => id,
@@ -157,6 +160,10 @@ test('a question that an owner of an earlier version does not know fails, and is
     code: 'TW_DHT_PEER',
     message: /node b at .*TW_DHT_BAD_QUESTION.*it has an unknown word; run the same version on all nodes/,
   });
+  // Another error that only quotes the code leaves the slots of that node unanswered.
+  const partial = await a.words('fault');
+  assert.deepEqual(partial.answers, ['a']);
+  assert.ok(partial.unanswered.length > 0);
 });
 
 test('many questions at once are all answered in full', async (t) => {

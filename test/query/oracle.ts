@@ -77,6 +77,8 @@ function truthOf(filter: Filter, tile: TileRecord): Truth {
   const value = filter.property === 'geometry' ? 0 : propertiesOf(tile)[filter.property]!;
   if (filter.op === 'isNull') return value === null;
   if (value === null) return null;
+  if (filter.op === 'in' && 'periods' in filter)
+    return filter.periods.some(([start, end]) => compared('=', value, start, end));
   if (filter.op === 'in') return filter.values.some((one) => stored(filter.property, one) === value);
   if (filter.op === 'like') return regexOf(filter.pattern).test(String(value));
   if ('value' in filter) {

@@ -12,6 +12,10 @@ const iso = (time: number | null) => (time === null ? '..' : new Date(time).toIS
 /** With `lower`, the words of the language in lower case. */
 export function printCql2(filter: Filter, lower: boolean): string {
   const word = (text: string) => (lower ? text.toLowerCase() : text.toUpperCase());
+  const instant = ([start, end]: [number | null, number | null]) =>
+    start === end
+      ? `${word('timestamp')}(${quoted(iso(start))})`
+      : `${word('date')}('${iso(start).slice(0, 10)}')`;
   const print = (one: Filter) => printCql2(one, lower);
   switch (filter.op) {
     case 'and':
@@ -26,6 +30,8 @@ export function printCql2(filter: Filter, lower: boolean): string {
     case 'like':
       return `"${filter.property}" ${word('like')} ${quoted(filter.pattern)}`;
     case 'in': {
+      if ('periods' in filter)
+        return `${filter.property} ${word('in')}(${filter.periods.map(instant).join(',')})`;
       if (filter.values.length === 0) return word('false');
       const values = filter.values.map((value) => (typeof value === 'number' ? `${value}` : quoted(value)));
       return `${filter.property} ${word('in')}(${values.join(',')})`;
@@ -64,11 +70,7 @@ export function printCql2(filter: Filter, lower: boolean): string {
     const interval = `${word('interval')}(${quoted(iso(start))}, ${quoted(iso(end))})`;
     return `${word(filter.op)}(${filter.property}, ${interval})`;
   }
-  const literal =
-    start === end
-      ? `${word('timestamp')}(${quoted(iso(start))})`
-      : `${word('date')}('${iso(start).slice(0, 10)}')`;
-  return `${filter.property} ${filter.op} ${literal}`;
+  return `${filter.property} ${filter.op} ${instant([start, end])}`;
 }
 
 function printShape(shape: Shape, word: (text: string) => string): string {

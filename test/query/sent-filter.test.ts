@@ -30,6 +30,7 @@ test('every filter that can be asked for can be sent', () => {
       "NOT (id = 'a' OR scene LIKE 'x%' OR platform IS NULL)",
       "created < TIMESTAMP('2024-01-01T00:00:00Z') AND datetime = DATE('2024-01-01')",
       "T_DURING(datetime, INTERVAL('..', '2024-01-01'))",
+      "created NOT IN (TIMESTAMP('2024-01-01T00:00:00Z'), DATE('2024-01-02'))",
       'pixel_coverage BETWEEN 1 AND 2 AND "grid:code" IN (\'GEOHASH-u2\')',
       'S_WITHIN(geometry, BBOX(0, 0, 1, 1)) OR S_DISJOINT(geometry, GEOMETRYCOLLECTION(POINT(1 2), LINESTRING(1 2, 3 4)))',
       "CASEI(ACCENTI(scene)) = 'a' OR CASEI(id) LIKE 'a%' OR scene IN (platform, 'b')",
@@ -77,6 +78,8 @@ test('what another node sends is checked as far as tests of rows rely on it', ()
     { op: 'match', text: { op: 'upper', arg: { property: 'scene' } }, pattern: 'a%' },
     { op: 'periods', relation: 't_after', args: [{ interval: [1, 'x'] }, { interval: [1, null] }] },
     { op: 'periods', relation: 'after', args: [{ property: 'datetime' }, { property: 'created' }] },
+    { op: 'in', property: 'created', periods: [[1]] },
+    { op: 'in', property: 'scene', periods: [[1, 2]] },
     { op: 'isUnknown', arg: { op: 'new' } },
     { op: 'new' },
   ])

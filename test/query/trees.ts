@@ -71,6 +71,10 @@ const openPeriods = fc.oneof(
 
 const isComputed = (value: unknown) => typeof value === 'object' && value !== null && !('property' in value);
 
+/** Readers leave out a fold that was applied before. */
+const hasFold = (text: TextExpression, op: string): boolean =>
+  typeof text === 'object' && 'op' in text && (text.op === op || hasFold(text.arg, op));
+
 /** Values with a property in them. Readers compute what has none, and put literals to the right. */
 const { ofNumbers, ofTexts } = fc.letrec<{ ofNumbers: NumberExpression; ofTexts: TextExpression }>((tie) => {
   const number = fc.oneof(percent, fc.constantFrom(0, 0.5, 1, 2, 10, -3, 40.2), tie('ofNumbers'));
@@ -89,7 +93,7 @@ const { ofNumbers, ofTexts } = fc.letrec<{ ofNumbers: NumberExpression; ofTexts:
       fc.constantFrom('platform', 'scene', 'source').map((property) => ({ property })),
       fc
         .tuple(fc.constantFrom('casei', 'accenti'), tie('ofTexts'))
-        .map(([op, arg]) => ({ op, arg }) as TextExpression),
+        .map(([op, arg]) => (hasFold(arg, op) ? arg : ({ op, arg } as TextExpression))),
     ) as fc.Arbitrary<TextExpression>,
   };
 });
@@ -159,6 +163,9 @@ const simpleConditions: fc.Arbitrary<Filter> = fc.oneof(
   fc
     .tuple(numberNames, fc.array(percent, { maxLength: 4 }))
     .map(([property, values]) => ({ op: 'in', property, values }) as Filter),
+  fc
+    .tuple(timeNames, fc.array(instants, { minLength: 1, maxLength: 6 }))
+    .map(([property, periods]) => ({ op: 'in', property, periods }) as Filter),
   fc.record({ op: comparisons, property: wavelengthNames, value: wavelengths }) as fc.Arbitrary<Filter>,
   fc
     .tuple(wavelengthNames, fc.array(wavelengths, { maxLength: 4 }))
@@ -189,7 +196,9 @@ const simpleConditions: fc.Arbitrary<Filter> = fc.oneof(
 
 /** A condition that depends on the tile may be asked whether it is unknown. */
 const isOfTiles = (filter: Filter) =>
-  filter.op !== 'and' && filter.op !== 'or' && !(filter.op === 'in' && filter.values.length === 0);
+  filter.op !== 'and' &&
+  filter.op !== 'or' &&
+  !(filter.op === 'in' && 'values' in filter && filter.values.length === 0);
 
 const conditions: fc.Arbitrary<Filter> = fc.oneof(
   { weight: 12, arbitrary: simpleConditions },

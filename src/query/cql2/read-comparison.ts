@@ -1,5 +1,6 @@
 /** Comparisons of CQL2 JSON, of two operands of any kind. */
 import { badCql2 } from '../errors.js';
+import { comparisons } from '../filter/comparisons.js';
 import { all, any, type ComparisonOp, type Filter } from '../filter/filter.js';
 import type { PropertyKind } from '../filter/properties.js';
 import { instantOf, isObject, numberOf, shown, textOf } from './read-literals.js';
@@ -66,7 +67,8 @@ function compareLiterals(op: ComparisonOp, left: unknown, right: unknown, where:
   if (isObject(left) || isObject(right)) {
     const [start, end] = instantOf(left, shown(right), where);
     const [otherStart, otherEnd] = instantOf(right, shown(left), where);
-    return holds(op, end < otherStart, start > otherEnd);
+    // Periods that overlap are equal.
+    return comparisons[op](Number(start > otherEnd) - Number(end < otherStart), 0);
   }
   if (typeof left !== typeof right || !['string', 'number', 'boolean'].includes(typeof left))
     throw badCql2(
@@ -74,22 +76,5 @@ function compareLiterals(op: ComparisonOp, left: unknown, right: unknown, where:
       `${shown(left)} and ${shown(right)} are not compared: give two texts, numbers, times, or truth values`,
     );
   for (const value of [left, right]) if (typeof value === 'number') numberOf(value, 'a number', where);
-  return holds(op, left! < right!, left! > right!);
-}
-
-function holds(op: ComparisonOp, isBefore: boolean, isAfter: boolean): boolean {
-  switch (op) {
-    case '=':
-      return !isBefore && !isAfter;
-    case '<>':
-      return isBefore || isAfter;
-    case '<':
-      return isBefore;
-    case '<=':
-      return !isAfter;
-    case '>':
-      return isAfter;
-    case '>=':
-      return !isBefore;
-  }
+  return comparisons[op](left as string | number, right as string | number);
 }

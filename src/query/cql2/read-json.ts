@@ -1,14 +1,22 @@
 /** CQL2 JSON (OGC 21-065r2, section 8) to the tree of filters. CQL2 text comes this way too. */
 import { badCql2, badFilterLanguage, filterTooComplex, unsupportedCql2 } from '../errors.js';
 import { propertiesOf } from '../filter/expression.js';
-import { all, any, type ComparisonOp, type Filter, MAX_DEPTH, MAX_UNKNOWN_DEPTH } from '../filter/filter.js';
+import {
+  all,
+  any,
+  type ComparisonOp,
+  checkPatterns,
+  type Filter,
+  MAX_DEPTH,
+  MAX_UNKNOWN_DEPTH,
+} from '../filter/filter.js';
 import { likeMatcher } from '../filter/like.js';
 import { type TemporalOp, temporalConverse } from '../filter/temporal.js';
 import { type SpatialOp, spatialConverse } from '../geometry/spatial.js';
 import { parseCql2Text } from './parse-text.js';
 import { compare, literalOf, MIRRORED } from './read-comparison.js';
-import { checkValue, isObject, shapeOf } from './read-literals.js';
-import { type Locate, nameOf, type Operand, OperandReader } from './read-operands.js';
+import { checkValue, instantOf, isObject, shapeOf } from './read-literals.js';
+import { KIND_NAMES, type Locate, nameOf, type Operand, OperandReader } from './read-operands.js';
 import { TemporalReader } from './read-temporal.js';
 
 /** Names of conditions, which are read in whatever case. */
@@ -57,6 +65,8 @@ class Reader {
   private readonly temporal: TemporalReader;
   /** Levels of IS NULL around the condition that is read. */
   private unknownDepth = 0;
+  /** Characters of all patterns read. */
+  private patternLength = 0;
 
   constructor(private readonly locate: Locate) {
     this.operands = new OperandReader(locate, (op) => CONDITIONS.has(op.toLowerCase()));
@@ -67,14 +77,14 @@ class Reader {
     if (depth > MAX_DEPTH) throw filterTooComplex('levels of operators', depth, MAX_DEPTH);
     if (node === true) return all([]);
     if (node === false) return any([]);
-    if (!isObject(node)) throw badCql2(path && `at ${path}`, 'here stands no condition');
+    if (!isObject(node)) throw badCql2(path && `at ${path}`, 'a condition is expected here');
     const where = this.locate(node, path);
     const { op: name, args } = node;
     if (typeof name !== 'string')
       throw badCql2(where, 'a condition is an object with the members "op" and "args"');
     const op = CONDITIONS.get(name.toLowerCase());
     if (op === undefined) throw this.noCondition(node, path, where);
-    if (!Array.isArray(args)) throw badCql2(where, `"args" of "${op}" is no list`);
+    if (!Array.isArray(args)) throw badCql2(where, `"args" of "${op}" must be a list`);
     const at = `${path && `${path}.`}args`;
     switch (op) {
       case 'and':
@@ -106,7 +116,7 @@ class Reader {
     return compare(op as ComparisonOp, left, right, where);
   }
 
-  /** An operand at the place of a condition is a value alone; any other operator is none of ours. */
+  /** An operand at the place of a condition is a value alone; any other operator is unsupported. */
   private noCondition(node: object, path: string, where: string) {
     const operand = this.operands.read(node, path, where);
     return badCql2(where, `${nameOf(operand)} is a value and no condition: compare it with another value`);
@@ -163,6 +173,10 @@ class Reader {
       throw badCql2(where, '"in" takes a value and a list of values');
     const others = list.map((value, i) => this.operands.read(value, `${at}[1][${i}]`, where));
     const literals = others.flatMap((other) => (other.kind === 'literal' ? [other.literal] : []));
+    if (one.kind === 'time' && literals.length === others.length) {
+      const periods = literals.map((value) => instantOf(value, one.label, where));
+      return { op: 'in', property: one.expression.property, periods };
+    }
     if ((one.kind === 'text' || one.kind === 'number') && literals.length === others.length) {
       const { expression } = one;
       if ('property' in expression)
@@ -179,8 +193,16 @@ class Reader {
     this.count(args, 2, 'like', where);
     const text = this.operands.read(args[0], `${at}[0]`, where);
     const isText = text.kind === 'text' || (text.kind === 'literal' && typeof text.literal === 'string');
-    if (!isText) throw badCql2(where, `${nameOf(text)} is no text, so it is like no pattern`);
+    if (!isText)
+      throw badCql2(
+        where,
+        text.kind === 'literal'
+          ? `LIKE needs a text, not ${nameOf(text)}`
+          : `LIKE needs a text; ${nameOf(text)} is ${KIND_NAMES[text.kind]}`,
+      );
     const pattern = this.operands.pattern(args[1], nameOf(text), `${at}[1]`, where);
+    this.patternLength += pattern.length;
+    checkPatterns(this.patternLength);
     if (text.kind === 'literal') return likeMatcher(pattern)(text.literal as string) ? all([]) : any([]);
     const { expression } = text as Extract<Operand, { kind: 'text' }>;
     if ('property' in expression) return { op: 'like', property: expression.property, pattern };
@@ -194,7 +216,7 @@ class Reader {
     ];
     for (const operand of [left, right]) {
       if (operand.kind !== 'literal' && operand.kind !== 'geometry')
-        throw badCql2(where, `${operand.label} is no geometry: use the property geometry`);
+        throw badCql2(where, `${operand.label} is not a geometry: use the property geometry`);
     }
     if (left.kind === 'literal' && right.kind === 'literal')
       throw unsupportedCql2(

@@ -66,7 +66,7 @@ function mismatch(literal: unknown, property: string, wanted: string, where: str
   return badCql2(where, `${property} is compared with ${wanted}, not with ${shown(literal)}${hint}`);
 }
 
-/** Checks what is asked for its existence: a text, a number, a truth value, a time or a geometry, all of which exist. */
+/** Checks the operand of IS NULL: a text, a number, a truth value, a time or a geometry, all of which exist. */
 export function checkValue(literal: unknown, where: string): void {
   if (isObject(literal)) {
     if ('type' in literal || 'bbox' in literal) shapeOf(literal, where);

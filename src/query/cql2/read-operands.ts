@@ -2,19 +2,19 @@
 import { badCql2, filterTooComplex, unsupportedCql2 } from '../errors.js';
 import { type ArithmeticOp, arithmeticOps, calculate } from '../filter/arithmetic.js';
 import type { NumberExpression, TextExpression, TimeExpression } from '../filter/expression.js';
-import { MAX_DEPTH } from '../filter/filter.js';
+import { checkPatterns, checkText, MAX_DEPTH } from '../filter/filter.js';
 import { type Fold, folds } from '../filter/fold-text.js';
 import { foldPattern } from '../filter/like.js';
 import { kindOf, type PropertyKind, propertyNamed } from '../filter/properties.js';
 import { isObject, shown } from './read-literals.js';
 
-/** A value with a property in it, with its name for messages; or a literal, whose type depends on what it is compared with. */
+/** A value with a property in it, with its name for messages; or a literal, whose type depends on what it is compared with, and the folds applied to it. */
 export type Operand =
   | { kind: 'text'; expression: Exclude<TextExpression, string>; label: string }
   | { kind: 'number'; expression: Exclude<NumberExpression, number>; label: string }
   | { kind: 'time'; expression: TimeExpression; label: string }
   | { kind: 'geometry'; expression: { property: 'geometry' }; label: string }
-  | { kind: 'literal'; literal: unknown };
+  | { kind: 'literal'; literal: unknown; folds?: Fold[] };
 
 export const KIND_NAMES: Record<PropertyKind, string> = {
   text: 'a text',
@@ -41,6 +41,7 @@ export class OperandReader {
 
   read(node: unknown, path: string, where: string, depth = 0): Operand {
     if (depth > MAX_DEPTH) throw filterTooComplex('levels of operators', depth, MAX_DEPTH);
+    if (typeof node === 'string') return { kind: 'literal', literal: checkText(node) };
     if (!isObject(node)) return { kind: 'literal', literal: node };
     const here = this.locate(node, path) || where;
     if ('property' in node) {
@@ -65,7 +66,10 @@ export class OperandReader {
   /** A pattern of LIKE: a text, or one of the functions of texts with a pattern in it. */
   pattern(node: unknown, property: string, path: string, where: string, depth = 0): string {
     if (depth > MAX_DEPTH) throw filterTooComplex('levels of operators', depth, MAX_DEPTH);
-    if (typeof node === 'string') return node;
+    if (typeof node === 'string') {
+      checkPatterns(node.length);
+      return node;
+    }
     const { op, args } = isObject(node) ? node : {};
     const fold = typeof op === 'string' ? FOLDS.get(op.toLowerCase()) : undefined;
     if (fold !== undefined && Array.isArray(args) && args.length === 1) {
@@ -90,10 +94,21 @@ export class OperandReader {
 
 function foldOperand(fold: Fold, operand: Operand, where: string): Operand {
   const label = fold.toUpperCase();
-  if (operand.kind === 'literal' && typeof operand.literal === 'string')
-    return { kind: 'literal', literal: folds[fold](operand.literal) };
+  if (operand.kind === 'literal' && typeof operand.literal === 'string') {
+    const { literal, folds: applied = [] } = operand;
+    return applied.includes(fold)
+      ? operand
+      : { kind: 'literal', literal: folds[fold](literal), folds: [...applied, fold] };
+  }
   if (operand.kind !== 'text') throw badCql2(where, `${label} takes a text, not ${nameOf(operand)}`);
+  if (foldsOf(operand.expression).includes(fold)) return operand;
   return { kind: 'text', expression: { op: fold, arg: operand.expression }, label };
+}
+
+function foldsOf(expression: TextExpression): Fold[] {
+  return typeof expression === 'object' && 'op' in expression
+    ? [expression.op, ...foldsOf(expression.arg)]
+    : [];
 }
 
 function arithmeticOperand(op: ArithmeticOp, operands: [Operand, Operand], where: string): Operand {

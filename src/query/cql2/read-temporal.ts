@@ -61,7 +61,7 @@ export class TemporalReader {
 }
 
 function timeOf(operand: Exclude<Operand, { kind: 'literal' }>, where: string): TimeExpression {
-  if (operand.kind !== 'time') throw badCql2(where, `${operand.label} is no time`);
+  if (operand.kind !== 'time') throw badCql2(where, `${operand.label} is not a time`);
   return operand.expression;
 }
 

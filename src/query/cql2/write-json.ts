@@ -17,8 +17,10 @@ export function toCql2Json(filter: Filter): unknown {
         : { op: filter.op, args: filter.args.map(toCql2Json) };
     case 'not':
       return { op: 'not', args: [toCql2Json(filter.arg)] };
-    case 'in':
-      return filter.values.length > 0 && withProperty(filter.op, filter.property, filter.values);
+    case 'in': {
+      const values = 'periods' in filter ? filter.periods.map(instantJson) : filter.values;
+      return values.length > 0 && withProperty(filter.op, filter.property, values);
+    }
     case 'like':
       return withProperty(filter.op, filter.property, filter.pattern);
     case 'isNull':

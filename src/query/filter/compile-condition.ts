@@ -5,7 +5,8 @@ import { type Cover, coverShape, keyOf, keysBelow } from '../geometry/cover-shap
 import { Outline } from '../geometry/outline.js';
 import { spatialRelations } from '../geometry/spatial.js';
 import { cellTest } from './cell-test.js';
-import { compare, comparisons, match, periods } from './compile-expression.js';
+import { comparisons } from './comparisons.js';
+import { compare, match, periods } from './compile-expression.js';
 import type {
   Comparison,
   ComparisonOp,
@@ -65,7 +66,9 @@ function comparison({ op, property, value }: ValueComparison): Plan {
   return { test: textTest(name, (text) => compare(text, value)) };
 }
 
-function membership({ property, values }: Membership, negated: boolean): Plan {
+function membership(condition: Membership, negated: boolean): Plan {
+  if ('periods' in condition) return timeMembership(condition, negated);
+  const { property, values } = condition;
   if (!isNumber(property)) return texts(property, values as string[], negated);
   if (isWavelength(property)) {
     const wanted = new Set(values as number[]);
@@ -215,6 +218,32 @@ function timeComparison({ op, property, period }: TimeComparison): Plan {
   };
   const time = property === 'created' ? undefined : rangeOf(hulls[op]);
   return { test, time };
+}
+
+type TimeMembership = Extract<Membership, { periods: unknown }>;
+
+function timeMembership({ property, periods }: TimeMembership, negated: boolean): Plan {
+  const merged: [start: number, end: number][] = [];
+  for (const [start, end] of [...periods].sort(([a], [b]) => a - b)) {
+    const last = merged.at(-1);
+    if (last && start <= last[1]) last[1] = Math.max(last[1], end);
+    else merged.push([start, end]);
+  }
+  const isIn = (time: number) => {
+    let [low, high] = [0, merged.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (merged[middle]![1] < time) low = middle + 1;
+      else high = middle;
+    }
+    return low < merged.length && merged[low]![0] <= time;
+  };
+  const test: RunTest = (rows) => {
+    const { first: column, known } = timeColumns(rows, property);
+    return withKnown((row) => isIn(column[row]) !== negated, known);
+  };
+  if (negated || property === 'created' || merged.length === 0) return { test };
+  return { test, time: rangeOf([merged[0]![0], merged.at(-1)![1]]) };
 }
 
 const rangeOf = ([start, end]: Period) => ({ start, end });

@@ -1,6 +1,7 @@
 /** Conditions on computed values, and on two properties, made into tests of rows. They are tests alone: few have bounds that the index knows. */
 import type { Rows, RunTest } from '../../storage/index.js';
 import { calculate } from './arithmetic.js';
+import { comparisons } from './comparisons.js';
 import {
   type NumberExpression,
   type PeriodEnd,
@@ -15,16 +16,6 @@ import type { Plan } from './plan.js';
 import type { TextProperty } from './properties.js';
 import { numberOf, type RowValue, textOf, textTest, timeColumns } from './row-values.js';
 import { hullOf, type Period, temporalConverse, temporalRelations } from './temporal.js';
-
-/** A comparison with NaN is false. */
-export const comparisons: Record<ComparisonOp, <T extends string | number>(one: T, value: T) => boolean> = {
-  '=': (one, value) => one === value,
-  '<>': (one, value) => one < value || one > value,
-  '<': (one, value) => one < value,
-  '<=': (one, value) => one <= value,
-  '>': (one, value) => one > value,
-  '>=': (one, value) => one >= value,
-};
 
 /** The rows for which a comparison is true. It has an opposite, which is compiled for those where it is false. */
 export function compare(condition: Compare): Plan {

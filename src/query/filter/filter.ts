@@ -38,9 +38,11 @@ export type Comparison =
   | { op: ComparisonOp; property: NumberProperty; value: number }
   | { op: ComparisonOp; property: TimeProperty; period: [start: number, end: number] };
 
+/** A time is in a list if it is within one of the closed periods. */
 export type Membership =
   | { op: 'in'; property: TextProperty; values: string[] }
-  | { op: 'in'; property: NumberProperty; values: number[] };
+  | { op: 'in'; property: NumberProperty; values: number[] }
+  | { op: 'in'; property: TimeProperty; periods: [start: number, end: number][] };
 
 /** `%` stands for any text, `_` for one character, a backslash takes their meaning away. */
 export interface Like {
@@ -144,19 +146,33 @@ const MAX_CONDITIONS = 100;
 const MAX_VERTICES = 10_000;
 const MAX_VALUES = 10_000;
 const MAX_PATTERNS = 1_000;
+/** Characters of a literal text, far more than any text of a tile has. */
+const MAX_TEXT = 10_000;
 const MAX_OPERATORS = 200;
 /** Levels of brackets or of operators in operators, for those who read filters. */
 export const MAX_DEPTH = 100;
 /** Levels of IS NULL around conditions: each doubles the work of those in it. */
 export const MAX_UNKNOWN_DEPTH = 3;
 
+function limit(what: string, count: number, most: number): void {
+  if (count > most) throw filterTooComplex(what, count, most);
+}
+
+/** Limits a literal text, before it is folded or compared. Throws TW_QUERY_TOO_COMPLEX. */
+export function checkText(text: string): string {
+  limit('characters in a text', text.length, MAX_TEXT);
+  return text;
+}
+
+/** Limits the characters of all patterns, before a text is matched with them. Throws TW_QUERY_TOO_COMPLEX. */
+export function checkPatterns(characters: number): void {
+  limit('characters in its patterns', characters, MAX_PATTERNS);
+}
+
 /** Throws TW_QUERY_TOO_COMPLEX. The nesting is bounded by those who read filters. */
 export function checkSize(filter: Filter): Filter {
   const conditions = conditionsOf(filter);
   const sum = (count: (one: Condition) => number) => conditions.reduce((total, one) => total + count(one), 0);
-  const limit = (what: string, count: number, most: number) => {
-    if (count > most) throw filterTooComplex(what, count, most);
-  };
   limit('conditions', conditions.length, MAX_CONDITIONS);
   limit(
     'points in its geometries',
@@ -165,14 +181,10 @@ export function checkSize(filter: Filter): Filter {
   );
   limit(
     'values in its lists',
-    sum((one) => (one.op === 'in' ? one.values.length : 0)),
+    sum((one) => (one.op === 'in' ? ('periods' in one ? one.periods : one.values).length : 0)),
     MAX_VALUES,
   );
-  limit(
-    'characters in its patterns',
-    sum((one) => (one.op === 'like' || one.op === 'match' ? one.pattern.length : 0)),
-    MAX_PATTERNS,
-  );
+  checkPatterns(sum((one) => (one.op === 'like' || one.op === 'match' ? one.pattern.length : 0)));
   limit('functions and operators in its expressions', sum(operatorsOf), MAX_OPERATORS);
   return filter;
 }

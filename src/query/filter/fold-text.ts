@@ -1,4 +1,7 @@
-/** The functions CASEI and ACCENTI of CQL2 (OGC 21-065r2, sections 7.3 and 7.4): texts that count as alike become equal. */
+/**
+ * The functions CASEI and ACCENTI of CQL2 (OGC 21-065r2, sections 7.3 and 7.4): texts that count as alike become equal. Literals have at
+ * most 10,000 characters, and ids of tiles at most 240.
+ */
 
 export type Fold = 'casei' | 'accenti';
 
@@ -15,8 +18,19 @@ const STROKE = new RegExp(`[${[...WITHOUT_STROKE.keys()].join('')}]`, 'gu');
 /** The blocks "Combining Diacritical Marks". Vowel signs and other marks that are letters of their script are not in them. */
 const ACCENT = /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]/gu;
 
+/**
+ * Longest run of combining marks that counts, in characters: the limit of the Stream-Safe Text Format (Unicode Standard Annex 15). Normalisation
+ * sorts each run, in time that grows with the square of its length. Texts that differ only beyond the limit become equal.
+ */
+const LONGEST_RUN = 30;
+const LONG_RUN = new RegExp(`(\\p{M}{${LONGEST_RUN}})\\p{M}+`, 'gu');
+
 const ASCII = /^[\0-\x7f]*$/;
 
+/**
+ * The time of both grows linearly with the length of the text. Applied again, a fold changes nothing, not even if the other fold was applied in
+ * between.
+ */
 export const folds: Record<Fold, (text: string) => string> = {
   /** Full case folding of Unicode. Three mappings equal it; each character alone, because the small sigma depends on its neighbours. */
   casei: (text) =>
@@ -29,6 +43,8 @@ export const folds: Record<Fold, (text: string) => string> = {
     ASCII.test(text)
       ? text
       : text
+          .replace(ACCENT, '')
+          .replace(LONG_RUN, '$1')
           .normalize('NFD')
           .replace(ACCENT, '')
           .replace(STROKE, (letter) => WITHOUT_STROKE.get(letter)!)

@@ -56,6 +56,7 @@ const checkCondition = messageCheck({
     condition(COMPARISONS, { property: named('time'), period: period('number') }),
     condition(['in'], { property: named('text'), values: listOf(TEXT) }),
     condition(['in'], { property: named('number'), values: listOf(NUMBER) }),
+    condition(['in'], { property: named('time'), periods: listOf(period('number')) }),
     condition(['like'], { property: named('text'), pattern: TEXT }),
     condition(['isNull'], { property: { enum: NAMES } }),
     condition(Object.keys(temporalRelations), { property: named('time'), period: period('number', 'null') }),

@@ -1,0 +1,12 @@
+/** The comparisons of two values. */
+import type { ComparisonOp } from './filter.js';
+
+/** A comparison with NaN is false. */
+export const comparisons: Record<ComparisonOp, <T extends string | number>(one: T, value: T) => boolean> = {
+  '=': (one, value) => one === value,
+  '<>': (one, value) => one < value || one > value,
+  '<': (one, value) => one < value,
+  '<=': (one, value) => one <= value,
+  '>': (one, value) => one > value,
+  '>=': (one, value) => one >= value,
+};
