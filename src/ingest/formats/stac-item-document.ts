@@ -7,6 +7,9 @@ import { basename, dirname, extname, join } from 'node:path';
 import { badSidecar } from '../errors.js';
 import { parseTime, type TimeSpan } from './acquisition-time.js';
 
+/** Characters; the same limit as for the input `platform` of an ingest. */
+const MAX_PLATFORM = 100;
+
 export interface ItemBand {
   name?: string;
   commonName?: string;
@@ -92,12 +95,15 @@ async function readItem(path: string, own: boolean): Promise<StacItem | null> {
   const properties = fieldsOf(path, item.object('properties') ?? {}, 'properties.');
   const id = item.string('id');
   if (!id) throw badSidecar(path, 'it has no id');
+  const platform = properties.string('platform');
+  if (platform && platform.length > MAX_PLATFORM)
+    throw badSidecar(path, `properties.platform is longer than ${MAX_PLATFORM} characters`);
   return {
     path,
     id,
     collection: item.string('collection'),
     span: spanOf(path, properties),
-    platform: properties.string('platform'),
+    platform,
     license: properties.string('license'),
     assets: Object.entries(item.object('assets') ?? {}).map(([key, asset]) => {
       if (!isObject(asset)) throw badSidecar(path, `assets.${key} is no object`);
