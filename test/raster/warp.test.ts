@@ -334,7 +334,11 @@ test('no pixel beside a seam of the source comes from the other end of the map',
   const around150 = projector('EPSG:4326', crsFromEpsg(3832));
   const turn = around150(-120, 0)[0] * 4;
   const seams = [
-    { project: degrees, seam: 20, transform: { originX: 20, originY: 90, xx: 0.05, xy: 0, yx: 0, yy: -0.05 } },
+    {
+      project: degrees,
+      seam: 20,
+      transform: { originX: 20, originY: 90, xx: 0.05, xy: 0, yx: 0, yy: -0.05 },
+    },
     {
       project: around150,
       seam: -30,

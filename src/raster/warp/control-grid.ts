@@ -228,7 +228,8 @@ function subdivided(coarse: ControlGrid, locate: Locator, source: ImageSize | un
 /** Quarters share the points on their sides: each point of a square is projected once. */
 function locatorOnce(locate: Locator, left: number, top: number, size: number): Locator {
   const found = new Array<[x: number, y: number] | undefined>((size + 1) ** 2);
-  return (column, row) => (found[(row - top - 0.5) * (size + 1) + column - left - 0.5] ??= locate(column, row));
+  return (column, row) =>
+    (found[(row - top - 0.5) * (size + 1) + column - left - 0.5] ??= locate(column, row));
 }
 
 function cornersOf({ columns, x, y }: ControlGrid, i: number, j: number): Corners {
