@@ -263,6 +263,21 @@ test('a shift that a text gives wins over the code of its geographic system', ()
   assert.ok(of(',TOWGS84[]').includes(byCode));
 });
 
+test('a UTM zone of a GeoTIFF is in the unit that its keys give', () => {
+  const feet = keysOf(
+    [
+      [1024, 1],
+      [2048, 4326],
+      [3072, USER],
+      [3074, 16033],
+      [3076, 9003],
+    ],
+    [],
+  );
+  const [lon, lat] = projector(crsFromGeoKeys(feet, 'a.tif'), 'EPSG:4326')(500_000 / (1200 / 3937), 0);
+  assert.ok(Math.hypot(lon - 15, lat) < 1e-9, `${lon} ${lat}`);
+});
+
 test('the prime meridian of a GeoTIFF may be a code', () => {
   const lambert = (meridian: number) =>
     keysOf(
