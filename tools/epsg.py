@@ -84,7 +84,7 @@ def on_sphere(code, crs, base):
 
 def plain(proj):
     """
-    The definition without what says nothing, and without the datum of old PROJ versions. proj4js needs parameters that are 0, and does not know
+    The definition without words that change nothing, and without the datum of old PROJ versions. proj4js needs parameters that are 0, and does not know
     two of the ellipsoids.
     """
     proj = re.sub(r" \+(type=crs|wktext|no_defs|units=m|vunits=\S+)(?= |$)", "", proj + " ").strip()
@@ -167,7 +167,7 @@ def is_frame_of_today(ellipsoid):
 
 
 def best_of(known, in_units, own):
-    """What the first operation yields in whose area a point lies; NaN where there is none."""
+    """Results of the first operation whose area contains the point; NaN if there is none."""
     wanted = np.full_like(own, np.nan)
     for one in known:
         used = one.area_of_use

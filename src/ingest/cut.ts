@@ -38,7 +38,15 @@ export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels
   const own = sources[task.source];
   const bounds = gridByName(cell.grid).bounds(cell.geocode);
   const size = cell.width * cell.height;
-  const control = controlOf(bounds, cell, own, projectionOf(own));
+  const controls = new Map<string, ControlGrid>();
+  const controlAt = (source: CutSource) => {
+    const { crs, transform, width, height } = source;
+    const position = JSON.stringify([crs.proj4, transform, width, height]);
+    const known = controls.get(position) ?? controlOf(bounds, cell, source, projectionOf(source));
+    controls.set(position, known);
+    return known;
+  };
+  const control = controlAt(own);
   const valid = new Uint8Array(size).fill(1);
   const bands: PixelArray[] = [];
   const counts = own.offsets.map((_, band) => {
@@ -50,8 +58,6 @@ export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels
   const validPercent = counts.map((count) => (100 * count) / size);
   // Most cells are full, and need no count of their own.
   const coverage = counts.every((count) => count === size) ? 100 : coverageOf(histogramOf(valid));
-  const controlAt = (source: CutSource) =>
-    source === own ? control : controlOf(bounds, cell, source, projectionOf(source));
   return { bands, validPercent, coverage, valid, mask: mask && maskCodes(sources, mask, controlAt, valid) };
 }
 

@@ -1,4 +1,4 @@
-/** Says when a scene lies less exactly than its pixels are small, because of its datum. */
+/** Warns if the datum shift of a scene is less exact than its pixels are small. */
 import { groundDistance } from '../geocode/index.js';
 import { earthLocator } from './earth.js';
 import type { Position } from './source-projection.js';
@@ -11,7 +11,7 @@ export function datumWarning(position: Position): string | undefined {
     return 'its datum is taken as WGS 84, because no shift between them is known: positions may be off by some hundred metres';
   const pixel = pixelMetres(position);
   if (datumErrorMetres <= pixel / 2) return undefined;
-  return `positions may be off by up to ${datumErrorMetres} m, more than half a pixel: one shift brings its datum to WGS 84. PROJ's grids are more exact: gdalwarp -t_srs EPSG:4326 uses those that are installed`;
+  return `the datum shift used is approximate: positions may be off by ${datumErrorMetres} m. Reproject with gdalwarp and PROJ's grids for better positions.`;
 }
 
 /** Side of the pixel in the middle of a raster; 0 if that is not on Earth. */

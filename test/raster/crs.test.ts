@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import type { GdalInfo } from '../../src/raster/gdal/info.js';
+import { crsOf } from '../../src/raster/gdal/position.js';
 import {
   type Crs,
   crsFromEpsg,
@@ -173,6 +175,8 @@ test('systems that GDAL writes as keys lie where GDAL has them', needsGdal, asyn
     '+proj=cass +lat_0=50 +lon_0=8 +x_0=0 +y_0=0 +datum=WGS84 +units=us-ft',
     '+proj=omerc +lat_0=45 +lonc=8 +alpha=40 +gamma=35 +k=0.9999 +x_0=10000 +y_0=20000 +datum=WGS84',
     '+proj=eqdc +lat_0=40 +lon_0=5 +lat_1=35 +lat_2=55 +x_0=0 +y_0=0 +datum=WGS84',
+    '+proj=mill +lon_0=5 +datum=WGS84',
+    '+proj=utm +zone=33 +datum=WGS84 +units=us-ft',
   ];
   for (const [i, definition] of definitions.entries()) {
     const path = join(folder, `${i}.tif`);
@@ -185,4 +189,143 @@ test('systems that GDAL writes as keys lie where GDAL has them', needsGdal, asyn
     const [[wantedLon, wantedLat]] = JSON.parse(gdal('gdalinfo', '-json', path)).wgs84Extent.coordinates[0];
     assert.ok(Math.hypot(lon - wantedLon, lat - wantedLat) < 2e-7, `${definition}: ${lon} ${lat}`);
   }
+});
+
+const degree = 'UNIT["degree",0.0174532925199433]';
+const wgs84 = `GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],${degree}]`;
+
+/** A projected system on WGS 84 in WKT 1. */
+function projcs(method: string, parameters: Record<string, number>, geogcs = wgs84): string {
+  const given = Object.entries(parameters).map(([name, value]) => `PARAMETER["${name}",${value}],`);
+  return `PROJCS["p",${geogcs},PROJECTION["${method}"],${given.join('')}UNIT["metre",1]]`;
+}
+
+test('parameters of well-known text mean what GDAL takes them for', needsGdal, () => {
+  const texts = [
+    projcs('Equirectangular', { latitude_of_origin: 40, central_meridian: 5 }),
+    projcs('Equirectangular', { latitude_of_origin: 40, standard_parallel_1: 30, central_meridian: 5 }),
+    projcs('Cylindrical_Equal_Area', { standard_parallel_1: 30, central_meridian: 5 }),
+    projcs('Cylindrical_Equal_Area', { central_meridian: 5 }),
+    projcs('Miller_Cylindrical', { latitude_of_center: 0, longitude_of_center: 5 }),
+    gdal('gdalsrsinfo', '-o', 'wkt2_2018', '--single-line', 'EPSG:3079').replace(/,ID\["EPSG",\d+\]/g, ''),
+  ];
+  for (const text of texts) {
+    const point = text.includes('Michigan') ? [500_000, 500_000] : [200_000, 300_000];
+    const to = ['-t_srs', 'EPSG:4326', '-output_xy', '-coord', ...point.map(String)];
+    const [wantedLon, wantedLat] = gdal('gdaltransform', '-s_srs', text, ...to)
+      .trim()
+      .split(' ')
+      .map(Number);
+    const off = distance(...projector(crsFromWkt(text, 'a.nc'), 'EPSG:4326')(point[0]!, point[1]!), [
+      ...[0, 0, wantedLon!, wantedLat!],
+    ] as Point);
+    // PROJ shifts NAD83 (HARN) by a metre.
+    assert.ok(off < (text.includes('Michigan') ? 1.5 : 0.01), `${off} m: ${text}`);
+  }
+});
+
+test('well-known text with unknown parameters, or values that its projection lacks, is refused', () => {
+  const bessel = wgs84.replace('6378137,298.257223563', '6377397.155,299.1528128');
+  const krovak = {
+    latitude_of_center: 49.5,
+    longitude_of_center: 24.8333,
+    azimuth: 30.288,
+    scale_factor: 0.9999,
+  };
+  assert.match(
+    crsFromWkt(projcs('Krovak', krovak, bessel.replace('WGS_1984', 'mine')), 'a.nc').proj4,
+    /=krovak/,
+  );
+  const known = { central_meridian: 5, semi_major: 6378137 };
+  assert.match(crsFromWkt(projcs('Transverse_Mercator', known), 'a.nc').proj4, /=tmerc/);
+  const shifted = wgs84.replace('563]]', '563],TOWGS84[100,0,0]]');
+  for (const text of [
+    projcs('Transverse_Mercator', { central_meridian: 5, height: 700 }),
+    projcs('Cylindrical_Equal_Area', { latitude_of_origin: 40, central_meridian: 5 }),
+    projcs('Mercator_1SP', { latitude_of_origin: 10, central_meridian: 5 }),
+    projcs('Krovak', krovak),
+    projcs('Miller_Cylindrical', { longitude_of_center: 5 }, shifted),
+  ])
+    assert.throws(() => crsFromWkt(text, 'a.nc'), { code: 'TW_RASTER_UNKNOWN_CRS' }, text);
+});
+
+test('a shift that a text gives wins over the code of its geographic system', () => {
+  const text = (shift: string) =>
+    projcs(
+      'Oblique_Stereographic',
+      { latitude_of_origin: 52, central_meridian: 5 },
+      `GEOGCS["Amersfoort",DATUM["Amersfoort",SPHEROID["Bessel 1841",6377397.155,299.1528128]${shift}],${degree},AUTHORITY["EPSG","4289"]]`,
+    );
+  const of = (shift: string) => crsFromWkt(text(shift), 'a.nc').proj4;
+  assert.match(of(',TOWGS84[560,50,460,0,0,0,0]'), /\+towgs84=560,50,460,0,0,0,0 /);
+  const byCode = /\+towgs84=\S+/.exec(crsFromEpsg(4289).proj4)![0];
+  assert.ok(of('').includes(byCode));
+  assert.ok(of(',TOWGS84[]').includes(byCode));
+});
+
+test('a UTM zone of a GeoTIFF is in the unit that its keys give', () => {
+  const feet = keysOf(
+    [
+      [1024, 1],
+      [2048, 4326],
+      [3072, USER],
+      [3074, 16033],
+      [3076, 9003],
+    ],
+    [],
+  );
+  const [lon, lat] = projector(crsFromGeoKeys(feet, 'a.tif'), 'EPSG:4326')(500_000 / (1200 / 3937), 0);
+  assert.ok(Math.hypot(lon - 15, lat) < 1e-9, `${lon} ${lat}`);
+});
+
+test('the prime meridian of a GeoTIFF may be a code', () => {
+  const lambert = (meridian: number) =>
+    keysOf(
+      [
+        ...[
+          [1024, 1],
+          [2048, USER],
+          [2056, 7011],
+          [2051, meridian],
+          [3072, USER],
+          [3074, USER],
+          [3075, 9],
+        ],
+      ] as [number, number][],
+      [
+        [3081, [46.8]],
+        [3080, [0]],
+        [3092, [0.99987742]],
+        [3082, [600_000]],
+        [3083, [2_200_000]],
+      ],
+    );
+  const paris = crsFromGeoKeys(lambert(8903), 'a.tif');
+  const [lon, lat] = projector(paris, 'EPSG:4326')(600_000, 2_200_000);
+  assert.ok(distance(lon, lat, [0, 0, 2.33722917, 46.8]) < 0.1, `${lon} ${lat}`);
+  assert.throws(() => crsFromGeoKeys(lambert(8999), 'a.tif'), { code: 'TW_RASTER_UNKNOWN_CRS' });
+});
+
+test("ESRI's text counts wherever it stands in the citations, whatever the model type", () => {
+  const wkt = projcs('Mollweide', { Central_Meridian: 20 });
+  const citation = `World_Mollweide|WGS 84|ESRI PE String = ${wkt}|more`;
+  for (const model of [1, USER]) {
+    for (const key of [1026, 3073]) {
+      const entries = [1024, 0, 1, model, 2048, 0, 1, 4326, key, 34737, citation.length, 0, 3072, 0, 1, USER];
+      const crs = crsFromGeoKeys(parseGeoKeys([1, 1, 0, 4, ...entries], [], citation), 'a.tif');
+      assert.match(crs.proj4, /\+proj=moll \+lon_0=20 /);
+    }
+  }
+});
+
+test("GDAL's words for NAD27 mean the shift of the table", () => {
+  // A text that the WKT parser refuses, so that the PROJ string is used.
+  const info = {
+    wkt: 'PROJCRS["x",METHOD["unknown"]]',
+    proj4: '+proj=utm +zone=15 +datum=NAD27 +units=m +no_defs',
+  };
+  const crs = crsOf(info as GdalInfo, 'a.img');
+  const table = crsFromEpsg(4267);
+  assert.ok(crs.proj4.includes(/\+towgs84=\S+/.exec(table.proj4)![0]), crs.proj4);
+  assert.equal(crs.datumErrorMetres, table.datumErrorMetres);
 });

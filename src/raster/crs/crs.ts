@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { unknownCrs } from '../errors.js';
 import type { Crs } from '../types.js';
 import type { Datum } from './datum.js';
-import { datumOf, type EpsgEntry, epsgEntry } from './epsg-table.js';
+import { datumOfEntry, type EpsgEntry, epsgEntry } from './epsg-table.js';
 
 /** Every thread needs it; an `import` of so large a CommonJS file first looks for its exports, for longer than it takes to run. */
 const proj4: typeof import('proj4') = createRequire(import.meta.url)('proj4');
@@ -62,15 +62,40 @@ function makeCrs(words: string, errorMetres: number, epsg?: number): Crs {
  * datum. `name` is for the message. Throws TW_RASTER_UNKNOWN_CRS if nothing can be projected with it.
  */
 export function ownCrs(projection: string, datum: Datum, name: string): Crs {
-  const crs = makeCrs(`${withZeros(projection)} ${datum.words}`, datum.errorMetres);
   try {
+    const { words, errorMetres } = datumFor(projection, datum, name);
+    const crs = makeCrs(`${withZeros(projection.replace(' +R_A', ''))} ${words}`, errorMetres);
     // Parameters that contradict each other, such as a scale factor of 0, leave no number.
     const [x, y] = projector(crs, 'EPSG:4326')(...projector('EPSG:4326', crs)(...somewhere(projection)));
     if (Number.isFinite(x + y)) return crs;
   } catch (error) {
+    if (unknownCrs.is(error)) throw error;
     throw unknownCrs.because(error, name);
   }
   throw unknownCrs(name);
+}
+
+/** The datum with the ellipsoid on which PROJ calculates a projection. */
+function datumFor(projection: string, datum: Datum, name: string): Datum {
+  const isKrovak = /^\+proj=krovak\b/.test(projection);
+  const isOnAuthalicSphere = /^\+proj=mill\b|\+R_A\b/.test(projection);
+  if (!isKrovak && !isOnAuthalicSphere) return datum;
+  const { a, b } = proj4.Proj(`+proj=longlat ${datum.words}`) as { a: number; b: number };
+  // proj4js calculates Krovak on the ellipsoid of Bessel, whichever is given.
+  if (isKrovak && Math.abs(a - BESSEL_MAJOR) > 0.01) throw unknownCrs(name);
+  if (isKrovak || a === b) return datum;
+  // Latitudes are those of the ellipsoid, used on a sphere: proj4js cannot shift these.
+  if (/\+towgs84=(?!(0,?)+( |$))/.test(datum.words)) throw unknownCrs(name);
+  const meridian = /\+pm=\S+/.exec(datum.words)?.[0];
+  return { ...datum, words: [`+R=${authalicRadius(a, b)}`, meridian].filter(Boolean).join(' ') };
+}
+
+const BESSEL_MAJOR = 6377397.155;
+
+/** Radius of the sphere with the surface of an ellipsoid (Snyder, Map projections: a working manual, 1987, equation 3-13). */
+function authalicRadius(a: number, b: number): number {
+  const e = Math.sqrt(1 - (b / a) ** 2);
+  return a * Math.sqrt((1 + ((1 - e * e) / e) * Math.atanh(e)) / 2);
 }
 
 /** proj4js does not take parameters that are left out for 0, as PROJ does. */
@@ -98,7 +123,7 @@ function somewhere(projection: string): [lon: number, lat: number] {
 /** The datum of a geographic system; undefined if the code is not known. */
 export function datumOfEpsg(code: number): Datum | undefined {
   const entry = entryOf(code);
-  return entry?.proj4.startsWith('+proj=longlat ') ? datumOf(entry) : undefined;
+  return entry?.proj4.startsWith('+proj=longlat ') ? datumOfEntry(entry) : undefined;
 }
 
 /** Metres of one unit of the coordinates of a projected system. */

@@ -25,7 +25,7 @@ export function datumOfEllipsoid(
   if (!(major > 0 && minor > 0)) throw unknownCrs(`with an ellipsoid of ${major} x ${minor} m in ${path}`);
   if (Math.min(major, minor) < MIN_RADIUS || Math.max(major, minor) > MAX_RADIUS)
     throw notEarth(path, major / 1000);
-  const words = major === minor ? `+a=${major} +b=${major}` : `+a=${major} +b=${minor}`;
+  const words = `+a=${major} +b=${minor}`;
   const isShift = toWgs84 && (toWgs84.length === 3 || toWgs84.length === 7) && toWgs84.every(Number.isFinite);
   if (isShift) return { words: `${words} +towgs84=${toWgs84.join(',')}`, errorMetres: 0 };
   return { words, errorMetres: isUsedAsWgs84(major, minor) ? 0 : Infinity };

@@ -24,11 +24,11 @@ export function datumByName(name: string): Datum | undefined {
   const key = name.toLowerCase().replace(/[^a-z0-9]/g, '');
   if (key === '') return undefined;
   const found = new RegExp(`\\n[^\\n]*\\t(?:[^\\t\\n]* )?${key}(?= |\\n)`).exec(table());
-  return found ? datumOf(entryOf(lineAt(found.index + 1))) : undefined;
+  return found ? datumOfEntry(entryOf(lineAt(found.index + 1))) : undefined;
 }
 
 /** The datum of a geographic entry. */
-export function datumOf({ proj4, errorMetres }: EpsgEntry): Datum {
+export function datumOfEntry({ proj4, errorMetres }: EpsgEntry): Datum {
   return { words: proj4.replace('+proj=longlat ', ''), errorMetres };
 }
 

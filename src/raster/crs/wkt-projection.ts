@@ -3,7 +3,7 @@ import { child, plainName, type WktNode } from './wkt-tree.js';
 
 const DEGREE = Math.PI / 180;
 
-/** What a parameter is, by its names. */
+/** Parameters in the words of PROJ, by their names. */
 const PARAMETERS: Record<string, string> = {
   latitudeoforigin: 'lat_0',
   latitudeofnaturalorigin: 'lat_0',
@@ -25,6 +25,7 @@ const PARAMETERS: Record<string, string> = {
   scalefactoratnaturalorigin: 'k',
   scalefactoratprojectioncentre: 'k',
   scalefactoronpseudostandardparallel: 'k',
+  scalefactoroninitialline: 'k',
   azimuth: 'alpha',
   azimuthatprojectioncentre: 'alpha',
   azimuthofinitialline: 'alpha',
@@ -40,10 +41,21 @@ const PARAMETERS: Record<string, string> = {
   northingatprojectioncentre: 'y_0',
 };
 
+/** Parameters that say nothing new: the ellipsoid, and what is the same in every Krovak projection or stands in its axes. */
+const IGNORED = new Set([
+  'semimajor',
+  'semiminor',
+  'pseudostandardparallel1',
+  'latitudeofpseudostandardparallel',
+  'xscale',
+  'yscale',
+]);
+
 /** Values by the names above: degrees, metres, or no unit. */
 export type Parameters = Map<string, number>;
 
-type Method = (parameters: Parameters) => string;
+/** Undefined if PROJ has no such projection with these values. */
+type Method = (parameters: Parameters) => string | undefined;
 
 /** A projection that takes these parameters, where they are given. */
 const plain =
@@ -61,17 +73,20 @@ const conic: Method = (values) => {
   return words('lcc', values, ['lat_0', 'lon_0', 'lat_1', 'lat_2', 'k']);
 };
 
-/** The standard parallel is in lat_1 (ESRI, EPSG) or in the latitude of origin (GDAL's WKT 1). */
-const trueScaleAt =
-  (proj: string): Method =>
-  (values) => {
-    const parallel = values.get('lat_1') ?? values.get('lat_0');
-    if (parallel !== undefined) values.set('lat_ts', parallel);
-    return words(proj, values, ['lat_ts', 'lon_0']);
-  };
+const equirectangular: Method = (values) => {
+  values.set('lat_ts', values.get('lat_1') ?? 0);
+  return words('eqc', values, ['lat_ts', 'lat_0', 'lon_0']);
+};
+
+const cylindricalEqualArea: Method = (values) => {
+  if (values.get('lat_0')) return undefined;
+  values.set('lat_ts', values.get('lat_1') ?? 0);
+  return words('cea', values, ['lat_ts', 'lon_0']);
+};
 
 /** The Mercator projection of ESRI has a standard parallel, that of others a scale factor. */
 const mercator: Method = (values) => {
+  if (values.get('lat_0')) return undefined;
   const parallel = values.get('lat_1');
   if (parallel === undefined) return words('merc', values, ['lon_0', 'k']);
   values.set('lat_ts', parallel);
@@ -134,13 +149,13 @@ const METHODS: Record<string, Method> = {
   stereographic: plain('stere', 'lat_0', 'lon_0', 'k'),
   obliquestereographic: plain('sterea', 'lat_0', 'lon_0', 'k'),
   doublestereographic: plain('sterea', 'lat_0', 'lon_0', 'k'),
-  platecarree: trueScaleAt('eqc'),
-  equirectangular: trueScaleAt('eqc'),
-  equidistantcylindrical: trueScaleAt('eqc'),
-  equidistantcylindricalspherical: trueScaleAt('eqc'),
-  cylindricalequalarea: trueScaleAt('cea'),
-  lambertcylindricalequalarea: trueScaleAt('cea'),
-  lambertcylindricalequalareaspherical: trueScaleAt('cea'),
+  platecarree: equirectangular,
+  equirectangular: equirectangular,
+  equidistantcylindrical: equirectangular,
+  equidistantcylindricalspherical: equirectangular,
+  cylindricalequalarea: cylindricalEqualArea,
+  lambertcylindricalequalarea: cylindricalEqualArea,
+  lambertcylindricalequalareaspherical: cylindricalEqualArea,
   polyconic: plain('poly', 'lat_0', 'lon_0'),
   americanpolyconic: plain('poly', 'lat_0', 'lon_0'),
   cassini: plain('cass', 'lat_0', 'lon_0'),
@@ -164,7 +179,7 @@ const METHODS: Record<string, Method> = {
   swissobliquemercator: plain('somerc', 'lat_0', 'lon_0', 'k'),
 };
 
-/** What PROJ makes of the sphere of web maps. */
+/** Methods of the sphere of web maps. */
 export const WEB_MERCATOR = new Set(['mercatorauxiliarysphere', 'popularvisualisationpseudomercator']);
 
 /** Projections whose first axis is reckoned to the south or west, if the axes do not say it. */
@@ -177,7 +192,7 @@ export function methodOf(system: WktNode): string {
 }
 
 /**
- * The projection of a PROJCS or PROJCRS, without its datum; undefined for methods and units that are not known. `degrees` is the size of
+ * The projection of a PROJCS or PROJCRS, without its datum; undefined for methods, parameters and units that are not known. `degrees` is the size of
  * the angular unit of its geographic system, in which WKT 1 gives angles.
  */
 export function projectionOfWkt(system: WktNode, degrees: number): string | undefined {
@@ -189,14 +204,18 @@ export function projectionOfWkt(system: WktNode, degrees: number): string | unde
   const values: Parameters = new Map();
   for (const node of conversion.children) {
     const [value] = node.numbers;
-    const parameter = PARAMETERS[plainName(node.texts[0])];
-    if (node.keyword !== 'PARAMETER' || parameter === undefined || value === undefined) continue;
+    const plain = plainName(node.texts[0]);
+    if (node.keyword !== 'PARAMETER' || IGNORED.has(plain)) continue;
+    const parameter = PARAMETERS[plain];
+    if (parameter === undefined || value === undefined) return undefined;
     values.set(parameter, value * factorOf(node, parameter, unit, degrees));
   }
+  const projection = method(values);
+  if (projection === undefined) return undefined;
   const axes = axesOf(system) ?? AXES[name] ?? axesOfKrovak(name, conversion);
   const shift = words('', values, ['x_0', 'y_0']).replace('+proj=', '').trim();
   const units = unit === 1 ? '+units=m' : `+to_meter=${unit}`;
-  return [method(values), shift, units, axes && `+axis=${axes}`].filter((word) => word).join(' ');
+  return [projection, shift, units, axes && `+axis=${axes}`].filter((word) => word).join(' ');
 }
 
 /** By how much a parameter is multiplied to be in degrees or metres. */

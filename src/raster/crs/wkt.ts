@@ -55,8 +55,8 @@ function ownCrsOf(node: WktNode, path: string, shift?: number[]): Crs {
   }
   if (isWebMercator(node)) return crsFromEpsg(3857);
   // On an ellipsoid these use a sphere of the same area, with latitudes that proj4js would take for those of the ellipsoid.
-  const isSpherical = /spherical$/.test(plainName(methodOf(node)));
-  const projection = isSpherical && !isSphere(datum) ? undefined : projectionOfWkt(node, degrees);
+  const isOnSphereOnly = /spherical$/.test(plainName(methodOf(node)));
+  const projection = isOnSphereOnly && !isSphere(datum) ? undefined : projectionOfWkt(node, degrees);
   if (projection === undefined) throw unknownCrs(`${name} with the projection ${methodOf(node)}`);
   return ownCrs(projection, datum, name);
 }
@@ -80,7 +80,7 @@ function angularUnit(base: WktNode): number {
   return radians === undefined ? 1 : degreesOf(radians);
 }
 
-/** By the code of the geographic system, by a shift in the text, by the name of the datum, or by the ellipsoid alone. */
+/** By a shift in the text, by the code of the geographic system, by the name of the datum, or by the ellipsoid alone. */
 function datumOfNode(base: WktNode, path: string, shift?: number[]): Datum {
   const node = child(base, 'DATUM', 'ENSEMBLE', 'GEODETICDATUM', 'TRF');
   const ellipsoid = node && child(node, 'SPHEROID', 'ELLIPSOID');
@@ -90,13 +90,14 @@ function datumOfNode(base: WktNode, path: string, shift?: number[]): Datum {
   const axes = { major: size, minor: minorAxis(size, inverseFlattening) };
   const primeMeridian = child(base, 'PRIMEM');
   const code = epsgOfNode(base);
-  const given = shift ?? (node && child(node, 'TOWGS84')?.numbers);
+  const inDatum = node && child(node, 'TOWGS84')?.numbers;
+  const given = shift ?? (inDatum?.length ? inDatum : undefined);
   const known = code === undefined ? undefined : datumOfEpsg(code);
   const name = node?.texts[0] ?? '';
   // The ellipsoid shows other planets, and spheres that bear the name of a datum.
   const own = Number.isNaN(size) ? undefined : datumOfEllipsoid(axes, path, given);
   const named = datumByName(name) ?? datumByName(withoutMeridian(name, primeMeridian));
-  const found = known ?? (given || axes.major === axes.minor ? own : (named ?? own));
+  const found = (given && own) ?? known ?? (axes.major === axes.minor ? own : (named ?? own));
   if (!found) throw unknownCrs(`without an ellipsoid in ${path}`);
   const words = found.words.replace(/ ?\+pm=\S+/, '');
   const meridian = meridianOf(primeMeridian);

@@ -1,6 +1,6 @@
-/** Where GDAL says that a raster lies. */
+/** Position and coordinate system of a raster, as GDAL reports them. */
 import { isInvertible } from '../affine.js';
-import { crsFromEpsg, ownCrs, type Projection, projector } from '../crs/crs.js';
+import { crsFromEpsg, datumOfEpsg, ownCrs, type Projection, projector } from '../crs/crs.js';
 import type { Datum } from '../crs/datum.js';
 import { crsFromWkt } from '../crs/wkt.js';
 import { noCrs, unknownCrs } from '../errors.js';
@@ -44,9 +44,14 @@ function wordsOf({ proj4, corners }: GdalInfo): [projection: string, datum: Datu
   const words = proj4.split(' ').filter((word) => !/^\+(no_defs|type|nadgrids|wktext)/.test(word));
   const isDatum = (word: string) => /^\+(datum|ellps|a|b|rf|R|towgs84|pm)=/.test(word);
   const isKnown = corners !== undefined || /\+(datum|towgs84|R)=|\+ellps=(WGS84|GRS80)/.test(proj4);
-  const datum = { words: words.filter(isDatum).join(' '), errorMetres: isKnown ? 0 : Infinity };
+  const own = { words: words.filter(isDatum).join(' '), errorMetres: isKnown ? 0 : Infinity };
+  // PROJ and proj4js shift NAD27 by grid files.
+  const datum = words.includes('+datum=NAD27') ? datumOfEpsg(NAD27)! : own;
   return [words.filter((word) => !isDatum(word)).join(' '), datum];
 }
+
+/** EPSG code of its geographic system. */
+const NAD27 = 4267;
 
 /** A PROJ string says less than WKT: shifts of datums may be lost, and then positions are wrong by up to some 100 m. */
 const TOLERANCE_METRES = 10;

@@ -90,7 +90,7 @@ export function cfCrs(
   } catch (error) {
     if (!(known && unknownCrs.is(error))) throw error;
   }
-  const datum = datumOf(mapping, path);
+  const datum = datumOfMapping(mapping, path);
   if (name === 'latitude_longitude' || (name === '' && geographic)) {
     return datum.words === WGS84.words ? crsFromEpsg(4326) : ownCrs('+proj=longlat', datum, `of ${path}`);
   }
@@ -135,7 +135,7 @@ function numberOf(mapping: Attributes, attribute: string): number | undefined {
 const WGS84: Datum = { words: '+datum=WGS84', errorMetres: 0 };
 
 /** By its name, by a shift to WGS 84, or by the ellipsoid alone; WGS 84 if the mapping says nothing. */
-function datumOf(mapping: Attributes, path: string): Datum {
+function datumOfMapping(mapping: Attributes, path: string): Datum {
   const named = datumByName(String(mapping.horizontal_datum_name ?? ''));
   const { words, errorMetres } = named ?? datumOfFigure(mapping, path);
   const meridian = numberOf(mapping, 'longitude_of_prime_meridian') ?? 0;

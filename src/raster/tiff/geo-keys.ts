@@ -13,7 +13,9 @@ const KEY = {
   rasterType: 1025,
   citation: 1026,
   geographicType: 2048,
+  geographicCitation: 2049,
   datum: 2050,
+  meridianType: 2051,
   angularUnits: 2054,
   ellipsoid: 2056,
   semiMajorAxis: 2057,
@@ -74,18 +76,13 @@ export function crsFromGeoKeys(keys: GeoKeys, path: string): Crs {
   const geographic = keys.get(KEY.geographicType);
   const model =
     keys.get(KEY.modelType) ?? (projected !== undefined ? 1 : geographic !== undefined ? 2 : undefined);
-  if (model === 1) {
-    if (typeof projected === 'number' && projected !== USER_DEFINED && projected !== 0)
-      return crsFromEpsg(projected);
-    const wkt = wktOfEsri(keys);
-    if (wkt !== undefined) return crsFromWkt(wkt, path);
-    return ownCrs(userDefinedProjection(keys, path), datum(keys, path), nameOf(keys, path));
-  }
-  if (model === 2) {
-    if (typeof geographic === 'number' && geographic !== USER_DEFINED && geographic !== 0)
-      return crsFromEpsg(geographic);
-    return ownCrs('+proj=longlat', datum(keys, path), nameOf(keys, path));
-  }
+  const code = model === 1 ? projected : model === 2 ? geographic : undefined;
+  if (typeof code === 'number' && code !== USER_DEFINED && code !== 0) return crsFromEpsg(code);
+  const wkt = wktOfEsri(keys);
+  if (wkt !== undefined) return crsFromWkt(wkt, path);
+  if (model === 1)
+    return ownCrs(userDefinedProjection(keys, path), datumOfKeys(keys, path), nameOf(keys, path));
+  if (model === 2) return ownCrs('+proj=longlat', datumOfKeys(keys, path), nameOf(keys, path));
   if (model === undefined || model === 0 || model === USER_DEFINED)
     throw noCrs(path, 'it names no coordinate system');
   throw unknownCrs(`of model type ${model} in ${path}`);
@@ -105,11 +102,12 @@ function nameOf(keys: GeoKeys, path: string): string {
   return `${typeof name === 'string' && name !== '' ? `"${name.split('|', 1)[0]}" ` : ''}of ${path}`;
 }
 
-/** ESRI's software writes the whole system as a text. */
+/** ESRI's software writes the whole system as a text, among other names between bars. */
 function wktOfEsri(keys: GeoKeys): string | undefined {
-  for (const key of [KEY.projectedCitation, KEY.citation]) {
+  for (const key of [KEY.projectedCitation, KEY.citation, KEY.geographicCitation]) {
     const text = keys.get(key);
-    const wkt = typeof text === 'string' ? /^ESRI PE String = (PROJCS.*)$/s.exec(text)?.[1] : undefined;
+    const wkt =
+      typeof text === 'string' ? /ESRI PE String = ((?:PROJCS|GEOGCS)[^|]*)/.exec(text)?.[1] : undefined;
     if (wkt !== undefined) return wkt;
   }
   return undefined;
@@ -132,7 +130,7 @@ const ELLIPSOIDS: Record<number, { major: number; minor: number }> = {
   7048: { major: 6371007, minor: 6371007 }, // GRS 1980 Authalic Sphere
 };
 
-function datum(keys: GeoKeys, path: string): Datum {
+function datumOfKeys(keys: GeoKeys, path: string): Datum {
   const units = numberOf(keys, KEY.angularUnits);
   if (units !== undefined && units !== 9102) throw unknownCrs(`with angular unit EPSG:${units} in ${path}`);
   const code = numberOf(keys, KEY.geographicType);
@@ -141,10 +139,37 @@ function datum(keys: GeoKeys, path: string): Datum {
     if (known === undefined) throw unknownCrs(`EPSG:${code}, on which ${path} is built,`);
     return known;
   }
-  const meridian = numberOf(keys, KEY.primeMeridian) ?? 0;
+  const meridian = meridianOf(keys, path);
   const found = datumOfUser(keys, path);
   return meridian === 0 ? found : { ...found, words: `${found.words} +pm=${meridian}` };
 }
+
+/** Degrees east of Greenwich. */
+function meridianOf(keys: GeoKeys, path: string): number {
+  const code = numberOf(keys, KEY.meridianType) ?? USER_DEFINED;
+  if (code === USER_DEFINED) return numberOf(keys, KEY.primeMeridian) ?? 0;
+  const meridian = MERIDIANS[code];
+  if (meridian === undefined) throw unknownCrs(`with prime meridian EPSG:${code} in ${path}`);
+  return meridian;
+}
+
+/** Prime meridians by their EPSG codes, degrees east of Greenwich. */
+const MERIDIANS: Record<number, number> = {
+  8901: 0, // Greenwich
+  8902: -9.13190611111, // Lisbon
+  8903: 2.33722917, // Paris
+  8904: -74.0809166667, // Bogota
+  8905: -3.687375, // Madrid
+  8906: 12.4523333333, // Rome
+  8907: 7.43958333333, // Bern
+  8908: 106.807719444, // Jakarta
+  8909: -17.6666666667, // Ferro
+  8910: 4.367975, // Brussels
+  8911: 18.0582777778, // Stockholm
+  8912: 23.7163375, // Athens
+  8913: 10.7229166667, // Oslo
+  8914: 2.33720833333, // Paris RGS
+};
 
 /** By its own code, or by the ellipsoid, with the shift to WGS 84 if the file gives one. */
 function datumOfUser(keys: GeoKeys, path: string): Datum {
@@ -177,7 +202,7 @@ function linearUnit(keys: GeoKeys, path: string): number {
 /** By EPSG code: metre, international foot, US survey foot, kilometre. */
 const LINEAR_UNITS: Record<number, number> = { 9001: 1, 9002: 0.3048, 9003: 1200 / 3937, 9036: 1000 };
 
-/** Where each PROJ parameter may stand: writers differ in the key that they use for an origin. */
+/** Keys of each PROJ parameter: writers differ in the key that they use for an origin. */
 const PARAMETER = {
   lat_1: [3078],
   lat_2: [3079],
@@ -222,12 +247,15 @@ const METHODS: Record<number, { name: string; parameters: Parameter[] }> = {
 function userDefinedProjection(keys: GeoKeys, path: string): string {
   const code = numberOf(keys, KEY.projection);
   if (numberOf(keys, KEY.method) === undefined && code !== undefined && code > 16000 && code < 16161) {
-    return utmProjection(code, path);
+    return utmProjection(code, linearUnit(keys, path), path);
   }
   const method = METHODS[numberOf(keys, KEY.method) ?? 0];
   if (!method) {
     throw unknownCrs(`with projection method ${numberOf(keys, KEY.method) ?? 'unnamed'} in ${path}`);
   }
+  // PROJ has no such projection.
+  if (/^(merc|cea)$/.test(method.name) && numberOf(keys, ...PARAMETER.lat_0))
+    throw unknownCrs(`with a latitude of origin of ${method.name} in ${path}`);
   const unit = linearUnit(keys, path);
   const parts = [`+proj=${method.name}`];
   for (const name of method.parameters) {
@@ -237,11 +265,13 @@ function userDefinedProjection(keys: GeoKeys, path: string): string {
   parts.push(...specialParameters(keys));
   for (const name of ['x_0', 'y_0'] as const)
     parts.push(`+${name}=${(numberOf(keys, ...PARAMETER[name]) ?? 0) * unit}`);
-  parts.push(unit === 1 ? '+units=m' : `+to_meter=${unit}`);
+  parts.push(unitWord(unit));
   return parts.join(' ');
 }
 
-/** What a projection takes from keys of its own. */
+const unitWord = (metres: number) => (metres === 1 ? '+units=m' : `+to_meter=${metres}`);
+
+/** Parameters that depend on the method. */
 function specialParameters(keys: GeoKeys): string[] {
   const method = numberOf(keys, KEY.method);
   const latitude = numberOf(keys, ...PARAMETER.lat_0) ?? 0;
@@ -263,8 +293,8 @@ function specialParameters(keys: GeoKeys): string[] {
 }
 
 /** ProjectionGeoKey 16001-16060: UTM north; 16101-16160: south. */
-function utmProjection(code: number, path: string): string {
+function utmProjection(code: number, unit: number, path: string): string {
   const zone = code % 100;
   if (zone < 1 || zone > 60) throw unknownCrs(`with projection ${code} in ${path}`);
-  return `+proj=utm +zone=${zone}${code > 16100 ? ' +south' : ''} +units=m`;
+  return `+proj=utm +zone=${zone}${code > 16100 ? ' +south' : ''} ${unitWord(unit)}`;
 }

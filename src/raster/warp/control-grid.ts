@@ -1,4 +1,4 @@
-/** Where the pixels of a destination lie in a source image: exact at the nodes of a grid, interpolated between them. */
+/** Positions of the pixels of a destination in a source image: exact at the nodes of a grid, interpolated between them. */
 import type { Bounds } from '../../geocode/index.js';
 import { mapToPixel } from '../affine.js';
 import type { Projection } from '../crs/crs.js';
@@ -38,6 +38,8 @@ const STEPS = [32, 16, 8];
 const LARGEST_STEP = 32;
 /** The largest error of interpolation, in source pixels: no more than one nearest pixel in two thousand goes to its neighbour. */
 const TOLERANCE = 5e-4;
+/** Second difference of nodes, in source pixels. Interpolation errs by an eighth of it: four times the tolerance, since most squares lie between tested ones. */
+const LARGEST_BEND = 8 * 4 * TOLERANCE;
 
 /**
  * `project` converts from the destination's system to the source's; `transform` is the position of the source image. If its size is given, pixels
@@ -52,7 +54,7 @@ export function controlGrid(
   const locate = sourceLocator(destination, project, transform);
   const step = STEPS.find((one) => isExact(destination, locate, one));
   const grid = gridOf(destination, locate, step ?? LARGEST_STEP);
-  return step !== undefined && isWhole(grid) ? grid : subdivided(grid, locate, source);
+  return step !== undefined && hasNoGaps(grid) && isSmooth(grid) ? grid : subdivided(grid, locate, source);
 }
 
 /** Pixels. */
@@ -102,9 +104,25 @@ export function rowsOfGrid(
   return { width, height: to - from, step, columns, rows, x: x.subarray(...nodes), y: y.subarray(...nodes) };
 }
 
-/** Whether all nodes have a counterpart in the source. */
-function isWhole({ x, y }: ControlGrid): boolean {
+/** True if all nodes have a counterpart in the source. */
+function hasNoGaps({ x, y }: ControlGrid): boolean {
   return x.every((position, node) => !Number.isNaN(position + y[node]!));
+}
+
+/**
+ * True if the distances between nodes change as little everywhere as in the squares that `isExact` tests. They jump at a seam of the source, at
+ * which x goes on from the other end of the map.
+ */
+function isSmooth({ columns, rows, x, y }: ControlGrid): boolean {
+  const bends = (nodes: Float64Array, node: number, next: number) =>
+    Math.abs(nodes[node - next]! - 2 * nodes[node]! + nodes[node + next]!) > LARGEST_BEND;
+  for (let j = 0, node = 0; j < rows; j++) {
+    for (let i = 0; i < columns; i++, node++) {
+      if (i > 0 && i < columns - 1 && (bends(x, node, 1) || bends(y, node, 1))) return false;
+      if (j > 0 && j < rows - 1 && (bends(x, node, columns) || bends(y, node, columns))) return false;
+    }
+  }
+  return true;
 }
 
 type Position = readonly [x: number, y: number];
@@ -143,7 +161,7 @@ function interpolationError(corners: Corners, middles: Middles): number {
   return worst;
 }
 
-/** Whether interpolation is good enough in nine squares of a grid with this step. */
+/** True if interpolation is good enough in nine squares of a grid with this step. */
 function isExact({ width, height }: Destination, locate: Locator, step: number): boolean {
   const lastColumn = Math.ceil(width / step) - 1;
   const lastRow = Math.ceil(height / step) - 1;
@@ -172,10 +190,11 @@ function subdivided(coarse: ControlGrid, locate: Locator, source: ImageSize | un
   const { width, height } = coarse;
   const leaves: Leaf[] = [];
   const beyond: Leaf[] = [];
+  let pointAt: Locator = locate;
   const divide = (leaf: Leaf): void => {
     const { column, row, size, corners } = leaf;
     if (column >= width || row >= height) return;
-    const middles = size === 1 ? undefined : middlesOf(column, row, size, locate);
+    const middles = size === 1 ? undefined : middlesOf(column, row, size, pointAt);
     if (!middles || interpolationError(corners, middles) <= TOLERANCE) {
       leaves.push(leaf);
       return;
@@ -185,7 +204,7 @@ function subdivided(coarse: ControlGrid, locate: Locator, source: ImageSize | un
       beyond.push(leaf);
       return;
     }
-    if (size < coarse.step && points.every(isNowhere)) return;
+    if (size < coarse.step && points.every(isUnplaced)) return;
     const half = size / 2;
     const [a, b, c, d] = corners;
     const [middle, top, left, right, bottom] = middles;
@@ -197,15 +216,20 @@ function subdivided(coarse: ControlGrid, locate: Locator, source: ImageSize | un
     quarter(half, half, [middle, right, bottom, d]);
   };
   for (let j = 0; j < coarse.rows - 1; j++)
-    for (let i = 0; i < coarse.columns - 1; i++)
-      divide({
-        column: i * coarse.step,
-        row: j * coarse.step,
-        size: coarse.step,
-        corners: cornersOf(coarse, i, j),
-      });
+    for (let i = 0; i < coarse.columns - 1; i++) {
+      const [column, row] = [i * coarse.step, j * coarse.step];
+      pointAt = locatorOnce(locate, column, row, coarse.step);
+      divide({ column, row, size: coarse.step, corners: cornersOf(coarse, i, j) });
+    }
   // The nodes on a common side are those of the square that is exact.
   return gridOfLeaves(coarse, [...beyond, ...leaves]);
+}
+
+/** Quarters share the points on their sides: each point of a square is projected once. */
+function locatorOnce(locate: Locator, left: number, top: number, size: number): Locator {
+  const found = new Array<[x: number, y: number] | undefined>((size + 1) ** 2);
+  return (column, row) =>
+    (found[(row - top - 0.5) * (size + 1) + column - left - 0.5] ??= locate(column, row));
 }
 
 function cornersOf({ columns, x, y }: ControlGrid, i: number, j: number): Corners {
@@ -214,11 +238,11 @@ function cornersOf({ columns, x, y }: ControlGrid, i: number, j: number): Corner
   return [at(node), at(node + 1), at(node + columns), at(node + columns + 1)];
 }
 
-const isNowhere = ([x, y]: Position) => Number.isNaN(x + y);
+const isUnplaced = ([x, y]: Position) => Number.isNaN(x + y);
 
-/** Whether a square lies beyond an image by more than half of its own extent. False if one of its points has no counterpart. */
+/** True if a square lies beyond an image by more than half of its own extent, false if one of its points has no counterpart. */
 function isBeyond(points: Position[], image: ImageSize | undefined): boolean {
-  if (!image || points.some(isNowhere)) return false;
+  if (!image || points.some(isUnplaced)) return false;
   return ([0, 1] as const).some((axis) => {
     const positions = points.map((point) => point[axis]);
     const low = Math.min(...positions);
@@ -236,7 +260,7 @@ function gridOfLeaves({ width, height }: ControlGrid, leaves: Leaf[]): ControlGr
   const y = new Float64Array(columns * rows).fill(step === 1 ? OFF_MAP : NaN);
   for (const { column, row, size, corners } of leaves) {
     const [a, b, c, d] = corners;
-    if (isNowhere(a)) continue;
+    if (isUnplaced(a)) continue;
     const nodes = size / step;
     // A node has several squares; without its right and lower side, a square of one pixel does not touch the nodes of its neighbours.
     const last = size === 1 ? 0 : nodes;
@@ -259,6 +283,6 @@ function gridOfLeaves({ width, height }: ControlGrid, leaves: Leaf[]): ControlGr
 }
 
 /** A corner that has no weight is not touched: it may be NaN. */
-function between(a: number, b: number, part: number): number {
+export function between(a: number, b: number, part: number): number {
   return part === 0 ? a : a + (b - a) * part;
 }

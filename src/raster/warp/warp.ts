@@ -5,7 +5,7 @@ import { kernels } from '../kernels-by-type.js';
 import { besideNodata, dataTypeOf, emptyPixel, isFloat, storedNodata } from '../pixels.js';
 import type { PixelArray, Resampling, Window } from '../types.js';
 import { bilinearSimd } from './bilinear-simd.js';
-import { type ControlGrid, OFF_MAP } from './control-grid.js';
+import { between, type ControlGrid, OFF_MAP } from './control-grid.js';
 import { type Squares, squaresOf, workOn } from './squares.js';
 
 /** A window of a scene, of which all pixels are in memory. */
@@ -148,8 +148,4 @@ function within(nodes: Float64Array, node: number, columns: number, across: numb
   return down === 0
     ? upper
     : between(upper, between(nodes[node + columns], nodes[node + columns + 1], across), down);
-}
-
-function between(a: number, b: number, part: number): number {
-  return part === 0 ? a : a + (b - a) * part;
 }
