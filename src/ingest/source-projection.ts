@@ -55,7 +55,7 @@ function continued(project: Projection, gridEpsg: Grid['epsg']): Projection {
 /** On the edge itself a projection may take either side. */
 const NEXT_TO_EDGE = 1e-12;
 
-const CYLINDRICAL = /\+proj=(merc|eqc|cea)\b/;
+const CYLINDRICAL = /\+proj=(merc|eqc|cea|mill)\b/;
 
 /** How far x runs in one turn round the Earth; undefined where the system does not repeat itself. */
 function turnOf(crs: Crs): number | undefined {
