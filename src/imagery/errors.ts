@@ -15,12 +15,12 @@ export const unknownBand = defineError(
   (name: string, detail: string) => `there is no band "${name}"; ${detail}`,
 );
 
-const MOST_LISTED = 40;
+const MAX_LISTED = 40;
 
 /** For the message of `unknownBand`: cubes have hundreds. */
 export function listBands(names: string[]): string {
-  const more = names.length > MOST_LISTED ? ` and ${names.length - MOST_LISTED} more` : '';
-  return `there are ${names.slice(0, MOST_LISTED).join(', ')}${more}`;
+  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '';
+  return `there are ${names.slice(0, MAX_LISTED).join(', ')}${more}`;
 }
 
 export const badLook = defineError(

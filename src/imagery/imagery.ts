@@ -84,7 +84,7 @@ const CACHE_BYTES = 128e6;
 const LOOKS_BYTES = 1e6;
 const LOOK_BYTES = 1000;
 /** Cells that a map tile may show: each takes at least one block of a file. */
-const MOST_CELLS = 256;
+const MAX_CELLS = 256;
 /** Web maps end here, degrees. */
 const LARGEST_LATITUDE = 85.0511;
 /** The most of their pixels first, then the oldest: new dates seldom change which is the first. */
@@ -331,7 +331,7 @@ function smallestZoom({ grid: name, precision }: CollectionRecord): number {
   const across = (grid.extent.east - grid.extent.west) / width;
   // A map tile at the equator is as high as it is wide; latitudes of the whole grid span half of its longitudes.
   const down = grid.epsg === 3857 ? across : (2 * (grid.extent.north - grid.extent.south)) / height;
-  for (let zoom = 0; ; zoom++) if ((across / 2 ** zoom) * (down / 2 ** zoom) <= MOST_CELLS) return zoom;
+  for (let zoom = 0; ; zoom++) if ((across / 2 ** zoom) * (down / 2 ** zoom) <= MAX_CELLS) return zoom;
 }
 
 /** Pixels that a whole extent shall fit into. */

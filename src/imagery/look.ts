@@ -5,6 +5,7 @@ import { type Algorithm, applyAlgorithm, parseAlgorithm, planesMade, rangeOf } f
 import { assetBands } from './bands.js';
 import { wholeCell } from './cell-view.js';
 import {
+  BYTES,
   COLORMAPS,
   type Colouring,
   colormap,
@@ -58,7 +59,6 @@ export interface Look extends Subject, Style {
 const REFLECTANCE: Range = [0, 0.3];
 /** Numbers with a smaller factor are calibrated, and in the visible that means reflectance. */
 const LARGEST_SCALE = 0.01;
-const BYTES: Range = [0, 255];
 
 /**
  * The look that parameters ask for. What they leave open is chosen by `reference`, a tile of the collection: true colour

@@ -81,7 +81,7 @@ interface CellPart {
 }
 
 /** More tiles than this are not looked at for one picture. */
-const MOST_TILES = 1024;
+const MAX_TILES = 1024;
 
 /**
  * The mosaic of a map tile. `groups` are tiles, least cloudy first; they are asked for as long as pixels are open, and no
@@ -100,7 +100,7 @@ export async function mosaic(
   for await (const tiles of groups) {
     // Cells share no pixel, so they are drawn side by side; the tiles of one come one after another.
     const dates = new Map<CellPart, TileRecord[]>();
-    for (const tile of tiles.slice(0, MOST_TILES - seen)) {
+    for (const tile of tiles.slice(0, MAX_TILES - seen)) {
       if (!parts.has(tile.geocode))
         parts.set(tile.geocode, newPart(pixels, gridByName(tile.grid).bounds(tile.geocode)));
       const part = parts.get(tile.geocode);
@@ -114,7 +114,7 @@ export async function mosaic(
       }),
     );
     seen += tiles.length;
-    if (open === 0 || seen >= MOST_TILES) break;
+    if (open === 0 || seen >= MAX_TILES) break;
   }
   return picture;
 }
