@@ -46,6 +46,21 @@ export const tooFarOut = defineError(
     `zoom ${zoom} shows too many cells of ${collection} at once: zoom in to ${smallest} or more`,
 );
 
+export const tooManyValues = defineError(
+  'TW_IMAGERY_TOO_MANY_VALUES',
+  400,
+  'A picture would hold too many values: its pixels, for each band that it reads and each expression. Ask for fewer pixels (a smaller `buffer`, no `@2x`), bands or expressions.',
+  (width: number, height: number, bands: number, expressions: number, most: number) =>
+    `${width} x ${height} pixels of ${bands} bands and ${expressions} planes made of them are more than ${most} values: ask for fewer pixels, bands or expressions`,
+);
+
+export const busy = defineError(
+  'TW_IMAGERY_BUSY',
+  429,
+  'Too many maps and previews wait to be drawn. Wait as long as the header Retry-After says.',
+  (waiting: number) => `${waiting} maps and previews wait to be drawn already; try again later`,
+);
+
 export const badRegion = defineError(
   'TW_IMAGERY_REGION',
   400,

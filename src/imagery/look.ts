@@ -18,7 +18,7 @@ import {
 } from './colours/index.js';
 import { badLook } from './errors.js';
 import type { Expression } from './expression/ast.js';
-import { parseExpression } from './expression/parse.js';
+import { parseExpressions } from './expression/parse.js';
 import { planesOf, type Source, type Subject } from './mosaic.js';
 import type { Resampling } from './resampling/index.js';
 
@@ -53,6 +53,13 @@ export interface Look extends Subject, Style {
   algorithm?: Algorithm | undefined;
   /** False if pictures shall not have opacity. */
   opacity: boolean;
+}
+
+/** About what a look takes in memory, bytes. */
+export function lookBytes(look: Look): number {
+  const plain = (_: string, value: unknown) =>
+    value instanceof Map || value instanceof Uint8Array ? [...value] : value;
+  return 1000 + 2 * JSON.stringify(look, plain).length;
 }
 
 /** Reflectance in true colour: land is below, clouds may burn out. */
@@ -130,7 +137,7 @@ function expressionsOf(groups: GroupRecord[], params: LookParams): Expression[] 
   if (params.expression !== undefined) {
     if (params.assets || params.bidx)
       throw badLook('expression', 'stands for itself: leave out assets and bidx, and name bands as group_b1');
-    return params.expression.split(';').map(parseExpression);
+    return parseExpressions(params.expression.split(';'));
   }
   if (!isDefault(params)) return assetBands(groups, params.assets, params.bidx);
   const names = new Set(groups.flatMap(({ bands }) => bands.map(({ commonName }) => commonName)));

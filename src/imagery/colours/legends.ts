@@ -59,8 +59,7 @@ export function legendOf(
   const codes = new Set(sorted);
   const group = tile.groups.find(({ name, bands }) =>
     bands.some(
-      (band, i) =>
-        expression.name === `${plainName(name)}_b${i + 1}` || band.name === expression.name,
+      (band, i) => expression.name === `${plainName(name)}_b${i + 1}` || band.name === expression.name,
     ),
   );
   if (!group) return undefined;
