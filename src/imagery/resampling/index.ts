@@ -1,2 +1,10 @@
 /** Resampling kernels, separate from rendering. */
-export { type KernelOrder, MAX_STEPS_HERE, RESAMPLINGS, type Resampling, resampleByKernel, type SampleSource, sampleBand } from './sample.js';
+export {
+  type KernelOrder,
+  MAX_STEPS_HERE,
+  RESAMPLINGS,
+  type Resampling,
+  resampleByKernel,
+  type SampleSource,
+  sampleBand,
+} from './sample.js';

@@ -126,12 +126,7 @@ interface KernelAxis {
 }
 
 /** Taps of a kernel, and places for bilinear values, in one window that is large enough for both. */
-function kernelAxis(
-  kernel: KernelName,
-  shares: Float64Array,
-  shareStep: number,
-  size: number,
-): KernelAxis {
+function kernelAxis(kernel: KernelName, shares: Float64Array, shareStep: number, size: number): KernelAxis {
   const last = shares.length - 1;
   // Rows of a map in degrees are not at equal distances.
   const step = last > 0 ? (shares[last] - shares[0]) / last : shareStep;
