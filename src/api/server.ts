@@ -37,6 +37,9 @@ export interface ServerOptions extends AccessOptions, ProxyOptions {
 /** How long the head of a request may take, ms. `paceBodies` looks after the body. */
 const HEADERS_TIMEOUT = 60_000;
 
+/** A colormap of 16,384 characters fits into an address, percent-encoded. */
+const MAX_HEAD_BYTES = 65_536;
+
 /** The HTTP API over the given services; not yet listening. Throws what `readProxyOptions` throws. */
 export async function buildServer(services: Services, options: ServerOptions): Promise<FastifyInstance> {
   const { publicUrl, trustProxy } = readProxyOptions(options, options.token ?? options.readToken);
@@ -45,7 +48,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
     // A missing Host is answered as every other fault, by `answerProblems`.
-    http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false },
+    http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false, maxHeaderSize: MAX_HEAD_BYTES },
     // Node's limit would cover the body too, and uploads take as long as they take.
     requestTimeout: 0,
     ...earlyErrors,

@@ -15,12 +15,12 @@ export const unknownBand = defineError(
   (name: string, detail: string) => `there is no band "${name}"; ${detail}`,
 );
 
-const MOST_LISTED = 40;
+const MAX_LISTED = 40;
 
 /** For the message of `unknownBand`: cubes have hundreds. */
 export function listBands(names: string[]): string {
-  const more = names.length > MOST_LISTED ? ` and ${names.length - MOST_LISTED} more` : '';
-  return `there are ${names.slice(0, MOST_LISTED).join(', ')}${more}`;
+  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '';
+  return `there are ${names.slice(0, MAX_LISTED).join(', ')}${more}`;
 }
 
 export const badLook = defineError(
@@ -44,6 +44,21 @@ export const tooFarOut = defineError(
   'A map tile of this zoom would show too many cells to be drawn at once. Zoom in; tilejson.json has the smallest zoom.',
   (collection: string, zoom: number, smallest: number) =>
     `zoom ${zoom} shows too many cells of ${collection} at once: zoom in to ${smallest} or more`,
+);
+
+export const tooManyValues = defineError(
+  'TW_IMAGERY_TOO_MANY_VALUES',
+  400,
+  'A picture would hold too many values: its pixels, for each band that it reads and each expression. Ask for fewer pixels (a smaller `buffer`, no `@2x`), bands or expressions.',
+  (width: number, height: number, bands: number, expressions: number, most: number) =>
+    `${width} x ${height} pixels of ${bands} bands and ${expressions} planes made of them are more than ${most} values: ask for fewer pixels, bands or expressions`,
+);
+
+export const busy = defineError(
+  'TW_IMAGERY_BUSY',
+  429,
+  'Too many maps and previews wait to be drawn. Wait as long as the header Retry-After says.',
+  (waiting: number) => `${waiting} maps and previews wait to be drawn already; try again later`,
 );
 
 export const badRegion = defineError(

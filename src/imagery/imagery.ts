@@ -1,4 +1,5 @@
 /** Maps, previews and time series of stored tiles. */
+import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import type { Asking, Owners } from '../dht/index.js';
 import { type Bbox, cellBbox, type Grid, gridByName, quadtile } from '../geocode/index.js';
@@ -6,6 +7,7 @@ import { all, type Filter, keptUntilChange, type Partly, searchOf, type TileFind
 import { WorkerPool } from '../raster/index.js';
 import type { CollectionRecord, RowOrder, Storage, TileRecord, TileSource } from '../storage/index.js';
 import { marginOf, type PixelSize } from './algorithms/index.js';
+import { resolveBands } from './bands.js';
 import { BlockCache } from './block-cache.js';
 import {
   type CellPart,
@@ -18,9 +20,10 @@ import {
   WHOLE_CELL,
 } from './cell-view.js';
 import { encodePicture, isTransparent, type PictureFormat } from './colours/index.js';
-import { noMapTile, tooFarOut } from './errors.js';
+import { DrawingQueue } from './drawing-queue.js';
+import { noMapTile, tooFarOut, tooManyValues } from './errors.js';
 import { leastCloudy } from './least-cloudy.js';
-import { type ColourScale, colourScaleOf, type Look, type LookParams, lookOf } from './look.js';
+import { type ColourScale, colourScaleOf, type Look, type LookParams, lookBytes, lookOf } from './look.js';
 import { mosaic, planesOf, type Source } from './mosaic.js';
 import { type Rendered, type RenderOrder, render } from './render.js';
 import { readSeries, type Series, type SeriesRequest } from './series.js';
@@ -80,11 +83,14 @@ export interface MapExtent extends Partly {
 }
 
 const CACHE_BYTES = 128e6;
-/** Looks are remembered, with what they were made from; each takes a few hundred bytes. */
+/** The most that remembered looks may take in memory. */
 const LOOKS_BYTES = 1e6;
-const LOOK_BYTES = 1000;
 /** Cells that a map tile may show: each takes at least one block of a file. */
-const MOST_CELLS = 256;
+const MAX_CELLS = 256;
+/** Pixels of a picture, for each band that is read and each expression: 128 MB. */
+const MAX_VALUES = 16e6;
+/** Pictures that may wait; those of a browser are at most some tens. */
+const MAX_WAITING = 1000;
 /** Web maps end here, degrees. */
 const LARGEST_LATITUDE = 85.0511;
 /** The most of their pixels first, then the oldest: new dates seldom change which is the first. */
@@ -103,13 +109,14 @@ interface Reference extends Partly {
 /** Invariant: the threads live until `close`; all that is kept is what was read of file versions, which never change. */
 export class Imagery {
   private readonly pool: WorkerPool<Task, Result>;
+  private readonly drawings: DrawingQueue;
   private readonly source: Source;
   private readonly finder: TileFinder;
   private readonly owners: Owners;
   private readonly askSeries: Asking<SeriesQuestion, SeriesShare>;
   private readonly askSpectra: Asking<SpectraQuestion, SpectraShare>;
   private readonly references = new Map<string, () => Promise<Reference>>();
-  private readonly looks = new BlockCache<Look>(LOOKS_BYTES, () => LOOK_BYTES);
+  private readonly looks = new BlockCache<Look>(LOOKS_BYTES, lookBytes);
 
   constructor({
     storage,
@@ -119,6 +126,7 @@ export class Imagery {
     cacheBytes = CACHE_BYTES,
   }: ImageryOptions) {
     this.pool = new WorkerPool(new URL('./worker.js', import.meta.url), cores);
+    this.drawings = new DrawingQueue(cores, MAX_WAITING);
     this.finder = finder;
     this.owners = owners;
     this.askSeries = owners.define(SERIES, (question, share) =>
@@ -127,14 +135,18 @@ export class Imagery {
     this.askSpectra = owners.define(SPECTRA, (question, share) =>
       readSpectraShare(storage, this.pool, question, share),
     );
-    this.source = { storage, reader: new TileReader(this.pool, cacheBytes) };
+    this.source = { storage, reader: new TileReader(this.pool, cacheBytes), pool: this.pool };
   }
 
   /**
    * A map tile of a collection: for each pixel the first clear one, least cloudy tile first; transparent where there is none.
-   * Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TILE_FILE, and TW_QUERY_UNANSWERED.
+   * Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TOO_MANY_VALUES, _BUSY, _TILE_FILE, and TW_QUERY_UNANSWERED.
    */
-  async mapTile({
+  mapTile(request: MapRequest): Promise<PictureEncoding> {
+    return this.drawings.run(() => this.drawMapTile(request));
+  }
+
+  private async drawMapTile({
     collection,
     filter,
     source,
@@ -145,14 +157,15 @@ export class Imagery {
     format,
   }: MapRequest): Promise<PictureEncoding> {
     requireMapTile(tile);
-    const smallest = smallestZoom(collection);
-    if (tile.z < smallest) throw tooFarOut(collection.id, tile.z, smallest);
+    const grid = gridByName(collection.grid);
+    requireZoom(collection, tile, sideShare(size, buffer));
     const { tile: reference } = await this.reference(collection.id, source);
     if (!reference) return blank(size + 2 * (buffer ?? 0), params, format);
-    const grid = gridByName(collection.grid);
     const look = await this.look(reference, onMap(params, grid));
+    requireZoom(collection, tile, sideShare(size, buffer, look));
     const cut = look.algorithm ? marginOf(look.algorithm) : 0;
     const pixels = mapPixels(tile, size, grid, buffer ?? cut);
+    requireValues(reference, look, pixels.xs.length, pixels.ys.length);
     const bbox = pixelBbox(pixels, grid);
     const here = all([ofCollection(collection.id), { op: 's_intersects', shape: { bbox } }, filter]);
     const groups = leastCloudy(this.finder, here);
@@ -162,11 +175,20 @@ export class Imagery {
   }
 
   /** All that a tile holds in a part of its cell, clear or not. Throws as `mapTile`. */
-  async preview(
+  preview(
     tile: TileRecord,
     params: LookParams,
     format: PictureFormat | undefined,
     part: CellPart = WHOLE_CELL,
+  ): Promise<PictureEncoding> {
+    return this.drawings.run(() => this.drawPreview(tile, params, format, part));
+  }
+
+  private async drawPreview(
+    tile: TileRecord,
+    params: LookParams,
+    format: PictureFormat | undefined,
+    part: CellPart,
   ): Promise<PictureEncoding> {
     const look = await this.look(tile, params);
     const [group] = tile.groups;
@@ -177,6 +199,7 @@ export class Imagery {
       Math.max(1, Math.round(height * share)),
       part,
     );
+    requireValues(tile, look, view.columns.length, view.rows.length);
     const planes = await planesOf(this.source, tile, view, look);
     const picture = { width: view.columns.length, height: view.rows.length, planes };
     // Nothing beyond the cell is read, so nothing is cut off unless that is asked for.
@@ -194,21 +217,24 @@ export class Imagery {
   async mapExtent({
     collection,
     source,
-    look,
-  }: Pick<MapRequest, 'collection' | 'source' | 'look'>): Promise<MapExtent | undefined> {
+    look: params,
+    size,
+    buffer,
+  }: Pick<MapRequest, 'collection' | 'source' | 'look' | 'size' | 'buffer'>): Promise<MapExtent | undefined> {
     const [{ tile: reference }, { extents, unanswered }] = await Promise.all([
       this.reference(collection.id, source),
       this.finder.extents(),
     ]);
     const extent = extents.get(collection.id);
     if (!reference || !extent) return undefined;
-    const colourScale = colourScaleOf(await this.look(reference, look));
+    const look = await this.look(reference, params);
+    const colourScale = colourScaleOf(look);
     const { bbox, start, end } = extent;
     // TileJSON forbids bounds that cross the antimeridian; the centre may still be that of what there is.
     const isCrossing = bbox[0] > bbox[2];
     const bounds: Bbox = isCrossing ? [-180, bbox[1], 180, bbox[3]] : bbox;
     const unwrapped: Bbox = isCrossing ? [bbox[0], bbox[1], bbox[2] + 360, bbox[3]] : bbox;
-    const minZoom = smallestZoom(collection);
+    const minZoom = smallestZoom(collection, sideShare(size, buffer, look));
     const finest = Math.max(finestZoom(reference), zoomOfFinest(collection, (bounds[1] + bounds[3]) / 2));
     const maxZoom = Math.max(minZoom, finest);
     const fit = zoomOf(unwrapped);
@@ -236,7 +262,9 @@ export class Imagery {
   }
 
   private look(reference: TileRecord, params: LookParams): Promise<Look> {
-    const key = JSON.stringify([reference.id, reference.version, params]);
+    // A hash: parameters can be as long as an address.
+    const asked = JSON.stringify([reference.id, reference.version, params]);
+    const key = createHash('sha256').update(asked).digest('base64url');
     return this.looks.get(key, () => lookOf(this.source, reference, params));
   }
 
@@ -324,14 +352,35 @@ function previewPixel({ grid: name, geocode }: TileRecord, { columnStep, rowStep
   };
 }
 
-/** The smallest zoom whose tiles never show more than 256 cells. Cells are counted where they are the most: at the equator. */
-function smallestZoom({ grid: name, precision }: CollectionRecord): number {
+function requireZoom(collection: CollectionRecord, { z }: MapTile, share: number): void {
+  const smallest = smallestZoom(collection, share);
+  if (z < smallest) throw tooFarOut(collection.id, z, smallest);
+}
+
+function requireValues(tile: TileRecord, { expressions }: Look, width: number, height: number): void {
+  const bands = resolveBands(expressions, tile.groups).places.length;
+  if (width * height * (bands + expressions.length) > MAX_VALUES)
+    throw tooManyValues(width, height, bands, expressions.length, MAX_VALUES);
+}
+
+/**
+ * The side of what is read for a map tile, with the pixels beyond the tile that a request asks for, as a multiple of the tile's side.
+ * The few that an algorithm reads by itself do not count, so that it can be used at each zoom.
+ */
+const sideShare = (size: number, buffer: number | undefined, look?: Look): number =>
+  1 + (2 * (buffer ?? look?.algorithm?.params['buffer'] ?? 0)) / size;
+
+/**
+ * The smallest zoom at which a map tile never shows more than 256 cells. Cells are counted where they are the most: at the equator.
+ * `share`: the side of what is shown, as a multiple of that of a map tile.
+ */
+function smallestZoom({ grid: name, precision }: CollectionRecord, share: number): number {
   const grid = gridByName(name);
   const { width, height } = grid.cellSize(precision);
   const across = (grid.extent.east - grid.extent.west) / width;
   // A map tile at the equator is as high as it is wide; latitudes of the whole grid span half of its longitudes.
   const down = grid.epsg === 3857 ? across : (2 * (grid.extent.north - grid.extent.south)) / height;
-  for (let zoom = 0; ; zoom++) if ((across / 2 ** zoom) * (down / 2 ** zoom) <= MOST_CELLS) return zoom;
+  for (let zoom = 0; ; zoom++) if (across * down * (share / 2 ** zoom) ** 2 <= MAX_CELLS) return zoom;
 }
 
 /** Pixels that a whole extent shall fit into. */

@@ -5,6 +5,7 @@ import { type Algorithm, applyAlgorithm, parseAlgorithm, planesMade, rangeOf } f
 import { assetBands } from './bands.js';
 import { wholeCell } from './cell-view.js';
 import {
+  BYTES,
   COLORMAPS,
   type Colouring,
   colormap,
@@ -17,7 +18,7 @@ import {
 } from './colours/index.js';
 import { badLook } from './errors.js';
 import type { Expression } from './expression/ast.js';
-import { parseExpression } from './expression/parse.js';
+import { parseExpressions } from './expression/parse.js';
 import { planesOf, type Source, type Subject } from './mosaic.js';
 import type { Resampling } from './resampling/index.js';
 
@@ -54,11 +55,17 @@ export interface Look extends Subject, Style {
   opacity: boolean;
 }
 
+/** About what a look takes in memory, bytes. */
+export function lookBytes(look: Look): number {
+  const plain = (_: string, value: unknown) =>
+    value instanceof Map || value instanceof Uint8Array ? [...value] : value;
+  return 1000 + 2 * JSON.stringify(look, plain).length;
+}
+
 /** Reflectance in true colour: land is below, clouds may burn out. */
 const REFLECTANCE: Range = [0, 0.3];
 /** Numbers with a smaller factor are calibrated, and in the visible that means reflectance. */
 const LARGEST_SCALE = 0.01;
-const BYTES: Range = [0, 255];
 
 /**
  * The look that parameters ask for. What they leave open is chosen by `reference`, a tile of the collection: true colour
@@ -130,7 +137,7 @@ function expressionsOf(groups: GroupRecord[], params: LookParams): Expression[] 
   if (params.expression !== undefined) {
     if (params.assets || params.bidx)
       throw badLook('expression', 'stands for itself: leave out assets and bidx, and name bands as group_b1');
-    return params.expression.split(';').map(parseExpression);
+    return parseExpressions(params.expression.split(';'));
   }
   if (!isDefault(params)) return assetBands(groups, params.assets, params.bidx);
   const names = new Set(groups.flatMap(({ bands }) => bands.map(({ commonName }) => commonName)));

@@ -5,9 +5,9 @@ import { bandFiles, groupsOf, maskFile, resolveBands } from './bands.js';
 import { type CellView, type MapPixels, viewOfCell } from './cell-view.js';
 import { isClear } from './clear.js';
 import type { Expression } from './expression/ast.js';
-import { evaluate } from './expression/program.js';
-import { type Resampling, sampleBand } from './resampling/index.js';
-import type { TileReader } from './tile-reader.js';
+import { evaluate, type Program } from './expression/program.js';
+import { MAX_STEPS_HERE, type Resampling, type SampleSource, sampleBand } from './resampling/index.js';
+import type { Result } from './tasks.js';
 
 /** What a picture shows. */
 export interface Subject {
@@ -31,10 +31,9 @@ function emptyPicture(width: number, height: number, planes: number): Picture {
   return { width, height, planes: Array.from({ length: planes }, blank) };
 }
 
-/** Where pictures come from. */
-export interface Source {
+/** Where pictures come from, and the threads that draw them. */
+export interface Source extends SampleSource {
   storage: Storage;
-  reader: TileReader;
 }
 
 /**
@@ -42,33 +41,48 @@ export interface Source {
  * a mask are never mixed.
  */
 async function clearPixels(
-  { storage, reader }: Source,
+  source: Source,
   tile: TileRecord,
   view: CellView,
   { expressions }: Subject,
   open: Uint8Array,
 ): Promise<Uint8Array | undefined> {
+  const { storage } = source;
   const mask = maskFile(storage, tile, resolveBands(expressions, tile.groups).places);
   if (!mask) return open;
   await storage.bringFiles(tile, groupsOf(tile, [], true));
-  const codes = await sampleBand(reader, mask, view, 'nearest');
+  const codes = await sampleBand(source, mask, view, 'nearest');
   const clear = open.map((wanted, i) => (wanted && isClear(codes[i]) ? 1 : 0));
   return clear.includes(1) ? clear : undefined;
 }
 
 /** The planes of a view of one tile. Throws TW_IMAGERY_BAND, TW_IMAGERY_TILE_FILE. */
 export async function planesOf(
-  { storage, reader }: Source,
+  source: Source,
   tile: TileRecord,
   view: CellView,
   { expressions, resampling, nodata }: Subject,
 ): Promise<Float64Array[]> {
+  const { storage } = source;
   const { programs, places } = resolveBands(expressions, tile.groups);
   await storage.bringFiles(tile, groupsOf(tile, places));
   const bands = bandFiles(storage, tile, places, nodata);
-  const values = await Promise.all(bands.map((band) => sampleBand(reader, band, view, resampling)));
+  const values = await Promise.all(bands.map((band) => sampleBand(source, band, view, resampling)));
   const length = view.columns.length * view.rows.length;
-  return programs.map((program) => evaluate(program, values, length));
+  return evaluateAll(source, programs, values, length);
+}
+
+async function evaluateAll(
+  { pool }: Source,
+  programs: Program[],
+  bands: Float64Array[],
+  length: number,
+): Promise<Float64Array[]> {
+  const steps = programs.reduce((sum, program) => sum + program.steps.length, 0);
+  if (steps * length <= MAX_STEPS_HERE) return programs.map((program) => evaluate(program, bands, length));
+  const transfer = bands.map(({ buffer }) => buffer as ArrayBuffer);
+  const result = await pool.run({ kind: 'evaluate', programs, bands, length }, { transfer });
+  return (result as Extract<Result, { kind: 'planes' }>).planes;
 }
 
 /** The pixels of a picture that one cell fills. */
@@ -81,7 +95,7 @@ interface CellPart {
 }
 
 /** More tiles than this are not looked at for one picture. */
-const MOST_TILES = 1024;
+const MAX_TILES = 1024;
 
 /**
  * The mosaic of a map tile. `groups` are tiles, least cloudy first; they are asked for as long as pixels are open, and no
@@ -100,7 +114,7 @@ export async function mosaic(
   for await (const tiles of groups) {
     // Cells share no pixel, so they are drawn side by side; the tiles of one come one after another.
     const dates = new Map<CellPart, TileRecord[]>();
-    for (const tile of tiles.slice(0, MOST_TILES - seen)) {
+    for (const tile of tiles.slice(0, MAX_TILES - seen)) {
       if (!parts.has(tile.geocode))
         parts.set(tile.geocode, newPart(pixels, gridByName(tile.grid).bounds(tile.geocode)));
       const part = parts.get(tile.geocode);
@@ -114,7 +128,7 @@ export async function mosaic(
       }),
     );
     seen += tiles.length;
-    if (open === 0 || seen >= MOST_TILES) break;
+    if (open === 0 || seen >= MAX_TILES) break;
   }
   return picture;
 }

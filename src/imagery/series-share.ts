@@ -53,13 +53,13 @@ export interface DateShare extends AcquisitionValues {
   scenes: string[];
 }
 
-export const MOST_TILES = 10_000;
+export const MAX_TILES = 10_000;
 /** Of a place, on one date. */
-const MOST_PIXELS = 4_000_000;
+const MAX_PIXELS = 4_000_000;
 /** Of a place times its dates, and bands with them: some seconds of work. */
-const MOST_READS = 500_000_000;
+const MAX_READS = 500_000_000;
 /** Sides of a place times rows of pixels in its cells: about a second of work. */
-export const MOST_CROSSINGS = 5_000_000;
+export const MAX_CROSSINGS = 5_000_000;
 /** Tiles whose files are fetched at once. */
 const LANES = 16;
 
@@ -73,8 +73,8 @@ export async function readShare(
   { region, expression, filter, medians }: SeriesQuestion,
   { only, seq }: OwnerShare,
 ): Promise<SeriesShare> {
-  const { places, matched } = findPlaces(storage.index, searchOf(filter, { limit: MOST_TILES }), only);
-  if (matched > MOST_TILES) return { matched, skipped: 0, pixels: [], dates: [] };
+  const { places, matched } = findPlaces(storage.index, searchOf(filter, { limit: MAX_TILES }), only);
+  if (matched > MAX_TILES) return { matched, skipped: 0, pixels: [], dates: [] };
   const planner = new Planner(storage, region, parseExpression(expression), medians && new Map(medians));
   const ids = places.map(({ id }) => id);
   for (const tile of await storage.getTiles(ids, seq)) planner.add(tile);
@@ -143,7 +143,7 @@ class Planner {
     const count = place.pixels.columns.length;
     if (count === 0) return;
     this.reads += count * (bands.length + 1);
-    if (this.reads > MOST_READS) throw tooMuch(`${this.reads} pixels`, MOST_READS);
+    if (this.reads > MAX_READS) throw tooMuch(`${this.reads} pixels`, MAX_READS);
     const cells = this.cells.get(tile.collection) ?? new Map<string, number>();
     this.cells.set(tile.collection, cells.set(`${tile.grid} ${tile.geocode}`, count));
     const date = this.planned.get(key) ?? { key, start, end, collection, scenes: [], parts: [] };
@@ -192,9 +192,9 @@ class Planner {
     const pixels = pixelsIn(this.region, gridByName(grid), geocode, { width, height }, (work, found) => {
       this.crossings += work;
       this.found += found;
-      if (this.crossings > MOST_CROSSINGS)
-        throw tooMuch(`an outline of ${this.crossings} sides in rows of pixels`, MOST_CROSSINGS);
-      if (this.found > MOST_PIXELS) throw tooMuch(`${this.found} pixels a date`, MOST_PIXELS);
+      if (this.crossings > MAX_CROSSINGS)
+        throw tooMuch(`an outline of ${this.crossings} sides in rows of pixels`, MAX_CROSSINGS);
+      if (this.found > MAX_PIXELS) throw tooMuch(`${this.found} pixels a date`, MAX_PIXELS);
     });
     const place = { key, pixels, width, height };
     this.places.set(key, place);
@@ -203,18 +203,18 @@ class Planner {
 }
 
 /** What a thread is sent at once, at most: other requests take turns with it. */
-const MOST_SENT = 50;
-const MOST_PIXELS_SENT = 5_000_000;
+const MAX_SENT = 50;
+const MAX_PIXELS_SENT = 5_000_000;
 
 async function inThreads(pool: WorkerPool<Task, Result>, all: Acquisition[]): Promise<AcquisitionValues[]> {
-  const each = Math.min(MOST_SENT, Math.max(1, Math.ceil(all.length / (2 * pool.size))));
+  const each = Math.min(MAX_SENT, Math.max(1, Math.ceil(all.length / (2 * pool.size))));
   const tasks: Promise<Result>[] = [];
   let acquisitions: Acquisition[] = [];
   let pixels = 0;
   for (const [i, acquisition] of all.entries()) {
     acquisitions.push(acquisition);
     pixels += acquisition.parts.reduce((sum, { place }) => sum + place.pixels.columns.length, 0);
-    if (acquisitions.length < each && pixels < MOST_PIXELS_SENT && i < all.length - 1) continue;
+    if (acquisitions.length < each && pixels < MAX_PIXELS_SENT && i < all.length - 1) continue;
     tasks.push(pool.run({ kind: 'series', acquisitions }));
     acquisitions = [];
     pixels = 0;

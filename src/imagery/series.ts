@@ -8,7 +8,7 @@ import { parseExpression } from './expression/parse.js';
 import { type Bounds, medianBounds, medianWithin, type Sketch } from './median.js';
 import { bboxOf, type Region } from './region.js';
 import type { PlaceValues } from './region-values.js';
-import { type DateShare, MOST_TILES, type SeriesQuestion, type SeriesShare } from './series-share.js';
+import { type DateShare, MAX_TILES, type SeriesQuestion, type SeriesShare } from './series-share.js';
 
 /** What one sensor saw of the place at one time: over clear pixels that hold data; NaN where there are none. */
 export interface SeriesDate {
@@ -82,7 +82,7 @@ export async function readSeries(
 /** The parts of each date, the earliest first. Throws what the first tile lacks where no tile has the bands. */
 function datesOf(shares: SeriesShare[]): DateShare[][] {
   const matched = shares.reduce((sum, share) => sum + share.matched, 0);
-  if (matched > MOST_TILES) throw tooMuch(`${matched} tiles`, MOST_TILES);
+  if (matched > MAX_TILES) throw tooMuch(`${matched} tiles`, MAX_TILES);
   const dates = new Map<string, DateShare[]>();
   for (const date of shares.flatMap((share) => share.dates))
     dates.set(date.key, [...(dates.get(date.key) ?? []), date]);

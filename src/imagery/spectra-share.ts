@@ -8,7 +8,7 @@ import { bandFiles, groupsOf, maskFile } from './bands.js';
 import { tooMuch } from './errors.js';
 import { pixelsIn, type Region } from './region.js';
 import type { Place } from './region-values.js';
-import { MOST_CROSSINGS, MOST_TILES } from './series-share.js';
+import { MAX_CROSSINGS, MAX_TILES } from './series-share.js';
 import type { SpectrumPart, SpectrumSums } from './spectrum-values.js';
 import type { Result, Task } from './tasks.js';
 
@@ -43,7 +43,7 @@ export interface SpectraDateShare {
 }
 
 /** Limit of pixels x dates x bands of one query: some seconds of work, and as many numbers in memory. */
-const MOST_VALUES = 50_000_000;
+const MAX_VALUES = 50_000_000;
 /** Tiles whose files are fetched at once. */
 const LANES = 16;
 
@@ -56,8 +56,8 @@ export async function readSpectraShare(
   { region, filter }: SpectraQuestion,
   { only, seq }: OwnerShare,
 ): Promise<SpectraShare> {
-  const { places, matched } = findPlaces(storage.index, searchOf(filter, { limit: MOST_TILES }), only);
-  if (matched > MOST_TILES) return { matched, skipped: 0, dates: [] };
+  const { places, matched } = findPlaces(storage.index, searchOf(filter, { limit: MAX_TILES }), only);
+  if (matched > MAX_TILES) return { matched, skipped: 0, dates: [] };
   const planned = new Map<string, PlannedDate>();
   const known = new Map<string, Place>();
   const files: { tile: TileRecord; groups: GroupRecord[] }[] = [];
@@ -76,7 +76,7 @@ export async function readSpectraShare(
     if (count === 0) continue;
     const { bands } = tile.groups[group]!;
     values += count * bands.length;
-    if (values > MOST_VALUES) throw tooMuch(`${values} values`, MOST_VALUES);
+    if (values > MAX_VALUES) throw tooMuch(`${values} values`, MAX_VALUES);
     const at = bands.map((_, band) => ({ group, band }));
     const date = dateOf(planned, tile, bands);
     date.pixels.push([`${tile.grid} ${tile.geocode}`, count]);
@@ -124,9 +124,9 @@ function placeOf(
     const pixels = pixelsIn(region, gridByName(grid), geocode, { width, height }, (work, count) => {
       crossings += work;
       found += count;
-      if (crossings > MOST_CROSSINGS)
-        throw tooMuch(`an outline of ${crossings} sides in rows of pixels`, MOST_CROSSINGS);
-      if (found > MOST_VALUES) throw tooMuch(`${found} pixels a date`, MOST_VALUES);
+      if (crossings > MAX_CROSSINGS)
+        throw tooMuch(`an outline of ${crossings} sides in rows of pixels`, MAX_CROSSINGS);
+      if (found > MAX_VALUES) throw tooMuch(`${found} pixels a date`, MAX_VALUES);
     });
     place = { key, pixels, width, height };
     known.set(key, place);

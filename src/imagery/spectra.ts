@@ -3,7 +3,7 @@ import type { Asking, Bounds as Where } from '../dht/index.js';
 import { all, type Filter, type Partly, partly } from '../query/index.js';
 import { tooMuch } from './errors.js';
 import { bboxOf, type Region } from './region.js';
-import { MOST_TILES } from './series-share.js';
+import { MAX_TILES } from './series-share.js';
 import type { SpectraDateShare, SpectralBand, SpectraQuestion, SpectraShare } from './spectra-share.js';
 import type { SpectrumSums } from './spectrum-values.js';
 
@@ -45,7 +45,7 @@ export async function readSpectra(
   const filter = all([{ op: 's_intersects', shape: { bbox: bboxOf(region) } }, wanted]);
   const { answers, unanswered } = await ask({ region, filter }, () => boundsOf(filter));
   const matched = answers.reduce((sum, share) => sum + share.matched, 0);
-  if (matched > MOST_TILES) throw tooMuch(`${matched} tiles`, MOST_TILES);
+  if (matched > MAX_TILES) throw tooMuch(`${matched} tiles`, MAX_TILES);
   const dates = new Map<string, SpectraDateShare[]>();
   for (const date of answers.flatMap((share) => share.dates))
     dates.set(date.key, [...(dates.get(date.key) ?? []), date]);

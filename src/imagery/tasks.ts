@@ -1,8 +1,10 @@
-/** What worker threads do for maps and series, and what they answer. */
+/** Tasks of worker threads for maps and series, and their results. */
 import type { DataType, PixelArray } from '../raster/index.js';
 import type { Level } from './cog.js';
+import type { Program } from './expression/program.js';
 import type { Acquisition, AcquisitionValues } from './region-values.js';
 import type { Rendered, RenderOrder } from './render.js';
+import type { KernelOrder } from './resampling/index.js';
 import type { SpectrumPart, SpectrumSums } from './spectrum-values.js';
 
 export interface Structure {
@@ -17,6 +19,8 @@ export type Task =
   | { kind: 'block'; path: string; level: number; band: number | 'mask'; block: number }
   | { kind: 'series'; acquisitions: Acquisition[] }
   | { kind: 'spectra'; parts: SpectrumPart[] }
+  | { kind: 'resample'; order: KernelOrder }
+  | { kind: 'evaluate'; programs: Program[]; bands: Float64Array[]; length: number }
   | { kind: 'render'; order: RenderOrder };
 
 export type Result =
@@ -24,4 +28,5 @@ export type Result =
   | { kind: 'block'; pixels: PixelArray }
   | { kind: 'series'; values: AcquisitionValues[] }
   | { kind: 'spectra'; sums: SpectrumSums[] }
+  | { kind: 'planes'; planes: Float64Array[] }
   | { kind: 'render'; rendered: Rendered };

@@ -1,8 +1,10 @@
-/** A worker thread: decodes blocks of tile files, reads series and spectra, and runs algorithms and colour formulas. */
+/** A worker thread: decodes blocks of tile files, reads series and spectra, and runs kernels, expressions, algorithms and colour formulas. */
 import { type PixelArray, serveTasks } from '../raster/index.js';
 import { readBlock, readMaskBlock } from './cog.js';
+import { evaluate } from './expression/program.js';
 import { acquisitionValues } from './region-values.js';
 import { render } from './render.js';
+import { resampleByKernel } from './resampling/index.js';
 import { spectrumSums } from './spectrum-values.js';
 import type { Result, Task } from './tasks.js';
 import { withTileFile } from './tile-file.js';
@@ -39,6 +41,12 @@ serveTasks<Task, Result>(
         return { kind: 'series', values: task.acquisitions.map(acquisitionValues) };
       case 'spectra':
         return { kind: 'spectra', sums: spectrumSums(task.parts) };
+      case 'resample':
+        return { kind: 'planes', planes: [resampleByKernel(task.order)] };
+      case 'evaluate': {
+        const { programs, bands, length } = task;
+        return { kind: 'planes', planes: programs.map((program) => evaluate(program, bands, length)) };
+      }
       case 'render':
         return { kind: 'render', rendered: render(task.order) };
     }
@@ -47,6 +55,8 @@ serveTasks<Task, Result>(
     switch (result.kind) {
       case 'block':
         return movable(result.pixels);
+      case 'planes':
+        return result.planes.flatMap(movable);
       case 'render':
         return movable(result.rendered.pixels);
       default:

@@ -267,7 +267,7 @@ test("titiler's parameters over HTTP", async (t) => {
         /buffer of 99, which leaves nothing/,
       ],
       [`${at}.png?buffer=0`, 400, 'TW_API_BAD_REQUEST', /buffer/],
-      [`${at}.png?buffer=0.3`, 400, 'TW_API_BAD_REQUEST', /buffer must be multiple of 0.5/],
+      [`${at}.png?buffer=0.7`, 400, 'TW_API_BAD_REQUEST', /buffer must be multiple of 0.5/],
       [`${at}.png?buffer=100`, 400, 'TW_API_BAD_REQUEST', /buffer/],
       [`${at}.png?padding=1.5`, 400, 'TW_API_BAD_REQUEST', /padding/],
       [`${at}.png?return_mask=perhaps`, 400, 'TW_API_BAD_REQUEST', /return_mask/],

@@ -61,6 +61,9 @@ test('schemas have the keywords of OpenAPI 3.0 only', async (t) => {
     if (typeof value !== 'object' || value === null) return;
     for (const [name, member] of Object.entries(value)) {
       assert.ok(!['propertyNames', 'patternProperties', 'const', 'if', 'contains'].includes(name), path);
+      // In OpenAPI 3.0 these are booleans.
+      if (name === 'exclusiveMinimum' || name === 'exclusiveMaximum')
+        assert.notEqual(typeof member, 'number', path);
       if (name === 'required') assert.notDeepEqual(member, [], path);
       walk(member, `${path}/${name}`);
     }

@@ -25,9 +25,13 @@ test('malformed requests are answered with problem documents', async (t) => {
   const HOST = 'host: localhost\r\nconnection: close\r\n';
   const json = (length: number) =>
     `${HOST}content-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
+  // A colormap with as many entries as there may be.
+  const colours = Array.from({ length: 1024 }, (_, i) => `"${i}":"#fff"`);
+  const address = encodeURIComponent(`{${colours}}`);
   const cases: [request: string, status: number, code: string][] = [
     [`GET /collections/%ff HTTP/1.1\r\n${HOST}\r\n`, 400, 'TW_API_BAD_REQUEST'],
     [`GET /collections/${'x'.repeat(600)} HTTP/1.1\r\n${HOST}\r\n`, 414, 'TW_API_BAD_REQUEST'],
+    [`GET /preview/none.png?colormap=${address} HTTP/1.1\r\n${HOST}\r\n`, 404, 'TW_API_NOT_FOUND'],
     [`PATCH /collections HTTP/1.1\r\n${HOST}\r\n`, 405, 'TW_API_METHOD'],
     [`PROPFIND / HTTP/1.1\r\n${HOST}\r\n`, 405, 'TW_API_METHOD'],
     [`PATCH /nowhere HTTP/1.1\r\n${HOST}\r\n`, 404, 'TW_API_NOT_FOUND'],

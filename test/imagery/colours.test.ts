@@ -87,6 +87,12 @@ test('a colormap that cannot be used says why', () => {
   fail('[1]', /the entry 1/);
   fail('[[[2, 1], "#fff"]]', /the interval \[2,1\]/);
   fail('[[[0, null], "#fff"]]', /the interval/);
+  const nested = '['.repeat(5000) + ']'.repeat(5000);
+  fail(nested, /the entry \[\.\.\.\], which/);
+  fail(`[[${nested}, "#fff"]]`, /the interval \[\.\.\.\], which/);
+  fail(`[[[0, 1], ${nested}]]`, /the colour \[\.\.\.\]:/);
+  fail(`{"1": ${nested}}`, /the colour \[\.\.\.\]:/);
+  fail(`{"1": ${'{"a":'.repeat(2000)}1${'}'.repeat(2000)}}`, /the colour \{\.\.\.\}:/);
   const many = Object.fromEntries(Array.from({ length: 1025 }, (_, i) => [i, '#fff']));
   fail(JSON.stringify(many), /more than 1024 entries/);
   fail(`{"1":"${'x'.repeat(16_384)}"}`, /longer than 16384/);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Expression } from '../../src/imagery/expression/ast.js';
-import { parseExpression } from '../../src/imagery/expression/parse.js';
+import { parseExpression, parseExpressions } from '../../src/imagery/expression/parse.js';
 import { compile, evaluate } from '../../src/imagery/expression/program.js';
 
 const BANDS = ['nir', 'red', '10m_b1'];
@@ -155,6 +155,15 @@ test('what cannot be read says where and why', () => {
       },
     );
   }
+});
+
+test('operations are counted over all expressions', () => {
+  const sum = (operations: number) => `1${'+1'.repeat(operations)}`;
+  assert.equal(parseExpressions([sum(50), sum(50)]).length, 2);
+  assert.throws(() => parseExpressions([sum(50), sum(51)]), {
+    code: 'TW_IMAGERY_EXPRESSION',
+    message: /more than 100 operations in all expressions/,
+  });
 });
 
 test('reading ends in a value or a coded error, whatever the text', () => {

@@ -35,7 +35,7 @@ export const lookQuery = {
 export const edgeQuery = {
   buffer: {
     type: 'number',
-    exclusiveMinimum: 0,
+    minimum: 0.5,
     maximum: 99,
     multipleOf: 0.5,
     description:
@@ -50,7 +50,7 @@ export const edgeQuery = {
   },
 };
 
-/** JSON Schema of the filter of a map: where it looks is the map tile, and of what its address. */
+/** JSON Schema of the filter of a map. The map tile gives the area, and the path gives the collection. */
 export const mapFilterQuery = {
   datetime: text,
   minCloud: filterQuery.minCloud,

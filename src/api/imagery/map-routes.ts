@@ -128,6 +128,8 @@ export async function mapRoutes(
         collection,
         source: sourceOf(query),
         look: lookParams(query),
+        size: query.tile_scale * SIDE,
+        buffer: query.buffer,
       });
       if (!extent) throw notFound(`tile in collection ${collection.id}`);
       const carried = requestUrl(request).searchParams;

@@ -72,7 +72,7 @@ function numberOf(name: string, { default: own, min, max, whole }: NumberParam, 
 /** Planes that an algorithm makes. */
 export const planesMade = ({ name, bands }: Algorithm): number => DEFINITIONS[name].makes(bands);
 
-/** What of its values becomes black and white; undefined if that depends on them. */
+/** The range of values that is stretched from black to white; undefined if that depends on them. */
 export const rangeOf = ({ name }: Algorithm): Definition['range'] => DEFINITIONS[name].range;
 
 /** Pixels that it cuts off each side of a map: those that it was asked to, or that depend on pixels beyond the map. */

@@ -1,9 +1,10 @@
 /** Algorithms that combine or convert the bands of each pixel, with the formulas of titiler 2.4 (MIT, Copyright 2021 Development Seed). */
-import { BYTES, byteOf, type Definition } from './definition.js';
+import { BYTES } from '../colours/index.js';
+import { byteOf, type Definition } from './definition.js';
 
 /** Each band is a plane in memory. */
-const MOST_BANDS = 16;
-const countsFrom = (least: number) => Array.from({ length: MOST_BANDS - least + 1 }, (_, i) => least + i);
+const MAX_BANDS = 16;
+const countsFrom = (least: number) => Array.from({ length: MAX_BANDS - least + 1 }, (_, i) => least + i);
 
 /** Red, green and blue in grey (ITU-R 601-2 luma). */
 const LUMA = [299 / 1000, 587 / 1000, 114 / 1000];

@@ -29,15 +29,13 @@ export interface Definition {
   bands: readonly number[];
   /** Numbers of planes that it makes of these. */
   makes: (bands: number) => number;
-  /** What becomes black and white unless `rescale` says otherwise. Undefined: as for bands, by their values. */
+  /** The range of values that is stretched from black to white without `rescale`. Undefined: as for bands, by their values. */
   range?: readonly [low: number, high: number];
   /** Pixels at each side of a picture whose values depend on pixels beyond it. Maps read so many more. */
   margin?: number;
   params: Record<string, NumberParam>;
   run: (planes: Planes, params: Params, pixel: PixelSize) => Float64Array[];
 }
-
-export const BYTES = [0, 255] as const;
 
 /** A number as titiler stores it in a byte: cut, not rounded; NaN stays. */
 export const byteOf = (value: number): number => Math.min(255, Math.max(0, Math.trunc(value)));

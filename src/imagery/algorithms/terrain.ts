@@ -1,6 +1,6 @@
 /** Algorithms on heights, with the formulas of titiler 2.4 (MIT, Copyright 2021 Development Seed). */
-import { colormap } from '../colours/index.js';
-import { BYTES, byteOf, type Definition, type Planes } from './definition.js';
+import { BYTES, colormap } from '../colours/index.js';
+import { byteOf, type Definition, type Planes } from './definition.js';
 
 const RADIANS = Math.PI / 180;
 const ONE_BAND = [1];
@@ -117,7 +117,7 @@ const terrarium: Definition = {
   },
 };
 
-const MOST_STEPS = 256 ** 3 - 1;
+const MAX_STEPS = 256 ** 3 - 1;
 
 /** To the nearest whole number, halves to the even one, as numpy.around. */
 function rounded(value: number): number {
@@ -138,7 +138,7 @@ const terrainrgb: Definition = {
   run({ planes: [plane] }, { interval, baseval, nodata_height = NaN }) {
     const steps = plane.map((value) => {
       const own = Number.isNaN(value) ? nodata_height : value;
-      return Math.min(MOST_STEPS, Math.max(0, rounded((own - baseval!) / interval!)));
+      return Math.min(MAX_STEPS, Math.max(0, rounded((own - baseval!) / interval!)));
     });
     return [
       steps.map((value) => Math.floor(value / 65_536)),

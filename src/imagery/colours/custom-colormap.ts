@@ -1,4 +1,5 @@
 /** Colormaps of users, as titiler's `colormap`: JSON with a colour for each value, or for intervals of values. */
+import { excerpt } from '../../errors.js';
 import { badLook } from '../errors.js';
 import type { Colouring } from './colouring.js';
 
@@ -30,7 +31,12 @@ export function parseColormap(text: string): Colouring {
 }
 
 const badColormap = (why: string) => badLook('colormap', why);
-const show = (value: unknown) => JSON.stringify(value)?.slice(0, 60);
+/** What is nested is not written out: it may be too deep for that. */
+function show(value: unknown): string {
+  const isNested = (one: unknown) => typeof one === 'object' && one !== null;
+  if (Array.isArray(value)) return value.some(isNested) ? '[...]' : excerpt(value);
+  return isNested(value) ? '{...}' : excerpt(value);
+}
 
 function pairOf(given: unknown): [unknown, unknown] {
   if (Array.isArray(given) && given.length === 2) return [given[0], given[1]];
@@ -45,7 +51,7 @@ function rangeOf(given: unknown): [from: number, to: number] {
 
 function numberOf(text: string): number {
   const value = text.trim() === '' ? NaN : Number(text);
-  if (!Number.isFinite(value)) throw badColormap(`has the value ${show(text)}, which is not a number`);
+  if (!Number.isFinite(value)) throw badColormap(`has the value ${excerpt(text)}, which is not a number`);
   return value;
 }
 

@@ -5,4 +5,12 @@ export { type ColourOperation, parseColourFormula } from './colour-formula.js';
 export type { Colouring } from './colouring.js';
 export { parseColormap } from './custom-colormap.js';
 export { codeColours, colourOfCode, legendOf } from './legends.js';
-export { encodePicture, isTransparent, type PictureFormat, paint, type Range, type Style } from './paint.js';
+export {
+  BYTES,
+  encodePicture,
+  isTransparent,
+  type PictureFormat,
+  paint,
+  type Range,
+  type Style,
+} from './paint.js';

@@ -1,6 +1,7 @@
 /** Colours of codes, such as classes of land cover: codes that are near each other mean nothing alike. */
 import type { ColourTable } from '../../raster/index.js';
 import type { TileRecord } from '../../storage/index.js';
+import { plainName } from '../bands.js';
 import type { Expression } from '../expression/ast.js';
 import { type Colouring, opaque } from './colouring.js';
 
@@ -45,7 +46,7 @@ const DISTINCT = [
 ];
 
 /** Bytes with no more values than this in a tile, and no factor, are taken for codes. */
-const MOST_CODES = 32;
+const MAX_CODES = 32;
 
 /** The legend of a picture of one band of codes; undefined where its values are measurements. `sorted`: values of it. */
 export function legendOf(
@@ -58,8 +59,7 @@ export function legendOf(
   const codes = new Set(sorted);
   const group = tile.groups.find(({ name, bands }) =>
     bands.some(
-      (band, i) =>
-        expression.name === `${name}_b${i + 1}`.replace(/\W/g, '_') || band.name === expression.name,
+      (band, i) => expression.name === `${plainName(name)}_b${i + 1}` || band.name === expression.name,
     ),
   );
   if (!group) return undefined;
@@ -67,7 +67,7 @@ export function legendOf(
   const plain = group.bands.every(
     ({ scale, offset, commonName }) => scale === 1 && offset === 0 && !commonName,
   );
-  if (group.dataType !== 'uint8' || !plain || codes.size > MOST_CODES) return undefined;
+  if (group.dataType !== 'uint8' || !plain || codes.size > MAX_CODES) return undefined;
   if (tile.collection === 'nlcd' && [...codes].every((code) => NLCD.has(code))) return legend(NLCD);
   return legend(Array.from({ length: 256 }, (_, code) => [code, colourOfCode(code)]));
 }

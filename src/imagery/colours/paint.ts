@@ -6,6 +6,8 @@ export type PictureFormat = 'png' | 'webp' | 'jpeg';
 
 export type Range = readonly [low: number, high: number];
 
+export const BYTES: Range = [0, 255];
+
 /** How values become colours. Plain data: it can be sent to a worker thread. */
 export interface Style {
   /** Values from low to high become 0 to 255, for each plane. Undefined: `colouring` is of the values as they are. */

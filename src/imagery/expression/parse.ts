@@ -26,8 +26,17 @@ interface Token {
  * Names are letters, digits and `_`, and may begin with a digit (`10m_b1`). Wavelengths (`860nm`, `2.2um`) are names, too. Throws TW_IMAGERY_EXPRESSION.
  */
 export function parseExpression(text: string): Expression {
-  if (text.length > MAX_LENGTH) throw badExpression(MAX_LENGTH, `it is longer than ${MAX_LENGTH} characters`);
-  return new Parser(tokensOf(text)).whole();
+  return parseExpressions([text])[0];
+}
+
+/** Reads expressions that are evaluated together: the limit on operations is that of their sum. Throws TW_IMAGERY_EXPRESSION. */
+export function parseExpressions(texts: string[]): Expression[] {
+  const total = { operations: 0 };
+  return texts.map((text) => {
+    if (text.length > MAX_LENGTH)
+      throw badExpression(MAX_LENGTH, `it is longer than ${MAX_LENGTH} characters`);
+    return new Parser(tokensOf(text), total).whole();
+  });
 }
 
 /** A number is not followed by a letter: then it is the start of a name. */
@@ -60,9 +69,12 @@ const COMPARISONS = ['<', '<=', '>', '>=', '==', '!='];
 class Parser {
   private at = 0;
   private depth = 0;
-  private operations = 0;
 
-  constructor(private readonly tokens: Token[]) {}
+  constructor(
+    private readonly tokens: Token[],
+    /** Counts those of other expressions, too. */
+    private readonly total: { operations: number },
+  ) {}
 
   whole(): Expression {
     const expression = this.comparison();
@@ -145,9 +157,12 @@ class Parser {
   }
 
   private count(operations = 1): void {
-    this.operations += operations;
-    if (this.operations > MAX_OPERATIONS)
-      throw badExpression(this.token.position, `it has more than ${MAX_OPERATIONS} operations`);
+    this.total.operations += operations;
+    if (this.total.operations > MAX_OPERATIONS)
+      throw badExpression(
+        this.token.position,
+        `there are more than ${MAX_OPERATIONS} operations in all expressions`,
+      );
   }
 
   private deeper<T>(read: () => T): T {

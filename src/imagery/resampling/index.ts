@@ -1,2 +1,10 @@
-/** Stored bands at the pixels of a picture. A folder of its own: how pixels are weighted is apart from what a picture shows. */
-export { RESAMPLINGS, type Resampling, sampleBand } from './sample.js';
+/** Resampling kernels, separate from rendering. */
+export {
+  type KernelOrder,
+  MAX_STEPS_HERE,
+  RESAMPLINGS,
+  type Resampling,
+  resampleByKernel,
+  type SampleSource,
+  sampleBand,
+} from './sample.js';

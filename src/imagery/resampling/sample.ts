@@ -1,7 +1,8 @@
 /** Stored bands as physical values at the pixels of a picture. */
-import type { PixelArray, Window } from '../../raster/index.js';
+import type { PixelArray, Window, WorkerPool } from '../../raster/index.js';
 import type { BandFile } from '../bands.js';
 import type { CellView } from '../cell-view.js';
+import type { Result, Task } from '../tasks.js';
 import type { TileReader } from '../tile-reader.js';
 import { convolve, type KernelName, type Taps, tapsOf } from './kernels.js';
 
@@ -12,22 +13,32 @@ export type Resampling = (typeof RESAMPLINGS)[number];
 /** Two positions that differ by no more than this share of a pixel are the same. */
 const EDGE = 1e-9;
 
+/** Reads stored pixels, and threads for what takes long. */
+export interface SampleSource {
+  reader: TileReader;
+  pool: WorkerPool<Task, Result>;
+}
+
+/** Larger tasks run in a worker thread: steps of some nanoseconds each, so that other requests wait for milliseconds only. */
+export const MAX_STEPS_HERE = 1_000_000;
+
 /**
  * Physical values of a band, row by row, NaN where its nearest pixel holds no data. Read from the smallest overview that has
  * at least the pixels of the picture. Throws TW_IMAGERY_TILE_FILE.
  */
 export async function sampleBand(
-  reader: TileReader,
+  source: SampleSource,
   file: BandFile,
   view: CellView,
   resampling: Resampling,
 ): Promise<Float64Array> {
+  const { reader } = source;
   const { levels } = await reader.structure(file.path);
   const finest = Math.min(view.columnStep * levels[0].width, view.rowStep * levels[0].height);
   const level = levels.findLastIndex(({ width }) => levels[0].width / width <= Math.max(1, finest) + EDGE);
   const { width, height } = levels[level];
   if (resampling !== 'nearest' && resampling !== 'bilinear')
-    return byKernel(reader, file, level, { width, height }, view, resampling);
+    return byKernel(source, file, level, { width, height }, view, resampling);
   const columns = axisOf(view.columns, width, resampling === 'bilinear' ? 1 : 0);
   const rows = axisOf(view.rows, height, resampling === 'bilinear' ? 1 : 0);
   const pixels = await reader.window(file.path, file.band, level, windowOf(columns, rows));
@@ -46,12 +57,17 @@ const windowOf = (columns: Span, rows: Span): Window => ({
 /** Kernels without negative weights. Where pixels hold no data or lie beyond the edge of the file, the others share their weights. */
 const SHARED_OUT: KernelName[] = ['average', 'cubic_spline'];
 
-/**
- * Weighted means of many pixels. A kernel with negative weights needs all of its pixels: if some of them hold no data or lie beyond the edge
- * of the file, the value is the bilinear one, as it is for GDAL's cubic warps.
- */
+/** Stored pixels of a window, and the places whose values are weighted means of them. Plain data: it can be sent to a worker thread. */
+export interface KernelOrder {
+  pixels: PixelArray;
+  file: BandFile;
+  columns: KernelAxis;
+  rows: KernelAxis;
+  kernel: KernelName;
+}
+
 async function byKernel(
-  reader: TileReader,
+  { reader, pool }: SampleSource,
   file: BandFile,
   level: number,
   { width, height }: { width: number; height: number },
@@ -61,11 +77,26 @@ async function byKernel(
   const columns = kernelAxis(kernel, view.columns, view.columnStep, width);
   const rows = kernelAxis(kernel, view.rows, view.rowStep, height);
   const pixels = await reader.window(file.path, file.band, level, windowOf(columns.taps, rows.taps));
+  const order = { pixels, file, columns, rows, kernel };
+  const windowRows = rows.taps.to - rows.taps.from;
+  const across = view.columns.length;
+  const products = across * (windowRows * columns.taps.count + view.rows.length * rows.taps.count);
+  if (products <= MAX_STEPS_HERE) return resampleByKernel(order);
+  const transfer = [pixels.buffer as ArrayBuffer];
+  const result = await pool.run({ kind: 'resample', order }, { transfer });
+  return (result as Extract<Result, { kind: 'planes' }>).planes[0];
+}
+
+/**
+ * Weighted means of many pixels. A kernel with negative weights needs all of its pixels: if some of them hold no data or lie beyond the edge
+ * of the file, the value is the bilinear one, as it is for GDAL's cubic warps.
+ */
+export function resampleByKernel({ pixels, file, columns, rows, kernel }: KernelOrder): Float64Array {
   const source = Float64Array.from(pixels, (value) => (value === file.hole ? NaN : value));
   const plain = bilinear(pixels, file, columns.axis, rows.axis);
   const shared = SHARED_OUT.includes(kernel);
   const out = (shared ? sharedOut : convolve)(source, columns.taps, rows.taps);
-  const across = view.columns.length;
+  const across = columns.axis.nearest.length;
   for (let i = 0; i < out.length; i++) {
     const beyond = columns.taps.beyond[i % across] || rows.taps.beyond[Math.floor(i / across)];
     const usable = (shared || !beyond) && !Number.isNaN(out[i]) && !Number.isNaN(plain[i]);
@@ -89,8 +120,13 @@ function sharedOut(source: Float64Array, columns: Taps, rows: Taps): Float64Arra
   return sums.map((sum, i) => sum / weights[i]);
 }
 
+interface KernelAxis {
+  taps: Taps;
+  axis: Axis;
+}
+
 /** Taps of a kernel, and places for bilinear values, in one window that is large enough for both. */
-function kernelAxis(kernel: KernelName, shares: Float64Array, shareStep: number, size: number) {
+function kernelAxis(kernel: KernelName, shares: Float64Array, shareStep: number, size: number): KernelAxis {
   const last = shares.length - 1;
   // Rows of a map in degrees are not at equal distances.
   const step = last > 0 ? (shares[last] - shares[0]) / last : shareStep;
