@@ -29,8 +29,7 @@ export async function openRaster(
   if (layer !== undefined) return header;
   const warnings = [...(header.warnings ?? [])];
   const mask = header.mask ?? (await maskBeside(header, warnings));
-  // As in GDAL, a mask wins over the nodata value.
-  return mask ? { ...header, warnings, mask, nodata: undefined } : { ...header, warnings };
+  return { ...header, warnings, ...(mask && { mask }) };
 }
 
 /** The header as the file alone has it. */

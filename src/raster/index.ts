@@ -33,7 +33,7 @@ export { isSpectrum, nearestBand, spectralTags } from './spectral-tags.js';
 export { toNanometres } from './spectral-units.js';
 export { undoDifferences, undoFloatPredictor } from './tiff/predictor.js';
 export * from './types.js';
-export { type ValidityBand, validityBandOf, withoutAlpha } from './validity.js';
+export { markingNodata, type ValidityBand, validityBandOf, withoutAlpha } from './validity.js';
 export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './warp/control-grid.js';
 export { sourceExtent, type WarpSource, warp } from './warp/warp.js';
 export { warpValid } from './warp/warp-valid.js';

@@ -8,6 +8,11 @@ export interface ValidityBand {
   index: number;
 }
 
+/** The nodata value that marks pixels; undefined if the file has none, or a mask, which wins as in GDAL. */
+export function markingNodata({ nodata, mask }: RasterHeader): number | undefined {
+  return mask ? undefined : nodata;
+}
+
 /** A header whose alpha band is a band like the others: its product or its user says that it is data. */
 export function withoutAlpha({ alpha: _, ...header }: RasterHeader): RasterHeader {
   return header;

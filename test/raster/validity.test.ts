@@ -3,7 +3,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openRaster, readWindow, storedNodata, validityBandOf } from '../../src/raster/index.js';
+import {
+  markingNodata,
+  openRaster,
+  readWindow,
+  storedNodata,
+  validityBandOf,
+} from '../../src/raster/index.js';
 import { fixtures, needsGdal } from './gdal.js';
 
 const folder = join(fixtures, 'validity');
@@ -14,13 +20,13 @@ const expected: Record<string, { pixels: number[]; valid: (0 | 1)[] }> = JSON.pa
 for (const [name, { pixels, valid }] of Object.entries(expected))
   test(`pixels and validity of ${name}`, name.endsWith('.jp2') ? needsGdal : {}, async () => {
     const header = await openRaster(join(folder, name));
-    const { width, height, dataType, nodata } = header;
+    const { width, height, dataType } = header;
     const all = { column: 0, row: 0, width, height };
     const [band] = await readWindow(header, [0], all);
     assert.deepEqual(Array.from(band!), pixels);
     const by = validityBandOf(header, 0);
     const [opacity] = by ? await readWindow(by.header, [by.index], all) : [];
-    const hole = storedNodata(dataType, nodata);
+    const hole = storedNodata(dataType, markingNodata(header));
     const holds = Array.from(band!, (value, i) => Number(value !== hole && opacity?.[i] !== 0));
     assert.deepEqual(holds, valid);
   });

@@ -7,6 +7,7 @@ import { TilewrightError } from '../../src/errors.js';
 import {
   crsFromEpsg,
   fileKind,
+  markingNodata,
   openContainer,
   openRaster,
   type PixelArray,
@@ -201,7 +202,7 @@ async function validityDiffers(header: RasterHeader, own: PixelArray[], name: st
   const band = validityBandOf(header, first);
   const all = { column: 0, row: 0, width, height };
   const validity = band && (await readWindow(band.header, [band.index], all))[0]!;
-  const nodata = storedNodata(dataType, header.nodata);
+  const nodata = storedNodata(dataType, markingNodata(header));
   const theirs = gdalBand(name, `mask,${first + 1}`, 'uint8', width * height);
   let differ = 0;
   for (let i = 0; i < pixels.length; i++) {

@@ -6,7 +6,7 @@
  * images of three bands are too, because true and false colour cannot be told apart.
  */
 import { basename } from 'node:path';
-import { type RasterHeader, withoutAlpha } from '../../raster/index.js';
+import { markingNodata, type RasterHeader, withoutAlpha } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { isRaster } from '../candidate.js';
 import { notRecognised } from '../errors.js';
@@ -42,7 +42,7 @@ export const naip: SceneFormat = {
     const header = withoutAlpha(await open());
     const resolution = resolutionOf(header, name);
     const bands = BANDS.map((band, index): UngroupedBand => {
-      const nodata = options.nodata ?? header.nodata ?? null;
+      const nodata = options.nodata ?? markingNodata(header) ?? null;
       const base = { name: band, commonName: band, header, index, resolution };
       return { ...base, role: 'data', nodata, scale: 1, offset: 0 };
     });

@@ -3,6 +3,7 @@ import {
   type BandTags,
   isSpectrum,
   Mask,
+  markingNodata,
   type RasterHeader,
   spectralTags,
   storedNodata,
@@ -59,7 +60,7 @@ export function describeBands(
       role: 'data',
       ...((codes || spectrum) && { resampling: 'nearest' }),
       ...spectralTags(tags),
-      nodata: options.nodata ?? nodataOfItem ?? header.nodata ?? null,
+      nodata: options.nodata ?? nodataOfItem ?? markingNodata(header) ?? null,
       scale: options.scale ?? item?.scale ?? tags.scale ?? 1,
       offset: options.offset ?? item?.offset ?? tags.offset ?? 0,
     };
