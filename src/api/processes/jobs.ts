@@ -8,6 +8,7 @@ import { hasEnded, type JobsView, jobNotFound, jobNotReady } from '../../jobs/in
 import type { JobRecord } from '../../storage/index.js';
 import { baseUrl, requestUrl } from '../base-url.js';
 import { badPage, noProcess, notFound, tooManyListeners } from '../errors.js';
+import { onGone } from '../on-gone.js';
 import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { eventText } from './events.js';
@@ -186,7 +187,7 @@ export async function jobRoutes(
       if (listeners >= MOST_LISTENERS) throw tooManyListeners(MOST_LISTENERS);
       listeners++;
       const abort = new AbortController();
-      reply.raw.once('close', () => {
+      onGone(reply, () => {
         listeners--;
         abort.abort();
       });

@@ -7,6 +7,7 @@ import { bandFileOf } from '../../imagery/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
 import { isKnown } from '../conditional.js';
 import { notFound, tileDamaged } from '../errors.js';
+import { onGone } from '../on-gone.js';
 import { bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { readAssembled } from './assembled.js';
@@ -30,7 +31,7 @@ export async function tileRoutes(
   /** The path of a group's file, which stays until the answer is sent. Throws TW_API_TILE_FILE. */
   const hold = async (tile: TileRecord, group: GroupRecord, reply: FastifyReply): Promise<string> => {
     const release = await storage.holdFiles(tile, [group]);
-    reply.raw.once('close', release);
+    onGone(reply, release);
     const path = storage.tilePath(tile, group.name);
     const size = await stat(path).then(
       (file) => file.size,
