@@ -191,6 +191,22 @@ export const rangeNotSatisfiable = defineError(
   (range: string, size: number) => `the range ${range} does not fit a file of ${size} bytes`,
 );
 
+export const otherVersion = defineError(
+  'TW_API_PRECONDITION',
+  412,
+  'The header `If-Match` names another version of the file. Ask for the file again without the header.',
+  (etag: string) =>
+    `If-Match does not name ${etag}, the version that is stored: ask for the file again without If-Match`,
+);
+
+export const encodedBody = defineError(
+  'TW_API_CONTENT_ENCODING',
+  415,
+  'The body of the request is compressed (`Content-Encoding`). The server accepts bodies without compression only.',
+  (encoding: string) =>
+    `the body has the Content-Encoding ${JSON.stringify(encoding.slice(0, 40))}: send the body without compression`,
+);
+
 export const internal = defineError(
   'TW_API_INTERNAL',
   500,

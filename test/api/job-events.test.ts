@@ -179,7 +179,7 @@ test('clients that close their connection before the stream begins leave no list
   for (let i = 0; i < 260; i++) {
     const client = connect(Number(new URL(url).port), '127.0.0.1');
     const [accepted] = (await once(server.server, 'connection')) as [Socket];
-    const isClosed = once(accepted, 'close');
+    const isClosed = new Promise((resolve) => accepted.once('close', resolve));
     const isAnswered = new Promise<void>((resolve) => {
       jobs.get = async (asked) => {
         client.resetAndDestroy();
