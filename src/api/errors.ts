@@ -135,7 +135,7 @@ export const noOutput = defineError(
   400,
   'The process has no output of this name. `GET /processes/ID` lists its outputs.',
   (process: string, name: string, known: string[]) =>
-    `the process ${process} has no output ${JSON.stringify(name.slice(0, 40))}; it has ${known.join(', ')}`,
+    `the process ${process} has no output ${JSON.stringify(name.slice(0, 40))}; ${known.length > 0 ? `it has ${known.join(', ')}` : 'it declares none, so leave out "outputs"'}`,
 );
 
 export const tooManyListeners = defineError(

@@ -14,6 +14,9 @@ export interface ExecuteRequest {
 
 const JSON_TYPE = 'application/json';
 
+/** Outputs that one request may name. No process has more. */
+const MAX_OUTPUTS = 100;
+
 const output = {
   type: 'object',
   additionalProperties: false,
@@ -36,6 +39,7 @@ export function executeBody({ inputs }: Process) {
       inputs,
       outputs: {
         type: 'object',
+        maxProperties: MAX_OUTPUTS,
         additionalProperties: output,
         description: 'The outputs that the results have; all of them if none is named.',
       },
@@ -54,8 +58,9 @@ export function wantedAnswer(process: Process, request: ExecuteRequest | undefin
   const { outputs = {}, response, subscriber } = request ?? {};
   if (subscriber !== undefined) throw noCallbacks();
   const names = Object.keys(outputs);
-  const known = process.outputs && Object.keys(process.outputs);
-  for (const name of names) if (known && !known.includes(name)) throw noOutput(process.id, name, known);
+  const declared = process.outputs ?? {};
+  for (const name of names)
+    if (!Object.hasOwn(declared, name)) throw noOutput(process.id, name, Object.keys(declared));
   const isRaw = response === 'raw';
   if (names.length === 0 && !isRaw) return undefined;
   return { ...(names.length > 0 && { outputs: names }), ...(isRaw && { raw: true }) };
@@ -76,7 +81,7 @@ export function sendResults(reply: FastifyReply, results: unknown, answer: JobRe
   if (!answer?.raw || typeof document !== 'object' || document === null) return document;
   const values = document as Record<string, unknown>;
   const outputs = (answer.outputs ?? Object.keys(values)).map(
-    (name) => [name, values[name] ?? null] as const,
+    (name) => [name, Object.hasOwn(values, name) ? values[name] : null] as const,
   );
   const [first, ...others] = outputs;
   if (first && others.length === 0) return reply.type(JSON_TYPE).send(JSON.stringify(first[1]));
