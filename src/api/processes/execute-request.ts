@@ -54,7 +54,10 @@ export function executeBody({ inputs }: Process) {
 }
 
 /** How the job is to answer; undefined for a document with everything. Throws TW_API_NO_CALLBACKS, TW_API_NO_OUTPUT. */
-export function wantedAnswer(process: Process, request: ExecuteRequest | undefined): JobRecord['answer'] {
+export function wantedResultOptions(
+  process: Process,
+  request: ExecuteRequest | undefined,
+): JobRecord['resultOptions'] {
   const { outputs = {}, response, subscriber } = request ?? {};
   if (subscriber !== undefined) throw noCallbacks();
   const names = Object.keys(outputs);
@@ -76,11 +79,15 @@ function selected(results: unknown, names: string[] | undefined): unknown {
  * Answers with the results of a job as its request asked for them. Raw results are the value of the only output, or a part for each of
  * several outputs (OGC 18-062r2, 7.13.2).
  */
-export function sendResults(reply: FastifyReply, results: unknown, answer: JobRecord['answer']): unknown {
-  const document = selected(results, answer?.outputs);
-  if (!answer?.raw || typeof document !== 'object' || document === null) return document;
+export function sendResults(
+  reply: FastifyReply,
+  results: unknown,
+  options: JobRecord['resultOptions'],
+): unknown {
+  const document = selected(results, options?.outputs);
+  if (!options?.raw || typeof document !== 'object' || document === null) return document;
   const values = document as Record<string, unknown>;
-  const outputs = (answer.outputs ?? Object.keys(values)).map(
+  const outputs = (options.outputs ?? Object.keys(values)).map(
     (name) => [name, Object.hasOwn(values, name) ? values[name] : null] as const,
   );
   const [first, ...others] = outputs;

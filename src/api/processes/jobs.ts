@@ -103,7 +103,11 @@ export async function jobRoutes(
       const job = await jobs.get(request.params.id);
       // Handlers do not see `f` in the query.
       const asDocument = /[?&]f=/.test(request.url);
-      return sendResults(reply, resultsOf(job), asDocument ? { ...job.answer, raw: false } : job.answer);
+      return sendResults(
+        reply,
+        resultsOf(job),
+        asDocument ? { ...job.resultOptions, raw: false } : job.resultOptions,
+      );
     },
   );
 
