@@ -77,7 +77,7 @@ function isPassedOn({ method, url: path, headers }: FastifyRequest, secret: stri
 }
 
 /** Compares digests, so that the time taken tells nothing of the secret. */
-function same(given: string | undefined, secret: string | undefined): boolean {
+function secretsEqual(given: string | undefined, secret: string | undefined): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return given !== undefined && !!secret && timingSafeEqual(digest(given), digest(secret));
 }
@@ -102,9 +102,9 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
       return;
     }
     const given = bearer(request);
-    request.isOwner = same(given, ownerSecret);
-    const mayWrite = request.isOwner || same(given, token);
-    const mayRead = mayWrite || same(given, readToken) || !readToken;
+    request.isOwner = secretsEqual(given, ownerSecret);
+    const mayWrite = request.isOwner || secretsEqual(given, token);
+    const mayRead = mayWrite || secretsEqual(given, readToken) || !readToken;
     const { write = false, open = false } = request.routeOptions.config;
     if (!write) {
       reply
@@ -118,7 +118,7 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
     // Browsers ask before they send the token.
     if (request.method === 'OPTIONS' || mayWrite) return;
     if (write) {
-      if (guarded) refuse(reply, given, same(given, readToken));
+      if (guarded) refuse(reply, given, secretsEqual(given, readToken));
       const { origin } = request.headers;
       if (origin !== undefined && !LOOPBACK.test(origin.replace(/^https?:\/\//, '')))
         throw foreignOrigin(origin);

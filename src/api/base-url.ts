@@ -16,7 +16,8 @@ export function baseUrl(request: FastifyRequest): string {
   if (request.door !== undefined) return request.door;
   const { publicUrl } = request.server;
   if (publicUrl !== undefined) return publicUrl;
-  const { protocol, host } = request;
+  const { host } = request;
+  const protocol = request.protocol.toLowerCase();
   const base = `${protocol}://${host}`;
   if (!/^[\w.-]+(:\d+)?$|^\[[\da-f:.]+\](:\d+)?$/i.test(host) || !URL.canParse(base))
     throw badRequest(`the header Host names no host: ${host}`);
@@ -25,7 +26,7 @@ export function baseUrl(request: FastifyRequest): string {
   return base;
 }
 
-/** Path and query of the request. Those of a request that names a host itself are without it: the Host header is the one that was checked. */
+/** Path and query of the request. The host of an absolute request target is removed; only Host was checked. */
 export function requestPath(request: FastifyRequest): string {
   const path = request.url.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?]*/i, '');
   return path.startsWith('/') ? path : `/${path}`;

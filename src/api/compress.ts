@@ -34,7 +34,7 @@ const compressor: Record<Encoding, (bytes: number) => NodeJS.ReadWriteStream> = 
 };
 
 /**
- * The encoding that the client likes best, brotli of two that it likes as much; undefined for none. `*` stands for gzip alone: clients that
+ * The encoding that the client prefers; brotli on a tie; undefined for none. `*` stands for gzip alone: clients that
  * send it, such as pystac with a header of its user, often cannot decode brotli.
  */
 export function acceptedEncoding(header: string | undefined): Encoding | undefined {
@@ -46,7 +46,8 @@ export function acceptedEncoding(header: string | undefined): Encoding | undefin
   }
   const br = weights.get('br') ?? 0;
   const gz = weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0;
-  if (Math.max(br, gz) === 0) return undefined;
+  // Without a weight of its own, identity is acceptable, and any accepted encoding is preferred to it.
+  if (Math.max(br, gz) === 0 || (weights.get('identity') ?? 0) > Math.max(br, gz)) return undefined;
   return br >= gz ? 'br' : 'gzip';
 }
 

@@ -1,5 +1,6 @@
 /** Conditional requests (RFC 9110, section 13): a client that has a version of something need not get it again. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { otherVersion } from './errors.js';
 
 /** The ETag of an answer that may be compressed: weak, because the bytes depend on the encoding. */
 export const weakTag = (digest: string) => `W/"${digest}"`;
@@ -13,4 +14,10 @@ export function isKnown(request: FastifyRequest, reply: FastifyReply, etag: stri
   if (!known?.includes(opaque(etag)) && !known?.includes('*')) return false;
   reply.code(304);
   return true;
+}
+
+/** Throws TW_API_PRECONDITION if `If-Match` names other versions only. `etag` is strong, and so is the comparison (section 13.1.1). */
+export function requireMatch({ headers }: FastifyRequest, etag: string): void {
+  const wanted = headers['if-match']?.split(',').map((tag) => tag.trim());
+  if (wanted && !wanted.includes(etag) && !wanted.includes('*')) throw otherVersion(etag);
 }

@@ -135,7 +135,7 @@ export const noOutput = defineError(
   400,
   'The process has no output of this name. `GET /processes/ID` lists its outputs.',
   (process: string, name: string, known: string[]) =>
-    `the process ${process} has no output ${JSON.stringify(name.slice(0, 40))}; it has ${known.join(', ')}`,
+    `the process ${process} has no output ${JSON.stringify(name.slice(0, 40))}; ${known.length > 0 ? `it has ${known.join(', ')}` : 'it declares none, so leave out "outputs"'}`,
 );
 
 export const tooManyListeners = defineError(
@@ -189,6 +189,22 @@ export const rangeNotSatisfiable = defineError(
   416,
   'The asked byte range lies beyond the file.',
   (range: string, size: number) => `the range ${range} does not fit a file of ${size} bytes`,
+);
+
+export const otherVersion = defineError(
+  'TW_API_PRECONDITION',
+  412,
+  'The header `If-Match` names another version of the file. Ask for the file again without the header.',
+  (etag: string) =>
+    `If-Match does not name ${etag}, the version that is stored: ask for the file again without If-Match`,
+);
+
+export const encodedBody = defineError(
+  'TW_API_CONTENT_ENCODING',
+  415,
+  'The body of the request is compressed (`Content-Encoding`). The server accepts bodies without compression only.',
+  (encoding: string) =>
+    `the body has the Content-Encoding ${JSON.stringify(encoding.slice(0, 40))}: send the body without compression`,
 );
 
 export const internal = defineError(

@@ -1,6 +1,6 @@
 /** JSON bodies: limits of their length and of their nesting. */
 import type { FastifyInstance } from 'fastify';
-import { tooDeep, tooLarge } from './errors.js';
+import { encodedBody, tooDeep, tooLarge } from './errors.js';
 
 /**
  * Levels of objects and lists in a body. A filter may have 220 and a geometry has few; code that walks through JSON by recursion, such
@@ -27,6 +27,8 @@ export function limitJsonBodies(server: FastifyInstance): void {
   // Before `Expect: 100-continue` is answered, so that a body that is refused is not sent.
   server.addHook('preParsing', async ({ headers, routeOptions }) => {
     const isJson = headers['content-type']?.startsWith('application/json');
+    const encoding = headers['content-encoding'] ?? 'identity';
+    if (isJson && encoding.toLowerCase() !== 'identity') throw encodedBody(encoding);
     const limit = routeOptions.bodyLimit;
     if (isJson && limit !== undefined && Number(headers['content-length']) > limit)
       throw tooLarge(limit, 'JSON');

@@ -59,6 +59,8 @@ function answer(error: unknown, request: FastifyRequest, reply: FastifyReply): F
   if (problem.status >= 500) request.log.error({ err: error }, problem.message);
   else request.log.info({ code: problem.code }, problem.message);
   if (problem.status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER);
+  // A handler may have set the headers of the answer that failed.
+  reply.removeHeader('etag').removeHeader('accept-ranges').header('cache-control', 'no-store');
   // Also where the error came before any hook.
   reply.header(REQUEST_ID, request.id);
   return reply

@@ -29,7 +29,9 @@ function namesAddresses(given: string): boolean {
   const [address = '', bits, ...rest] = given.split('/');
   const version = isIP(address);
   if (version === 0 || rest.length > 0) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+  if (bits === undefined) return true;
+  // fastify refuses 0 bits.
+  return /^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= (version === 4 ? 32 : 128);
 }
 
 /**
@@ -40,9 +42,11 @@ export function readProxyOptions(
   { publicUrl, trustProxy = [] }: ProxyOptions,
   token: string | undefined,
 ): ProxyOptions {
-  for (const given of trustProxy) if (!namesAddresses(given)) throw badProxy(given);
-  const proxies = trustProxy.length > 0 ? { trustProxy } : {};
-  if (publicUrl === undefined) return proxies;
+  // Variables of the environment are often set and empty.
+  const addresses = trustProxy.map((one) => one.trim()).filter((one) => one !== '');
+  for (const given of addresses) if (!namesAddresses(given)) throw badProxy(given);
+  const proxies = addresses.length > 0 ? { trustProxy: addresses } : {};
+  if (publicUrl === undefined || publicUrl.trim() === '') return proxies;
   const url = readPublicUrl(publicUrl);
   if (!token && !LOOPBACK_HOST.test(url.hostname)) throw openPublicUrl(publicUrl);
   return { publicUrl: url.href.replace(/\/+$/, ''), ...proxies };

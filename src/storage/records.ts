@@ -167,7 +167,7 @@ export interface JobRecord {
   message: string;
   inputs: unknown;
   /** Which outputs the results have, and whether they are sent as they are; absent for a document with all of them. */
-  answer?: { outputs?: string[]; raw?: boolean };
+  resultOptions?: { outputs?: string[]; raw?: boolean };
   /** What the work gets, where it must know more than who asked for it. */
   given?: unknown;
   /** Of a job that was cancelled or has failed: what it had made until then. */

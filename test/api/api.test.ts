@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { fromArrayBuffer } from 'geotiff';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
@@ -178,6 +179,40 @@ test('a tile file is a GeoTIFF, whole or in ranges, and its version is its ETag'
   const ranged = await node.server.inject({ method: 'HEAD', url, headers: { range: 'bytes=0-99' } });
   assert.equal(ranged.statusCode, 200);
   assert.equal(Number(ranged.headers['content-length']), whole.rawPayload.length);
+});
+
+test('a file that is asked for by another version, and errors of files, are not cached', async (t) => {
+  const own = await testNode(t, join(await tempFolder(t), 'data'));
+  const scene = join(folder, 'scenes', '2024-06-01.tif');
+  await ingest(own, { href: scene, datetime: '2024-06-01T10:00:00Z', ...DESCRIPTION });
+  const [item] = (await own.server.inject('/search')).json().features;
+  const { pathname } = new URL(item.assets['10m'].href);
+  const band = pathname.replace('.tif', `/${item.assets['10m']['eo:bands'][0].name}.tif`);
+  const files = [pathname, band];
+  const ask = (url: string, headers = {}) => own.server.inject({ url, headers });
+  for (const url of files) {
+    const { etag } = (await ask(url)).headers;
+    assert.equal((await ask(url, { 'if-match': `"other", ${etag}` })).statusCode, 200);
+    assert.equal((await ask(url, { 'if-match': '*' })).statusCode, 200);
+    const other = await ask(url, { 'if-match': '"other"' });
+    assert.deepEqual([other.statusCode, other.json().code], [412, 'TW_API_PRECONDITION']);
+    const beyond = await ask(url, { range: 'bytes=999999999-' });
+    assert.equal(beyond.statusCode, 416);
+    for (const { headers } of [other, beyond])
+      assert.deepEqual(
+        [headers['cache-control'], headers.etag, headers['accept-ranges']],
+        ['no-store', undefined, undefined],
+      );
+  }
+});
+
+test('a compressed body is refused by name', async () => {
+  const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+  const answer = await node.server.inject({
+    ...{ method: 'POST', url: '/search', headers },
+    payload: gzipSync('{}'),
+  });
+  assert.deepEqual([answer.statusCode, answer.json().code], [415, 'TW_API_CONTENT_ENCODING']);
 });
 
 test('a shared cache keeps what all may read, and nothing that takes a token', async (t) => {

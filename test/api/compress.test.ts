@@ -176,6 +176,9 @@ test('the encoding follows the weights of Accept-Encoding', () => {
     ['*;q=0.5, br;q=0', 'gzip'],
     ['gzip;q=0, br;q=0, *', undefined],
     ['br;q=x', undefined],
+    ['identity;q=1, gzip;q=0.1', undefined],
+    ['identity;q=0.5, gzip', 'gzip'],
+    ['identity;q=0, *;q=0', undefined],
   ];
   for (const [header, expected] of cases) assert.equal(acceptedEncoding(header), expected, header);
 });

@@ -21,12 +21,12 @@ async function executing(
   const { server } = await jobServer(t, await tempFolder(t), [process]);
   const execute = (payload: object, headers: Record<string, string> = {}, id = 'fill') =>
     server.inject({ method: 'POST', url: `/processes/${id}/execution`, payload, headers });
-  const resultsOf = async (payload: object) => {
+  const resultsOf = async (payload: object, query = '') => {
     const started = await execute(payload);
     assert.equal(started.statusCode, 201, started.body);
     const url = `/jobs/${started.json().jobID}`;
     await eventually('it ends', async () => (await server.inject(url)).json().status === 'successful');
-    return server.inject(`${url}/results`);
+    return server.inject(`${url}/results${query}`);
   };
   return { server, execute, resultsOf };
 }
@@ -63,6 +63,8 @@ test('raw results are the value of one output, or a part for each of several', a
     return [/content-id: <(.*)>/.exec(head)?.[1], JSON.parse(body)];
   });
   assert.deepEqual(Object.fromEntries(read), { tiles: 3, names: ['a', 'ü'] });
+  const asDocument = await resultsOf({ outputs: { tiles: {}, names: {} }, response: 'raw' }, '?f=json');
+  assert.deepEqual(asDocument.json(), { tiles: 3, names: ['a', 'ü'] });
   const all = await resultsOf({ response: 'raw' });
   assert.equal(all.body.match(/content-id/g)?.length, 4);
 });
@@ -71,6 +73,9 @@ test('what cannot be answered is refused before a job starts', async (t) => {
   const { execute, server } = await executing(t);
   const cases: [request: object, code: string][] = [
     [{ outputs: { tile: {} } }, 'TW_API_NO_OUTPUT'],
+    [{ outputs: { toString: {} } }, 'TW_API_NO_OUTPUT'],
+    [{ outputs: { '\ud800': {} }, response: 'raw' }, 'TW_API_NO_OUTPUT'],
+    [{ outputs: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [i, {}])) }, 'TW_API_BAD_REQUEST'],
     [{ outputs: { tiles: { transmissionMode: 'reference' } } }, 'TW_API_BAD_REQUEST'],
     [{ outputs: { tiles: { format: { mediaType: 'text/csv' } } } }, 'TW_API_BAD_REQUEST'],
     [{ outputs: ['tiles'] }, 'TW_API_BAD_REQUEST'],
@@ -86,6 +91,17 @@ test('what cannot be answered is refused before a job starts', async (t) => {
   assert.equal((await server.inject('/jobs')).json().jobs.length, 0);
   const { conformsTo } = (await server.inject('/conformance')).json();
   assert.ok(!conformsTo.some((one: string) => one.endsWith('/conf/callback')));
+});
+
+test('a process that declares no outputs refuses names of them', async (t) => {
+  const { execute } = await executing(
+    t,
+    processOf(async () => RESULTS),
+  );
+  for (const name of ['tiles', 'toString', '\ud800']) {
+    const refused = await execute({ outputs: { [name]: {} } });
+    assert.deepEqual([refused.statusCode, refused.json().code], [400, 'TW_API_NO_OUTPUT'], name);
+  }
 });
 
 test('one key does not stand for two ways to answer', async (t) => {

@@ -1,5 +1,7 @@
 /** Server-sent events of jobs, over real sockets. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -165,4 +167,33 @@ test('as many listeners as the server takes, each gets the end; readers that go 
   open('done');
   const texts = await Promise.all([...open256.slice(1), late].map((response) => response.text()));
   assert.ok(texts.every((text) => text.includes('"status":"successful"')));
+});
+
+test('clients that close their connection before the stream begins leave no listener behind', async (t) => {
+  const { work, open, running } = gate();
+  const { jobs, fill, url, server } = await served(t, work);
+  const { id } = await jobs.start(fill, {});
+  await running;
+  const get = jobs.get.bind(jobs);
+  // More than the 256 streams that the server accepts.
+  for (let i = 0; i < 260; i++) {
+    const client = connect(Number(new URL(url).port), '127.0.0.1');
+    const [accepted] = (await once(server.server, 'connection')) as [Socket];
+    const isClosed = new Promise((resolve) => accepted.once('close', resolve));
+    const isAnswered = new Promise<void>((resolve) => {
+      jobs.get = async (asked) => {
+        client.resetAndDestroy();
+        await isClosed;
+        setImmediate(resolve);
+        return get(asked);
+      };
+    });
+    client.write(`GET /jobs/${id}/events HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    await isAnswered;
+  }
+  jobs.get = get;
+  const answer = await fetch(`${url}/jobs/${id}/events`);
+  assert.equal(answer.status, 200);
+  open('done');
+  assert.match(await answer.text(), /"status":"successful"/);
 });

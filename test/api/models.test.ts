@@ -89,6 +89,11 @@ test('a model has its versions, of which the latest and the best can be asked fo
       const headers = { 'if-none-match': `"${one.version}"` };
       const known = await node.server.inject({ url: `${path}/${name}`, headers });
       assert.deepEqual([known.statusCode, known.rawPayload.length], [304, 0], name);
+      const isJson = name.endsWith('.json');
+      assert.deepEqual(
+        [known.headers.etag, known.headers.vary],
+        isJson ? [`W/"${one.version}"`, 'accept-encoding'] : [`"${one.version}"`, undefined],
+      );
     }
     assert.deepEqual(onnx.rawPayload, exportOnnx(json!, weights!, `${id}, version ${one.version}`));
     const item = await get(`${path}/item`);

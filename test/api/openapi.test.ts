@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { publishedSchema } from '../../src/api/schemas/shapes.js';
 import { openNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
@@ -91,4 +92,12 @@ test('operations name the token where this server asks for one', async (t) => {
   for (const name of [...writes, 'GET /search', 'POST /search', 'GET /metrics'])
     assert.ok(all.includes(name), name);
   for (const name of ['GET /health', 'GET /ready', 'GET /map']) assert.ok(!all.includes(name), name);
+});
+
+test('properties may have the names of keywords', () => {
+  const properties = { propertyNames: { type: 'string' }, properties: { type: 'object' } };
+  assert.deepEqual(publishedSchema({ type: 'object', properties, propertyNames: {} }), {
+    type: 'object',
+    properties,
+  });
 });

@@ -189,8 +189,9 @@ test('a public URL is one of http, and needs a token; proxies are addresses', as
     assert.equal(await refusal({ publicUrl, token }), 'TW_API_PUBLIC_URL', publicUrl);
   assert.equal(await refusal({ publicUrl: 'https://x.example' }), 'TW_API_OPEN_PUBLIC_URL');
   assert.equal(await refusal({ publicUrl: 'http://localhost:9000/tiles' }), 'none');
-  for (const one of ['true', '1', '*', '10.0.0.0/33', '10.0.0.0/8/8', 'proxy.example', ''])
+  for (const one of ['true', '1', '*', '10.0.0.0/33', '10.0.0.0/8/8', 'proxy.example', '0.0.0.0/0'])
     assert.equal(await refusal({ trustProxy: [one], token }), 'TW_API_TRUST_PROXY', one);
+  assert.equal(await refusal({ publicUrl: '', trustProxy: ['', ' 127.0.0.1'], token }), 'none');
   const { status, stderr } = spawnSync(
     process.execPath,
     [MAIN, 'serve', '--data', join(folder, 'cli'), '--port', '0', '--trust-proxy', '127.0.0.1,hosts'],
@@ -198,4 +199,13 @@ test('a public URL is one of http, and needs a token; proxies are addresses', as
   );
   assert.equal(status, 1);
   assert.match(stderr, /--trust-proxy "hosts" is not an address/);
+});
+
+test('the protocol that a proxy names may have capital letters', async (t) => {
+  const { server } = await jobServer(t, await tempFolder(t), [], { trustProxy: ['loopback'] });
+  const answer = await server.inject({
+    url: '/processes',
+    headers: { host: 'localhost', 'x-forwarded-proto': 'HTTPS' },
+  });
+  assert.equal(answer.json().links[0].href, 'https://localhost/processes');
 });

@@ -239,3 +239,16 @@ test('the init container writes the zone of the machine as configuration', async
   assert.deepEqual(await askZone(t, {}), {});
   await assert.rejects(askZone(t, {}, 'm2'), /m2 answers 403/);
 });
+
+test('the chart accepts no user in the public URL', async () => {
+  const schema = JSON.parse(await readFile('deploy/helm/tilewright/values.schema.json', 'utf8'));
+  const pattern = new RegExp(schema.properties.proxy.properties.publicUrl.pattern);
+  for (const url of ['', 'https://example.org', 'https://example.org:8443/tiles/@a'])
+    assert.match(url, pattern);
+  for (const url of [
+    'https://user:password@example.org',
+    'https://u@example.org/tiles',
+    'https://a.example/?b',
+  ])
+    assert.doesNotMatch(url, pattern);
+});

@@ -13,6 +13,7 @@ import {
 } from '../../dht/index.js';
 import { COUNT } from '../../json-schema.js';
 import { badRequest } from '../errors.js';
+import { onGone } from '../on-gone.js';
 import type { ClusterService } from '../services.js';
 import { sendToNode } from './reply.js';
 import { ownUsage, USAGE_PATH } from './usage.js';
@@ -59,7 +60,7 @@ export async function messageRoutes(
     { ...internal, schema: { hide: true, body: questionSchema } },
     async ({ body }, reply) => {
       const gone = new AbortController();
-      reply.raw.once('close', () => gone.abort(badRequest('the node that asked has closed the connection')));
+      onGone(reply, () => gone.abort(badRequest('the node that asked has closed the connection')));
       return sendToNode(reply, await owners.reply(body, gone.signal));
     },
   );

@@ -13,6 +13,7 @@ import {
   WORK_PATH,
 } from '../../jobs/index.js';
 import { VERSION_SCHEMA } from '../../storage/index.js';
+import { onGone } from '../on-gone.js';
 import { sendToNode } from './reply.js';
 
 /** Limit for messages between the runs of a job: exact sums over hundreds of bands have megabytes. The same as for answers of nodes. */
@@ -50,8 +51,8 @@ export async function workRoutes(server: FastifyInstance, { shares }: { shares: 
       if (!lines.destroyed && !lines.writableEnded) lines.write(lineOf(line));
     };
     const beat = setInterval(() => tell({ beat: true }), BEAT);
-    // Who has asked is gone, or stops the job.
-    reply.raw.once('close', () => stopped.abort(jobInterrupted(job)));
+    // The node that leads the job is gone, or cancels the share.
+    onGone(reply, () => stopped.abort(jobInterrupted(job)));
     server.log.info({ reqId: request.id, job, process }, 'share of a job accepted');
     void shares
       .run(body, tell, stopped.signal)

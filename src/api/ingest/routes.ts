@@ -7,7 +7,7 @@ import { Fence, type IngestInputs, outsideFence } from '../../ingest/index.js';
 import type { Process } from '../../jobs/index.js';
 import type { JobRecord } from '../../storage/index.js';
 import { badRequest, outsideFolder } from '../errors.js';
-import { type ExecuteRequest, executeBody, wantedAnswer } from '../processes/execute-request.js';
+import { type ExecuteRequest, executeBody, wantedResultOptions } from '../processes/execute-request.js';
 import {
   answerJob,
   idempotencyKey,
@@ -107,8 +107,8 @@ export async function ingestRoutes(
       },
     },
     (request, reply) => {
-      const answer = wantedAnswer(ingest as Process, request.body);
-      return ingestPaths(request, reply, request.body.inputs, answer);
+      const resultOptions = wantedResultOptions(ingest as Process, request.body);
+      return ingestPaths(request, reply, request.body.inputs, resultOptions);
     },
   );
 
@@ -116,12 +116,16 @@ export async function ingestRoutes(
     request: FastifyRequest,
     reply: FastifyReply,
     asked: IngestInputs,
-    answer?: JobRecord['answer'],
+    resultOptions?: JobRecord['resultOptions'],
   ) {
     const paths = await Promise.all(asked.paths.map((path) => allowedPath(path, request.isOwner, services)));
     const inputs = { ...asked, paths };
     const terms = request.isOwner ? {} : { given: { ...inputs, fenced: true } };
-    const started = await startJob(request, jobs, ingest as Process, inputs, { asked, answer, ...terms });
+    const started = await startJob(request, jobs, ingest as Process, inputs, {
+      asked,
+      resultOptions,
+      ...terms,
+    });
     return answerJob(request, reply, started);
   }
 

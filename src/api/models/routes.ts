@@ -14,7 +14,7 @@ import {
 } from '../../storage/index.js';
 import { type CardSummary, exportOnnx } from '../../training/index.js';
 import { baseUrl } from '../base-url.js';
-import { isKnown } from '../conditional.js';
+import { isKnown, weakTag } from '../conditional.js';
 import { answers, bytes, empty, GEOJSON } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { modelItem } from './stac-item.js';
@@ -173,9 +173,12 @@ export async function modelRoutes(
       async (request, reply) => {
         const { file } = request.params;
         const { one } = await findVersion(request.params);
-        if (isKnown(request, reply, `"${one.version}"`)) return reply.send();
+        const isJson = file.endsWith('.json');
+        reply.type(isJson ? JSON_TYPE : BINARY);
+        // JSON may be compressed. The hook that says so does not see a 304, which has no body.
+        if (isJson) reply.header('vary', 'accept-encoding');
+        if (isKnown(request, reply, isJson ? weakTag(one.version) : `"${one.version}"`)) return reply.send();
         const sent = file === 'model.onnx' ? await onnxOf(one) : await storage.readModelFile(one, file);
-        reply.type(file.endsWith('.json') ? JSON_TYPE : BINARY);
         return reply.send(sent);
       },
     );

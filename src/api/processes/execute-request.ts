@@ -14,6 +14,9 @@ export interface ExecuteRequest {
 
 const JSON_TYPE = 'application/json';
 
+/** Outputs that one request may name. No process has more. */
+const MAX_OUTPUTS = 100;
+
 const output = {
   type: 'object',
   additionalProperties: false,
@@ -36,6 +39,7 @@ export function executeBody({ inputs }: Process) {
       inputs,
       outputs: {
         type: 'object',
+        maxProperties: MAX_OUTPUTS,
         additionalProperties: output,
         description: 'The outputs that the results have; all of them if none is named.',
       },
@@ -50,12 +54,16 @@ export function executeBody({ inputs }: Process) {
 }
 
 /** How the job is to answer; undefined for a document with everything. Throws TW_API_NO_CALLBACKS, TW_API_NO_OUTPUT. */
-export function wantedAnswer(process: Process, request: ExecuteRequest | undefined): JobRecord['answer'] {
+export function wantedResultOptions(
+  process: Process,
+  request: ExecuteRequest | undefined,
+): JobRecord['resultOptions'] {
   const { outputs = {}, response, subscriber } = request ?? {};
   if (subscriber !== undefined) throw noCallbacks();
   const names = Object.keys(outputs);
-  const known = process.outputs && Object.keys(process.outputs);
-  for (const name of names) if (known && !known.includes(name)) throw noOutput(process.id, name, known);
+  const declared = process.outputs ?? {};
+  for (const name of names)
+    if (!Object.hasOwn(declared, name)) throw noOutput(process.id, name, Object.keys(declared));
   const isRaw = response === 'raw';
   if (names.length === 0 && !isRaw) return undefined;
   return { ...(names.length > 0 && { outputs: names }), ...(isRaw && { raw: true }) };
@@ -71,12 +79,16 @@ function selected(results: unknown, names: string[] | undefined): unknown {
  * Answers with the results of a job as its request asked for them. Raw results are the value of the only output, or a part for each of
  * several outputs (OGC 18-062r2, 7.13.2).
  */
-export function sendResults(reply: FastifyReply, results: unknown, answer: JobRecord['answer']): unknown {
-  const document = selected(results, answer?.outputs);
-  if (!answer?.raw || typeof document !== 'object' || document === null) return document;
+export function sendResults(
+  reply: FastifyReply,
+  results: unknown,
+  options: JobRecord['resultOptions'],
+): unknown {
+  const document = selected(results, options?.outputs);
+  if (!options?.raw || typeof document !== 'object' || document === null) return document;
   const values = document as Record<string, unknown>;
-  const outputs = (answer.outputs ?? Object.keys(values)).map(
-    (name) => [name, values[name] ?? null] as const,
+  const outputs = (options.outputs ?? Object.keys(values)).map(
+    (name) => [name, Object.hasOwn(values, name) ? values[name] : null] as const,
   );
   const [first, ...others] = outputs;
   if (first && others.length === 0) return reply.type(JSON_TYPE).send(JSON.stringify(first[1]));

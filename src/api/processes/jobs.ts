@@ -8,6 +8,8 @@ import { hasEnded, type JobsView, jobNotFound, jobNotReady } from '../../jobs/in
 import type { JobRecord } from '../../storage/index.js';
 import { baseUrl, requestUrl } from '../base-url.js';
 import { badPage, noProcess, notFound, tooManyListeners } from '../errors.js';
+import { FORMAT_QUERY } from '../format-param.js';
+import { onGone } from '../on-gone.js';
 import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { eventText } from './events.js';
@@ -82,6 +84,8 @@ export async function jobRoutes(
     },
   );
 
+  const document = answers('Results', 'What the process says of its outputs');
+  const parts = bytes('Several raw outputs', 'multipart/related');
   server.get<Id>(
     '/jobs/:id/results',
     {
@@ -90,12 +94,20 @@ export async function jobRoutes(
         summary: 'Results of a job; of a cancelled one what it had made',
         tags,
         params,
-        response: { 200: answers('Results', 'What the process says of its outputs') },
+        // The hook for `f` adds it to operations that answer JSON alone.
+        querystring: { ...FORMAT_QUERY, additionalProperties: false },
+        response: { 200: { ...document, content: { ...document.content, ...parts.content } } },
       },
     },
     async (request, reply) => {
       const job = await jobs.get(request.params.id);
-      return sendResults(reply, resultsOf(job), job.answer);
+      // Handlers do not see `f` in the query.
+      const asDocument = /[?&]f=/.test(request.url);
+      return sendResults(
+        reply,
+        resultsOf(job),
+        asDocument ? { ...job.resultOptions, raw: false } : job.resultOptions,
+      );
     },
   );
 
@@ -186,7 +198,7 @@ export async function jobRoutes(
       if (listeners >= MOST_LISTENERS) throw tooManyListeners(MOST_LISTENERS);
       listeners++;
       const abort = new AbortController();
-      reply.raw.once('close', () => {
+      onGone(reply, () => {
         listeners--;
         abort.abort();
       });

@@ -5,6 +5,7 @@ import { limitConnectTime, type Peer, sign } from '../../dht/index.js';
 import { homeAway } from '../../jobs/index.js';
 import { DOOR } from '../access.js';
 import { baseUrl, requestPath } from '../base-url.js';
+import { onGone } from '../on-gone.js';
 import type { Services } from '../services.js';
 
 /** Headers that are passed on, of requests and of answers. */
@@ -78,7 +79,7 @@ function ask(
   return new Promise((resolve, reject) => {
     const sent = open(new URL(path, url), { method, agent: false, headers });
     limitConnectTime(sent, CONNECT_TIMEOUT_MS);
-    reply.raw.once('close', () => sent.destroy());
+    onGone(reply, () => sent.destroy());
     sent.once('response', resolve);
     // After the answer has begun, its reader sees what goes wrong.
     sent.on('error', (error) => reject(homeAway.because(error, job, id)));

@@ -7,7 +7,7 @@ import { listPaging, type Paging, pageOf } from '../paging.js';
 import { answers } from '../schemas/answers.js';
 import { publishedSchema } from '../schemas/shapes.js';
 import type { Services } from '../services.js';
-import { type ExecuteRequest, executeBody, wantedAnswer } from './execute-request.js';
+import { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-request.js';
 import { jobRoutes } from './jobs.js';
 import { answerJob, keyHeader, startAnswers, startJob } from './start-job.js';
 
@@ -103,9 +103,9 @@ export async function processRoutes(
         },
       },
       async (request, reply) => {
-        const answer = wantedAnswer(process, request.body);
+        const resultOptions = wantedResultOptions(process, request.body);
         const inputs = request.body.inputs ?? {};
-        return answerJob(request, reply, await startJob(request, jobs, process, inputs, { answer }));
+        return answerJob(request, reply, await startJob(request, jobs, process, inputs, { resultOptions }));
       },
     );
   }

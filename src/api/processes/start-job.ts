@@ -52,7 +52,7 @@ export async function startJob(
   { asked = inputs, ...options }: StartOptions & { asked?: unknown } = {},
 ): Promise<{ job: JobRecord; repeated: boolean }> {
   await process.check?.(inputs);
-  const key = requestKey(request, process, options.answer ? [asked, options.answer] : asked);
+  const key = requestKey(request, process, options.resultOptions ? [asked, options.resultOptions] : asked);
   if (key) return jobs.startOnce(process, inputs, { ...options, request: key });
   return { job: await jobs.start(process, inputs, options), repeated: false };
 }

@@ -23,7 +23,19 @@ export function publishedSchema<T>(schema: T): T {
   if (Array.isArray(schema)) return schema.map(publishedSchema) as T;
   if (typeof schema !== 'object' || schema === null) return schema;
   const kept = Object.entries(schema).filter(([name, value]) => !isNewer(name, value));
-  return Object.fromEntries(kept.map(([name, value]) => [name, publishedSchema(value)])) as T;
+  return Object.fromEntries(
+    kept.map(([name, value]) => [
+      name,
+      name === 'properties' ? publishedProperties(value) : publishedSchema(value),
+    ]),
+  ) as T;
+}
+
+/** Schemas by the names of properties, which may be those of keywords. */
+function publishedProperties(properties: object): object {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [name, publishedSchema(schema)]),
+  );
 }
 
 /** An object; members whose name ends with `?` may be absent, and others may be there. */

@@ -29,6 +29,9 @@ interface SearchParams extends FilterParams, Paging, ItemOptions {
 }
 
 const text = { type: 'string' };
+/** Items of a page with an asset for each band: they are larger, and take longer to write. */
+const MAX_LIMIT_WITH_BANDS = 1000;
+
 const bandAssets = {
   type: 'boolean',
   description: 'An asset for each band too, for programs that read one band a file',
@@ -78,7 +81,7 @@ export async function searchRoutes(
     const selection = parseFields(fields);
     const search = searchOf(parseFilter(filter), {
       order: parseSort(sortby),
-      limit: limitOf({ limit }),
+      limit: Math.min(limitOf({ limit }), bandAssets ? MAX_LIMIT_WITH_BANDS : Number.POSITIVE_INFINITY),
       ...(token !== undefined && { token }),
     });
     const { tiles, ...found } = await finder.find(search);

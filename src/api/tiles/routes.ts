@@ -5,8 +5,9 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { bandFileOf } from '../../imagery/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
-import { isKnown } from '../conditional.js';
+import { isKnown, requireMatch } from '../conditional.js';
 import { notFound, tileDamaged } from '../errors.js';
+import { onGone } from '../on-gone.js';
 import { bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { readAssembled } from './assembled.js';
@@ -30,7 +31,7 @@ export async function tileRoutes(
   /** The path of a group's file, which stays until the answer is sent. Throws TW_API_TILE_FILE. */
   const hold = async (tile: TileRecord, group: GroupRecord, reply: FastifyReply): Promise<string> => {
     const release = await storage.holdFiles(tile, [group]);
-    reply.raw.once('close', release);
+    onGone(reply, release);
     const path = storage.tilePath(tile, group.name);
     const size = await stat(path).then(
       (file) => file.size,
@@ -40,46 +41,43 @@ export async function tileRoutes(
     return path;
   };
 
-  /** True if the client has this version of the tile. */
-  const begin = (request: FastifyRequest, reply: FastifyReply, etag: string) => {
+  /** Sends the file of a band group, or of one band of the group. */
+  const send = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { itemId, group: groupName, band: bandName }: { itemId: string; group: string; band?: string },
+  ): Promise<FastifyReply> => {
+    const tile = await finder.get(itemId);
+    const group = tile?.groups.find((one) => one.name === groupName);
+    const band = group?.bands.findIndex((one) => one.name === bandName) ?? -1;
+    if (!tile || !group || (bandName !== undefined && band < 0))
+      throw notFound(
+        `tile file ${[itemId, groupName, ...(bandName === undefined ? [] : [bandName])].join('/')}.tif`,
+      );
+    const etag = `"${tile.version}"`;
+    requireMatch(request, etag);
     reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
-    return isKnown(request, reply, etag);
+    if (isKnown(request, reply, etag)) return reply.send();
+    const path = await hold(tile, group, reply);
+    reply.type(TIFF);
+    if (bandName === undefined || group.bands.length === 1) {
+      const read = (start: number, end: number) => createReadStream(path, { start, end });
+      return sendRanged(request, reply, { etag, bytes: group.bytes, read });
+    }
+    const file = bandFileOf(tile, group, band, path);
+    const read = (start: number, end: number) => Readable.from(readAssembled(path, file, start, end));
+    return sendRanged(request, reply, { etag, bytes: file.bytes, read });
   };
 
   server.get<{ Params: { itemId: string; group: string } }>(
     '/tiles/:itemId/:group.tif',
     { schema: { summary: 'A band group of a tile as Cloud Optimized GeoTIFF', tags, response } },
-    async (request, reply) => {
-      const { itemId, group: name } = request.params;
-      const tile = await finder.get(itemId);
-      const group = tile?.groups.find((g) => g.name === name);
-      if (!tile || !group) throw notFound(`tile file ${itemId}/${name}.tif`);
-      const etag = `"${tile.version}"`;
-      if (begin(request, reply, etag)) return reply.send();
-      const path = await hold(tile, group, reply);
-      const read = (start: number, end: number) => createReadStream(path, { start, end });
-      return sendRanged(request, reply.type(TIFF), { etag, bytes: group.bytes, read });
-    },
+    async (request, reply) => send(request, reply, request.params),
   );
 
   server.get<{ Params: { itemId: string; group: string; band: string } }>(
     '/tiles/:itemId/:group/:band.tif',
     { schema: { summary: 'One band of a tile as Cloud Optimized GeoTIFF', tags, response } },
-    async (request, reply) => {
-      const { itemId, group: name, band: bandName } = request.params;
-      const tile = await finder.get(itemId);
-      const group = tile?.groups.find((g) => g.name === name);
-      const band = group?.bands.findIndex((one) => one.name === bandName) ?? -1;
-      if (!tile || !group || band < 0) throw notFound(`tile file ${itemId}/${name}/${bandName}.tif`);
-      const etag = `"${tile.version}"`;
-      if (begin(request, reply, etag)) return reply.send();
-      const path = await hold(tile, group, reply);
-      const file =
-        group.bands.length > 1
-          ? bandFileOf(tile, group, band, path)
-          : { head: Buffer.alloc(0), ranges: [{ start: 0, bytes: group.bytes }], bytes: group.bytes };
-      const read = (start: number, end: number) => Readable.from(readAssembled(path, file, start, end));
-      return sendRanged(request, reply.type(TIFF), { etag, bytes: file.bytes, read });
-    },
+    async (request, reply) => send(request, reply, request.params),
   );
 }
