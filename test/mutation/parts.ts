@@ -1,0 +1,54 @@
+/** The parts that mutation tests change, and for each part the fast test files that cover it. `mutate` are paths below `dist`. */
+export interface Part {
+  mutate: string[];
+  tests: string[];
+}
+
+export const PARTS: Record<string, Part> = {
+  geocode: {
+    mutate: ['src/geocode/!(errors|grid|index).js'],
+    tests: ['geocode/axis', 'geocode/grid', 'geocode/area', 'geocode/pixel-sizes', 'geocode/cover-region'],
+  },
+  cql2: {
+    mutate: ['src/query/cql2/*.js'],
+    tests: ['query/parse-filter', 'query/sent-filter', 'query/temporal', 'query/expressions', 'query/cql2'],
+  },
+  filter: {
+    mutate: ['src/query/filter/*.js'],
+    tests: ['query/temporal', 'query/parse-filter', 'query/sent-filter', 'query/expressions', 'query/cql2'],
+  },
+  query: {
+    mutate: ['src/query/{parse-*,sort,token,longitude-first,collection-extents,geometry/*}.js'],
+    tests: [
+      'query/temporal',
+      'query/parse-filter',
+      'query/sent-filter',
+      'query/collection-extents',
+      'query/spatial',
+    ],
+  },
+  raster: {
+    mutate: ['src/raster/{affine,kernels,mask,pixels,validity,warp/*}.js', 'src/raster/write/overviews.js'],
+    tests: ['raster/mask', 'raster/bilinear-simd', 'raster/warp'],
+  },
+  expression: {
+    mutate: ['src/imagery/expression/*.js'],
+    tests: ['imagery/expression'],
+  },
+  colours: {
+    mutate: ['src/imagery/colours/!(index|colormaps).js'],
+    tests: ['imagery/colours'],
+  },
+  sampling: {
+    mutate: ['src/imagery/{median,least-cloudy,resampling/*}.js'],
+    tests: ['imagery/median', 'imagery/cell-view', 'imagery/sample'],
+  },
+  wrangle: {
+    mutate: ['src/wrangle/{cell-sizes,match-bands,npy,picked-cells,resample,splice}.js'],
+    tests: ['wrangle/image-cache', 'wrangle/pixels'],
+  },
+  metrics: {
+    mutate: ['src/training/{evaluate,image-metrics,image-scores}.js'],
+    tests: ['training/image-scores', 'training/image-metrics'],
+  },
+};
