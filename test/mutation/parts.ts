@@ -36,8 +36,8 @@ export const PARTS: Record<string, Part> = {
     tests: ['imagery/expression'],
   },
   colours: {
-    mutate: ['src/imagery/colours/!(index|colormaps).js'],
-    tests: ['imagery/colours'],
+    mutate: ['src/imagery/colours/!(index|table).js'],
+    tests: ['imagery/colours', 'imagery/legends'],
   },
   sampling: {
     mutate: ['src/imagery/{median,least-cloudy,resampling/*}.js'],
