@@ -40,7 +40,10 @@ const plugin = (file: string) => fileURLToPath(new URL(`./${file}.js`, import.me
 const results = await new Stryker({
   configFile: 'test/mutation/stryker.config.json',
   mutate: (values.mutate ?? part.mutate).map(inDist),
-  nodeTest: { testFiles: part.tests.map((test) => `dist/test/${test}.test.js`) },
+  nodeTest: {
+    testFiles: part.tests.map((test) => `dist/test/${test}.test.js`),
+    leaveOut: part.leaveOut ?? [],
+  },
   plugins: [plugin('runner'), plugin('sample')],
   ...(share < 1 && { checkers: ['sample'], sample: { share, seed: Number(values.seed) } }),
   concurrency: Number(values.concurrency),

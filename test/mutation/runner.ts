@@ -25,6 +25,8 @@ import { kept, runTest } from './node-test.js';
 export interface RunnerOptions {
   /** Paths from the repository's root. */
   testFiles: string[];
+  /** Words of the names of tests that do not run. */
+  leaveOut: string[];
 }
 
 /** Read by the code that Stryker has instrumented, which keeps the object. */
@@ -80,6 +82,8 @@ class NodeTestRunner {
       kept.file = relative('dist/test', file);
       await import(pathToFileURL(file).href);
     }
+    const { leaveOut } = this.options.nodeTest;
+    kept.tests = kept.tests.filter(({ id }) => !leaveOut.some((words) => id.includes(words)));
   }
 
   private async run(filter: string[] | undefined, disableBail: boolean) {
