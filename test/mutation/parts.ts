@@ -27,6 +27,7 @@ export const PARTS: Record<string, Part> = {
       'query/temporal',
       'query/parse-filter',
       'query/sent-filter',
+      'query/sort-token',
       'query/collection-extents',
       'query/spatial',
     ],
