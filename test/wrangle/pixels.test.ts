@@ -306,6 +306,9 @@ test('groups of another cell have the same pixels where these nest, else the nom
   assert.deepEqual(cellSizes(cell('geohash', '9q8yyk'), [tile('geohash', '9q8yy', [489, 488])]), [
     nominal(tile('geohash', '9q8yy', [489, 488]), '9q8yyk'),
   ]);
+  // All groups must nest.
+  const mixed = cellSizes(cell('geohash', '9q8yyk'), [tile('geohash', '9q8yy', [800, 400], [487, 489])]);
+  assert.deepEqual(mixed[1], nominal(odd, '9q8yyk'));
   for (const other of [
     tile('geohash', '9q8yyk', [800, 400]),
     tile('geohash', '9q8yv', [801, 400]),
@@ -344,6 +347,7 @@ test('pixels fall onto each other where size and shift are whole pixels in both 
   assert.ok(isAligned(place, place));
   assert.ok(isAligned(place, at(2.5, 6.25, 0.25, 3, 2)));
   assert.ok(isAligned(place, at(2.5 + 1e-9, 6.25, 0.25, 3, 2)));
+  assert.ok(isAligned(at(2.125, 7.125, 0.25, 8, 6), at(2.875, 6.625, 0.25, 3, 2)));
   assert.ok(!isAligned(place, { ...place, grid: 'quadtile' }));
   assert.ok(!isAligned(place, at(2.1, 7, 0.25, 8, 6)));
   assert.ok(!isAligned(place, at(2, 7.1, 0.25, 8, 6)));
@@ -385,6 +389,8 @@ test('resampled pixels are copies where they are aligned, else nearest or biline
     [at(6.5, 3.5, 0.3, 6, 6), 'nearest', [0]],
     [at(3, 5, 0.07, 12, 9), 'bilinear', [1]],
     [at(-50, -20, 0.25, 3, 3), 'nearest', [0, 1]],
+    [at(50, 70, 0.25, 3, 3), 'bilinear', [1]],
+    [at(50, -70, 0.25, 3, 3), 'nearest', [0]],
   ] as [Place, 'nearest' | 'bilinear', number[]][]) {
     const { bands, valid } = await resample(stored, numbers, from, to, method);
     for (const [n, b] of numbers.entries())
