@@ -19,7 +19,6 @@ import {
   TestStatus,
   toMutantRunResult,
 } from '@stryker-mutator/api/test-runner';
-import fc from 'fast-check';
 import { kept, runTest } from './node-test.js';
 
 export interface RunnerOptions {
@@ -32,9 +31,6 @@ export interface RunnerOptions {
 /** Read by the code that Stryker has instrumented, which keeps the object. */
 const state: InstrumenterContext = {};
 Object.assign(globalThis, { __stryker__: state });
-
-/** A property that fails need not find its smallest counterexample. */
-fc.configureGlobal({ endOnFailure: true });
 
 class NodeTestRunner {
   static readonly inject = ['options'] as const;
@@ -77,7 +73,7 @@ class NodeTestRunner {
   private async load(): Promise<void> {
     if (this.isLoaded) return;
     this.isLoaded = true;
-    register('./node-test-hook.js', import.meta.url);
+    register('./hooks.js', import.meta.url);
     for (const file of this.options.nodeTest.testFiles) {
       kept.file = relative('dist/test', file);
       await import(pathToFileURL(file).href);
