@@ -20,7 +20,14 @@ export const PARTS: Record<string, Part> = {
   },
   cql2: {
     mutate: ['src/query/cql2/*.js'],
-    tests: ['query/parse-filter', 'query/sent-filter', 'query/temporal', 'query/expressions', 'query/cql2'],
+    tests: [
+      'query/parse-filter',
+      'query/sent-filter',
+      'query/temporal',
+      'query/expressions',
+      'query/filter-parts',
+      'query/cql2',
+    ],
     leaveOut: ['CASEI equals the full', 'too deep, too long'],
   },
   filter: {
@@ -31,6 +38,7 @@ export const PARTS: Record<string, Part> = {
       'query/sent-filter',
       'query/expressions',
       'query/cql2',
+      'query/filter-parts',
       'query/search',
     ],
     leaveOut: ['CASEI equals the full', 'too deep, too long', ...SLOW_SEARCHES],
@@ -44,6 +52,7 @@ export const PARTS: Record<string, Part> = {
       'query/sort-token',
       'query/collection-extents',
       'query/spatial',
+      'query/filter-parts',
       'query/search',
     ],
     leaveOut: ['a ring that crosses itself', ...SLOW_SEARCHES],
