@@ -16,7 +16,14 @@ const SLOW_SEARCHES = [
 export const PARTS: Record<string, Part> = {
   geocode: {
     mutate: ['src/geocode/!(errors|grid|index).js'],
-    tests: ['geocode/axis', 'geocode/grid', 'geocode/area', 'geocode/pixel-sizes', 'geocode/cover-region'],
+    tests: [
+      'geocode/axis',
+      'geocode/ground',
+      'geocode/grid',
+      'geocode/area',
+      'geocode/pixel-sizes',
+      'geocode/cover-region',
+    ],
   },
   cql2: {
     mutate: ['src/query/cql2/*.js'],
