@@ -87,7 +87,7 @@ export const PARTS: Record<string, Part> = {
   },
   metrics: {
     mutate: ['src/training/{evaluate,image-metrics,image-scores}.js'],
-    tests: ['training/image-metrics', 'training/image-scores'],
+    tests: ['training/evaluate', 'training/image-metrics', 'training/image-scores'],
     leaveOut: [
       'pixels that do not count have no say',
       '128 x 128',
