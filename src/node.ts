@@ -19,7 +19,7 @@ import {
   statsProcess,
   unmix,
 } from './analysis/index.js';
-import { buildServer, cannotListen, requireSafeBinding } from './api/index.js';
+import { buildServer, cannotListen, type ProxyOptions, requireSafeBinding } from './api/index.js';
 import { type ClusterConfig, folderOfCluster, localOwners, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
@@ -45,7 +45,7 @@ import {
   WrangleWorkers,
 } from './wrangle/index.js';
 
-export interface NodeConfig {
+export interface NodeConfig extends ProxyOptions {
   /** Data folder; made where it is missing. */
   data: string;
   /** Bytes that ingest may take beside what the program itself does. */
@@ -128,7 +128,7 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     resume,
     signal,
   } = config;
-  const { token, readToken, rateLimit, maxUpload = MAX_UPLOAD } = config;
+  const { token, readToken, rateLimit, publicUrl, trustProxy, maxUpload = MAX_UPLOAD } = config;
   signal?.throwIfAborted();
   if (!config.cluster) await requireAlone(storage);
   const journal = new Journal(log);
@@ -216,7 +216,12 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
       allowedFolders,
       maxUpload,
     },
-    { token, readToken, rateLimit, ownerSecret, log, ...(cluster && { secret: cluster.secret }) },
+    {
+      ...{ token, readToken, rateLimit, ownerSecret, log },
+      ...(publicUrl !== undefined && { publicUrl }),
+      ...(trustProxy && { trustProxy }),
+      ...(cluster && { secret: cluster.secret }),
+    },
   );
   // After the jobs, because event streams report the end of the jobs.
   closes.splice(1, 0, () => closeServer(server));

@@ -1,8 +1,8 @@
 /**
  * Assembles WebAssembly: each `.wat` under `src/` becomes a `.wasm` at the same place under `dist/src/`, and the generated loops of
- * training become two, of which one uses relaxed multiply-add.
+ * training become two, of which one uses relaxed multiply-add. Tables (`.tsv`) are copied.
  */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import wabt from 'wabt';
@@ -19,8 +19,10 @@ function assemble(path: string, text: string): void {
   writeFileSync(out, parsed.toBinary({}).buffer);
 }
 
-for (const path of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }))
+for (const path of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
   if (path.endsWith('.wat')) assemble(path, readFileSync(join(root, 'src', path), 'utf8'));
+  if (path.endsWith('.tsv')) copyFileSync(join(root, 'src', path), join(root, 'dist/src', path));
+}
 const folder = 'training/engine/wasm/loops';
 assemble(`${folder}/loops.wat`, plainLoops());
 assemble(`${folder}/loops-relaxed.wat`, relaxedLoops());

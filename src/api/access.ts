@@ -55,7 +55,7 @@ const RATE = 200;
 
 /** Questions with a body. They change nothing. */
 const POST_READS =
-  /^\/(search|timeseries|spectra|similar|training\/(place|check)|(collections\/[^/]+\/)?aggregate)$/;
+  /^\/(search|timeseries|spectra|similar|training\/(place|check)|(collections\/[^/]+\/)?aggregate)\/?$/;
 
 /** Refuses to let other machines in without a token. */
 export function requireSafeBinding(host: string, token: string | undefined): void {
@@ -95,7 +95,7 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
   server.decorateRequest('door', undefined);
   server.addHook('onRequest', async (request, reply) => {
     const host = request.headers.host ?? '';
-    if (!guarded && !LOOPBACK.test(host)) throw foreignHost(host);
+    if (!guarded) for (const name of [host, request.host]) if (!LOOPBACK.test(name)) throw foreignHost(name);
     if (request.routeOptions.config.internal) return;
     if (isPassedOn(request, options.secret)) {
       request.door = String(request.headers[DOOR]);

@@ -122,6 +122,22 @@ export const noProcess = defineError(
   (id: string) => `there is no process ${id}; GET /processes lists those that exist`,
 );
 
+export const noCallbacks = defineError(
+  'TW_API_NO_CALLBACKS',
+  400,
+  'The execute request has a `subscriber`. The server sends no callbacks: it makes no requests to addresses that a client names.',
+  () =>
+    'the server sends no callbacks: leave out "subscriber", and follow /jobs/ID/events or ask for /jobs/ID',
+);
+
+export const noOutput = defineError(
+  'TW_API_NO_OUTPUT',
+  400,
+  'The process has no output of this name. `GET /processes/ID` lists its outputs.',
+  (process: string, name: string, known: string[]) =>
+    `the process ${process} has no output ${JSON.stringify(name.slice(0, 40))}; it has ${known.join(', ')}`,
+);
+
 export const tooManyListeners = defineError(
   'TW_API_TOO_MANY_LISTENERS',
   429,
@@ -135,6 +151,29 @@ export const openBind = defineError(
   'A server that other machines can reach must have a token.',
   (host: string) =>
     `listening on ${host} would let other machines in: add --token TOKEN, or use --host 127.0.0.1`,
+);
+
+export const openPublicUrl = defineError(
+  'TW_API_OPEN_PUBLIC_URL',
+  400,
+  'A server that other machines can reach through a proxy (`--public-url`) must have a token.',
+  (url: string) => `clients at ${url} could write without a token: add --token TOKEN`,
+);
+
+export const badPublicUrl = defineError(
+  'TW_API_PUBLIC_URL',
+  400,
+  'The URL of `--public-url` cannot be the base of links. It is a URL of http or https, with a path if the proxy adds one, without a query.',
+  (url: string, reason: string) =>
+    `--public-url ${url} cannot be used: ${reason}; give one such as https://example.org/tiles`,
+);
+
+export const badProxy = defineError(
+  'TW_API_TRUST_PROXY',
+  400,
+  'An element of `--trust-proxy` names no addresses. It is an IP address, a range in CIDR notation, or `loopback`.',
+  (given: string) =>
+    `--trust-proxy ${JSON.stringify(given)} is not an address: give IP addresses, ranges such as 10.0.0.0/8, or loopback, separated by commas`,
 );
 
 export const outsideFolder = defineError(

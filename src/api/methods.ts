@@ -36,5 +36,5 @@ export function answerUnknown(server: FastifyInstance): void {
 /** `/tiles/:itemId/:group.tif` as a regular expression. */
 function patternOf(url: string): RegExp {
   const parts = url.split(/:\w+/).map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${parts.join('[^/]+')}$`);
+  return new RegExp(`^${parts.join('[^/]+')}/?$`);
 }

@@ -2,6 +2,8 @@ import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { type AccessOptions, controlAccess } from './access.js';
 import { clusterRoutes } from './cluster/routes.js';
+import { compressAnswers } from './compress.js';
+import { acceptFormat } from './format-param.js';
 import { mapRoutes } from './imagery/map-routes.js';
 import { seriesRoutes } from './imagery/series-routes.js';
 import { spectraRoutes } from './imagery/spectra-routes.js';
@@ -13,9 +15,12 @@ import { operationRoutes } from './operations/routes.js';
 import { paceBodies } from './pace.js';
 import { answerProblems, BODY_LIMIT, earlyErrors } from './problem.js';
 import { processRoutes } from './processes/routes.js';
+import { type ProxyOptions, readProxyOptions } from './proxy.js';
 import { answerRequestIds, requestIds } from './request-id.js';
 import { sceneRoutes } from './scenes/routes.js';
 import { describeAnswers } from './schemas/answers.js';
+import { describeOperations, securitySchemes } from './schemas/operations.js';
+import { publishedSchema } from './schemas/shapes.js';
 import { answerSeq } from './seq.js';
 import type { Services } from './services.js';
 import { similarRoutes } from './similar/routes.js';
@@ -24,7 +29,7 @@ import { tileRoutes } from './tiles/routes.js';
 import { trainingRoutes } from './training/routes.js';
 import { schemaController } from './validation.js';
 
-export interface ServerOptions extends AccessOptions {
+export interface ServerOptions extends AccessOptions, ProxyOptions {
   /** Structured request log on stderr. */
   log: boolean;
 }
@@ -32,11 +37,13 @@ export interface ServerOptions extends AccessOptions {
 /** How long the head of a request may take, ms. `paceBodies` looks after the body. */
 const HEADERS_TIMEOUT = 60_000;
 
-/** The HTTP API over the given services; not yet listening. */
+/** The HTTP API over the given services; not yet listening. Throws what `readProxyOptions` throws. */
 export async function buildServer(services: Services, options: ServerOptions): Promise<FastifyInstance> {
+  const { publicUrl, trustProxy } = readProxyOptions(options, options.token ?? options.readToken);
   const server = Fastify({
+    ...(trustProxy && { trustProxy }),
     bodyLimit: BODY_LIMIT,
-    routerOptions: { maxParamLength: 500 },
+    routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
     // A missing Host is answered as every other fault, by `answerProblems`.
     http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false },
     // Node's limit would cover the body too, and uploads take as long as they take.
@@ -50,6 +57,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     logger: options.log ? { level: 'info', stream: process.stderr } : false,
     schemaController,
   });
+  server.decorate('publicUrl', publicUrl);
   // Nodes greet and survey each other all the time: of their requests the log has those alone that fail.
   server.addHook('onRoute', (route) => {
     if (route.config?.internal) route.logLevel = 'warn';
@@ -60,8 +68,12 @@ export async function buildServer(services: Services, options: ServerOptions): P
   paceBodies(server);
   controlAccess(server, options);
   if (services.cluster) answerSeq(server, services.cluster.cluster);
+  compressAnswers(server);
   describeAnswers(server);
+  describeOperations(server, options);
+  acceptFormat(server);
   await server.register(swagger, {
+    transform: ({ schema, url }) => ({ schema: publishedSchema(schema), url }),
     refResolver: { buildLocalReference: (json) => String(json.$id) },
     openapi: {
       openapi: '3.0.3',
@@ -70,6 +82,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
         description: 'Geohash tiles of satellite scenes: STAC search, tile files, jobs and models.',
         version: services.version,
       },
+      components: { securitySchemes },
     },
   });
   await server.register(stacRoutes, { services });

@@ -1,8 +1,38 @@
-/** An AbortSignal that Ctrl-C and SIGTERM raise once; a second Ctrl-C ends the process at once. */
+/** Ctrl-C and SIGTERM. */
+import { constants } from 'node:os';
+
+/** The signal by which the process ends after the command has cleaned up. */
+let pending: NodeJS.Signals | undefined;
+
+/**
+ * An AbortSignal that Ctrl-C and SIGTERM raise once; a second Ctrl-C ends the process at once. `endByInterrupt` then ends the process by the
+ * same signal, which stops a shell loop that runs the command.
+ */
 export function interruptSignal(): AbortSignal {
+  return stopSignal((signal) => {
+    pending = signal;
+  });
+}
+
+/** Works like `interruptSignal` for a server, whose end by a signal is the normal one. */
+export function stopSignal(onStop: (signal: NodeJS.Signals) => void = () => {}): AbortSignal {
   const controller = new AbortController();
-  const stop = (signal: NodeJS.Signals) => controller.abort(new Error(`stopped by ${signal}`));
+  const stop = (signal: NodeJS.Signals) => {
+    onStop(signal);
+    controller.abort(new Error(`stopped by ${signal}`));
+  };
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
   return controller.signal;
+}
+
+/** Ends the process by the signal that interrupted the command, if one did. */
+export async function endByInterrupt(): Promise<void> {
+  if (!pending) return;
+  // The kernel ignores this signal for the first process of a container, which then ends with the exit code that shells give to it.
+  process.exitCode = 128 + constants.signals[pending];
+  for (const stream of [process.stdout, process.stderr])
+    await new Promise<unknown>((resolve) => stream.write('', resolve));
+  process.removeAllListeners(pending);
+  process.kill(process.pid, pending);
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/env node
-/** The `tilewright` command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some inputs failed. */
+/** The `tilewright` command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 some inputs failed. A signal ends a command, except `serve`, by that signal. */
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
 import { requireDescriptors } from './descriptors.js';
+import { endByInterrupt } from './interrupt.js';
+import { watchStreams } from './streams.js';
 
 /** Loaded by name, so that a command does not wait for the code of the others. */
 const COMMANDS: Record<string, () => Promise<Command>> = {
@@ -62,15 +64,7 @@ function inherit(command: Command, from: Command): Command {
 }
 
 async function main(): Promise<void> {
-  // A reader that has seen enough (`tilewright search | head`) is no error.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0);
-    throw error;
-  });
-  process.stderr.on('error', (error: NodeJS.ErrnoException) => {
-    // Nobody reads the messages any more: no reason to stop.
-    if (error.code !== 'EPIPE') throw error;
-  });
+  watchStreams();
   try {
     requireDescriptors();
     const argv = process.argv.slice(2).map(placeWithMinus);
@@ -99,6 +93,7 @@ const USAGE_CODES = [
   'TW_ANALYSIS_NET_OPTION',
   'TW_ANALYSIS_WINDOW',
   'TW_API_BAD_REQUEST',
+  'TW_API_OPEN_BIND',
   'TW_CLI_LABELS',
   'TW_CLI_NODE',
   'TW_CLI_PLACE',
@@ -121,3 +116,4 @@ function isUsage(error: unknown): boolean {
 }
 
 await main();
+await endByInterrupt();

@@ -12,9 +12,10 @@ export function flag(flags: string, description: string, parse?: (value: string)
   return option.env(`TILEWRIGHT_${option.name().toUpperCase().replaceAll('-', '_')}`);
 }
 
+/** A decimal number. `Number` alone also reads hexadecimal, octal and binary ones. */
 export function number(value: string): number {
-  const parsed = Number(value);
-  if (value.trim() === '' || !Number.isFinite(parsed)) throw new InvalidArgumentError('It must be a number.');
+  const parsed = /^\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*$/i.test(value) ? Number(value) : NaN;
+  if (!Number.isFinite(parsed)) throw new InvalidArgumentError('It must be a number.');
   return parsed;
 }
 
@@ -28,6 +29,22 @@ export function positiveInteger(value: string): number {
   const parsed = integer(value);
   if (parsed < 1) throw new InvalidArgumentError('It must be 1 or more.');
   return parsed;
+}
+
+const MAX_PORT = 65_535;
+
+export function portNumber(value: string): number {
+  const parsed = integer(value);
+  if (parsed < 0 || parsed > MAX_PORT) throw new InvalidArgumentError(`It must be from 0 to ${MAX_PORT}.`);
+  return parsed;
+}
+
+/** The address of a server. */
+export function httpUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
+    throw new InvalidArgumentError('It must be an address such as http://127.0.0.1:8080.');
+  return value;
 }
 
 /** A time, or the start of a day, month or year; returned as RFC 3339. */
@@ -130,7 +147,7 @@ export function withCloudModel(command: Command): Command {
 /** Where a command works: a folder in this process, or a server. */
 export function withTarget(command: Command): Command {
   addGroup(withData(command), WHERE, [
-    flag('--server <url>', 'use the server at this address in place of a data folder'),
+    flag('--server <url>', 'use the server at this address in place of a data folder', httpUrl),
     flag('--token <token>', "the server's token"),
   ]);
   return withCommon(command);

@@ -78,7 +78,7 @@ export function progressLine(unit: string): { update(progress: Progress): void; 
       const rate = worked > 0 ? `, ${(worked / seconds).toFixed(1)}/s` : '';
       const counts = `${finished} of ${tiles.total} ${unit}${rate}, ${Math.floor(progress)} %${left}`;
       const text = message ? `${message}: ${counts}` : counts;
-      if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, (stderr.columns ?? 80) - 1)}`);
+      if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, terminalWidth(stderr) - 1)}`);
       else note(text);
       drawn = true;
     },
@@ -88,23 +88,29 @@ export function progressLine(unit: string): { update(progress: Progress): void; 
   };
 }
 
+/** Columns of a terminal. Some terminals of containers and CI say that they have none. */
+const terminalWidth = ({ columns }: { columns?: number }) => columns || 80;
+
 /** A mean squared error: these go over many powers of ten. */
 export const mse = (value: number) => value.toExponential(2);
 
 export function duration(seconds: number): string {
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60
-    ? `${minutes} min ${Math.round(seconds % 60)} s`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  const minutes = Math.round(whole / 60);
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
 /** "1.5 GB": in powers of ten. */
 export function size(bytes: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
-  const power = bytes < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(bytes) / 3));
-  const value = bytes / 1000 ** power;
-  return `${power === 0 ? value : value.toFixed(value < 10 ? 1 : 0)} ${units[power]}`;
+  if (bytes < 1000) return `${bytes} B`;
+  const units = ['kB', 'MB', 'GB', 'TB', 'PB'];
+  let [value, unit] = [bytes / 1000, 0];
+  // From 999.5 on it would be rounded to 1000.
+  for (; value >= 999.5 && unit < units.length - 1; unit++) value /= 1000;
+  return `${value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit]}`;
 }
 
 export const count = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;

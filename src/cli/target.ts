@@ -15,6 +15,8 @@ export interface OpenTarget {
   close(): Promise<void>;
 }
 
+export const hasDataFolder = (dir: string) => existsSync(join(dir, 'node.json'));
+
 /**
  * Where a command works: the server it names, a node in this process over the data folder, or, where a server holds that
  * folder, that server. With `create`, a missing folder is made; with `resume`, a node in this process goes on with the jobs
@@ -26,7 +28,7 @@ export async function openTarget(
 ): Promise<OpenTarget> {
   const { data, server, token } = options;
   if (server) return remote(server, token);
-  if (!create && !existsSync(join(data, 'node.json'))) throw noDataFolder(data);
+  if (!create && !hasDataFolder(data)) throw noDataFolder(data);
   try {
     // Loaded here, so that a command that speaks to a server starts fast.
     const { openNode } = await import('../node.js');
@@ -43,9 +45,12 @@ function remote(url: string, token: string | undefined): OpenTarget {
   return { client: new Client(httpTransport(url, token)), name: url, close: async () => {} };
 }
 
+/** Addresses in the answers of a node in this process begin with this host. */
+const HOST = 'localhost';
+
 /** Requests go straight into the node's routes, without a socket. */
 export function injected(node: TilewrightNode): Transport {
-  const asOwner = { host: 'localhost', authorization: `Bearer ${node.ownerSecret}` };
+  const asOwner = { host: HOST, authorization: `Bearer ${node.ownerSecret}` };
   const ask = async (method: string, path: string, body?: unknown) => {
     const response = await node.server.inject({
       method: method as 'GET' | 'POST' | 'DELETE',
@@ -59,8 +64,7 @@ export function injected(node: TilewrightNode): Transport {
       }),
     });
     const answer = response.body ? JSON.parse(response.body) : null;
-    // No server answers the addresses of a model's other documents.
-    if (path.startsWith('/models')) for (const one of [answer, ...(answer?.models ?? [])]) delete one?.links;
+    removeOwnLinks(answer);
     await nameLocalFiles(node, answer);
     return { status: response.statusCode, body: answer, headers: response.headers as Record<string, string> };
   };
@@ -77,6 +81,20 @@ export function injected(node: TilewrightNode): Transport {
     return { ...answer, body: null };
   };
   return Object.assign(ask, { open, download });
+}
+
+interface Linked {
+  links?: { rel: string; href: string }[];
+}
+
+/**
+ * Removes the links to this node from a document and from the documents that it lists, because no server answers them. The client follows
+ * the links to next pages.
+ */
+function removeOwnLinks(answer: Linked | null): void {
+  for (const one of [answer, ...Object.values(answer ?? {}).flat()] as (Linked | null)[])
+    if (Array.isArray(one?.links))
+      one.links = one.links.filter(({ rel, href }) => rel === 'next' || !href.startsWith(`http://${HOST}/`));
 }
 
 interface Item {

@@ -203,15 +203,21 @@ export class Imagery {
     const extent = extents.get(collection.id);
     if (!reference || !extent) return undefined;
     const colourScale = colourScaleOf(await this.look(reference, look));
-    const { bbox: bounds, start, end } = extent;
+    const { bbox, start, end } = extent;
+    // TileJSON forbids bounds that cross the antimeridian; the centre may still be that of what there is.
+    const isCrossing = bbox[0] > bbox[2];
+    const bounds: Bbox = isCrossing ? [-180, bbox[1], 180, bbox[3]] : bbox;
+    const unwrapped: Bbox = isCrossing ? [bbox[0], bbox[1], bbox[2] + 360, bbox[3]] : bbox;
     const minZoom = smallestZoom(collection);
     const finest = Math.max(finestZoom(reference), zoomOfFinest(collection, (bounds[1] + bounds[3]) / 2));
     const maxZoom = Math.max(minZoom, finest);
-    const fit = zoomOf(bounds);
-    const shown = fit < minZoom ? cellBbox(gridByName(reference.grid), reference.geocode) : bounds;
+    const fit = zoomOf(unwrapped);
+    const shown = fit < minZoom ? cellBbox(gridByName(reference.grid), reference.geocode) : unwrapped;
     const [west, south, east, north] = shown;
     const zoom = Math.min(maxZoom, Math.max(minZoom, zoomOf(shown)));
-    const center: MapExtent['center'] = [(west + east) / 2, (south + north) / 2, zoom];
+    const middle = (west + east) / 2;
+    const longitude = middle > 180 ? middle - 360 : middle;
+    const center: MapExtent['center'] = [longitude, (south + north) / 2, zoom];
     return { bounds, minZoom, maxZoom, center, start, end, colourScale, ...(unanswered && { unanswered }) };
   }
 

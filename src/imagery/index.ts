@@ -1,4 +1,5 @@
 export { ALGORITHMS } from './algorithms/index.js';
+export { bandFileOf } from './band-file.js';
 export {
   type BandFile,
   type BandPlace,

@@ -1,12 +1,13 @@
 /**
- * Unpacks zip, tar and tar.gz files that nobody has checked. Entries are streamed to disk, and whatever could reach beyond
+ * Unpacks zip, tar and tar.gz files, and single raster files that gzip has compressed, that nobody has checked. Entries are streamed to disk, and whatever could reach beyond
  * the folder, fill the disk or hide something is refused: then the whole archive is.
  */
 import { constants, createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open as openFile, readdir, rm, stat } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { pipeline as connect } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { crc32, createGunzip } from 'node:zlib';
+import { crc32, createGunzip, gunzipSync, constants as zlib } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { type Entry, getFileNameLowLevel, openPromise, type ZipFile } from 'yauzl';
 import { messageOf, TilewrightError } from '../errors.js';
@@ -22,7 +23,7 @@ import {
   archiveUnknown,
 } from './errors.js';
 
-type ArchiveKind = 'zip' | 'tar' | 'tar.gz';
+type ArchiveKind = 'zip' | 'tar' | 'tar.gz' | 'raster.gz';
 
 export interface UnpackOptions {
   /** Of the disk that the folder is on; asked for what is declared, and for every byte as it comes. */
@@ -49,17 +50,33 @@ const DEEPEST = 32;
 
 const BLOCK = 512;
 
-/** What kind of archive a file is, by its first bytes; null where it is none. A gzip file is taken for a tar.gz. */
+/** Compressed bytes that hold the first bytes of the unpacked file; they unpack to 4 MB at most. */
+const GZIP_START_BYTES = 4096;
+
+/** The kind of an archive by its first bytes, and for gzip by the first bytes of the unpacked file; null for other files. */
 async function archiveKind(path: string): Promise<ArchiveKind | null> {
   const file = await openFile(path, 'r');
   try {
-    const start = Buffer.alloc(SIGNATURE_BYTES);
+    const start = Buffer.alloc(GZIP_START_BYTES);
     const { bytesRead } = await file.read(start, 0, start.length, 0);
-    const kind = fileKind(start.subarray(0, bytesRead));
-    return kind === 'gzip' ? 'tar.gz' : kind === 'zip' || kind === 'tar' ? kind : null;
+    const kind = fileKind(start.subarray(0, Math.min(bytesRead, SIGNATURE_BYTES)));
+    if (kind === 'gzip') return gzipKind(path, start.subarray(0, bytesRead));
+    return kind === 'zip' || kind === 'tar' ? kind : null;
   } finally {
     await file.close();
   }
+}
+
+/** Throws TW_INGEST_ARCHIVE_BROKEN if the unpacked file is neither a tar archive nor a raster. */
+function gzipKind(path: string, start: Buffer): ArchiveKind {
+  const unpacked = gunzipSync(start, { finishFlush: zlib.Z_SYNC_FLUSH }).subarray(0, SIGNATURE_BYTES);
+  if (unpacked.length === 0) throw archiveBroken(path, `its first ${start.length} bytes unpack to nothing`);
+  const kind = fileKind(unpacked);
+  // A tar archive without a file begins with zeros.
+  if (kind === 'tar' || unpacked.every((byte) => byte === 0)) return 'tar.gz';
+  if (kind === null || kind === 'zip' || kind === 'gzip')
+    throw archiveBroken(path, 'it unpacks to neither a tar archive nor a raster file');
+  return 'raster.gz';
 }
 
 /**
@@ -69,7 +86,9 @@ async function archiveKind(path: string): Promise<ArchiveKind | null> {
 export async function unpack(path: string, folder: string, options: UnpackOptions): Promise<Unpacked> {
   const { reserve, maxEntries = MAX_ENTRIES, signal = new AbortController().signal } = options;
   signal.throwIfAborted();
-  const kind = await archiveKind(path);
+  const kind = await archiveKind(path).catch((error) => {
+    throw asArchiveError(error, path, path);
+  });
   if (!kind) throw archiveUnknown(path);
   await mkdir(folder, { recursive: true });
   // It is removed if this fails, so that it must not hold anything of others.
@@ -77,7 +96,9 @@ export async function unpack(path: string, folder: string, options: UnpackOption
   const budget = new Budget(path, (await stat(path)).size, reserve, maxEntries);
   const target = new Target(path, folder, budget, signal);
   try {
-    await (kind === 'zip' ? unpackZip(path, target, budget) : unpackTar(path, kind, target, budget, signal));
+    if (kind === 'zip') await unpackZip(path, target, budget);
+    else if (kind === 'raster.gz') await unpackRaster(path, target);
+    else await unpackTar(path, kind, target, budget, signal);
     return { files: target.files, bytes: target.bytes };
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
@@ -125,9 +146,16 @@ function zipEntryKind(entry: Entry, name: string): string {
   return name.endsWith('/') || type === S_IFDIR ? 'folder' : 'file';
 }
 
+/** The file keeps the name of the compressed one without `.gz`, because names of files have dates and ids. */
+async function unpackRaster(path: string, target: Target): Promise<void> {
+  const name = basename(path).replace(/(?<=.)\.gz$/i, '');
+  // The target limits the bytes, and gets an error of either stream from the last one.
+  await target.file(name, async () => connect(createReadStream(path), createGunzip(), () => {}));
+}
+
 async function unpackTar(
   path: string,
-  kind: ArchiveKind,
+  kind: 'tar' | 'tar.gz',
   target: Target,
   budget: Budget,
   signal: AbortSignal,

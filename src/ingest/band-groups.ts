@@ -1,7 +1,7 @@
 /** Gathers the bands of a scene into groups by pixel size, data type, role and nodata value. */
 import type { RasterHeader, Resampling } from '../raster/index.js';
 import { badPixelSize, bandsDiffer } from './errors.js';
-import type { Resolution, SourceBand, SourceGroup } from './scene.js';
+import type { Resolution, Scene, SourceBand, SourceGroup } from './scene.js';
 
 export interface UngroupedBand extends SourceBand {
   role: 'data' | 'qa';
@@ -9,6 +9,8 @@ export interface UngroupedBand extends SourceBand {
   resolution: Resolution;
   /** Bilinear for data and nearest for qa, unless the band holds codes. */
   resampling?: Resampling;
+  /** See `SourceGroup`. */
+  part?: string;
 }
 
 const sameSize = (a: number, b: number) => Math.abs(a - b) <= 0.001 * Math.max(a, b);
@@ -35,7 +37,7 @@ function requireOneCrs(bands: UngroupedBand[]): void {
 }
 
 /** Ground metres of a pixel: from close-range photos to the coarsest climate models. */
-const PLAUSIBLE_METRES = { least: 1e-3, most: 1e6 };
+const PLAUSIBLE_METRES = { least: 1e-3, most: 1.1e6 };
 
 function requirePlausibleSizes(bands: UngroupedBand[]): void {
   const isPlausible = (metres: number) => metres >= PLAUSIBLE_METRES.least && metres <= PLAUSIBLE_METRES.most;
@@ -46,17 +48,18 @@ function requirePlausibleSizes(bands: UngroupedBand[]): void {
   }
 }
 
-/** Groups, finest first, data before qa. Throws TW_INGEST_BANDS_DIFFER, TW_INGEST_PIXEL_SIZE. */
+/** Groups, finest first, data before qa, named parts last. Throws TW_INGEST_BANDS_DIFFER, TW_INGEST_PIXEL_SIZE. */
 export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
   requireOneCrs(bands);
   requirePlausibleSizes(bands);
   const groups: SourceGroup[] = [];
   for (const given of bands) {
-    const { role, nodata, resolution, ...rest } = given;
+    const { role, nodata, resolution, part, ...rest } = given;
     const { resampling = role === 'qa' ? 'nearest' : 'bilinear', ...band } = rest;
     const found = groups.find(
       (g) =>
         g.role === role &&
+        g.part === part &&
         g.resampling === resampling &&
         typeOf(g) === band.header.dataType &&
         Object.is(g.nodata, nodata) &&
@@ -67,21 +70,24 @@ export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
       throw bandsDiffer(band.header.path, found.bands[0].header.path);
     }
     if (found) found.bands.push(band);
-    else groups.push({ name: '', role, resampling, resolution, nodata, bands: [band] });
+    else
+      groups.push({ name: '', role, resampling, resolution, nodata, bands: [band], ...(part && { part }) });
   }
-  groups.sort((a, b) => sizeOf(a) - sizeOf(b) || (a.role === b.role ? 0 : a.role === 'data' ? -1 : 1));
+  groups.sort((a, b) => sizeOf(a) - sizeOf(b) || rankOf(a) - rankOf(b));
   return nameGroups(groups).map((group) => ({ ...group, ...coloursOf(group) }));
 }
 
+const rankOf = ({ role, part }: SourceGroup) => (role === 'data' ? 0 : part === undefined ? 1 : 2);
 const typeOf = ({ bands }: SourceGroup) => bands[0].header.dataType;
 const sizeOf = ({ resolution }: SourceGroup) => Math.max(resolution.x, resolution.y);
 
 /**
- * Names are `<size>m`, `<size>m-qa`, with `-<type>` where two differ in it, and codes marked where the type is alike. A file has
+ * Names are `<size>m`, `<size>m-qa`, `<size>m-<part>`, with `-<type>` where two differ in it, and codes marked where the type is alike. A file has
  * one nodata value, so bands that differ in it are two groups, the later one named by it.
  */
 export function nameGroups(groups: SourceGroup[]): SourceGroup[] {
-  const base = (g: SourceGroup) => `${sizeName(sizeOf(g))}m${g.role === 'qa' ? '-qa' : ''}`;
+  const base = (g: SourceGroup) =>
+    `${sizeName(sizeOf(g))}m${g.part ? `-${g.part}` : g.role === 'qa' ? '-qa' : ''}`;
   const names = new Set<string>();
   return groups.map((group) => {
     const type = typeOf(group);
@@ -99,6 +105,15 @@ export function nameGroups(groups: SourceGroup[]): SourceGroup[] {
     names.add(unique);
     return { ...group, name: unique };
   });
+}
+
+/** The scene with these groups in place of its own, in the same order. Its quality bands refer to their new names. */
+export function withGroups(scene: Scene, groups: SourceGroup[]): Scene {
+  const quality = scene.quality.map((band) => ({
+    ...band,
+    group: groups[scene.groups.findIndex(({ name }) => name === band.group)]!.name,
+  }));
+  return { ...scene, groups, quality };
 }
 
 /** A file has one table of colours, so a group of several bands has none. */

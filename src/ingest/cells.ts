@@ -2,6 +2,7 @@
 import { type Bounds, coverRegion, type Grid, type Relation } from '../geocode/index.js';
 import { pixelToMap, projector } from '../raster/index.js';
 import { imageOf, type RectImage } from './cell-image.js';
+import { datumWarning } from './datum-warning.js';
 import { type EarthSample, isBeyondReach, sampleEarth } from './earth.js';
 import { offEarth, outsideGrid, tooManyTiles } from './errors.js';
 import type { Scene, SourceGroup } from './scene.js';
@@ -16,8 +17,8 @@ export function finestGroup(scene: Scene): SourceGroup {
 }
 
 /**
- * Geocodes of the cells that the scene's data groups overlap, from north to south. Adds a warning to the scene where a part
- * of it lies beyond the grid. Throws TW_INGEST_OUTSIDE_GRID or TW_INGEST_OFF_EARTH where nothing is on it, and
+ * Geocodes of the cells that the scene's data groups overlap, from north to south. Adds a warning to the scene if a part
+ * of it lies beyond the grid, or if its datum makes positions inexact. Throws TW_INGEST_OUTSIDE_GRID or TW_INGEST_OFF_EARTH where nothing is on it, and
  * TW_INGEST_TOO_MANY_TILES.
  */
 export function sceneCells(scene: Scene, grid: Grid, precision: number): string[] {
@@ -36,6 +37,8 @@ export function sceneCells(scene: Scene, grid: Grid, precision: number): string[
       `${percent} % of the scene lies beyond the ${grid.name} grid and makes no tiles; use another grid for it`,
     );
   }
+  const warnings = positions.map(datumWarning).filter((warning) => warning !== undefined);
+  scene.warnings.push(...new Set(warnings));
   return cells;
 }
 

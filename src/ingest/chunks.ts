@@ -6,7 +6,7 @@ import { type RowSpan, rowsOfCell } from './cell-rows.js';
 import { tooLarge } from './errors.js';
 import { rowBytes } from './row-window.js';
 import type { SourceGroup } from './scene.js';
-import { validityPlanes } from './validity-planes.js';
+import { validityBands } from './validity-bands.js';
 
 /** Cells that are cut together, and the rows of each source that are in memory meanwhile. */
 export interface Chunk {
@@ -24,11 +24,12 @@ export function bandBytes(header: RasterHeader, rows: number): number {
   return aligned(rows * rowBytes(header));
 }
 
-/** What the windows of all bands of a source, and of what says where they hold data, take in memory, bytes. */
+/** Bytes of the windows of all bands and validity bands of a source. */
 export function windowBytes(source: SourceGroup, rows: number): number {
   const { bands } = source;
-  const planes = validityPlanes(source).planes.reduce((sum, { header }) => sum + bandBytes(header, rows), 0);
-  return bandBytes(bands[0].header, rows) * bands.length + planes;
+  const { validity } = validityBands(source);
+  const validityBytes = validity.reduce((sum, { header }) => sum + bandBytes(header, rows), 0);
+  return bandBytes(bands[0].header, rows) * bands.length + validityBytes;
 }
 
 const height = ([from, to]: RowSpan) => to - from;

@@ -28,7 +28,7 @@ import { cubeImage, encodeMask, groupRecord } from './encode-cell.js';
 import { sourceProjection } from './source-projection.js';
 import type { CellGroup, CubeResult, CubeTask, CutSource } from './tasks.js';
 import { clearUnseen } from './unseen-pixels.js';
-import { validityPlanes } from './validity-planes.js';
+import { validityBands } from './validity-bands.js';
 
 /** Rows of blocks [from, to) of the tile, in pixels, and the part of the source that they need. */
 interface Strip {
@@ -116,7 +116,7 @@ class Validity {
 /** Cuts rows of blocks out of all bands; the first row is row `from` of the tile. */
 function cutRows(
   cell: CubeTask['cell'],
-  { arrays, planes }: StripPixels,
+  { arrays, validOf }: StripPixels,
   window: Window,
   { width, height }: RasterHeader,
   control: ControlGrid,
@@ -130,9 +130,9 @@ function cutRows(
   for (const [band, pixels] of arrays.entries()) {
     const input = { pixels, window, sceneWidth: width, sceneHeight: height, nodata };
     const into = out[band]!.subarray(0, size);
-    const plane = planes[band];
-    const count = plane
-      ? warpValid(cell.resampling, input, plane, control, into, valid.fill(1))
+    const holds = validOf[band];
+    const count = holds
+      ? warpValid(cell.resampling, input, holds, control, into, valid.fill(1))
       : warp(cell.resampling, input, control, into, valid.fill(1));
     validity.add(band, valid, count, from * cell.width);
   }
@@ -142,13 +142,13 @@ function cutRows(
 interface StripPixels {
   /** One array a band, in the task's memory. */
   arrays: PixelArray[];
-  /** Of each band the plane that is 0 where it holds no data; null where only the nodata value counts. */
-  planes: (PixelArray | null)[];
+  /** For each band, its validity band (0 = no data), or null if only the nodata value counts. */
+  validOf: (PixelArray | null)[];
 }
 
 async function readStrip(task: CubeTask, window: Window): Promise<StripPixels> {
   const arrays = bandsIn(task, outBytes(task.cell), window.width * window.height);
-  if (window.width === 0 || window.height === 0) return { arrays, planes: [] };
+  if (window.width === 0 || window.height === 0) return { arrays, validOf: [] };
   for (const header of new Set(task.bands.map((band) => band.header))) {
     const own = task.bands.flatMap((band, i) =>
       band.header === header ? [{ index: band.index, into: arrays[i]! }] : [],
@@ -162,10 +162,10 @@ async function readStrip(task: CubeTask, window: Window): Promise<StripPixels> {
   }
   const bands = task.bands.map(({ detector }, i) => ({ detector, good: task.cell.bands[i]!.good !== false }));
   clearUnseen(arrays, bands, task.cell.nodata);
-  const { planes, ofBands } = validityPlanes(task);
+  const { validity, ofBands } = validityBands(task);
   const read: PixelArray[] = [];
-  for (const { header, index } of planes) read.push((await readWindow(header, [index], window))[0]!);
-  return { arrays, planes: ofBands.map((plane) => (plane === null ? null : read[plane]!)) };
+  for (const { header, index } of validity) read.push((await readWindow(header, [index], window))[0]!);
+  return { arrays, validOf: ofBands.map((at) => (at === null ? null : read[at]!)) };
 }
 
 /** Arrays of `pixels` pixels, one a band, from byte `from` of the task's memory on. */

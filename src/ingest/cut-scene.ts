@@ -33,7 +33,7 @@ import {
   decodeTasks,
   type MaskResult,
 } from './tasks.js';
-import { validityPlanes } from './validity-planes.js';
+import { validityBands } from './validity-bands.js';
 
 /** What is known of a cell while its groups are cut. */
 interface Cell {
@@ -197,8 +197,8 @@ interface SourceWindow extends Pick<CutSource, 'buffer' | 'offsets' | 'validity'
 function placeWindows(sources: SourceGroup[], heights: number[], { buffer, offset }: Piece): SourceWindow[] {
   let next = offset;
   return sources.map((source, i) => {
-    const { planes, ofBands } = validityPlanes(source);
-    const placed = [...source.bands, ...planes].map(({ header, index }) => {
+    const { validity, ofBands } = validityBands(source);
+    const placed = [...source.bands, ...validity].map(({ header, index }) => {
       const at = next;
       next += bandBytes(header, heights[i]);
       return { header, index, offset: at };
@@ -217,7 +217,7 @@ function placeWindows(sources: SourceGroup[], heights: number[], { buffer, offse
     return {
       buffer,
       offsets,
-      validity: ofBands.map((plane) => (plane === null ? null : stored[plane]!)),
+      validity: ofBands.map((at) => (at === null ? null : stored[at]!)),
       files,
     };
   });

@@ -58,10 +58,10 @@ export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels
 export function controlOf(
   bounds: Bounds,
   { width, height }: { width: number; height: number },
-  source: Pick<CutSource, 'transform'>,
+  source: Pick<CutSource, 'transform' | 'width' | 'height'>,
   project: Projection,
 ): ControlGrid {
-  return controlGrid({ bounds, width, height }, project, source.transform);
+  return controlGrid({ bounds, width, height }, project, source.transform, source);
 }
 
 /** Returns the number of pixels that hold data. */
@@ -82,9 +82,9 @@ function warpBand(
     sceneHeight: height,
     nodata: nodata ?? undefined,
   };
-  const plane = validity[band];
-  if (!plane) return warp(resampling, window, control, out, valid);
-  const holds = pixelsOf(plane.dataType, buffer, plane.offset, rows * width);
+  const marks = validity[band];
+  if (!marks) return warp(resampling, window, control, out, valid);
+  const holds = pixelsOf(marks.dataType, buffer, marks.offset, rows * width);
   return warpValid(resampling, window, holds, control, out, valid);
 }
 

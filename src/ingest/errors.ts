@@ -68,9 +68,9 @@ export const bandsDiffer = defineError(
 export const badPixelSize = defineError(
   'TW_INGEST_PIXEL_SIZE',
   400,
-  'The pixels of a raster are smaller than 1 mm or larger than 1000 km on the ground, so its georeference is wrong. Set the right one with `gdal_edit.py -a_ullr` or `gdal_translate -a_ullr`.',
+  'The pixels of a raster are smaller than 1 mm or larger than 1100 km on the ground, so its georeference is wrong. Set the right one with `gdal_edit.py -a_ullr` or `gdal_translate -a_ullr`.',
   (path: string, x: number, y: number) =>
-    `${path}: its pixels are ${Number(x.toPrecision(3))} x ${Number(y.toPrecision(3))} in units of its projection, which is not between 0.001 m and 1000000 m on the ground. Its georeference is wrong: set the right one with gdal_translate -a_ullr.`,
+    `${path}: its pixels are ${Number(x.toPrecision(3))} x ${Number(y.toPrecision(3))} in units of its projection, which is not between 1 mm and 1100 km on the ground. Its georeference is wrong: set the right one with gdal_translate -a_ullr.`,
 );
 
 export const noValidPixels = defineError(
@@ -177,8 +177,8 @@ export const badMetadata = defineError(
 export const archiveUnknown = defineError(
   'TW_INGEST_ARCHIVE_UNKNOWN',
   400,
-  'The file is no archive of a known kind. Known are zip, tar and tar.gz.',
-  (path: string) => `${path} is no zip, tar or tar.gz file`,
+  'The file is not an archive of a known kind. Known are zip, tar, tar.gz, and a raster file compressed by gzip.',
+  (path: string) => `${path} is not a zip, tar, tar.gz or gzip file`,
 );
 
 export const archiveBroken = defineError(

@@ -11,7 +11,7 @@ import {
   pixelGridsOf,
 } from '../geocode/index.js';
 import type { CollectionRecord, LogLevel, Storage } from '../storage/index.js';
-import { nameGroups, sizeName } from './band-groups.js';
+import { nameGroups, sizeName, withGroups } from './band-groups.js';
 import { finestGroup } from './cells.js';
 import { middleOnEarth } from './earth.js';
 import type { IngestOptions } from './ingest-options.js';
@@ -99,12 +99,7 @@ const distinct = (sizes: PixelSize[]) => [
 /** A scene whose groups have the pixel sizes that its collection knows, and the names that follow from them. */
 function fitScene(scene: Scene, { pixelSizes = [] }: Pick<CollectionRecord, 'pixelSizes'>): Scene {
   const { fitted } = fitPixelSizes(pixelSizes, resolutionsOf(scene));
-  const groups = nameGroups(scene.groups.map((group, g) => ({ ...group, resolution: fitted[g] })));
-  const quality = scene.quality.map((band) => {
-    const g = scene.groups.findIndex(({ name }) => name === band.group);
-    return { ...band, group: groups[g].name };
-  });
-  return { ...scene, groups, quality };
+  return withGroups(scene, nameGroups(scene.groups.map((group, g) => ({ ...group, resolution: fitted[g] }))));
 }
 
 // --- notes ------------------------------------------------------------------------------------------------------

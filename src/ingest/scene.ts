@@ -41,6 +41,8 @@ export interface SourceGroup {
   /** Stored value that means "no data", null where every value is data. */
   nodata: number | null;
   bands: SourceBand[];
+  /** Part of the group's name. It keeps the bands apart from others of the same size and role, whose groups keep their names. */
+  part?: string;
   /** Of the codes of a group of one band. */
   colours?: ColourTable;
 }
@@ -76,7 +78,9 @@ export interface Scene {
 /** The files that hold the pixels of a scene, each once. */
 export function sourceFiles({ groups }: Scene): string[] {
   const bands = groups.flatMap((group) => group.bands);
-  return [...new Set(bands.flatMap(({ header }) => [header.path, ...(header.mask ? [header.mask.path] : [])]))];
+  return [
+    ...new Set(bands.flatMap(({ header }) => [header.path, ...(header.mask ? [header.mask.path] : [])])),
+  ];
 }
 
 /** Throws an Error if the scene has no group of this name. */

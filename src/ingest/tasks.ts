@@ -56,14 +56,14 @@ export interface CutSource {
   buffer: SharedArrayBuffer;
   /** Where each band begins in the buffer, bytes. */
   offsets: number[];
-  /** Of each band the plane that is 0 where it holds no data; null where only the nodata value counts. */
-  validity: (StoredPlane | null)[];
+  /** For each band, its validity band in memory (0 = no data), or null if only the nodata value counts. */
+  validity: (StoredBand | null)[];
 }
 
-/** A plane of the source's rows in its buffer. */
-export interface StoredPlane {
+/** A band of the source's rows in its buffer. */
+export interface StoredBand {
   dataType: DataType;
-  /** Where it begins, bytes. */
+  /** Offset in the buffer, bytes. */
   offset: number;
 }
 

@@ -1,6 +1,6 @@
 /** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
 import { gridByName } from '../geocode/index.js';
-import { pixelsOf, readAllRows, serveTasks } from '../raster/index.js';
+import { endingGdalWith, pixelsOf, readAllRows, serveTasks } from '../raster/index.js';
 import { assessCell } from './assess.js';
 import { cutGroup } from './cut.js';
 import { cutCube } from './cut-cube.js';
@@ -21,7 +21,7 @@ serveTasks<IngestTask, IngestResult>(
   (task, signal) => {
     switch (task.kind) {
       case 'describe':
-        return describeScenes(task.path, task.options);
+        return endingGdalWith(signal, () => describeScenes(task.path, task.options));
       case 'decode':
         return decode(task, signal);
       case 'cut':

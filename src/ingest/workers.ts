@@ -18,8 +18,8 @@ import type {
 const GDAL_SHARE = 0.4;
 const GDAL_BYTES = 100e6;
 
-/** No header takes as long, even those of a product with many files on a busy machine. */
-const DESCRIBE_LIMIT_MS = 5 * 60_000;
+/** No header takes as long, even those of a product with many files on a busy machine. A process of GDAL that stalls ends before. */
+const DESCRIBE_LIMIT_MS = 8 * 60_000;
 /** A piece of rows may take this long, and in addition as long as a slow decoder on a busy machine takes for its bytes. */
 const DECODE_BASE_MS = 60_000;
 const DECODE_BYTES_PER_MS = 250;
@@ -29,7 +29,7 @@ const READ_GRACE_MS = 2000;
 /**
  * Threads that decode source rows, cut cells and make their files; started once and kept.
  *
- * Invariant: no more than `processes` threads wait for a process of GDAL.
+ * Invariant: no more than `processes` threads decode through GDAL.
  */
 export class IngestWorkers {
   private readonly pool: WorkerPool<IngestTask, IngestResult>;

@@ -47,6 +47,8 @@ export interface JobsOptions {
 export interface StartOptions {
   /** What the process gets, where it must know more than `inputs`, which are what was asked for. */
   given?: unknown;
+  /** How the results answer. */
+  answer?: JobRecord['answer'];
   /** Names of scratch folders with files that were sent for the job: removed when it has ended, and not before. They have been synced. */
   uploads?: string[];
   /** A job that has ended, and whose failed inputs this one does again. */
@@ -121,7 +123,7 @@ export class Jobs implements JobsView {
     inputs: unknown,
     options: StartOptions,
   ): Promise<{ job: JobRecord; repeated: boolean }> {
-    const { given, uploads, retryOf, request } = options;
+    const { given, answer, uploads, retryOf, request } = options;
     if (this.closed) throw jobsClosed(process.id);
     const waiting = [...this.live.values()].filter((job) => job.waits);
     if (waiting.length >= WAITING_LIMIT) throw jobLimit(WAITING_LIMIT);
@@ -136,6 +138,7 @@ export class Jobs implements JobsView {
       lines: 1,
       ...(this.resume && process.resumable && { resumable: true }),
       ...(given !== undefined && { given }),
+      ...(answer && { answer }),
       ...(uploads && { uploads }),
       ...(retryOf && { retryOf: retryOf.id }),
     };
@@ -244,7 +247,8 @@ export class Jobs implements JobsView {
     if (inputs === null || inputs === undefined) throw nothingFailed(id);
     if (job.uploads) throw uploadGone(id);
     const given = terms(job.given === undefined ? inputs : await again(job.given));
-    return this.start(process, inputs, { given: given === inputs ? undefined : given, retryOf: job });
+    const { answer } = job;
+    return this.start(process, inputs, { given: given === inputs ? undefined : given, answer, retryOf: job });
   }
 
   /** Throws TW_JOB_NOT_FOUND, also for a job that has expired. */

@@ -1,11 +1,15 @@
 import type { OwnerShare } from '../dht/index.js';
 import { type Bbox, cellBbox, grids } from '../geocode/index.js';
 import type { ColumnIndex, Rows } from '../storage/index.js';
+import { bboxLongitudes, type LongitudeSpan, mergeSpan } from './longitude-spans.js';
 import { onceAChange } from './once-a-change.js';
 
 /** Times in milliseconds since 1970. */
 export interface Extent {
+  /** As RFC 7946, section 5.2 has it: west is greater than east if the box crosses the antimeridian. */
   bbox: Bbox;
+  /** The longitudes that have tiles; extents of several nodes are merged by them. */
+  longitudes: LongitudeSpan[];
   start: number;
   end: number;
 }
@@ -46,7 +50,8 @@ function extentsOf({ columns, collections }: Rows): RunExtents {
       grid[row] === last.grid;
     if (isSame) return;
     last = { extent, collection: code, grid: grid[row], key: key[row], precision: precision[row] };
-    widen(extent.bbox, cellBbox(grids[last.grid], grids[last.grid].geocode(last.key, last.precision)));
+    const cell = cellBbox(grids[last.grid], grids[last.grid].geocode(last.key, last.precision));
+    widen(extent, cell, [[cell[0], cell[2]]]);
   };
   return {
     add,
@@ -57,26 +62,28 @@ function extentsOf({ columns, collections }: Rows): RunExtents {
 /** What several extents of collections hold together. */
 export function mergeExtents(parts: ReadonlyMap<string, Extent>[]): ReadonlyMap<string, Extent> {
   const merged = new Map<string, Extent>();
-  for (const [id, { bbox, start, end }] of parts.flatMap((part) => [...part])) {
+  for (const [id, { bbox, longitudes, start, end }] of parts.flatMap((part) => [...part])) {
     const extent = extentOf(merged, id);
-    widen(extent.bbox, bbox);
+    // Nodes of earlier versions send the box alone.
+    widen(extent, bbox, longitudes ?? [[bbox[0], bbox[2]]]);
     extent.start = Math.min(extent.start, start);
     extent.end = Math.max(extent.end, end);
   }
+  for (const { bbox, longitudes } of merged.values()) [bbox[0], bbox[2]] = bboxLongitudes(longitudes);
   return merged;
 }
 
 function extentOf<K>(extents: Map<K, Extent>, key: K): Extent {
   const known = extents.get(key);
   if (known) return known;
-  const extent: Extent = { bbox: [180, 90, -180, -90], start: Infinity, end: -Infinity };
+  const extent: Extent = { bbox: [180, 90, -180, -90], longitudes: [], start: Infinity, end: -Infinity };
   extents.set(key, extent);
   return extent;
 }
 
-function widen(bbox: Bbox, [west, south, east, north]: Bbox): void {
-  bbox[0] = Math.min(bbox[0], west);
+/** West and east of the box are found when all is merged. */
+function widen({ bbox, longitudes }: Extent, [, south, , north]: Bbox, spans: LongitudeSpan[]): void {
   bbox[1] = Math.min(bbox[1], south);
-  bbox[2] = Math.max(bbox[2], east);
   bbox[3] = Math.max(bbox[3], north);
+  for (const span of spans) mergeSpan(longitudes, span);
 }

@@ -12,7 +12,7 @@ export const badBbox = defineError(
 export const badDatetime = defineError(
   'TW_QUERY_DATETIME',
   400,
-  'A datetime is not an RFC 3339 instant or an interval of two. Correct it; times need a zone.',
+  'A datetime is not in one of [the forms of times](search.md#times). Correct it; times need a zone.',
   (given: string, why: string, example?: string) =>
     `datetime "${given}" ${why}: ${
       example === undefined

@@ -8,7 +8,7 @@ export {
 export { collectionContents, mergeContents, withContent } from './collection-content.js';
 export { collectionExtents, mergeExtents } from './collection-extents.js';
 export { toCql2Json } from './cql2/write-json.js';
-export { unanswered } from './errors.js';
+export { badDatetime, unanswered } from './errors.js';
 export { all, type Filter, mentions, rawUnlessAsked } from './filter/filter.js';
 export { type FoundTiles, type Partly, partly, TileFinder } from './finder.js';
 export { JsonBytes } from './json-bytes.js';
@@ -31,5 +31,5 @@ export { findPlaces, type Search, searchOf, searchTiles } from './search.js';
 export { parseSort } from './sort.js';
 export { toStacCollection } from './stac-collection.js';
 export { attributionOf, extension, isoTime, type StacLink, urls } from './stac-common.js';
-export { rectangle, type StacPolygon, stacClass, toStacItem } from './stac-item.js';
+export { type ItemOptions, rectangle, type StacPolygon, stacClass, toStacItem } from './stac-item.js';
 export { itemWriter } from './stac-item-text.js';

@@ -15,6 +15,8 @@ export interface StacCollection {
   providers?: CollectionRecord['providers'];
   extent: { spatial: { bbox: Bbox[] }; temporal: { interval: [string | null, string | null][] } };
   summaries: Record<string, unknown[]>;
+  /** What its items are, as OGC API Features says it. */
+  itemType: 'feature';
   grid: string;
   precision: number;
   /** Ground metres of the longer side of a pixel, of each size that its scenes have. */
@@ -58,6 +60,7 @@ export function toStacCollection(
       temporal: { interval: [[start === null ? null : isoTime(start), end === null ? null : isoTime(end)]] },
     },
     summaries: { 'proj:epsg': [gridByName(collection.grid).epsg] },
+    itemType: 'feature',
     grid: collection.grid,
     precision: collection.precision,
     links: [

@@ -43,6 +43,8 @@ export function urls(baseUrl: string) {
     tile,
     model,
     modelItem: ({ id, version }: { id: string; version: string }) => `${model(id, version)}/item`,
+    bandFile: (id: string, group: string, band: string) =>
+      `${tile(id)}/${encodeURIComponent(group)}/${encodeURIComponent(band)}.tif`,
     file: (id: string, group: string) => `${tile(id)}/${encodeURIComponent(group)}.tif`,
   };
 }

@@ -17,6 +17,7 @@ import {
   layoutFacts,
   previewAsset,
   rasterBand,
+  rectangle,
   toStacItem,
 } from './stac-item.js';
 
@@ -135,11 +136,9 @@ function propertiesText(
   text += `,"pixel_coverage":${numberText(tile.coverage)}`;
   if (cloudCover !== null) text += `,"eo:cloud_cover":${numberText(cloudCover)}`;
   text += `,"proj:bbox":[${numberText(west)},${numberText(south)},${numberText(east)},${numberText(north)}]`;
-  if (footprint.length > 0) {
-    const ring = footprint.map(([x, y]) => `[${numberText(x)},${numberText(y)}]`).join(',');
-    text += `,"proj:geometry":{"type":"Polygon","coordinates":[[${ring}]]}`;
-  }
-  return text;
+  const [outline] = footprint.length > 0 ? [footprint] : rectangle([west, south, east, north]).coordinates;
+  const ring = outline!.map(([x, y]) => `[${numberText(x)},${numberText(y)}]`).join(',');
+  return `${text},"proj:geometry":{"type":"Polygon","coordinates":[[${ring}]]}`;
 }
 
 function writeAssets(

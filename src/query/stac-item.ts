@@ -61,6 +61,11 @@ export interface StacItem {
   assets: Record<string, StacAsset | GroupAsset>;
 }
 
+export interface ItemOptions {
+  /** An asset for each band of a group of several bands too, for programs that read one band a file. */
+  bandAssets?: boolean;
+}
+
 /** The same in all Items. */
 export const ITEM_HEAD: Pick<StacItem, 'type' | 'stac_version'> = { type: 'Feature', stac_version: '1.0.0' };
 
@@ -96,10 +101,15 @@ const ASSET_ROLES: Record<GroupRecord['role'], string[]> = {
 
 /**
  * A tile as a STAC Item with the extensions eo, raster and projection 1.1.0 and grid. Geometry and bbox are the cell, in
- * degrees; `proj:geometry` is the outline of the valid pixels. `baseUrl` is that of the API, with or without a slash.
+ * degrees; `proj:geometry` is the outline of the valid pixels, or that of the cell if no outline is known. `baseUrl` is that of the API, with or without a slash.
  * What changes here changes in `itemWriter` too; a test compares them.
  */
-export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseUrl: string): StacItem {
+export function toStacItem(
+  tile: TileRecord,
+  collection: CollectionRecord,
+  baseUrl: string,
+  { bandAssets = false }: ItemOptions = {},
+): StacItem {
   const grid = gridByName(tile.grid);
   const url = urls(baseUrl);
   const bounds = grid.bounds(tile.geocode);
@@ -107,6 +117,7 @@ export function toStacItem(tile: TileRecord, collection: CollectionRecord, baseU
   const assets: Record<string, StacAsset> = {};
   for (const group of tile.groups)
     assets[group.name] = groupAsset(group, bounds, url.file(tile.id, group.name));
+  if (bandAssets) for (const [name, asset] of assetsOfBands(tile, bounds, url)) assets[name] ??= asset;
   assets['thumbnail'] = previewAsset(url.preview(tile.id));
   const { stac_extensions, properties } = layoutFacts(tile.groups);
   return {
@@ -149,6 +160,22 @@ export function previewAsset(href: string): StacAsset {
   return { href, type: 'image/png', title: 'preview', roles: ['thumbnail'] };
 }
 
+/** Spectra have hundreds of bands, so their Items would be hundreds of times as long. */
+function assetsOfBands(
+  { id, groups }: TileRecord,
+  bounds: Bounds,
+  url: ReturnType<typeof urls>,
+): [name: string, asset: GroupAsset][] {
+  return groups
+    .filter(({ bands }) => bands.length > 1 && !isSpectrum(bands))
+    .flatMap((group) =>
+      group.bands.map((band): [string, GroupAsset] => [
+        `${group.name}_${band.name}`,
+        groupAsset({ ...group, bands: [band] }, bounds, url.bandFile(id, group.name, band.name)),
+      ]),
+    );
+}
+
 function itemProperties(
   tile: TileRecord,
   collection: CollectionRecord,
@@ -178,9 +205,11 @@ function itemProperties(
   if (tile.cloudCover !== null) properties['eo:cloud_cover'] = tile.cloudCover;
   properties['proj:epsg'] = grid.epsg;
   properties['proj:bbox'] = [west, south, east, north];
-  if (tile.footprint.length > 0) {
-    properties['proj:geometry'] = { type: 'Polygon', coordinates: [tile.footprint] } satisfies StacPolygon;
-  }
+  // In every Item: stac-geoparquet cannot read a list of Items of which some lack it.
+  properties['proj:geometry'] =
+    tile.footprint.length > 0
+      ? ({ type: 'Polygon', coordinates: [tile.footprint] } satisfies StacPolygon)
+      : rectangle([west, south, east, north]);
   return properties;
 }
 

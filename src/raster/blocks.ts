@@ -4,6 +4,7 @@ import { TilewrightError } from '../errors.js';
 import { corrupt, truncated, unsupported } from './errors.js';
 import { inflate } from './inflate/inflate.js';
 import { bytesPerSample, isFloat, pixelsOf } from './pixels.js';
+import { decodeJpeg } from './tiff/jpeg.js';
 import type { BlockCodec, BlockShape } from './tiff/library-codecs.js';
 import { decodeLzw } from './tiff/lzw.js';
 import { decodePackbits } from './tiff/packbits.js';
@@ -49,6 +50,46 @@ function room(bytes: number): Buffer {
   return reused.subarray(0, bytes);
 }
 
+/** A block of a file and what it must decode to. */
+interface PlacedBlock {
+  /** Stored bytes. */
+  count: number;
+  /** Reads them. Throws TW_RASTER_TRUNCATED. */
+  read(into: Uint8Array): void;
+  shape: BlockShape;
+  /** For messages. */
+  name: string;
+}
+
+/** Undefined for a block that was never written (a sparse file). */
+function blockAt(
+  file: number,
+  header: TiffHeader,
+  column: number,
+  row: number,
+  band: number,
+): PlacedBlock | undefined {
+  const { blocks, dataType, path } = header;
+  const { across, down } = blockCounts(header);
+  const index = (blocks.planar ? band * across * down : 0) + row * across + column;
+  const count = blocks.byteCounts[index];
+  if (count === 0) return undefined;
+  const name = `block ${index} (column ${column}, row ${row})`;
+  const read = (into: Uint8Array) => {
+    let filled = 0;
+    while (filled < count) {
+      const read = readSync(file, into, filled, count - filled, blocks.offsets[index] + filled);
+      if (read === 0) throw truncated(path, `${name} ends after ${filled} of ${count} bytes`);
+      filled += read;
+    }
+  };
+  const { width, height } = blocks;
+  const samples = samplesPerBlock(header);
+  const rows = Math.min(height, header.height - row * height);
+  const bytes = rowBytesOf(width, samples, dataType, blocks.bits) * height;
+  return { count, read, name, shape: { width, height, rows, samples, dataType, bytes } };
+}
+
 /**
  * The pixels of one block, good until the next one is decoded: rows of `blocks.width` pixels, samples interleaved. `band` matters where bands have blocks of their
  * own. `codec` is that of `libraryCodec`. Undefined for a block that was never written (a sparse file). The last block of a strip file may be shorter.
@@ -62,42 +103,55 @@ export function decodeBlock(
   band: number,
   codec: BlockCodec | undefined,
 ): PixelArray | undefined {
+  const block = blockAt(file, header, column, row, band);
+  if (!block) return undefined;
   const { blocks, dataType, path } = header;
-  const { across, down } = blockCounts(header);
-  const index = (blocks.planar ? band * across * down : 0) + row * across + column;
-  const count = blocks.byteCounts[index];
-  if (count === 0) return undefined;
-  const name = () => `block ${index} (column ${column}, row ${row})`;
-
-  const read = (stored: Uint8Array) => {
-    let filled = 0;
-    while (filled < count) {
-      const read = readSync(file, stored, filled, count - filled, blocks.offsets[index] + filled);
-      if (read === 0) throw truncated(path, `${name()} ends after ${filled} of ${count} bytes`);
-      filled += read;
-    }
-  };
-
-  const samples = samplesPerBlock(header);
-  const size = bytesPerSample(dataType);
-  const rowBytes = rowBytesOf(blocks.width, samples, dataType, blocks.bits);
-  const rows = Math.min(blocks.height, header.height - row * blocks.height);
+  const { count, read, name, shape } = block;
+  const { rows, samples } = shape;
   let bytes: Uint8Array;
   try {
-    const { width, height, compression } = blocks;
-    const shape = { width, height, rows, samples, dataType, bytes: rowBytes * height };
-    bytes = decompress(count, read, compression, shape, codec);
+    bytes = decompress(count, read, blocks.compression, shape, codec);
   } catch (error) {
-    if (error instanceof TilewrightError) throw error;
-    throw corrupt.because(error, path, `${name()} cannot be decompressed`);
+    throw damagedBlock(error, path, name);
   }
-  if (bytes.length < rowBytes * rows) {
-    throw corrupt(path, `${name()} holds ${bytes.length} bytes, ${rowBytes * rows} are needed`);
-  }
-  if (blocks.bits) return unpackBits(bytes, rowBytes, blocks.width * samples, rows);
+  requireRows(bytes, path, block);
+  if (blocks.bits) return unpackBits(bytes, shape.bytes / shape.height, shape.width * samples, rows);
+  const size = bytesPerSample(dataType);
   const aligned = bytes.byteOffset % size === 0 ? bytes : new Uint8Array(bytes);
   undoPredictor(aligned, header, rows, samples, size);
-  return pixelsOf(dataType, aligned.buffer, aligned.byteOffset, blocks.width * samples * rows);
+  return pixelsOf(dataType, aligned.buffer, aligned.byteOffset, shape.width * samples * rows);
+}
+
+/** As `decodeBlock`, for images whose blocks are JPEG. The pixels stay good. */
+export async function decodeJpegBlock(
+  file: number,
+  header: TiffHeader,
+  column: number,
+  row: number,
+  band: number,
+): Promise<PixelArray | undefined> {
+  const block = blockAt(file, header, column, row, band);
+  if (!block) return undefined;
+  const stored = Buffer.allocUnsafeSlow(block.count);
+  block.read(stored);
+  const bytes = await decodeJpeg(stored, header.blocks.jpeg ?? { isYcbcr: false }, block.shape).catch(
+    (error) => {
+      throw damagedBlock(error, header.path, block.name);
+    },
+  );
+  requireRows(bytes, header.path, block);
+  return bytes;
+}
+
+function damagedBlock(error: unknown, path: string, name: string): Error {
+  return error instanceof TilewrightError
+    ? error
+    : corrupt.because(error, path, `${name} cannot be decompressed`);
+}
+
+function requireRows(bytes: Uint8Array, path: string, { name, shape }: PlacedBlock): void {
+  const needed = (shape.bytes / shape.height) * shape.rows;
+  if (bytes.length < needed) throw corrupt(path, `${name} holds ${bytes.length} bytes, ${needed} are needed`);
 }
 
 function decompress(

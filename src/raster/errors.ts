@@ -40,7 +40,8 @@ export const corrupt = defineError(
   'TW_RASTER_CORRUPT',
   422,
   'A raster file holds data that cannot be decoded. Fetch the file again, or check it with gdalinfo -checksum.',
-  (path: string, what: string) => `${path} is corrupt: ${what}. Fetch or write the file again.`,
+  (path: string, what: string) =>
+    `${path} is corrupt: ${what}. Fetch or write the file again; if GDAL reads it, convert it with gdal_translate.`,
 );
 
 /** A valid file of a kind that is not read. */
@@ -66,6 +67,14 @@ export const unknownCrs = defineError(
   'The coordinate system of a raster is not known. Reproject the file with gdalwarp -t_srs EPSG:4326 or to UTM.',
   (what: string) =>
     `the coordinate system ${what} is not known. Reproject the raster first: gdalwarp -t_srs EPSG:4326, or to its UTM zone.`,
+);
+
+export const notEarth = defineError(
+  'TW_RASTER_NOT_EARTH',
+  422,
+  'A raster shows another planet or moon: the radius of its coordinate system is not that of the Earth. Only rasters of the Earth are read.',
+  (path: string, kilometres: number) =>
+    `${path} does not show the Earth: the radius of its coordinate system is ${kilometres} km. Only rasters of the Earth are read; if this is one, correct its coordinate system with gdal_translate -a_srs.`,
 );
 
 /** An image that cannot be written: sizes that contradict each other. */

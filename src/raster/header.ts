@@ -25,8 +25,12 @@ export async function openRaster(
   position?: GivenPosition,
 ): Promise<RasterHeader> {
   const header = await openAlone(path, layer, position);
-  const mask = header.mask ?? (await maskBeside(header));
-  return mask ? { ...header, mask } : header;
+  // A file of several layers has no mask for one of them.
+  if (layer !== undefined) return header;
+  const warnings = [...(header.warnings ?? [])];
+  const mask = header.mask ?? (await maskBeside(header, warnings));
+  // As in GDAL, a mask wins over the nodata value.
+  return mask ? { ...header, warnings, mask, nodata: undefined } : { ...header, warnings };
 }
 
 /** The header as the file alone has it. */

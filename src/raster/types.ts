@@ -30,6 +30,11 @@ export interface Crs {
   epsg: number | undefined;
   proj4: string;
   geographic: boolean;
+  /**
+   * Up to how far positions may be off, because a single shift brings the datum to WGS 84 where better ways need grids; Infinity if no
+   * shift is known, and the datum is taken as WGS 84. Undefined for datums that are equal to it within a few metres.
+   */
+  datumErrorMetres?: number;
 }
 
 /** The size of the pieces in which a raster is stored; a piece is decoded as a whole. */
@@ -99,7 +104,7 @@ export interface Hdf5CubeBlocks extends BlockSize {
   shape: [number, number, number];
   /** Stored value of a pixel without data; like NaN it is read as the raster's nodata value. */
   fill?: number;
-  /** What the attributes of the dataset say in addition; read as the raster's nodata value. */
+  /** Missing data by the attributes of the dataset; read as the raster's nodata value. */
   missing?: MissingNumbers;
   /** Two datasets of the raster's size: column and row in the swath, counted from 1, 0 where there is none; signs do not count. */
   lookup?: { columns: string; rows: string };

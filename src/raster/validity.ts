@@ -1,4 +1,4 @@
-/** Which pixels a file itself says hold data: by an internal mask or an alpha band. */
+/** The mask or alpha band of a file, which marks its valid pixels. */
 import type { RasterHeader } from './types.js';
 
 /** A band of a raster; its pixels that are 0 hold no data. */
@@ -6,6 +6,11 @@ export interface ValidityBand {
   header: RasterHeader;
   /** From 0. */
   index: number;
+}
+
+/** A header whose alpha band is a band like the others: its product or its user says that it is data. */
+export function withoutAlpha({ alpha: _, ...header }: RasterHeader): RasterHeader {
+  return header;
 }
 
 /** The band that says which pixels of a band hold data; undefined where the file has none. As in GDAL, a mask wins over alpha. */

@@ -165,8 +165,7 @@ export class WorkerPool<Task, Result> {
       return undefined;
     }
     this.started = performance.now();
-    // A package that decodes rare codecs (web-worker, of geotiff) reads workerData in every thread and fails without it.
-    const worker = new Worker(this.module, { workerData: {}, resourceLimits: RESOURCE_LIMITS });
+    const worker = new Worker(this.module, { resourceLimits: RESOURCE_LIMITS });
     worker.unref();
     const member: Member<Task, Result> = {
       worker,

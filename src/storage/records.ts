@@ -166,6 +166,8 @@ export interface JobRecord {
   share?: number;
   message: string;
   inputs: unknown;
+  /** Which outputs the results have, and whether they are sent as they are; absent for a document with all of them. */
+  answer?: { outputs?: string[]; raw?: boolean };
   /** What the work gets, where it must know more than who asked for it. */
   given?: unknown;
   /** Of a job that was cancelled or has failed: what it had made until then. */

@@ -1,10 +1,13 @@
 /** Maps, previews and series over HTTP: what is answered, and what hostile parameters get. */
 import assert from 'node:assert/strict';
 import { truncate } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import sharp from 'sharp';
 import { mapTileAt, nodeWithScenes, pictureOf } from '../imagery/maps.js';
-import { tilesOf } from '../support/node.js';
+import { ingest, testNode, tilesOf } from '../support/node.js';
+import { writeRaster } from '../support/rasters.js';
+import { tempFolder } from '../support/temp.js';
 
 const SCENES = [
   { datetime: '2024-06-01T10:00:00Z', cloud: 40, seed: 1 },
@@ -197,4 +200,19 @@ test('a tile file that is damaged is named', async (t) => {
   const answer = await node.server.inject(`/preview/${tile.id}.png?expression=nir`);
   assert.equal(answer.json().code, 'TW_IMAGERY_TILE_FILE', answer.body);
   assert.match(answer.json().detail, /tilewright verify/);
+});
+
+test('a scene across the antimeridian: the extent is narrow, TileJSON has its centre on it', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  // In zone 60 the antimeridian is at 833,978 m on the equator.
+  const href = await writeRaster(join(folder, 'a.tif'), { epsg: 32660, x: 830_000, y: 100_000, pixel: 100 });
+  await ingest(node, { href, datetime: '2024-06-01T10:00:00Z', collection: 'far', precision: 5 });
+  const get = async (url: string) => (await node.server.inject({ url })).json();
+  const [[west, south, east, north]] = (await get('/collections/far')).extent.spatial.bbox;
+  assert.ok(west > 179.9 && west < 180 && east > -180 && east < -179.9, `${west} to ${east}`);
+  const { bounds, center } = await get('/xyz/far/tilejson.json');
+  assert.deepEqual(bounds, [-180, south, 180, north]);
+  assert.ok(Math.abs(center[0]) > 179.9 && Math.abs(center[0]) <= 180, `${center}`);
+  assert.ok(center[2] >= 10, `${center}`);
 });

@@ -1,6 +1,6 @@
 /** A server whose processes are those of a test, beside those that have routes of their own. */
 import type { FastifyInstance } from 'fastify';
-import { buildServer } from '../../src/api/index.js';
+import { buildServer, type ServerOptions } from '../../src/api/index.js';
 import { localOwners } from '../../src/dht/index.js';
 import { Imagery } from '../../src/imagery/index.js';
 import { IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
@@ -20,7 +20,7 @@ export async function jobServer(
   t: { after(work: () => Promise<void>): void },
   data: string,
   processes: Process[],
-  access: { token?: string; readToken?: string; rateLimit?: number; log?: boolean } = {},
+  access: Partial<ServerOptions> = {},
 ): Promise<JobServer> {
   const storage = await Storage.open(data);
   const workers = new IngestWorkers(1, 128e6);

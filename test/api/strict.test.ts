@@ -53,7 +53,7 @@ test('a path tells which methods it takes', async (t) => {
   const { statusCode, json } = await node.server.inject('/collections/test/items?collections=test&limit=1');
   assert.deepEqual([statusCode, json().numberReturned], [200, 1], 'pystac-client names the collection twice');
   await refused({ url: '/collections/test/items?collections=other' }, 'TW_API_BAD_REQUEST');
-  await refused({ method: 'DELETE', url: '/tiles/a/b/c.tif' }, 'TW_API_NOT_FOUND', 404);
+  await refused({ method: 'DELETE', url: '/tiles/a/b/c/d.tif' }, 'TW_API_NOT_FOUND', 404);
   assert.equal((await node.server.inject({ method: 'OPTIONS', url: '/search' })).statusCode, 204);
 });
 

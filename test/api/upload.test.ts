@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import Fastify from 'fastify';
 import { safeName } from '../../src/api/ingest/upload.js';
@@ -124,6 +125,11 @@ test('messages and records name an upload as its sender does, and no folder of t
     ),
     'broken.zip': await send('broken.zip', zip([{ name: 'a' }]).subarray(0, 60), options),
     'none.tif': await send('none.tif', whole, { ...options, nodata: '7', maskBand: '99' }),
+    'cut.tif.gz': await send('cut.tif.gz', gzipSync(cut), options),
+    'day_20240602.tif.gz': await send('day_20240602.tif.gz', gzipSync(whole), {
+      collection: 'test',
+      precision: '6',
+    }),
     'named_20240601.tif': await send('named_20240601.tif', whole, { collection: 'test', precision: '6' }),
   };
   for (const [name, job] of Object.entries(jobs)) {
@@ -133,6 +139,8 @@ test('messages and records name an upload as its sender does, and no folder of t
     const [failure] = (job.results as IngestResults).failed;
     if (failure) assert.ok(failure.message.includes(name), failure.message);
   }
+  const [unzipped] = (jobs['day_20240602.tif.gz'].results as IngestResults).scenes;
+  assert.equal(unzipped!.id, 'day_20240602_20240602T000000Z');
   const { failed } = jobs['two.zip'].results as IngestResults;
   assert.deepEqual(failed.map(({ path }) => path).sort(), ['two.zip/a.tif', 'two.zip/b.tif']);
 });

@@ -58,6 +58,12 @@ test('wrong usage is exit code 2 and says what is wrong', async () => {
     ['search', '--no-such'],
     ['delete', 'job', 'x'],
     ['delete', 'scene', 'without-collection'],
+    ['search', '--limit', '0x2'],
+    ['search', '--server', 'localhost:8080'],
+    ['search', '--server', 'ftp://127.0.0.1'],
+    ['serve', '--port', '99999'],
+    ['serve', '--token', 'change-me-token'],
+    ['serve', '--secret', 'change-me-secret'],
     ['analyse', 'smooth', '--no-such'],
     ['analyse', 'classify', '--collection', 'without-labels'],
   ]) {
@@ -75,6 +81,22 @@ test('a command that reads says where it looked for a data folder, and makes non
   assert.match(stderr, /there is no data folder at .*nothing.*\[TW_CLI_NO_DATA\]/);
 });
 
+test('an ingest of a path that does not exist leaves no data folder', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const ingest = (...args: string[]) =>
+    tilewright('ingest', join(folder, 'nope.tif'), ...args, '--data', data);
+  for (const [args, error] of [
+    [[], /nope\.tif: there is no such file or folder.*\[TW_INGEST_NOT_RECOGNISED\]/],
+    [['--watch'], /nope\.tif is no folder.*\[TW_CLI_NOT_FOLDER\]/],
+  ] as const) {
+    const { code, stderr } = await ingest(...args);
+    assert.equal(code, 1);
+    assert.match(stderr, error);
+    assert.equal(existsSync(data), false);
+  }
+});
+
 test('a search in a collection that is not there says which are', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
@@ -84,6 +106,21 @@ test('a search in a collection that is not there says which are', async (t) => {
   const { code, stderr, stdout } = await search();
   assert.deepEqual([code, stderr], [0, 'there is no collection zzz; there are test\n']);
   assert.deepEqual(JSON.parse(stdout).features, []);
+});
+
+test('documents of a command without a server have no links that nothing answers', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const scene = await writeTestScene(join(folder, 'a.tif'));
+  await tilewright('ingest', scene, '--datetime', '2024-06-01', ...SCENE_FLAGS, '--data', data);
+  const printed = async (...args: string[]) =>
+    (await tilewright(...args, '--data', data, '--format', 'json')).stdout;
+  const search = await printed('search', '--limit', '1');
+  const [item] = JSON.parse(search).features;
+  assert.deepEqual(item.links, [], 'STAC needs the member');
+  assert.doesNotMatch(search, /localhost/);
+  for (const args of [['info'], ['info', 'test'], ['info', item.id], ['jobs']])
+    assert.doesNotMatch(await printed(...args), /localhost/);
 });
 
 test('flags come from the command line, else the environment, else the config file', async (t) => {
@@ -129,7 +166,7 @@ test('a flag that is on or off is what the environment says, in words that are k
 test('a server is not opened beyond loopback without a token', async (t) => {
   const folder = await tempFolder(t);
   const { code, stderr } = await tilewright('serve', '--data', folder, '--host', '0.0.0.0', '--port', '0');
-  assert.equal(code, 1);
+  assert.equal(code, 2);
   assert.match(stderr, /\[TW_API_OPEN_BIND\]/);
 });
 

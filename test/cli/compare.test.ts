@@ -145,8 +145,8 @@ test('comparing modes', { timeout: 240_000 }, async (t) => {
     const report = join(out, 'compare-ndvi.html');
     await eventually('a training has ended', () => existsSync(report), 120_000);
     child.kill('SIGINT');
-    const { code, stderr } = await ended;
-    assert.equal(code, 1, stderr);
+    const { signal, stderr } = await ended;
+    assert.equal(signal, 'SIGINT', stderr);
     assert.match(
       stderr,
       /stopped: [1-5] of 6 runs had ended, and are in .*compare-ndvi.html \[TW_CLI_COMPARE_STOPPED\]/,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { warningLines } from '../../src/cli/output.js';
+import { duration, progressLine, size, warningLines } from '../../src/cli/output.js';
 
 test('a warning of many scenes or bands is told once', () => {
   const band = (number: number) =>
@@ -18,4 +18,27 @@ test('a warning of many scenes or bands is told once', () => {
     `c: ${copy('B02')} (and 1 more like it)`,
   ]);
   assert.deepEqual(warningLines([]), []);
+});
+
+test('durations and sizes are rounded before they are split into units', () => {
+  const durations = [0, 9.94, 9.96, 59.4, 59.6, 119.4, 119.6, 3599.6, 7199, 90_061].map(duration);
+  assert.deepEqual(
+    durations.map((text) => text.replaceAll(' ', '')),
+    ['0.0s', '9.9s', '10s', '59s', '1min0s', '1min59s', '2min0s', '1h0min', '2h0min', '25h1min'],
+  );
+  const sizes = [0, 999, 1000, 9949, 9951, 999_499, 999_500, 999_999, 1.5e9, 999.9e15].map(size);
+  assert.deepEqual(
+    sizes.map((text) => text.replaceAll(' ', '')),
+    ['0B', '999B', '1.0kB', '9.9kB', '10kB', '999kB', '1.0MB', '1.0MB', '1.5GB', '1000PB'],
+  );
+});
+
+test('progress fits a terminal that says that it has no columns', (t) => {
+  const lines: string[] = [];
+  const stderr = { isTTY: true, columns: 0, write: (text: string) => lines.push(text) };
+  t.mock.getter(process, 'stderr', () => stderr);
+  const line = progressLine('tiles');
+  const message = 'x'.repeat(200);
+  line.update({ message, progress: 10, tiles: { total: 2, done: 1, failed: 0, skipped: 0 } });
+  assert.deepEqual(lines, [`\r\x1b[2K${'x'.repeat(79)}`]);
 });

@@ -114,6 +114,22 @@ test('the nodes look for etcd where its members are', { skip: noHelm }, () => {
   assert.match(etcd, /--quota-backend-bytes=2147483648/);
 });
 
+test('links name the ingress or the public URL, and only the given proxies are trusted', {
+  skip: noHelm,
+}, () => {
+  const node = (set: string, ...more: string[]) => {
+    const text = render(set, ...more).get('StatefulSet/tilewright');
+    return [variable(text, 'TILEWRIGHT_PUBLIC_URL'), variable(text, 'TILEWRIGHT_TRUST_PROXY')];
+  };
+  assert.deepEqual(node('cluster'), ['https://tiles.example.org', '10.244.0.0/16']);
+  assert.deepEqual(node('cluster', '--set', 'ingress.tlsSecret='), [
+    'http://tiles.example.org',
+    '10.244.0.0/16',
+  ]);
+  assert.deepEqual(node('existing'), ['https://example.org/tiles', '192.0.2.10,192.0.2.11']);
+  assert.deepEqual(node('single'), [undefined, undefined]);
+});
+
 test('each node has an address of its own below the headless service', { skip: noHelm }, () => {
   const documents = render('cluster');
   const node = documents.get('StatefulSet/tilewright') ?? '';

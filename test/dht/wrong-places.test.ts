@@ -17,13 +17,15 @@ import { startMember } from './members.js';
 import { freePort } from './real-nodes.js';
 import { type SharedPlace, sharedPlace } from './shared-place.js';
 
-async function refused(code: string, ...args: string[]): Promise<string> {
+const refused = (code: string, ...args: string[]) => refusedWith(1, code, ...args);
+
+async function refusedWith(exitCode: number, code: string, ...args: string[]): Promise<string> {
   const child = start(args);
   // A server that is not refused goes on.
   const timer = setTimeout(() => child.kill('SIGKILL'), 60_000);
   const { code: exit, stderr } = await finished(child);
   clearTimeout(timer);
-  assert.equal(exit, 1, stderr);
+  assert.equal(exit, exitCode, stderr);
   assert.match(stderr, new RegExp(`\\[${code}\\]`));
   return stderr;
 }
@@ -132,7 +134,7 @@ test('a node that cannot listen, or whose address nobody could reach, joins noth
   const place = ['--data', join(folder, 'data'), '--store', pathToFileURL(store).href];
   await refused('TW_API_CANNOT_LISTEN', 'serve', ...place, '--port', `${port}`);
   const open = ['--host', '0.0.0.0', '--port', `${await freePort()}`];
-  await refused('TW_API_OPEN_BIND', 'serve', ...place, ...open);
+  await refusedWith(2, 'TW_API_OPEN_BIND', 'serve', ...place, ...open);
   for (const host of ['0.0.0.0', '::', '[::]']) {
     const cluster = ['--etcd', 'http://127.0.0.1:1', '--secret', 's'.repeat(16), '--token', 't'];
     const { code, stderr } = await tilewright('serve', ...place, ...cluster, '--host', host);

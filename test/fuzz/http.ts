@@ -71,7 +71,7 @@ const HEADERS: Record<string, string[]> = {
   prefer: ['respond-async', 'wait=5'],
 };
 
-/** What a request would start is not tested here: jobs read other inputs than requests. */
+/** Requests that start jobs are left out: jobs read other inputs than requests. */
 const STARTS_A_JOB = /execution|^\/(?:ingest|train|fill|split|coalesce|predict|verify)\b/;
 
 export async function httpTarget(scratch: string): Promise<Target> {

@@ -204,6 +204,7 @@ function hostileValue(random: Random, value: unknown): unknown {
     case 6:
       return [value, value];
     default:
-      return typeof value === 'number' ? value + (random() - 0.5) : `${value}`.repeat(1 + below(random, 50));
+      if (typeof value === 'number') return value + (random() - 0.5);
+      return (typeof value === 'string' ? value : 'x').repeat(1 + below(random, 50));
   }
 }

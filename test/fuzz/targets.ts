@@ -245,7 +245,7 @@ export const TARGETS = {
   http: httpTarget,
 } satisfies Record<string, (scratch: string) => Target | Promise<Target>>;
 
-/** Of a million inputs, so that every target gets about the same time. */
+/** Shares of the inputs by which every target gets about the same time. */
 export const SHARES: Record<TargetName, number> = {
   ...{ tiff: 0.25, hdf5: 0.02, jp2: 0.002, archives: 0.05, item: 0.1, xml: 0.15, mtl: 0.1 },
   ...{ 'cql2-text': 0.15, 'cql2-json': 0.1, http: 0.078 },

@@ -36,6 +36,37 @@ async function bench(t: TestContext) {
   return { out, path, unpackBytes, refused };
 }
 
+test('a raster file that gzip has compressed is unpacked under its own name, within the limits of archives', async (t) => {
+  const { out, path, unpackBytes, refused } = await bench(t);
+  const noise = randomBytes(300_000);
+  const starts = { tiff: 'II*\0', netcdf: 'CDF\x01', hdf5: '\x89HDF\r\n\x1a\n', hdf4: '\x0e\x03\x13\x01' };
+  for (const start of Object.values(starts)) {
+    const content = Buffer.concat([Buffer.from(start, 'latin1'), noise]);
+    // Members one after another are one file (RFC 1952, 2.2).
+    const bytes = Buffer.concat([gzipSync(content.subarray(0, 1000)), gzipSync(content.subarray(1000))]);
+    assert.deepEqual(await unpackBytes(bytes), { files: ['archive'], bytes: content.length });
+    assert.deepEqual(await readFile(join(out, 'archive')), content);
+    await rm(out, { recursive: true });
+    await refused(gzipSync(content).subarray(0, -9), 'BROKEN', {}, 'cut off');
+    const damaged = gzipSync(content);
+    damaged[damaged.length - 8]! ^= 1;
+    await refused(damaged, 'BROKEN', {}, 'another checksum');
+  }
+  const tiff = Buffer.from('II*\0');
+  const named = `${path}.TIF.GZ`;
+  await writeFile(named, gzipSync(tiff));
+  assert.deepEqual((await unpack(named, out, OPTIONS)).files, ['archive.TIF']);
+  await rm(named);
+  await rm(out, { recursive: true });
+  await refused(gzipSync(Buffer.concat([tiff, Buffer.alloc(40e6)])), 'TOO_LARGE', {}, 'a bomb');
+  for (const [what, other] of [
+    ['text', 'no tar'],
+    ['zip', zip([{ name: 'a.tif' }])],
+    ['gzip', gzipSync(tiff)],
+  ] as const)
+    await refused(gzipSync(other), 'BROKEN', {}, what);
+});
+
 test('zip, tar and tar.gz are known by their content and unpacked whole', async (t) => {
   const { out, unpackBytes } = await bench(t);
   const files: Record<string, Buffer> = {

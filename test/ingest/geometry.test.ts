@@ -8,7 +8,15 @@ import { sceneCells } from '../../src/ingest/cells.js';
 import { scenePrecision } from '../../src/ingest/plan.js';
 import { groundResolution } from '../../src/ingest/resolution.js';
 import { sourceProjection } from '../../src/ingest/source-projection.js';
-import { controlGrid, crsFromEpsg, mapToPixel, pixelToMap, projector, warp } from '../../src/raster/index.js';
+import {
+  type ControlGrid,
+  controlGrid,
+  crsFromEpsg,
+  mapToPixel,
+  pixelToMap,
+  projector,
+  warp,
+} from '../../src/raster/index.js';
 import { headerOf, MODIS, type Placed, rasterAround, rasters, sceneOf } from './geometry-rasters.js';
 
 const turned = (lon: number) => lon - 360 * Math.floor((lon + 180) / 360);
@@ -221,6 +229,62 @@ test('the rows of a cell are enough for the warp, and a cell cut from them is th
   );
   assert.ok(cut > 500_000, String(cut));
 });
+
+test('every pixel of a cell lies where the projection puts it, also at poles and at the rim of a map', () => {
+  let checked = 0;
+  const worst = { pixels: 0, where: '' };
+  let lost = 0;
+  fc.assert(
+    fc.property(smallRasters, fc.constantFrom('geohash', 'quadtile'), precisions, fc.nat(), (...given) => {
+      const [raster, name, most, pick] = given;
+      const grid = gridByName(name);
+      const covered = cover(raster, grid, most);
+      if (!covered) return;
+      for (let k = 0; k < 4; k++) {
+        const geocode: string = covered.cells[(pick + k * 7919) % covered.cells.length]!;
+        const bounds = grid.bounds(geocode);
+        const width = 1 + (pick % 130);
+        const height = 1 + ((pick >> 8) % 130);
+        const project = sourceProjection(grid.epsg, raster);
+        const control = controlGrid({ bounds, width, height }, project, raster.transform);
+        for (let row = 0; row < height; row++) {
+          for (let column = 0; column < width; column++) {
+            const x = bounds.west + ((column + 0.5) / width) * (bounds.east - bounds.west);
+            const y = bounds.north - ((row + 0.5) / height) * (bounds.north - bounds.south);
+            const [u, v] = mapToPixel(raster.transform, ...project(x, y));
+            const isInside = u >= 0 && v >= 0 && u < raster.width && v < raster.height;
+            if (!isInside) continue;
+            checked++;
+            const [c, r] = positionOf(control, column, row);
+            const off = Math.hypot(c - u, r - v);
+            if (!(off < 1e9)) lost++;
+            if (off < 1e9 && off > worst.pixels)
+              Object.assign(worst, { pixels: off, where: `${raster.name} ${geocode} ${column}, ${row}` });
+          }
+        }
+      }
+    }),
+    { seed: 42, numRuns: 100 },
+  );
+  assert.ok(checked > 200_000, String(checked));
+  assert.equal(lost, 0);
+  assert.ok(worst.pixels < 5e-3, `${worst.pixels} at ${worst.where}`);
+});
+
+/** Where a pixel lies by a control grid: between four nodes, of which those without weight do not count. */
+function positionOf(control: ControlGrid, column: number, row: number): [number, number] {
+  const { step, columns } = control;
+  const node = Math.floor(row / step) * columns + Math.floor(column / step);
+  const [u, v] = [(column % step) / step, (row % step) / step];
+  const mix = (a: number, b: number, part: number) => (part === 0 ? a : a + (b - a) * part);
+  const of = (nodes: Float64Array) =>
+    mix(
+      mix(nodes[node]!, nodes[node + 1]!, u),
+      mix(nodes[node + columns]!, nodes[node + columns + 1]!, u),
+      v,
+    );
+  return [of(control.x), of(control.y)];
+}
 
 test('the rows of a cell are all rows that a close net of its points falls into, and few more', () => {
   fc.assert(

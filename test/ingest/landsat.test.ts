@@ -1,7 +1,7 @@
 /** Landsat as delivered: made-up scenes always, real ones where the folder of real data lies beside the repository. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { appendFile, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +12,7 @@ import { parseMtl } from '../../src/ingest/formats/landsat/mtl.js';
 import { readRaster } from '../../src/raster/index.js';
 import { gdalWarp, hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
+import { writeRaster } from '../support/rasters.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -277,6 +278,46 @@ test('flags win over the product; saturation has no nodata and a group of its ow
     scene.quality.map(({ group, band }) => [group, band]),
     [['30m-qa', 0]],
   );
+});
+
+test('the intermediate bands of the surface temperature are a group of their own, and change no other group', async (t) => {
+  const folder = await tempFolder(t);
+  const stem = 'LC08_L2SP_017036_20200101_20210501_02_T1';
+  const names = ['SR_B4', 'ST_B10', 'QA_PIXEL', 'ST_QA'].map((name) => `${stem}_${name}`);
+  const intermediate = ['ATRAN', 'CDIST', 'DRAD', 'EMIS', 'EMSD', 'TRAD', 'URAD'].map((name) => `ST_${name}`);
+  const product = await writeProduct(join(folder, 'plain'), names);
+  // USGS stores ST_QA in the same type.
+  for (const name of ['ST_QA', ...intermediate])
+    await writeRaster(join(product, `${stem}_${name}.TIF`), {
+      ...{ dataType: 'int16', width: 20, height: 20, pixel: 30, nodata: -9999 },
+      bands: [new Int16Array(400).fill(9876)],
+    });
+  const [scene] = await describeScenes(product, {});
+  const plainProduct = join(folder, 'without');
+  await cp(product, plainProduct, {
+    recursive: true,
+    filter: (path) => !intermediate.some((name) => path.includes(name)),
+  });
+  const [plain] = await describeScenes(plainProduct, {});
+  const shapes = (groups: typeof scene.groups) =>
+    groups.map(({ name, bands }) => [name, bands.map((band) => band.name).join()]);
+  assert.deepEqual(shapes(scene.groups.toSpliced(-1)), shapes(plain.groups));
+  const group = scene.groups.at(-1)!;
+  assert.deepEqual(
+    [group.name, group.role, group.resampling, group.nodata],
+    ['30m-st', 'qa', 'bilinear', -9999],
+  );
+  assert.deepEqual(
+    group.bands.map(({ name, scale, offset }) => [name, scale, offset]),
+    intermediate.map((name, i) => [name, [1e-4, 0.01, 1e-3, 1e-4, 1e-4, 1e-3, 1e-3][i], 0]),
+  );
+  const node = await testNode(t, join(folder, 'data'));
+  assert.deepEqual((await ingest(node, { href: product })).failed, []);
+  const [tile] = await tilesOf(node);
+  const { bands } = await readRaster(node.storage.tilePath(tile!, '30m-st'));
+  assert.ok(bands[3]!.includes(9876));
+  for (const name of names) await rm(join(product, `${name}.TIF`));
+  await assert.rejects(describeScenes(product, {}), { code: 'TW_INGEST_MISSING_BAND' });
 });
 
 test('a tile of Analysis Ready Data is surface reflectance of Collection 2', async (t) => {

@@ -82,6 +82,48 @@ test('a layer that kept its metadata: id, period, classes and their cloud', asyn
   assert.deepEqual([date.min, date.max, date.valid], [11, 200, date.pixels], answer.body);
 });
 
+test('a layer alone in a file has the name that its long_name gives', async (t) => {
+  const folder = await tempFolder(t);
+  const granule = (product: string) => `${product}.A2022033.h09v05.061.2022042050729`;
+  const describe = async (product: string, file: string, long_name: string) => {
+    const path = await writeRaster(join(folder, `${granule(product)}_${file}.TIF`), {
+      metadata: { ...metadata, SHORTNAME: product, LOCALGRANULEID: `${granule(product)}.hdf`, long_name },
+      dataType: 'int16',
+      bands: [new Int16Array(64 * 64).fill(1234)],
+      pixel: 463.3127,
+    });
+    const [scene] = await describeScenes(path, {});
+    const [{ role, resampling, bands }] = scene.groups as [(typeof scene.groups)[0]];
+    const [{ name, scale, commonName }] = bands as [(typeof bands)[0]];
+    return { path, id: scene.id, facts: [role, resampling, name, scale, commonName] };
+  };
+  for (const [product, file, longName, name, scale, commonName] of [
+    ['MCD43A4', 'B01_cropped', 'Nadir_Reflectance_Band1', 'Nadir_Reflectance_Band1', 1e-4, 'red'],
+    ['MOD09A1', 'B01', 'Surface_reflectance_for_band_1', 'sur_refl_b01', 1e-4, 'red'],
+    ['MOD09GA', 'x', '500m Surface Reflectance Band 4 - first layer', 'sur_refl_b04', 1e-4, 'green'],
+    ['MOD11A2', 'B01', '8-day daytime 1km grid Land-surface Temperature', 'LST_Day_1km', 0.02, undefined],
+    ['MOD11A2', 'B05', '8-day nighttime 1km grid Land-surface Temperature', 'LST_Night_1km', 0.02, undefined],
+    ['MOD13A1', 'BR_B06', '500m 16 days blue reflectance', 'blue_reflectance', 1e-4, 'blue'],
+    ['MOD13A1', 'NDVI', 'anything', 'NDVI', 1e-4, undefined],
+  ] as const) {
+    const { id, facts } = await describe(product, file, longName);
+    assert.deepEqual(facts, ['data', 'bilinear', name, scale, commonName], `${product} ${file}`);
+    assert.equal(id, `${product}.A2022033.h09v05_${name}`);
+  }
+  const node = await testNode(t, join(folder, 'data'));
+  for (const [product, file, longName, name] of [
+    ['MOD11A1', 'CDC_B11', 'day clear-sky coverage', 'day_clear-sky_coverage'],
+    ['MCD43A4', 'QA', 'BRDF_Albedo_Band_Mandatory_Quality_Band1', 'QA'],
+    ['MOD13A1', 'VI_Quality', '500m 16 days VI Quality', 'VI_Quality'],
+  ] as const) {
+    const { path, facts } = await describe(product, file, longName);
+    assert.deepEqual(facts.slice(0, 3), ['data', 'nearest', name], 'the codes are the data of the scene');
+    const { failed, scenes } = await ingest(node, { href: path });
+    assert.deepEqual(failed, []);
+    assert.ok(scenes[0]!.tiles > 0);
+  }
+});
+
 test('a MODIS file without its date is broken; other metadata are no MODIS', async (t) => {
   const folder = await tempFolder(t);
   const flags = { collection: 'plain', datetime: '2020-01-01' };
@@ -91,7 +133,7 @@ test('a MODIS file without its date is broken; other metadata are no MODIS', asy
   const [told] = await describeScenes(path, { datetime: '2020-02-01/2020-02-08' });
   assert.deepEqual(
     [told.id, told.start, told.end],
-    ['MOD10A2.A2020032.h09v05_a', Date.parse('2020-02-01'), Date.parse('2020-02-08')],
+    ['MOD10A2.A2020032.h09v05_a', Date.parse('2020-02-01'), Date.parse('2020-02-09') - 1],
   );
   for (const SHORTNAME of ['VNP10A1', 'mod10a2', 'MODE', '']) {
     const other = await writeRaster(join(folder, 'b.tif'), { metadata: { ...metadata, SHORTNAME } });

@@ -6,7 +6,7 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseSpan, timesInName } from '../../src/ingest/formats/acquisition-time.js';
+import { flaggedTime, parseSpan, timesInName } from '../../src/ingest/formats/acquisition-time.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { rasterFile } from '../../src/ingest/formats/raster-file.js';
 import { MAP_INFO, writeEnvi } from '../raster/envi.js';
@@ -70,7 +70,7 @@ test('flags say everything, and a date may be a span', async (t) => {
   };
   const [scene] = await describeScenes(path, flags);
   assert.equal(scene.id, 'field_20240601T000000Z');
-  assert.equal(scene.end - scene.start, 7 * 86_400_000);
+  assert.equal(scene.end - scene.start, 8 * 86_400_000 - 1);
   assert.equal(scene.platform, 'plane');
   const [data, qa] = scene.groups;
   assert.deepEqual(
@@ -201,6 +201,47 @@ test('the time comes from a tag, else from the name with a warning, else it is a
   }
   const plain = await writeRaster(join(folder, 'x_20240101.tif'));
   await assert.rejects(describeScenes(plain, {}), { code: 'TW_INGEST_NO_COLLECTION' });
+});
+
+test('the TIFF tag DateTime counts after a date in the name, and with a warning', {
+  skip: !hasGdal && 'no GDAL',
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const plain = await writeRaster(join(folder, 'plain.tif'));
+  const describe = async (name: string) => {
+    const path = join(folder, name);
+    execFileSync('gdal_translate', ['-q', '-mo', 'TIFFTAG_DATETIME=2025:03:03 12:00:00', plain, path]);
+    const [scene] = await describeScenes(path, { collection: 'c' });
+    return [scene.id, new Date(scene.start).toISOString(), scene.warnings.join()];
+  };
+  const [id, named, warning] = await describe('ortho_20240601.tif');
+  assert.deepEqual([id, named], ['ortho_20240601_20240601T000000Z', '2024-06-01T00:00:00.000Z']);
+  assert.match(warning, /its time is the date in its name/);
+  const [, tagged, tagWarning] = await describe('ortho.tif');
+  assert.equal(tagged, '2025-03-03T12:00:00.000Z');
+  assert.match(tagWarning, /its time is the TIFF tag DateTime/);
+  await assert.rejects(describe('ortho_20240601_20240701.tif'), { code: 'TW_INGEST_NO_DATETIME' });
+});
+
+test('--datetime takes the forms of a search, and an interval holds its last day, month or year', () => {
+  const forms: [given: string, start: string, end?: string][] = [
+    ['2024-06-01T10:30:00Z', '2024-06-01T10:30:00.000Z'],
+    ['2024-06-01T10:30:00.5+02:00', '2024-06-01T08:30:00.500Z'],
+    ['2024-06-01T10:30', '2024-06-01T10:30:00.000Z'],
+    ['2024-06-01 10:30:00', '2024-06-01T10:30:00.000Z'],
+    ['2024-06-01', '2024-06-01T00:00:00.000Z'],
+    ['2016-05', '2016-05-01T00:00:00.000Z', '2016-05-31T23:59:59.999Z'],
+    ['2016', '2016-01-01T00:00:00.000Z', '2016-12-31T23:59:59.999Z'],
+    ['2024-06-01/2024-06-30', '2024-06-01T00:00:00.000Z', '2024-06-30T23:59:59.999Z'],
+    ['2024-06-01/2024-06-01', '2024-06-01T00:00:00.000Z', '2024-06-01T23:59:59.999Z'],
+    ['2024-06-01T10:00:00Z/2024-06', '2024-06-01T10:00:00.000Z', '2024-06-30T23:59:59.999Z'],
+  ];
+  for (const [datetime, start, end = start] of forms) {
+    const span = flaggedTime({ datetime });
+    assert.deepEqual(span, { start: Date.parse(start), end: Date.parse(end) }, datetime);
+  }
+  for (const datetime of ['../2024', '2024/..', '2024-02-30', '2024-06-01T25:00:00Z', '2024/2023', 'May', ''])
+    assert.throws(() => flaggedTime({ datetime }), { code: 'TW_INGEST_BAD_OPTION' }, datetime);
 });
 
 test('any day is found in a name, however it is written', () => {
@@ -378,7 +419,7 @@ test('bands with different nodata values are groups of their own', async (t) => 
 });
 
 test('a file of several layers that is no known product lists them', {
-  skip: !hasGdal && 'GDAL is not installed',
+  skip: !hasGdal && 'no GDAL',
 }, async (t) => {
   const folder = await tempFolder(t);
   const tiff = await writeRaster(join(folder, 'a.tif'), twoBands);
@@ -405,7 +446,7 @@ test('a file without a layer is refused', async () => {
 });
 
 test('JPEG 2000 and Erdas .img are plain rasters as well', {
-  skip: !hasGdal && 'GDAL is not installed',
+  skip: !hasGdal && 'no GDAL',
 }, async (t) => {
   const folder = await tempFolder(t);
   const tiff = await writeRaster(join(folder, 'a.tif'), twoBands);

@@ -68,7 +68,7 @@ test('flags win over the metadata of a product', async (t) => {
   });
   assert.deepEqual(
     [scene.id, scene.platform, scene.start, scene.end],
-    ['mine', 'sentinel-2', Date.parse('2020-01-01'), Date.parse('2020-01-02')],
+    ['mine', 'sentinel-2', Date.parse('2020-01-01'), Date.parse('2020-01-03') - 1],
   );
   assert.match(scene.collection.licenseUrl ?? '', /^https:.*Legal_Notice$/);
 });

@@ -136,16 +136,23 @@ test('what is not known is absent', () => {
   const document = toStacCollection(unattributed, undefined, 'http://h');
   assert.ok(!('attribution' in document) && !('providers' in document));
   for (const { rel } of [...links, ...document.links]) assert.notEqual(rel, 'license');
-  for (const name of [
-    'eo:cloud_cover',
-    'platform',
-    'start_datetime',
-    'end_datetime',
-    'proj:geometry',
-    'attribution',
-  ]) {
+  for (const name of ['eo:cloud_cover', 'platform', 'start_datetime', 'end_datetime', 'attribution']) {
     assert.ok(!(name in properties), name);
   }
+  const [west, south, east, north] = properties['proj:bbox'] as number[];
+  assert.deepEqual(properties['proj:geometry'], {
+    type: 'Polygon',
+    coordinates: [
+      [
+        [west, south],
+        [east, south],
+        [east, north],
+        [west, north],
+        [west, south],
+      ],
+    ],
+  });
+  assert.equal(document.itemType, 'feature');
 });
 
 test('periods have both ends, derived tiles name what they come from, and nodata may be NaN', () => {

@@ -327,3 +327,106 @@ test('the control grid is as exact as it says, at cells of any size', () => {
     assert.ok(worst < 5e-4, `${worst} pixels at ${degrees} degrees, step ${grid.step}`);
   }
 });
+
+test('a coarse map of the world in Web Mercator loses no tile and no pixel at its rim', () => {
+  const crs = crsFromEpsg(3857);
+  const half = 20037508.342789244;
+  const size = 40;
+  const transform = {
+    originX: -half,
+    originY: half,
+    xx: (2 * half) / size,
+    xy: 0,
+    yx: 0,
+    yy: (-2 * half) / size,
+  };
+  const pixels = new Uint8Array(size * size).fill(7);
+  const source = {
+    pixels,
+    window: { column: 0, row: 0, width: size, height: size },
+    ...{ sceneWidth: size, sceneHeight: size, nodata: undefined },
+  };
+  const inner = projector('EPSG:4326', crs);
+  const project = (x: number, y: number): [number, number] => (Math.abs(y) > 86 ? [NaN, NaN] : inner(x, y));
+  // The map ends at 85.05 degrees. Nodes beyond the last pixel of a small tile may lie beyond a pole.
+  for (const south of [45, -45, -90]) {
+    for (const height of [5, 31, 100]) {
+      const bounds = { west: 0, south, east: 45, north: south + 45 };
+      for (const resampling of ['nearest', 'bilinear'] as const) {
+        const scene = { width: size, height: size };
+        const grid = controlGrid({ bounds, width: 7, height }, project, transform, scene);
+        const out = new Uint8Array(7 * height);
+        const valid = new Uint8Array(out.length).fill(1);
+        const count = warp(resampling, source, grid, out, valid);
+        const rows = Array.from({ length: height }, (_, row) => south + 45 - ((row + 0.5) / height) * 45);
+        const within = rows.filter((lat) => Math.abs(lat) < 85.0511).length;
+        assert.equal(count, 7 * within, `${resampling}, ${height} rows from ${south}`);
+        assert.equal(out.filter((value) => value === 7).length, count);
+      }
+    }
+  }
+});
+
+test('pixels at the rim of an orthographic view are there, and those beyond are not', () => {
+  // A hemisphere: half of the pixels of the destination have no counterpart in the source.
+  const radius = 1000;
+  const project = (x: number, y: number): [number, number] => {
+    const [lon, lat] = [(x * Math.PI) / 180, (y * Math.PI) / 180];
+    if (Math.cos(lat) * Math.cos(lon) < 0) return [NaN, NaN];
+    return [radius * Math.cos(lat) * Math.sin(lon), radius * Math.sin(lat)];
+  };
+  const transform = { originX: -1100, originY: 1100, xx: 10, xy: 0, yx: 0, yy: -10 };
+  const width = 361;
+  const height = 181;
+  const grid = controlGrid(
+    { bounds: { west: -180, south: -90, east: 180, north: 90 }, width, height },
+    project,
+    transform,
+  );
+  const pixels = new Uint8Array(220 * 220).fill(9);
+  const window = { column: 0, row: 0, width: 220, height: 220 };
+  for (const resampling of ['nearest', 'bilinear'] as const) {
+    const valid = new Uint8Array(width * height).fill(1);
+    const scene = { pixels, window, sceneWidth: 220, sceneHeight: 220, nodata: undefined };
+    warp(resampling, scene, grid, new Uint8Array(width * height), valid);
+    const wrong = valid.reduce((sum, value, at) => {
+      const lon = -180 + (((at % width) + 0.5) / width) * 360;
+      const lat = 90 - ((Math.floor(at / width) + 0.5) / height) * 180;
+      return sum + Number((value === 1) !== !Number.isNaN(project(lon, lat)[0]));
+    }, 0);
+    assert.equal(wrong, 0, resampling);
+  }
+});
+
+test('the grid of a cell at a pole is as exact, and few of its squares are divided', () => {
+  const crs = crsFromEpsg(3413);
+  let calls = 0;
+  const inner = projector('EPSG:4326', crs);
+  const project = (x: number, y: number) => {
+    calls++;
+    return inner(x, y);
+  };
+  const transform = { originX: -200_000, originY: 200_000, xx: 500, xy: 0, yx: 0, yy: -500 };
+  const bounds = { west: 0, south: 78.75, east: 45, north: 90 };
+  const [width, height] = [1200, 1500];
+  const grid = controlGrid({ bounds, width, height }, project, transform, { width: 800, height: 800 });
+  assert.ok(calls < (width * height) / 8, `${calls} projections`);
+  const next = random(3);
+  for (let n = 0; n < 3000; n++) {
+    const column = Math.floor(next() * width);
+    const row = Math.floor(next() ** 3 * height);
+    const [x, y] = inner(0 + ((column + 0.5) / width) * 45, 90 - ((row + 0.5) / height) * 11.25);
+    const [u, v] = [(x + 200_000) / 500, (200_000 - y) / 500];
+    if (u < 0 || v < 0 || u > 800 || v > 800) continue;
+    const [i, j] = [Math.floor(column / grid.step), Math.floor(row / grid.step)];
+    const [p, q] = [(column % grid.step) / grid.step, (row % grid.step) / grid.step];
+    const mix = (values: Float64Array) => {
+      const node = j * grid.columns + i;
+      const upper = values[node]! * (1 - p) + values[node + 1]! * p;
+      const lower = values[node + grid.columns]! * (1 - p) + values[node + grid.columns + 1]! * p;
+      return upper * (1 - q) + lower * q;
+    };
+    const off = Math.hypot(mix(grid.x) - u, mix(grid.y) - v);
+    assert.ok(off < 1e-3, `${off} pixels at ${column}, ${row}, step ${grid.step}`);
+  }
+});

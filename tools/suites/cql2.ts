@@ -1,4 +1,4 @@
-/** What becomes of CQL2 examples: text in `.txt` or `.cql`, JSON in `.json`. */
+/** Outcomes of CQL2 examples: text in `.txt` or `.cql`, JSON in `.json`. */
 import { extname } from 'node:path';
 import { TilewrightError } from '../../src/errors.js';
 import { readCql2Json, readCql2Text } from '../../src/query/cql2/read-json.js';

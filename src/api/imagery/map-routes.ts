@@ -131,7 +131,7 @@ export async function mapRoutes(
       });
       if (!extent) throw notFound(`tile in collection ${collection.id}`);
       const carried = requestUrl(request).searchParams;
-      for (const name of ['tile_format', 'tile_scale']) carried.delete(name);
+      for (const name of ['tile_format', 'tile_scale', 'f']) carried.delete(name);
       const tail = `${query.tile_scale === 2 ? '@2x' : ''}.${query.tile_format}`;
       const search = carried.size > 0 ? `?${carried}` : '';
       const address = `${baseUrl(request)}/xyz/${encodeURIComponent(collection.id)}`;

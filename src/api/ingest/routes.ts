@@ -5,8 +5,9 @@ import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Fence, type IngestInputs, outsideFence } from '../../ingest/index.js';
 import type { Process } from '../../jobs/index.js';
+import type { JobRecord } from '../../storage/index.js';
 import { badRequest, outsideFolder } from '../errors.js';
-import { executeBody } from '../processes/routes.js';
+import { type ExecuteRequest, executeBody, wantedAnswer } from '../processes/execute-request.js';
 import {
   answerJob,
   idempotencyKey,
@@ -93,7 +94,7 @@ export async function ingestRoutes(
     },
   );
 
-  server.post<{ Body: { inputs: IngestInputs } }>(
+  server.post<{ Body: ExecuteRequest & { inputs: IngestInputs } }>(
     '/processes/ingest/execution',
     {
       config: { write: true },
@@ -105,14 +106,22 @@ export async function ingestRoutes(
         body: executeBody(ingest),
       },
     },
-    (request, reply) => ingestPaths(request, reply, request.body.inputs),
+    (request, reply) => {
+      const answer = wantedAnswer(ingest as Process, request.body);
+      return ingestPaths(request, reply, request.body.inputs, answer);
+    },
   );
 
-  async function ingestPaths(request: FastifyRequest, reply: FastifyReply, asked: IngestInputs) {
+  async function ingestPaths(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    asked: IngestInputs,
+    answer?: JobRecord['answer'],
+  ) {
     const paths = await Promise.all(asked.paths.map((path) => allowedPath(path, request.isOwner, services)));
     const inputs = { ...asked, paths };
     const terms = request.isOwner ? {} : { given: { ...inputs, fenced: true } };
-    const started = await startJob(request, jobs, ingest as Process, inputs, { asked, ...terms });
+    const started = await startJob(request, jobs, ingest as Process, inputs, { asked, answer, ...terms });
     return answerJob(request, reply, started);
   }
 

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isKnown } from '../conditional.js';
+import { withoutSlash } from '../base-url.js';
+import { isKnown, weakTag } from '../conditional.js';
 import { bytes } from '../schemas/answers.js';
 import { document } from './document.js';
 import { style } from './style.js';
@@ -56,7 +57,10 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
         response: { 200: bytes('The page', 'text/html') },
       },
     },
-    async (request, reply) => send(request, reply, HTML, document),
+    async (request, reply) => {
+      const page = withoutSlash(request);
+      return page ? reply.redirect(page, 308) : send(request, reply, HTML, document);
+    },
   );
   const serve = (name: string, type: string, text: () => Promise<string>) =>
     server.get(`/map/${name}`, { config: OPEN, schema: { hide: true } }, async (request, reply) =>
@@ -71,11 +75,12 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, type: string, text: string): FastifyReply {
-  const etag = `"${createHash('sha1').update(text).digest('base64url')}"`;
+  const etag = weakTag(createHash('sha1').update(text).digest('base64url'));
   reply
     .header('content-security-policy', POLICY)
     .header('x-content-type-options', 'nosniff')
-    .header('cache-control', 'no-cache');
+    .header('cache-control', 'no-cache')
+    .header('vary', 'accept-encoding');
   if (isKnown(request, reply, etag)) return reply.send();
   return reply.type(type).send(text);
 }

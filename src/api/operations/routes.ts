@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import { baseUrl } from '../base-url.js';
 import { notReady } from '../errors.js';
+import { FORMAT_QUERY } from '../format-param.js';
 import { answers, bytes } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { METRICS_TYPE, metricsOf } from './metrics.js';
@@ -59,10 +61,10 @@ export async function operationRoutes(
     },
   );
 
-  server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
+  server.get('/openapi.json', { schema: { hide: true, querystring: FORMAT_QUERY } }, async (request, reply) =>
     // A Buffer, because fastify would add a charset to text, and clients compare this type as it is written.
     reply
       .header('content-type', 'application/vnd.oai.openapi+json;version=3.0')
-      .send(Buffer.from(JSON.stringify(server.swagger()))),
+      .send(Buffer.from(JSON.stringify({ ...server.swagger(), servers: [{ url: baseUrl(request) }] }))),
   );
 }

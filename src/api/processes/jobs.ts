@@ -11,6 +11,7 @@ import { badPage, noProcess, notFound, tooManyListeners } from '../errors.js';
 import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { eventText } from './events.js';
+import { sendResults } from './execute-request.js';
 import { type JobQuery, jobQuery, splitLists, wantedJobs } from './job-query.js';
 import { passOn } from './pass-on.js';
 import { answerJob, startAnswers } from './start-job.js';
@@ -92,7 +93,10 @@ export async function jobRoutes(
         response: { 200: answers('Results', 'What the process says of its outputs') },
       },
     },
-    async (request) => resultsOf(await jobs.get(request.params.id)),
+    async (request, reply) => {
+      const job = await jobs.get(request.params.id);
+      return sendResults(reply, resultsOf(job), job.answer);
+    },
   );
 
   server.get<{ Params: { id: string; name: string } }>(

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { limitConnectTime, type Peer, sign } from '../../dht/index.js';
 import { homeAway } from '../../jobs/index.js';
 import { DOOR } from '../access.js';
-import { baseUrl, requestUrl } from '../base-url.js';
+import { baseUrl, requestPath } from '../base-url.js';
 import type { Services } from '../services.js';
 
 /** Headers that are passed on, of requests and of answers. */
@@ -66,8 +66,7 @@ function ask(
   reply: FastifyReply,
 ): Promise<IncomingMessage> {
   const { method } = request;
-  const { pathname, search } = requestUrl(request);
-  const path = pathname + search;
+  const path = requestPath(request);
   const headers: Record<string, string | string[]> = {
     authorization: sign(secret, { method, path, body: Buffer.alloc(0) }),
     [DOOR]: baseUrl(request),

@@ -3,24 +3,17 @@ import type { FastifyInstance } from 'fastify';
 import type { Process } from '../../jobs/index.js';
 import { baseUrl } from '../base-url.js';
 import { noProcess } from '../errors.js';
+import { listPaging, type Paging, pageOf } from '../paging.js';
 import { answers } from '../schemas/answers.js';
+import { publishedSchema } from '../schemas/shapes.js';
 import type { Services } from '../services.js';
+import { type ExecuteRequest, executeBody, wantedAnswer } from './execute-request.js';
 import { jobRoutes } from './jobs.js';
 import { answerJob, keyHeader, startAnswers, startJob } from './start-job.js';
 
 /** Their jobs are given paths on the server's disk, which routes of their own check or make. */
 const OWN_ROUTES = new Set(['ingest', 'store-model']);
 const EXECUTE = 'http://www.opengis.net/def/rel/ogc/1.0/execute';
-
-/** The body of an execute request. */
-export function executeBody({ inputs }: Process) {
-  return {
-    type: 'object',
-    additionalProperties: false,
-    properties: { inputs, response: { enum: ['document'] } },
-    required: inputs.required ? ['inputs'] : [],
-  };
-}
 
 function summary({ id, title, description }: Process, base: string) {
   return {
@@ -39,7 +32,10 @@ function summary({ id, title, description }: Process, base: string) {
 
 /** Inputs as the standard describes them: one by one, each with its schema. */
 function inputsOf({ inputs }: Process) {
-  const { properties = {}, required = [] } = inputs as { properties?: object; required?: string[] };
+  const { properties = {}, required = [] } = publishedSchema(inputs) as {
+    properties?: object;
+    required?: string[];
+  };
   return Object.fromEntries(
     Object.entries(properties).map(([name, schema]) => [
       name,
@@ -59,15 +55,20 @@ export async function processRoutes(
     params: { type: 'object', properties: { id: { type: 'string' } } },
   };
 
-  server.get(
+  server.get<{ Querystring: Paging }>(
     '/processes',
-    { schema: { summary: 'What can be run', tags, response: { 200: answers('Processes', 'All of them') } } },
+    {
+      schema: {
+        summary: 'What can be run',
+        tags,
+        response: { 200: answers('Processes', 'All of them, or a page') },
+        querystring: { type: 'object', additionalProperties: false, properties: listPaging },
+      },
+    },
     async (request) => {
       const base = baseUrl(request);
-      return {
-        processes: [...processes.values()].map((one) => summary(one, base)),
-        links: [{ rel: 'self', type: 'application/json', href: `${base}/processes` }],
-      };
+      const { page, links } = pageOf(request, [...processes.values()], request.query);
+      return { processes: page.map((one) => summary(one, base)), links };
     },
   );
 
@@ -89,7 +90,7 @@ export async function processRoutes(
 
   for (const process of processes.values()) {
     if (OWN_ROUTES.has(process.id)) continue;
-    server.post<{ Body: { inputs?: unknown } }>(
+    server.post<{ Body: ExecuteRequest }>(
       `/processes/${process.id}/execution`,
       {
         config: { write: true },
@@ -101,8 +102,11 @@ export async function processRoutes(
           body: executeBody(process),
         },
       },
-      async (request, reply) =>
-        answerJob(request, reply, await startJob(request, jobs, process, request.body.inputs ?? {})),
+      async (request, reply) => {
+        const answer = wantedAnswer(process, request.body);
+        const inputs = request.body.inputs ?? {};
+        return answerJob(request, reply, await startJob(request, jobs, process, inputs, { answer }));
+      },
     );
   }
 

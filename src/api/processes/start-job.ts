@@ -52,7 +52,7 @@ export async function startJob(
   { asked = inputs, ...options }: StartOptions & { asked?: unknown } = {},
 ): Promise<{ job: JobRecord; repeated: boolean }> {
   await process.check?.(inputs);
-  const key = requestKey(request, process, asked);
+  const key = requestKey(request, process, options.answer ? [asked, options.answer] : asked);
   if (key) return jobs.startOnce(process, inputs, { ...options, request: key });
   return { job: await jobs.start(process, inputs, options), repeated: false };
 }
@@ -63,7 +63,7 @@ export async function startWithFile(
   { jobs, storage }: Services,
   process: Process,
   inputs: unknown,
-  { scratch, ...options }: { scratch: string; given: unknown; asked: unknown },
+  { scratch, ...options }: StartOptions & { scratch: string; asked: unknown },
 ): Promise<{ job: JobRecord; repeated: boolean }> {
   let isTaken = false;
   try {
@@ -74,6 +74,10 @@ export async function startWithFile(
     if (!isTaken) await storage.removeScratch(scratch);
   }
 }
+
+/** RFC 7240: every process is run asynchronously, so this preference is always honoured and others never are. */
+const prefersAsync = ({ headers }: FastifyRequest) =>
+  /(^|[,;\s])respond-async\s*($|[,;])/i.test(String(headers.prefer ?? ''));
 
 /** 201 with the job's status and place; 200 where an earlier request has started it. */
 export function answerJob(
@@ -86,5 +90,6 @@ export function answerJob(
   return reply
     .code(repeated ? 200 : 201)
     .header('location', `${base}/jobs/${job.id}`)
+    .headers(prefersAsync(request) ? { 'preference-applied': 'respond-async' } : {})
     .send(statusInfo(job, base));
 }

@@ -14,6 +14,18 @@ export const mapOf = (schema: object) => ({ type: 'object', additionalProperties
 export const ref = (name: string) => ({ $ref: `${name}#` });
 export const oneOf = (...values: string[]) => ({ type: 'string', enum: values });
 
+/** True for a keyword that the JSON Schema of OpenAPI 3.0 lacks, or allows in another form only. */
+const isNewer = (keyword: string, value: unknown) =>
+  keyword === 'propertyNames' || (keyword === 'required' && Array.isArray(value) && value.length === 0);
+
+/** A schema as OpenAPI 3.0 can have it. Requests are checked by the schema itself. */
+export function publishedSchema<T>(schema: T): T {
+  if (Array.isArray(schema)) return schema.map(publishedSchema) as T;
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const kept = Object.entries(schema).filter(([name, value]) => !isNewer(name, value));
+  return Object.fromEntries(kept.map(([name, value]) => [name, publishedSchema(value)])) as T;
+}
+
 /** An object; members whose name ends with `?` may be absent, and others may be there. */
 export function object(members: Record<string, object>) {
   const required = Object.keys(members).filter((name) => !name.endsWith('?'));

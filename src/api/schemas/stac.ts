@@ -67,7 +67,7 @@ const itemProperties = object({
   'hsi:wavelength_max?': number,
   'proj:epsg': count,
   'proj:bbox': bbox,
-  'proj:geometry?': ref('Polygon'),
+  'proj:geometry': ref('Polygon'),
 });
 
 export const stacSchemas = {
@@ -115,6 +115,7 @@ export const stacSchemas = {
     }),
     summaries: { type: 'object' },
     'item_assets?': mapOf(object({ type: text, 'title?': text, roles: listOf(text) })),
+    itemType: oneOf('feature'),
     grid: oneOf('geohash', 'quadtile'),
     precision: count,
     ...partial,

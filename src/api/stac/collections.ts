@@ -4,6 +4,7 @@ import { toStacCollection, toStacItem, withContent } from '../../query/index.js'
 import { type CollectionRecord, type Storage, toArray } from '../../storage/index.js';
 import { baseUrl } from '../base-url.js';
 import { notFound } from '../errors.js';
+import { listPaging, type Paging, pageOf } from '../paging.js';
 import { partial } from '../partial.js';
 import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
@@ -35,19 +36,26 @@ export async function collectionRoutes(
     return { collections, ...partial({ unanswered }) };
   };
 
-  server.get(
+  server.get<{ Querystring: Paging }>(
     '/collections',
     {
-      schema: { summary: 'All collections', tags, response: { 200: answers('Collections', 'All of them') } },
+      schema: {
+        summary: 'All collections',
+        tags,
+        response: { 200: answers('Collections', 'All of them, or a page') },
+        // Others are ignored: pystac-client sends `q`, `bbox` and `datetime`, and filters the answer itself.
+        querystring: { type: 'object', properties: listPaging },
+      },
     },
     async (request) => {
       const base = baseUrl(request);
+      const { page, links } = pageOf(request, await toArray(storage.collections()), request.query);
       return {
-        ...(await describe(await toArray(storage.collections()), base)),
+        ...(await describe(page, base)),
         links: [
           { rel: 'root', type: 'application/json', href: `${base}/` },
           { rel: 'parent', type: 'application/json', href: `${base}/` },
-          { rel: 'self', type: 'application/json', href: `${base}/collections` },
+          ...links,
         ],
       };
     },

@@ -4,6 +4,7 @@ import {
   type FilterParams,
   filterBody,
   filterQuery,
+  type ItemOptions,
   itemWriter,
   JsonBytes,
   parseFilter,
@@ -22,12 +23,16 @@ import { requireCollection } from './collections.js';
 import { featureCollection } from './feature-collection.js';
 import { parseFields, selectFields } from './fields.js';
 
-interface SearchParams extends FilterParams, Paging {
+interface SearchParams extends FilterParams, Paging, ItemOptions {
   sortby?: unknown;
   fields?: unknown;
 }
 
 const text = { type: 'string' };
+const bandAssets = {
+  type: 'boolean',
+  description: 'An asset for each band too, for programs that read one band a file',
+};
 const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
 const searchBody = object({
   ...filterBody,
@@ -37,10 +42,14 @@ const searchBody = object({
     type: 'object',
     description: '{"include": ["properties.platform"], "exclude": ["assets"]}',
   },
+  bandAssets,
 });
-const searchQuery = object({ ...filterQuery, ...paging, sortby: text, fields: text });
+const searchQuery = object({ ...filterQuery, ...paging, sortby: text, fields: text, bandAssets });
 const { ids: _ids, ...itemsProperties } = searchQuery.properties as Record<string, object>;
 const itemsQuery = object(itemsProperties);
+const itemQuery = object({ bandAssets });
+/** Others are ignored, such as keys that clients add for a gateway. */
+const postQuery = { type: 'object', properties: { bandAssets } };
 
 /** Of most Items, with 13 bands or fewer. */
 const ITEM_BYTES = 8192;
@@ -65,7 +74,7 @@ export async function searchRoutes(
     links: object[],
     next: (token: string) => object,
   ): Promise<Buffer> => {
-    const { limit, token, sortby, fields, ...filter } = params;
+    const { limit, token, sortby, fields, bandAssets = false, ...filter } = params;
     const selection = parseFields(fields);
     const search = searchOf(parseFilter(filter), {
       order: parseSort(sortby),
@@ -83,10 +92,10 @@ export async function searchRoutes(
     });
     const out = new JsonBytes((1 + features.length) * ITEM_BYTES);
     const writeItem = itemWriter(base, out);
-    const write = selection
-      ? ({ tile, record }: Feature) =>
-          out.text(JSON.stringify(selectFields(toStacItem(tile, record, base), selection)))
-      : ({ tile, record }: Feature) => writeItem(tile, record);
+    const write = ({ tile, record }: Feature) => {
+      if (!selection && !bandAssets) writeItem(tile, record);
+      else out.text(JSON.stringify(selectFields(toStacItem(tile, record, base, { bandAssets }), selection)));
+    };
     return featureCollection(out, features, write, {
       numberMatched: found.numberMatched,
       numberReturned: features.length,
@@ -117,17 +126,20 @@ export async function searchRoutes(
     },
   );
 
-  server.post<{ Body: SearchParams }>(
+  server.post<{ Body: SearchParams; Querystring: ItemOptions }>(
     '/search',
-    { schema: { summary: 'Search of tiles', tags, response, body: searchBody } },
+    // Clients that let their users add parameters add them to the address.
+    { schema: { summary: 'Search of tiles', tags, response, body: searchBody, querystring: postQuery } },
     async (request, reply) => {
       const base = baseUrl(request);
-      const self = { rel: 'self', type: GEOJSON, method: 'POST', href: `${base}/search`, body: request.body };
+      const { bandAssets } = request.query;
+      const body = { ...request.body, ...(bandAssets !== undefined && { bandAssets }) };
+      const self = { rel: 'self', type: GEOJSON, method: 'POST', href: `${base}/search`, body };
       reply.type(GEOJSON);
-      return page(base, request.body, [self], (token) => ({
+      return page(base, body, [self], (token) => ({
         method: 'POST',
         href: `${base}/search`,
-        body: { ...request.body, token },
+        body: { ...body, token },
       }));
     },
   );
@@ -148,15 +160,22 @@ export async function searchRoutes(
     },
   );
 
-  server.get<{ Params: { id: string; itemId: string } }>(
+  server.get<{ Params: { id: string; itemId: string }; Querystring: ItemOptions }>(
     '/collections/:id/items/:itemId',
-    { schema: { summary: 'One item', tags, response: { 200: answers('Item', 'The Item', GEOJSON) } } },
+    {
+      schema: {
+        summary: 'One item',
+        tags,
+        response: { 200: answers('Item', 'The Item', GEOJSON) },
+        querystring: itemQuery,
+      },
+    },
     async (request, reply) => {
       const { id, itemId } = request.params;
       const tile = await finder.get(itemId);
       if (tile?.collection !== id) throw notFound(`item ${itemId} in collection ${id}`);
       reply.type(GEOJSON);
-      return toStacItem(tile, await requireCollection(storage, id), baseUrl(request));
+      return toStacItem(tile, await requireCollection(storage, id), baseUrl(request), request.query);
     },
   );
 }

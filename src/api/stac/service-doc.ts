@@ -1,5 +1,6 @@
 /** The API's description as a page for people, made of its OpenAPI document. */
 import type { FastifyInstance } from 'fastify';
+import { withoutSlash } from '../base-url.js';
 import { bytes } from '../schemas/answers.js';
 
 interface Operation {
@@ -20,7 +21,9 @@ export async function serviceDocRoutes(server: FastifyInstance): Promise<void> {
         response: { 200: bytes('A page', 'text/html') },
       },
     },
-    async (_, reply) => {
+    async (request, reply) => {
+      const address = withoutSlash(request);
+      if (address) return reply.redirect(address, 308);
       reply.type('text/html; charset=utf-8');
       return page(server.swagger().paths as Record<string, Record<string, Operation>>);
     },
@@ -45,8 +48,8 @@ function page(paths: Record<string, Record<string, Operation>>): string {
   code { white-space: nowrap; }
 </style>
 <h1>tilewright API</h1>
-<p>A STAC API with tile files, jobs and models. <a href="/">Landing page</a>, <a href="/openapi.json">OpenAPI document</a>,
-<a href="/queryables">what filters can ask for</a>.</p>
+<p>A STAC API with tile files, jobs and models. <a href="./">Landing page</a>, <a href="openapi.json">OpenAPI document</a>,
+<a href="queryables">what filters can ask for</a>.</p>
 <table>
 <tr><th>Request</th><th>What it does</th><th>Parameters</th></tr>
 ${rows.join('\n')}

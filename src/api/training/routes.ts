@@ -11,7 +11,7 @@ import {
   type StoreInputs,
 } from '../../training/index.js';
 import { receive } from '../ingest/upload.js';
-import { executeBody } from '../processes/routes.js';
+import { type ExecuteRequest, executeBody, wantedAnswer } from '../processes/execute-request.js';
 import { answerJob, keyHeader, startAnswers, startWithFile } from '../processes/start-job.js';
 import { answers } from '../schemas/answers.js';
 import type { Services } from '../services.js';
@@ -56,7 +56,7 @@ export async function trainingRoutes(
     async ({ body }) => checkPlace({ storage, finder }, body),
   );
 
-  server.post<{ Body: { inputs: StoreInputs } }>(
+  server.post<{ Body: ExecuteRequest & { inputs: StoreInputs } }>(
     '/processes/store-model/execution',
     {
       bodyLimit: SENT_LIMIT,
@@ -70,10 +70,11 @@ export async function trainingRoutes(
       },
     },
     async (request, reply) => {
+      const answer = wantedAnswer(storing, request.body);
       const { trained, ...inputs } = request.body.inputs;
       const file = Readable.from([JSON.stringify(trained)], { objectMode: false });
       const { path, scratch } = await receive(file, 'model.json', services);
-      const options = { scratch, given: { ...inputs, path }, asked: request.body.inputs };
+      const options = { scratch, answer, given: { ...inputs, path }, asked: request.body.inputs };
       return answerJob(request, reply, await startWithFile(request, services, storing, inputs, options));
     },
   );

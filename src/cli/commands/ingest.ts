@@ -19,7 +19,8 @@ import {
   withTarget,
 } from '../options.js';
 import { count, duration, note, print, printJson, progressLine, warningLines } from '../output.js';
-import { type OpenTarget, openTarget } from '../target.js';
+import { isStdoutLost } from '../streams.js';
+import { hasDataFolder, type OpenTarget, openTarget } from '../target.js';
 import { settledInputs } from '../watch.js';
 
 type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean };
@@ -129,6 +130,7 @@ export function ingestCommand(): Command {
   );
   return withTarget(withResources(withCloudModel(command))).action(
     async (paths: string[], flags: IngestFlags) => {
+      await requireInputs(paths, flags);
       const target = await openTarget(flags, { create: true });
       const signal = interruptSignal();
       try {
@@ -198,6 +200,28 @@ function noteWarnings({ scenes, passedOver, failed }: IngestResults): void {
     note(`error: ${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
 }
 
+/**
+ * Checks the paths before a data folder is created, which a mistyped path should not leave behind. Throws TW_CLI_NOT_FOLDER, and
+ * TW_INGEST_NOT_RECOGNISED if there is neither an input nor a data folder. Otherwise the job reports a missing input.
+ */
+async function requireInputs(paths: string[], { watch, server, data }: IngestFlags): Promise<void> {
+  if (watch) return requireFolders(paths);
+  if (server || hasDataFolder(data)) return;
+  const looks = await Promise.allSettled(paths.map((path) => stat(path)));
+  if (looks.some(({ status }) => status === 'fulfilled')) return;
+  const { findInputs } = await import('../../ingest/index.js');
+  await findInputs(paths[0]!);
+}
+
+async function requireFolders(folders: string[]): Promise<void> {
+  for (const folder of folders) {
+    const info = await stat(folder).catch((error) => {
+      throw notFolder.because(error, folder);
+    });
+    if (!info.isDirectory()) throw notFolder(folder);
+  }
+}
+
 /** What is no scene is passed over here: other files may lie in the folder. */
 async function watch(
   target: OpenTarget,
@@ -205,18 +229,14 @@ async function watch(
   flags: IngestFlags,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const folder of folders) {
-    const info = await stat(folder).catch((error) => {
-      throw notFolder.because(error, folder);
-    });
-    if (!info.isDirectory()) throw notFolder(folder);
-  }
   const { findInputs, notRecognised } = await import('../../ingest/index.js');
   note(`watching ${folders.join(', ')}; Ctrl-C ends`);
   let pending: string[] = [];
   /** Told already. */
   let failed: string[] = [];
   for await (const settled of settledInputs(folders, signal)) {
+    // The program that reads the batches has ended, or there is no space for them.
+    if (isStdoutLost()) return;
     const inputs = [...pending];
     pending = [];
     for (const path of settled) {

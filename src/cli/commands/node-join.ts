@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { Command } from 'commander';
 import type { MovedIn, MoveInProgress } from '../../dht/index.js';
 import { noDataFolder } from '../errors.js';
@@ -7,7 +5,7 @@ import { interruptSignal } from '../interrupt.js';
 import { namedNode } from '../named-node.js';
 import { flag, listed, type TargetOptions, withTarget } from '../options.js';
 import { count, note, print, printJson, progressLine, size } from '../output.js';
-import { openTarget } from '../target.js';
+import { hasDataFolder, openTarget } from '../target.js';
 
 interface JoinFlags extends TargetOptions {
   etcd?: string;
@@ -60,7 +58,7 @@ async function rejoin(name: string, flags: JoinFlags): Promise<void> {
 
 async function move(flags: JoinFlags & { store: string; etcd: string }): Promise<void> {
   const { data, store, etcd, clusterName, dryRun = false } = flags;
-  if (!existsSync(join(data, 'node.json'))) throw noDataFolder(data);
+  if (!hasDataFolder(data)) throw noDataFolder(data);
   const signal = interruptSignal();
   const { EtcdStore, moveIn } = await import('../../dht/index.js');
   const { openObjectStore, requireApart, Storage } = await import('../../storage/index.js');

@@ -4,14 +4,14 @@ import { isIPv6 } from 'node:net';
 import { Command } from 'commander';
 import { messageOf } from '../../errors.js';
 import type { NodeConfig } from '../../node.js';
-import { interruptSignal } from '../interrupt.js';
+import { stopSignal } from '../interrupt.js';
 import {
   bytes,
   type CommonOptions,
   flag,
-  integer,
   listed,
   number,
+  portNumber,
   positiveInteger,
   type ResourceOptions,
   withCloudModel,
@@ -29,6 +29,8 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
   token?: string;
   readToken?: string;
   rateLimit?: number;
+  publicUrl?: string;
+  trustProxy?: string[];
   allowFolder: string[];
   store?: string;
   etcd?: string;
@@ -45,6 +47,18 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
 
 /** Characters of a secret: a shorter one could be guessed from a message that was listened to. */
 const SHORTEST_SECRET = 16;
+
+/** Secrets of deploy/env.example, which everybody can read, begin so. */
+const EXAMPLE_SECRET = /^change-?me/i;
+
+/** Ends the command if a secret is one of the examples. */
+function refuseExamples({ token, readToken, secret }: ServeFlags, command: Command): void {
+  for (const [name, value] of Object.entries({ token, 'read-token': readToken, secret }))
+    if (value !== undefined && EXAMPLE_SECRET.test(value))
+      command.error(
+        `error: --${name} is that of an example, which everybody knows; take a random one, such as that of "openssl rand -hex 32"`,
+      );
+}
 
 /** Every address of the machine, of which none is told. */
 const WILDCARD = /^(0\.0\.0\.0|\[?::\]?|)$/;
@@ -89,7 +103,7 @@ export function serveCommand(): Command {
     .addOption(
       flag('--host <host>', 'address to listen on; beyond loopback a token is needed').default('127.0.0.1'),
     )
-    .addOption(flag('--port <port>', 'port to listen on; 0 takes a free one', integer).default(8080))
+    .addOption(flag('--port <port>', 'port to listen on; 0 takes a free one', portNumber).default(8080))
     .addOption(flag('--token <token>', 'token that writes and jobs must carry'))
     .addOption(
       flag('--read-token <token>', 'token that reads must carry, if not --token; else they are open'),
@@ -99,6 +113,19 @@ export function serveCommand(): Command {
         '--rate-limit <n>',
         'requests a second that one address may make, 0 for any number; 200 where there is a token',
         number,
+      ),
+    )
+    .addOption(
+      flag(
+        '--public-url <url>',
+        'address at which clients reach the server through a proxy; all links in answers begin with it',
+      ),
+    )
+    .addOption(
+      flag(
+        '--trust-proxy <addresses>',
+        'proxies whose X-Forwarded-For, -Proto and -Host count: addresses, ranges or "loopback", separated by commas',
+        listed,
       ),
     );
   command
@@ -153,11 +180,13 @@ export function serveCommand(): Command {
   command.addOption(flag('--max-upload <size>', 'longest file that is taken', bytes).default(20e9, '20GB'));
   withCommon(withCloudModel(withResources(withData(command))));
   return command.action(async (flags: ServeFlags) => {
-    const signal = interruptSignal();
+    refuseExamples(flags, command);
+    const signal = stopSignal();
     const cluster = clusterOf(flags, command);
     const { allowFolder: allowFolders, host, port, token, readToken } = flags;
     const { openNode } = await import('../../node.js');
-    const { holdAddress } = await import('../../api/index.js');
+    const { holdAddress, readProxyOptions } = await import('../../api/index.js');
+    readProxyOptions(flags, token ?? readToken);
     // A node that joins a cluster gets slots, which it must be able to answer for.
     const release = await holdAddress(host, port, token ?? readToken);
     const node = await openNode({

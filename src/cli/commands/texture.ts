@@ -7,6 +7,7 @@ import {
   type FilterOptions,
   filterOf,
   flag,
+  instant,
   integer,
   positiveInteger,
   RAW_UNLESS_ASKED,
@@ -36,6 +37,7 @@ export function textureCommand(): Command {
       flag(
         '--near <time>',
         'of the images that hold 95 % of the cell and at most 5 % cloud, look at the one nearest to this day or time (default: the newest)',
+        instant,
       ),
     )
     .addOption(flag('--seed <n>', 'same seed, same textures: same clusters', integer));

@@ -1,4 +1,5 @@
 /** When a scene was taken, from the texts that flags, tags, STAC Items and file names have for it. */
+import { badDatetime, parseDatetime } from '../../query/index.js';
 import { badOption } from '../errors.js';
 import type { DescribeOptions } from '../scene.js';
 
@@ -27,30 +28,28 @@ export function parseSpan(text: string): TimeSpan | null {
   return parts.length <= 2 && start <= end ? { start, end } : null;
 }
 
-/** What --datetime says; undefined without the flag. Throws TW_INGEST_BAD_OPTION. */
+/** The value of --datetime; undefined without the flag. Throws TW_INGEST_BAD_OPTION. */
 export function flaggedTime({ datetime }: DescribeOptions): TimeSpan | undefined {
   if (datetime === undefined) return undefined;
-  const parts = datetime.split('/').map(flaggedEnd);
-  const [{ start }, { end }] = [parts[0], parts[parts.length - 1]];
-  if (parts.length > 2 || !(start <= end))
-    throw badOption(
-      '--datetime',
-      datetime,
-      'a time such as 2024-06-01T10:30:00Z, a day, a month or a year, or start/end',
-    );
-  return { start, end };
+  const wanted = 'a time such as 2024-06-01T10:30:00Z, a day, a month or a year, or start/end';
+  try {
+    const text = datetime.split('/').map(withZone).join('/');
+    const { start, end } = parseDatetime(text, { dates: 'periods' });
+    if (start === undefined || end === undefined)
+      throw badOption('--datetime', datetime, `${wanted} with both of them`);
+    // A day alone is its midnight, like a day in the name of a file.
+    return /^\d{4}-\d\d-\d\d$/.test(text) ? { start, end: start } : { start, end };
+  } catch (error) {
+    throw badDatetime.is(error) ? badOption.because(error, '--datetime', datetime, wanted) : error;
+  }
 }
 
-/** A month or a year is all of it in UTC, since a STAC Item may have an interval; a day is its midnight, as in the names of files. */
-function flaggedEnd(text: string): TimeSpan {
-  const [, year, month] = /^(\d{4})(?:-(\d\d))?$/.exec(text) ?? [];
-  const start = parseTime(year === undefined ? text : `${year}-${month ?? '01'}-01`);
-  if (year === undefined || Number.isNaN(start)) return { start, end: start };
-  const next = new Date(start);
-  if (month === undefined) next.setUTCFullYear(next.getUTCFullYear() + 1);
-  else next.setUTCMonth(next.getUTCMonth() + 1);
-  return { start, end: next.getTime() - 1 };
-}
+/** A time without a zone is UTC, as in the metadata of products; its seconds may be missing. */
+const withZone = (text: string) =>
+  text.replace(
+    /^(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?(z|[+-]\d\d:\d\d)?$/i,
+    (_, day, clock, seconds = ':00', zone = 'Z') => `${day}T${clock}${seconds}${zone}`,
+  );
 
 /**
  * The range of time in the inventory metadata of NASA's EOSDIS, as MODIS (RANGEBEGINNINGDATE) and VIIRS (RangeBeginningDate)

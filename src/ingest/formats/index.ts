@@ -1,4 +1,5 @@
 import { dirname, join, resolve } from 'node:path';
+import { nameGroups, withGroups } from '../band-groups.js';
 import { candidateAt } from '../candidate.js';
 import { noCollection, notRecognised, partOfProduct } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
@@ -49,15 +50,22 @@ export async function describeScenes(path: string, options: DescribeOptions): Pr
     );
   }
   const { watched, unread } = watchFlags(options);
-  const scenes = await format.describe(candidate, watched).catch(async (error) => {
+  const described = await format.describe(candidate, watched).catch(async (error) => {
     const whole = noCollection.is(error) ? await productAround(candidate) : null;
     throw whole ? partOfProduct.because(error, path, whole.format.name, whole.path) : error;
   });
+  const scenes = described.map(withData);
   for (const scene of scenes) requireUsableValues(scene, options);
   const flags = unread();
   if (flags.length > 0)
     scenes[0].warnings.push(`${flags.join(', ')} changed nothing: ${format.name} says it by itself`);
   return scenes;
+}
+
+/** If a scene has quality layers alone, these are its data, stored as codes. */
+function withData(scene: Scene): Scene {
+  if (scene.groups.some(({ role }) => role === 'data')) return scene;
+  return withGroups(scene, nameGroups(scene.groups.map((group) => ({ ...group, role: 'data' }))));
 }
 
 const FLAGS = {

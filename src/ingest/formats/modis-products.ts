@@ -125,6 +125,35 @@ const PRODUCTS: Record<string, Product> = {
   },
 };
 
+/** Parts of the `long_name` of measured layers whose own names differ, from the files of collection 6.1. */
+const LONG_NAMES: [longName: RegExp, name: (match: RegExpExecArray) => string][] = [
+  [/Surface[ _]Reflectance[ _](?:for[ _])?Band[ _]([1-7])/i, ([, band]) => `sur_refl_b0${band}`],
+  [
+    /(day|night)time .*Land-surface Temperature/i,
+    ([, half]) => `LST_${/day/i.test(half!) ? 'Day' : 'Night'}_1km`,
+  ],
+  [/^Band (\d\d) emissivity/i, ([, band]) => `Emis_${band}`],
+];
+
+/**
+ * The name of a layer that is alone in a file. Archives name such files by the number of the layer (`_B01`, `_BR_B06`) and keep its
+ * `long_name`.
+ */
+export function looseBandName(fileName: string, longName: string | undefined, shortName: string): string {
+  const own = bandName(fileName, shortName);
+  const product = productOf(shortName);
+  if (!product || longName === undefined || isKnown(product, own)) return own;
+  const known = LONG_NAMES.flatMap(([pattern, name]) => {
+    const match = pattern.exec(longName);
+    return match ? [name(match)] : [];
+  });
+  const long = known[0] ?? bandName(longName.trim(), shortName);
+  return isKnown(product, long) || /(^|_)B\d\d(_|$)/i.test(own) ? long : own;
+}
+
+const isKnown = ({ measured, quality }: Product, name: string) =>
+  quality?.name === name || measured.some(([pattern]) => pattern.test(name));
+
 const productOf = (shortName: string): Product | undefined => PRODUCTS[shortName.slice(3)];
 
 /** "250m 16 days NDVI" -> NDVI, sur_refl_b01_1 -> sur_refl_b01: without what is the same in all layers of a product. */

@@ -9,7 +9,7 @@ import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { noDatetime, notRecognised } from '../errors.js';
 import type { Candidate, QualityBand, Resolution, SceneFormat, SourceGroup } from '../scene.js';
 import { flaggedTime, spanOfInventory } from './acquisition-time.js';
-import { bandName, meaningOf, qualityLayerOf } from './modis-products.js';
+import { bandName, looseBandName, meaningOf, qualityLayerOf } from './modis-products.js';
 import { LP_DAAC, NASA, NSIDC } from './providers.js';
 import { qualityBand } from './quality-band.js';
 import { stemOf } from './scene-id.js';
@@ -38,7 +38,7 @@ export const modis: SceneFormat = {
     const layers =
       candidate.kind === 'hdf4'
         ? await layersOf(await candidate.container(), warnings)
-        : [looseLayer(await candidate.header(), metadata)];
+        : [looseLayer(await candidate.header(), metadata, shortName)];
     const bands = layers.map(({ name, header }): UngroupedBand => {
       const band = bandName(name, shortName);
       const resolution = nominalResolution(header);
@@ -108,11 +108,12 @@ async function layersOf({ path, layers }: Container, warnings: string[]): Promis
 }
 
 /** The file is named after its granule, then its layer; other names are taken for that of the layer. */
-function looseLayer(header: RasterHeader, metadata: Metadata): ModisLayer {
+function looseLayer(header: RasterHeader, metadata: Metadata, shortName: string): ModisLayer {
   const stem = stemOf(header.path);
   const granule = stemOf(metadata.LOCALGRANULEID ?? '');
   const name = granule && stem.startsWith(granule) ? stem.slice(granule.length) : stem;
-  return { name: name.replace(/^[^A-Za-z0-9]+/, '') || basename(stem), header };
+  const fileName = name.replace(/^[^A-Za-z0-9]+/, '') || basename(stem);
+  return { name: looseBandName(fileName, metadata.long_name, shortName), header };
 }
 
 /** The pixel size of the sinusoidal grid, 231.6564, 463.3127 or 926.6254 m; degrees become metres of the equator. */

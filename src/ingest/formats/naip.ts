@@ -6,7 +6,7 @@
  * images of three bands are too, because true and false colour cannot be told apart.
  */
 import { basename } from 'node:path';
-import type { RasterHeader } from '../../raster/index.js';
+import { type RasterHeader, withoutAlpha } from '../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../band-groups.js';
 import { isRaster } from '../candidate.js';
 import { notRecognised } from '../errors.js';
@@ -38,7 +38,8 @@ export const naip: SceneFormat = {
   async describe({ path, header: open }, options) {
     const name = parseName(basename(path));
     if (!name) throw notRecognised(path, 'it is not named as NAIP images are');
-    const header = await open();
+    // Some files call the near infrared alpha.
+    const header = withoutAlpha(await open());
     const resolution = resolutionOf(header, name);
     const bands = BANDS.map((band, index): UngroupedBand => {
       const nodata = options.nodata ?? header.nodata ?? null;

@@ -6,6 +6,7 @@ import {
   type RasterHeader,
   spectralTags,
   storedNodata,
+  withoutAlpha,
 } from '../../raster/index.js';
 import type { UngroupedBand } from '../band-groups.js';
 import { badOption, missingBand } from '../errors.js';
@@ -28,20 +29,21 @@ export type BandOptions = Pick<DescribeOptions, 'bands' | 'nodata' | 'scale' | '
  * never averaged. A file of one band without a name takes `fallback`.
  */
 export function describeBands(
-  header: RasterHeader,
+  opened: RasterHeader,
   options: BandOptions,
   asset?: ItemAsset,
   fallback?: string,
 ): UngroupedBand[] {
-  const { path } = header;
-  const flagged = flaggedNames(path, header, options);
+  const { path, alpha } = opened;
+  const flagged = flaggedNames(path, opened, options);
+  // Opacity is no measurement, unless the user says so.
+  const isData = alpha !== undefined && (flagged[alpha] !== undefined || alpha + 1 === options.maskBand);
+  const header = isData ? withoutAlpha(opened) : opened;
   const resolution = groundResolution(header);
   const spectrum = isSpectrum(header.bandTags);
   const common = spectrum ? spectralNames(header.bandTags) : undefined;
   return header.bandTags.flatMap((tags, index): UngroupedBand | [] => {
-    // Opacity is no measurement, unless the user says so.
-    const isFlagged = flagged[index] !== undefined || index + 1 === options.maskBand;
-    if (index === header.alpha && !isFlagged) return [];
+    if (index === header.alpha) return [];
     const item = asset?.bands[index] ?? asset?.everyBand;
     const single = header.bands === 1 ? fallback : undefined;
     const own = spectrum ? nameOfSpectralBand(tags) : nameOfBand(tags);

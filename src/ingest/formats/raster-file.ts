@@ -27,7 +27,9 @@ export const rasterFile: SceneFormat = {
     const asset = assets.find(({ file }) => file === name) ?? (assets.length === 1 ? assets[0] : undefined);
     const warnings = [...(header.warnings ?? [])];
     const span = timeOf(header, options, item, warnings);
-    const groups = groupBands(describeBands(header, options, asset, asset?.key));
+    const bands = describeBands(header, options, asset, asset?.key);
+    const groups = groupBands(bands);
+    if (bands.some((band) => band.header.alpha !== undefined)) warnings.push(alphaCounts(header));
     warnings.push(...spectrumWarnings(groups, options));
     // An Item of several files is one scene for each of them.
     const itemId = item && (assets.length > 1 && asset ? `${item.id}_${asset.key}` : item.id);
@@ -44,6 +46,9 @@ export const rasterFile: SceneFormat = {
     return [scene];
   },
 };
+
+const alphaCounts = ({ alpha = 0 }: RasterHeader) =>
+  `pixels hold no data where band ${alpha + 1}, alpha, is 0 (--bands NAME=${alpha + 1} makes it a band like the others)`;
 
 /** The header, with the layer and the position that flags name. */
 async function openWith(
@@ -83,9 +88,16 @@ export function describeWhole(
 const DATED_BY_NAME =
   'the file does not say when it was taken; its time is the date in its name (--datetime says otherwise)';
 
+const DATED_BY_TAG =
+  'its time is the TIFF tag DateTime, which is mostly the time at which a program saved the file (--datetime says otherwise)';
+
 const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
 
-/** Flags, then the Item, then tags of the file, then its name where it has one date. Throws TW_INGEST_BAD_OPTION and _NO_DATETIME. */
+/** The TIFF tag DateTime, "YYYY:MM:DD HH:MM:SS" without a zone, by custom in UTC. NaN if it is missing or in another form. */
+const taggedTime = ({ dateTime = '' }: RasterHeader) =>
+  parseTime(dateTime.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T'));
+
+/** Flags, then the Item, then the metadata of the file, then a date in its name, then the TIFF tag DateTime. Throws TW_INGEST_BAD_OPTION and _NO_DATETIME. */
 function timeOf(
   header: RasterHeader,
   options: DescribeOptions,
@@ -94,11 +106,14 @@ function timeOf(
 ): TimeSpan {
   const said = flaggedTime(options) ?? item?.span;
   if (said) return said;
-  // TIFF 6.0 DateTime is "YYYY:MM:DD HH:MM:SS" without a zone; UTC is the field's custom.
-  const tag = header.metadata.ACQUISITION_DATETIME ?? header.dateTime;
-  const tagged = tag ? parseTime(tag.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T')) : NaN;
-  if (!Number.isNaN(tagged)) return { start: tagged, end: tagged };
+  const described = parseTime(header.metadata.ACQUISITION_DATETIME ?? '');
+  if (!Number.isNaN(described)) return { start: described, end: described };
   const named = timesInName(basename(header.path));
+  const tagged = taggedTime(header);
+  if (named.length === 0 && !Number.isNaN(tagged)) {
+    warnings.push(DATED_BY_TAG);
+    return { start: tagged, end: tagged };
+  }
   if (named.length !== 1) throw noDatetime(header.path, named.map(isoDay));
   warnings.push(DATED_BY_NAME);
   const [start] = named;

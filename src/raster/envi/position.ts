@@ -1,9 +1,9 @@
 /** Position of an image (CRS and transform) from its ENVI header. */
 import { isInvertible } from '../affine.js';
-import { crsFromEpsg } from '../crs.js';
+import { crsFromEpsg } from '../crs/crs.js';
+import { crsFromWkt } from '../crs/wkt.js';
 import { corrupt, noCrs, unknownCrs } from '../errors.js';
 import type { Affine, Crs } from '../types.js';
-import { crsFromWkt } from '../wkt.js';
 import { type EnviFields, listOf } from './fields.js';
 
 /** Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_CORRUPT. */

@@ -1,6 +1,8 @@
 /** Where GDAL says that a raster lies. */
 import { isInvertible } from '../affine.js';
-import { crsFromEpsg, type Projection, projector } from '../crs.js';
+import { crsFromEpsg, ownCrs, type Projection, projector } from '../crs/crs.js';
+import type { Datum } from '../crs/datum.js';
+import { crsFromWkt } from '../crs/wkt.js';
 import { noCrs, unknownCrs } from '../errors.js';
 import type { Affine, Crs } from '../types.js';
 import type { GdalInfo } from './info.js';
@@ -14,41 +16,41 @@ export function transformOf({ geoTransform }: GdalInfo, path: string): Affine {
   return transform;
 }
 
-/** Throws TW_RASTER_NO_CRS and TW_RASTER_UNKNOWN_CRS. */
+/** Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH. */
 export function crsOf(info: GdalInfo, path: string): Crs {
   const { wkt } = info;
   if (wkt === '') throw noCrs(path, 'it names no coordinate system');
   const epsg = Number(/ID\["EPSG",(\d+)\]\]\s*$/.exec(wkt)?.[1]);
-  if (Number.isFinite(epsg)) {
+  const name = `"${/^\w+\["([^"]*)"/.exec(wkt)?.[1] ?? ''}" of ${path}`;
+  // A code that the table lacks has a definition in WKT and in PROJ's words; these are checked.
+  const ways = [() => crsFromWkt(wkt, path), () => ownCrs(...wordsOf(info), name)];
+  if (Number.isFinite(epsg)) ways.unshift(() => crsFromEpsg(epsg));
+  for (const [i, way] of ways.entries()) {
     try {
-      return crsFromEpsg(epsg);
+      const crs = way();
+      if (crs.epsg !== undefined && i === 0) return crs;
+      const { datumErrorMetres = 0 } = crs;
+      const allowed = TOLERANCE_METRES + (Number.isFinite(datumErrorMetres) ? datumErrorMetres : 0);
+      if (distanceToProj(info, projector(crs, 'EPSG:4326')) < allowed) return crs;
     } catch (error) {
-      // A code that we have no definition of: GDAL's definition will do.
       if (!unknownCrs.is(error)) throw error;
     }
   }
-  return crsFromProj(info, path);
+  throw unknownCrs(name);
+}
+
+/** GDAL's PROJ string in two parts, the projection and the datum. Shifts by grid files are left out, and found by the check. */
+function wordsOf({ proj4, corners }: GdalInfo): [projection: string, datum: Datum] {
+  const words = proj4.split(' ').filter((word) => !/^\+(no_defs|type|nadgrids|wktext)/.test(word));
+  const isDatum = (word: string) => /^\+(datum|ellps|a|b|rf|R|towgs84|pm)=/.test(word);
+  const isKnown = corners !== undefined || /\+(datum|towgs84|R)=|\+ellps=(WGS84|GRS80)/.test(proj4);
+  const datum = { words: words.filter(isDatum).join(' '), errorMetres: isKnown ? 0 : Infinity };
+  return [words.filter((word) => !isDatum(word)).join(' '), datum];
 }
 
 /** A PROJ string says less than WKT: shifts of datums may be lost, and then positions are wrong by up to some 100 m. */
 const TOLERANCE_METRES = 10;
 const METRES_PER_DEGREE = 111_320;
-
-function crsFromProj(info: GdalInfo, path: string): Crs {
-  const { proj4, wkt } = info;
-  const name = `"${/^\w+\["([^"]*)"/.exec(wkt)?.[1] ?? ''}" of ${path}`;
-  // Shifts by grid files, which may be missing in PROJ as well.
-  if (/\+nadgrids=|\+datum=NAD27/.test(proj4)) throw unknownCrs(name);
-  const crs = { epsg: undefined, proj4, geographic: proj4.includes('+proj=longlat') };
-  let off: number;
-  try {
-    off = distanceToProj(info, projector(crs, 'EPSG:4326'));
-  } catch (error) {
-    throw unknownCrs.because(error, name);
-  }
-  if (!(off < TOLERANCE_METRES)) throw unknownCrs(name);
-  return crs;
-}
 
 /** How far, in metres, our projection puts the corners from where PROJ puts them; 0 where PROJ can place none. */
 function distanceToProj({ corners, geoTransform, width, height }: GdalInfo, toGlobe: Projection): number {

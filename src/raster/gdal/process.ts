@@ -4,6 +4,7 @@
  * A process is given nothing but the file: no network, no files beside it, no writing of files, a limit on memory, and an
  * environment without anything of this process that it does not need.
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -36,6 +37,14 @@ export interface GdalLimits {
   /** Without a byte of output. */
   stallMs: number;
   outputBytes: number;
+}
+
+/** A signal for all runs within some work, which need not pass it on. */
+const signalOfWork = new AsyncLocalStorage<AbortSignal>();
+
+/** Ends the processes of GDAL that `work` starts, at any depth, when `signal` aborts. */
+export function endingGdalWith<T>(signal: AbortSignal, work: () => T): T {
+  return signalOfWork.run(signal, work);
 }
 
 const LIMITS: GdalLimits = { totalMs: 30 * 60_000, stallMs: 5 * 60_000, outputBytes: Infinity };
@@ -81,7 +90,7 @@ process.on('exit', () => {
  * Throws TW_RASTER_NO_GDAL, TW_RASTER_GDAL_FAILED and TW_RASTER_GDAL_TIMEOUT.
  */
 export async function* gdalOutput(run: GdalRun): AsyncGenerator<Uint8Array, void, undefined> {
-  const { program, calls, signal } = run;
+  const { program, calls, signal = signalOfWork.getStore() } = run;
   const { totalMs, stallMs, outputBytes } = { ...LIMITS, ...run.limits };
   signal?.throwIfAborted();
   const child = start(run);

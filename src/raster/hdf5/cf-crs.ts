@@ -1,8 +1,10 @@
 /** Coordinate systems by the grid mappings of CF (CF-1.11, appendix F). */
-import { crsFromEpsg } from '../crs.js';
+import { crsFromEpsg, ownCrs } from '../crs/crs.js';
+import { type Datum, datumOfEllipsoid, minorAxis } from '../crs/datum.js';
+import { datumByName } from '../crs/epsg-table.js';
+import { crsFromWkt } from '../crs/wkt.js';
 import { unknownCrs } from '../errors.js';
 import type { Crs } from '../types.js';
-import { epsgOfWkt } from '../wkt.js';
 import type { Attributes } from './file.js';
 
 /** Each mapping's name in PROJ, and what its attributes are called there. */
@@ -28,6 +30,34 @@ const MAPPINGS: Record<string, { proj: string; parameters: Record<string, string
       scale_factor_at_central_meridian: 'k',
     },
   },
+  azimuthal_equidistant: {
+    proj: 'aeqd',
+    parameters: { longitude_of_projection_origin: 'lon_0', latitude_of_projection_origin: 'lat_0' },
+  },
+  stereographic: {
+    proj: 'stere',
+    parameters: {
+      longitude_of_projection_origin: 'lon_0',
+      latitude_of_projection_origin: 'lat_0',
+      scale_factor_at_projection_origin: 'k',
+    },
+  },
+  mercator: {
+    proj: 'merc',
+    parameters: {
+      longitude_of_projection_origin: 'lon_0',
+      standard_parallel: 'lat_ts',
+      scale_factor_at_projection_origin: 'k',
+    },
+  },
+  lambert_cylindrical_equal_area: {
+    proj: 'cea',
+    parameters: {
+      longitude_of_central_meridian: 'lon_0',
+      standard_parallel: 'lat_ts',
+      scale_factor_at_projection_origin: 'k',
+    },
+  },
   polar_stereographic: {
     proj: 'stere',
     parameters: {
@@ -41,39 +71,48 @@ const MAPPINGS: Record<string, { proj: string; parameters: Record<string, string
 };
 
 /**
- * The system of a grid mapping, or WGS 84 where latitudes and longitudes come without one, as is the custom.
- * Throws TW_RASTER_UNKNOWN_CRS.
+ * The system of a grid mapping: by its well-known text if that is understood, else by its attributes; WGS 84 if latitudes and longitudes come
+ * without one, as is the custom. `metres` is the unit of the coordinate variables: table F.1 says that false easting and northing have it.
+ * Throws TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH.
  */
-export function cfCrs(path: string, mapping: Attributes | undefined, geographic: boolean): Crs {
+export function cfCrs(
+  path: string,
+  mapping: Attributes | undefined,
+  geographic: boolean,
+  metres: number,
+): Crs {
   if (!mapping) return crsFromEpsg(4326);
   const wkt = String(mapping.crs_wkt ?? mapping.spatial_ref ?? '');
-  const epsg = epsgOfWkt(wkt);
-  if (epsg !== undefined) return crsFromEpsg(epsg);
   const name = String(mapping.grid_mapping_name ?? '');
-  if (name === 'latitude_longitude' || (name === '' && geographic && wkt === '')) {
-    const figure = figureOf(mapping);
-    return figure
-      ? { epsg: undefined, proj4: `+proj=longlat ${figure} +no_defs`, geographic: true }
-      : crsFromEpsg(4326);
+  const known = name === 'latitude_longitude' || Object.hasOwn(MAPPINGS, name);
+  try {
+    if (wkt !== '') return crsFromWkt(wkt, path);
+  } catch (error) {
+    if (!(known && unknownCrs.is(error))) throw error;
   }
-  const known = MAPPINGS[name];
-  if (!known) throw unknownCrs(`${name || wkt.slice(0, 60)} of ${path}`);
-  const words = Object.entries(known.parameters).flatMap(([attribute, word]) =>
-    wordsOf(mapping, attribute, word),
-  );
-  if (known.proj === 'aea' || known.proj === 'lcc') words.push(...parallels(mapping));
+  const datum = datumOf(mapping, path);
+  if (name === 'latitude_longitude' || (name === '' && geographic)) {
+    return datum.words === WGS84.words ? crsFromEpsg(4326) : ownCrs('+proj=longlat', datum, `of ${path}`);
+  }
+  if (!known) throw unknownCrs(`${name || 'without a name'} of ${path}`);
+  return ownCrs(projectionOf(MAPPINGS[name]!, mapping, metres), datum, `${name} of ${path}`);
+}
+
+function projectionOf(
+  { proj, parameters }: (typeof MAPPINGS)[string],
+  mapping: Attributes,
+  metres: number,
+): string {
+  const words = Object.entries(parameters).flatMap(([attribute, word]) => wordsOf(mapping, attribute, word));
+  if (proj === 'aea' || proj === 'lcc') words.push(...parallels(mapping));
   for (const [attribute, word] of [
     ['false_easting', 'x_0'],
     ['false_northing', 'y_0'],
   ] as const) {
-    words.push(...wordsOf(mapping, attribute, word));
+    const value = numberOf(mapping, attribute);
+    if (value !== undefined) words.push(`+${word}=${value * metres}`);
   }
-  const figure = figureOf(mapping) ?? '+datum=WGS84';
-  return {
-    epsg: undefined,
-    proj4: `+proj=${known.proj} ${words.join(' ')} ${figure} +units=m +no_defs`,
-    geographic: false,
-  };
+  return `+proj=${proj} ${words.join(' ')} +units=m`;
 }
 
 function wordsOf(mapping: Attributes, attribute: string, word: string): string[] {
@@ -93,14 +132,26 @@ function numberOf(mapping: Attributes, attribute: string): number | undefined {
   return Number.isFinite(number) ? number : undefined;
 }
 
-/** The figure of the earth in PROJ's words; undefined where it is that of WGS 84 or is not said. */
-function figureOf(mapping: Attributes): string | undefined {
+const WGS84: Datum = { words: '+datum=WGS84', errorMetres: 0 };
+
+/** By its name, by a shift to WGS 84, or by the ellipsoid alone; WGS 84 if the mapping says nothing. */
+function datumOf(mapping: Attributes, path: string): Datum {
+  const named = datumByName(String(mapping.horizontal_datum_name ?? ''));
+  const { words, errorMetres } = named ?? datumOfFigure(mapping, path);
+  const meridian = numberOf(mapping, 'longitude_of_prime_meridian') ?? 0;
+  const plain = words.replace(/ ?\+pm=\S+/, '');
+  return { words: meridian === 0 ? plain : `${plain} +pm=${meridian}`, errorMetres };
+}
+
+function datumOfFigure(mapping: Attributes, path: string): Datum {
   const radius = numberOf(mapping, 'earth_radius');
-  if (radius !== undefined && radius > 0) return `+a=${radius} +b=${radius}`;
-  const a = numberOf(mapping, 'semi_major_axis');
-  if (a === undefined || !(a > 0)) return undefined;
-  const flattening = numberOf(mapping, 'inverse_flattening');
-  const b = numberOf(mapping, 'semi_minor_axis') ?? (flattening ? a - a / flattening : a);
-  const isWgs84 = Math.abs(a - 6378137) < 0.5 && Math.abs(b - 6356752.3) < 0.5;
-  return isWgs84 ? undefined : `+a=${a} +b=${b}`;
+  const major = radius ?? numberOf(mapping, 'semi_major_axis');
+  if (major === undefined) return WGS84;
+  const flattening = numberOf(mapping, 'inverse_flattening') ?? 0;
+  const minor = radius ?? numberOf(mapping, 'semi_minor_axis') ?? minorAxis(major, flattening);
+  const isWgs84 = Math.abs(major - 6378137) < 0.5 && Math.abs(minor - 6356752.3) < 0.5;
+  if (isWgs84) return WGS84;
+  const given = mapping.towgs84;
+  const shift = Array.isArray(given) ? given.map(Number) : undefined;
+  return datumOfEllipsoid({ major, minor }, path, shift?.length === 6 ? [...shift, 0] : shift);
 }

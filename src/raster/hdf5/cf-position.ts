@@ -1,5 +1,6 @@
 /** Grids by the CF conventions (CF-1.11, sections 4, 5.6 and appendix F): coordinate variables and a grid mapping. */
 import { posix } from 'node:path';
+import { metresPerUnit } from '../crs/crs.js';
 import { corrupt, noCrs, unsupported } from '../errors.js';
 import { cfCrs } from './cf-crs.js';
 import type { Attributes, Hdf5File } from './file.js';
@@ -22,9 +23,11 @@ export function cfPosition(file: Hdf5File, dataset: string): Position {
   }
   const mapping = gridMapping(file, dataset);
   if (!mapping && !geographic) throw noCrs(file.path, `${dataset} has coordinates but no grid mapping`);
-  const crs = cfCrs(file.path, mapping, geographic);
+  const crs = cfCrs(file.path, mapping, geographic, (!geographic && metresOf(file, x.attributes)) || 1);
   const [height, width] = file.metadata(variable).shape!.slice(-2);
-  const unit = (axis: Axis) => (crs.geographic ? 1 : metresOf(file, axis.attributes));
+  const ownUnit = crs.geographic ? 1 : metresPerUnit(crs);
+  // Coordinates without a unit are in that of the system.
+  const unit = (axis: Axis) => (crs.geographic ? 1 : (metresOf(file, axis.attributes) ?? ownUnit) / ownUnit);
   const across = edgeOf(file, x.path, width, unit(x));
   return gridPosition(crs, across, edgeOf(file, y.path, height, unit(y)), height);
 }
@@ -76,15 +79,23 @@ const METRES: Record<string, number> = {
   metres: 1,
   km: 1000,
   kilometer: 1000,
+  kilometers: 1000,
   kilometre: 1000,
+  kilometres: 1000,
+  ft: 0.3048,
+  foot: 0.3048,
+  feet: 0.3048,
+  'us-ft': 1200 / 3937,
+  us_survey_foot: 1200 / 3937,
+  'us survey foot': 1200 / 3937,
 };
 
-function metresOf(file: Hdf5File, { units = 'm' }: Attributes): number {
-  if (units === '') throw unsupported(file.path, 'the units of its coordinates are empty');
+/** Metres of the unit of a projected coordinate; undefined if it names none. */
+function metresOf(file: Hdf5File, { units = '' }: Attributes): number | undefined {
   const unit = String(units).toLowerCase();
-  const metres = Object.hasOwn(METRES, unit) ? METRES[unit] : undefined;
-  if (metres === undefined) throw unsupported(file.path, `its coordinates are in ${units}`);
-  return metres;
+  if (unit === '') return undefined;
+  if (!Object.hasOwn(METRES, unit)) throw unsupported(file.path, `its coordinates are in ${units}`);
+  return METRES[unit];
 }
 
 /** How far a cell may lie from where even spacing puts it, in cells: far above what float32 coordinates round off. */

@@ -69,7 +69,7 @@ function headerOf(file: Hdf5File, layout: CubeLayout): Omit<RasterHeader, 'fileB
   };
 }
 
-/** What the attributes of a cube call missing data; the nodata value of the raster is another one. */
+/** Missing data by the attributes of a cube; the nodata value of the raster is another one. */
 function missingNumbers(
   file: Hdf5File,
   dataset: string,

@@ -1,6 +1,6 @@
 /** Grids of HDF-EOS5 by their structural metadata (HDF-EOS5 Data Model, File Format and Library, ESDS-RFC-008). */
 
-import { crsFromEpsg } from '../crs.js';
+import { crsFromEpsg } from '../crs/crs.js';
 import { corrupt, noCrs, unsupported } from '../errors.js';
 import { odlList, odlNodes, parseOdl } from '../odl.js';
 import type { Crs } from '../types.js';

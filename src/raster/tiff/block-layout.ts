@@ -62,9 +62,11 @@ export function blockLayout(directory: TiffDirectory, number: number, shape: Ima
   requireKnownColours(path, one(TAG.photometric, 1), compression === JPEG && bands === 3 && !planar);
 
   const count = Math.ceil(width / blockWidth) * Math.ceil(height / blockHeight) * (planar ? bands : 1);
-  const offsets = directory.numbers(tiled ? TAG.tileOffsets : TAG.stripOffsets);
+  // Some old writers list tiles as strips.
+  const offsets = (tiled && directory.numbers(TAG.tileOffsets)) || directory.numbers(TAG.stripOffsets);
   const byteCounts =
-    directory.numbers(tiled ? TAG.tileByteCounts : TAG.stripByteCounts) ??
+    (tiled && directory.numbers(TAG.tileByteCounts)) ||
+    directory.numbers(TAG.stripByteCounts) ||
     (compression === 1 ? uncompressedCounts(shape, blockWidth, blockHeight, samples, count) : undefined);
   if (!offsets || !byteCounts || offsets.length < count || byteCounts.length < count) {
     throw corrupt(

@@ -1,22 +1,28 @@
 /** GeoTIFF keys (OGC 19-008r4): the coordinate system of a TIFF. */
-import { crsFromEpsg, datumOfEpsg } from '../crs.js';
+import { crsFromEpsg, datumOfEpsg, ownCrs } from '../crs/crs.js';
+import { type Datum, datumOfEllipsoid, minorAxis } from '../crs/datum.js';
+import { crsFromWkt } from '../crs/wkt.js';
 import { noCrs, unknownCrs } from '../errors.js';
 import type { Crs } from '../types.js';
 
-/** Values by key id. */
-export type GeoKeys = Map<number, number | string>;
+/** Values by key id: a number, several (the shift of a datum), or text. */
+export type GeoKeys = Map<number, number | string | number[]>;
 
 const KEY = {
   modelType: 1024,
   rasterType: 1025,
+  citation: 1026,
   geographicType: 2048,
+  datum: 2050,
   angularUnits: 2054,
   ellipsoid: 2056,
   semiMajorAxis: 2057,
   semiMinorAxis: 2058,
   inverseFlattening: 2059,
   primeMeridian: 2061,
+  toWgs84: 2062,
   projectedType: 3072,
+  projectedCitation: 3073,
   projection: 3074,
   method: 3075,
   linearUnits: 3076,
@@ -44,6 +50,11 @@ export function parseGeoKeys(
     const length = directory[at + 2];
     const value = directory[at + 3];
     if (location === 0) keys.set(id, value);
+    else if (location === 34736 && length > 1 && value + length <= doubles.length)
+      keys.set(
+        id,
+        Array.from({ length }, (_, k) => doubles[value + k]!),
+      );
     else if (location === 34736 && value < doubles.length) keys.set(id, doubles[value]);
     else if (location === 34737) keys.set(id, text.slice(value, value + length).replace(/[|\0]+$/, ''));
   }
@@ -55,7 +66,9 @@ export function pixelIsPoint(keys: GeoKeys): boolean {
   return keys.get(KEY.rasterType) === RASTER_PIXEL_IS_POINT;
 }
 
-/** The coordinate system. Throws TW_RASTER_NO_CRS and TW_RASTER_UNKNOWN_CRS. `path` is for the messages. */
+/**
+ * The coordinate system. Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH. `path` is for the messages.
+ */
 export function crsFromGeoKeys(keys: GeoKeys, path: string): Crs {
   const projected = keys.get(KEY.projectedType);
   const geographic = keys.get(KEY.geographicType);
@@ -64,12 +77,14 @@ export function crsFromGeoKeys(keys: GeoKeys, path: string): Crs {
   if (model === 1) {
     if (typeof projected === 'number' && projected !== USER_DEFINED && projected !== 0)
       return crsFromEpsg(projected);
-    return { epsg: undefined, proj4: userDefinedProjection(keys, path), geographic: false };
+    const wkt = wktOfEsri(keys);
+    if (wkt !== undefined) return crsFromWkt(wkt, path);
+    return ownCrs(userDefinedProjection(keys, path), datum(keys, path), nameOf(keys, path));
   }
   if (model === 2) {
     if (typeof geographic === 'number' && geographic !== USER_DEFINED && geographic !== 0)
       return crsFromEpsg(geographic);
-    return { epsg: undefined, proj4: `+proj=longlat ${datum(keys, path)} +no_defs`, geographic: true };
+    return ownCrs('+proj=longlat', datum(keys, path), nameOf(keys, path));
   }
   if (model === undefined || model === 0 || model === USER_DEFINED)
     throw noCrs(path, 'it names no coordinate system');
@@ -84,39 +99,71 @@ function numberOf(keys: GeoKeys, ...ids: number[]): number | undefined {
   return undefined;
 }
 
-/** Ellipsoids by their EPSG codes, in the words of PROJ. */
-const ELLIPSOIDS: Record<number, string> = {
-  7001: 'airy',
-  7004: 'bessel',
-  7008: 'clrk66',
-  7019: 'GRS80',
-  7022: 'intl',
-  7024: 'krass',
-  7030: 'WGS84',
-  7043: 'WGS72',
+/** The name of a system that the file defines itself, for messages. */
+function nameOf(keys: GeoKeys, path: string): string {
+  const name = keys.get(KEY.projectedCitation) ?? keys.get(KEY.citation);
+  return `${typeof name === 'string' && name !== '' ? `"${name.split('|', 1)[0]}" ` : ''}of ${path}`;
+}
+
+/** ESRI's software writes the whole system as a text. */
+function wktOfEsri(keys: GeoKeys): string | undefined {
+  for (const key of [KEY.projectedCitation, KEY.citation]) {
+    const text = keys.get(key);
+    const wkt = typeof text === 'string' ? /^ESRI PE String = (PROJCS.*)$/s.exec(text)?.[1] : undefined;
+    if (wkt !== undefined) return wkt;
+  }
+  return undefined;
+}
+
+/** Semi-axes in metres of ellipsoids by their EPSG codes. */
+const ELLIPSOIDS: Record<number, { major: number; minor: number }> = {
+  7001: { major: 6377563.396, minor: 6356256.909 }, // Airy 1830
+  7003: { major: 6378160, minor: 6356774.719 }, // Australian
+  7004: { major: 6377397.155, minor: 6356078.963 }, // Bessel 1841
+  7008: { major: 6378206.4, minor: 6356583.8 }, // Clarke 1866
+  7011: { major: 6378249.2, minor: 6356515 }, // Clarke 1880 (IGN)
+  7012: { major: 6378249.145, minor: 6356514.87 }, // Clarke 1880 (RGS)
+  7019: { major: 6378137, minor: 6356752.3141 }, // GRS 1980
+  7022: { major: 6378388, minor: 6356911.946 }, // International 1924
+  7024: { major: 6378245, minor: 6356863.019 }, // Krassowsky 1940
+  7030: { major: 6378137, minor: 6356752.3142 }, // WGS 84
+  7035: { major: 6371000, minor: 6371000 }, // Sphere
+  7043: { major: 6378135, minor: 6356750.52 }, // WGS 72
+  7048: { major: 6371007, minor: 6371007 }, // GRS 1980 Authalic Sphere
 };
 
-function datum(keys: GeoKeys, path: string): string {
+function datum(keys: GeoKeys, path: string): Datum {
   const units = numberOf(keys, KEY.angularUnits);
   if (units !== undefined && units !== 9102) throw unknownCrs(`with angular unit EPSG:${units} in ${path}`);
-  const meridian = numberOf(keys, KEY.primeMeridian) ?? 0;
-  if (meridian !== 0) throw unknownCrs(`with its prime meridian at ${meridian} degrees in ${path}`);
   const code = numberOf(keys, KEY.geographicType);
   if (code !== undefined && code !== USER_DEFINED) {
     const known = datumOfEpsg(code);
     if (known === undefined) throw unknownCrs(`EPSG:${code}, on which ${path} is built,`);
     return known;
   }
+  const meridian = numberOf(keys, KEY.primeMeridian) ?? 0;
+  const found = datumOfUser(keys, path);
+  return meridian === 0 ? found : { ...found, words: `${found.words} +pm=${meridian}` };
+}
+
+/** By its own code, or by the ellipsoid, with the shift to WGS 84 if the file gives one. */
+function datumOfUser(keys: GeoKeys, path: string): Datum {
+  const shift = keys.get(KEY.toWgs84);
+  // The datum of a system EPSG:4xxx mostly has the code 6xxx.
+  const code = numberOf(keys, KEY.datum);
+  const known = code !== undefined && code !== USER_DEFINED ? datumOfEpsg(code - 2000) : undefined;
+  if (known && !Array.isArray(shift)) return { ...known, words: known.words.replace(/ ?\+pm=\S+/, '') };
   const major = numberOf(keys, KEY.semiMajorAxis);
-  const minor = numberOf(keys, KEY.semiMinorAxis);
   const flattening = numberOf(keys, KEY.inverseFlattening);
-  if (major !== undefined && minor !== undefined) return `+a=${major} +b=${minor}`;
-  if (major !== undefined && flattening !== undefined) {
-    return flattening === 0 ? `+a=${major} +b=${major}` : `+a=${major} +rf=${flattening}`;
-  }
-  const ellipsoid = ELLIPSOIDS[numberOf(keys, KEY.ellipsoid) ?? 0];
-  if (ellipsoid === undefined) throw unknownCrs(`without an ellipsoid in ${path}`);
-  return `+ellps=${ellipsoid}`;
+  const minor =
+    numberOf(keys, KEY.semiMinorAxis) ??
+    (major !== undefined && flattening !== undefined ? minorAxis(major, flattening) : undefined);
+  const axes =
+    major !== undefined && minor !== undefined
+      ? { major, minor }
+      : ELLIPSOIDS[numberOf(keys, KEY.ellipsoid) ?? 0];
+  if (axes === undefined) throw unknownCrs(`without an ellipsoid in ${path}`);
+  return datumOfEllipsoid(axes, path, Array.isArray(shift) ? shift : undefined);
 }
 
 /** Metres of one unit of the projected coordinates. */
@@ -136,6 +183,9 @@ const PARAMETER = {
   lat_2: [3079],
   lon_0: [3080, 3088, 3084, 3095],
   lat_0: [3081, 3089, 3085],
+  lonc: [3088, 3080],
+  alpha: [3094],
+  gamma: [3096],
   k: [3092, 3093],
   x_0: [3082, 3086, 3090],
   y_0: [3083, 3087, 3091],
@@ -146,25 +196,33 @@ type Parameter = keyof typeof PARAMETER;
 /** ProjCoordTransGeoKey -> projection of PROJ and the parameters it takes besides the false easting and northing. */
 const METHODS: Record<number, { name: string; parameters: Parameter[] }> = {
   1: { name: 'tmerc', parameters: ['lat_0', 'lon_0', 'k'] },
+  3: { name: 'omerc', parameters: ['lat_0', 'lonc', 'alpha', 'gamma', 'k'] },
   7: { name: 'merc', parameters: ['lon_0', 'k'] },
   8: { name: 'lcc', parameters: ['lat_0', 'lon_0', 'lat_1', 'lat_2'] },
   9: { name: 'lcc', parameters: ['lat_0', 'lon_0', 'k'] },
   10: { name: 'laea', parameters: ['lat_0', 'lon_0'] },
   11: { name: 'aea', parameters: ['lat_0', 'lon_0', 'lat_1', 'lat_2'] },
   12: { name: 'aeqd', parameters: ['lat_0', 'lon_0'] },
+  13: { name: 'eqdc', parameters: ['lat_0', 'lon_0', 'lat_1', 'lat_2'] },
   14: { name: 'stere', parameters: ['lat_0', 'lon_0', 'k'] },
   15: { name: 'stere', parameters: ['lon_0'] },
   16: { name: 'sterea', parameters: ['lat_0', 'lon_0', 'k'] },
   17: { name: 'eqc', parameters: ['lat_0', 'lon_0'] },
+  18: { name: 'cass', parameters: ['lat_0', 'lon_0'] },
+  20: { name: 'mill', parameters: ['lon_0'] },
   22: { name: 'poly', parameters: ['lat_0', 'lon_0'] },
+  23: { name: 'robin', parameters: ['lon_0'] },
   24: { name: 'sinu', parameters: ['lon_0'] },
+  26: { name: 'nzmg', parameters: ['lat_0', 'lon_0'] },
+  27: { name: 'tmerc', parameters: ['lat_0', 'lon_0', 'k'] },
   28: { name: 'cea', parameters: ['lon_0'] },
+  9815: { name: 'omerc', parameters: ['lat_0', 'lonc', 'alpha', 'gamma', 'k'] },
 };
 
 function userDefinedProjection(keys: GeoKeys, path: string): string {
   const code = numberOf(keys, KEY.projection);
   if (numberOf(keys, KEY.method) === undefined && code !== undefined && code > 16000 && code < 16161) {
-    return utmProjection(keys, code, path);
+    return utmProjection(code, path);
   }
   const method = METHODS[numberOf(keys, KEY.method) ?? 0];
   if (!method) {
@@ -179,7 +237,7 @@ function userDefinedProjection(keys: GeoKeys, path: string): string {
   parts.push(...specialParameters(keys));
   for (const name of ['x_0', 'y_0'] as const)
     parts.push(`+${name}=${(numberOf(keys, ...PARAMETER[name]) ?? 0) * unit}`);
-  parts.push(datum(keys, path), unit === 1 ? '+units=m' : `+to_meter=${unit}`, '+no_defs');
+  parts.push(unit === 1 ? '+units=m' : `+to_meter=${unit}`);
   return parts.join(' ');
 }
 
@@ -188,6 +246,9 @@ function specialParameters(keys: GeoKeys): string[] {
   const method = numberOf(keys, KEY.method);
   const latitude = numberOf(keys, ...PARAMETER.lat_0) ?? 0;
   const parallel = numberOf(keys, ...PARAMETER.lat_1);
+  // Oblique Mercator (Hotine, variant A): false easting and northing are where the initial line crosses the equator.
+  if (method === 3) return ['+no_uoff'];
+  if (method === 27) return ['+axis=wsu'];
   // Conic with one parallel: it is the latitude of origin.
   if (method === 9) return [`+lat_1=${latitude}`];
   if (method === 7 || method === 17 || method === 28)
@@ -202,8 +263,8 @@ function specialParameters(keys: GeoKeys): string[] {
 }
 
 /** ProjectionGeoKey 16001-16060: UTM north; 16101-16160: south. */
-function utmProjection(keys: GeoKeys, code: number, path: string): string {
+function utmProjection(code: number, path: string): string {
   const zone = code % 100;
   if (zone < 1 || zone > 60) throw unknownCrs(`with projection ${code} in ${path}`);
-  return `+proj=utm +zone=${zone}${code > 16100 ? ' +south' : ''} ${datum(keys, path)} +units=m +no_defs`;
+  return `+proj=utm +zone=${zone}${code > 16100 ? ' +south' : ''} +units=m`;
 }

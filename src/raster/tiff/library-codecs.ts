@@ -1,5 +1,5 @@
 /**
- * Codecs of libraries: Zstandard, JPEG and LERC. Their decoders allocate what a block says of itself, so each block is checked against
+ * Codecs of libraries: Zstandard and LERC. Their decoders allocate what a block says of itself, so each block is checked against
  * the size that the header of the image gives it first, and never decodes to more.
  */
 import { createRequire } from 'node:module';
@@ -7,10 +7,9 @@ import { inflateSync } from 'node:zlib';
 import type * as Lerc from 'lerc';
 import { isFloat } from '../pixels.js';
 import type { DataType, TiffBlocks } from '../types.js';
-import { jpegFrame } from './jpeg-frame.js';
 import { lercHeader } from './lerc-header.js';
 
-/** What a block must decode to. The last strip of an image may have fewer rows than the others, but no fewer than `rows`. */
+/** The shape that a block must decode to. The last strip of an image may have fewer rows than the others, but no fewer than `rows`. */
 export interface BlockShape {
   width: number;
   height: number;
@@ -33,19 +32,15 @@ const LERC_ZSTD = 2;
 
 /** A blob is about as long as its pixels at most; some formats of it have tables in addition. */
 const lercLimit = ({ bytes }: BlockShape) => 2 * bytes + 2 ** 16;
-/** The decoder takes about six bytes for a sample. */
-const MAX_JPEG_SAMPLES = 2 ** 25;
 /** The memory of the other libraries ends at 2 GiB. */
 const MAX_ZSTD_BYTES = 1.5 * 2 ** 30;
 const MAX_LERC_BYTES = 2 ** 29;
 
-/** The codec of an image; undefined if it is not one of a library. */
-export async function libraryCodec({ compression, jpeg, lerc }: TiffBlocks): Promise<BlockCodec | undefined> {
+/** The codec of an image; undefined if it is none of these. */
+export async function libraryCodec({ compression, lerc }: TiffBlocks): Promise<BlockCodec | undefined> {
   switch (compression) {
     case ZSTD:
       return zstdCodec();
-    case JPEG:
-      return jpegCodec(jpeg?.tables);
     case LERC:
       return lercCodec(lerc ?? 0);
     default:
@@ -71,20 +66,6 @@ async function zstd(): Promise<Inflate> {
 async function zstdCodec(): Promise<BlockCodec> {
   const decode = await zstd();
   return (stored, { bytes }) => decode(stored, bytes);
-}
-
-async function jpegCodec(tables: Uint8Array | undefined): Promise<BlockCodec> {
-  // Loaded when first needed: it is large, and most files do without.
-  const { getDecoder } = await import('geotiff');
-  const unused = { tileWidth: 0, tileHeight: 0, predictor: 1, bitsPerSample: 8, planarConfiguration: 1 };
-  const decoder = await getDecoder(JPEG, { ...unused, ...(tables && { JPEGTables: tables }) });
-  return (stored, shape) => {
-    const frame = jpegFrame(stored);
-    requireSize(frame, shape);
-    if (frame.width * frame.height * frame.samples > MAX_JPEG_SAMPLES)
-      throw new Error(`a JPEG block of more than ${MAX_JPEG_SAMPLES} samples`);
-    return new Uint8Array(decoder.decodeBlock(Uint8Array.from(stored).buffer) as ArrayBuffer);
-  };
 }
 
 async function lercCodec(compression: number): Promise<BlockCodec> {
@@ -113,7 +94,8 @@ async function lercInflate(compression: number): Promise<Inflate> {
   return (stored) => stored;
 }
 
-function requireSize(
+/** Throws an Error if a block says another size of itself than the image does. */
+export function requireSize(
   found: { width: number; height: number; samples: number },
   { width, height, rows, samples }: BlockShape,
 ): void {

@@ -3,6 +3,8 @@
  *
  * A table entry is the string of the code before and the first byte of the next string. Those bytes already stand one
  * after another in the output, so an entry is just a place in the output and a length.
+ *
+ * Files of before 1991 have the least significant bit first and widen a code later; libtiff knows them by their first code, and so does this.
  */
 const CLEAR = 256;
 const END = 257;
@@ -16,6 +18,8 @@ const MAX_CODES = 4096;
 export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
   const places = new Int32Array(MAX_CODES);
   const lengths = new Int32Array(MAX_CODES);
+  const isOld = input[0] === 0 && (input[1]! & 1) === 1;
+  const early = isOld ? 0 : 1;
   let codes = FIRST;
   let width = 9;
   let bits = 0;
@@ -29,12 +33,13 @@ export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
   while (at < output.length) {
     while (bitCount < width) {
       if (next >= input.length) return at;
-      bits = (bits << 8) | input[next++];
+      const byte = input[next++]!;
+      bits = isOld ? bits | (byte << bitCount) : (bits << 8) | byte;
       bitCount += 8;
     }
     bitCount -= width;
-    const code = (bits >>> bitCount) & ((1 << width) - 1);
-    bits &= (1 << bitCount) - 1;
+    const code = (isOld ? bits : bits >>> bitCount) & ((1 << width) - 1);
+    bits = isOld ? bits >>> width : bits & ((1 << bitCount) - 1);
 
     if (code === END) return at;
     if (code === CLEAR) {
@@ -48,7 +53,7 @@ export function decodeLzw(input: Uint8Array, output: Uint8Array): number {
       places[codes] = lastPlace;
       lengths[codes] = lastLength + 1;
       codes++;
-      if (codes + 1 >= 1 << width && width < 12) width++;
+      if (codes + early >= 1 << width && width < 12) width++;
     }
     lastPlace = at;
     if (code < 256) {

@@ -5,13 +5,15 @@
 import { stat } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
 import { unsupported } from '../errors.js';
+import { fileKind } from '../recognise.js';
 import { type SourceFile, withFile } from '../source-file.js';
 import type { RasterHeader } from '../types.js';
 import { blockLayout, type ImageShape } from './block-layout.js';
-import { TAG } from './tags.js';
+import { ALL_TAGS, TAG } from './tags.js';
 import { readTiffDirectory, type TiffDirectory } from './tiff.js';
 
-const TAGS = new Set<number>(Object.values(TAG));
+/** Enough to know a mask: the offsets of all blocks of all overviews would be many. */
+const FEW_TAGS = new Set<number>([TAG.subfileType, TAG.width, TAG.height]);
 
 /** NewSubfileType of a mask of the full image. Overviews have masks of their own (5). */
 const MASK = 4;
@@ -35,13 +37,14 @@ export async function maskOf(
   for (let at = first, number = 1; at !== 0 && number < MAX_DIRECTORIES; number++) {
     if (seen.has(at)) break;
     seen.add(at);
-    const directory = await readTiffDirectory(file, TAGS, at).catch((error) => {
+    const directory = await readTiffDirectory(file, FEW_TAGS, at).catch((error) => {
       if (!(error instanceof TilewrightError)) throw error;
       warnings.push(`image ${number + 1} of the file cannot be read, so a mask in it is not used`);
       return undefined;
     });
     if (!directory) return undefined;
-    if (isMaskOf(directory, image)) return headerOf(directory, number, image);
+    if (isMaskOf(directory, image))
+      return headerOf(await readTiffDirectory(file, ALL_TAGS, at), number, image);
     at = directory.next;
   }
   return undefined;
@@ -49,22 +52,29 @@ export async function maskOf(
 
 /**
  * The mask in the file of the same name and `.msk` beside a raster, as GDAL writes it for formats and options without an internal
- * one; undefined if there is no such file, or its image is of another size.
+ * one; undefined if there is no such file, or its image is of another size. Adds to `warnings` if the file is not a TIFF.
  * Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
  */
-export async function maskBeside(image: RasterHeader): Promise<RasterHeader | undefined> {
+export async function maskBeside(image: RasterHeader, warnings: string[]): Promise<RasterHeader | undefined> {
   const path = `${image.path}.msk`;
   const status = await stat(path).catch(() => undefined);
   if (!status?.isFile()) return undefined;
   return withFile(path, async (file) => {
-    const directory = await readTiffDirectory(file, TAGS);
+    if (fileKind(file.start) !== 'tiff') {
+      warnings.push(`${path} is no TIFF, so it is not used as a mask`);
+      return undefined;
+    }
+    const directory = await readTiffDirectory(file, ALL_TAGS);
     if (!hasSizeOf(directory, image)) return undefined;
     const { crs, transform } = image;
     return { ...headerOf(directory, 0, { ...image, path, fileBytes: file.size }), crs, transform };
   });
 }
 
-function hasSizeOf(directory: TiffDirectory, { width, height }: Pick<ImageShape, 'width' | 'height'>): boolean {
+function hasSizeOf(
+  directory: TiffDirectory,
+  { width, height }: Pick<ImageShape, 'width' | 'height'>,
+): boolean {
   return directory.numbers(TAG.width)?.[0] === width && directory.numbers(TAG.height)?.[0] === height;
 }
 
@@ -86,7 +96,7 @@ function headerOf(
     ...(bits === 1 && { bits: 1 }),
   };
   return {
-    ...{ path, fileBytes, width, height, bands, dataType: 'uint8' },
+    ...{ path, fileBytes, width, height, bands, dataType: 'uint8' as const },
     nodata: undefined,
     palette: false,
     blocks: blockLayout(directory, number, shape),

@@ -1,11 +1,11 @@
 /** Reads pixels of TIFFs block by block. */
 import { closeSync, openSync } from 'node:fs';
-import { decodeBlock, samplesPerBlock, type TiffHeader } from '../blocks.js';
+import { decodeBlock, decodeJpegBlock, samplesPerBlock, type TiffHeader } from '../blocks.js';
 import { rasterUnreadable } from '../errors.js';
 import { kernels } from '../kernels-by-type.js';
 import { storedNodata } from '../pixels.js';
-import type { PixelArray, ReadTarget, Window } from '../types.js';
-import { type BlockCodec, libraryCodec } from './library-codecs.js';
+import type { PixelArray, ReadTarget, TiffBlocks, Window } from '../types.js';
+import { libraryCodec } from './library-codecs.js';
 
 /** Decodes a window of some bands; both lie within the image. */
 export async function readTiff(
@@ -14,36 +14,33 @@ export async function readTiff(
   window: Window,
   target: ReadTarget,
 ): Promise<void> {
-  readBlocks(header, bands, window, target, await libraryCodec(header.blocks));
-}
-
-function readBlocks(
-  header: TiffHeader,
-  bands: number[],
-  window: Window,
-  target: ReadTarget,
-  codec: BlockCodec | undefined,
-): void {
-  const { width, height, planar, jpeg } = header.blocks;
+  const { blocks } = header;
+  const codec = await libraryCodec(blocks);
   const file = openForBlocks(header.path);
+  const copy = (block: PixelArray | undefined, [column, row]: [number, number], band: number, i: number) =>
+    copyBlock(block, header, column, row, blocks.planar ? 0 : band, window, target, i);
   try {
-    for (let row = Math.floor(window.row / height); row * height < window.row + window.height; row++) {
-      for (
-        let column = Math.floor(window.column / width);
-        column * width < window.column + window.width;
-        column++
-      ) {
-        let block = planar ? undefined : decodeBlock(file, header, column, row, 0, codec);
-        if (block && jpeg?.isYcbcr) convertToRgb(block);
-        for (const [i, band] of bands.entries()) {
-          if (planar) block = decodeBlock(file, header, column, row, band, codec);
-          copyBlock(block, header, column, row, planar ? 0 : band, window, target, i);
-        }
+    for (const place of blocksIn(window, blocks)) {
+      const decode = (band: number) => decodeBlock(file, header, ...place, band, codec);
+      // Between other blocks nothing is awaited: they are decoded into memory that all reads of the thread share.
+      const decodeJpeg = (band: number) => decodeJpegBlock(file, header, ...place, band);
+      const whole = blocks.planar ? undefined : blocks.jpeg ? await decodeJpeg(0) : decode(0);
+      for (const [i, band] of bands.entries()) {
+        if (!blocks.planar) copy(whole, place, band, i);
+        else copy(blocks.jpeg ? await decodeJpeg(band) : decode(band), place, band, i);
       }
     }
   } finally {
     closeSync(file);
   }
+}
+
+/** Column and row of the blocks that touch a window. */
+function* blocksIn(window: Window, { width, height }: TiffBlocks): Generator<[column: number, row: number]> {
+  const [right, bottom] = [window.column + window.width, window.row + window.height];
+  for (let row = Math.floor(window.row / height); row * height < bottom; row++)
+    for (let column = Math.floor(window.column / width); column * width < right; column++)
+      yield [column, row];
 }
 
 function openForBlocks(path: string): number {
@@ -82,18 +79,5 @@ function copyBlock(
     const from = ((y - row * blocks.height) * blocks.width + left - column * blocks.width) * samples;
     if (samples === 1) out.set(block.subarray(from, from + width), to);
     else kernels[header.dataType].pickSample(block, from + sample, samples, out, to, width);
-  }
-}
-
-/** In place: ITU-R BT.601, the default of TIFF. */
-function convertToRgb(pixels: PixelArray): void {
-  const clamp = (value: number) => Math.min(255, Math.max(0, Math.round(value)));
-  for (let i = 0; i + 2 < pixels.length; i += 3) {
-    const y = pixels[i];
-    const blue = pixels[i + 1] - 128;
-    const red = pixels[i + 2] - 128;
-    pixels[i] = clamp(y + 1.402 * red);
-    pixels[i + 1] = clamp(y - 0.344136 * blue - 0.714136 * red);
-    pixels[i + 2] = clamp(y + 1.772 * blue);
   }
 }

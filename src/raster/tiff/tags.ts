@@ -32,3 +32,5 @@ export const TAG = {
   gdalNodata: 42113,
   lercParameters: 50674,
 } as const;
+
+export const ALL_TAGS = new Set<number>(Object.values(TAG));

@@ -10,10 +10,8 @@ import type { Affine, DataType, RasterHeader } from '../types.js';
 import { blockLayout } from './block-layout.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
 import { maskOf } from './mask-image.js';
-import { TAG } from './tags.js';
+import { ALL_TAGS, TAG } from './tags.js';
 import { readTiffDirectory, type TiffDirectory } from './tiff.js';
-
-const TAGS = new Set<number>(Object.values(TAG));
 
 /** PhotometricInterpretation of images with a colour table. */
 const PALETTE_COLOUR = 3;
@@ -23,7 +21,7 @@ const PALETTE_COLOUR = 3;
  */
 export async function readTiffHeader(file: SourceFile, position?: GivenPosition): Promise<RasterHeader> {
   const { path, size } = file;
-  const directory = await readTiffDirectory(file, TAGS);
+  const directory = await readTiffDirectory(file, ALL_TAGS);
   const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
   const width = one(TAG.width, 0);
   const height = one(TAG.height, 0);
@@ -103,6 +101,7 @@ function alphaOf(
   bands: number,
   interpretations: (string | undefined)[],
 ): number | undefined {
+  if (bands === 1) return undefined;
   const extra = directory.numbers(TAG.extraSamples) ?? new Float64Array();
   const isAlpha = (band: number) => {
     const noted = interpretations[band];
@@ -110,7 +109,6 @@ function alphaOf(
     const kind = extra[band - (bands - extra.length)];
     return kind === ASSOCIATED_ALPHA || kind === UNASSOCIATED_ALPHA;
   };
-  if (bands === 1) return undefined;
   const alpha = interpretations.findIndex((_, band) => isAlpha(band));
   return alpha === -1 ? undefined : alpha;
 }

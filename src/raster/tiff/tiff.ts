@@ -8,7 +8,7 @@ import type { SourceFile } from '../source-file.js';
 /** Fields of one directory, by tag. */
 export interface TiffDirectory {
   littleEndian: boolean;
-  /** Where the next directory begins, bytes; 0 after the last one. */
+  /** Offset of the next directory, bytes; 0 after the last one. */
   next: number;
   numbers(tag: number): Float64Array | undefined;
   text(tag: number): string | undefined;

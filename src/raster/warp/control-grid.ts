@@ -1,13 +1,14 @@
 /** Where the pixels of a destination lie in a source image: exact at the nodes of a grid, interpolated between them. */
 import type { Bounds } from '../../geocode/index.js';
 import { mapToPixel } from '../affine.js';
-import type { Projection } from '../crs.js';
+import type { Projection } from '../crs/crs.js';
 import type { Affine } from '../types.js';
 
 /**
  * Node (i, j) stands for the centre of destination pixel (i * step, j * step). `x` and `y` are its position in the source in
  * pixels: pixel c covers [c, c + 1). Nodes go past the last pixel, so that every pixel lies between four of them. A node
- * without a counterpart in the source is NaN, and then so are the pixels around it.
+ * without a counterpart in the source is NaN, and then so are the pixels around it; if the step is 1, it is `OFF_MAP`, and only its own
+ * pixel has no counterpart.
  */
 export interface ControlGrid {
   /** Size of the destination. */
@@ -22,6 +23,9 @@ export interface ControlGrid {
   y: Float64Array;
 }
 
+/** Far from every image, but a number: a pixel at the rim of a map is interpolated between its own node and this with a weight of 0. */
+export const OFF_MAP = -1e15;
+
 export interface Destination {
   /** In the coordinates of the destination's system. */
   bounds: Bounds;
@@ -29,16 +33,32 @@ export interface Destination {
   height: number;
 }
 
+/** Pixels between nodes, where one step does for all of a grid. */
+const STEPS = [32, 16, 8];
 const LARGEST_STEP = 32;
 /** The largest error of interpolation, in source pixels: no more than one nearest pixel in two thousand goes to its neighbour. */
 const TOLERANCE = 5e-4;
 
-/** `project` converts from the destination's system to the source's; `transform` is the position of the source image. */
-export function controlGrid(destination: Destination, project: Projection, transform: Affine): ControlGrid {
+/**
+ * `project` converts from the destination's system to the source's; `transform` is the position of the source image. If its size is given, pixels
+ * beyond it may be placed less exactly, but never in it.
+ */
+export function controlGrid(
+  destination: Destination,
+  project: Projection,
+  transform: Affine,
+  source?: ImageSize,
+): ControlGrid {
   const locate = sourceLocator(destination, project, transform);
-  let step = LARGEST_STEP;
-  while (step > 1 && interpolationError(destination, locate, step) > TOLERANCE) step /= 2;
-  return gridOf(destination, locate, step);
+  const step = STEPS.find((one) => isExact(destination, locate, one));
+  const grid = gridOf(destination, locate, step ?? LARGEST_STEP);
+  return step !== undefined && isWhole(grid) ? grid : subdivided(grid, locate, source);
+}
+
+/** Pixels. */
+export interface ImageSize {
+  width: number;
+  height: number;
 }
 
 /** Source position of the point (column, row) of the destination, in pixels. */
@@ -82,23 +102,163 @@ export function rowsOfGrid(
   return { width, height: to - from, step, columns, rows, x: x.subarray(...nodes), y: y.subarray(...nodes) };
 }
 
-/** The largest distance of interpolated from exact positions in the middle of nine squares of a grid with this step. */
-function interpolationError({ width, height }: Destination, locate: Locator, step: number): number {
-  const lastColumn = Math.ceil(width / step) - 1;
-  const lastRow = Math.ceil(height / step) - 1;
+/** Whether all nodes have a counterpart in the source. */
+function isWhole({ x, y }: ControlGrid): boolean {
+  return x.every((position, node) => !Number.isNaN(position + y[node]!));
+}
+
+type Position = readonly [x: number, y: number];
+
+/** Positions of the four corners of a square: upper left, upper right, lower left, lower right. */
+type Corners = readonly [Position, Position, Position, Position];
+
+/** Positions of the middle of a square, and of the middles of its upper, left, right and lower side. */
+type Middles = readonly [Position, Position, Position, Position, Position];
+
+function middlesOf(column: number, row: number, size: number, locate: Locator): Middles {
+  const at = (across: number, down: number) =>
+    locate(column + across * size + 0.5, row + down * size + 0.5) as Position;
+  return [at(0.5, 0.5), at(0.5, 0), at(0, 0.5), at(1, 0.5), at(0.5, 1)];
+}
+
+/**
+ * How far the middles lie from where interpolation puts them, at most; NaN if one of the points has no counterpart. The sides count as well:
+ * between two conformal projections, the errors along columns and along rows cancel out in the middle.
+ */
+function interpolationError(corners: Corners, middles: Middles): number {
+  const [a, b, c, d] = corners;
+  const error = (axis: 0 | 1, i: number, mean: number) => middles[i]![axis] - mean;
   let worst = 0;
-  for (const j of new Set([0, lastRow >> 1, lastRow])) {
-    for (const i of new Set([0, lastColumn >> 1, lastColumn])) {
-      const corners = [i, i + 1].flatMap((column) =>
-        [j, j + 1].map((row) => locate(column * step + 0.5, row * step + 0.5)),
-      );
-      const mean = (axis: 0 | 1) => corners.reduce((sum, corner) => sum + corner[axis], 0) / 4;
-      const [u, v] = locate((i + 0.5) * step + 0.5, (j + 0.5) * step + 0.5);
-      const error = Math.hypot(u - mean(0), v - mean(1));
-      // Some nodes have no counterpart in the source, but the middle has: smaller squares lose less of it.
-      if (Number.isNaN(error) && !Number.isNaN(u + v)) return Infinity;
-      if (error > worst) worst = error;
-    }
+  for (const axis of [0, 1] as const) {
+    const [p, q, r, s] = [a[axis], b[axis], c[axis], d[axis]];
+    const errors = [
+      error(axis, 0, (p + q + r + s) / 4),
+      error(axis, 1, (p + q) / 2),
+      error(axis, 2, (p + r) / 2),
+      error(axis, 3, (q + s) / 2),
+      error(axis, 4, (r + s) / 2),
+    ];
+    worst = Math.max(worst, ...errors.map(Math.abs));
   }
   return worst;
+}
+
+/** Whether interpolation is good enough in nine squares of a grid with this step. */
+function isExact({ width, height }: Destination, locate: Locator, step: number): boolean {
+  const lastColumn = Math.ceil(width / step) - 1;
+  const lastRow = Math.ceil(height / step) - 1;
+  return [0, lastRow >> 1, lastRow].every((j) =>
+    [0, lastColumn >> 1, lastColumn].every((i) => {
+      const at = (column: number, row: number) => locate(column * step + 0.5, row * step + 0.5) as Position;
+      const corners = [at(i, j), at(i + 1, j), at(i, j + 1), at(i + 1, j + 1)] as const;
+      return interpolationError(corners, middlesOf(i * step, j * step, step, locate)) <= TOLERANCE;
+    }),
+  );
+}
+
+/** A square of the destination in which interpolation between its corners is exact enough. */
+interface Leaf {
+  column: number;
+  row: number;
+  size: number;
+  corners: Corners;
+}
+
+/**
+ * The grid with the largest step that does everywhere. Only those squares are divided that need it (at a pole, at the rim of a map), and of
+ * these again only the quarters that need it; the nodes within others are interpolated.
+ */
+function subdivided(coarse: ControlGrid, locate: Locator, source: ImageSize | undefined): ControlGrid {
+  const { width, height } = coarse;
+  const leaves: Leaf[] = [];
+  const beyond: Leaf[] = [];
+  const divide = (leaf: Leaf): void => {
+    const { column, row, size, corners } = leaf;
+    if (column >= width || row >= height) return;
+    const middles = size === 1 ? undefined : middlesOf(column, row, size, locate);
+    if (!middles || interpolationError(corners, middles) <= TOLERANCE) {
+      leaves.push(leaf);
+      return;
+    }
+    const points = [...corners, ...middles];
+    if (isBeyond(points, source)) {
+      beyond.push(leaf);
+      return;
+    }
+    if (size < coarse.step && points.every(isNowhere)) return;
+    const half = size / 2;
+    const [a, b, c, d] = corners;
+    const [middle, top, left, right, bottom] = middles;
+    const quarter = (i: number, j: number, corners: Corners) =>
+      divide({ column: column + i, row: row + j, size: half, corners });
+    quarter(0, 0, [a, top, left, middle]);
+    quarter(half, 0, [top, b, middle, right]);
+    quarter(0, half, [left, middle, c, bottom]);
+    quarter(half, half, [middle, right, bottom, d]);
+  };
+  for (let j = 0; j < coarse.rows - 1; j++)
+    for (let i = 0; i < coarse.columns - 1; i++)
+      divide({
+        column: i * coarse.step,
+        row: j * coarse.step,
+        size: coarse.step,
+        corners: cornersOf(coarse, i, j),
+      });
+  // The nodes on a common side are those of the square that is exact.
+  return gridOfLeaves(coarse, [...beyond, ...leaves]);
+}
+
+function cornersOf({ columns, x, y }: ControlGrid, i: number, j: number): Corners {
+  const at = (node: number): Position => [x[node]!, y[node]!];
+  const node = j * columns + i;
+  return [at(node), at(node + 1), at(node + columns), at(node + columns + 1)];
+}
+
+const isNowhere = ([x, y]: Position) => Number.isNaN(x + y);
+
+/** Whether a square lies beyond an image by more than half of its own extent. False if one of its points has no counterpart. */
+function isBeyond(points: Position[], image: ImageSize | undefined): boolean {
+  if (!image || points.some(isNowhere)) return false;
+  return ([0, 1] as const).some((axis) => {
+    const positions = points.map((point) => point[axis]);
+    const low = Math.min(...positions);
+    const high = Math.max(...positions);
+    const margin = (high - low) / 2 + 1;
+    return high + margin < 0 || low - margin > (axis === 0 ? image.width : image.height);
+  });
+}
+
+function gridOfLeaves({ width, height }: ControlGrid, leaves: Leaf[]): ControlGrid {
+  const step = leaves.reduce((smallest, { size }) => Math.min(smallest, size), LARGEST_STEP);
+  const columns = Math.ceil(width / step) + 1;
+  const rows = Math.ceil(height / step) + 1;
+  const x = new Float64Array(columns * rows).fill(step === 1 ? OFF_MAP : NaN);
+  const y = new Float64Array(columns * rows).fill(step === 1 ? OFF_MAP : NaN);
+  for (const { column, row, size, corners } of leaves) {
+    const [a, b, c, d] = corners;
+    if (isNowhere(a)) continue;
+    const nodes = size / step;
+    // A node has several squares; without its right and lower side, a square of one pixel does not touch the nodes of its neighbours.
+    const last = size === 1 ? 0 : nodes;
+    const lastRow = Math.min(last, rows - 1 - row / step);
+    const lastColumn = Math.min(last, columns - 1 - column / step);
+    for (let j = 0; j <= lastRow; j++) {
+      const down = j / nodes;
+      const startX = between(a[0], c[0], down);
+      const startY = between(a[1], c[1], down);
+      const endX = between(b[0], d[0], down);
+      const endY = between(b[1], d[1], down);
+      const first = (row / step + j) * columns + column / step;
+      for (let i = 0; i <= lastColumn; i++) {
+        x[first + i] = between(startX, endX, i / nodes);
+        y[first + i] = between(startY, endY, i / nodes);
+      }
+    }
+  }
+  return { width, height, step, columns, rows, x, y };
+}
+
+/** A corner that has no weight is not touched: it may be NaN. */
+function between(a: number, b: number, part: number): number {
+  return part === 0 ? a : a + (b - a) * part;
 }

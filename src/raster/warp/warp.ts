@@ -5,7 +5,7 @@ import { kernels } from '../kernels-by-type.js';
 import { besideNodata, dataTypeOf, emptyPixel, isFloat, storedNodata } from '../pixels.js';
 import type { PixelArray, Resampling, Window } from '../types.js';
 import { bilinearSimd } from './bilinear-simd.js';
-import type { ControlGrid } from './control-grid.js';
+import { type ControlGrid, OFF_MAP } from './control-grid.js';
 import { type Squares, squaresOf, workOn } from './squares.js';
 
 /** A window of a scene, of which all pixels are in memory. */
@@ -132,7 +132,7 @@ export function sourceExtent({ width, height, step, columns, rows, x, y }: Contr
       const node = above * columns + before;
       const u = within(x, node, columns, column - before, row - above);
       const v = within(y, node, columns, column - before, row - above);
-      if (Number.isNaN(u) || Number.isNaN(v)) continue;
+      if (Number.isNaN(u) || Number.isNaN(v) || u === OFF_MAP) continue;
       if (u < extent.left) extent.left = u;
       if (u > extent.right) extent.right = u;
       if (v < extent.top) extent.top = v;

@@ -1,5 +1,5 @@
 /** The directories of the GeoTIFFs that are written here: images, their overviews, and masks of one bit a pixel. */
-import { isGeographicEpsg } from '../crs.js';
+import { isGeographicEpsg } from '../crs/crs.js';
 import { gdalMetadataXml } from '../gdal-metadata.js';
 import { bytesPerSample, isFloat } from '../pixels.js';
 import type { BandTags, ColourTable, DataType } from '../types.js';

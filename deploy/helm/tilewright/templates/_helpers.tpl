@@ -25,6 +25,13 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{ .Values.auth.existingSecret | default (printf "%s-auth" (include "tilewright.name" .)) }}
 {{- end }}
 
+{{/* Base of all links; nothing if links name the host of the request. */}}
+{{- define "tilewright.publicUrl" -}}
+{{- if .Values.proxy.publicUrl }}{{ .Values.proxy.publicUrl }}
+{{- else if .Values.ingress.enabled }}{{ ternary "https" "http" (not (empty .Values.ingress.tlsSecret)) }}://{{ .Values.ingress.host }}
+{{- end }}
+{{- end }}
+
 {{/* "true" or nothing. */}}
 {{- define "tilewright.isCluster" -}}
 {{- if or .Values.etcd.enabled .Values.etcd.endpoints }}true{{ end }}

@@ -116,10 +116,29 @@ async function describeProduct(
 
 // --- bands ------------------------------------------------------------------------------------------------------
 
+/**
+ * Scale factors of the intermediate bands of the surface temperature of Collection 2, from the USGS data format control books LSDS-1328 and
+ * LSDS-1618: transmittance, distance to cloud (km), downwelled radiance, emissivity and its standard deviation, thermal and upwelled
+ * radiance (W/(m2 sr um)). They are int16 with the fill value -9999.
+ */
+const INTERMEDIATE: Record<string, number> = {
+  ST_ATRAN: 1e-4,
+  ST_CDIST: 0.01,
+  ST_DRAD: 1e-3,
+  ST_EMIS: 1e-4,
+  ST_EMSD: 1e-4,
+  ST_TRAD: 1e-3,
+  ST_URAD: 1e-3,
+};
+
+const isIntermediate = (band: string) => Object.hasOwn(INTERMEDIATE, band);
+
 /** `B4`, `SR_B4`, `BQA`, `QA_PIXEL` ... of a file name, or null where the file is no band that is kept. */
 function bandOfFile(file: string): string | null {
   const match =
-    /_((?:SR_|ST_)?B\d{1,2}(?:_VCID_[12])?|BQA|QA_PIXEL|QA_RADSAT|SR_QA_AEROSOL|ST_QA)\.tiff?$/i.exec(file);
+    /_((?:SR_|ST_)?B\d{1,2}(?:_VCID_[12])?|BQA|QA_PIXEL|QA_RADSAT|SR_QA_AEROSOL|ST_(?:QA|ATRAN|CDIST|DRAD|EMIS|EMSD|TRAD|URAD))\.tiff?$/i.exec(
+      file,
+    );
   return match ? match[1].toUpperCase() : null;
 }
 
@@ -140,10 +159,11 @@ function compareWithMtl(
   )) {
     const band = /FILE_NAME/.test(key) ? bandOfFile(listed) : null;
     const file = band && found.get(band);
-    if (band && !file) missing.push(band);
+    // Many archives deliver scenes without the intermediate bands.
+    if (band && !file && !isIntermediate(band)) missing.push(band);
     else if (file && file !== listed) renamed++;
   }
-  if (![...found.keys()].some((band) => !isQuality(band))) {
+  if (![...found.keys()].some((band) => !isQuality(band) && !isIntermediate(band))) {
     throw missingBand(path, missing.join(', ') || 'B1', 'No band file is there; download the product again.');
   }
   if (missing.length > 0) warnings.push(`the MTL names files which are not there: ${missing.join(', ')}`);
@@ -163,6 +183,10 @@ function describeBand(
   const base = { name, header, index: 0, resolution };
   // The uncertainty of the surface temperature, in kelvin.
   if (name === 'ST_QA') return { ...base, role: 'qa', nodata: -9999, scale: 0.01, offset: 0 };
+  if (isIntermediate(name)) {
+    const scale = INTERMEDIATE[name]!;
+    return { ...base, role: 'qa', resampling: 'bilinear', part: 'st', nodata: -9999, scale, offset: 0 };
+  }
   // Bit 0 says that band 1 is saturated, so no value of it means no data.
   if (name === 'QA_RADSAT') return { ...base, role: 'qa', nodata: null, scale: 1, offset: 0 };
   // Fill in the other quality bands is bit 0 alone.

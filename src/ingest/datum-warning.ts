@@ -1,0 +1,24 @@
+/** Says when a scene lies less exactly than its pixels are small, because of its datum. */
+import { groundDistance } from '../geocode/index.js';
+import { earthLocator } from './earth.js';
+import type { Position } from './source-projection.js';
+
+/** Undefined if the error of the datum shift is below half a pixel. */
+export function datumWarning(position: Position): string | undefined {
+  const { datumErrorMetres = 0 } = position.crs;
+  if (datumErrorMetres === 0) return undefined;
+  if (datumErrorMetres === Infinity)
+    return 'its datum is taken as WGS 84, because no shift between them is known: positions may be off by some hundred metres';
+  const pixel = pixelMetres(position);
+  if (datumErrorMetres <= pixel / 2) return undefined;
+  return `positions may be off by up to ${datumErrorMetres} m, more than half a pixel: one shift brings its datum to WGS 84. PROJ's grids are more exact: gdalwarp -t_srs EPSG:4326 uses those that are installed`;
+}
+
+/** Side of the pixel in the middle of a raster; 0 if that is not on Earth. */
+function pixelMetres(position: Position): number {
+  const locate = earthLocator(position);
+  const column = Math.floor(position.width / 2);
+  const row = Math.floor(position.height / 2);
+  const metres = groundDistance(locate(column, row), locate(column + 1, row));
+  return Number.isFinite(metres) ? metres : 0;
+}

@@ -1,0 +1,50 @@
+/** Longitudes as disjoint spans from west to east, and the shortest arc of the globe that holds them all. */
+
+/** Degrees from -180 to 180, west first. */
+export type LongitudeSpan = [west: number, east: number];
+
+/** Edges of cells that touch differ by rounding. */
+const ROUNDING = 1e-9;
+/** Above this number the two closest spans become one: gaps of more than 360 / 64 degrees are never closed. */
+const MAX_SPANS = 64;
+
+/** Adds a span to a list that is sorted and disjoint, and stays so. */
+export function mergeSpan(spans: LongitudeSpan[], [west, east]: LongitudeSpan): void {
+  let first = 0;
+  while (first < spans.length && spans[first]![1] < west - ROUNDING) first++;
+  let end = first;
+  const merged: LongitudeSpan = [west, east];
+  for (; end < spans.length && spans[end]![0] <= east + ROUNDING; end++) {
+    merged[0] = Math.min(merged[0], spans[end]![0]);
+    merged[1] = Math.max(merged[1], spans[end]![1]);
+  }
+  spans.splice(first, end - first, merged);
+  if (spans.length > MAX_SPANS) closeSmallestGap(spans);
+}
+
+function closeSmallestGap(spans: LongitudeSpan[]): void {
+  let smallest = 1;
+  const gap = (i: number) => spans[i]![0] - spans[i - 1]![1];
+  for (let i = 2; i < spans.length; i++) if (gap(i) < gap(smallest)) smallest = i;
+  spans.splice(smallest - 1, 2, [spans[smallest - 1]![0], spans[smallest]![1]]);
+}
+
+/**
+ * West and east of the box that holds all spans: what is left of the globe without the largest gap. West is greater than east if that
+ * crosses the antimeridian (RFC 7946, section 5.2). -180 and 180 if there is no gap.
+ */
+export function bboxLongitudes(spans: LongitudeSpan[]): LongitudeSpan {
+  const first = spans[0];
+  const last = spans.at(-1);
+  if (!first || !last) return [-180, 180];
+  let [west, east] = [first[0], last[1]];
+  let largest = first[0] + 360 - last[1];
+  for (let i = 1; i < spans.length; i++) {
+    const gap = spans[i]![0] - spans[i - 1]![1];
+    if (gap <= largest + ROUNDING) continue;
+    largest = gap;
+    west = spans[i]![0];
+    east = spans[i - 1]![1];
+  }
+  return [west, east];
+}

@@ -1,0 +1,146 @@
+/** Coordinate systems by EPSG code, as proj4 strings, and conversion of points between them. */
+import { createRequire } from 'node:module';
+import { unknownCrs } from '../errors.js';
+import type { Crs } from '../types.js';
+import type { Datum } from './datum.js';
+import { datumOf, type EpsgEntry, epsgEntry } from './epsg-table.js';
+
+/** Every thread needs it; an `import` of so large a CommonJS file first looks for its exports, for longer than it takes to run. */
+const proj4: typeof import('proj4') = createRequire(import.meta.url)('proj4');
+
+/** Codes that stand for the same system as another. */
+const SAME_AS = new Map([
+  [3785, 3857],
+  [900913, 3857],
+  [102100, 3857],
+  [5041, 32661],
+  [5042, 32761],
+  [32662, 4087],
+]);
+
+/** The systems of all grids: a thread that needs no other does not read the table. */
+const OF_GRIDS: Record<number, EpsgEntry> = {
+  4326: { proj4: '+proj=longlat +datum=WGS84', errorMetres: 0 },
+  3857: {
+    proj4: '+proj=merc +a=6378137 +b=6378137 +lat_ts=0 +lon_0=0 +x_0=0 +y_0=0 +k=1 +units=m +nadgrids=@null',
+    errorMetres: 0,
+  },
+};
+
+const known = new Map<number, Crs>();
+
+export function isGeographicEpsg(code: number): boolean {
+  return entryOf(code)?.proj4.startsWith('+proj=longlat ') ?? false;
+}
+
+/** The system of an EPSG code. Throws TW_RASTER_UNKNOWN_CRS. */
+export function crsFromEpsg(code: number): Crs {
+  const epsg = SAME_AS.get(code) ?? code;
+  const found = known.get(epsg);
+  if (found) return found;
+  const entry = entryOf(epsg);
+  if (!entry) throw unknownCrs(`EPSG:${code}`);
+  const crs = makeCrs(entry.proj4, entry.errorMetres, epsg);
+  known.set(epsg, crs);
+  return crs;
+}
+
+function entryOf(epsg: number): EpsgEntry | undefined {
+  return OF_GRIDS[epsg] ?? epsgEntry(epsg);
+}
+
+function makeCrs(words: string, errorMetres: number, epsg?: number): Crs {
+  const geographic = words.startsWith('+proj=longlat ');
+  return {
+    ...{ epsg, proj4: `${words} +no_defs`, geographic },
+    ...(errorMetres > 0 && { datumErrorMetres: errorMetres }),
+  };
+}
+
+/**
+ * A system that a file defines itself: `projection` in the words of PROJ (`+proj=longlat` for longitudes and latitudes), without
+ * datum. `name` is for the message. Throws TW_RASTER_UNKNOWN_CRS if nothing can be projected with it.
+ */
+export function ownCrs(projection: string, datum: Datum, name: string): Crs {
+  const crs = makeCrs(`${withZeros(projection)} ${datum.words}`, datum.errorMetres);
+  try {
+    // Parameters that contradict each other, such as a scale factor of 0, leave no number.
+    const [x, y] = projector(crs, 'EPSG:4326')(...projector('EPSG:4326', crs)(...somewhere(projection)));
+    if (Number.isFinite(x + y)) return crs;
+  } catch (error) {
+    throw unknownCrs.because(error, name);
+  }
+  throw unknownCrs(name);
+}
+
+/** proj4js does not take parameters that are left out for 0, as PROJ does. */
+function withZeros(projection: string): string {
+  if (/^\+proj=(longlat|utm)\b/.test(projection)) return projection;
+  const words = ['lat_0', projection.includes('+lonc=') ? 'lonc' : 'lon_0', 'x_0', 'y_0'];
+  const missing = words.filter((word) => !projection.includes(`+${word}=`));
+  return [projection, ...missing.map((word) => `+${word}=0`)].join(' ');
+}
+
+/** A place near the origin of a projection, longitude and latitude: no projection is defined everywhere. */
+function somewhere(projection: string): [lon: number, lat: number] {
+  const value = (word: string) => {
+    const text = new RegExp(`\\+${word}=(\\S+)`).exec(projection)?.[1];
+    return text === undefined ? undefined : Number(text);
+  };
+  const latitudes = [value('lat_1'), value('lat_2')].filter((one) => one !== undefined);
+  const middle = latitudes.reduce((sum, one) => sum + one, 0) / (latitudes.length || 1);
+  const lat = latitudes.length > 0 ? middle : (value('lat_0') ?? 0);
+  const zone = value('zone');
+  const lon = zone === undefined ? (value('lon_0') ?? value('lonc') ?? 0) : zone * 6 - 183;
+  return [lon + 1e-3, Math.max(-89, Math.min(89, lat + 1e-3))];
+}
+
+/** The datum of a geographic system; undefined if the code is not known. */
+export function datumOfEpsg(code: number): Datum | undefined {
+  const entry = entryOf(code);
+  return entry?.proj4.startsWith('+proj=longlat ') ? datumOf(entry) : undefined;
+}
+
+/** Metres of one unit of the coordinates of a projected system. */
+export function metresPerUnit({ proj4: definition }: Crs): number {
+  return (proj4.Proj(definition) as { to_meter?: number }).to_meter ?? 1;
+}
+
+/** One of the systems in which cells lie. */
+export type GridCrs = 'EPSG:4326' | 'EPSG:3857';
+
+/** Converts a point. Coordinates that have no counterpart become NaN. */
+export type Projection = (x: number, y: number) => [x: number, y: number];
+
+/** Projections are costly to make and few; only hostile files bring ever new systems. */
+const made = new Map<string, Projection>();
+const MOST_KEPT = 200;
+
+/** Converts points from one system to another; x is easting or longitude (degrees), y northing or latitude. */
+export function projector(from: Crs | GridCrs, to: Crs | GridCrs): Projection {
+  const source = definition(from);
+  const target = definition(to);
+  const key = `${source} > ${target}`;
+  const known = made.get(key);
+  if (known) return known;
+  const projection = makeProjection(source, target);
+  if (made.size >= MOST_KEPT) made.clear();
+  made.set(key, projection);
+  return projection;
+}
+
+function makeProjection(source: string, target: string): Projection {
+  if (source === target) return (x, y) => [x, y];
+  const converter = proj4(source, target);
+  return (x, y) => {
+    if (!(Number.isFinite(x) && Number.isFinite(y))) return [NaN, NaN];
+    // The axes of a system count: some reckon to the south and west.
+    const [u, v] = converter.forward([x, y], true);
+    return Number.isFinite(u) && Number.isFinite(v) ? [u, v] : [NaN, NaN];
+  };
+}
+
+function definition(crs: Crs | GridCrs): string {
+  if (typeof crs !== 'string') return crs.proj4;
+  return crsFromEpsg(Number(crs.slice('EPSG:'.length))).proj4;
+}

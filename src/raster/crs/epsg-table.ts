@@ -1,0 +1,42 @@
+/** Coordinate systems of the EPSG registry as PROJ defines them: the table that tools/epsg.py writes. */
+import { readFileSync } from 'node:fs';
+import type { Datum } from './datum.js';
+
+export interface EpsgEntry {
+  /** In the words of PROJ, with its shift to WGS 84, without `+no_defs`. */
+  proj4: string;
+  /** See `Crs.datumErrorMetres`. */
+  errorMetres: number;
+}
+
+let loaded: string | undefined;
+const table = () => (loaded ??= readFileSync(new URL('./epsg.tsv', import.meta.url), 'latin1'));
+
+/** The entry of a code; undefined if PROJ does not know it, or proj4js has no such projection. */
+export function epsgEntry(code: number): EpsgEntry | undefined {
+  // Lines are searched and not parsed: few of the six thousand are ever needed.
+  const start = table().indexOf(`\n${code}\t`);
+  return start < 0 ? undefined : entryOf(lineAt(start + 1));
+}
+
+/** The datum of a geographic system whose WKT spells its name so (WKT 1, WKT 2 or ESRI); undefined if there is none. */
+export function datumByName(name: string): Datum | undefined {
+  const key = name.toLowerCase().replace(/[^a-z0-9]/g, '');
+  if (key === '') return undefined;
+  const found = new RegExp(`\\n[^\\n]*\\t(?:[^\\t\\n]* )?${key}(?= |\\n)`).exec(table());
+  return found ? datumOf(entryOf(lineAt(found.index + 1))) : undefined;
+}
+
+/** The datum of a geographic entry. */
+export function datumOf({ proj4, errorMetres }: EpsgEntry): Datum {
+  return { words: proj4.replace('+proj=longlat ', ''), errorMetres };
+}
+
+function lineAt(start: number): string {
+  return table().slice(start, table().indexOf('\n', start));
+}
+
+function entryOf(line: string): EpsgEntry {
+  const [, metres, proj4] = line.split('\t');
+  return { proj4: proj4!, errorMetres: metres === '?' ? Infinity : Number(metres) };
+}

@@ -1,0 +1,235 @@
+/** Map projections of well-known text in the words of PROJ. Names are those of WKT 1 (GDAL, ESRI) and WKT 2, see `plainName`. */
+import { child, plainName, type WktNode } from './wkt-tree.js';
+
+const DEGREE = Math.PI / 180;
+
+/** What a parameter is, by its names. */
+const PARAMETERS: Record<string, string> = {
+  latitudeoforigin: 'lat_0',
+  latitudeofnaturalorigin: 'lat_0',
+  latitudeoffalseorigin: 'lat_0',
+  latitudeofcenter: 'lat_0',
+  latitudeofprojectioncentre: 'lat_0',
+  centralmeridian: 'lon_0',
+  longitudeoforigin: 'lon_0',
+  longitudeofnaturalorigin: 'lon_0',
+  longitudeoffalseorigin: 'lon_0',
+  longitudeofcenter: 'lon_0',
+  longitudeofprojectioncentre: 'lon_0',
+  standardparallel1: 'lat_1',
+  latitudeof1ststandardparallel: 'lat_1',
+  standardparallel2: 'lat_2',
+  latitudeof2ndstandardparallel: 'lat_2',
+  latitudeofstandardparallel: 'lat_ts',
+  scalefactor: 'k',
+  scalefactoratnaturalorigin: 'k',
+  scalefactoratprojectioncentre: 'k',
+  scalefactoronpseudostandardparallel: 'k',
+  azimuth: 'alpha',
+  azimuthatprojectioncentre: 'alpha',
+  azimuthofinitialline: 'alpha',
+  colatitudeofconeaxis: 'alpha',
+  rectifiedgridangle: 'gamma',
+  anglefromrectifiedtoskewgrid: 'gamma',
+  xyplanerotation: 'gamma',
+  falseeasting: 'x_0',
+  eastingatfalseorigin: 'x_0',
+  eastingatprojectioncentre: 'x_0',
+  falsenorthing: 'y_0',
+  northingatfalseorigin: 'y_0',
+  northingatprojectioncentre: 'y_0',
+};
+
+/** Values by the names above: degrees, metres, or no unit. */
+export type Parameters = Map<string, number>;
+
+type Method = (parameters: Parameters) => string;
+
+/** A projection that takes these parameters, where they are given. */
+const plain =
+  (proj: string, ...names: string[]): Method =>
+  (values) =>
+    words(proj, values, names);
+
+function words(proj: string, values: Parameters, names: string[]): string {
+  const given = names.filter((name) => values.has(name)).map((name) => ` +${name}=${values.get(name)}`);
+  return `+proj=${proj}${given.join('')}`;
+}
+
+const conic: Method = (values) => {
+  if (!values.has('lat_1')) values.set('lat_1', values.get('lat_0') ?? 0);
+  return words('lcc', values, ['lat_0', 'lon_0', 'lat_1', 'lat_2', 'k']);
+};
+
+/** The standard parallel is in lat_1 (ESRI, EPSG) or in the latitude of origin (GDAL's WKT 1). */
+const trueScaleAt =
+  (proj: string): Method =>
+  (values) => {
+    const parallel = values.get('lat_1') ?? values.get('lat_0');
+    if (parallel !== undefined) values.set('lat_ts', parallel);
+    return words(proj, values, ['lat_ts', 'lon_0']);
+  };
+
+/** The Mercator projection of ESRI has a standard parallel, that of others a scale factor. */
+const mercator: Method = (values) => {
+  const parallel = values.get('lat_1');
+  if (parallel === undefined) return words('merc', values, ['lon_0', 'k']);
+  values.set('lat_ts', parallel);
+  return words('merc', values, ['lon_0', 'lat_ts']);
+};
+
+/** At a pole; the latitude of true scale comes under three names, and a latitude of 90 degrees means a scale factor instead. */
+const polar =
+  (pole?: 1 | -1): Method =>
+  (values) => {
+    const parallel = values.get('lat_ts') ?? values.get('lat_1') ?? values.get('lat_0') ?? 90;
+    const side = pole ?? (parallel < 0 ? -1 : 1);
+    const isPole = Math.abs(parallel) === 90;
+    values.set('lat_ts', parallel);
+    return `${words('stere', values, ['lon_0', isPole ? 'k' : 'lat_ts'])} +lat_0=${90 * side}`;
+  };
+
+/** `from` is the point of x_0 and y_0: the centre, or where the initial line crosses the equator. */
+const oblique =
+  (from: 'centre' | 'equator'): Method =>
+  (values) => {
+    values.set('lonc', values.get('lon_0') ?? 0);
+    const angle = values.get('alpha') ?? 0;
+    if (!values.has('gamma')) values.set('gamma', angle);
+    // PROJ and proj4js take the special case of Switzerland and Hungary as a projection of its own.
+    if (from === 'centre' && angle === 90 && values.get('gamma') === 90)
+      return words('somerc', values, ['lat_0', 'lon_0', 'k']);
+    const given = words('omerc', values, ['lat_0', 'lonc', 'alpha', 'gamma', 'k']);
+    return from === 'equator' ? `${given} +no_uoff` : given;
+  };
+
+const krovak: Method = (values) => words('krovak', values, ['lat_0', 'lon_0', 'alpha', 'k']);
+
+const METHODS: Record<string, Method> = {
+  transversemercator: plain('tmerc', 'lat_0', 'lon_0', 'k'),
+  gausskruger: plain('tmerc', 'lat_0', 'lon_0', 'k'),
+  transversemercatorsouthorientated: plain('tmerc', 'lat_0', 'lon_0', 'k'),
+  mercator,
+  mercator1sp: mercator,
+  mercator2sp: mercator,
+  mercatorvarianta: mercator,
+  mercatorvariantb: mercator,
+  lambertconformalconic: conic,
+  lambertconformalconic1sp: conic,
+  lambertconformalconic2sp: conic,
+  lambertconicconformal1sp: conic,
+  lambertconicconformal2sp: conic,
+  albers: plain('aea', 'lat_0', 'lon_0', 'lat_1', 'lat_2'),
+  albersequalarea: plain('aea', 'lat_0', 'lon_0', 'lat_1', 'lat_2'),
+  albersconicequalarea: plain('aea', 'lat_0', 'lon_0', 'lat_1', 'lat_2'),
+  equidistantconic: plain('eqdc', 'lat_0', 'lon_0', 'lat_1', 'lat_2'),
+  lambertazimuthalequalarea: plain('laea', 'lat_0', 'lon_0'),
+  lambertazimuthalequalareaspherical: plain('laea', 'lat_0', 'lon_0'),
+  azimuthalequidistant: plain('aeqd', 'lat_0', 'lon_0'),
+  polarstereographic: polar(),
+  polarstereographicvarianta: polar(),
+  polarstereographicvariantb: polar(),
+  stereographicnorthpole: polar(1),
+  stereographicsouthpole: polar(-1),
+  stereographic: plain('stere', 'lat_0', 'lon_0', 'k'),
+  obliquestereographic: plain('sterea', 'lat_0', 'lon_0', 'k'),
+  doublestereographic: plain('sterea', 'lat_0', 'lon_0', 'k'),
+  platecarree: trueScaleAt('eqc'),
+  equirectangular: trueScaleAt('eqc'),
+  equidistantcylindrical: trueScaleAt('eqc'),
+  equidistantcylindricalspherical: trueScaleAt('eqc'),
+  cylindricalequalarea: trueScaleAt('cea'),
+  lambertcylindricalequalarea: trueScaleAt('cea'),
+  lambertcylindricalequalareaspherical: trueScaleAt('cea'),
+  polyconic: plain('poly', 'lat_0', 'lon_0'),
+  americanpolyconic: plain('poly', 'lat_0', 'lon_0'),
+  cassini: plain('cass', 'lat_0', 'lon_0'),
+  cassinisoldner: plain('cass', 'lat_0', 'lon_0'),
+  newzealandmapgrid: plain('nzmg', 'lat_0', 'lon_0'),
+  sinusoidal: plain('sinu', 'lon_0'),
+  mollweide: plain('moll', 'lon_0'),
+  robinson: plain('robin', 'lon_0'),
+  equalearth: plain('eqearth', 'lon_0'),
+  millercylindrical: plain('mill', 'lon_0'),
+  krovak,
+  krovaknorthorientated: krovak,
+  hotineobliquemercator: oblique('equator'),
+  hotineobliquemercatorvarianta: oblique('equator'),
+  hotineobliquemercatorazimuthnaturalorigin: oblique('equator'),
+  rectifiedskeworthomorphicnaturalorigin: oblique('equator'),
+  hotineobliquemercatorvariantb: oblique('centre'),
+  hotineobliquemercatorazimuthcenter: oblique('centre'),
+  rectifiedskeworthomorphiccenter: oblique('centre'),
+  swissobliquecylindrical: plain('somerc', 'lat_0', 'lon_0', 'k'),
+  swissobliquemercator: plain('somerc', 'lat_0', 'lon_0', 'k'),
+};
+
+/** What PROJ makes of the sphere of web maps. */
+export const WEB_MERCATOR = new Set(['mercatorauxiliarysphere', 'popularvisualisationpseudomercator']);
+
+/** Projections whose first axis is reckoned to the south or west, if the axes do not say it. */
+const AXES: Record<string, string> = { transversemercatorsouthorientated: 'wsu' };
+
+/** The name of the method of a projected system, for people. */
+export function methodOf(system: WktNode): string {
+  const conversion = child(system, 'CONVERSION') ?? system;
+  return child(conversion, 'METHOD', 'PROJECTION')?.texts[0] ?? 'no method';
+}
+
+/**
+ * The projection of a PROJCS or PROJCRS, without its datum; undefined for methods and units that are not known. `degrees` is the size of
+ * the angular unit of its geographic system, in which WKT 1 gives angles.
+ */
+export function projectionOfWkt(system: WktNode, degrees: number): string | undefined {
+  const conversion = child(system, 'CONVERSION') ?? system;
+  const name = plainName(methodOf(system));
+  const unit = linearUnit(system);
+  const method = METHODS[name];
+  if (!method || !(unit > 0)) return undefined;
+  const values: Parameters = new Map();
+  for (const node of conversion.children) {
+    const [value] = node.numbers;
+    const parameter = PARAMETERS[plainName(node.texts[0])];
+    if (node.keyword !== 'PARAMETER' || parameter === undefined || value === undefined) continue;
+    values.set(parameter, value * factorOf(node, parameter, unit, degrees));
+  }
+  const axes = axesOf(system) ?? AXES[name] ?? axesOfKrovak(name, conversion);
+  const shift = words('', values, ['x_0', 'y_0']).replace('+proj=', '').trim();
+  const units = unit === 1 ? '+units=m' : `+to_meter=${unit}`;
+  return [method(values), shift, units, axes && `+axis=${axes}`].filter((word) => word).join(' ');
+}
+
+/** By how much a parameter is multiplied to be in degrees or metres. */
+function factorOf(node: WktNode, parameter: string, unit: number, degrees: number): number {
+  const own = child(node, 'LENGTHUNIT', 'ANGLEUNIT', 'SCALEUNIT', 'UNIT')?.numbers[0];
+  if (parameter === 'k') return own ?? 1;
+  if (parameter === 'x_0' || parameter === 'y_0') return own ?? unit;
+  return own === undefined ? degrees : degreesOf(own);
+}
+
+/** Degrees of an angular unit that is given in radians, which writers round. */
+export function degreesOf(radians: number): number {
+  const degrees = radians / DEGREE;
+  return Math.abs(degrees - 1) < 1e-9 ? 1 : degrees;
+}
+
+/** The Krovak of WKT 1 is reckoned to the south and west, unless axes say otherwise or ESRI's text turns X round. */
+function axesOfKrovak(name: string, { children }: WktNode): string | undefined {
+  const scale = children.find(({ texts }) => plainName(texts[0]) === 'xscale')?.numbers[0];
+  const isTurned = scale === -1 || children.some(({ keyword }) => keyword === 'AXIS');
+  return name === 'krovak' && !isTurned ? 'swu' : undefined;
+}
+
+/** Metres of one unit of the coordinates. */
+function linearUnit(system: WktNode): number {
+  const axis = child(system, 'AXIS');
+  const unit = child(system, 'UNIT', 'LENGTHUNIT') ?? (axis && child(axis, 'LENGTHUNIT', 'UNIT'));
+  return unit?.numbers[0] ?? 1;
+}
+
+/** Directions of the axes if one is south or west and they are not along meridians from a pole; PROJ's letters. */
+function axesOf(system: WktNode): string | undefined {
+  const axes = system.children.filter(({ keyword }) => keyword === 'AXIS').slice(0, 2);
+  const letters = axes.map(({ texts }) => texts[1]?.[0]?.toLowerCase() ?? '').join('');
+  return /^(ws|sw|wn|es|nw|se)$/.test(letters) ? `${letters}u` : undefined;
+}

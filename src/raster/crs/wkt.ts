@@ -1,0 +1,133 @@
+/** Coordinate systems by well-known text: ENVI, netCDF and HDF files hold it, and ESRI's software in GeoTIFF. */
+import { unknownCrs } from '../errors.js';
+import type { Crs } from '../types.js';
+import { crsFromEpsg, datumOfEpsg, ownCrs } from './crs.js';
+import { type Datum, datumOfEllipsoid, minorAxis } from './datum.js';
+import { datumByName } from './epsg-table.js';
+import { degreesOf, methodOf, projectionOfWkt, WEB_MERCATOR } from './wkt-projection.js';
+import { child, epsgOfNode, parseWkt, plainName, type WktNode } from './wkt-tree.js';
+
+const GEOGRAPHIC = ['GEOGCS', 'GEOGCRS', 'GEODCRS', 'GEOGRAPHICCRS', 'GEODETICCRS'];
+const BASE = ['GEOGCS', 'BASEGEOGCRS', 'BASEGEODCRS'];
+const PROJECTED = ['PROJCS', 'PROJCRS', 'PROJECTEDCRS'];
+
+/**
+ * The system of a WKT 1 or 2, ESRI's spelling included: by its EPSG code, or else by what the text says. Of a compound system it is the
+ * horizontal part. Throws TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH.
+ */
+export function crsFromWkt(wkt: string, path: string): Crs {
+  const root = parseWkt(wkt);
+  if (!root) throw unknownCrs(`"${wkt.trim().slice(0, 60)}" of ${path}`);
+  return crsOfNode(root, path);
+}
+
+function crsOfNode(node: WktNode, path: string): Crs {
+  const epsg = epsgOfNode(node);
+  try {
+    if (epsg !== undefined) return crsFromEpsg(epsg);
+  } catch (error) {
+    // The text itself defines a system that the table lacks.
+    if (!unknownCrs.is(error)) throw error;
+  }
+  if (node.keyword === 'COMPD_CS' || node.keyword === 'COMPOUNDCRS') {
+    const horizontal = child(node, ...PROJECTED, ...GEOGRAPHIC, 'BOUNDCRS');
+    if (horizontal) return crsOfNode(horizontal, path);
+  }
+  if (node.keyword === 'BOUNDCRS') {
+    const source = child(node, 'SOURCECRS')?.children[0];
+    if (source) return ownCrsOf(source, path, shiftOfBound(node));
+  }
+  return ownCrsOf(node, path);
+}
+
+function ownCrsOf(node: WktNode, path: string, shift?: number[]): Crs {
+  const name = `"${node.texts[0]?.slice(0, 100) ?? ''}" of ${path}`;
+  const isProjected = PROJECTED.includes(node.keyword);
+  const base = isProjected ? child(node, ...BASE) : node;
+  if (!base || (!isProjected && !GEOGRAPHIC.includes(node.keyword))) throw unknownCrs(name);
+  // Systems derived from others, such as a rotated pole, have a conversion of their own.
+  if (!isProjected && child(node, 'CONVERSION', 'DERIVINGCONVERSION', 'BASEGEOGCRS')) throw unknownCrs(name);
+  const datum = datumOfNode(base, path, shift);
+  const degrees = angularUnit(base);
+  if (!isProjected) {
+    if (Math.abs(degrees - 1) > 1e-9) throw unknownCrs(`${name}, which is not in degrees,`);
+    return ownCrs('+proj=longlat', datum, name);
+  }
+  if (isWebMercator(node)) return crsFromEpsg(3857);
+  // On an ellipsoid these use a sphere of the same area, with latitudes that proj4js would take for those of the ellipsoid.
+  const isSpherical = /spherical$/.test(plainName(methodOf(node)));
+  const projection = isSpherical && !isSphere(datum) ? undefined : projectionOfWkt(node, degrees);
+  if (projection === undefined) throw unknownCrs(`${name} with the projection ${methodOf(node)}`);
+  return ownCrs(projection, datum, name);
+}
+
+function isSphere({ words }: Datum): boolean {
+  const [, a, b] = /^\+a=(\S+) \+b=(\S+)/.exec(words) ?? [];
+  return words.startsWith('+R=') || (a !== undefined && a === b);
+}
+
+/** GDAL writes a Mercator projection with what PROJ is to make of it. */
+function isWebMercator(system: WktNode): boolean {
+  const words = child(system, 'EXTENSION')?.texts[1] ?? '';
+  return WEB_MERCATOR.has(plainName(methodOf(system))) || /\+proj=merc .*\+nadgrids=@null/.test(words);
+}
+
+/** Degrees of the unit of a geographic system. */
+function angularUnit(base: WktNode): number {
+  const axis = child(base, 'AXIS');
+  const unit = child(base, 'UNIT', 'ANGLEUNIT') ?? (axis && child(axis, 'ANGLEUNIT', 'UNIT'));
+  const radians = unit?.numbers[0];
+  return radians === undefined ? 1 : degreesOf(radians);
+}
+
+/** By the code of the geographic system, by a shift in the text, by the name of the datum, or by the ellipsoid alone. */
+function datumOfNode(base: WktNode, path: string, shift?: number[]): Datum {
+  const node = child(base, 'DATUM', 'ENSEMBLE', 'GEODETICDATUM', 'TRF');
+  const ellipsoid = node && child(node, 'SPHEROID', 'ELLIPSOID');
+  const [major = NaN, inverseFlattening = NaN] = ellipsoid?.numbers ?? [];
+  const metres = ellipsoid && child(ellipsoid, 'LENGTHUNIT', 'UNIT')?.numbers[0];
+  const size = major * (metres ?? 1);
+  const axes = { major: size, minor: minorAxis(size, inverseFlattening) };
+  const primeMeridian = child(base, 'PRIMEM');
+  const code = epsgOfNode(base);
+  const given = shift ?? (node && child(node, 'TOWGS84')?.numbers);
+  const known = code === undefined ? undefined : datumOfEpsg(code);
+  const name = node?.texts[0] ?? '';
+  // The ellipsoid shows other planets, and spheres that bear the name of a datum.
+  const own = Number.isNaN(size) ? undefined : datumOfEllipsoid(axes, path, given);
+  const named = datumByName(name) ?? datumByName(withoutMeridian(name, primeMeridian));
+  const found = known ?? (given || axes.major === axes.minor ? own : (named ?? own));
+  if (!found) throw unknownCrs(`without an ellipsoid in ${path}`);
+  const words = found.words.replace(/ ?\+pm=\S+/, '');
+  const meridian = meridianOf(primeMeridian);
+  return { ...found, words: meridian === 0 ? words : `${words} +pm=${meridian}` };
+}
+
+/** "Nouvelle Triangulation Francaise (Paris)" is the datum without it. */
+function withoutMeridian(name: string, primeMeridian: WktNode | undefined): string {
+  const meridian = plainName(primeMeridian?.texts[0]);
+  const whole = plainName(name);
+  return meridian !== '' && whole.endsWith(meridian) ? whole.slice(0, -meridian.length) : '';
+}
+
+/** Degrees east of Greenwich: WKT 2 has a unit, WKT 1 is read and written in degrees. */
+function meridianOf(node: WktNode | undefined): number {
+  const unit = node && child(node, 'ANGLEUNIT')?.numbers[0];
+  return (node?.numbers[0] ?? 0) * (unit === undefined ? 1 : degreesOf(unit));
+}
+
+/** The shift of a BOUNDCRS to WGS 84 in the position vector convention; undefined if it is another kind of transformation. */
+function shiftOfBound(node: WktNode): number[] | undefined {
+  const transformation = child(node, 'ABRIDGEDTRANSFORMATION');
+  const method = plainName(transformation && child(transformation, 'METHOD')?.texts[0]);
+  const sign = method.startsWith('coordinateframe') ? -1 : 1;
+  if (!transformation || !/^(geocentrictranslations|positionvector|coordinateframe)/.test(method))
+    return undefined;
+  const value = (name: string) =>
+    transformation.children.find(({ texts }) => plainName(texts[0]) === name)?.numbers[0] ?? 0;
+  const translation = ['xaxistranslation', 'yaxistranslation', 'zaxistranslation'].map(value);
+  if (method.startsWith('geocentric')) return translation;
+  const rotation = ['xaxisrotation', 'yaxisrotation', 'zaxisrotation'].map((name) => sign * value(name));
+  // In an abridged transformation the scale is a factor.
+  return [...translation, ...rotation, (value('scaledifference') - 1) * 1e6];
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { geohash } from '../../src/geocode/index.js';
+import { sceneCells } from '../../src/ingest/cells.js';
+import { crsFromEpsg, crsFromWkt } from '../../src/raster/index.js';
+import { rasterAround, sceneOf } from './geometry-rasters.js';
+
+function warningsOf(epsg: number, pixel: number): string[] {
+  const size = { width: 100, height: 100, pixel };
+  const scene = sceneOf(rasterAround('a', crsFromEpsg(epsg), [500_000, 4_500_000], size));
+  sceneCells(scene, geohash, 3);
+  return scene.warnings;
+}
+
+test('a scene says how far its datum may shift it, if that is more than half a pixel', () => {
+  // NAD27 needs grids; one shift for the whole of a UTM zone does not do.
+  const [warning, ...others] = warningsOf(26717, 10);
+  assert.match(warning!, /up to \d+ m, more than half a pixel.*gdalwarp/);
+  assert.deepEqual(others, []);
+  assert.deepEqual(warningsOf(26717, 1000), []);
+  assert.deepEqual(warningsOf(26917, 0.5), []);
+  assert.deepEqual(warningsOf(32617, 0.5), []);
+});
+
+test('a scene on an unknown datum says that it is taken as WGS 84, whatever its pixels', () => {
+  const crs = crsFromWkt(
+    'GEOGCS["g",DATUM["mine",SPHEROID["Bessel 1841",6377397.155,299.1528128]],UNIT["degree",0.0174532925199433]]',
+    'a.nc',
+  );
+  const scene = sceneOf(rasterAround('a', crs, [10, 50], { width: 100, height: 100, pixel: 0.01 }));
+  sceneCells(scene, geohash, 3);
+  assert.deepEqual(scene.warnings.length, 1);
+  assert.match(scene.warnings[0]!, /taken as WGS 84.*hundred metres/);
+});

@@ -1,0 +1,188 @@
+/** Coordinate systems by code, by text and by keys, against PROJ and GDAL. */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import {
+  type Crs,
+  crsFromEpsg,
+  crsFromWkt,
+  encodeCog,
+  openRaster,
+  projector,
+} from '../../src/raster/index.js';
+import { crsFromGeoKeys, parseGeoKeys } from '../../src/raster/tiff/geo-keys.js';
+import { gdal, needsGdal, temporaryFolder } from './gdal.js';
+import { image } from './images.js';
+
+type Point = [x: number, y: number, lon: number, lat: number];
+interface System {
+  epsg: number;
+  points: Point[];
+  wkt?: string[];
+}
+
+const systems: System[] = JSON.parse(
+  readFileSync(new URL('../../../test/fixtures/raster/crs-points.json', import.meta.url), 'utf8'),
+);
+
+/** Metres between two places at most; NaN is no place. */
+function distance(lon: number, lat: number, [, , wantedLon, wantedLat]: Point): number {
+  const east = ((((lon - wantedLon + 180) % 360) + 360) % 360) - 180;
+  return Math.hypot(east * Math.cos((lat * Math.PI) / 180), lat - wantedLat) * 111_320;
+}
+
+/** Two metres for how PROJ chooses among operations, the error that is stated, and for unknown shifts what they may be. */
+const allowed = ({ datumErrorMetres = 0 }: Crs) => 2 + Math.min(datumErrorMetres, 500);
+
+test('systems of the EPSG registry agree with PROJ', () => {
+  assert.ok(systems.length > 180);
+  const exact: number[] = [];
+  for (const { epsg, points } of systems) {
+    const crs = crsFromEpsg(epsg);
+    const toGlobe = projector(crs, 'EPSG:4326');
+    const back = projector('EPSG:4326', crs);
+    for (const point of points) {
+      const [lon, lat] = toGlobe(point[0], point[1]);
+      const off = distance(lon, lat, point);
+      assert.ok(off < allowed(crs), `EPSG:${epsg}: ${off} m at ${point}`);
+      if (crs.datumErrorMetres === undefined) exact.push(off);
+      const [again, latAgain] = toGlobe(...back(lon, lat));
+      assert.ok(distance(again, latAgain, [0, 0, lon, lat]) < 0.5, `EPSG:${epsg} and back at ${point}`);
+    }
+  }
+  exact.sort((a, b) => a - b);
+  assert.ok(exact.length > 400);
+  assert.ok(exact[Math.floor(exact.length * 0.9)]! < 1e-3);
+});
+
+test('the systems that most national data has are known', () => {
+  const codes = [
+    ...[2263, 2276, 2230, 32140, 26717, 4267, 23030, 5514, 29902, 3003, 2100, 3879, 2039, 3414, 2326, 5186],
+    ...[6677, 25832, 31983, 27700, 2193, 3067],
+  ];
+  for (const code of codes) assert.equal(crsFromEpsg(code).epsg, code);
+});
+
+test('well-known text without codes says the same as the code', () => {
+  let read = 0;
+  for (const { epsg, points, wkt = [] } of systems) {
+    for (const text of wkt) {
+      const crs = crsFromWkt(text, 'a.nc');
+      assert.match(crs.proj4, /^\+proj=/);
+      const toGlobe = projector(crs, 'EPSG:4326');
+      for (const point of points) {
+        const off = distance(...toGlobe(point[0], point[1]), point);
+        assert.ok(off < allowed(crs), `EPSG:${epsg}: ${off} m at ${point} by ${text}`);
+      }
+      read++;
+    }
+  }
+  assert.ok(read > 80, String(read));
+});
+
+test('a compound text has a horizontal part, a bound one its shift, and odd ones are refused', () => {
+  const bessel = 'DATUM["mine",SPHEROID["Bessel 1841",6377397.155,299.1528128]]';
+  const degrees = 'PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]';
+  const geogcs = `GEOGCS["g",${bessel},${degrees}]`;
+  const compound = `COMPD_CS["c",${geogcs},VERT_CS["v",VERT_DATUM["d",2005],UNIT["metre",1]]]`;
+  const plain = crsFromWkt(compound, 'a.nc');
+  assert.equal(plain.datumErrorMetres, Infinity);
+  const shifted = crsFromWkt(geogcs.replace(']],PRIMEM', '],TOWGS84[600,70,400]],PRIMEM'), 'a.nc');
+  assert.match(shifted.proj4, /\+towgs84=600,70,400/);
+  assert.equal(shifted.datumErrorMetres, undefined);
+  const bound = crsFromWkt(
+    `BOUNDCRS[SOURCECRS[GEOGCRS["g",DATUM["mine",ELLIPSOID["Bessel 1841",6377397.155,299.1528128]],CS[ellipsoidal,2],` +
+      `AXIS["lat",north],AXIS["lon",east],ANGLEUNIT["degree",0.0174532925199433]]],TARGETCRS[GEOGCRS["WGS 84"]],` +
+      `ABRIDGEDTRANSFORMATION["t",METHOD["Coordinate Frame rotation (geog2D domain)"],PARAMETER["X-axis translation",600],` +
+      `PARAMETER["Y-axis translation",70],PARAMETER["Z-axis translation",400],PARAMETER["X-axis rotation",1],` +
+      `PARAMETER["Y-axis rotation",2],PARAMETER["Z-axis rotation",-3],PARAMETER["Scale difference",1.0000025]]]`,
+    'a.nc',
+  );
+  assert.match(bound.proj4, /\+towgs84=600,70,400,-1,-2,3,2\.(5|49999)/);
+  const refused = (text: string, code: string) => assert.throws(() => crsFromWkt(text, 'a.nc'), { code });
+  refused(geogcs.replace('0.0174532925199433', '0.015707963267949'), 'TW_RASTER_UNKNOWN_CRS');
+  refused(`PROJCS["p",${geogcs},PROJECTION["Bonne"],UNIT["metre",1]]`, 'TW_RASTER_UNKNOWN_CRS');
+  refused('PROJCS["cut off', 'TW_RASTER_UNKNOWN_CRS');
+  refused(`${'GEOGCS["x",'.repeat(40)}1${']'.repeat(40)}`, 'TW_RASTER_UNKNOWN_CRS');
+  refused(
+    'GEOGCS["m",DATUM["D_Mars_2000",SPHEROID["Mars",3396190,169.89]],UNIT["d",0.0174532925199433]]',
+    'TW_RASTER_NOT_EARTH',
+  );
+});
+
+/** GeoKeys of numbers, doubles by their keys, and a text for citations. */
+function keysOf(shorts: [key: number, value: number][], doubles: [key: number, values: number[]][]) {
+  const values = doubles.flatMap(([, some]) => some);
+  let start = 0;
+  const entries = doubles.map(([key, some]) => {
+    const entry = [key, 34736, some.length, start];
+    start += some.length;
+    return entry;
+  });
+  const all = [...shorts.map(([key, value]) => [key, 0, 1, value]), ...entries];
+  return parseGeoKeys([1, 1, 0, all.length, ...all.flat()], values, '');
+}
+
+const USER = 32767;
+
+test('the shift, the ellipsoid and the planet of a GeoTIFF count', () => {
+  const bessel: [number, number[]][] = [
+    [2057, [6377397.155]],
+    [2059, [299.1528128]],
+  ];
+  const geographic: [number, number][] = [
+    [1024, 2],
+    [2048, USER],
+    [2050, USER],
+  ];
+  const unknown = crsFromGeoKeys(keysOf(geographic, bessel), 'a.tif');
+  assert.equal(unknown.datumErrorMetres, Infinity);
+  const shift = [598.1, 73.7, 418.2, 0.202, 0.045, -2.455, 6.7];
+  const shifted = crsFromGeoKeys(keysOf(geographic, [...bessel, [2062, shift]]), 'a.tif');
+  const [lon, lat] = projector(shifted, 'EPSG:4326')(9, 52);
+  // As cs2cs has it for +proj=longlat +ellps=bessel with this shift.
+  assert.ok(Math.hypot(lon - SHIFTED[0], lat - SHIFTED[1]) < 1e-8, `${lon} ${lat}`);
+  const europa: [number, number[]][] = [
+    [2057, [1560800]],
+    [2058, [1560800]],
+  ];
+  assert.throws(() => crsFromGeoKeys(keysOf(geographic, europa), 'a.tif'), {
+    code: 'TW_RASTER_NOT_EARTH',
+    message: /a\.tif.*1560\.8 km/,
+  });
+  const nothing: [number, number[]][] = [
+    [2057, [0]],
+    [2058, [0]],
+  ];
+  assert.throws(() => crsFromGeoKeys(keysOf(geographic, nothing), 'a.tif'), {
+    code: 'TW_RASTER_UNKNOWN_CRS',
+  });
+});
+
+const SHIFTED = [8.9989427974, 51.9986241515] as const;
+
+test('systems that GDAL writes as keys lie where GDAL has them', needsGdal, async (t) => {
+  const folder = temporaryFolder(t);
+  const plain = join(folder, 'plain.tif');
+  writeFileSync(plain, encodeCog(image('uint8', 40, 30)));
+  const definitions = [
+    '+proj=longlat +ellps=bessel +towgs84=598.1,73.7,418.2,0.202,0.045,-2.455,6.7',
+    '+proj=tmerc +lat_0=0 +lon_0=9 +k=1 +x_0=3500000 +y_0=0 +ellps=bessel +towgs84=598.1,73.7,418.2,0.202,0.045,-2.455,6.7',
+    '+proj=lcc +lat_1=44 +lat_2=49 +lat_0=46 +lon_0=1 +x_0=100000 +y_0=0 +ellps=clrk80ign +pm=paris +towgs84=-168,-60,320',
+    '+proj=cass +lat_0=50 +lon_0=8 +x_0=0 +y_0=0 +datum=WGS84 +units=us-ft',
+    '+proj=omerc +lat_0=45 +lonc=8 +alpha=40 +gamma=35 +k=0.9999 +x_0=10000 +y_0=20000 +datum=WGS84',
+    '+proj=eqdc +lat_0=40 +lon_0=5 +lat_1=35 +lat_2=55 +x_0=0 +y_0=0 +datum=WGS84',
+  ];
+  for (const [i, definition] of definitions.entries()) {
+    const path = join(folder, `${i}.tif`);
+    const corners = definition.includes('longlat')
+      ? ['8', '51', '9', '50']
+      : ['50000', '60000', '60000', '50000'];
+    gdal('gdal_translate', '-q', '-a_srs', `${definition} +no_defs`, '-a_ullr', ...corners, plain, path);
+    const { crs, transform } = await openRaster(path);
+    const [lon, lat] = projector(crs, 'EPSG:4326')(transform.originX, transform.originY);
+    const [[wantedLon, wantedLat]] = JSON.parse(gdal('gdalinfo', '-json', path)).wgs84Extent.coordinates[0];
+    assert.ok(Math.hypot(lon - wantedLon, lat - wantedLat) < 2e-7, `${definition}: ${lon} ${lat}`);
+  }
+});
