@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { NumberExpression, TextExpression } from '../../src/query/filter/expression.js';
 import {
   all,
   any,
@@ -145,6 +146,19 @@ test('a filter is refused once it is larger than each limit', () => {
       1000,
     ],
   ];
+  const folded = (count: number): TextExpression =>
+    count === 0 ? { property: 'id' } : { op: 'casei', arg: folded(count - 1) };
+  const added = (count: number): NumberExpression =>
+    count === 0 ? { property: 'eo:cloud_cover' } : { op: '+', args: [added(count - 1), 1] };
+  limits.push([
+    'functions and operators in its expressions',
+    (size) =>
+      all([
+        { op: 'match', text: folded(50), pattern: 'a' },
+        { op: 'compare', args: [added(size - 80), added(30)] } as unknown as Filter,
+      ]),
+    200,
+  ]);
   for (const [what, make, most] of limits) {
     const largest = make(most);
     for (const wrap of [
