@@ -70,3 +70,38 @@ for (const grid of grids) {
     assert.equal(coverRegion(grid, 3, box(extent, false), 1e6, never).length, grid.cover(extent, 3).length);
   });
 }
+
+test('the closest look is at rectangles of a thousandth of a cell, and what stays unclear there is covered', () => {
+  for (const grid of grids) {
+    const { width, height } = grid.cellSize(3);
+    let closestLooks = 0;
+    const unclear = (rect: Bounds, closest: boolean): Relation => {
+      const [columns, rows] = [width / (rect.east - rect.west), height / (rect.north - rect.south)];
+      assert.equal(closest, Math.round(columns) === 32 && Math.round(rows) === 32);
+      if (closest) closestLooks++;
+      const holds = rect.west <= 1 && rect.east > 1 && rect.south <= 1 && rect.north > 1;
+      return holds ? 'unclear' : 'outside';
+    };
+    assert.deepEqual(coverRegion(grid, 3, unclear, 10, never), [grid.encode(1, 1, 3)]);
+    assert.ok(closestLooks > 0);
+  }
+});
+
+test('as many cells as allowed are listed, one more is refused', () => {
+  for (const grid of grids) {
+    const precision = grid.name === 'geohash' ? 4 : 7;
+    const { width, height } = grid.cellSize(precision);
+    const corner = grid.bounds(grid.encode(1, 1, precision));
+    // Ten rows of ten cells, as certain as can be and only touched.
+    for (const inset of [0, 0.1]) {
+      const region = {
+        west: corner.west + inset * width,
+        south: corner.south + inset * height,
+        east: corner.west + (10 - inset) * width,
+        north: corner.south + (10 - inset) * height,
+      };
+      assert.equal(coverRegion(grid, precision, box(region, false), 100, never).length, 100);
+      assert.throws(() => coverRegion(grid, precision, box(region, false), 99, never), /^Error: \d+ cells$/);
+    }
+  }
+});

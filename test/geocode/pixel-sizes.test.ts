@@ -80,3 +80,26 @@ test('the first scene of a collection is counted as its sizes together; those un
   // 10 m alone would be 387 x 488: it stacks with the tiles of whole scenes.
   assert.deepEqual(pixelGridsOf(known, geohash, '9q8yy', square(10)), [{ width: 390, height: 486 }]);
 });
+
+test('a new size goes to the first list whose coarsest it is no coarser than, in both axes', () => {
+  const known = [square(60, 20), square(300)];
+  assert.deepEqual(fit(known, 40).known, [square(60, 20, 40), square(300)]);
+  assert.deepEqual(fit(known, 100).known, [square(60, 20), square(300, 100)]);
+  assert.deepEqual(fit(known, 1500).known, [...known, square(1500)]);
+  for (const long of [
+    { x: 10, y: 100 },
+    { x: 100, y: 10 },
+  ])
+    assert.deepEqual(fitPixelSizes(known, [long]).known, [square(60, 20), [...square(300), long]]);
+  // Sizes that share one axis are two.
+  const both = [
+    { x: 40, y: 80 },
+    { x: 40, y: 120 },
+    { x: 45, y: 80 },
+  ];
+  assert.deepEqual(fitPixelSizes([], both).fitted, both);
+  assert.deepEqual(
+    pixelGridsOf([both], geohash, '9q8yy', [both[1]!]),
+    pixelGrids(geohash, '9q8yy', both).slice(1, 2),
+  );
+});

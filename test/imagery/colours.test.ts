@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import sharp from 'sharp';
 import { COLORMAPS, colormap } from '../../src/imagery/colours/colormaps.js';
 import { applyColourFormula, parseColourFormula } from '../../src/imagery/colours/colour-formula.js';
 import { parseColormap } from '../../src/imagery/colours/custom-colormap.js';
-import { paint } from '../../src/imagery/colours/paint.js';
+import { encodePicture, isTransparent, type PictureFormat, paint } from '../../src/imagery/colours/paint.js';
 import { planeOf, reference } from './titiler.js';
 
 for (const { formula, planes } of reference.formulas)
@@ -36,6 +37,14 @@ test('a formula that cannot be used says why', () => {
   fail('sigmoidal rgb 3', /write sigmoidal BANDS CONTRAST BIAS/);
   fail('sigmoidal rgb 3 1.5', /bias of 1.5/);
   fail('saturation 2', /for 3 bands/, 1);
+  fail('gamma rgb', /has "gamma rgb": write gamma/);
+  fail('sigmoidal rgb 3 x', /write sigmoidal/);
+  fail('sigmoidal', /write sigmoidal/);
+  fail('sigmoidal rgb 3 -0.1', /bias of -0.1/);
+  fail('saturation x', /write saturation NUMBER/);
+  fail('gamma 0 2', /"0"/);
+  fail('gamma b 2', /names band b, and the map has 2/, 2);
+  fail('x', /operations are gamma BANDS NUMBER, sigmoidal BANDS CONTRAST BIAS, saturation NUMBER/);
   fail('gamma r 2 '.repeat(9), /more than 8 operations/);
   fail(`gamma r ${'1'.repeat(500)}`, /longer than 500/);
 });
@@ -84,6 +93,22 @@ test('a colormap that cannot be used says why', () => {
   fail('{"1": "#ff"}', /the colour/);
   fail('{"1": [1, 2]}', /the colour \[1,2\]/);
   fail('{"1": [1, 2, 256]}', /the colour/);
+  fail('{"1": [1, 2, -1]}', /the colour/);
+  fail('{"1": [1, 2, 0.5]}', /the colour/);
+  fail('{"1": [1, 2, 3, 4, 5]}', /the colour/);
+  fail('{"1": "x#fff"}', /the colour/);
+  fail('{"1": "#fffff"}', /the colour/);
+  fail('{"1": "#fffx"}', /the colour/);
+  fail('{"1": 5}', /the colour 5/);
+  fail('{" ": "#fff"}', /the value " "/);
+  fail('[["ab"]]', /the entry/);
+  fail('["ab"]', /the entry/);
+  fail('[[[0, 1], "#fff", 3]]', /the entry/);
+  fail('[[[1, 1], "#fff"]]', /the interval \[1,1\]/);
+  fail('[[["0", 1], "#fff"]]', /the interval/);
+  fail('[[[0, 1, 2], "#fff"]]', /the interval/);
+  fail('[["01", "#fff"]]', /the interval/);
+  fail(`{"1": "${'y'.repeat(100)}"}`, /the colour "y{50,}\.\.\.: write/);
   fail('[1]', /the entry 1/);
   fail('[[[2, 1], "#fff"]]', /the interval \[2,1\]/);
   fail('[[[0, null], "#fff"]]', /the interval/);
@@ -96,4 +121,127 @@ test('a colormap that cannot be used says why', () => {
   const many = Object.fromEntries(Array.from({ length: 1025 }, (_, i) => [i, '#fff']));
   fail(JSON.stringify(many), /more than 1024 entries/);
   fail(`{"1":"${'x'.repeat(16_384)}"}`, /longer than 16384/);
+});
+
+test('the limits themselves are allowed', () => {
+  assert.equal(parseColourFormula('gamma r 2, '.repeat(8), 3).length, 8);
+  assert.equal(parseColourFormula('gamma r 2'.padEnd(500), 3).length, 1);
+  assert.deepEqual(parseColourFormula(' , sigmoidal rgb  3 ,, 1', 3), [
+    { kind: 'sigmoidal', planes: [0, 1, 2], contrast: 3, bias: 1 },
+  ]);
+  assert.deepEqual(parseColourFormula('gamma 321r 2', 3), [{ kind: 'gamma', planes: [2, 1, 0], gamma: 2 }]);
+  const many = Object.fromEntries(Array.from({ length: 1024 }, (_, i) => [i, '#fff']));
+  assert.equal(parseColormap(JSON.stringify(many)).kind, 'values');
+  assert.equal(parseColormap('{"1": "#fff"}'.padEnd(16_384)).kind, 'values');
+});
+
+/** Red, green, blue and opacity of a value. */
+const shown = (value: number, colours: unknown) => [
+  ...paint([Float64Array.of(value)], { colouring: parseColormap(JSON.stringify(colours)) }),
+];
+
+test('colours are written in four ways, and the last of overlapping intervals counts', () => {
+  const colours = { 1: '#fa3', 2: '#fa38', 3: '#F1a23f', 4: '#f1a23f80', 5: [1, 2, 3], 6: [0, 255, 3, 4] };
+  assert.deepEqual(shown(1, colours), [0xff, 0xaa, 0x33, 255]);
+  assert.deepEqual(shown(2, colours), [0xff, 0xaa, 0x33, 0x88]);
+  assert.deepEqual(shown(3, colours), [0xf1, 0xa2, 0x3f, 255]);
+  assert.deepEqual(shown(4, colours), [0xf1, 0xa2, 0x3f, 0x80]);
+  assert.deepEqual(shown(5, colours), [1, 2, 3, 255]);
+  assert.deepEqual(shown(6, colours), [0, 255, 3, 4]);
+  assert.deepEqual(shown(1.5, colours), [0, 0, 0, 0]);
+  const intervals = [
+    [
+      [0, 10],
+      [1, 1, 1],
+    ],
+    [
+      [5, 7],
+      [2, 2, 2],
+    ],
+    [
+      [20, 30],
+      [3, 3, 3],
+    ],
+  ];
+  const expected: [number, number][] = [
+    [-1, 0],
+    [0, 1],
+    [4.9, 1],
+    [5, 2],
+    [6.9, 2],
+    [7, 1],
+    [10, 0],
+    [15, 0],
+    [20, 3],
+    [30, 0],
+  ];
+  for (const [value, red] of expected) assert.equal(shown(value, intervals)[0], red, `${value}`);
+});
+
+test('exactly the keys 0 to 255 are a ramp for values cut to whole numbers', () => {
+  const grey = (keys: number[]) =>
+    Object.fromEntries(keys.map((key) => [key, [key % 256, key % 256, key % 256, 255]]));
+  const keys = Array.from({ length: 256 }, (_, i) => i);
+  const ramp = grey(keys);
+  const expected: [number, number[]][] = [
+    [7.9, [7, 7, 7, 255]],
+    [-0.9, [0, 0, 0, 255]],
+    [-1, [0, 0, 0, 0]],
+    [255.9, [255, 255, 255, 255]],
+    [256, [0, 0, 0, 0]],
+  ];
+  for (const [value, colour] of expected) assert.deepEqual(shown(value, ramp), colour, `${value}`);
+  // One more, or another one, and they are colours of exact values.
+  for (const other of [[...keys, 256], [...keys.slice(1), 256], keys.slice(1)])
+    assert.deepEqual(shown(7.9, grey(other)), [0, 0, 0, 0]);
+});
+
+test('planes are stretched to 0 to 255, one of them to grey, and a pixel without a value is transparent', () => {
+  const planes = [
+    Float64Array.of(0, 5, 10, NaN, -3, 99),
+    Float64Array.of(100, 151, 200, 150, 100, 200),
+    Float64Array.of(0, 1, 2, 1, 0, 2),
+  ];
+  const ranges = [
+    [0, 10],
+    [100, 200],
+    [0, 2],
+  ] as const;
+  const grey = paint(planes.slice(0, 1), { ranges: [ranges[0]] });
+  const levels = [0, 128, 255, 0, 0, 255];
+  assert.deepEqual(
+    [...grey],
+    levels.flatMap((level, i) => (i === 3 ? [0, 0, 0, 0] : [level, level, level, 255])),
+  );
+  const colours = paint(planes, { ranges: [...ranges] });
+  assert.deepEqual([...colours.subarray(4, 8)], [128, 130, 128, 255]);
+  assert.deepEqual([...colours.subarray(16, 24)], [0, 0, 0, 255, 255, 255, 255, 255]);
+  const formula = parseColourFormula('gamma r 2', 3);
+  const curved = paint(planes, { ranges: [...ranges], formula });
+  // The square root of a half.
+  assert.deepEqual([...curved.subarray(4, 8)], [180, 130, 128, 255]);
+  assert.deepEqual([...curved.subarray(8, 12)], [255, 255, 255, 255]);
+  assert.deepEqual([...curved.subarray(16, 20)], [0, 0, 0, 255]);
+  assert.ok(isTransparent(grey));
+  assert.ok(!isTransparent(grey.subarray(0, 12)));
+});
+
+test('pictures hold the pixels in their format', async () => {
+  const pixels = Uint8Array.from([
+    255, 0, 0, 255, 0, 0, 255, 255, 0, 0, 0, 0, 0, 255, 0, 255, 9, 9, 9, 255, 0, 0, 0, 255,
+  ]);
+  const decode = async (format: PictureFormat, opacity?: boolean) => {
+    const bytes = await encodePicture(pixels, 3, 2, format, opacity);
+    const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });
+    const { format: found } = await sharp(bytes).metadata();
+    return { data: [...data], channels: info.channels, found, size: [info.width, info.height] };
+  };
+  const plain = [...pixels].filter((_, i) => i % 4 !== 3);
+  assert.deepEqual(await decode('png'), { data: [...pixels], channels: 4, found: 'png', size: [3, 2] });
+  assert.deepEqual(await decode('png', false), { data: plain, channels: 3, found: 'png', size: [3, 2] });
+  const webp = await decode('webp');
+  assert.deepEqual([webp.found, webp.channels], ['webp', 4]);
+  assert.equal((await decode('webp', false)).channels, 3);
+  const jpeg = await decode('jpeg');
+  assert.deepEqual([jpeg.found, jpeg.channels], ['jpeg', 3]);
 });

@@ -130,11 +130,14 @@ test('what cannot be read says where and why', () => {
   for (const [text, position, why] of [
     ['', 1, /number, a band/],
     ['nir +', 6, /not the end/],
-    ['nir red', 5, /an operator or the end/],
+    ['nir +  ', 6, /not the end/],
+    ['nir red', 5, /an operator or the end is expected, not "red"/],
+    ['nir  " red', 6, /'"' has no meaning/],
+    ['nir @ red', 5, /"@" has no meaning/],
     ['(nir', 5, /"\)" is expected/],
     ['nir & red', 5, /"&" has no meaning/],
     ['1 < 2 < 3', 7, /an operator or the end/],
-    ['foo(1)', 1, /no function "foo"; there are where/],
+    ['foo(1)', 1, /no function "foo"; there are where, min, max/],
     ['constructor(1)', 1, /no function/],
     ['where(1, 2)', 1, /where takes 3 values, not 2/],
     ['min(1)', 1, /2 or more, not|2 or more values/],
@@ -143,6 +146,8 @@ test('what cannot be read says where and why', () => {
     [`${'-'.repeat(200)}1`, 52, /nested more than 50/],
     [`1${'**1'.repeat(200)}`, undefined, /nested more than 50/],
     [`1${'+1'.repeat(200)}`, undefined, /more than 100 operations/],
+    [`1${'+1'.repeat(101)}`, undefined, /more than 100 operations/],
+    ['x'.repeat(1001), 1001, /longer than 1000/],
     ['1'.repeat(1001), 1001, /longer than 1000/],
   ] as [string, number | undefined, RegExp][]) {
     assert.throws(
@@ -164,6 +169,26 @@ test('operations are counted over all expressions', () => {
     code: 'TW_IMAGERY_EXPRESSION',
     message: /more than 100 operations in all expressions/,
   });
+});
+
+test('the limits themselves are allowed', () => {
+  assert.deepEqual(valuesOf(`1${'+1'.repeat(100)}`, [[0, 0, 0]]), [101]);
+  assert.deepEqual(valuesOf(`${'('.repeat(50)}1${')'.repeat(50)}`, [[0, 0, 0]]), [1]);
+  // Brackets beside each other are not nested.
+  assert.deepEqual(valuesOf(`0${'+(1)'.repeat(60)}`, [[0, 0, 0]]), [60]);
+  assert.deepEqual(valuesOf('1'.padEnd(1000), [[0, 0, 0]]), [1]);
+  assert.deepEqual(valuesOf('.25 + 10.75', [[0, 0, 0]]), [11]);
+});
+
+test('a band by its wavelength is a name, and one that stands for an expression is compiled as that', () => {
+  const expression = parseExpression('2.25um - 860nm / 1250.5nm + 10.75um');
+  const names: string[] = [];
+  const program = compile(expression, (name, position) => {
+    names.push(`${name} at ${position}`);
+    return name === '860nm' ? parseExpression('a * 2') : 0;
+  });
+  assert.deepEqual(names, ['2.25um at 0', '860nm at 9', 'a at 0', '1250.5nm at 17', '10.75um at 28']);
+  assert.deepEqual([...evaluate(program, [Float64Array.of(8, 4)], 2)], [14, 6]);
 });
 
 test('reading ends in a value or a coded error, whatever the text', () => {

@@ -119,6 +119,46 @@ test('text as people write it', () => {
       { op: 't_contains', property: 'created', period: [null, minute] },
     ],
     ['S_INTERSECTS(geometry, BBOX(1,2,3,4))', { op: 's_intersects', shape: { bbox: [1, 2, 3, 4] } }],
+    [
+      'S_WITHIN(geometry, MULTILINESTRING((1 2, 3 4), (5 6, 7 8)))',
+      {
+        op: 's_within',
+        shape: {
+          type: 'MultiLineString',
+          coordinates: [
+            [
+              [1, 2],
+              [3, 4],
+            ],
+            [
+              [5, 6],
+              [7, 8],
+            ],
+          ],
+        },
+      },
+    ],
+    [
+      'S_WITHIN(geometry, GEOMETRYCOLLECTION(POINT(1 2), MULTIPOINT(3 4, 5 6)))',
+      {
+        op: 's_within',
+        shape: {
+          type: 'GeometryCollection',
+          geometries: [
+            { type: 'Point', coordinates: [1, 2] },
+            {
+              type: 'MultiPoint',
+              coordinates: [
+                [3, 4],
+                [5, 6],
+              ],
+            },
+          ],
+        },
+      },
+    ],
+    ["'Scene 1' LIKE 'Scene%'", all([])],
+    ["'Scene 1' LIKE 'scene%'", any([])],
     ['S_WITHIN(POINT(1 -2), geometry)', { op: 's_contains', shape: { type: 'Point', coordinates: [1, -2] } }],
     [
       'S_CROSSES(geometry, LINESTRING Z (0 0 5, 1 1 5))',
@@ -222,6 +262,11 @@ test('broken text is refused with the position and what is expected there', () =
     ['eo:cloud_cover IS 5', 19, /expected NULL/],
     ['eo:cloud_cover NOT 5', 20, /expected LIKE, BETWEEN or IN/],
     ['eo:cloud_cover BETWEEN 1 OR 2', 26, /expected AND/],
+    ['eo:cloud_cover IN ()', 20, /expected a value, found "\)"/],
+    ['eo:cloud_cover = 2 ^ ', 22, /expected a number, found the end/],
+    [`scene § '${'x'.repeat(60)}'`, 7, /found "§"/],
+    [`eo:cloud_cover ${'x'.repeat(41)}`, 16, /found "x{40}\.\.\."/],
+    [`eo:cloud_cover ${'x'.repeat(40)}`, 16, /found "x{40}"/],
     ['eo:cloud_cover IN 1', 19, /expected "\("/],
     ['scene LIKE 5', 12, /pattern in quotes/],
     ['scene LIKE platform', 12, /pattern in quotes/],
@@ -334,6 +379,34 @@ test('what has no meaning is refused by name, and with its place', () => {
     [null, 'TW_QUERY_CQL2', /a condition is expected here/],
     [[], 'TW_QUERY_CQL2', /a condition is expected here/],
     [{ op: '=', args: 5 }, 'TW_QUERY_CQL2', /"args" of "=" must be a list/],
+    [`eo:cloud_cover = '${'z'.repeat(90)}'`, 'TW_QUERY_CQL2', /not with "z{59}\.\.\.$|not with "z{59}\.\.\./],
+    [`eo:cloud_cover = '${'z'.repeat(58)}'`, 'TW_QUERY_CQL2', /not with "z{58}"/],
+    ['geometry > POINT(1 2)', 'TW_QUERY_CQL2', /spatial function/],
+    ['CA_TEST(scene) = 5', 'TW_QUERY_CQL2_UNSUPPORTED', /the function CA_TEST/],
+    ["scene LIKE CASEI(TRIM('a'))", 'TW_QUERY_CQL2_UNSUPPORTED', /the function TRIM in a pattern/],
+    [
+      { op: 's_intersects', args: [{ property: 'geometry' }, { bbox: [0, 0, '1', 1] }] },
+      'TW_QUERY_CQL2',
+      /a geometry is GeoJSON or/,
+    ],
+    [
+      { op: 't_after', args: [{ property: 'datetime' }, { interval: ['2020-01-01', ''] }] },
+      'TW_QUERY_CQL2',
+      /an interval of two times|two ends/,
+    ],
+    [
+      { op: 't_after', args: [{ property: 'datetime' }, { interval: ['2020-01-01/2021-01-01', '..'] }] },
+      'TW_QUERY_CQL2',
+      /an interval of two times|two ends/,
+    ],
+    [{ op: 'isNull', args: [{ date: 'x' }] }, 'TW_QUERY_CQL2', /IS NULL/],
+    [{ op: 'isNull', args: [[5]] }, 'TW_QUERY_CQL2', /IS NULL takes a property/],
+    [
+      { op: 'between', args: [{ property: 'eo:cloud_cover' }, 5] },
+      'TW_QUERY_CQL2',
+      /takes 3 arguments, not 2/,
+    ],
+    [{ op: 'not', args: [] }, 'TW_QUERY_CQL2', /takes 1 argument, not 0/],
     [{}, 'TW_QUERY_CQL2', /"op" and "args"/],
     [{ op: 'and', args: [] }, 'TW_QUERY_CQL2', /no arguments/],
     [{ op: 'and', args: [{ op: 'x', args: [] }] }, 'TW_QUERY_CQL2_UNSUPPORTED', /"x" \(at args\[0\]\)/],

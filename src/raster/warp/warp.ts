@@ -89,15 +89,15 @@ function checkWindow(
   { left, top, right, bottom }: SourceExtent,
   margin: number,
 ): void {
+  const [endColumn, endRow] = [window.column + window.width, window.row + window.height];
+  const isInScene =
+    right + margin > 0 && left - margin < sceneWidth && bottom + margin > 0 && top - margin < sceneHeight;
   const missing =
-    (window.column > 0 && left - margin < window.column && right + margin > 0) ||
-    (window.row > 0 && top - margin < window.row && bottom + margin > 0) ||
-    (window.column + window.width < sceneWidth &&
-      right + margin > window.column + window.width &&
-      left - margin < sceneWidth) ||
-    (window.row + window.height < sceneHeight &&
-      bottom + margin > window.row + window.height &&
-      top - margin < sceneHeight);
+    isInScene &&
+    ((window.column > 0 && left - margin < window.column) ||
+      (window.row > 0 && top - margin < window.row) ||
+      (endColumn < sceneWidth && right + margin > endColumn) ||
+      (endRow < sceneHeight && bottom + margin > endRow));
   if (missing) {
     const { column, row, width, height } = window;
     throw windowOutside(

@@ -1,0 +1,185 @@
+/** Patterns of LIKE, the size of filters, and what they ask for. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { NumberExpression, TextExpression } from '../../src/query/filter/expression.js';
+import {
+  all,
+  any,
+  checkNesting,
+  checkSize,
+  type Filter,
+  mentions,
+  namesOf,
+  rawUnlessAsked,
+} from '../../src/query/filter/filter.js';
+import { likeMatcher, likePrefix, literalPattern } from '../../src/query/filter/like.js';
+
+/** A pattern as a regular expression. */
+const regexOf = (pattern: string) =>
+  new RegExp(
+    `^${Array.from(pattern.matchAll(/\\(.)|./gsu), ([whole, escaped]) => {
+      if (whole === '%') return '.*';
+      if (whole === '_') return '.';
+      return (escaped ?? whole).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+    }).join('')}$`,
+    'su',
+  );
+
+const letters = fc.constantFrom('a', 'b', '%', '_', '\\', '😀', '.');
+
+test('a pattern matches what the same regular expression matches', () => {
+  const text = fc.array(letters, { maxLength: 7 }).map((all) => all.join(''));
+  const pattern = fc
+    .array(fc.oneof(letters, fc.constantFrom('%', '_', '\\%', '\\_', '\\\\', 'a')), { maxLength: 7 })
+    .map((all) => all.join(''));
+  fc.assert(
+    fc.property(pattern, fc.array(text, { minLength: 8, maxLength: 8 }), (one, texts) => {
+      if (/(^|[^\\])(\\\\)*\\$/.test(one)) return;
+      const [matches, regex] = [likeMatcher(one), regexOf(one)];
+      for (const each of [
+        ...texts,
+        one,
+        one.replaceAll('%', 'ab'),
+        one.replaceAll('%', '').replaceAll('_', 'b'),
+      ])
+        assert.equal(matches(each), regex.test(each), `${one} and ${each}`);
+      const { prefix, isAll } = likePrefix(one);
+      for (const each of texts) {
+        if (matches(each)) assert.ok(each.startsWith(prefix), `${one} and ${each}`);
+        if (isAll) assert.equal(matches(each), each.startsWith(prefix), `${one} and ${each}`);
+      }
+      for (const each of texts) {
+        const own = likeMatcher(literalPattern(each));
+        for (const other of texts) assert.equal(own(other), other === each);
+      }
+    }),
+    { seed: 42, numRuns: 300 },
+  );
+});
+
+test('the prefix of a pattern is what stands before its first wildcard', () => {
+  assert.deepEqual(likePrefix('abc%'), { prefix: 'abc', isAll: true });
+  assert.deepEqual(likePrefix('%'), { prefix: '', isAll: true });
+  assert.deepEqual(likePrefix('abc'), { prefix: 'abc', isAll: false });
+  assert.deepEqual(likePrefix('ab_'), { prefix: 'ab', isAll: false });
+  assert.deepEqual(likePrefix('a%b'), { prefix: 'a', isAll: false });
+  assert.deepEqual(likePrefix('a%%'), { prefix: 'a', isAll: false });
+  assert.deepEqual(likePrefix('a\\%%'), { prefix: 'a%', isAll: true });
+  assert.deepEqual(likePrefix(''), { prefix: '', isAll: false });
+});
+
+const is = (value: string): Filter => ({ op: '=', property: 'scene', value });
+const raw: Filter = { op: '=', property: 'source', value: 'raw' };
+
+test('filters of one kind are joined, and one alone stays as it is', () => {
+  const [a, b, c] = [is('a'), is('b'), is('c')];
+  assert.deepEqual(all([all([a, b]), c]), { op: 'and', args: [a, b, c] });
+  assert.deepEqual(any([any([a, b]), c]), { op: 'or', args: [a, b, c] });
+  assert.deepEqual(all([any([a, b]), c]), { op: 'and', args: [{ op: 'or', args: [a, b] }, c] });
+  assert.equal(all([a]), a);
+  assert.equal(any([b]), b);
+  assert.deepEqual(all([]), { op: 'and', args: [] });
+});
+
+test('a filter asks for the properties of all of its conditions, wherever they stand', () => {
+  const name = { property: 'platform' } as const;
+  const conditions: [Filter, string[]][] = [
+    [raw, ['source']],
+    [{ op: 'match', text: { op: 'casei', arg: name }, pattern: 'a' }, ['platform']],
+    [
+      {
+        op: 'compare',
+        is: '<',
+        args: [{ property: 'pixel_coverage' }, { property: 'eo:cloud_cover' }],
+      } as never,
+      ['pixel_coverage', 'eo:cloud_cover'],
+    ],
+    [{ op: 's_intersects', shape: { type: 'Point', coordinates: [1, 2] } }, ['geometry']],
+  ];
+  for (const [condition, names] of conditions) {
+    assert.deepEqual(namesOf(condition as never), names);
+    for (const filter of [
+      condition,
+      all([is('a'), condition]),
+      any([is('a'), condition]),
+      { op: 'not', arg: condition } as Filter,
+      { op: 'isUnknown', arg: any([condition, is('b')]) } as Filter,
+    ]) {
+      for (const one of names) assert.ok(mentions(filter, one as never), JSON.stringify(filter));
+      assert.ok(!mentions(filter, 'created'));
+    }
+  }
+  const derived: Filter = { op: 'not', arg: raw };
+  assert.equal(rawUnlessAsked(derived), derived);
+  assert.deepEqual(rawUnlessAsked(is('a')), all([is('a'), raw]));
+});
+
+test('a filter is refused once it is larger than each limit', () => {
+  const limits: [string, (size: number) => Filter, number][] = [
+    ['conditions', (size) => any(Array.from({ length: size }, (_, i) => is(`${i}`))), 100],
+    [
+      'points in its geometries',
+      (size) =>
+        all([
+          { op: 's_within', shape: { bbox: [0, 0, 1, 1] } },
+          { op: 's_within', shape: { type: 'MultiPoint', coordinates: Array(size - 4).fill([1, 2]) } },
+        ]),
+      10_000,
+    ],
+    [
+      'values in its lists',
+      (size) =>
+        all([
+          { op: 'in', property: 'id', values: ['x'] },
+          { op: 'in', property: 'id', values: Array(size - 1).fill('x') },
+        ]),
+      10_000,
+    ],
+    [
+      'characters in its patterns',
+      (size) =>
+        all([
+          { op: 'like', property: 'id', pattern: 'x'.repeat(size - 5) },
+          { op: 'match', text: { op: 'casei', arg: { property: 'id' } }, pattern: 'abcde' },
+        ]),
+      1000,
+    ],
+  ];
+  const folded = (count: number): TextExpression =>
+    count === 0 ? { property: 'id' } : { op: 'casei', arg: folded(count - 1) };
+  const added = (count: number): NumberExpression =>
+    count === 0 ? { property: 'eo:cloud_cover' } : { op: '+', args: [added(count - 1), 1] };
+  limits.push([
+    'functions and operators in its expressions',
+    (size) =>
+      all([
+        { op: 'match', text: folded(50), pattern: 'a' },
+        { op: 'compare', args: [added(size - 80), added(30)] } as unknown as Filter,
+      ]),
+    200,
+  ]);
+  for (const [what, make, most] of limits) {
+    const largest = make(most);
+    for (const wrap of [
+      (filter: Filter) => filter,
+      (filter: Filter): Filter => ({ op: 'not', arg: filter }),
+      (filter: Filter): Filter => ({ op: 'isUnknown', arg: filter }),
+    ]) {
+      assert.deepEqual(checkSize(wrap(largest)), wrap(largest));
+      assert.throws(() => checkSize(wrap(make(most + 1))), {
+        code: 'TW_QUERY_TOO_COMPLEX',
+        message: new RegExp(`${most + 1} ${what}|${what}.*${most + 1}`, 's'),
+      });
+    }
+  }
+});
+
+test('JSON that is nested deeper than any filter is refused', () => {
+  const nested = (levels: number): unknown =>
+    levels === 0 ? 1 : levels % 2 ? [nested(levels - 1)] : { a: nested(levels - 1) };
+  checkNesting(nested(219));
+  checkNesting(null);
+  checkNesting({ a: null, b: [1, 'x'] });
+  assert.throws(() => checkNesting(nested(221)), { code: 'TW_QUERY_TOO_COMPLEX' });
+});
