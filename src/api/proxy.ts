@@ -1,5 +1,5 @@
 /**
- * What a reverse proxy in front of the server changes: the address at which clients reach it, and whose `X-Forwarded-*` headers count.
+ * Options for a reverse proxy in front of the server: the address at which clients reach it, and the proxies whose `X-Forwarded-*` headers count.
  * Without these options no such header is read.
  */
 import { isIP } from 'node:net';

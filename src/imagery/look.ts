@@ -146,7 +146,7 @@ function expressionsOf(groups: GroupRecord[], params: LookParams): Expression[] 
     : assetBands(groups, undefined, [1]);
 }
 
-/** What the numbers of red, green and blue are known to range over, if these are shown by default. */
+/** Known range of the numbers of red, green and blue, if these are shown by default. */
 function defaultRange(params: LookParams, groups: GroupRecord[], planes: number): Range | undefined {
   if (!isDefault(params) || planes !== 3) return undefined;
   const group = groups.find(({ bands }) => bands.some(({ commonName }) => commonName === 'red'))!;

@@ -31,7 +31,7 @@ function emptyPicture(width: number, height: number, planes: number): Picture {
   return { width, height, planes: Array.from({ length: planes }, blank) };
 }
 
-/** Where pictures come from, and the threads that draw them. */
+/** The source of pictures, and the threads that draw them. */
 export interface Source extends SampleSource {
   storage: Storage;
 }

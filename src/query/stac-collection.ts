@@ -15,7 +15,7 @@ export interface StacCollection {
   providers?: CollectionRecord['providers'];
   extent: { spatial: { bbox: Bbox[] }; temporal: { interval: [string | null, string | null][] } };
   summaries: Record<string, unknown[]>;
-  /** What its items are, as OGC API Features says it. */
+  /** Type of its items, as OGC API Features has it. */
   itemType: 'feature';
   grid: string;
   precision: number;

@@ -1,4 +1,4 @@
-/** What OGC clients add to addresses: `?f=json`, and slashes at the end. */
+/** OGC clients add `?f=json` and slashes at the end to addresses. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';

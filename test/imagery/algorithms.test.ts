@@ -5,7 +5,7 @@ import { applyAlgorithm, marginOf, parseAlgorithm } from '../../src/imagery/algo
 import { planeOf, reference } from './titiler.js';
 
 const { width, height } = reference;
-/** Of the reference, metres. */
+/** Metres, as in the reference. */
 const PIXEL = { x: 10, y: 10 };
 const CONVERSIONS: Record<string, typeof reference.bands> = {
   cast: reference.bytes,

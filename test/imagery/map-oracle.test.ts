@@ -17,7 +17,7 @@ const skip = hasGdal ? false : 'gdalwarp is not installed';
 const LOW = 300;
 const HIGH = 1100;
 
-/** Where these are not those of titiler. */
+/** Cases that differ from titiler. */
 const GDAL_NAMES: Record<string, string> = { nearest: 'near', cubic_spline: 'cubicspline' };
 
 for (const grid of ['geohash', 'quadtile'] as const) {

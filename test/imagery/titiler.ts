@@ -1,4 +1,4 @@
-/** What titiler, rio-tiler and color-operations compute: test/fixtures/imagery/reference_titiler.py. */
+/** Results of titiler, rio-tiler and color-operations, by test/fixtures/imagery/reference_titiler.py. */
 import { readFileSync } from 'node:fs';
 
 type Plane = (number | null)[];

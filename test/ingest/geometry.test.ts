@@ -271,7 +271,7 @@ test('every pixel of a cell lies where the projection puts it, also at poles and
   assert.ok(worst.pixels < 5e-3, `${worst.pixels} at ${worst.where}`);
 });
 
-/** Where a pixel lies by a control grid: between four nodes, of which those without weight do not count. */
+/** Position of a pixel by a control grid: between four nodes; those without weight do not count. */
 function positionOf(control: ControlGrid, column: number, row: number): [number, number] {
   const { step, columns } = control;
   const node = Math.floor(row / step) * columns + Math.floor(column / step);

@@ -14,7 +14,7 @@ function gridOf(width: number, height: number, step: number, seed: number, nowhe
   return { width, height, step, columns, rows, x: nodes(), y: nodes() };
 }
 
-/** Where the centre of a pixel lies on one axis: bilinear between the nodes that have a part in it. */
+/** Position of the centre of a pixel on one axis: bilinear between the nodes that have a part in it. */
 function positionOf(
   { columns, step }: ControlGrid,
   nodes: Float64Array,

@@ -115,7 +115,7 @@ test('a coarser scale has the means of 2 x 2 pixels, which count if all four do'
     const { msSsim } = similarity({ ...pair, counts }, 1)!;
     assert.equal(msSsim.scales, 2);
     const coarse = similarity({ width: 11, height: 12, truth, predicted, counts: halfCounts }, 1)!.ssim;
-    // Of the finest scale only contrast and structure count: a brightness of about 1 is divided out by equal images.
+    // At the finest scale only contrast and structure count: a brightness of about 1 is divided out by equal images.
     const exponents = [0.0448, 0.2856].map((weight) => weight / (0.0448 + 0.2856));
     const contrast = (msSsim.value / coarse ** exponents[1]!) ** (1 / exponents[0]!);
     const fine = similarity({ ...pair, counts }, 1)!.ssim;

@@ -1,4 +1,4 @@
-/** What generated clients need of each operation in `/openapi.json`: a name, and the token. */
+/** Names of the operations in `/openapi.json` and their security, for generated clients. */
 import type { FastifyInstance } from 'fastify';
 
 /** Names of operations. Generated clients call their functions by these names, so a name never changes. */

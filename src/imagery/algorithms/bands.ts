@@ -49,7 +49,7 @@ function median(values: Float64Array): number {
   return values.length % 2 === 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-/** Of a sample: divided by one less than the number of values. */
+/** Sample statistic: divided by one less than the number of values. */
 function variance(values: Float64Array): number {
   const centre = mean(values);
   return values.reduce((total, value) => total + (value - centre) ** 2, 0) / (values.length - 1);

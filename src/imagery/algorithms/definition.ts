@@ -1,4 +1,4 @@
-/** What an algorithm is made of. */
+/** The parts of an algorithm. */
 
 /** Planes of values, row by row, NaN where there is no data. */
 export interface Planes {

@@ -90,7 +90,7 @@ export function applyColourFormula(planes: Float64Array[], operations: ColourOpe
   }
 }
 
-/** What is not a number, at the ends of extreme curves, becomes 0. */
+/** NaN, at the ends of extreme curves, becomes 0. */
 const inRange = (value: number) => (value > 0 ? Math.min(1, value) : 0);
 
 /** Contrast around `bias`, its inverse for a negative contrast. */

@@ -31,7 +31,7 @@ export function parseColormap(text: string): Colouring {
 }
 
 const badColormap = (why: string) => badLook('colormap', why);
-/** What is nested is not written out: it may be too deep for that. */
+/** Nested values are not written out: they may be too deep for that. */
 function show(value: unknown): string {
   const isNested = (one: unknown) => typeof one === 'object' && one !== null;
   if (Array.isArray(value)) return value.some(isNested) ? '[...]' : excerpt(value);
