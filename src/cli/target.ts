@@ -89,12 +89,19 @@ interface Linked {
 
 /**
  * Removes the links to this node from a document and from the documents that it lists, because no server answers them. The client follows
- * the links to next pages.
+ * the links to next pages. The Items from which one is derived stay, as ids, which are references relative to it.
  */
 function removeOwnLinks(answer: Linked | null): void {
+  const isOwn = (href: string) => href.startsWith(`http://${HOST}/`);
   for (const one of [answer, ...Object.values(answer ?? {}).flat()] as (Linked | null)[])
     if (Array.isArray(one?.links))
-      one.links = one.links.filter(({ rel, href }) => rel === 'next' || !href.startsWith(`http://${HOST}/`));
+      one.links = one.links
+        .filter(({ rel, href }) => rel === 'next' || rel === 'derived_from' || !isOwn(href))
+        .map((link) =>
+          link.rel === 'derived_from' && isOwn(link.href)
+            ? { ...link, href: link.href.slice(link.href.lastIndexOf('/') + 1) }
+            : link,
+        );
 }
 
 interface Item {
