@@ -35,7 +35,7 @@ export const noMapTile = defineError(
   404,
   'The zoom, column or row of a map tile is outside of the map.',
   (z: string, x: string, y: string) =>
-    `there is no map tile ${z}/${x}/${y}: zoom is 0 to 24, column and row are 0 to 2^zoom - 1; a row may be followed by @2x`,
+    `there is no map tile ${z}/${x}/${y}: zoom must be 0 to 24, column and row 0 to 2^zoom - 1. Add @2x to the row for 512 pixels`,
 );
 
 export const tooFarOut = defineError(

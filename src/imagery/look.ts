@@ -214,7 +214,7 @@ async function valuesOf(
   const [group] = tile.groups;
   const [width, height] = [Math.min(group.width, SAMPLE_SIDE), Math.min(group.height, SAMPLE_SIDE)];
   const planes = await planesOf(source, tile, wholeCell(width, height), subject);
-  // Algorithms whose range is not known beforehand look at each pixel alone, whatever its size.
+  // Algorithms without a fixed range work pixel by pixel, so the pixel size does not matter.
   const made = algorithm
     ? applyAlgorithm(algorithm, { width, height, planes }, { x: 1, y: 1 }, 0)
     : { planes };

@@ -1,6 +1,6 @@
 /**
- * Unpacks zip, tar and tar.gz files, and single raster files that gzip has compressed, that nobody has checked. Entries are streamed to disk, and whatever could reach beyond
- * the folder, fill the disk or hide something is refused: then the whole archive is.
+ * Unpacks untrusted zip, tar and tar.gz files, and rasters compressed with gzip. Entries are streamed to disk. An archive is refused as a whole
+ * if an entry could leave the folder, fill the disk or hide something.
  */
 import { constants, createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open as openFile, readdir, rm, stat } from 'node:fs/promises';

@@ -30,8 +30,8 @@ function closeSmallestGap(spans: LongitudeSpan[]): void {
 }
 
 /**
- * West and east of the box that holds all spans: what is left of the globe without the largest gap. West is greater than east if that
- * crosses the antimeridian (RFC 7946, section 5.2). -180 and 180 if there is no gap.
+ * Returns the longitudes of the smallest bounding box of all spans: the complement of the largest gap. West is greater than east if the
+ * box crosses the antimeridian (RFC 7946, section 5.2). Returns -180 and 180 if there is no gap.
  */
 export function bboxLongitudes(spans: LongitudeSpan[]): LongitudeSpan {
   const first = spans[0];

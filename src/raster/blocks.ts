@@ -3,7 +3,7 @@ import { readSync } from 'node:fs';
 import { TilewrightError } from '../errors.js';
 import { corrupt, truncated, unsupported } from './errors.js';
 import { inflate } from './inflate/inflate.js';
-import { bytesPerSample, isFloat, pixelsOf } from './pixels.js';
+import { bytesPerSample, isFloat, pixelsOf, swapBytes } from './pixels.js';
 import { decodeJpeg } from './tiff/jpeg.js';
 import type { BlockCodec, BlockShape } from './tiff/library-codecs.js';
 import { decodeLzw } from './tiff/lzw.js';
@@ -193,13 +193,9 @@ function undoPredictor(
   const used = Buffer.from(bytes.buffer, bytes.byteOffset, width * samples * size * rows);
   if (predictor === 3 && !isFloat(header.dataType))
     throw unsupported(header.path, 'its predictor 3 is for floating point numbers, and its pixels are none');
-  // The floating point predictor has a byte order of its own, whatever that of the file is.
+  // The floating point predictor defines its own byte order; that of the file does not apply.
   if (predictor === 3) undoFloatPredictor(used, width, rows, samples, size);
-  else if (!littleEndian) {
-    if (size === 2) used.swap16();
-    else if (size === 4) used.swap32();
-    else if (size === 8) used.swap64();
-  }
+  else if (!littleEndian) swapBytes(used, size);
   if (predictor === 1 || predictor === 3) return;
   if (predictor !== 2) throw unsupported(header.path, `its predictor ${predictor} is not known`);
   const values = integerView(used, size);

@@ -11,10 +11,9 @@ import { acceptedEncoding } from '../../src/api/compress.js';
 import { httpTransport } from '../../src/client/transport.js';
 import { process as processOf } from '../jobs/process.js';
 import { eventually } from '../support/eventually.js';
-import { ingest, testNode } from '../support/node.js';
-import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 import { jobServer } from './job-server.js';
+import { nodeWithTiles } from './node-with-tiles.js';
 
 const decoders: Record<string, (bytes: Buffer) => Buffer> = {
   br: brotliDecompressSync,
@@ -30,11 +29,7 @@ async function ask(url: string, headers: Record<string, string> = {}, method = '
 }
 
 async function withTiles(t: TestContext) {
-  const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
-  const href = await writeTestScene(join(folder, 'scene.tif'));
-  const scene = { collection: 'test', datetime: '2024-06-01T10:00:00Z', scale: 0.0001, precision: 6 };
-  assert.ok((await ingest(node, { href, ...scene })).tiles > 2);
+  const node = await nodeWithTiles(t);
   return { node, url: await node.listen('127.0.0.1', 0) };
 }
 

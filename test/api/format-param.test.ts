@@ -1,17 +1,10 @@
 /** OGC clients add `?f=json` and slashes at the end to addresses. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { ingest, testNode } from '../support/node.js';
-import { writeTestScene } from '../support/scenes.js';
-import { tempFolder } from '../support/temp.js';
+import { nodeWithTiles } from './node-with-tiles.js';
 
 async function withTiles(t: TestContext) {
-  const folder = await tempFolder(t);
-  const node = await testNode(t, join(folder, 'data'));
-  const href = await writeTestScene(join(folder, 'scene.tif'));
-  const scene = { collection: 'test', datetime: '2024-06-01T10:00:00Z', scale: 0.0001, precision: 6 };
-  assert.ok((await ingest(node, { href, ...scene })).tiles > 2);
+  const node = await nodeWithTiles(t);
   const headers = { authorization: `Bearer ${node.ownerSecret}` };
   const { jobID } = (
     await node.server.inject({ method: 'POST', url: '/processes/verify/execution', payload: {}, headers })

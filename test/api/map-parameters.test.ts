@@ -222,7 +222,7 @@ test("titiler's parameters over HTTP", async (t) => {
       [`${at}.tif`, 404, 'TW_API_NOT_FOUND', /ask for png, webp, jpg or jpeg/],
       [`/preview/${tile.id}.npy`, 404, 'TW_API_NOT_FOUND', /ask for png, webp, jpg or jpeg/],
       [`${at}?format=tif`, 400, 'TW_API_BAD_REQUEST', /format must be .*png, webp, jpg, jpeg/],
-      [`${at}@3x.png`, 404, 'TW_IMAGERY_NO_MAP_TILE', /\d@3x: .*followed by @2x/],
+      [`${at}@3x.png`, 404, 'TW_IMAGERY_NO_MAP_TILE', /\d@3x: .*Add @2x to the row/],
       ['/xyz/test/14/0/abc.png', 404, 'TW_IMAGERY_NO_MAP_TILE', /map tile 14\/0\/abc:/],
       [`${at}.png?assets=nothing`, 400, 'TW_IMAGERY_BAND', /^(?!.*\bmask\b.*\bmask\b).*\bmask\b/],
       [`${at}.png?expression=${encoded('"red"')}`, 400, 'TW_IMAGERY_EXPRESSION', /: '"' has no meaning/],

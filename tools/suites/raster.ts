@@ -111,6 +111,7 @@ async function compare(path: string): Promise<Outcome> {
 
 /** The name by which GDAL opens a file; in a file of several layers, the first one that is read here. */
 async function gdalName(path: string): Promise<{ name: string; layer?: string }> {
+  // A file of one raster is no container.
   const container = await openContainer(path).catch(() => undefined);
   const layer = container?.layers[0]?.name;
   if (!container || layer === undefined) return { name: path };

@@ -235,7 +235,7 @@ async function watch(
   /** Told already. */
   let failed: string[] = [];
   for await (const settled of settledInputs(folders, signal)) {
-    // The program that reads the batches has ended, or there is no space for them.
+    // Standard output is closed or full, so no further batch can be reported.
     if (isStdoutLost()) return;
     const inputs = [...pending];
     pending = [];

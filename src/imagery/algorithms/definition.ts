@@ -1,6 +1,6 @@
 /** The parts of an algorithm. */
 
-/** Planes of values, row by row, NaN where there is no data. */
+/** One array of values for each band, row by row; NaN for no data. */
 export interface Planes {
   width: number;
   height: number;

@@ -54,7 +54,7 @@ const windowOf = (columns: Span, rows: Span): Window => ({
   height: rows.to - rows.from,
 });
 
-/** Kernels without negative weights. Where pixels hold no data or lie beyond the edge of the file, the others share their weights. */
+/** Kernels without negative weights. The weights of pixels without data, or beyond the edge of the file, go to the other pixels. */
 const SHARED_OUT: KernelName[] = ['average', 'cubic_spline'];
 
 /** Stored pixels of a window, and the places whose values are weighted means of them. Plain data: it can be sent to a worker thread. */

@@ -37,7 +37,7 @@ export function describeBands(
 ): UngroupedBand[] {
   const { path, alpha } = opened;
   const flagged = flaggedNames(path, opened, options);
-  // Opacity is no measurement, unless the user says so.
+  // An alpha band is not a measurement, unless the user names it as a band.
   const isData = alpha !== undefined && (flagged[alpha] !== undefined || alpha + 1 === options.maskBand);
   const header = isData ? withoutAlpha(opened) : opened;
   const resolution = groundResolution(header);

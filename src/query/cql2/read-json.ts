@@ -19,7 +19,7 @@ import { checkValue, instantOf, isObject, shapeOf } from './read-literals.js';
 import { KIND_NAMES, type Locate, nameOf, type Operand, OperandReader } from './read-operands.js';
 import { TemporalReader } from './read-temporal.js';
 
-/** Names of conditions, which are read in whatever case. */
+/** Names of conditions. Case does not matter. */
 const CONDITIONS = new Map(
   ['and', 'or', 'not', 'between', 'in', 'like', 'isNull']
     .concat(Object.keys(MIRRORED), Object.keys(spatialConverse), Object.keys(temporalConverse))

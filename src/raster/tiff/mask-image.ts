@@ -4,7 +4,7 @@
  */
 import { stat } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
-import { unsupported } from '../errors.js';
+import { rasterUnreadable, unsupported } from '../errors.js';
 import { fileKind } from '../recognise.js';
 import { type SourceFile, withFile } from '../source-file.js';
 import type { RasterHeader } from '../types.js';
@@ -57,8 +57,7 @@ export async function maskOf(
  */
 export async function maskBeside(image: RasterHeader, warnings: string[]): Promise<RasterHeader | undefined> {
   const path = `${image.path}.msk`;
-  const status = await stat(path).catch(() => undefined);
-  if (!status?.isFile()) return undefined;
+  if (!(await isFile(path))) return undefined;
   return withFile(path, async (file) => {
     if (fileKind(file.start) !== 'tiff') {
       warnings.push(`${path} is no TIFF, so it is not used as a mask`);
@@ -69,6 +68,15 @@ export async function maskBeside(image: RasterHeader, warnings: string[]): Promi
     const { crs, transform } = image;
     return { ...headerOf(directory, 0, { ...image, path, fileBytes: file.size }), crs, transform };
   });
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw rasterUnreadable.because(error, path, error);
+  }
 }
 
 function hasSizeOf(
