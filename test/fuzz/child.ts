@@ -31,7 +31,9 @@ for (let index = Number(first); index < Number(end); index++) {
   try {
     await target.run(randomOf(seedOf(index)), folder);
   } catch (error) {
-    if (!(error instanceof TilewrightError))
+    if (error instanceof TilewrightError && error.code === 'TW_RASTER_WORKER_STUCK')
+      console.log(JSON.stringify({ limited: index }));
+    else if (!(error instanceof TilewrightError))
       say({ index, kind: 'error', detail: (error as Error).stack ?? String(error) });
   }
   const took = performance.now() - started;

@@ -38,10 +38,12 @@ let count = 0;
 for (const target of values.target ? [values.target as TargetName] : available) {
   const share = values.target ? inputs : Math.max(1, Math.round(inputs * SHARES[target]));
   const started = performance.now();
-  const findings = await fuzz(target, seed, first, first + share);
+  const { findings, limited } = await fuzz(target, seed, first, first + share);
   count += findings.length;
   const seconds = ((performance.now() - started) / 1000).toFixed(0);
-  console.log(`${target}: ${share} inputs in ${seconds} s, ${findings.length} findings`);
+  console.log(
+    `${target}: ${share} inputs in ${seconds} s, ${findings.length} findings${limited > 0 ? `, ${limited} ended by the limit of a thread` : ''}`,
+  );
   for (const { index, kind, detail } of findings)
     console.log(
       `  ${kind}: --target ${target} --seed ${seed} --first ${index} --inputs 1\n    ${detail.split('\n').slice(0, 6).join('\n    ')}`,

@@ -14,6 +14,12 @@ export interface Finding {
   detail: string;
 }
 
+export interface FuzzResult {
+  findings: Finding[];
+  /** Inputs that the limit of time of a thread ended. */
+  limited: number;
+}
+
 /** One input that takes longer hangs. */
 const HANG_MS = 60_000;
 /** Resident memory of a process. */
@@ -23,23 +29,30 @@ const LOOK_MS = 500;
 const MOST_FINDINGS = 20;
 
 /** Inputs [first, end) of a target. A process that hangs or crashes is replaced, and goes on with the next input. */
-export async function fuzz(target: TargetName, seed: number, first: number, end: number): Promise<Finding[]> {
+export async function fuzz(
+  target: TargetName,
+  seed: number,
+  first: number,
+  end: number,
+): Promise<FuzzResult> {
   const findings: Finding[] = [];
+  let limited = 0;
   for (let next = first; next < end && findings.length < MOST_FINDINGS; ) {
-    const { found, ended } = await runChild(target, seed, next, end);
-    findings.push(...found);
-    next = ended + 1;
+    const child = await runChild(target, seed, next, end);
+    findings.push(...child.findings);
+    limited += child.limited;
+    next = child.last + 1;
   }
-  return findings;
+  return { findings, limited };
 }
 
-/** `ended`: the last input that was begun. */
+/** `last`: the last input that was begun. */
 function runChild(
   target: TargetName,
   seed: number,
   first: number,
   end: number,
-): Promise<{ found: Finding[]; ended: number }> {
+): Promise<FuzzResult & { last: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'tilewright-fuzz-progress-'));
   const progress = join(folder, 'progress');
   const program = fileURLToPath(new URL('./child.js', import.meta.url));
@@ -54,7 +67,7 @@ function runChild(
     progress,
   ];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-  const found: Finding[] = [];
+  const findings: Finding[] = [];
   let output = '';
   let errors = '';
   let at = first;
@@ -88,12 +101,20 @@ function runChild(
   return new Promise((resolve) => {
     child.on('close', (code, signal) => {
       clearInterval(watch);
-      const ended = code === 0 ? end : current();
+      const last = code === 0 ? end : current();
       rmSync(folder, { recursive: true });
-      for (const line of output.split('\n')) if (line.startsWith('{')) found.push(JSON.parse(line));
+      const lines = output.split('\n').filter((line) => line.startsWith('{'));
+      const said = lines.map((line): Finding | { limited: number } => JSON.parse(line));
+      const found = said.filter((line) => 'kind' in line);
+      findings.push(...found);
       if (code !== 0)
-        found.push({ target, index: ended, kind: killed ?? 'crash', detail: `${signal ?? code}: ${errors}` });
-      resolve({ found, ended });
+        findings.push({
+          target,
+          index: last,
+          kind: killed ?? 'crash',
+          detail: `${signal ?? code}: ${errors}`,
+        });
+      resolve({ findings, limited: said.length - found.length, last });
     });
   });
 }

@@ -8,12 +8,13 @@ import { parseMtl } from '../../src/ingest/formats/landsat/mtl.js';
 import { itemOfFolder } from '../../src/ingest/formats/stac-item-document.js';
 import { parseXml } from '../../src/ingest/formats/xml.js';
 import { readCql2Json, readCql2Text } from '../../src/query/cql2/read-json.js';
-import { openContainer, openRaster, type RasterHeader, readWindow } from '../../src/raster/index.js';
+import { openRaster, WorkerPool } from '../../src/raster/index.js';
 import { DiskReserve } from '../../src/storage/disk-reserve.js';
 import { repository } from '../raster/gdal.js';
 import { zip } from '../support/archives.js';
 import { httpTarget } from './http.js';
 import { mutateBytes, mutateJson, mutateText, pick, type Random } from './mutate.js';
+import { readPixels } from './read-pixels.js';
 
 export interface Target {
   /** Reads one input. `folder` is its own, and empty. Throws what the product throws. */
@@ -21,26 +22,14 @@ export interface Target {
   close?(): Promise<void>;
 }
 
-/** Larger images say nothing more, and take their time. */
-const MAX_PIXELS = 2 ** 20;
+/** Time for one HDF5 input. Ingest gives a scene minutes. */
+const HDF5_LIMIT_MS = 3_000;
 
 const fixtures = join(repository, 'test/fixtures/raster');
 
 function filesOf(folder: string, pattern: RegExp, most = 65_536): Buffer[] {
   const names = readdirSync(folder).filter((name) => pattern.test(name));
   return names.map((name) => readFileSync(join(folder, name))).filter(({ length }) => length <= most);
-}
-
-async function readPixels(header: RasterHeader): Promise<void> {
-  const { width, height, bands } = header;
-  if (width * height * bands > MAX_PIXELS) return;
-  const all = { column: 0, row: 0, width, height };
-  await readWindow(
-    header,
-    Array.from({ length: Math.min(bands, 3) }, (_, i) => i),
-    all,
-  );
-  if (header.mask) await readWindow(header.mask, [0], all);
 }
 
 /** A target whose inputs are files. */
@@ -66,11 +55,14 @@ function textTarget(seeds: string[], words: string[], read: (text: string) => un
 const tiff = () =>
   fileTarget('input.tif', filesOf(fixtures, /\.tif$/), async (path) => readPixels(await openRaster(path)));
 
-const hdf5 = () =>
-  fileTarget('input.h5', filesOf(join(fixtures, 'hdf5'), /\.(nc|h5)$/), async (path) => {
-    const { layers } = await openContainer(path);
-    if (layers[0]) await readPixels(await openRaster(path, layers[0].name));
+/** Read in a thread with a limit of time, as ingest does. */
+function hdf5(): Target {
+  const pool = new WorkerPool<string, null>(new URL('./hdf5-worker.js', import.meta.url), 1, HDF5_LIMIT_MS);
+  const target = fileTarget('input.h5', filesOf(join(fixtures, 'hdf5'), /\.(nc|h5)$/), async (path) => {
+    await pool.run(path);
   });
+  return { ...target, close: () => pool.close() };
+}
 
 /** Made by GDAL, which also reads the inputs, each in two processes. */
 async function jp2(scratch: string): Promise<Target> {
