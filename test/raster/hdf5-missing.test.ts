@@ -43,7 +43,7 @@ test('valid ranges, several fill values and _Unsigned: as netCDF4-python reads t
   const expected: Record<string, { dtype: string; values: (number | null)[] }> = JSON.parse(
     await readFile(join(folder, 'missing.json'), 'utf8'),
   );
-  assert.equal(Object.keys(expected).length, 11);
+  assert.equal(Object.keys(expected).length, 16);
   for (const [name, { dtype, values }] of Object.entries(expected)) {
     const found = await readVariable(name);
     assert.deepEqual([found.dataType, found.warnings], [dtype, undefined], name);
@@ -60,6 +60,9 @@ test('the nodata value is the fill value, or a number outside of the valid range
   assert.equal(await nodata('most'), 65535);
   assert.equal(await nodata('unsigned_byte'), 254);
   assert.equal(await nodata('missing_alone'), -8);
+  assert.equal(await nodata('default_short'), -32767);
+  assert.equal(await nodata('default_int'), 2147483647);
+  assert.equal(await nodata('default_float'), Math.fround(9.969209968386869e36));
 });
 
 test('bytes whose valid range ends at 255 are unsigned, and _Unsigned = "false" makes unsigned bytes signed', async () => {
@@ -84,6 +87,12 @@ test('a valid range of the type of scale_factor is one of unpacked numbers', asy
   );
 });
 
+test('bytes have no fill value but their own, as in GDAL', async () => {
+  const { nodata, values } = await readVariable('default_byte');
+  assert.equal(nodata, undefined);
+  assert.equal(values[0], -127);
+});
+
 test('a bound is rounded to the type of the numbers', async () => {
   const { values } = await readVariable('tenth');
   assert.deepEqual(values.slice(0, 9), [...Float32Array.of(0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7), null]);
@@ -95,7 +104,8 @@ test('a range that ends before it begins is not used, with a warning', async () 
     values,
     series(-10, 3, () => true),
   );
-  assert.equal(nodata, undefined);
+  // That of the netCDF library.
+  assert.equal(nodata, -32767);
   assert.deepEqual(warnings, ['the valid range of /backwards is not used: it is from 60 to 0']);
   const scenes = await describeScenes(path, { collection: 'x' });
   assert.ok(scenes[0]!.warnings.includes(warnings![0]!));

@@ -119,6 +119,11 @@ export class Hdf5File {
     return attributes;
   }
 
+  /** Whether the netCDF library wrote the file (since its version 4.4.1). */
+  get isNetcdf(): boolean {
+    return this.attributes('/')._NCProperties !== undefined;
+  }
+
   /** How many bytes a floating point number of an attribute has; 0 if the attribute is missing or of another kind. */
   floatBytes(path: string, name: string): number {
     const entity = path === '/' ? this.file : this.entity(path);

@@ -57,17 +57,32 @@ export function asMeant(values: PixelArray, meant: DataType): PixelArray {
   return pixelsOf(meant, values.buffer, values.byteOffset, values.length);
 }
 
-/** Reads `_FillValue`, `missing_value`, `valid_min`, `valid_max` and `valid_range` of a dataset. */
+/**
+ * What the netCDF library stores where nothing was written, if a variable has no `_FillValue` (NC_FILL_SHORT and so on, netcdf.h). Bytes have
+ * none: all their values may be data.
+ */
+const DEFAULT_FILL: Partial<Record<DataType, number>> = {
+  ...{ int16: -32767, uint16: 65535, int32: -2147483647, uint32: 4294967295 },
+  ...{ float32: Math.fround(9.969209968386869e36), float64: 9.969209968386869e36 },
+};
+
+/**
+ * Reads `_FillValue`, `missing_value`, `valid_min`, `valid_max` and `valid_range` of a dataset. A netCDF variable without
+ * `_FillValue` has that of the library.
+ */
 export function missingData(file: Hdf5File, layer: string, types: NumberTypes): MissingData {
   const { meant } = types;
   const attributes = file.attributes(layer);
   const warnings: string[] = [];
   const { min, max } = validRange(file, layer, types, warnings);
-  const stored = [attributes._FillValue, attributes.missing_value]
-    .flatMap(numbersIn)
-    .flatMap((value) => storedNodata(meant, inMeantType(value, types)) ?? []);
-  const nodata = stored[0] ?? numberOutside(meant, min, max);
-  const fills = [...new Set(stored)].filter((value) => value !== nodata && !Number.isNaN(value));
+  const inPixels = (value: number) => storedNodata(meant, inMeantType(value, types)) ?? [];
+  const declared = [attributes._FillValue, attributes.missing_value].flatMap(numbersIn).flatMap(inPixels);
+  const hasDefault = attributes._FillValue === undefined && file.isNetcdf;
+  const unwritten = hasDefault ? [DEFAULT_FILL[types.stored] ?? []].flat().flatMap(inPixels) : [];
+  const nodata = declared[0] ?? numberOutside(meant, min, max) ?? unwritten[0];
+  const fills = [...new Set([...declared, ...unwritten])].filter(
+    (value) => value !== nodata && !Number.isNaN(value),
+  );
   const isPlain = fills.length === 0 && min === -Infinity && max === Infinity;
   return { nodata, missing: isPlain ? undefined : { fills, min, max }, warnings };
 }
