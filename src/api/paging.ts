@@ -9,17 +9,16 @@ export interface Paging {
 }
 
 const DEFAULT_LIMIT = 10;
-/** More are clamped, as the STAC API asks. */
 const MAX_LIMIT = 10_000;
 
-/** Properties of a schema. */
+/** Properties of a schema. No limit is too large: an answer has the most that is allowed, as the APIs of STAC and OGC want. */
 export const paging = {
   limit: { type: 'integer', minimum: 1, default: DEFAULT_LIMIT },
   token: { type: 'string' },
 };
 
-export function limitOf({ limit = DEFAULT_LIMIT }: Paging): number {
-  return Math.min(limit, MAX_LIMIT);
+export function limitOf({ limit = DEFAULT_LIMIT }: Paging, most = MAX_LIMIT): number {
+  return Math.min(limit, most);
 }
 
 /** The address of the page that `token` begins, of the list that was asked for. */
@@ -31,7 +30,7 @@ export function nextPage(request: FastifyRequest, token: string): string {
 
 /** Properties of the schema of a short list, which is whole without a limit. */
 export const listPaging = {
-  limit: { type: 'integer', minimum: 1, maximum: 1000 },
+  limit: { type: 'integer', minimum: 1 },
   token: { type: 'string', maxLength: 200 },
 };
 

@@ -169,8 +169,9 @@ test('processes and jobs come in pages', async (t) => {
       url = page.links.find(({ rel }) => rel === 'next')?.href;
     }
     assert.deepEqual(seen, whole[path].map(idOf));
-    for (const limit of ['0', '-1', 'abc', '1.5', '1001', ''])
+    for (const limit of ['0', '-1', 'abc', '1.5', ''])
       assert.equal((await server.inject(`/${path}?limit=${limit}`)).statusCode, 400, `${path} ${limit}`);
+    assert.deepEqual((await server.inject(`/${path}?limit=100000`)).json()[path], whole[path]);
     const refused = await server.inject(`/${path}?token=nobody`);
     assert.deepEqual([refused.statusCode, refused.json().code], [400, 'TW_API_TOKEN']);
   }

@@ -27,7 +27,7 @@ export const jobQuery = {
   datetime: { type: 'string' },
   minDuration: seconds,
   maxDuration: seconds,
-  limit: { type: 'integer', minimum: 1, maximum: 1000 },
+  limit: { type: 'integer', minimum: 1 },
   token: { type: 'string', maxLength: 40 },
 };
 

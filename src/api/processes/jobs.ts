@@ -10,6 +10,7 @@ import { baseUrl, requestUrl } from '../base-url.js';
 import { badPage, noProcess, notFound, tooManyListeners } from '../errors.js';
 import { FORMAT_QUERY } from '../format-param.js';
 import { onGone } from '../on-gone.js';
+import { limitOf } from '../paging.js';
 import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { eventText } from './events.js';
@@ -20,6 +21,9 @@ import { answerJob, startAnswers } from './start-job.js';
 import { hasResults, iso, statusInfo } from './status.js';
 
 const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1000;
+const DEFAULT_LINES = 1000;
+const MAX_LINES = 10_000;
 /** Event streams that are open at the same time. */
 const MOST_LISTENERS = 256;
 
@@ -50,7 +54,8 @@ export async function jobRoutes(
       preValidation: async (request) => splitLists(request.query),
     },
     async (request) => {
-      const { limit = DEFAULT_LIMIT, token } = request.query;
+      const { token } = request.query;
+      const limit = limitOf({ limit: request.query.limit ?? DEFAULT_LIMIT }, MAX_LIMIT);
       if (token !== undefined) await requireJob(jobs, token);
       const found = await jobs.list(limit + 1, token, wantedJobs(request.query));
       const page = found.slice(0, limit);
@@ -147,12 +152,13 @@ export async function jobRoutes(
         tags,
         response: { 200: answers('JobLog', 'Lines of the log') },
         params,
-        querystring: query({ after: number, limit: { type: 'integer', minimum: 1, maximum: 10_000 } }),
+        querystring: query({ after: number, limit: { type: 'integer', minimum: 1 } }),
       },
     },
     async (request) => {
       const { id } = request.params;
-      const { after = 0, limit = 1000 } = request.query;
+      const { after = 0 } = request.query;
+      const limit = limitOf({ limit: request.query.limit ?? DEFAULT_LINES }, MAX_LINES);
       // Before its log: an ended job gets no further lines.
       const job = await jobs.get(id);
       const lines = await jobs.log(id, { after, limit });
