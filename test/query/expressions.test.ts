@@ -63,7 +63,7 @@ print(json.dumps([c.casefold() for c in map(chr, range(0x110000)) if not 0xd800 
   assert.equal(folds.casei('ıI'), 'ıi');
 });
 
-test('a fold that was applied is not applied again, because it would change nothing', (t) => {
+test('a fold changes nothing when it is applied again, for every character', () => {
   const { casei, accenti } = folds;
   for (let code = 0; code < 0x30000; code++) {
     if (code >= 0xd800 && code < 0xe000) continue;
@@ -75,6 +75,9 @@ test('a fold that was applied is not applied again, because it would change noth
     assert.equal(casei(both), both, one);
     assert.equal(accenti(reverse), reverse, one);
   }
+});
+
+test('a fold that was applied is not applied again', (t) => {
   const { mock } = t.mock.method(folds, 'accenti');
   const nested = (text: string) => `CASEI(ACCENTI(CASEI(ACCENTI(ACCENTI(${text})))))`;
   assert.deepEqual(parseFilter({ filter: `${nested('scene')} = ${nested("'KØBÉ'")}` }), {
