@@ -44,6 +44,39 @@ test('CASEI folds case in full, ACCENTI takes accents and strokes away', () => {
   for (const [filter, expected] of same) assert.deepEqual(find(filter), expected.sort(), filter);
 });
 
+test('letters fold as Unicode and the test data of CQL2 say', () => {
+  // CaseFolding.txt of Unicode, status C and F.
+  const cases: [given: string, folded: string][] = [
+    ['Maße', 'masse'],
+    ['MAẞE', 'masse'],
+    ['ŉǰﬁﬀ', '\u02bcnj\u030cfiff'],
+    ['\u0390\u03b0', '\u03b9\u0308\u0301\u03c5\u0308\u0301'],
+    ['ΣςσΑΣ', 'σσσασ'],
+    ['µ', 'μ'],
+    ['ſ', 's'],
+    ['İIıi', 'i\u0307iıi'],
+    ['\u212a\u212b', 'kå'],
+    ['և', 'եւ'],
+    ['ᾳᾼ', 'αιαι'],
+    ['Ⅷⓐ', 'ⅷⓐ'],
+    ['\u{10400}', '\u{10428}'],
+    ['日本', '日本'],
+  ];
+  for (const [given, folded] of cases) assert.equal(folds.casei(given), folded, given);
+  const accents: [given: string, plain: string][] = [
+    ['Smørrebrødsøl', 'Smorrebrodsol'],
+    ['Łódź ŁŁ', 'Lodz LL'],
+    ['ĐđĦħŦŧ', 'DdHhTt'],
+    ['ÅÄÖ åäö', 'AAO aao'],
+    ['e\u0301 \u1dc0\u20d0\ufe20', 'e '],
+    ['Ệ', 'E'],
+    ['한국 가', '한국 가'],
+    ['かが', 'かが'],
+    ['', ''],
+  ];
+  for (const [given, plain] of accents) assert.equal(folds.accenti(given), plain, given);
+});
+
 test('CASEI equals the full case folding of Python, which is that of Unicode, for every character', (t) => {
   const code = `import json
 print(json.dumps([c for c in map(chr, range(0x110000)) if not 0xd800 <= ord(c) < 0xe000 and c.casefold() != c]))

@@ -95,6 +95,17 @@ test('a filter asks for the properties of all of its conditions, wherever they s
       } as never,
       ['pixel_coverage', 'eo:cloud_cover'],
     ],
+    [
+      {
+        op: 'periods',
+        relation: 't_after',
+        args: [
+          { interval: [{ property: 'start_datetime' }, null] },
+          { interval: [5, { property: 'datetime' }] },
+        ],
+      },
+      ['start_datetime', 'datetime'],
+    ],
     [{ op: 's_intersects', shape: { type: 'Point', coordinates: [1, 2] } }, ['geometry']],
   ];
   for (const [condition, names] of conditions) {
@@ -149,7 +160,9 @@ test('a filter is refused once it is larger than each limit', () => {
   const folded = (count: number): TextExpression =>
     count === 0 ? { property: 'id' } : { op: 'casei', arg: folded(count - 1) };
   const added = (count: number): NumberExpression =>
-    count === 0 ? { property: 'eo:cloud_cover' } : { op: '+', args: [added(count - 1), 1] };
+    count === 0
+      ? { property: 'eo:cloud_cover' }
+      : { op: '+', args: count % 2 ? [added(count - 1), 1] : [1, added(count - 1)] };
   limits.push([
     'functions and operators in its expressions',
     (size) =>

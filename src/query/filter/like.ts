@@ -18,7 +18,7 @@ export function likeMatcher(pattern: string): (text: string) => boolean {
       if (parts[part] === ANY) {
         anyPart = part++;
         anyEnd = at;
-      } else if (part < parts.length && (parts[part] === ONE || parts[part] === characters[at])) {
+      } else if (parts[part] === ONE || parts[part] === characters[at]) {
         part++;
         at++;
       } else if (anyPart >= 0) {
