@@ -1,4 +1,4 @@
-/** What people read when a filter in CQL2 is refused. */
+/** Messages for filters in CQL2 that are refused, word by word. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readCql2 } from '../../src/query/cql2/read-json.js';

@@ -7,7 +7,7 @@ import { foldPattern } from '../../src/query/filter/like.js';
 import { temporalRelations } from '../../src/query/filter/temporal.js';
 import { parseFilter, searchTiles } from '../../src/query/index.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
-import { tile } from './tiles.js';
+import { spectrum, tile } from './tiles.js';
 
 /** The scenes of the tiles that a filter finds, as text or as JSON. */
 function finder(parts: Partial<TileRecord>[]) {
@@ -166,6 +166,26 @@ test('arithmetic follows the grammar of CQL2, and is unknown where an operand is
     ['eo:cloud_cover IN (pixel_coverage / 2, 20 + 0.1)', ['s0', 's1', 's2']],
     ['1 / 0 = 1 OR NOT 1 / 0 = 1', []],
     ['(1 / 0 = 1) IS NULL AND NOT (eo:cloud_cover < 5) IS NULL', ['s0', 's1', 's2']],
+  ];
+  for (const [filter, expected] of same) assert.deepEqual(find(filter), expected, filter);
+});
+
+test('both ends of a spectrum are numbers, and unknown without one', () => {
+  const find = finder([
+    { scene: 'short', groups: spectrum(400, 1000) },
+    { scene: 'long', groups: spectrum(400, 2500) },
+    { scene: 'none', groups: [] },
+  ]);
+  const same: [string, string[]][] = [
+    ['hsi:wavelength_max * 2 = 2', ['short']],
+    ['hsi:wavelength_min * 2 = 0.8', ['long', 'short']],
+    ['hsi:wavelength_max - hsi:wavelength_min > 1', ['long']],
+    ['NOT hsi:wavelength_max - hsi:wavelength_min > 1', ['short']],
+    ['hsi:wavelength_max + 1 IS NULL', ['none']],
+    ['hsi:wavelength_max > hsi:wavelength_min', ['long', 'short']],
+    ['hsi:wavelength_max IN (1, 2)', ['short']],
+    ['hsi:wavelength_max NOT IN (1, 2)', ['long']],
+    ['hsi:wavelength_min <= 0.4 AND hsi:wavelength_max >= 2.5', ['long']],
   ];
   for (const [filter, expected] of same) assert.deepEqual(find(filter), expected, filter);
 });

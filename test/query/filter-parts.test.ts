@@ -134,7 +134,16 @@ test('a filter is refused once it is larger than each limit', () => {
       (size) =>
         all([
           { op: 's_within', shape: { bbox: [0, 0, 1, 1] } },
-          { op: 's_within', shape: { type: 'MultiPoint', coordinates: Array(size - 4).fill([1, 2]) } },
+          {
+            op: 's_within',
+            shape: {
+              type: 'GeometryCollection',
+              geometries: [
+                { type: 'Point', coordinates: [1, 2] },
+                { type: 'MultiPoint', coordinates: Array(size - 5).fill([1, 2]) },
+              ],
+            },
+          },
         ]),
       10_000,
     ],

@@ -1,4 +1,4 @@
-/** Where a search looks: no further than its filter needs, and far enough for everything that matches. */
+/** The bounds of searches: no wider than a filter needs, and wide enough for everything that matches. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -139,6 +139,23 @@ test('half of the Earth is not all of it', () => {
     assert.ok(found.length < records.length);
     assert.deepEqual(searchTiles(index, filter).ids, found, `${bbox}`);
   }
+});
+
+test('a cell is not taken for one of the other grid with the same key', () => {
+  const both = records.filter(({ geocode, scene }) => geocode === '0' && scene === 's0');
+  const [geohash, quadtile] = both.map(({ id }) => id);
+  const few = new ColumnIndex();
+  few.load(both);
+  for (const [text, found] of [
+    ["geocode = '0'", both.map(({ id }) => id)],
+    ['"grid:code" LIKE \'GEO%\'', [geohash]],
+    ['"grid:code" > \'H\'', [quadtile]],
+    ['"grid:code" <> \'QUADTILE-0\'', [geohash]],
+    ['S_DISJOINT(geometry, POINT(-90 60))', [geohash]],
+    ['NOT S_DISJOINT(geometry, POINT(-90 60))', [quadtile]],
+    ['S_WITHIN(geometry, BBOX(-180,-90,-100,-40))', [geohash]],
+  ] as [string, string[]][])
+    assert.deepEqual(searchTiles(few, parseFilter({ filter: text })).ids.sort(), found.sort(), text);
 });
 
 test('a list of times has each of them, also if they overlap or there are none', () => {
