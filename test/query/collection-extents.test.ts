@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Bbox, cellBbox, type GridName, gridByName } from '../../src/geocode/index.js';
+import type { Extent } from '../../src/query/collection-extents.js';
 import { collectionExtents, mergeExtents } from '../../src/query/index.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { tiles } from './tiles.js';
@@ -47,6 +48,19 @@ test('the extent of a collection across the antimeridian is narrow, and so is th
   const merged = mergeExtents([extentAt([179.9, 10]), extentAt([-179.9, 10]), extentAt([170, 12])]).get('a')!;
   assert.deepEqual(merged.bbox.map(Math.round), [169, 10, -179, 13]);
   assert.deepEqual(extentAt([-0.1, 0], [0.1, 0]).get('a')!.bbox, [-1.40625, 0, 1.40625, 1.40625]);
+});
+
+test('extents of nodes of earlier versions, which have a box alone, are merged by it', () => {
+  const now = extentAt([10, 0]);
+  const earlier = new Map([['a', { bbox: [20, 1, 30, 5], start: 5, end: 6 } as unknown as Extent]]);
+  for (const parts of [
+    [now, earlier],
+    [earlier, now],
+  ]) {
+    const { bbox, start, end } = mergeExtents(parts).get('a')!;
+    assert.deepEqual(bbox, [9.84375, 0, 30, 5]);
+    assert.deepEqual([start, end], [5, now.get('a')!.end]);
+  }
 });
 
 test('tiles that follow each other with the same key have an extent each', () => {

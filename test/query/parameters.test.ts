@@ -15,6 +15,7 @@ import {
   writeDatetime,
 } from '../../src/query/index.js';
 import { checkBbox } from '../../src/query/parse-bbox.js';
+import { parseNumber } from '../../src/query/parse-number.js';
 
 test('a box that is refused is answered with the reason', () => {
   const wrong: [bbox: string, why: string][] = [
@@ -27,6 +28,8 @@ test('a box that is refused is answered with the reason', () => {
     ['-180.1,0,1,1', 'has a longitude beyond 180'],
     ['0,0,180.1,1', 'has a longitude beyond 180'],
     ['0,2,1,1', 'has its south above its north'],
+    ['0,180,1,91', 'has a latitude beyond 90; longitude comes first, so perhaps 180,0,91,1 is meant'],
+    ['0,180.1,1,91', 'has a latitude beyond 90; longitude comes first'],
   ];
   const right = 'give west,south,east,north in degrees, for example -122.6,37.6,-122.3,37.9';
   for (const [bbox, why] of wrong) {
@@ -68,6 +71,36 @@ test('a datetime that is refused is answered with the reason', () => {
     });
   assert.equal(writeDatetime({}), '../..');
   assert.equal(writeDatetime({ start: 5, end: 1000 }), '1970-01-01T00:00:00.005Z/1970-01-01T00:00:01Z');
+});
+
+test('a plain date is refused unless periods are taken', () => {
+  assert.throws(() => parseFilter({ datetime: '2020-01-02' }), { code: 'TW_QUERY_DATETIME' });
+  assert.deepEqual(parseFilter({ datetime: '2020-01-02' }, { periods: true }), {
+    op: 't_intersects',
+    property: 'datetime',
+    period: [Date.UTC(2020, 0, 2), Date.UTC(2020, 0, 3) - 1],
+  });
+});
+
+test('numbers are plain decimals', () => {
+  for (const text of ['5', '-5.25', '+.5', '5.', '1e10', '1E+05', '12.5e-10', ' 5\n', '0'])
+    assert.equal(parseNumber(text), Number(text), text);
+  for (const text of [
+    '',
+    ' ',
+    '.',
+    'e5',
+    '1e',
+    '1e+',
+    '1e5.5',
+    '1e x5',
+    '0x10',
+    '1_000',
+    'Infinity',
+    '5 5',
+    '--5',
+  ])
+    assert.ok(Number.isNaN(parseNumber(text)), text);
 });
 
 test('one moment is read as a time with a zone, and refused with the name of the parameter', () => {

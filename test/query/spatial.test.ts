@@ -117,6 +117,8 @@ test('the cover of an area is not much larger than the area', () => {
       const keys = (ranges: KeyRange[]) =>
         ranges.reduce((sum, one) => sum + (one.grid === grid.name ? one.to - one.from : 0), 0);
       const share = area(bbox) / (360 * (grid.name === 'geohash' ? 180 : 170));
+      // Most cells of a large box are not on its edges.
+      if (area(bbox) > 100) assert.ok(keys(inside) / all > 0.3 * share, `${grid.name} ${bbox}`);
       assert.ok(keys(inside) / all < 1.5 * share, `${grid.name} ${bbox}`);
       assert.ok(keys([...inside, ...edge]) / all < 4 * share, `${grid.name} ${bbox}`);
     }
