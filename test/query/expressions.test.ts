@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { folds } from '../../src/query/filter/fold-text.js';
 import { foldPattern } from '../../src/query/filter/like.js';
 import { temporalRelations } from '../../src/query/filter/temporal.js';
-import { parseFilter, searchTiles } from '../../src/query/index.js';
+import { type Filter, parseFilter, searchTiles } from '../../src/query/index.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { spectrum, tile } from './tiles.js';
 
@@ -227,6 +227,19 @@ test('any two values are compared, literals as well', () => {
     ["T_AFTER(DATE('2020-01-01'), INTERVAL('2020-01-02','..'))", []],
   ];
   for (const [filter, expected] of same) assert.deepEqual(find(filter), expected, filter);
+});
+
+test('a literal that another node sends on the left is compared in this order', () => {
+  const few = new ColumnIndex();
+  few.load(['a', 'B', 'c'].map((scene) => tile({ scene })));
+  const text = { op: 'casei', arg: { property: 'scene' } } as const;
+  const filter = (sign: '<' | '>='): Filter => ({ op: 'compare', kind: 'text', sign, args: ['b', text] });
+  const scenes = (one: Filter) =>
+    searchTiles(few, one)
+      .ids.map((id) => id.split('_')[1])
+      .sort();
+  assert.deepEqual(scenes(filter('<')), ['c']);
+  assert.deepEqual(scenes(filter('>=')), ['B', 'a']);
 });
 
 test('all temporal functions take intervals of properties, in either order and with open ends', () => {

@@ -114,6 +114,16 @@ test('a search looks at the rows that match alone, if cells, ids or times say wh
   }
 });
 
+test('an interval of the two ends of a tile has the bounds of its time', () => {
+  for (const first of ['datetime', 'start_datetime'])
+    for (const last of ['datetime', 'end_datetime'])
+      for (const text of [
+        `T_DURING(INTERVAL(${first}, ${last}), ${between})`,
+        `T_CONTAINS(${between}, INTERVAL(${first}, ${last}))`,
+      ])
+        assert.equal(look(parseFilter({ filter: text })).rows, (2 * records.length) / DAYS, text);
+});
+
 test('a filter that every row meets has no test', () => {
   for (const text of [
     'TRUE',

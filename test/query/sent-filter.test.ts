@@ -122,6 +122,10 @@ test('what another node sends is checked as far as tests of rows rely on it', ()
     'scene',
   ])
     assert.match(fault(filter) ?? '', /a condition of its filter/, JSON.stringify(filter));
+  assert.equal(
+    fault({ op: 'compare', kind: 'text', sign: '=', args: ['a', 'b'] }),
+    'a condition of its filter: compare has no property',
+  );
   assert.throws(() => fault({ op: 's_within', shape: { type: 'Point', coordinates: [500, 0] } }), {
     code: 'TW_QUERY_GEOMETRY',
   });

@@ -38,7 +38,7 @@ export function likePrefix(pattern: string): { prefix: string; isAll: boolean } 
   const parts = partsOf(pattern);
   const end = parts.findIndex((part) => typeof part === 'symbol');
   const prefix = parts.slice(0, end < 0 ? undefined : end).join('');
-  return { prefix, isAll: end >= 0 && end === parts.length - 1 && parts[end] === ANY };
+  return { prefix, isAll: end === parts.length - 1 && parts[end] === ANY };
 }
 
 /** The pattern of all texts with this in it as it is. */
