@@ -117,6 +117,22 @@ test('what has no meaning is answered with its place and the reason', () => {
     [op('in', property('scene'), ['a', 5]), '', 'scene is compared with a text, not with 5'],
     [op('like', property('pixel_coverage'), '5'), '', 'LIKE needs a text; pixel_coverage is a number'],
     [op('like', property('geometry'), '5'), '', 'LIKE needs a text; geometry is a geometry'],
+    [op('like', property('scene')), '', '"like" takes 2 arguments, not 1'],
+    [
+      op('t_after', property('created'), null),
+      '',
+      "created is compared with a time such as TIMESTAMP('2024-06-01T00:00:00Z'), not with null: IS NULL finds what has no value",
+    ],
+    [
+      op('=', property('pixel_coverage'), 'z'.repeat(58)),
+      '',
+      `pixel_coverage is compared with a number, not with "${'z'.repeat(58)}"`,
+    ],
+    [
+      op('=', property('pixel_coverage'), 'z'.repeat(59)),
+      '',
+      `pixel_coverage is compared with a number, not with "${'z'.repeat(59)}...`,
+    ],
     [op('like', 5, '5'), '', 'LIKE needs a text, not 5'],
     [
       op('like', property('scene'), property('id')),

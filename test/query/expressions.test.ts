@@ -225,6 +225,14 @@ test('any two values are compared, literals as well', () => {
     ['S_EQUALS(geometry, geometry) AND NOT S_TOUCHES(geometry, geometry)', everything],
     ["T_DURING(INTERVAL('2020-01-02','2020-01-03'), INTERVAL('2020-01-01','2020-01-04'))", everything],
     ["T_AFTER(DATE('2020-01-01'), INTERVAL('2020-01-02','..'))", []],
+    ["T_AFTER(DATE('2020-01-03'), INTERVAL('..','2020-01-02'))", everything],
+    ["T_BEFORE(INTERVAL('..','2020-01-01'), INTERVAL('2020-01-02','..'))", everything],
+    ["T_DURING(INTERVAL('2020-01-01','2020-01-02'), INTERVAL('..','..'))", everything],
+    ["T_DURING(INTERVAL('2020-01-01','..'), INTERVAL('..','..'))", []],
+    ["T_STARTEDBY(INTERVAL('..','..'), INTERVAL('..','2020-01-02'))", everything],
+    ["T_FINISHEDBY(INTERVAL('..','..'), INTERVAL('2020-01-02','..'))", everything],
+    ["INTERVAL('2020-01-01','..') IS NULL", []],
+    ["INTERVAL('..','..') IS NULL OR DATE('2020-01-01') IS NULL", []],
   ];
   for (const [filter, expected] of same) assert.deepEqual(find(filter), expected, filter);
 });
