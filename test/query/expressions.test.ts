@@ -138,6 +138,8 @@ test('a folded pattern keeps its wildcards and what is escaped', () => {
   const pattern = (given: string) => foldPattern(given, folds.casei);
   assert.equal(pattern('ß%_\\%\\_\\\\Ab\\C'), 'ss%_\\%\\_\\\\abc');
   assert.equal(foldPattern('%\u0301e\u0301', folds.accenti), '%e');
+  // The parts of a syllable are composed together, as in the text that is matched.
+  assert.equal(foldPattern('%\u1112\u1161\u11ab_', folds.accenti), '%\ud55c_');
   assert.equal(pattern('A\\'), 'a\\\\');
 });
 

@@ -64,6 +64,8 @@ test('a search looks at the rows that match alone, if cells, ids or times say wh
     "geocode = '9q8y' AND geocode IN ('9q8z', 'u33d')",
     "geocode LIKE '9q8%' AND \"grid:code\" IN ('GEOHASH-9q8y', 'GEOHASH-9q8z', 'GEOHASH-s000')",
     "(geocode LIKE '9q8%' OR geocode LIKE 'u3%') AND (geocode LIKE '9q8z%' OR geocode LIKE 'u33%')",
+    "(geocode LIKE 'u3%' OR geocode LIKE '9q9%' OR geocode LIKE '9q8%') AND (geocode = 'u33e' OR geocode LIKE '9q%')",
+    "geocode IN ('u33d', '9q9p', '9q8y', '0230103', '0230102') AND geocode IN ('0230103', '9q9p', 's000', '9q8y')",
     '"grid:code" = \'GEOHASH-9q8y\'',
     "\"grid:code\" IN ('QUADTILE-0230102', 'GEOHASH-u33e')",
     "NOT geocode <> '9q8y'",
