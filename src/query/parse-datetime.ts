@@ -96,7 +96,7 @@ function dayOf([, year, month, dayOfMonth]: readonly string[]): number | undefin
 function instantOf(match: RegExpExecArray): number | undefined {
   const first = dayOf(match);
   const [hours, minutes, seconds] = match.slice(4, 7).map(Number) as [number, number, number];
-  const milliseconds = Number((match[7] ?? '.0').padEnd(4, '0').slice(1, 4));
+  const milliseconds = Number((match[7] ?? '').padEnd(4, '0').slice(1, 4));
   const [zoneHours, zoneMinutes] = [Number(match[9] ?? 0), Number(match[10] ?? 0)];
   // Second 60 is a leap second, which is counted as the first of the next minute.
   const inRange = hours < 24 && minutes < 60 && seconds <= 60 && zoneHours < 24 && zoneMinutes < 60;

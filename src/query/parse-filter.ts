@@ -3,7 +3,7 @@
  * flags. Messages name the parameter by its flag.
  */
 import { grids } from '../geocode/index.js';
-import type { TileSource } from '../storage/index.js';
+import { type TileSource, tileSources } from '../storage/index.js';
 import { readCql2 } from './cql2/read-json.js';
 import {
   badFilterLanguage,
@@ -166,33 +166,11 @@ function parsePercent(parameter: string, given: string | number): number {
   return value;
 }
 
-const SOURCES: Record<TileSource, true> = {
-  raw: true,
-  split: true,
-  filled: true,
-  coalesced: true,
-  predicted: true,
-  'cloud-free': true,
-  pca: true,
-  mnf: true,
-  anomaly: true,
-  match: true,
-  unmix: true,
-  classify: true,
-  indices: true,
-  smooth: true,
-  resample: true,
-  continuum: true,
-  cluster: true,
-};
-
-/** All sources that a tile may have. */
-export const tileSources = Object.keys(SOURCES) as TileSource[];
-
 /** Throws TW_QUERY_SOURCE. */
 export function parseSource(given: string): TileSource {
-  if (!Object.hasOwn(SOURCES, given)) throw badSource(given, tileSources.join(', '));
-  return given as TileSource;
+  const source = tileSources.find((one) => one === given);
+  if (source === undefined) throw badSource(given, tileSources.join(', '));
+  return source;
 }
 
 export function parseList(parameter: string, given: string | string[]): string[] {

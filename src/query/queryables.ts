@@ -1,7 +1,7 @@
 /** The properties that filters can ask for, as JSON Schema: OGC API Features part 3, and the filter extension of STAC APIs. */
 
+import { tileSources } from '../storage/index.js';
 import { type Property, type PropertyKind, queryables } from './filter/properties.js';
-import { tileSources } from './parse-filter.js';
 
 const KINDS: Record<PropertyKind, object> = {
   text: { type: 'string' },
@@ -16,7 +16,7 @@ export function queryablesSchema(
   title: string,
   names: { collection?: string[]; platform?: string[] },
 ): object {
-  const choices: Record<string, string[] | undefined> = { ...names, source: tileSources };
+  const choices: Record<string, readonly string[] | undefined> = { ...names, source: tileSources };
   const properties = Object.entries(queryables).map(
     ([name, { kind, isPercent, title: label, description }]: [string, Property]) => {
       const choice = choices[name];

@@ -27,7 +27,7 @@ export function decodeToken(token: string, digest: string, order: RowOrder): Pos
   } catch (error) {
     throw badToken.because(error, token);
   }
-  if (!Array.isArray(value) || value.length !== 5) throw badToken(token);
+  if (!Array.isArray(value)) throw badToken(token);
   const [itsDigest, keys, start, collection, id] = value as unknown[];
   if (typeof itsDigest !== 'string' || !Array.isArray(keys) || typeof start !== 'number')
     throw badToken(token);

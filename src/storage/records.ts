@@ -2,24 +2,28 @@
 import type { GridName, PixelSizes } from '../geocode/index.js';
 import type { DataType, SpectralTags } from '../raster/index.js';
 
-export type TileSource =
-  | 'raw'
-  | 'split'
-  | 'filled'
-  | 'coalesced'
-  | 'predicted'
-  | 'cloud-free'
-  | 'pca'
-  | 'mnf'
-  | 'anomaly'
-  | 'match'
-  | 'unmix'
-  | 'classify'
-  | 'indices'
-  | 'smooth'
-  | 'resample'
-  | 'continuum'
-  | 'cluster';
+/** The operations that make tiles. */
+export const tileSources = [
+  'raw',
+  'split',
+  'filled',
+  'coalesced',
+  'predicted',
+  'cloud-free',
+  'pca',
+  'mnf',
+  'anomaly',
+  'match',
+  'unmix',
+  'classify',
+  'indices',
+  'smooth',
+  'resample',
+  'continuum',
+  'cluster',
+] as const;
+
+export type TileSource = (typeof tileSources)[number];
 
 export interface CollectionRecord {
   id: string;

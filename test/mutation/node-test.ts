@@ -2,7 +2,7 @@
  * Stands in for `node:test` while mutants are tested: it keeps the tests of a file instead of running them once, because a process
  * runs them again for each mutant. It offers only what the listed test files use.
  */
-import type { TestContext } from 'node:test';
+import { mock, type TestContext } from 'node:test';
 
 type Body = (t: TestContext) => unknown;
 type Options = { skip?: boolean | string };
@@ -35,10 +35,11 @@ export function describe(name: string, body: () => void): void {
 /** Runs a test and what it left to do after it. */
 export async function runTest({ body }: KeptTest): Promise<void> {
   const endings: (() => unknown)[] = [];
-  const context = { after: (ending: () => unknown) => endings.push(ending), skip: () => {} };
+  const context = { after: (ending: () => unknown) => endings.push(ending), mock, skip: () => {} };
   try {
     await body(context as unknown as TestContext);
   } finally {
+    mock.reset();
     for (const ending of endings) await ending();
   }
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Bbox, cellBbox, gridByName } from '../../src/geocode/index.js';
+import { type Bbox, cellBbox, type GridName, gridByName } from '../../src/geocode/index.js';
+import type { Extent } from '../../src/query/collection-extents.js';
 import { collectionExtents, mergeExtents } from '../../src/query/index.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { tiles } from './tiles.js';
@@ -47,6 +48,57 @@ test('the extent of a collection across the antimeridian is narrow, and so is th
   const merged = mergeExtents([extentAt([179.9, 10]), extentAt([-179.9, 10]), extentAt([170, 12])]).get('a')!;
   assert.deepEqual(merged.bbox.map(Math.round), [169, 10, -179, 13]);
   assert.deepEqual(extentAt([-0.1, 0], [0.1, 0]).get('a')!.bbox, [-1.40625, 0, 1.40625, 1.40625]);
+});
+
+test('extents of nodes of earlier versions, which have a box alone, are merged by it', () => {
+  const now = extentAt([10, 0]);
+  const earlier = new Map([['a', { bbox: [20, 1, 30, 5], start: 5, end: 6 } as unknown as Extent]]);
+  for (const parts of [
+    [now, earlier],
+    [earlier, now],
+  ]) {
+    const { bbox, start, end } = mergeExtents(parts).get('a')!;
+    assert.deepEqual(bbox, [9.84375, 0, 30, 5]);
+    assert.deepEqual([start, end], [5, now.get('a')!.end]);
+  }
+});
+
+test('tiles that follow each other with the same key have an extent each', () => {
+  const { grid, geocode, ...rest } = tileAt(0, 0, 'x');
+  const at = (id: string, collection: string, cell: { grid: GridName; geocode: string }) => ({
+    ...rest,
+    ...cell,
+    id,
+    collection,
+  });
+  const geohash = (geocode: string) => ({ grid: 'geohash' as const, geocode });
+  const bboxes = (...records: TileRecord[]) =>
+    [false, true].map((isSorted) => {
+      const index = new ColumnIndex();
+      if (isSorted) index.load(records);
+      else index.add(records);
+      return Object.fromEntries([...collectionExtents(index)].map(([id, { bbox }]) => [id, bbox]));
+    });
+  const [south, north] = [
+    [-180, -90, -135, -45],
+    [-180, 0, 0, cellBbox(gridByName('quadtile'), '0')[3]],
+  ];
+  const quad = { grid: 'quadtile' as const, geocode: '0' };
+  const whole = { a: [-180, -90, 0, north![3]] };
+  for (const found of [
+    ...bboxes(at('t', 'a', geohash('0')), at('u', 'a', quad)),
+    ...bboxes(at('t', 'a', quad), at('u', 'a', geohash('0'))),
+  ])
+    assert.deepEqual(found, whole);
+  for (const found of bboxes(at('t', 'a', geohash('00')), at('u', 'a', geohash('0'))))
+    assert.deepEqual(found, { a: south });
+  for (const found of bboxes(
+    at('t', 'b', geohash('0')),
+    at('u', 'a', geohash('0')),
+    at('v', 'b', quad),
+    at('w', 'a', geohash('0')),
+  ))
+    assert.deepEqual(found, { a: south, b: whole.a });
 });
 
 test('a collection all around the Earth, or with more gaps than are kept, has all of it', () => {

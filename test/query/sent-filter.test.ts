@@ -80,11 +80,67 @@ test('what another node sends is checked as far as tests of rows rely on it', ()
     { op: 'periods', relation: 'after', args: [{ property: 'datetime' }, { property: 'created' }] },
     { op: 'in', property: 'created', periods: [[1]] },
     { op: 'in', property: 'scene', periods: [[1, 2]] },
+    { op: 'periods', relation: 't_after', args: [{ property: 'datetime' }] },
+    { op: 'periods', relation: 't_after', args: [{ property: 'scene' }, { property: 'created' }] },
+    { op: 'periods', relation: 't_after', args: [{ interval: [1, 2, 3] }, { property: 'created' }] },
+    { op: '=', property: 'scene', value: 5 },
+    { op: '=', property: 'pixel_coverage', value: '5' },
+    { op: '=', property: 'datetime', value: 5 },
+    { op: '=', property: 'datetime', period: [1] },
+    { op: '=', property: 'datetime', period: [1, 2, 3] },
+    { op: '=', property: 'datetime', period: [1, null] },
+    { op: '=', property: 'scene', period: [1, 2] },
+    { op: '==', property: 'scene', value: 'a' },
+    { op: '=', property: 'unknown', value: 'a' },
+    { op: 'in', property: 'scene', values: ['a', 5] },
+    { op: 'in', property: 'pixel_coverage', values: ['a'] },
+    { op: 'in', property: 'pixel_coverage', values: 5 },
+    { op: 'in', property: 'datetime', values: [5] },
+    { op: 'like', property: 'pixel_coverage', pattern: 'a' },
+    { op: 'like', property: 'scene', pattern: 5 },
+    { op: 'match', text: { property: 'scene' }, pattern: 5 },
+    { op: 'match', text: { property: 'pixel_coverage' }, pattern: 'a' },
+    { op: 'isNull', property: 'unknown' },
+    { op: 't_after', property: 'scene', period: [1, 2] },
+    { op: 't_after', property: 'datetime', period: [1] },
+    { op: 't_after', property: 'datetime', period: [1, '2'] },
+    { op: 't_near', property: 'datetime', period: [1, 2] },
+    { op: 's_intersects' },
+    { op: 's_intersects', shape: 5 },
+    { op: 's_intersects', shape: { bbox: [1, 2, 3] } },
+    { op: 's_intersects', shape: { bbox: [1, 2, 3, 4, 5] } },
+    { op: 's_intersects', shape: { bbox: [1, 2, 3, '4'] } },
+    { op: 's_near', shape: { bbox: [1, 2, 3, 4] } },
     { op: 'isUnknown', arg: { op: 'new' } },
+    { op: 'isUnknown' },
+    { op: 'not' },
+    { op: 'not', arg: { op: 'and', args: [{ op: 'or', args: [5] }] } },
+    { op: 'and' },
+    { op: 'or', args: { op: 'isNull', property: 'platform' } },
     { op: 'new' },
+    null,
+    'scene',
   ])
     assert.match(fault(filter) ?? '', /a condition of its filter/, JSON.stringify(filter));
-  let deep: unknown = { op: 'isNull', property: 'platform' };
-  for (let i = 0; i < 50; i++) deep = { op: 'isUnknown', arg: deep };
-  assert.throws(() => fault(deep), { code: 'TW_QUERY_TOO_COMPLEX' });
+  assert.equal(
+    fault({ op: 'compare', kind: 'text', sign: '=', args: ['a', 'b'] }),
+    'a condition of its filter: compare has no property',
+  );
+  assert.throws(() => fault({ op: 's_within', shape: { type: 'Point', coordinates: [500, 0] } }), {
+    code: 'TW_QUERY_GEOMETRY',
+  });
+  const unknown = (levels: number): unknown =>
+    levels === 0 ? { op: 'isNull', property: 'platform' } : { op: 'isUnknown', arg: unknown(levels - 1) };
+  const inside = { op: 'and', args: [unknown(3), { op: 'or', args: [{ op: 'not', arg: unknown(3) }] }] };
+  assert.equal(fault(inside), undefined);
+  for (const [filter, levels] of [
+    [unknown(4), 4],
+    [unknown(50), 4],
+    [{ op: 'isUnknown', arg: inside }, 4],
+    [{ op: 'not', arg: { op: 'isUnknown', arg: { op: 'or', args: [unknown(3)] } } }, 4],
+  ])
+    assert.throws(() => fault(filter), {
+      code: 'TW_QUERY_TOO_COMPLEX',
+      message: `the filter has ${levels} levels of isUnknown, more than 3: simplify it, or ask in parts`,
+    });
 });

@@ -23,7 +23,11 @@ test('an order is read from a text and from a list of fields', () => {
   ])
     assert.deepEqual(parseSort(given), [byCloud, { column: 'start', descending: true }], `${given}`);
   // The first of two keys of one column counts.
-  assert.deepEqual(parseSort('-id,+id,-id'), [{ column: 'id', descending: true }]);
+  assert.deepEqual(parseSort('-id,+id'), [{ column: 'id', descending: true }]);
+  assert.deepEqual(parseSort('id,-properties.id,-created'), [
+    { column: 'id', descending: false },
+    { column: 'created', descending: true },
+  ]);
   for (const [name, column] of [
     ['id', 'id'],
     ['collection', 'collection'],

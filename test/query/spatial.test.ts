@@ -5,8 +5,8 @@ import { type Bbox, cellBbox, grids } from '../../src/geocode/index.js';
 import { coverShape } from '../../src/query/geometry/cover-shape.js';
 import { Outline } from '../../src/query/geometry/outline.js';
 import type { Geometry, Point, Shape } from '../../src/query/geometry/shape.js';
-import { type SpatialOp, spatialRelations } from '../../src/query/geometry/spatial.js';
-import { isWithin, mergeRanges } from '../../src/storage/index.js';
+import { type SpatialOp, spatialConverse, spatialRelations } from '../../src/query/geometry/spatial.js';
+import { isWithin, type KeyRange, mergeRanges } from '../../src/storage/index.js';
 import { relates, shapes } from './spatial-oracle.js';
 import { cells } from './tiles.js';
 
@@ -32,6 +32,124 @@ test('every spatial function says what a topology library says', () => {
   );
   for (const op of ops.filter((one) => one !== 's_equals'))
     assert.ok(held.get(op)! > 5, `${op} held too seldom`);
+});
+
+test('every spatial function is right for all points, lines, boxes and triangles on the lines of a cell', () => {
+  const cell = cellOf('geohash', 's0');
+  const [w, s, e, n] = cell;
+  const lattice = [w - 2, w, (w + e) / 2, e, e + 2].flatMap((x) =>
+    [s - 1, s, (s + n) / 2, n, n + 1].map((y): Point => [x, y]),
+  );
+  const shapes: Shape[] = lattice.map((coordinates) => ({ type: 'Point', coordinates }));
+  for (const [i, a] of lattice.entries())
+    for (const [j, b] of lattice.entries()) {
+      if (a[0] <= b[0] && a[1] <= b[1]) shapes.push({ bbox: [...a, ...b] });
+      if (i >= j) continue;
+      shapes.push({ type: 'LineString', coordinates: (i + j) % 2 ? [a, b] : [b, a] });
+      const c = lattice[(7 * i + 3 * j) % 25]!;
+      const turn = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
+      if (turn !== 0) shapes.push({ type: 'Polygon', coordinates: [[a, b, c, a]] });
+    }
+  assert.ok(shapes.length > 700, `${shapes.length}`);
+  for (const shape of shapes) {
+    const outline = new Outline(shape);
+    for (const op of ops)
+      assert.equal(
+        spatialRelations[op](cell, outline),
+        relates(op, cell, shape),
+        `${op} ${JSON.stringify(shape)}`,
+      );
+  }
+});
+
+test('the converse of a spatial function says the same with the arguments changed', () => {
+  const boxes = [0, 1, 2].flatMap((west) =>
+    [1, 2, 3].map((width): Bbox => [west, 10 - west, west + width, 10 + width - west]),
+  );
+  for (const op of ops)
+    for (const a of boxes)
+      for (const b of boxes)
+        assert.equal(
+          spatialRelations[op](a, new Outline({ bbox: b })),
+          spatialRelations[spatialConverse[op]](b, new Outline({ bbox: a })),
+          `${op} ${a} ${b}`,
+        );
+});
+
+test('the cover of a point is the cell of each precision that holds it, and those below the last one', () => {
+  for (const [lon, lat] of [
+    [13.4, 52.5],
+    [-122.41, 37.77],
+    [151.2, -33.87],
+  ] as Point[]) {
+    const { inside, edge } = coverShape(new Outline({ type: 'Point', coordinates: [lon, lat] }));
+    assert.deepEqual(inside, []);
+    const expected = grids.flatMap((grid) => {
+      const [x, y] = grid.fromLonLat(lon, lat);
+      const precisions = Array.from(
+        { length: grid.maxPrecision - grid.minPrecision + 1 },
+        (_, i) => grid.minPrecision + i,
+      );
+      return precisions.map((precision) => {
+        const { key, span } = grid.key(grid.encode(x, y, precision));
+        return { grid: grid.name, from: key, keys: precision === grid.maxPrecision ? span : 1 };
+      });
+    });
+    assert.deepEqual(
+      edge.map(({ grid, from, to }) => ({ grid, from, keys: to - from })),
+      expected,
+    );
+  }
+});
+
+test('the cover of an area is not much larger than the area', () => {
+  for (const bbox of [
+    [13, 52, 14, 53],
+    [-20, -30, 40, 10],
+    [179, 0, -179, 2],
+    [0.01, 0.01, 0.02, 0.02],
+  ] as Bbox[]) {
+    const { inside, edge } = coverShape(new Outline({ bbox }));
+    const area = ([w, s, e, n]: Bbox) => (e < w ? e + 360 - w : e - w) * (n - s);
+    for (const grid of grids) {
+      const cells = grid.cover(grid.extent, grid.minPrecision);
+      const all = cells.reduce((sum, cell) => sum + grid.key(cell).span, 0);
+      const keys = (ranges: KeyRange[]) =>
+        ranges.reduce((sum, one) => sum + (one.grid === grid.name ? one.to - one.from : 0), 0);
+      const share = area(bbox) / (360 * (grid.name === 'geohash' ? 180 : 170));
+      // Most cells of a large box are not on its edges.
+      if (area(bbox) > 100) assert.ok(keys(inside) / all > 0.3 * share, `${grid.name} ${bbox}`);
+      assert.ok(keys(inside) / all < 1.5 * share, `${grid.name} ${bbox}`);
+      assert.ok(keys([...inside, ...edge]) / all < 4 * share, `${grid.name} ${bbox}`);
+    }
+  }
+});
+
+test('many points along a parallel or a meridian are a line as few are', () => {
+  const line = (at: (i: number) => Point): Shape => ({
+    type: 'LineString',
+    coordinates: Array.from({ length: 200 }, (_, i) => at(i)),
+  });
+  const lines = [line((i) => [i / 10, 2.8125]), line((i) => [5.625, i / 10]), line((i) => [i / 10, 5.625])];
+  for (const shape of lines) {
+    const { coordinates } = shape as { coordinates: Point[] };
+    const few: Shape = { type: 'LineString', coordinates: [coordinates[0]!, coordinates.at(-1)!] };
+    for (const [grid, geocode] of [
+      ['geohash', 's0'],
+      ['geohash', 's1'],
+      ['geohash', 's2'],
+      ['geohash', 's3'],
+      ['geohash', 'kp'],
+      ['quadtile', '122'],
+      ['quadtile', '1222'],
+    ] as const)
+      for (const op of ops)
+        assert.equal(
+          spatialRelations[op](cellOf(grid, geocode), new Outline(shape)),
+          relates(op, cellOf(grid, geocode), few),
+          `${op} ${geocode}`,
+        );
+  }
 });
 
 test('a cell equals its own rectangle, however it is given', () => {

@@ -56,7 +56,7 @@ export const percent = fc.oneof(
 );
 
 /** A spectrum of 20 good bands between two wavelengths, with a bad band before and after them, nm. */
-function spectrum(from: number, to: number): GroupRecord[] {
+export function spectrum(from: number, to: number): GroupRecord[] {
   const bands = Array.from({ length: 22 }, (_, i) => ({
     ...{ name: `b${i + 1}`, scale: 1, offset: 0, validPercent: 100 },
     wavelength: from + ((to - from) * (i - 1)) / 19,

@@ -200,7 +200,7 @@ class Reader {
           ? `LIKE needs a text, not ${nameOf(text)}`
           : `LIKE needs a text; ${nameOf(text)} is ${KIND_NAMES[text.kind]}`,
       );
-    const pattern = this.operands.pattern(args[1], nameOf(text), `${at}[1]`, where);
+    const pattern = this.operands.pattern(args[1], nameOf(text), where);
     this.patternLength += pattern.length;
     checkPatterns(this.patternLength);
     if (text.kind === 'literal') return likeMatcher(pattern)(text.literal as string) ? all([]) : any([]);

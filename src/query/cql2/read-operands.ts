@@ -64,7 +64,7 @@ export class OperandReader {
   }
 
   /** A pattern of LIKE: a text, or one of the functions of texts with a pattern in it. */
-  pattern(node: unknown, property: string, path: string, where: string, depth = 0): string {
+  pattern(node: unknown, property: string, where: string, depth = 0): string {
     if (depth > MAX_DEPTH) throw filterTooComplex('levels of operators', depth, MAX_DEPTH);
     if (typeof node === 'string') {
       checkPatterns(node.length);
@@ -73,7 +73,7 @@ export class OperandReader {
     const { op, args } = isObject(node) ? node : {};
     const fold = typeof op === 'string' ? FOLDS.get(op.toLowerCase()) : undefined;
     if (fold !== undefined && Array.isArray(args) && args.length === 1) {
-      const inner = this.pattern(args[0], property, `${path}.args[0]`, where, depth + 1);
+      const inner = this.pattern(args[0], property, where, depth + 1);
       return foldPattern(inner, folds[fold]);
     }
     if (typeof op === 'string' && fold === undefined)
@@ -101,22 +101,19 @@ function foldOperand(fold: Fold, operand: Operand, where: string): Operand {
       : { kind: 'literal', literal: folds[fold](literal), folds: [...applied, fold] };
   }
   if (operand.kind !== 'text') throw badCql2(where, `${label} takes a text, not ${nameOf(operand)}`);
-  if (foldsOf(operand.expression).includes(fold)) return operand;
+  if (hasFold(operand.expression, fold)) return operand;
   return { kind: 'text', expression: { op: fold, arg: operand.expression }, label };
 }
 
-function foldsOf(expression: TextExpression): Fold[] {
-  return typeof expression === 'object' && 'op' in expression
-    ? [expression.op, ...foldsOf(expression.arg)]
-    : [];
+function hasFold(expression: TextExpression, fold: Fold): boolean {
+  if (typeof expression !== 'object' || !('op' in expression)) return false;
+  return expression.op === fold || hasFold(expression.arg, fold);
 }
 
 function arithmeticOperand(op: ArithmeticOp, operands: [Operand, Operand], where: string): Operand {
   const args = operands.map((operand) => {
     if (operand.kind === 'number') return operand.expression;
-    if (operand.kind === 'literal' && typeof operand.literal === 'number') {
-      if (Number.isFinite(operand.literal)) return operand.literal;
-    }
+    if (operand.kind === 'literal' && Number.isFinite(operand.literal)) return operand.literal;
     throw badCql2(where, `"${op}" takes numbers, not ${nameOf(operand)}`);
   }) as [NumberExpression, NumberExpression];
   const [a, b] = args;

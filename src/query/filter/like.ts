@@ -18,7 +18,7 @@ export function likeMatcher(pattern: string): (text: string) => boolean {
       if (parts[part] === ANY) {
         anyPart = part++;
         anyEnd = at;
-      } else if (part < parts.length && (parts[part] === ONE || parts[part] === characters[at])) {
+      } else if (parts[part] === ONE || parts[part] === characters[at]) {
         part++;
         at++;
       } else if (anyPart >= 0) {
@@ -38,7 +38,7 @@ export function likePrefix(pattern: string): { prefix: string; isAll: boolean } 
   const parts = partsOf(pattern);
   const end = parts.findIndex((part) => typeof part === 'symbol');
   const prefix = parts.slice(0, end < 0 ? undefined : end).join('');
-  return { prefix, isAll: end >= 0 && end === parts.length - 1 && parts[end] === ANY };
+  return { prefix, isAll: end === parts.length - 1 && parts[end] === ANY };
 }
 
 /** The pattern of all texts with this in it as it is. */

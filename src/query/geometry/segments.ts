@@ -3,8 +3,8 @@ import { orient2d } from 'robust-predicates';
 import type { Bbox } from '../../geocode/index.js';
 import type { Point } from './shape.js';
 
-/** Fewer segments than this are looked through one by one. */
-const FEW = 48;
+/** On average. */
+const SEGMENTS_PER_STRIP = 16;
 const MAX_STRIPS = 256;
 /** Degrees; strips of less than nothing to speak of would be cut by rounding. */
 const FLAT = 1e-9;
@@ -38,8 +38,8 @@ export class Segments {
     const latitudes = lines.flat().map((point) => point[1]);
     this.south = latitudes.reduce((a, b) => Math.min(a, b), Infinity);
     const height = latitudes.reduce((a, b) => Math.max(a, b), -Infinity) - this.south;
-    const count = starts.length < FEW || height < FLAT ? 1 : Math.ceil(starts.length / 16);
-    const strips = Math.min(MAX_STRIPS, count);
+    const count = Math.ceil(starts.length / SEGMENTS_PER_STRIP);
+    const strips = height < FLAT ? 1 : Math.min(MAX_STRIPS, count);
     this.perDegree = strips === 1 ? 0 : strips / height;
     this.strips = this.fill(strips);
   }
@@ -96,9 +96,8 @@ export class Segments {
       const i = segments[at];
       if (ax[i] > x && bx[i] > x) break;
       if (ay[i] > y === by[i] > y) continue;
-      // Which segments lie west of the point.
-      const isWest = ax[i] < x && bx[i] < x;
-      if (isWest || orient2d(ax[i], ay[i], bx[i], by[i], x, y) > 0 === by[i] > ay[i]) inside = !inside;
+      const isWest = orient2d(ax[i], ay[i], bx[i], by[i], x, y) > 0 === by[i] > ay[i];
+      if (isWest) inside = !inside;
     }
     return inside;
   }
