@@ -11,7 +11,7 @@ import { onGone } from '../on-gone.js';
 import { bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { readAssembled } from './assembled.js';
-import { sendRanged } from './ranges.js';
+import { sendRanged } from '../ranges.js';
 
 const TIFF = 'image/tiff; application=geotiff; profile=cloud-optimized';
 
