@@ -73,8 +73,13 @@ export function toStacCollection(
         href: `${self}/queryables`,
         type: 'application/schema+json',
       },
-      { rel: 'aggregate', href: `${self}/aggregate`, type: 'application/json' },
-      { rel: 'aggregations', href: `${self}/aggregations`, type: 'application/json' },
+      { rel: 'aggregate', href: `${self}/aggregate`, type: 'application/json', title: 'Counts of a search' },
+      {
+        rel: 'aggregations',
+        href: `${self}/aggregations`,
+        type: 'application/json',
+        title: 'What can be counted',
+      },
       // What holds no tiles is on no map.
       ...(extent ? mapLinks(url.xyz(collection.id)) : []),
       ...licenseLinks(collection),

@@ -104,6 +104,19 @@ test('the landing page links to what there is, and every link answers', async ()
   }
 });
 
+test('what stac-browser lists as further resources has titles that differ', async () => {
+  // Relations that it makes buttons, cards and forms of, or has titles of its own for.
+  const known = /^(self|root|parent|child|items|data|search|conformance|http:.*queryables)$/;
+  for (const url of ['/', '/collections/test']) {
+    const links = (await get(url)).json().links as { rel: string; title?: string }[];
+    const titles = links
+      .filter(({ rel }) => !known.test(rel))
+      .map(({ rel, title }) => title ?? `${rel}: none`);
+    assert.equal(new Set(titles).size, titles.length, String(titles));
+    assert.ok(titles.length > 3 && titles.every((title) => !title.endsWith(': none')), String(titles));
+  }
+});
+
 test('search takes box, time, cloud and coverage, by URL and by body alike', async () => {
   const all = await items('');
   assert.ok(all.length > 10);

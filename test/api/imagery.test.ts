@@ -51,6 +51,25 @@ test('pictures over HTTP', async (t) => {
     assert.equal(head.statusCode, 200);
   });
 
+  await t.test('a range of a picture is sent alone, as GDAL reads it', async () => {
+    const { rawPayload, headers } = await get(`${at}.png`);
+    assert.equal(headers['accept-ranges'], 'bytes');
+    const range = async (wanted: string) => get(`${at}.png`, { range: wanted });
+    const part = await range('bytes=10-99');
+    assert.equal(part.statusCode, 206);
+    assert.equal(part.headers['content-type'], 'image/png');
+    assert.equal(part.headers['content-range'], `bytes 10-99/${rawPayload.length}`);
+    assert.deepEqual(part.rawPayload, rawPayload.subarray(10, 100));
+    const beyond = await range(`bytes=${rawPayload.length}-`);
+    assert.equal(beyond.statusCode, 416);
+    assert.equal(beyond.json().code, 'TW_API_RANGE');
+    const other = await get(`${at}.png`, { range: 'bytes=10-99', 'if-range': '"another"' });
+    assert.equal(other.statusCode, 200);
+    assert.deepEqual(other.rawPayload, rawPayload);
+    const head = await node.server.inject({ method: 'HEAD', url: `${at}.png` });
+    assert.equal(head.headers['content-length'], String(rawPayload.length));
+  });
+
   await t.test('TileJSON carries the query over, and its address answers', async () => {
     const query = 'expression=(nir-red)%2F(nir%2Bred)&rescale=-1,1&colormap_name=viridis&maxCloud=50';
     const json = (await get(`/xyz/test/tilejson.json?${query}&tile_format=webp&tile_scale=2`)).json();

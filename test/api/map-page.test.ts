@@ -1,16 +1,14 @@
 /** The map page: its files, and what people see of it in a real browser. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Locator, type Page, chromium as program } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { nodeWithScenes, pictureOf } from '../imagery/maps.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
 import { atEnd } from '../support/at-end.js';
-import { chromium, needsChromium } from '../support/chromium.js';
+import { needsChromium, withPage } from '../support/chromium.js';
 import { ingest, testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -45,9 +43,6 @@ test('everything that the page names is served, and nothing from elsewhere is al
   assert.ok(seen.size > 8);
 });
 
-/** Waits that end, even on a machine that is busy with other things. */
-const PATIENCE = 120_000;
-
 /**
  * Opens the page of a server in a browser of its own and closes it after `look`. Fails where a script failed, something was
  * written to the console, an answer was an error (other than what is `expected`), or another host was asked.
@@ -58,17 +53,7 @@ async function inBrowser(
   look: (page: Page) => Promise<void>,
   expected = /^$/,
 ): Promise<void> {
-  const profile = await mkdtemp(join(tmpdir(), 'tilewright-test-'));
-  const quiet = ['background-networking', 'component-update', 'sync'].map((name) => `--disable-${name}`);
-  const context = await program.launchPersistentContext(profile, {
-    executablePath: chromium!,
-    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', ...quiet],
-    viewport: { width, height: 760 },
-    timeout: PATIENCE,
-  });
-  try {
-    const page = await context.newPage();
-    page.setDefaultTimeout(PATIENCE);
+  await withPage(width, async (page) => {
     const complaints: string[] = [];
     page.on('console', (message) => complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(error.message));
@@ -85,11 +70,7 @@ async function inBrowser(
       complaints.filter((complaint) => !expected.test(complaint)),
       [],
     );
-  } finally {
-    await context.close();
-    // Its processes may still write for a moment.
-    await rm(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
-  }
+  });
 }
 
 /** Pixels of a picture as the browser shows it, red, green, blue and opacity. */

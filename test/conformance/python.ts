@@ -1,6 +1,7 @@
-/** Python programs from PyPI in a folder of their own. */
+/** Python programs from PyPI in a folder of their own, and those that the machine has. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -35,12 +36,38 @@ export async function installPython(
   return { bin };
 }
 
+/**
+ * A Python that has the module: the first on the PATH, or that of the operating system, whose packages (PyQGIS) others do not see.
+ * Undefined if neither has it.
+ */
+export async function pythonWith(module: string): Promise<string | undefined> {
+  const look = `import importlib.util, sys; sys.exit(importlib.util.find_spec("${module}") is None)`;
+  for (const python of ['python3', '/usr/bin/python3']) {
+    const hasIt = await run(python, ['-c', look]).then(
+      () => true,
+      () => false,
+    );
+    if (hasIt) return python;
+  }
+  return undefined;
+}
+
+/** The path of a script in `clients`, which people may run by hand as well. */
+export const clientScript = (name: string) =>
+  fileURLToPath(new URL(`../../../test/conformance/clients/${name}`, import.meta.url));
+
 const firstLine = (error: unknown) => String(error).split('\n')[0];
 
 /** What a program prints, on both streams, however it ends. */
-export async function outputOf(program: string, args: string[], cwd = '.'): Promise<string> {
+export async function outputOf(
+  program: string,
+  args: string[],
+  cwd = '.',
+  env: NodeJS.ProcessEnv = {},
+): Promise<string> {
   try {
-    const { stdout, stderr } = await run(program, args, { maxBuffer: 64e6, cwd });
+    const options = { maxBuffer: 64e6, cwd, env: { ...process.env, ...env } };
+    const { stdout, stderr } = await run(program, args, options);
     return stdout + stderr;
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };

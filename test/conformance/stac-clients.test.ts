@@ -1,18 +1,21 @@
 /**
- * Programs of other people against the real server: stac-api-validator and pystac-client from PyPI, and GDAL. Skipped where
- * these cannot be had.
+ * Programs of other people against the real server: stac-api-validator, pystac-client and folium from PyPI, GDAL, and QGIS and
+ * leafmap if they are installed. Skipped where these cannot be had.
  */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import sharp from 'sharp';
 import { writeLandsatLikeScene, writeSafe } from '../../data-samples/index.js';
+import { needsChromium, withPage } from '../support/chromium.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { hasGdal } from '../support/gdal.js';
 import { tempFolder } from '../support/temp.js';
 import { PYSTAC_SCRIPT } from './pystac-script.js';
-import { installPython, outputOf } from './python.js';
+import { clientScript, installPython, outputOf, pythonWith } from './python.js';
 
 interface Item {
   id: string;
@@ -32,7 +35,7 @@ const cleanUp: (() => Promise<void>)[] = [];
 
 before(async () => {
   folder = await tempFolder({ after: (work) => void cleanUp.push(work as () => Promise<void>) });
-  const packages = ['stac-api-validator==0.6.8', 'pystac-client==0.9.1', 'jsonschema'];
+  const packages = ['stac-api-validator==0.6.8', 'pystac-client==0.9.1', 'jsonschema', 'folium==0.20.0'];
   [python] = await Promise.all([installPython(join(folder, 'python'), packages), serveSamples()]);
 });
 
@@ -137,4 +140,90 @@ test('GDAL opens what a search finds as one mosaic, and each file', async (t) =>
   const north = Math.max(...found.features.map((one) => one.bbox[3]));
   assert.ok(Math.abs(mosaic.geoTransform[0] - west) < 1e-9);
   assert.ok(Math.abs(mosaic.geoTransform[3] - north) < 1e-9);
+});
+
+test('GDAL reads the picture of an Item in place', async (t) => {
+  if (!hasGdal) return t.skip('GDAL is not installed');
+  // A small picture comes with the first bytes that GDAL asks for.
+  const search = `${url}/search?collections=${COLLECTION}&limit=1&sortby=-pixel_coverage`;
+  const { features } = (await (await fetch(search)).json()) as { features: [Item] };
+  const { href } = features[0].assets['thumbnail']!;
+  const output = await outputOf('gdalinfo', ['-json', '-checksum', `/vsicurl/${href}`]);
+  assert.doesNotMatch(output, /ERROR/);
+  const read = JSON.parse(output);
+  const { width, height } = await sharp(Buffer.from(await (await fetch(href)).arrayBuffer())).metadata();
+  assert.deepEqual([read.driverShortName, ...read.size], ['PNG', width, height]);
+});
+
+test('QGIS shows map tiles, OGC API Features, tile files and mosaics', async (t) => {
+  const qgis = await pythonWith('qgis');
+  if (!qgis) return t.skip('PyQGIS is not installed');
+  // Its settings and its cache of answers are in the home folder.
+  const env = { HOME: folder, QT_QPA_PLATFORM: 'offscreen', XDG_RUNTIME_DIR: folder };
+  const output = await outputOf(qgis, [clientScript('qgis_client.py'), url, COLLECTION], folder, env);
+  assert.match(output, /all good\s*$/m, output);
+  assert.doesNotMatch(output, /Traceback/);
+});
+
+test('leafmap searches, and puts map tiles on its maps', async (t) => {
+  const leafmap = await pythonWith('leafmap');
+  if (!leafmap) return t.skip('leafmap is not installed');
+  const output = await outputOf(leafmap, [clientScript('leafmap_client.py'), url, COLLECTION]);
+  assert.match(output, /all good\s*$/, output);
+});
+
+test('a page of folium shows map tiles and the outlines of what a search finds', needsChromium, async (t) => {
+  if (python.reason !== undefined) return t.skip(python.reason);
+  const file = join(folder, 'folium.html');
+  const script = [clientScript('folium_client.py'), url, COLLECTION, file];
+  const { outlines } = JSON.parse(await outputOf(join(python.bin, 'python'), script));
+  const leaflet = fileURLToPath(new URL('../../../node_modules/leaflet/dist/', import.meta.url));
+  await withPage(1000, async (page) => {
+    const complaints: string[] = [];
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('console', (message) => complaints.push(message.text()));
+    // Such a page gets its scripts and styles from other hosts. Leaflet is all that the map needs.
+    await page.route(
+      ({ protocol, origin }) => protocol.startsWith('http') && origin !== url,
+      (route) => {
+        const name = basename(new URL(route.request().url()).pathname);
+        return route.fulfill(/^leaflet\.(js|css)$/.test(name) ? { path: join(leaflet, name) } : { body: '' });
+      },
+    );
+    await page.goto(pathToFileURL(file).href);
+    await page.waitForFunction(() => {
+      const tiles = [...document.querySelectorAll<HTMLElement>('.leaflet-tile')];
+      return tiles.length > 0 && tiles.every((one) => one.style.opacity === '1');
+    });
+    assert.equal(await page.locator('path.leaflet-interactive').count(), outlines);
+
+    // The tile in the middle is inside of the window.
+    const { src, x, y } = await page.evaluate(() => {
+      const [right, down] = [innerWidth / 2, innerHeight / 2];
+      const tile = [...document.querySelectorAll<HTMLImageElement>('.leaflet-tile')].find((one) => {
+        const box = one.getBoundingClientRect();
+        return box.left <= right && right < box.right && box.top <= down && down < box.bottom;
+      })!;
+      const box = tile.getBoundingClientRect();
+      return { src: tile.src, x: box.left, y: box.top };
+    });
+    const clip = { x, y, width: 256, height: 256 };
+    const shown = await sharp(await page.screenshot({ clip }))
+      .removeAlpha()
+      .raw()
+      .toBuffer();
+    const sent = await sharp(Buffer.from(await (await fetch(src)).arrayBuffer()))
+      .ensureAlpha()
+      .raw()
+      .toBuffer();
+    let [opaque, equal] = [0, 0];
+    for (let i = 0; i < 256 * 256; i++) {
+      if (sent[4 * i + 3] !== 255) continue;
+      opaque++;
+      equal += Number([0, 1, 2].every((band) => shown[3 * i + band] === sent[4 * i + band]));
+    }
+    // Outlines cover some pixels.
+    assert.ok(opaque > 1000 && equal > 0.9 * opaque, `${equal} of ${opaque} pixels of ${src}`);
+    assert.deepEqual(complaints, []);
+  });
 });

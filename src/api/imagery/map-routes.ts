@@ -1,5 +1,6 @@
 /** Maps in the browser: XYZ map tiles of a collection, TileJSON, and previews of single tiles. */
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { noMapTile, type PictureEncoding, type PictureFormat } from '../../imagery/index.js';
 import {
@@ -14,6 +15,7 @@ import { baseUrl, requestUrl } from '../base-url.js';
 import { isKnown } from '../conditional.js';
 import { notFound } from '../errors.js';
 import { partial } from '../partial.js';
+import { sendRanged } from '../ranges.js';
 import { answers, bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import {
@@ -45,6 +47,7 @@ export async function mapRoutes(
   const tags = ['maps'];
   const picture = {
     200: bytes('The picture', ...Object.values(TYPES)),
+    206: bytes('The range that was asked for', ...Object.values(TYPES)),
     304: empty('The client has this picture'),
   };
 
@@ -230,10 +233,15 @@ function filterOf({ datetime, minCloud, maxCloud, minCoverage, platform, ...quer
   return parseFilter(params, { periods: true });
 }
 
-/** What the tiles of a place show changes with each ingest, so the picture itself is its ETag. */
+/**
+ * What the tiles of a place show changes with each ingest, so the digest of the picture is its ETag. GDAL opens a picture
+ * over HTTP only if the server answers ranges.
+ */
 function sendPicture(request: FastifyRequest, reply: FastifyReply, { bytes, format }: PictureEncoding) {
   const etag = `"${createHash('sha1').update(bytes).digest('base64url')}"`;
-  reply.header('cache-control', 'public, max-age=60');
+  reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
   if (isKnown(request, reply, etag)) return reply.send();
-  return reply.type(TYPES[format]).send(bytes);
+  reply.type(TYPES[format]);
+  const read = (start: number, end: number) => Readable.from([bytes.subarray(start, end + 1)]);
+  return sendRanged(request, reply, { etag, bytes: bytes.length, read });
 }

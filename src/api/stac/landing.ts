@@ -46,19 +46,29 @@ export async function landingRoutes(
             type: 'application/schema+json',
             href: `${base}/queryables`,
           },
-          { rel: 'aggregate', type: JSON_TYPE, method: 'GET', href: `${base}/aggregate` },
-          { rel: 'aggregate', type: JSON_TYPE, method: 'POST', href: `${base}/aggregate` },
-          { rel: 'aggregations', type: JSON_TYPE, href: `${base}/aggregations` },
+          // stac-browser lists these links by title, or by address if they have none.
+          ...['GET', 'POST'].map((method) => ({
+            ...{ rel: 'aggregate', type: JSON_TYPE, method, href: `${base}/aggregate` },
+            title: `Counts of a search (${method})`,
+          })),
+          {
+            rel: 'aggregations',
+            type: JSON_TYPE,
+            title: 'What can be counted',
+            href: `${base}/aggregations`,
+          },
           {
             rel: 'service-desc',
             type: 'application/vnd.oai.openapi+json;version=3.0',
+            title: 'OpenAPI document',
             href: `${base}/openapi.json`,
           },
-          { rel: 'service-doc', type: 'text/html', href: `${base}/docs` },
+          { rel: 'service-doc', type: 'text/html', title: 'Reference of the API', href: `${base}/docs` },
           { rel: 'alternate', type: 'text/html', title: 'Map', href: `${base}/map` },
           {
             rel: 'http://www.opengis.net/def/rel/ogc/1.0/processes',
             type: JSON_TYPE,
+            title: 'OGC API processes',
             href: `${base}/processes`,
           },
           ...collections.map(({ id, title }) => ({

@@ -8,10 +8,10 @@ import type { GroupRecord, TileRecord } from '../../storage/index.js';
 import { isKnown, requireMatch } from '../conditional.js';
 import { notFound, tileDamaged } from '../errors.js';
 import { onGone } from '../on-gone.js';
+import { sendRanged } from '../ranges.js';
 import { bytes, empty } from '../schemas/answers.js';
 import type { Services } from '../services.js';
 import { readAssembled } from './assembled.js';
-import { sendRanged } from './ranges.js';
 
 const TIFF = 'image/tiff; application=geotiff; profile=cloud-optimized';
 

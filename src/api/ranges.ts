@@ -1,7 +1,7 @@
 /** Byte ranges (RFC 9110, section 14). */
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { rangeNotSatisfiable } from '../errors.js';
+import { rangeNotSatisfiable } from './errors.js';
 
 interface RangedFile {
   etag: string;
