@@ -28,7 +28,13 @@ test('the first quality band that says something counts', () => {
   );
   assert.deepEqual([...mask], [Mask.clear, Mask.cloud, Mask.snow, Mask.nodata, Mask.snow]);
   const known = new Uint8Array(5).fill(1);
-  assert.throws(() => assessFrom(mask, known, table, mask), { code: 'TW_RASTER_INVALID_IMAGE' });
+  const refused = (message: RegExp) => ({ code: 'TW_RASTER_INVALID_IMAGE', message });
+  assert.throws(() => assessFrom(mask, known, table, mask), refused(/5 pixels from 5 and a table of 65536/));
+  const short = table.subarray(0, 256);
+  assert.throws(
+    () => assessFrom(mask.subarray(1), known, short, mask),
+    refused(/5 pixels from 4 and .* 256/),
+  );
 });
 
 test('coverage and cloud cover', () => {
