@@ -128,3 +128,32 @@ test('squares with nodes that are nowhere are neither interior nor blank', () =>
     ],
   );
 });
+
+test('a square is interior up to a hundredth of a pixel before the last centre on each side', () => {
+  // 13 x 11 pixels in 2 x 2 squares; positions from the centre of the first pixel on.
+  const squaresAt = (x: number, y: number, width: number, height: number) =>
+    squaresOf(
+      gridOf(13, 11, 8, (column, row) => [x + column + 20.5, y + row + 30.5]),
+      { column: 20, row: 30, width, height },
+    );
+  const near = 0.005;
+  const far = 0.015;
+  for (const [x, y, width, height, interior] of [
+    [far, far, 16, 14, [1, 1, 1, 1]],
+    [near, far, 16, 14, [0, 1, 0, 1]],
+    [far, near, 16, 14, [0, 0, 1, 1]],
+    [-near, far, 16, 14, [0, 1, 0, 1]],
+    // The last pixels lie at x + 12 and y + 10.
+    [1 - far, 1 - far, 14, 12, [1, 1, 1, 1]],
+    [1 - near, 1 - far, 14, 12, [1, 0, 1, 0]],
+    [1 - far, 1 - near, 14, 12, [1, 1, 0, 0]],
+    [1 + near, 1 + near, 14, 12, [1, 0, 0, 0]],
+  ] as const)
+    assert.deepEqual([...squaresAt(x, y, width, height).interior], interior, `${x}, ${y}`);
+  // Rounding may reach the pixel before or after.
+  const needed = (x: number, y: number) => squaresAt(x, y, 40, 30).needed;
+  assert.deepEqual(needed(3.5, 4.5), { left: 3, top: 4, right: 17, bottom: 16 });
+  assert.deepEqual(needed(3 + near, 4 + near), { left: 2, top: 3, right: 17, bottom: 16 });
+  assert.deepEqual(needed(3 - near, 4 - near), { left: 2, top: 3, right: 17, bottom: 16 });
+  assert.deepEqual(needed(3 + far, 4 + far), { left: 3, top: 4, right: 17, bottom: 16 });
+});

@@ -106,6 +106,9 @@ test('a window is large enough if it has every pixel of the scene that is needed
     ] as Window[])
       assert.throws(() => warpFrom(window, inside, resampling), refused);
   }
+  assert.throws(() => warpFrom([11, 12, 7, 6], inside, 'nearest'), {
+    message: /window of 7 x 6 pixels at 11, 12 of a scene .*all pixels from 10.5, 12.5 to 17.5, 17.5/,
+  });
   // Bilinear needs neighbours.
   const between = plainGrid(8, 6, 10.4, 12.4);
   assert.throws(() => warpFrom([10, 12, 8, 6], between, 'bilinear'), refused);
