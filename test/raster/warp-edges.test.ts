@@ -83,6 +83,38 @@ test('a mean that happens to be the nodata value becomes the number beside it', 
 /** Half a count, and what weights in whole numbers add. */
 const toleranceOf = (dataType: DataType) => (isFloat(dataType) ? 0.02 : 0.7);
 
+interface Case {
+  pixels: PixelArray;
+  dataType: DataType;
+  /** Of the source, and of the destination. */
+  size: [width: number, height: number];
+  outSize: [width: number, height: number];
+  step: number;
+  at: (column: number, row: number) => [x: number, y: number];
+  nodata?: number | undefined;
+  simd?: boolean;
+}
+
+/** Compares each pixel and its validity with a plain warp. */
+function compareWithPlain(
+  resampling: Resampling,
+  { pixels, dataType, size, outSize, step, at, nodata, simd }: Case,
+) {
+  const grid = gridOf(...outSize, step, (column, row) => at(column + 0.5, row + 0.5));
+  const window = { column: 0, row: 0, width: size[0], height: size[1] };
+  const { out, valid } = warpBy(resampling, pixels, window, nodata, grid, simd ?? false, dataType);
+  const wanted = plainWarp(resampling, pixels, ...size, nodata, at, ...outSize);
+  const tolerance = resampling === 'nearest' ? 0 : toleranceOf(dataType);
+  for (const [i, value] of wanted.entries()) {
+    assert.equal(valid[i], value === undefined ? 0 : 1, `pixel ${i}`);
+    const expected = value ?? emptyPixel(dataType, nodata);
+    assert.ok(
+      Object.is(out[i], expected) || Math.abs(out[i]! - expected) <= tolerance,
+      `pixel ${i} is ${out[i]}, not ${expected}`,
+    );
+  }
+}
+
 test('pixels close to the edges of a window are those of a plain implementation', () => {
   // Positions that lie neither on edges nor on centres of pixels, some of them within a hundredth of a pixel.
   const start = fc
@@ -105,35 +137,64 @@ test('pixels close to the edges of a window are those of a plain implementation'
       fc.constantFrom(0, 0.2),
       fc.boolean(),
       fc.nat(1e6),
-      (dataType, resampling, [width, height], size, step, [x, y, scaleX, scaleY], holes, simd, seed) => {
+      (dataType, resampling, size, outSize, step, [x, y, scaleX, scaleY], holes, simd, seed) => {
         const next = random(seed);
         const nodata = seed % 2 ? 7 : undefined;
         // Large differences between neighbours, and for 32 bits numbers that are large themselves.
         const range = dataType.endsWith('int8') ? 100 : 1000;
         const offset = /int32|float64/.test(dataType) ? 2 ** 30 : 20;
-        const pixels = newPixels(dataType, width * height).map(() => {
+        const pixels = newPixels(dataType, size[0] * size[1]).map(() => {
           if (next() < holes) return nodata ?? (isFloat(dataType) ? NaN : offset);
           return offset + range * Math.round(next());
         });
         const at = (column: number, row: number) =>
           [x + scaleX * (column - 0.5), y + scaleY * (row - 0.5)] as [number, number];
-        const grid = gridOf(...size, step, (column, row) => at(column + 0.5, row + 0.5));
-        const window = { column: 0, row: 0, width, height };
-        const { out, valid } = warpBy(resampling, pixels, window, nodata, grid, simd, dataType);
-        const wanted = plainWarp(resampling, pixels, width, height, nodata, at, ...size);
-        const tolerance = resampling === 'nearest' ? 0 : toleranceOf(dataType);
-        for (const [i, value] of wanted.entries()) {
-          assert.equal(valid[i], value === undefined ? 0 : 1, `pixel ${i}`);
-          const expected = value ?? emptyPixel(dataType, nodata);
-          assert.ok(
-            Object.is(out[i], expected) || Math.abs(out[i]! - expected) <= tolerance,
-            `pixel ${i} is ${out[i]}, not ${expected}`,
-          );
-        }
+        compareWithPlain(resampling, { pixels, dataType, size, outSize, step, at, nodata, simd });
       },
     ),
     { seed: 42, numRuns: 400 },
   );
+});
+
+test('a mean beside the last centre of a row or column has no part of what is next in memory', () => {
+  const size: [number, number] = [6, 5];
+  for (const dataType of ['uint8', 'uint16', 'float32'] as const) {
+    // The first and the last columns and rows differ as much as can be.
+    const pixels = newPixels(dataType, 30).map((_, i) => (i % 6 < 3 === i < 15 ? 250 : 1));
+    for (const wayX of [1, -1])
+      for (const wayY of [1, -1])
+        for (const beside of [0.0051, -0.0049, 0.0151, -0.0149]) {
+          const from = (way: number, length: number) => (way > 0 ? -1.5 : length + 0.5) + beside;
+          const at = (column: number, row: number) =>
+            [from(wayX, 6) + wayX * (column + 0.5), from(wayY, 5) + wayY * (row + 0.5)] as [number, number];
+          compareWithPlain('bilinear', { pixels, dataType, size, outSize: [9, 8], step: 16, at });
+        }
+  }
+});
+
+test('rows that leave a window through any of its sides take nearest pixels from it alone', () => {
+  const size: [number, number] = [12, 10];
+  const pixels = Uint8Array.from({ length: 120 }, (_, i) => i + 1);
+  for (const [across, down] of [
+    [0.41, 0.73],
+    [-0.41, 0.73],
+    [0.73, -0.41],
+    [-0.41, -0.73],
+  ] as const)
+    for (const [x, y] of [
+      [6.017, 5.023],
+      [1.017, 5.023],
+      [10.517, 5.023],
+      [6.017, 1.023],
+      [6.017, 8.523],
+      [-1.517, -1.023],
+      [13.517, 11.023],
+    ] as const)
+      for (const step of [4, 16]) {
+        const at = (column: number, row: number) =>
+          [x + across * column - 0.13 * row, y + down * column + 0.17 * row] as [number, number];
+        compareWithPlain('nearest', { pixels, dataType: 'uint8', size, outSize: [11, 6], step, at });
+      }
 });
 
 test('squares across thousands of pixels of the source have means of the right ones', () => {
@@ -195,12 +256,15 @@ test('bands over one grid and windows of one size do not disturb each other', ()
     windowed(first).map((value, i) => (i < 35 * 20 ? 0 : value)),
   );
   assert.deepEqual(run(first, grid), wanted);
-  for (const window of [
-    { ...first, column: 8 },
-    { ...first, row: 10 },
-    { ...first, width: 40 },
-    { ...first, height: 40 },
-    first,
-  ])
-    assert.deepEqual(run(window, grid), wanted);
+  // Some pixels lie beyond the smaller windows, which end with the scene.
+  const windows = [{ column: 8 }, { row: 10 }, { width: 15 }, { height: 15 }].map((part) => ({
+    ...first,
+    ...part,
+  }));
+  const fresh = windows.map((window) => run(window, { ...grid }));
+  run(first, grid);
+  for (const [i, window] of windows.entries()) {
+    assert.deepEqual(run(window, grid), fresh[i]);
+    assert.deepEqual(run(first, grid), wanted);
+  }
 });
