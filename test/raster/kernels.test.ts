@@ -76,7 +76,7 @@ for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
             for (const band of bands)
               for (const [i, value] of band.entries()) if (Number.isNaN(value)) band[i] = 1;
           const next = random(seed);
-          const mask = masked ? Uint8Array.from(bands[0]!, () => (next() < 0.3 ? 0 : 255)) : undefined;
+          const mask = masked ? Uint8Array.from(bands[0]!, () => (next() < 0.7 ? 0 : 255)) : undefined;
           const levels = pyramid(
             { width, height, bands, mask },
             dataType,
