@@ -18,5 +18,5 @@ export function mapToPixel(transform: Affine, x: number, y: number): [column: nu
 
 /** False where pixels have no extent, or their place is not a number. */
 export function isInvertible({ originX, originY, xx, xy, yx, yy }: Affine): boolean {
-  return Number.isFinite(originX + originY + xx + xy + yx + yy) && xx * yy - xy * yx !== 0;
+  return [originX, originY, xx, xy, yx, yy].every(Number.isFinite) && xx * yy - xy * yx !== 0;
 }

@@ -66,14 +66,7 @@ function wordsOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint32Array | 
 /** A mask for what nothing can assess: 255 where there is data (1 in `valid`), 0 where there is none. */
 export function unassessedMask(valid: Uint8Array): Uint8Array {
   const mask = new Uint8Array(valid.length);
-  const from = wordsOf(valid);
-  const to = wordsOf(mask);
-  let i = 0;
-  if (from && to) {
-    for (; i < from.length; i++) to[i] = from[i] * Mask.notAssessed;
-    i *= 4;
-  }
-  for (; i < mask.length; i++) mask[i] = valid[i] * Mask.notAssessed;
+  for (let i = 0; i < mask.length; i++) mask[i] = valid[i] * Mask.notAssessed;
   return mask;
 }
 

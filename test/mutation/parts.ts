@@ -76,7 +76,17 @@ export const PARTS: Record<string, Part> = {
       'src/raster/{affine,kernels,mask,pixels,validity,warp/!(bilinear-simd)}.js',
       'src/raster/write/overviews.js',
     ],
-    tests: ['raster/kernels', 'raster/warp-window', 'raster/mask', 'raster/warp', 'raster/bilinear-simd'],
+    tests: [
+      'raster/kernels',
+      'raster/mask',
+      'raster/squares',
+      'raster/control-grid',
+      'raster/warp-window',
+      'raster/warp-edges',
+      'raster/validity',
+      'raster/bilinear-simd',
+      'raster/warp',
+    ],
     leaveOut: ['a large UTM scene', 'the SIMD kernel gives the same'],
   },
   expression: {

@@ -76,7 +76,7 @@ for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
             for (const band of bands)
               for (const [i, value] of band.entries()) if (Number.isNaN(value)) band[i] = 1;
           const next = random(seed);
-          const mask = masked ? Uint8Array.from(bands[0]!, () => (next() < 0.3 ? 0 : 255)) : undefined;
+          const mask = masked ? Uint8Array.from(bands[0]!, () => (next() < 0.7 ? 0 : 255)) : undefined;
           const levels = pyramid(
             { width, height, bands, mask },
             dataType,
@@ -98,7 +98,9 @@ for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
               const pixels = resampling === 'nearest' ? own.slice(0, 1) : own;
               const holds = pixels.some((pixel) => before.mask?.[pixel] !== 0);
               if (masked) assert.equal(level.mask![i] !== 0, holds);
+              if (masked) assert.equal(level.mask!.length, level.width * level.height);
               for (const [b, band] of level.bands.entries()) {
+                assert.equal(band.length, level.width * level.height);
                 const values = pixels
                   .filter((pixel) => resampling === 'nearest' || before.mask?.[pixel] !== 0)
                   .map((pixel) => before.bands[b]![pixel]!);
@@ -239,6 +241,7 @@ test('a nodata value is what pixels of the type can hold', () => {
   assert.equal(storedNodata('int16', -9999), -9999);
   assert.equal(storedNodata('float32', 0.1), Math.fround(0.1));
   assert.equal(storedNodata('float64', 0.1), 0.1);
+  assert.ok(Number.isNaN(storedNodata('float64', NaN)) && Number.isNaN(storedNodata('float32', NaN)));
   for (const [text, dataType, value] of [
     ['-9999', 'int16', -9999],
     ['-9999', 'uint16', undefined],
@@ -296,6 +299,7 @@ test('positions in an image lead to coordinates and back, unless its pixels have
   assert.ok(isInvertible({ ...transform, xx: 0, yy: 0 }));
   assert.ok(!isInvertible({ ...transform, xx: 0, xy: 0 }));
   assert.ok(!isInvertible({ ...transform, xy: 6 }));
+  assert.ok(!isInvertible({ ...transform, xx: 2, xy: 2, yx: 3, yy: 3 }));
   for (const key of ['originX', 'originY', 'xx', 'xy', 'yx', 'yy'] as const) {
     assert.ok(!isInvertible({ ...transform, [key]: NaN }));
     assert.ok(!isInvertible({ ...transform, [key]: Infinity }));

@@ -28,7 +28,13 @@ test('the first quality band that says something counts', () => {
   );
   assert.deepEqual([...mask], [Mask.clear, Mask.cloud, Mask.snow, Mask.nodata, Mask.snow]);
   const known = new Uint8Array(5).fill(1);
-  assert.throws(() => assessFrom(mask, known, table, mask), { code: 'TW_RASTER_INVALID_IMAGE' });
+  const refused = (message: RegExp) => ({ code: 'TW_RASTER_INVALID_IMAGE', message });
+  assert.throws(() => assessFrom(mask, known, table, mask), refused(/5 pixels from 5 and a table of 65536/));
+  const short = table.subarray(0, 256);
+  assert.throws(
+    () => assessFrom(mask.subarray(1), known, short, mask),
+    refused(/5 pixels from 4 and .* 256/),
+  );
 });
 
 test('coverage and cloud cover', () => {
@@ -41,6 +47,7 @@ test('coverage and cloud cover', () => {
 
 test('four pixels at a time give what one at a time gives, wherever arrays begin and end', () => {
   const table = Uint8Array.from({ length: 256 }, (_, code) => (code * 7) % 5 || Mask.notAssessed);
+  const wideTable = Uint8Array.from({ length: 65536 }, (_, code) => table[code >>> 8]!);
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 3 }),
@@ -66,7 +73,16 @@ test('four pixels at a time give what one at a time gives, wherever arrays begin
           pixels.map(({ valid }) => valid * 255),
         );
         const known = bytes(pixels.map((pixel) => pixel.known));
-        assessFrom(bytes(pixels.map(({ code }) => code)), known, table, mask);
+        const codes = pixels.map(({ code }) => code);
+        const wideMask = mask.slice();
+        assessFrom(bytes(codes), known, table, mask);
+        assessFrom(
+          Uint16Array.from(codes, (code) => 256 * code + 9),
+          known,
+          wideTable,
+          wideMask,
+        );
+        assert.deepEqual(wideMask, mask);
         const wanted = pixels.map((p) => (!p.valid ? 0 : p.known ? table[p.code] : 255));
         assert.deepEqual([...mask], wanted);
         const counts = histogramOf(bytes(wanted));

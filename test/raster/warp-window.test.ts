@@ -3,49 +3,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type ControlGrid, controlGrid, newPixels, sourceExtent, warp } from '../../src/raster/index.js';
-import { random } from './images.js';
+import { gridOf, positionOf } from './grids.js';
 
-/** A grid with nodes at random; some of them nowhere. */
-function gridOf(width: number, height: number, step: number, seed: number, nowhere: number): ControlGrid {
-  const next = random(seed);
-  const [columns, rows] = [Math.ceil(width / step) + 1, Math.ceil(height / step) + 1];
-  const nodes = () =>
-    Float64Array.from({ length: columns * rows }, () => (next() < nowhere ? NaN : 100 * next() - 50));
-  return { width, height, step, columns, rows, x: nodes(), y: nodes() };
-}
-
-/** Position of the centre of a pixel on one axis: bilinear between the nodes that have a part in it. */
-function positionOf(
-  { columns, step }: ControlGrid,
-  nodes: Float64Array,
-  column: number,
-  row: number,
-): number {
-  let sum = 0;
-  for (const [i, across] of [
-    [Math.floor(column / step), 1 - (column % step) / step],
-    [Math.floor(column / step) + 1, (column % step) / step],
-  ] as const)
-    for (const [j, down] of [
-      [Math.floor(row / step), 1 - (row % step) / step],
-      [Math.floor(row / step) + 1, (row % step) / step],
-    ] as const)
-      if (across * down > 0) sum += across * down * nodes[j * columns + i]!;
-  return sum;
-}
+/** A grid with nodes at random. */
+const scattered = (width: number, height: number, step: number, seed: number) =>
+  gridOf(width, height, step, () => [0, 0], { jitter: 100, seed });
 
 test('the extent of a source is that of the centres of all pixels', () => {
   const side = fc.integer({ min: 1, max: 14 });
   fc.assert(
     fc.property(side, side, fc.constantFrom(1, 2, 4, 8), fc.nat(1e6), (width, height, step, seed) => {
-      const grid = gridOf(width, height, step, seed, 0);
+      const grid = scattered(width, height, step, seed);
       const expected = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
       for (let row = 0; row < height; row++)
         for (let column = 0; column < width; column++) {
-          const [x, y] = [grid.x, grid.y].map((nodes) => positionOf(grid, nodes, column, row)) as [
-            number,
-            number,
-          ];
+          const [x, y] = positionOf(grid, column, row);
           expected.left = Math.min(expected.left, x);
           expected.right = Math.max(expected.right, x);
           expected.top = Math.min(expected.top, y);
@@ -63,7 +35,7 @@ test('the extent of a source is that of the centres of all pixels', () => {
 });
 
 test('nodes that are nowhere count for nothing, and those without a part in any pixel are not looked at', () => {
-  const grid = gridOf(5, 9, 4, 3, 0);
+  const grid = scattered(5, 9, 4, 3);
   const whole = sourceExtent(grid);
   // Columns 0 to 4 and rows 0 to 8 end on nodes, so the last nodes of each row and column have no part.
   for (let j = 0; j < grid.rows; j++)
@@ -134,6 +106,9 @@ test('a window is large enough if it has every pixel of the scene that is needed
     ] as Window[])
       assert.throws(() => warpFrom(window, inside, resampling), refused);
   }
+  assert.throws(() => warpFrom([11, 12, 7, 6], inside, 'nearest'), {
+    message: /window of 7 x 6 pixels at 11, 12 of a scene .*all pixels from 10.5, 12.5 to 17.5, 17.5/,
+  });
   // Bilinear needs neighbours.
   const between = plainGrid(8, 6, 10.4, 12.4);
   assert.throws(() => warpFrom([10, 12, 8, 6], between, 'bilinear'), refused);

@@ -22,6 +22,7 @@ import {
   warp,
 } from '../../src/raster/index.js';
 import { fixtures, gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
+import { plainWarp } from './grids.js';
 import { image, random } from './images.js';
 
 interface Warped {
@@ -123,53 +124,6 @@ test('a large UTM scene agrees with exact gdalwarp', needsGdal, async (t) => {
     assert.ok(share <= 0.001, `${method}: ${(share * 100).toFixed(3)} % of pixels differ`);
   }
 });
-
-/** A plain implementation: one projection a pixel, no fast path. */
-function plainWarp(
-  resampling: Resampling,
-  pixels: PixelArray,
-  width: number,
-  height: number,
-  nodata: number | undefined,
-  at: (column: number, row: number) => [number, number],
-  outWidth: number,
-  outHeight: number,
-): (number | undefined)[] {
-  const read = (x: number, y: number) => {
-    if (x < 0 || y < 0 || x >= width || y >= height) return undefined;
-    const value = pixels[y * width + x]!;
-    return Number.isNaN(value) || value === nodata ? undefined : value;
-  };
-  const out: (number | undefined)[] = [];
-  for (let row = 0; row < outHeight; row++) {
-    for (let column = 0; column < outWidth; column++) {
-      const [x, y] = at(column + 0.5, row + 0.5);
-      const own = read(Math.floor(x), Math.floor(y));
-      if (own === undefined || resampling === 'nearest') {
-        out.push(own);
-        continue;
-      }
-      const left = Math.floor(x - 0.5);
-      const top = Math.floor(y - 0.5);
-      let sum = 0;
-      let weights = 0;
-      for (const [i, j] of [
-        [0, 0],
-        [1, 0],
-        [0, 1],
-        [1, 1],
-      ] as const) {
-        const value = read(left + i, top + j);
-        const weight = Math.abs(1 - i - (x - 0.5 - left)) * Math.abs(1 - j - (y - 0.5 - top));
-        if (value === undefined) continue;
-        sum += value * weight;
-        weights += weight;
-      }
-      out.push(sum / weights);
-    }
-  }
-  return out;
-}
 
 /** Half a count, and what weights in whole numbers add: an eighth of a count for 16 bits. */
 const ROUNDING: Record<string, number> = {

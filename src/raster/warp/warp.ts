@@ -125,18 +125,18 @@ export function sourceExtent({ width, height, step, columns, rows, x, y }: Contr
   // Positions are bilinear between nodes, so the extremes are at nodes, or where the last pixels cut the last squares.
   for (let j = 0; j < rows; j++) {
     const row = Math.min(j, (height - 1) / step);
-    const above = Math.min(Math.floor(row), rows - 2);
+    const above = Math.floor(row);
     for (let i = 0; i < columns; i++) {
       const column = Math.min(i, (width - 1) / step);
-      const before = Math.min(Math.floor(column), columns - 2);
+      const before = Math.floor(column);
       const node = above * columns + before;
       const u = within(x, node, columns, column - before, row - above);
       const v = within(y, node, columns, column - before, row - above);
       if (Number.isNaN(u) || Number.isNaN(v) || u === OFF_MAP) continue;
-      if (u < extent.left) extent.left = u;
-      if (u > extent.right) extent.right = u;
-      if (v < extent.top) extent.top = v;
-      if (v > extent.bottom) extent.bottom = v;
+      extent.left = Math.min(extent.left, u);
+      extent.right = Math.max(extent.right, u);
+      extent.top = Math.min(extent.top, v);
+      extent.bottom = Math.max(extent.bottom, v);
     }
   }
   return extent;
