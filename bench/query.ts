@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { ColumnIndex, type IndexQuery, type RunTest } from '../src/storage/index.js';
-import { SnapshotFolder } from '../src/storage/snapshot.js';
+import { SnapshotFolder } from '../src/storage/column-index/persist/snapshot-file.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from './bench.js';
 import { benchSearch } from './search.js';
 import { DAY, FIRST_DAY, MONTH, records, regionKey, type Tiles } from './tile-rows.js';

@@ -1,4 +1,4 @@
-export { Absences } from './absences.js';
+export { Absences } from './membership/failure-detector.js';
 export {
   draining,
   joined,
@@ -7,36 +7,36 @@ export {
   type NewNode,
   rebalanced,
   removed,
-} from './assign.js';
-export { writeCheckpoint } from './checkpoint.js';
-export { Claim, claim, forgetDoneClaims, listClaims } from './claims.js';
+} from './placement/placement-changes.js';
+export { writeCheckpoint } from './commit/checkpoint.js';
+export { Claim, claim, forgetDoneClaims, listClaims } from './commit/fenced-lock.js';
 export { Cluster, type ClusterOptions } from './cluster.js';
-export { enterCluster } from './cluster-document.js';
-export { ClusterOwners, OWNERS_PATH, type OwnerRequest } from './cluster-owners.js';
+export { enterCluster } from './recovery/cluster-document.js';
+export { ClusterOwners, OWNERS_PATH, type OwnerRequest } from './scatter-gather/scatter-gather.js';
 export {
   changeCollection,
   fixCollection,
   readCollection,
   unfixCollection,
-} from './collection-keys.js';
-export { CommitLog, type CommittedEntry } from './commit-log.js';
-export { limitConnectTime } from './connect-timeout.js';
-export { compareAndSet } from './coordination/compare-and-set.js';
-export { documentOf } from './coordination/documents.js';
-export { EtcdStore } from './coordination/etcd-store.js';
-export { LevelStore } from './coordination/level-store.js';
-export { pagesOf } from './coordination/pages.js';
-export { settle } from './coordination/settle.js';
+} from './commit/collection-schema.js';
+export { CommitLog, type CommittedEntry } from './commit/commit-log.js';
+export { limitConnectTime } from './rpc/connect-timeout.js';
+export { compareAndSet } from '../coordination/compare-and-set.js';
+export { documentOf } from '../coordination/json-value.js';
+export { EtcdStore } from '../coordination/etcd/etcd-kv-store.js';
+export { LevelStore } from '../coordination/level-kv-store.js';
+export { pagesOf } from '../coordination/prefix-scan.js';
+export { settle } from '../coordination/retry-until-answered.js';
 export {
   type CoordinationStore,
   type KeyValue,
   only,
   type PutValue,
   withPrefix,
-} from './coordination/store.js';
-export { coveredSlots, everySlot } from './covered-slots.js';
+} from '../coordination/kv-store.js';
+export { coveredSlots, everySlot } from './placement/slot-pruning.js';
 export * from './errors.js';
-export type { Histogram } from './histogram.js';
+export type { Histogram } from '../metrics/histogram.js';
 export {
   listMembers,
   type Member,
@@ -44,9 +44,9 @@ export {
   Membership,
   type MembershipEvents,
   watchMembers,
-} from './membership.js';
-export { type MovedIn, type MoveInProgress, moveIn } from './move-in.js';
-export { type Amount, type Moves, movesBetween, sharesOf } from './moves.js';
+} from './membership/membership.js';
+export { type MovedIn, type MoveInProgress, moveIn } from './import/import-folder.js';
+export { type Amount, type Moves, movesBetween, sharesOf } from './placement/placement-diff.js';
 export {
   type ClusterConfig,
   GREETING_PATH,
@@ -63,9 +63,9 @@ export {
   type Owners,
   type QuestionKind,
   type Share as OwnerShare,
-} from './owners.js';
-export { askForLines, LINES_TYPE, lineOf } from './peer-lines.js';
-export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './peers.js';
+} from './scatter-gather/owner-queries.js';
+export { askForLines, LINES_TYPE, lineOf } from './rpc/peer-stream.js';
+export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './rpc/peer-client.js';
 export {
   answeringOwners,
   emptyPlacement,
@@ -74,13 +74,13 @@ export {
   type OwnerState,
   type Placement,
   slotsOfNode,
-} from './placement.js';
-export { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement-store.js';
-export { formatPlacement, parsePlacement } from './placement-text.js';
-export { Repeated } from './repeated.js';
-export { routeTo, type Share } from './routing.js';
-export { sign, verifySignature } from './signature.js';
-export { SlotSet } from './slot-set.js';
-export { DEFAULT_PREFIX_LENGTHS, SLOTS, slotOf, slotOfScene } from './slots.js';
-export { slotsOfCells } from './slots-of-cells.js';
-export { holdingOf, SURVEY_PATH, type Survey } from './survey.js';
+} from './placement/placement.js';
+export { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement/placement-store.js';
+export { formatPlacement, parsePlacement } from './placement/placement-codec.js';
+export { Repeated } from '../async/periodic-task.js';
+export { routeTo, type Share } from './scatter-gather/query-router.js';
+export { sign, verifySignature } from './rpc/message-signature.js';
+export { SlotSet } from './placement/slot-set.js';
+export { DEFAULT_PREFIX_LENGTHS, SLOTS, slotOf, slotOfScene } from './placement/slots.js';
+export { slotsOfCells } from './placement/slot-lookup.js';
+export { holdingOf, SURVEY_PATH, type Survey } from './membership/cluster-stats.js';

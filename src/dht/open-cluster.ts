@@ -4,14 +4,14 @@ import { messageOf } from '../errors.js';
 import { messageCheck, objectOf } from '../json-schema.js';
 import { makeFolderDurably, type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
 import { Cluster } from './cluster.js';
-import { ClusterOwners } from './cluster-owners.js';
-import { EtcdStore } from './coordination/etcd-store.js';
-import { LevelStore } from './coordination/level-store.js';
-import type { CoordinationStore } from './coordination/store.js';
+import { ClusterOwners } from './scatter-gather/scatter-gather.js';
+import { EtcdStore } from '../coordination/etcd/etcd-kv-store.js';
+import { LevelStore } from '../coordination/level-kv-store.js';
+import type { CoordinationStore } from '../coordination/kv-store.js';
 import { peerRefused } from './errors.js';
-import { listMembers, type Member } from './membership.js';
-import { Peers } from './peers.js';
-import { type RestoreOptions, type RestoreReport, restoreCoordination } from './restore.js';
+import { listMembers, type Member } from './membership/membership.js';
+import { Peers } from './rpc/peer-client.js';
+import { type RestoreOptions, type RestoreReport, restoreCoordination } from './recovery/restore-etcd.js';
 
 export interface ClusterConfig {
   /** Shared store of tiles: `s3://bucket/prefix` or `file:///folder`. */

@@ -1,10 +1,10 @@
-export { ClusterJobs, type ClusterJobsOptions } from './cluster-jobs.js';
+export { ClusterJobs, type ClusterJobsOptions } from './cluster/cluster-job-service.js';
 export { FailedWithResults, homeAway, jobInterrupted, jobNotFound, jobNotReady } from './errors.js';
-export { type EventOptions, type JobEvent, jobEvents } from './job-events.js';
-export type { LogLine } from './job-log.js';
-export { Jobs, type JobsOptions, type StartOptions } from './job-runner.js';
-export { hasEnded } from './job-store.js';
-export type { JobFile, JobsView } from './jobs-view.js';
+export { type EventOptions, type JobEvent, jobEvents } from './local/job-events.js';
+export type { LogLine } from './local/job-log.js';
+export { Jobs, type JobsOptions, type StartOptions } from './local/local-job-service.js';
+export { hasEnded } from './local/job-records.js';
+export type { JobFile, JobsView } from './local/job-service.js';
 export type {
   ConcludeContext,
   JobContext,
@@ -12,7 +12,7 @@ export type {
   Process,
   Timed,
   WholeContext,
-} from './process.js';
+} from './local/process.js';
 export {
   CANCEL_PATH,
   type ShareLine,
@@ -21,7 +21,7 @@ export {
   shareError,
   WORDS_PATH,
   WORK_PATH,
-} from './share.js';
+} from './cluster/task-executor.js';
 export { Slots } from './slots.js';
-export type { RequestKey } from './started-requests.js';
-export { verifyProcess } from './verify-process.js';
+export type { RequestKey } from './local/idempotency-keys.js';
+export { verifyProcess } from './local/verify-process.js';

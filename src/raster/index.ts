@@ -37,7 +37,7 @@ export { markingNodata, type ValidityBand, validityBandOf, withoutAlpha } from '
 export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './warp/control-grid.js';
 export { sourceExtent, type WarpSource, warp } from './warp/warp.js';
 export { warpValid } from './warp/warp-valid.js';
-export { serveTasks, WorkerPool } from './worker-pool.js';
+export { serveTasks, WorkerPool } from '../async/worker-pool.js';
 export { type AssembledFile, assembleBand } from './write/band-file.js';
 export { type CogImage, encodeCog } from './write/cog.js';
 export type { ImageFacts } from './write/cog-directory.js';

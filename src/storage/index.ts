@@ -1,11 +1,11 @@
-export { Catalogue, type Change, sceneKey } from './catalogue.js';
-export type { Claim, Claims, CountedClaims } from './claims.js';
-export { ColumnIndex } from './column-index.js';
-export { byCollection, type Commit, EDITED_TABLES, type RecordEdit, supersededFolders } from './commit.js';
-export { DataFolder, readLock } from './data-folder.js';
-export { DerivedWrite, type ObsoleteTile } from './derived-write.js';
-export type { DiskReserve } from './disk-reserve.js';
-export { makeFolderDurably, syncFile, writeFileDurably, writeSynced } from './durable.js';
+export { Catalogue, type Change, sceneKey } from './catalogue/catalogue.js';
+export type { Claim, Claims, CountedClaims } from './write/write-lock.js';
+export { ColumnIndex } from './column-index/column-index.js';
+export { byCollection, type Commit, EDITED_TABLES, type RecordEdit, supersededFolders } from './catalogue/commit.js';
+export { DataFolder, readLock } from './files/data-folder.js';
+export { DerivedWrite, type ObsoleteTile } from './write/derived-write.js';
+export type { DiskReserve } from './files/disk-reserve.js';
+export { makeFolderDurably, syncFile, writeFileDurably, writeSynced } from './files/durable-fs.js';
 export {
   asStorageError,
   collectionBusy,
@@ -22,15 +22,15 @@ export {
   storeNotFound,
   tooOld,
 } from './errors.js';
-export { type HeldTile, holdTiles } from './hold-tile.js';
-export { inLanes } from './in-lanes.js';
-export type { IndexPage, IndexQuery, RowTest, RunTest, Selection } from './index-query.js';
-export { isWithin, type KeyRange, mergeRanges } from './key-range.js';
-export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './layout.js';
-export { LevelWriter } from './level-writer.js';
-export { type ModelFilePlace, readModelFile } from './model-files.js';
-export { bestVersion, recordOf, versionNamed, versionsOf } from './model-versions.js';
-export type { NewModel } from './model-write.js';
+export { type HeldTile, holdTiles } from './cache/pinned-tile.js';
+export { inLanes } from '../async/map-concurrent.js';
+export type { IndexPage, IndexQuery, RowTest, RunTest, Selection } from './column-index/query/index-query.js';
+export { isWithin, type KeyRange, mergeRanges } from './column-index/key-range.js';
+export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './files/paths.js';
+export { LevelWriter } from './catalogue/level-writer.js';
+export { type ModelFilePlace, readModelFile } from './files/model-files.js';
+export { bestVersion, recordOf, versionNamed, versionsOf } from './write/model-versions.js';
+export type { NewModel } from './write/model-write.js';
 export {
   commonCell,
   derivedTileId,
@@ -41,7 +41,7 @@ export {
   tileId,
   VERSION_SCHEMA,
   WORLD,
-} from './names.js';
+} from './files/names.js';
 export type {
   Cancellable,
   Content,
@@ -51,8 +51,8 @@ export type {
   ReadOptions,
 } from './object-store/object-store.js';
 export { openObjectStore, requireApart } from './object-store/open.js';
-export * from './records.js';
-export { relativePaths } from './relative-paths.js';
+export * from './catalogue/records.js';
+export { relativePaths } from './files/path-redaction.js';
 export {
   comparePlaces,
   type Position,
@@ -60,14 +60,14 @@ export {
   SORT_COLUMNS,
   type SortColumn,
   type SortValue,
-} from './row-order.js';
-export type { Rows } from './rows.js';
-export { requireSameCells } from './scene-tiles.js';
-export { SceneWrite } from './scene-write.js';
-export { checkSentTiles, POSITION, TILE_RECORD, TIME } from './sent-records.js';
+} from './column-index/query/sort-order.js';
+export type { Rows } from './column-index/index-run.js';
+export { requireSameCells } from './write/delete-scenes.js';
+export { SceneWrite } from './write/scene-write.js';
+export { checkSentTiles, POSITION, TILE_RECORD, TIME } from './catalogue/wire-schemas.js';
 export { type NewCollection, Storage, type StorageOptions } from './storage.js';
-export { layoutOf, type TileLayout } from './tile-layouts.js';
-export { type SentTiles, TileList, tilesOf } from './tile-list.js';
-export { toArray } from './to-array.js';
-export { type VerifyOptions, type VerifyReport, verify } from './verify.js';
-export { micrometres, rangeNamed, type WavelengthRange, wavelengthRange } from './wavelength-range.js';
+export { layoutOf, type TileLayout } from './catalogue/tile-schema.js';
+export { type SentTiles, TileList, tilesOf } from './catalogue/tile-wire-format.js';
+export { toArray } from '../async/to-array.js';
+export { type VerifyOptions, type VerifyReport, verify } from './verify/verify.js';
+export { micrometres, rangeNamed, type WavelengthRange, wavelengthRange } from './catalogue/wavelength-range.js';

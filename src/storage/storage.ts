@@ -1,21 +1,21 @@
 /** The store of one node: files of tiles and models, their records, and the index that searches run on. */
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../errors.js';
-import { type Catalogue, type Scanned, sceneKey } from './catalogue.js';
-import { type Claims, type CountedClaims, LocalClaims } from './claims.js';
-import type { ColumnIndex } from './column-index.js';
-import type { Commit } from './commit.js';
-import { Commits } from './commits.js';
-import { DataFolder } from './data-folder.js';
-import { DerivedWrite } from './derived-write.js';
-import { DiskReserve } from './disk-reserve.js';
-import { DurableIndex, type IndexLoad } from './durable-index.js';
+import { type Catalogue, type Scanned, sceneKey } from './catalogue/catalogue.js';
+import { type Claims, type CountedClaims, LocalClaims } from './write/write-lock.js';
+import type { ColumnIndex } from './column-index/column-index.js';
+import type { Commit } from './catalogue/commit.js';
+import { Commits } from './catalogue/commit-applier.js';
+import { DataFolder } from './files/data-folder.js';
+import { DerivedWrite } from './write/derived-write.js';
+import { DiskReserve } from './files/disk-reserve.js';
+import { DurableIndex, type IndexLoad } from './column-index/persist/persistent-index.js';
 import { modelDamaged } from './errors.js';
-import type { CacheFigures } from './file-cache.js';
-import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './layout.js';
-import { type ModelFilePlace, readModelFile } from './model-files.js';
-import { deleteModel, type NewModel, writeModel } from './model-write.js';
-import { checkedName, tileId } from './names.js';
+import type { CacheFigures } from './cache/file-cache.js';
+import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './files/paths.js';
+import { type ModelFilePlace, readModelFile } from './files/model-files.js';
+import { deleteModel, type NewModel, writeModel } from './write/model-write.js';
+import { checkedName, tileId } from './files/names.js';
 import type { ObjectStore } from './object-store/object-store.js';
 import type {
   ClusteringRecord,
@@ -27,9 +27,9 @@ import type {
   SceneRecord,
   TextureRecord,
   TileRecord,
-} from './records.js';
-import { makeResults, resultFile, sweepResults } from './results.js';
-import { isStored, isWhole } from './scene-check.js';
+} from './catalogue/records.js';
+import { makeResults, resultFile, sweepResults } from './files/results.js';
+import { isStored, isWhole } from './verify/scene-integrity.js';
 import {
   amendCollection,
   deleteCollection,
@@ -38,8 +38,8 @@ import {
   type GetTile,
   requireSameCells,
   tilesOfCollection,
-} from './scene-tiles.js';
-import { SceneWrite } from './scene-write.js';
+} from './write/delete-scenes.js';
+import { SceneWrite } from './write/scene-write.js';
 import {
   makeJobScratch,
   makeKeptScratch,
@@ -48,10 +48,10 @@ import {
   sweepOldScratch,
   sweepScratch,
   syncScratch,
-} from './scratch.js';
-import { SharedFiles } from './shared-files.js';
-import { Sweeper } from './sweeper.js';
-import { textureKey, writeClustering, writeTextures } from './texture-write.js';
+} from './files/scratch.js';
+import { SharedFiles } from './cache/tile-cache.js';
+import { Sweeper } from './files/version-gc.js';
+import { textureKey, writeClustering, writeTextures } from './write/texture-write.js';
 
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
 const SWEEP_DELAY = 10 * 60_000;

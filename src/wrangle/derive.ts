@@ -6,7 +6,7 @@ import { messageOf, TilewrightError } from '../errors.js';
 import type { JobContext, Process } from '../jobs/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../json-schema.js';
 import type { TileFinder } from '../query/index.js';
-import { SerialQueue } from '../serial-queue.js';
+import { SerialQueue } from '../async/serial-queue.js';
 import {
   asStorageError,
   type DerivedWrite,

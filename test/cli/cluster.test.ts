@@ -5,7 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ListedNode } from '../../src/client/index.js';
-import { ended, freePort, get, type Server, serve, until } from '../dht/real-nodes.js';
+import { ended, freePort, get, type Server, serve, until } from '../dht/server-processes.js';
 import { start, tilewright } from '../support/command.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { writeTestScene } from '../support/scenes.js';

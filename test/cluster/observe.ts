@@ -1,5 +1,5 @@
 /** What an answer to a search shows, scene by scene. */
-import type { Deliveries } from './deliveries.js';
+import type { Deliveries } from './scene-deliveries.js';
 import type { Seen } from './history.js';
 
 export interface FoundTile {

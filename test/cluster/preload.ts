@@ -7,7 +7,7 @@ import fsPromises, { type FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import net from 'node:net';
 import { isMainThread } from 'node:worker_threads';
-import { type Disturbance, SOURCE } from './disturbance.js';
+import { type Disturbance, SOURCE } from './fault-injection.js';
 import { Random } from './random.js';
 
 /** Between two reports of the memory, ms. */

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { MAIN } from '../support/command.js';
-import type { Disturbance } from './disturbance.js';
+import type { Disturbance } from './fault-injection.js';
 
 const PRELOAD = new URL('preload.js', import.meta.url).href;
 const AGAIN = 1000;

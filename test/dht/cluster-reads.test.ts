@@ -9,7 +9,7 @@ import { mapTileAt } from '../imagery/maps.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { type SceneOptions, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
-import { ended, freePort, get, isSettled, type Server, serve, until } from './real-nodes.js';
+import { ended, freePort, get, isSettled, type Server, serve, until } from './server-processes.js';
 
 /** 30 by 26 km: several slots. */
 const WIDE = { pixel: 100, width: 300, height: 260 };

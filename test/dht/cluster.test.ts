@@ -3,19 +3,19 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { removed } from '../../src/dht/assign.js';
+import { removed } from '../../src/dht/placement/placement-changes.js';
 import { Cluster } from '../../src/dht/cluster.js';
-import { CommitLog } from '../../src/dht/commit-log.js';
-import { LevelStore } from '../../src/dht/coordination/level-store.js';
-import { logCopy } from '../../src/dht/log-copies.js';
-import { answeringOwners } from '../../src/dht/placement.js';
-import { readPlacement, swapPlacement } from '../../src/dht/placement-store.js';
-import { formatPlacement, parsePlacement } from '../../src/dht/placement-text.js';
-import { SLOTS, slotOf } from '../../src/dht/slots.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
+import { LevelStore } from '../../src/coordination/level-kv-store.js';
+import { logCopy } from '../../src/dht/commit/log-archive.js';
+import { answeringOwners } from '../../src/dht/placement/placement.js';
+import { readPlacement, swapPlacement } from '../../src/dht/placement/placement-store.js';
+import { formatPlacement, parsePlacement } from '../../src/dht/placement/placement-codec.js';
+import { SLOTS, slotOf } from '../../src/dht/placement/slots.js';
 import { type ObjectStore, Storage } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { atEnd } from '../support/at-end.js';
-import { type SharedPlace, sharedPlace } from './shared-place.js';
+import { type SharedPlace, sharedPlace } from './shared-stores.js';
 
 interface Node {
   storage: Storage;

@@ -8,7 +8,7 @@ import { Client, httpTransport } from '../../src/client/index.js';
 import type { TextureResults, TrainResults } from '../../src/training/index.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { tempFolder } from '../support/temp.js';
-import { freePort, isSettled, json, serve, until } from './real-nodes.js';
+import { freePort, isSettled, json, serve, until } from './server-processes.js';
 
 test('nodes agree on the first place of each cluster and start from models of each other', {
   ...{ skip: noEtcd, timeout: 300_000 },

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TextureRecord } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
-import { hooked } from './faulty-stores.js';
-import { type RunningMember, startMember } from './members.js';
-import { sharedPlace } from './shared-place.js';
+import { hooked } from '../coordination/faulty-stores.js';
+import { type RunningMember, startMember } from './cluster-members.js';
+import { sharedPlace } from './shared-stores.js';
 
 const [CELL] = cellsOf(1) as [string];
 const TILE = `${COLLECTION.id}_s_g${CELL}`;

@@ -14,7 +14,7 @@ import {
   watchPlacement,
 } from '../../src/dht/index.js';
 import { eventually } from '../support/eventually.js';
-import type { OpenStore } from './coordination-contract.js';
+import type { OpenStore } from '../coordination/kv-store-contract.js';
 
 export function documentContract(open: OpenStore): void {
   test('the placement is swapped by one of those who try, and told to those who watch', async (t) => {

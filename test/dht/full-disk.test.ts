@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Storage } from '../../src/storage/index.js';
 import { writeScene } from '../storage/sample-scenes.js';
 import { smallDisk } from '../support/small-disk.js';
-import { startMember } from './members.js';
-import { sharedPlace } from './shared-place.js';
+import { startMember } from './cluster-members.js';
+import { sharedPlace } from './shared-stores.js';
 
 const RESERVE = 8e6;
 

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ClusterClaims } from '../../src/dht/cluster-claims.js';
-import { CommitLog } from '../../src/dht/commit-log.js';
-import { Replica } from '../../src/dht/replica.js';
-import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../src/dht/slots.js';
+import { ClusterClaims } from '../../src/dht/commit/cluster-lock-manager.js';
+import { CommitLog } from '../../src/dht/commit/commit-log.js';
+import { Replica } from '../../src/dht/replication/replica.js';
+import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../src/dht/placement/slots.js';
 import { Arena } from '../../src/ingest/arena.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { ingestScene } from '../../src/ingest/ingest.js';
@@ -14,7 +14,7 @@ import { planScene } from '../../src/ingest/plan.js';
 import { IngestWorkers } from '../../src/ingest/workers.js';
 import { Storage } from '../../src/storage/index.js';
 import { writeTestScene } from '../support/scenes.js';
-import { sharedPlace } from './shared-place.js';
+import { sharedPlace } from './shared-stores.js';
 
 test('a scene that two nodes are given is delivered once', async (t) => {
   const { folder, objects, coordination, stops } = await sharedPlace(t);

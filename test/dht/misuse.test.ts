@@ -13,8 +13,8 @@ import { start } from '../support/command.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { BUCKET, CREDENTIALS, freePort, noS3Server, S3Server } from '../support/s3.js';
 import { tempFolder } from '../support/temp.js';
-import { startMember } from './members.js';
-import { sharedPlace } from './shared-place.js';
+import { startMember } from './cluster-members.js';
+import { sharedPlace } from './shared-stores.js';
 
 interface Place {
   folder: string;

@@ -8,7 +8,7 @@ import { tilewright } from '../support/command.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
-import { freePort, get, isSettled, type Server, serve, until } from './real-nodes.js';
+import { freePort, get, isSettled, type Server, serve, until } from './server-processes.js';
 
 interface Page {
   numberMatched: number;

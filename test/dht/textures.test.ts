@@ -15,7 +15,7 @@ import {
   writePlantedScene,
 } from '../support/planted-scene.js';
 import { tempFolder } from '../support/temp.js';
-import { ended, freePort, get, isSettled, json, type Server, serve, until } from './real-nodes.js';
+import { ended, freePort, get, isSettled, json, type Server, serve, until } from './server-processes.js';
 
 async function ownerOf(server: Server, geocode: string): Promise<string> {
   const { owners } = await get<{ owners: { node: string }[] }>(server, `/cluster/locate/geohash/${geocode}`);

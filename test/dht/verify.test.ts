@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { verify } from '../../src/storage/index.js';
 import { writeDerived, writeScene } from '../storage/sample-scenes.js';
-import { startMember, until } from './members.js';
-import { sharedPlace } from './shared-place.js';
+import { startMember, until } from './cluster-members.js';
+import { sharedPlace } from './shared-stores.js';
 
 test('a file that is missing here is none that is missing; one that is gone from the store is named', async (t) => {
   const where = await sharedPlace(t);

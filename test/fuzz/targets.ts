@@ -9,7 +9,7 @@ import { itemOfFolder } from '../../src/ingest/formats/stac-item-document.js';
 import { parseXml } from '../../src/ingest/formats/xml.js';
 import { readCql2Json, readCql2Text } from '../../src/query/cql2/read-json.js';
 import { openRaster, WorkerPool } from '../../src/raster/index.js';
-import { DiskReserve } from '../../src/storage/disk-reserve.js';
+import { DiskReserve } from '../../src/storage/files/disk-reserve.js';
 import { repository } from '../raster/gdal.js';
 import { zip } from '../support/archives.js';
 import { httpTarget } from './http.js';

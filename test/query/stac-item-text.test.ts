@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { itemWriter, JsonBytes, toStacItem } from '../../src/query/index.js';
 import type { CollectionRecord, TileRecord } from '../../src/storage/index.js';
 import { layoutOf } from '../../src/storage/index.js';
-import { TileLayouts } from '../../src/storage/tile-layouts.js';
+import { TileLayouts } from '../../src/storage/catalogue/tile-schema.js';
 import { groupLists } from '../support/groups.js';
 import { tile, tiles } from './tiles.js';
 

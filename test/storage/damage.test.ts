@@ -5,10 +5,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Level } from 'level';
 import { newVersion, Storage, type TileRecord, verify } from '../../src/storage/index.js';
-import { decodeRecord, encodeRecord } from '../../src/storage/record-codec.js';
+import { decodeRecord, encodeRecord } from '../../src/storage/catalogue/record-codec.js';
 import { atEnd } from '../support/at-end.js';
 import { damageRecords } from '../support/damage.js';
-import { faultsOf } from '../support/faults.js';
+import { faultsOf } from '../support/storage-problems.js';
 import { COLLECTION, cellsOf, stageTile, tempFolder, writeScene } from './sample-scenes.js';
 
 async function flipByte(file: string, at: number): Promise<void> {

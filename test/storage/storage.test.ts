@@ -12,7 +12,7 @@ import {
   versionsOf,
 } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
-import { faultsOf } from '../support/faults.js';
+import { faultsOf } from '../support/storage-problems.js';
 import {
   bytesOf,
   COLLECTION,

@@ -3,11 +3,11 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { storeBadUrl, storeInDataFolder } from '../errors.js';
-import { isObjectName } from '../names.js';
-import { isAbsent } from './folder-errors.js';
-import { FolderStore } from './folder-store.js';
+import { isObjectName } from '../files/names.js';
+import { isAbsent } from './fs-errors.js';
+import { FolderStore } from './fs-store.js';
 import type { ObjectStore } from './object-store.js';
-import type { S3Options } from './s3-requests.js';
+import type { S3Options } from './s3-client.js';
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html */
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;

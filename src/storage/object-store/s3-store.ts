@@ -13,8 +13,8 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3';
 import { asStorageError, onDisk, storeExists, storeIo } from '../errors.js';
-import { inLanes } from '../in-lanes.js';
-import { checkedName, isObjectName } from '../names.js';
+import { inLanes } from '../../async/map-concurrent.js';
+import { checkedName, isObjectName } from '../files/names.js';
 import {
   type Chunks,
   collect,
@@ -25,7 +25,7 @@ import {
   sumOf,
   verified,
   writeChunks,
-} from './content.js';
+} from './byte-streams.js';
 import type {
   Cancellable,
   Content,
@@ -36,7 +36,7 @@ import type {
   ReadOptions,
 } from './object-store.js';
 import { isAbsent } from './s3-errors.js';
-import { type S3Options, S3Requests } from './s3-requests.js';
+import { type S3Options, S3Requests } from './s3-client.js';
 import { type S3Failure, statusOf } from './s3-retry.js';
 
 /** Files up to here are sent from memory, signed with their SHA-256; larger ones are streamed, with an MD5. */

@@ -1,7 +1,7 @@
 /** Without rights over the machine's network: all on loopback, with proxies in front of nodes and of etcd. */
 
 import { freePort } from '../../support/s3.js';
-import { SOURCE } from '../disturbance.js';
+import { SOURCE } from '../fault-injection.js';
 import { ETCD, type Network, type Place } from './network.js';
 import { TcpProxy } from './tcp-proxy.js';
 

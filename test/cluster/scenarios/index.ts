@@ -1,4 +1,4 @@
-import { untilOwner } from '../settled.js';
+import { untilOwner } from '../await-recovery.js';
 import type { Scenario } from './scenario.js';
 
 export type { Scenario } from './scenario.js';

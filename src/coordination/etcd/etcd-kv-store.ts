@@ -1,0 +1,168 @@
+import { leaseGone } from '../../dht/errors.js';
+import {
+  type EtcdKeyValue,
+  type EtcdOperation,
+  type EtcdTransactionResult,
+  leaseIdOf,
+  remainingTtlOf,
+  transactionResultOf,
+  withRevision,
+} from './etcd-responses.js';
+import { type EtcdLimits, etcdWarnings } from './etcd-health.js';
+import { EtcdClient } from './etcd-http-client.js';
+import { EtcdWatch } from './etcd-watch.js';
+import type {
+  Compare,
+  CoordinationStore,
+  KeyRange,
+  KeyValue,
+  Operation,
+  Transaction,
+  TransactionResult,
+  Waiting,
+  Wake,
+  Watch,
+} from '../kv-store.js';
+
+/** The coordination store of a cluster: the keys below `/tilewright/<cluster>/` in etcd (3.4 or newer). */
+export class EtcdStore implements CoordinationStore {
+  private readonly client: EtcdClient;
+  private readonly root: string;
+  private readonly watches = new Set<EtcdWatch>();
+
+  /** `urls` of its servers, `http://host:2379` or with a user and password; each has `attempt` ms to answer. Nothing is sent yet. */
+  constructor(urls: string[], cluster: string, attempt?: number) {
+    this.client = new EtcdClient(urls, attempt);
+    this.root = `/tilewright/${cluster}/`;
+  }
+
+  async transact(transaction: Transaction, { patience }: Waiting = {}): Promise<TransactionResult> {
+    const { compare = [], success: wanted, failure: otherwise = [] } = transaction;
+    const isRead = [...wanted, ...otherwise].every(({ op }) => op === 'get');
+    const success = wanted.map((operation) => this.encodeOperation(operation));
+    const failure = otherwise.map((operation) => this.encodeOperation(operation));
+    // The answer to an empty branch could not be told from a truncated one.
+    const isProbe = compare.length > 0 && failure.length === 0;
+    if (isProbe) failure.push({ request_range: { ...this.encodeRange(compare[0]!), count_only: true } });
+    const result = await this.client.post({
+      what: isRead ? 'a read' : `the change of ${writtenKeys(transaction)}`,
+      path: 'kv/txn',
+      body: { compare: compare.map((one) => this.encodeCompare(one)), success, failure },
+      repeatable: isRead,
+      patience,
+      read: (answer) => transactionResultOf(answer, success, failure),
+    });
+    const decoded = this.decode(result);
+    return isProbe && !result.succeeded ? { ...decoded, gets: [] } : decoded;
+  }
+
+  async read(
+    ranges: KeyRange[],
+    { patience, serializable = false }: Waiting & { serializable?: boolean } = {},
+  ): Promise<TransactionResult> {
+    const success = ranges.map((range) => ({ request_range: { ...this.encodeRange(range), serializable } }));
+    const body = { success };
+    const read = (answer: unknown) => transactionResultOf(answer, success, []);
+    const call = { what: 'a read', path: 'kv/txn', body, repeatable: true, patience, read };
+    return this.decode(await this.client.post(call));
+  }
+
+  async grantLease(ttl: number, { patience }: Waiting = {}): Promise<string> {
+    // A lease that was granted without our knowing it ends unused.
+    const body = { TTL: ttl };
+    const read = leaseIdOf;
+    return this.client.post({ what: 'a lease', path: 'lease/grant', body, repeatable: true, patience, read });
+  }
+
+  async keepAlive(lease: string, { patience }: Waiting = {}): Promise<boolean> {
+    const body = { ID: lease };
+    const read = (answer: unknown) => remainingTtlOf(answer, lease);
+    const call = { what: `lease ${lease}`, path: 'lease/keepalive', body, repeatable: true, patience, read };
+    return (await this.client.post(call)) > 0;
+  }
+
+  async revokeLease(lease: string, { patience }: Waiting = {}): Promise<void> {
+    const body = { ID: lease };
+    try {
+      await this.client.post({
+        what: `lease ${lease}`,
+        path: 'lease/revoke',
+        body,
+        repeatable: true,
+        patience,
+        read: withRevision,
+      });
+    } catch (error) {
+      if (!leaseGone.is(error)) throw error;
+    }
+  }
+
+  watch(range: KeyRange, wake: (wake: Wake) => void, failed?: (error: unknown) => void): Watch {
+    const watch = new EtcdWatch(this.client, this.encodeRange(range), wake, failed);
+    this.watches.add(watch);
+    return {
+      close: () => {
+        this.watches.delete(watch);
+        watch.close();
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    for (const watch of this.watches) watch.close();
+    this.watches.clear();
+  }
+
+  /** What the operator of etcd should know, one sentence each: see `etcdWarnings`. */
+  warnings(limits?: EtcdLimits): Promise<string[]> {
+    return etcdWarnings(this.client, limits);
+  }
+
+  private encodeCompare(compare: Compare): object {
+    const key = toBase64(this.root + compare.key);
+    return 'modRevision' in compare
+      ? { key, target: 'MOD', result: 'EQUAL', mod_revision: `${compare.modRevision}` }
+      : { key, target: 'CREATE', result: 'EQUAL', create_revision: `${compare.createRevision}` };
+  }
+
+  private encodeOperation(operation: Operation): EtcdOperation {
+    if (operation.op === 'put') {
+      const { key, value, lease = '' } = operation;
+      const put = { key: toBase64(this.root + key), value: toBase64(value) };
+      return { request_put: lease === '' ? put : { ...put, lease } };
+    }
+    const range = this.encodeRange(operation);
+    if (operation.op === 'delete') return { request_delete_range: range };
+    return { request_range: { ...range, limit: `${operation.limit ?? 0}` } };
+  }
+
+  private encodeRange({ key, end }: KeyRange): { key: string; range_end?: string } {
+    const first = toBase64(this.root + key);
+    return end === undefined ? { key: first } : { key: first, range_end: toBase64(this.root + end) };
+  }
+
+  private decode({ revision, succeeded, ranges }: EtcdTransactionResult): TransactionResult {
+    const gets = ranges
+      .filter((range) => range !== undefined)
+      .map(({ kvs, more }) => ({ kvs: kvs.map((kv) => this.decodeKeyValue(kv)), more }));
+    return { succeeded, revision, gets };
+  }
+
+  private decodeKeyValue(kv: EtcdKeyValue): KeyValue {
+    return {
+      key: fromBase64(kv.key).slice(this.root.length),
+      value: fromBase64(kv.value ?? ''),
+      // Revisions stay far below 2^53: a million a second would take 285 years.
+      createRevision: Number(kv.create_revision),
+      modRevision: Number(kv.mod_revision),
+      lease: kv.lease ?? '',
+    };
+  }
+}
+
+const toBase64 = (text: string) => Buffer.from(text).toString('base64');
+const fromBase64 = (text: string) => Buffer.from(text, 'base64').toString();
+
+function writtenKeys({ success }: Transaction): string {
+  return success.flatMap((operation) => (operation.op === 'get' ? [] : [operation.key])).join(', ');
+}

@@ -1,0 +1,251 @@
+import { randomUUID } from 'node:crypto';
+import { Level } from 'level';
+import { SerialQueue } from '../async/serial-queue.js';
+import { asStorageError, LevelWriter } from '../storage/index.js';
+import { coordinationRefused, leaseGone } from '../dht/errors.js';
+import type {
+  Compare,
+  CoordinationStore,
+  KeyRange,
+  KeyValue,
+  Operation,
+  RangeResult,
+  Transaction,
+  TransactionResult,
+  Wake,
+  Watch,
+} from './kv-store.js';
+
+/** In LevelDB: the revision, and one record a key. */
+const REVISION = 'revision';
+const KEYS = 'key/';
+/** Of an empty store, as in etcd: 0 means absent. */
+const FIRST_REVISION = 1;
+
+/**
+ * The coordination store of a single process, in a folder of its own. It holds LevelDB's lock of that folder.
+ *
+ * Invariants: transactions and reads go one after another; each transaction is one synced batch with its revision, so a kill
+ * leaves all of it or nothing. After a transaction whose write has failed, only the next open shows whether it was made, and until then
+ * no other is accepted (see `LevelWriter`); reads go on. A lease belongs to this process: those of an earlier one have ended when the store is opened.
+ */
+export class LevelStore implements CoordinationStore {
+  private readonly queue = new SerialQueue();
+  private readonly leases = new Map<string, Lease>();
+  private readonly watches = new Set<{ range: KeyRange; wake: (wake: Wake) => void }>();
+
+  private readonly writer: LevelWriter<string>;
+
+  private constructor(
+    private readonly db: Level<string, string>,
+    private revision: number,
+  ) {
+    this.writer = new LevelWriter(db);
+  }
+
+  /** Makes the folder where there is none. TW_STORAGE_LOCKED where another process holds it. */
+  static async open(folder: string): Promise<LevelStore> {
+    const db = new Level<string, string>(folder);
+    try {
+      await db.open();
+      const store = new LevelStore(db, Number((await db.get(REVISION)) ?? FIRST_REVISION));
+      await store.endLeasesOfEarlierProcess();
+      return store;
+    } catch (error) {
+      await db.close();
+      throw asStorageError(error, folder);
+    }
+  }
+
+  transact(transaction: Transaction): Promise<TransactionResult> {
+    return this.oneByOne(async () => {
+      const succeeded = await this.holds(transaction.compare ?? []);
+      const operations = (succeeded ? transaction.success : transaction.failure) ?? [];
+      this.check(operations);
+      const changes = new Changes(this.db, this.revision + 1);
+      const gets: RangeResult[] = [];
+      for (const operation of operations) {
+        if (operation.op === 'put') await changes.put(operation.key, operation.value, operation.lease ?? '');
+        else if (operation.op === 'delete') await changes.delete(operation);
+        else gets.push(await changes.range(operation, operation.limit));
+      }
+      await this.write(changes);
+      return { succeeded, revision: this.revision, gets };
+    });
+  }
+
+  read(ranges: KeyRange[]): Promise<TransactionResult> {
+    return this.transact({ success: ranges.map((range) => ({ op: 'get', ...range })) });
+  }
+
+  async grantLease(ttl: number): Promise<string> {
+    const id = randomUUID();
+    const timer = setTimeout(() => void this.expire(id), ttl * 1000).unref();
+    this.leases.set(id, { timer, keys: new Set() });
+    return id;
+  }
+
+  async keepAlive(id: string): Promise<boolean> {
+    const lease = this.leases.get(id);
+    lease?.timer.refresh();
+    return lease !== undefined;
+  }
+
+  async revokeLease(id: string): Promise<void> {
+    await this.oneByOne(() => this.endLease(id));
+  }
+
+  watch(range: KeyRange, wake: (wake: Wake) => void): Watch {
+    const watch = { range, wake };
+    this.watches.add(watch);
+    setImmediate(() => {
+      if (this.watches.has(watch)) wake({ why: 'start', revision: this.revision });
+    });
+    return { close: () => void this.watches.delete(watch) };
+  }
+
+  async close(): Promise<void> {
+    this.watches.clear();
+    for (const { timer } of this.leases.values()) clearTimeout(timer);
+    this.leases.clear();
+    await this.oneByOne(() => this.writer.close());
+  }
+
+  private async holds(compares: Compare[]): Promise<boolean> {
+    for (const compare of compares) {
+      const kv = await recordOf(this.db, compare.key);
+      const holds =
+        'modRevision' in compare
+          ? (kv?.modRevision ?? 0) === compare.modRevision
+          : (kv?.createRevision ?? 0) === compare.createRevision;
+      if (!holds) return false;
+    }
+    return true;
+  }
+
+  /** What etcd refuses, too. */
+  private check(operations: Operation[]): void {
+    const puts = new Set<string>();
+    for (const operation of operations) {
+      if (operation.op !== 'put') continue;
+      const { key, lease = '' } = operation;
+      if (lease !== '' && !this.leases.has(lease)) throw leaseGone(`the change of ${key}`);
+      if (puts.has(key) || operations.some((other) => other.op === 'delete' && isIn(other, key)))
+        throw coordinationRefused('a transaction', this.db.location, `it writes key ${key} twice`);
+      puts.add(key);
+    }
+  }
+
+  private async write(changes: Changes): Promise<void> {
+    if (changes.records.size === 0) return;
+    const batch = [...changes.records].map(([key, kv]) =>
+      kv === undefined
+        ? { type: 'del' as const, key: KEYS + key }
+        : { type: 'put' as const, key: KEYS + key, value: JSON.stringify(kv) },
+    );
+    await this.writer.write([...batch, { type: 'put', key: REVISION, value: `${changes.revision}` }]);
+    this.revision = changes.revision;
+    for (const [key, kv] of changes.records) this.leases.get(kv?.lease ?? '')?.keys.add(key);
+    for (const { range, wake } of [...this.watches])
+      if ([...changes.records.keys()].some((key) => isIn(range, key)))
+        wake({ why: 'change', revision: this.revision });
+  }
+
+  /** By its timer: where the disk fails, which the next transaction tells, it is tried again. */
+  private async expire(id: string): Promise<void> {
+    try {
+      await this.oneByOne(() => this.endLease(id));
+    } catch {
+      this.leases.get(id)?.timer.refresh();
+    }
+  }
+
+  private async endLease(id: string): Promise<void> {
+    const lease = this.leases.get(id);
+    if (lease === undefined) return;
+    await this.deleteHeld([...lease.keys], (holder) => holder === id);
+    clearTimeout(lease.timer);
+    this.leases.delete(id);
+  }
+
+  private async endLeasesOfEarlierProcess(): Promise<void> {
+    const keys = await this.db.keys({ gte: KEYS, lt: `${KEYS}\u{10ffff}` }).all();
+    await this.deleteHeld(
+      keys.map((key) => key.slice(KEYS.length)),
+      (holder) => holder !== '',
+    );
+  }
+
+  /** Deletes those of the keys whose lease is such a one. */
+  private async deleteHeld(keys: string[], by: (lease: string) => boolean): Promise<void> {
+    const changes = new Changes(this.db, this.revision + 1);
+    for (const key of keys)
+      if (by((await recordOf(this.db, key))?.lease ?? '')) await changes.delete({ key });
+    await this.write(changes);
+  }
+
+  private oneByOne<T>(work: () => Promise<T>): Promise<T> {
+    return this.queue.run(work).catch((error: unknown) => {
+      throw asStorageError(error, this.db.location);
+    });
+  }
+}
+
+interface Lease {
+  timer: NodeJS.Timeout;
+  /** Keys that have been put under it; some may have been put without it since. */
+  keys: Set<string>;
+}
+
+/** What a transaction changes before it is written: its reads see the store with these changes. */
+class Changes {
+  /** New records by key; undefined: deleted. */
+  readonly records = new Map<string, KeyValue | undefined>();
+
+  constructor(
+    private readonly db: Level<string, string>,
+    readonly revision: number,
+  ) {}
+
+  async put(key: string, value: string, lease: string): Promise<void> {
+    const createRevision = (await recordOf(this.db, key))?.createRevision ?? this.revision;
+    this.records.set(key, { key, value, createRevision, modRevision: this.revision, lease });
+  }
+
+  async delete(range: KeyRange): Promise<void> {
+    for (const { key } of (await this.range(range)).kvs) this.records.set(key, undefined);
+  }
+
+  async range(range: KeyRange, limit = Infinity): Promise<RangeResult> {
+    const found = new Map<string, KeyValue>();
+    const atMost = limit === Infinity ? -1 : limit + this.records.size + 1;
+    if (range.end === undefined) {
+      const kv = await recordOf(this.db, range.key);
+      if (kv) found.set(range.key, kv);
+    } else {
+      const values = this.db.values({ gte: KEYS + range.key, lt: KEYS + range.end, limit: atMost });
+      for (const value of await values.all()) {
+        const kv = JSON.parse(value) as KeyValue;
+        found.set(kv.key, kv);
+      }
+    }
+    for (const [key, kv] of this.records) {
+      if (!isIn(range, key)) continue;
+      if (kv) found.set(key, kv);
+      else found.delete(key);
+    }
+    const kvs = [...found.values()].sort((a, b) => compareBytes(a.key, b.key));
+    return { kvs: kvs.slice(0, limit), more: kvs.length > limit };
+  }
+}
+
+async function recordOf(db: Level<string, string>, key: string): Promise<KeyValue | undefined> {
+  const value: string | undefined = await db.get(KEYS + key);
+  return value === undefined ? undefined : (JSON.parse(value) as KeyValue);
+}
+
+function isIn({ key: first, end }: KeyRange, key: string): boolean {
+  return end === undefined ? key === first : compareBytes(first, key) <= 0 && compareBytes(key, end) < 0;
+}
+
+const compareBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));

@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf, TilewrightError } from '../errors.js';
+import { coordinationUnavailable, leaseGone, outcomeUnknown } from '../dht/errors.js';
+
+/**
+ * Repeats `attempt` until it has an answer, for at most `patience` ms.
+ *
+ * The transaction of `attempt` compares what it changes, so at most one attempt takes effect, even if an earlier one reaches the
+ * store late. `uncertain` tells it whether the outcome of an earlier attempt is unknown; it must then check whether that one was made.
+ * An answer settles the earlier attempts, too. A refusal of a later attempt says nothing about them: TW_DHT_OUTCOME_UNKNOWN. At the end
+ * of `patience`: TW_DHT_OUTCOME_UNKNOWN if an attempt may still be made, otherwise TW_DHT_COORDINATION_UNAVAILABLE.
+ */
+export async function settle<T>(
+  patience: number,
+  attempt: (left: number, uncertain: boolean) => Promise<T>,
+): Promise<T> {
+  const deadline = performance.now() + patience;
+  let uncertain: TilewrightError | undefined;
+  for (let tries = 0; ; tries++) {
+    try {
+      return await attempt(Math.max(0, deadline - performance.now()), uncertain !== undefined);
+    } catch (error) {
+      if (outcomeUnknown.is(error)) uncertain = error;
+      else if (!coordinationUnavailable.is(error)) throw refusedAfter(uncertain, error);
+      if (performance.now() >= deadline) throw uncertain ?? error;
+    }
+    await backOff(tries);
+  }
+}
+
+/** The error for the caller if an attempt fails with `error` after one whose outcome is unknown. */
+function refusedAfter(uncertain: TilewrightError | undefined, error: unknown): unknown {
+  // Nothing that was put under a lease outlives it.
+  if (uncertain === undefined || leaseGone.is(error)) return error;
+  const { code, status, message } = uncertain;
+  return new TilewrightError(code, status, `${message}; the next attempt failed: ${messageOf(error)}`, {
+    cause: error,
+  });
+}
+
+/** Waits a random time. Its maximum is 20 ms for the first try, doubles with every try, and ends at `longest` ms. */
+export async function backOff(tries: number, longest = 320): Promise<void> {
+  await sleep(Math.random() * Math.min(20 * 2 ** tries, longest));
+}

@@ -1,0 +1,254 @@
+/** From the records of a commit to its place in the log. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../errors.js';
+import {
+  type Catalogue,
+  type Change,
+  type CollectionRecord,
+  type Commit,
+  collectionBusy,
+  type ObjectStore,
+  type RecordEdit,
+  type Storage,
+} from '../../storage/index.js';
+import { segmentName } from './checkpoint.js';
+import { type Claim, requireNoClaim, wholeCollection } from './fenced-lock.js';
+import {
+  type CollectionKey,
+  changeCollection,
+  fixCollection,
+  readCollection,
+  unfixCollection,
+} from './collection-schema.js';
+import type { CommitLog, CommittedEntry, ComparedCollection, LogEntry } from './commit-log.js';
+import { backOff } from '../../coordination/retry-until-answered.js';
+import type { CoordinationStore } from '../../coordination/kv-store.js';
+import { collectionChanged, commitNotNoted, otherWriter, outcomeUnknown } from '../errors.js';
+import { Histogram } from '../../metrics/histogram.js';
+import { LogCopies } from './log-archive.js';
+import type { Replica } from '../replication/replica.js';
+import { encodeSegment } from './segment.js';
+import { SlotSet } from '../placement/slot-set.js';
+import type { PrefixLengths } from '../placement/slots.js';
+
+type CollectionEdit = Extract<RecordEdit, { table: 'collections' }>;
+
+export interface CommitterOptions {
+  storage: Pick<Storage, 'dir' | 'catalogue'>;
+  coordination: CoordinationStore;
+  log: CommitLog;
+  objects: ObjectStore;
+  replica: Replica;
+  prefixLengths: PrefixLengths;
+  /** How long etcd may take to append an entry, ms; twice as long may pass until the entry is copied and applied. */
+  timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 30_000;
+const COPY_RETRY_MS = 500;
+/** Attempts of a commit whose collection keeps changing. */
+const MAX_ATTEMPTS = 20;
+/** Bounds of the classes of the histogram, seconds. */
+const COMMIT_TIMES = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** A commit as it was sent to the log. */
+interface SentCommit {
+  entry: LogEntry;
+  collection: ComparedCollection | undefined;
+}
+
+/**
+ * Invariants:
+ * - an entry is appended only under a claim that is still held, after its files and its segment are in the store;
+ * - `build` reads a catalogue that holds every commit that was acknowledged before;
+ * - the key of a collection is read before the state that a commit is built from, and compared by the transaction that
+ *   appends the entry, so no commit is built from a state that another one has changed;
+ * - a claim whose last commit has an unknown outcome sends no other commit until `settle` has found the outcome.
+ */
+export class Committer {
+  /** From the records of a commit to its acknowledgement, seconds. */
+  readonly commitTimes = new Histogram(COMMIT_TIMES);
+  private readonly copies: LogCopies;
+  private readonly unsettled = new WeakMap<Claim, SentCommit>();
+
+  private readonly timeoutMs: number;
+
+  constructor(private readonly options: CommitterOptions) {
+    this.timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+    this.copies = new LogCopies(options.log, options.objects);
+  }
+
+  private get catalogue(): Catalogue {
+    return this.options.storage.catalogue;
+  }
+
+  /**
+   * Finds the outcome of the last commit under `held`, if it is unknown: appends its entry if that has not happened yet. Throws
+   * TW_DHT_OUTCOME_UNKNOWN and TW_DHT_COORDINATION_UNAVAILABLE if etcd still does not answer, TW_DHT_CLAIM_LOST.
+   */
+  async settle(held: Claim): Promise<void> {
+    const sent = this.unsettled.get(held);
+    if (!sent) return;
+    await this.options.log.commit(held, sent.entry, sent.collection, this.timeoutMs).catch((error) => {
+      // Then the entry was not appended, and the claim is still held.
+      if (!collectionChanged.is(error)) throw error;
+    });
+    this.unsettled.delete(held);
+  }
+
+  /** True if the outcome of the last commit under `held` is unknown. */
+  isUnsettled(held: Claim): boolean {
+    return this.unsettled.has(held);
+  }
+
+  /**
+   * Commits what `build` returns; an empty commit leaves the claim unused. `collection` is the one that the commit probably changes: with
+   * it `build` is called once, without it twice. `also` are changes of this node's own records, written after the commit.
+   */
+  async commit(
+    held: Claim,
+    build: () => Promise<Commit>,
+    also: Change[] = [],
+    collection?: string,
+  ): Promise<void> {
+    const { storage, replica, coordination } = this.options;
+    let id = collection;
+    for (let attempt = 0; ; attempt++) {
+      const key = id === undefined ? undefined : await readCollection(coordination, id);
+      await replica.catchUp();
+      const commit = await build();
+      if (isEmpty(commit)) break;
+      const changed = collectionOf(commit);
+      // The key must be read before the state that the commit is built from.
+      if (changed !== undefined && changed !== id) id = changed;
+      else if (await this.tryCommit(held, commit, changed, key)) break;
+      else if (attempt < MAX_ATTEMPTS) await backOff(attempt);
+      else throw collectionChanged(id ?? held.name);
+    }
+    // An error here must not look as if nothing were committed.
+    if (also.length > 0)
+      await storage.catalogue.write(also).catch((error) => {
+        throw commitNotNoted.because(error, held.name, storage.dir, messageOf(error));
+      });
+  }
+
+  /** False if the collection has changed since its key was read. */
+  private async tryCommit(
+    held: Claim,
+    commit: Commit,
+    changed: string | undefined,
+    key: CollectionKey | undefined,
+  ): Promise<boolean> {
+    const { log, objects, replica, prefixLengths } = this.options;
+    this.copies.requireSole();
+    const begun = performance.now();
+    const { bytes, slots } = encodeSegment(commit, prefixLengths);
+    const segment = `${held.fence}-${randomUUID()}`;
+    await objects.put(segmentName(segment), bytes, { signal: held.lost });
+    const collection = changed === undefined ? undefined : await this.comparedKey(commit, held, changed, key);
+    if (collection === 'changed') return false;
+    replica.remember(segment, commit);
+    const entry = { segment, slots: new SlotSet(slots).toText() };
+    let seq: number;
+    try {
+      seq = await log.commit(held, entry, collection, this.timeoutMs);
+    } catch (error) {
+      if (outcomeUnknown.is(error)) this.unsettled.set(held, { entry, collection });
+      if (collectionChanged.is(error)) return false;
+      throw error;
+    }
+    const committed: CommittedEntry = { seq, ...entry, claim: held.name, fence: held.fence };
+    // The watch of the log reads the entry again, meets the same error and reports it.
+    replica.applyOwn(committed).catch(() => undefined);
+    await Promise.all([this.copy(committed), this.applied(committed)]);
+    this.commitTimes.observe((performance.now() - begun) / 1e3);
+    return true;
+  }
+
+  /** Throws TW_DHT_NOT_NOTED if this node cannot apply the commit. */
+  private async applied({ seq, claim }: CommittedEntry): Promise<void> {
+    const { replica, storage } = this.options;
+    await replica.waitFor(seq, 2 * this.timeoutMs).catch((error) => {
+      throw commitNotNoted.because(error, claim, storage.dir, messageOf(error));
+    });
+  }
+
+  /** Retries while the store is away: the commit is made and visible, so it must not look failed. */
+  private async copy(entry: CommittedEntry): Promise<void> {
+    for (const begun = performance.now(); ; await sleep(COPY_RETRY_MS))
+      try {
+        await this.copies.copy(entry);
+        return;
+      } catch (error) {
+        if (otherWriter.is(error)) throw error;
+        if (performance.now() - begun > 2 * this.timeoutMs)
+          throw outcomeUnknown.because(
+            error,
+            `commit ${entry.seq}`,
+            this.options.objects.url,
+            messageOf(error),
+          );
+      }
+  }
+
+  /**
+   * The key that the transaction compares. `key` was read before the commit was built. A commit that changes the collection's record
+   * changes the key first: other commits that were built from the former record then fail. A key without a record is left
+   * by the first commit of a collection, if that failed; it is replaced.
+   */
+  private async comparedKey(
+    { edits = [] }: Commit,
+    { fence }: Claim,
+    id: string,
+    key: CollectionKey | undefined,
+  ): Promise<ComparedCollection | 'changed'> {
+    const { coordination } = this.options;
+    const change = edits.find(isCollectionEdit);
+    if (change?.record === null) {
+      if (!key) return { id, revision: 0 };
+      await unfixCollection(coordination, key);
+      return 'changed';
+    }
+    if (!change && key) return key;
+    const existing = key ? undefined : await this.catalogue.collections.get(id);
+    if (existing) {
+      await this.recreateKey(existing);
+      return 'changed';
+    }
+    if (!change?.record) throw collectionChanged(id);
+    const { grid, precision } = change.record;
+    const wanted = { grid, precision, fence };
+    const { changed, current } = await changeCollection(
+      coordination,
+      { id, revision: key?.revision ?? 0 },
+      wanted,
+    );
+    return changed ? current! : 'changed';
+  }
+
+  /** A deletion that ended before its commit leaves the record of the collection without a key. */
+  private async recreateKey({ id, grid, precision }: CollectionRecord): Promise<void> {
+    const { coordination } = this.options;
+    await requireNoClaim(coordination, wholeCollection(id), () => collectionBusy(id));
+    await fixCollection(coordination, id, { grid, precision });
+  }
+}
+
+/**
+ * The collection whose key a commit compares: the one that it creates, changes or deletes, or of which it puts tiles or other records,
+ * which must not outlive the collection. Models do.
+ */
+function collectionOf({ added = [], edits = [] }: Commit): string | undefined {
+  const changed = edits.find(isCollectionEdit);
+  if (changed) return changed.key;
+  if (added.length > 0) return added[0].collection;
+  for (const { table, record } of edits)
+    if (table !== 'models' && table !== 'collections' && record) return record.collection;
+  return undefined;
+}
+
+const isCollectionEdit = (edit: RecordEdit): edit is CollectionEdit => edit.table === 'collections';
+
+const isEmpty = ({ removed = [], added = [], edits = [] }: Commit) =>
+  removed.length + added.length + edits.length === 0;

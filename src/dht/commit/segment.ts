@@ -1,0 +1,159 @@
+/**
+ * Segments: what one commit changes, as one object of the shared store. Records of tiles lie slot by slot, so that a node
+ * reads those of its own slots and no others:
+ *
+ *     'TWSG', format, length of the header, CRC-32 of the header   4 x 4 bytes, little endian
+ *     header                                                       JSON, deflated
+ *     parts in the order of their slots                            JSON, deflated, each with a CRC-32 in the header
+ */
+import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
+import {
+  type Commit,
+  type ObjectStore,
+  type RecordEdit,
+  type SentTiles,
+  TileList,
+  type TileRecord,
+  type TileVersion,
+  tilesOf,
+} from '../../storage/index.js';
+import { segmentDamaged } from '../errors.js';
+import { type PrefixLengths, slotOfCell } from '../placement/slots.js';
+
+const MAGIC = 'TWSG';
+const FORMAT = 2;
+const START = 16;
+/** One read gives all of most segments, or at least their header. */
+const FIRST_READ = 2 ** 18;
+/** Parts nearer to each other than this are read together, bytes. */
+const GAP = 2 ** 16;
+/** A scene of a hundred thousand tiles has less; a damaged length must not take all memory. */
+const LARGEST_JSON = 2 ** 29;
+
+interface Part {
+  slot: number;
+  /** From the end of the header. */
+  offset: number;
+  bytes: number;
+  crc32: number;
+}
+
+interface Header {
+  edits: RecordEdit[];
+  formerModels: Commit['formerModels'];
+  parts: Part[];
+}
+
+/** What a part says of the tiles of its slot. */
+interface SlotChange {
+  removed: TileVersion[];
+  added: TileList | SentTiles;
+}
+
+export interface Segment {
+  bytes: Buffer;
+  /** Slots of its tiles, ascending. */
+  slots: number[];
+}
+
+export function encodeSegment(commit: Commit, prefixLengths: PrefixLengths): Segment {
+  const bySlot = new Map<number, { removed: TileVersion[]; added: TileRecord[] }>();
+  const changeOf = (tile: TileVersion) => {
+    const slot = slotOfCell(tile, prefixLengths);
+    const known = bySlot.get(slot);
+    if (known) return known;
+    const change = { removed: [], added: [] };
+    bySlot.set(slot, change);
+    return change;
+  };
+  for (const { id, grid, geocode, version } of commit.removed ?? [])
+    changeOf({ id, grid, geocode, version }).removed.push({ id, grid, geocode, version });
+  for (const tile of commit.added ?? []) changeOf(tile).added.push(tile);
+
+  const slots = [...bySlot.keys()].sort((a, b) => a - b);
+  const bodies = slots.map((slot) => {
+    const { removed, added } = bySlot.get(slot)!;
+    return deflateJson({ removed, added: new TileList(added) } satisfies SlotChange);
+  });
+  let offset = 0;
+  const parts = bodies.map((body, i): Part => {
+    const part = { slot: slots[i], offset, bytes: body.length, crc32: crc32(body) };
+    offset += body.length;
+    return part;
+  });
+  const header = deflateJson({
+    edits: commit.edits ?? [],
+    formerModels: commit.formerModels ?? [],
+    parts,
+  } satisfies Header);
+  const start = Buffer.alloc(START);
+  start.write(MAGIC);
+  start.writeUInt32LE(FORMAT, 4);
+  start.writeUInt32LE(header.length, 8);
+  start.writeUInt32LE(crc32(header), 12);
+  return { bytes: Buffer.concat([start, header, ...bodies]), slots };
+}
+
+/** Where segments lie. */
+type Segments = Pick<ObjectStore, 'get'>;
+
+/**
+ * The commit of a segment, with the tiles of those slots alone that `wants` names; edits of other records are for all. Throws
+ * TW_DHT_SEGMENT_DAMAGED.
+ */
+export async function readSegment(
+  objects: Segments,
+  name: string,
+  wants: (slot: number) => boolean,
+): Promise<Commit> {
+  const read = (from: number, to: number) => objects.get(name, { offset: from, length: to - from });
+  let known = await read(0, FIRST_READ);
+  if (known.length < START) throw segmentDamaged(name, 'it is cut off');
+  if (known.toString('latin1', 0, 4) !== MAGIC || known.readUInt32LE(4) !== FORMAT)
+    throw segmentDamaged(name, 'it is no segment of this format');
+  const headerEnd = START + known.readUInt32LE(8);
+  if (headerEnd > LARGEST_JSON) throw segmentDamaged(name, 'its header is too long');
+  if (headerEnd > known.length) known = Buffer.concat([known, await read(known.length, headerEnd)]);
+  const json = known.subarray(START, headerEnd);
+  if (crc32(json) !== known.readUInt32LE(12)) throw segmentDamaged(name, 'its header has another checksum');
+  const { edits, formerModels, parts }: Header = inflateJson(json);
+
+  const wanted = parts.filter(({ slot }) => wants(slot));
+  const commit = { removed: [] as TileVersion[], added: [] as TileRecord[], edits, formerModels };
+  for (const run of runsOf(wanted)) {
+    const from = headerEnd + run[0].offset;
+    const last = run[run.length - 1];
+    const to = headerEnd + last.offset + last.bytes;
+    const held = to <= known.length ? known.subarray(from, to) : await read(from, to);
+    for (const part of run) {
+      const body = held.subarray(part.offset - run[0].offset, part.offset - run[0].offset + part.bytes);
+      if (body.length !== part.bytes || crc32(body) !== part.crc32)
+        throw segmentDamaged(name, `its part of slot ${part.slot} has another checksum`);
+      const change: SlotChange = inflateJson(body);
+      // Not by spreading: a slot may hold a million tiles, and arguments lie on the stack.
+      for (const tile of change.removed) commit.removed.push(tile);
+      for (const tile of tilesOf(change.added)) commit.added.push(tile);
+    }
+  }
+  return commit;
+}
+
+/** Neighbours that one read fetches. */
+function runsOf(parts: Part[]): Part[][] {
+  const runs: Part[][] = [];
+  for (const part of parts) {
+    const open = runs.at(-1);
+    const last = open?.at(-1);
+    if (open && last && part.offset - (last.offset + last.bytes) <= GAP) open.push(part);
+    else runs.push([part]);
+  }
+  return runs;
+}
+
+function deflateJson(value: unknown): Buffer {
+  return deflateRawSync(JSON.stringify(value), { level: 1 });
+}
+
+function inflateJson<T>(bytes: Buffer): T {
+  return JSON.parse(inflateRawSync(bytes, { maxOutputLength: LARGEST_JSON }).toString()) as T;
+}

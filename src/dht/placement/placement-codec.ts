@@ -1,0 +1,157 @@
+/** The placement as the text of one document. */
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { messageOf } from '../../errors.js';
+import { type GridName, grids } from '../../geocode/index.js';
+import { badPlacement } from '../errors.js';
+import {
+  type Owner,
+  type OwnerState,
+  type Placement,
+  type PlacementNode,
+  wantedSpread,
+} from './placement.js';
+import { SLOTS } from './slots.js';
+
+const FORMAT = 1;
+
+/**
+ * Owners are 16 bits each, little endian, slot after slot: 13 bits for the place of the node in `nodes`, 2 for the state,
+ * 1 where the slot ends. `EMPTY` stands for a slot without owners.
+ */
+const STATES: readonly OwnerState[] = ['initializing', 'available', 'leaving'];
+const MAX_NODES = 2 ** 13;
+const LAST = 2 ** 15;
+const EMPTY = 2 ** 16 - 1;
+/** Far more than any cluster has, so that a document of a few bytes cannot fill the memory. */
+const MAX_BYTES = 64 * SLOTS;
+
+/** JSON, some 40 KB for 50 nodes and two owners. Throws TW_DHT_BAD_PLACEMENT where the invariants do not hold. */
+export function formatPlacement(placement: Placement): string {
+  check(placement);
+  const { slots, nodes, ...rest } = placement;
+  const places = new Map(nodes.map(({ id }, place) => [id, place]));
+  const words = slots.flatMap((owners) =>
+    owners.length === 0
+      ? EMPTY
+      : owners.map(
+          ({ node, state }, i) =>
+            places.get(node)! + MAX_NODES * STATES.indexOf(state) + (i === owners.length - 1 ? LAST : 0),
+        ),
+  );
+  const bytes = Buffer.alloc(2 * words.length);
+  words.forEach((word, i) => {
+    bytes.writeUInt16LE(word, 2 * i);
+  });
+  return JSON.stringify({ format: FORMAT, ...rest, nodes, slots: deflateRawSync(bytes).toString('base64') });
+}
+
+/** The placement of a text. Throws TW_DHT_BAD_PLACEMENT, which names what is wrong. */
+export function parsePlacement(text: string): Placement {
+  const { format, version, prefixLengths, owners, nodes, slots } = parsed(text);
+  if (format !== FORMAT) throw badPlacement(`its format is ${format}, and not ${FORMAT}`);
+  if (!Array.isArray(nodes) || typeof slots !== 'string') throw badPlacement('nodes or slots are missing');
+  const placement = {
+    version: version as number,
+    prefixLengths: prefixLengths as Placement['prefixLengths'],
+    owners: owners as number,
+    nodes: nodes as PlacementNode[],
+    slots: unpacked(slots, nodes as PlacementNode[]),
+  };
+  check(placement);
+  return placement;
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+  } catch (error) {
+    throw badPlacement.because(error, `it is not JSON (${messageOf(error)})`);
+  }
+  throw badPlacement('it is no JSON object');
+}
+
+function unpacked(base64: string, nodes: readonly PlacementNode[]): Owner[][] {
+  const bytes = inflated(base64);
+  const slots: Owner[][] = [];
+  // There are a few different lists of owners: slots that have the same share one.
+  const known = new Map<string, Owner[]>();
+  let owners: Owner[] = [];
+  let begin = 0;
+  for (let at = 0; at + 1 < bytes.length; at += 2) {
+    const word = bytes.readUInt16LE(at);
+    if (word !== EMPTY) {
+      const node = nodes[word % MAX_NODES];
+      const state = STATES[(word % LAST) >> 13];
+      if (!node || !state) throw badPlacement(`slot ${slots.length} has an owner that is unknown`);
+      owners.push({ node: node.id, state });
+    }
+    if (word < LAST) continue;
+    const words = bytes.toString('latin1', begin, at + 2);
+    const same = known.get(words);
+    slots.push(same ?? owners);
+    if (!same) known.set(words, owners);
+    owners = [];
+    begin = at + 2;
+  }
+  if (owners.length > 0 || slots.length !== SLOTS)
+    throw badPlacement(`it has ${slots.length} whole slots, and not ${SLOTS}`);
+  return slots;
+}
+
+function inflated(base64: string): Buffer {
+  try {
+    return inflateRawSync(Buffer.from(base64, 'base64'), { maxOutputLength: MAX_BYTES });
+  } catch (error) {
+    throw badPlacement.because(error, `its slots are damaged (${messageOf(error)})`);
+  }
+}
+
+/** Throws TW_DHT_BAD_PLACEMENT where an invariant of `Placement` does not hold. */
+function check({ version, prefixLengths, owners, nodes, slots }: Placement): void {
+  if (!isCount(version, 0)) throw badPlacement(`its version is ${version}`);
+  if (!isCount(owners, 1)) throw badPlacement(`${owners} owners of a slot are wanted`);
+  for (const { name, maxPrecision } of grids) {
+    const length = prefixLengths?.[name as GridName];
+    if (!isCount(length, 1) || length > maxPrecision)
+      throw badPlacement(`the prefix length of ${name} is ${length}`);
+  }
+  if (nodes.length > MAX_NODES) throw badPlacement(`it has ${nodes.length} nodes, of at most ${MAX_NODES}`);
+  nodes.forEach((node, i) => {
+    const fault = faultOf(node, nodes[i - 1]);
+    if (fault) throw badPlacement(`node ${node?.id} ${fault}`);
+  });
+  const active = new Map(nodes.filter(({ draining }) => !draining).map(({ id, zone }) => [id, { zone }]));
+  const { copies, zones } = wantedSpread([...active.values()], owners);
+  const sound = new Set<readonly Owner[]>();
+  slots.forEach((all, slot) => {
+    if (sound.has(all)) return;
+    sound.add(all);
+    const staying = all.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
+    if (new Set(all.map(({ node }) => node)).size < all.length)
+      throw badPlacement(`slot ${slot} has a node twice`);
+    if (all.slice(0, staying.length).some(({ state }) => state === 'leaving'))
+      throw badPlacement(`slot ${slot} has a leaving owner before others`);
+    const drained = staying.find((node) => !active.has(node));
+    if (drained !== undefined) throw badPlacement(`slot ${slot} is owned by ${drained}, which drains`);
+    if (staying.length !== copies)
+      throw badPlacement(`slot ${slot} has ${staying.length} owners, and not ${copies}`);
+    const places = new Set(staying.map((node) => active.get(node)!.zone)).size;
+    if (places < zones) throw badPlacement(`the owners of slot ${slot} are in too few zones: ${places}`);
+  });
+}
+
+function isCount(value: unknown, least: number): value is number {
+  return Number.isInteger(value) && (value as number) >= least;
+}
+
+/** What is wrong with a node that follows another; undefined where nothing is. */
+function faultOf(node: PlacementNode, before: PlacementNode | undefined): string | undefined {
+  const { id, zone, weight, draining } = node ?? {};
+  if (typeof id !== 'string' || id === '') return 'has no id';
+  if (before && id <= before.id) return 'is out of order, or twice there';
+  if (typeof zone !== 'string') return 'has no zone';
+  if (!Number.isFinite(weight) || weight <= 0) return `has the weight ${weight}`;
+  if (typeof draining !== 'boolean') return 'neither drains nor does not';
+  return undefined;
+}

@@ -1,0 +1,99 @@
+/** What changes between two placements, in slots and bytes. */
+import type { SlotBytes } from './placement-changes.js';
+import type { Owner, Placement } from './placement.js';
+import { wantedSpread } from './placement.js';
+import { targetShares } from './target-shares.js';
+
+export interface Amount {
+  slots: number;
+  bytes: number;
+}
+
+export interface NodeMoves {
+  id: string;
+  /** Of all bytes, counted once for each owner: what it should hold; 0 to 1. */
+  share: number;
+  before: Amount;
+  after: Amount;
+  /** What it has to load. */
+  takes: Amount;
+  /** What it need not hold any more. */
+  gives: Amount;
+}
+
+export interface Moves {
+  /** By node id. */
+  nodes: NodeMoves[];
+  moved: Amount;
+  /** Bytes that have to move whatever the way, so that nodes hold what they hold after it. */
+  least: number;
+  /** Standard deviation of bytes over shares, percent of the mean; of nodes that have a share. */
+  deviation: { before: number; after: number };
+}
+
+export function movesBetween(before: Placement, after: Placement, bytes: SlotBytes): Moves {
+  const shares = sharesOf(after);
+  const nodes = after.nodes.map(({ id }): NodeMoves => {
+    const none = () => ({ slots: 0, bytes: 0 });
+    return {
+      id,
+      share: shares.get(id) ?? 0,
+      before: none(),
+      after: none(),
+      takes: none(),
+      gives: none(),
+    };
+  });
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  after.slots.forEach((owners, slot) => {
+    const had = holdersOf(before.slots[slot]!);
+    const has = holdersOf(owners);
+    const count = (ids: string[], part: 'before' | 'after' | 'takes' | 'gives') => {
+      for (const id of ids) {
+        const amount = byId.get(id)?.[part];
+        if (!amount) continue;
+        amount.slots++;
+        amount.bytes += bytes[slot] ?? 0;
+      }
+    };
+    count(had, 'before');
+    count(has, 'after');
+    count(
+      has.filter((id) => !had.includes(id)),
+      'takes',
+    );
+    count(
+      had.filter((id) => !has.includes(id)),
+      'gives',
+    );
+  });
+  const sum = (of: (node: NodeMoves) => number) => nodes.reduce((total, node) => total + of(node), 0);
+  return {
+    nodes,
+    moved: { slots: sum(({ takes }) => takes.slots), bytes: sum(({ takes }) => takes.bytes) },
+    least: sum((node) => Math.max(0, node.after.bytes - node.before.bytes)),
+    deviation: {
+      before: deviation(nodes, (node) => node.before.bytes),
+      after: deviation(nodes, (node) => node.after.bytes),
+    },
+  };
+}
+
+/** The part of all bytes that each node should hold: 0 to 1, none for those that drain. */
+export function sharesOf({ nodes, owners }: Placement): Map<string, number> {
+  const active = nodes.filter(({ draining }) => !draining);
+  const { copies } = wantedSpread(active, owners);
+  if (copies === 0) return new Map();
+  const shares = targetShares(active, copies);
+  return new Map(active.map(({ id }, i) => [id, shares[i]! / copies]));
+}
+
+const holdersOf = (owners: readonly Owner[]) =>
+  owners.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
+
+function deviation(nodes: readonly NodeMoves[], bytesOf: (node: NodeMoves) => number): number {
+  const each = nodes.filter(({ share }) => share > 0).map((node) => bytesOf(node) / node.share);
+  const mean = each.reduce((a, b) => a + b, 0) / each.length;
+  if (!(mean > 0)) return 0;
+  return (100 * Math.sqrt(each.reduce((sum, x) => sum + (x - mean) ** 2, 0) / each.length)) / mean;
+}

@@ -1,0 +1,100 @@
+/**
+ * Which restoration the keys in a coordination store are of, and which is the last one of a tile store: `restorations/<number>-<id>`. They
+ * differ where the tile store was given to another coordination store since.
+ */
+import { randomUUID } from 'node:crypto';
+import type { ObjectStore } from '../../storage/index.js';
+import { documentOf } from '../../coordination/json-value.js';
+import { settle } from '../../coordination/retry-until-answered.js';
+import { type CoordinationStore, only } from '../../coordination/kv-store.js';
+
+const KEY = 'restored';
+/** Written for the sake of its revision alone. */
+const FENCE = 'fence';
+/**
+ * Revisions of one coordination store stay below this: at 1,000 changes a second for 34 years. 2^13 restorations fit into the 53 bits of a
+ * number.
+ */
+const EPOCH = 2 ** 40;
+const FENCE_PATIENCE_MS = 30_000;
+const FOLDER = 'restorations/';
+/** Of the number of a restoration, so that names sort by it. */
+const DIGITS = 8;
+
+export interface Restoration {
+  id: string;
+  /** Into which coordination store, in words. */
+  coordination?: string;
+}
+
+/** The record in the coordination store of the restoration that wrote its keys. */
+interface RestoredDocument {
+  id: string;
+  /** The number of the restoration among all of the tile store. Earlier versions of the program wrote none. */
+  epoch?: number;
+}
+
+/**
+ * Which restoration the keys are of; undefined if there was none. A node that knows another one has seen commits by numbers that may be
+ * those of others now.
+ */
+export async function readRestored(coordination: CoordinationStore): Promise<RestoredDocument | undefined> {
+  const { gets } = await coordination.read([{ key: KEY }]);
+  const kv = only(gets[0]!);
+  return kv && documentOf<RestoredDocument>(kv, ['id']);
+}
+
+/** The epoch of new versions: the number of the restoration, 0 if there was none. `objects` is the tile store of the keys. */
+export async function epochOf(restored: RestoredDocument | undefined, objects: ObjectStore): Promise<number> {
+  if (!restored) return 0;
+  return restored.epoch ?? numberOf(await newestName(objects));
+}
+
+/** Puts which restoration the keys are of. */
+export const restoredPut = ({ id, epoch }: Required<RestoredDocument>) =>
+  ({ op: 'put', key: KEY, value: JSON.stringify({ id, epoch } satisfies RestoredDocument) }) as const;
+
+/**
+ * A number for the versions of a new claim in epoch `epoch`, larger than that of every earlier claim on this tile store, and never given
+ * twice. In epoch 0, before any restoration, the fence of the claim is such a number.
+ *
+ * Fences are revisions, and those of a new etcd begin near 0 again. Without this, versions made after a restoration could repeat the
+ * name of a version in the store, whose bytes caches hold under that name, and would sort before older ones. As in a ZooKeeper
+ * zxid, the high part is the epoch, which is the number of the restoration, and the low part is a revision. It is that of a put made
+ * here and not the claim's own, because the claim's key has to contain the number: the sweep, also that of a node of an
+ * older version, keeps what begins with a number that a held claim names.
+ */
+export async function nextFence(coordination: CoordinationStore, epoch: number): Promise<number> {
+  // A put that is made twice, after a lost answer, only leaves out a number.
+  const { revision } = await settle(FENCE_PATIENCE_MS, (patience) =>
+    coordination.transact({ success: [{ op: 'put', key: FENCE, value: '' }] }, { patience }),
+  );
+  return epoch * EPOCH + revision;
+}
+
+/** The last restoration from a tile store; undefined where there was none. */
+export async function newestRestoration(objects: ObjectStore): Promise<Restoration | undefined> {
+  const name = await newestName(objects);
+  return name === undefined ? undefined : (JSON.parse((await objects.get(name)).toString()) as Restoration);
+}
+
+/** Records a restoration in the tile store: nodes of the former coordination store do not start any more. */
+export async function noteRestoration(
+  objects: ObjectStore,
+  coordination: string | undefined,
+): Promise<Required<RestoredDocument>> {
+  const last = numberOf(await newestName(objects));
+  const restoration: Restoration = { id: randomUUID(), ...(coordination !== undefined && { coordination }) };
+  const name = `${FOLDER}${`${last + 1}`.padStart(DIGITS, '0')}-${restoration.id}`;
+  await objects.put(name, Buffer.from(JSON.stringify(restoration)));
+  return { id: restoration.id, epoch: last + 1 };
+}
+
+const numberOf = (name: string | undefined) =>
+  Number(name?.slice(FOLDER.length, FOLDER.length + DIGITS) ?? 0);
+
+async function newestName(objects: ObjectStore): Promise<string | undefined> {
+  let newest: string | undefined;
+  for await (const { name } of objects.list(FOLDER)) newest = name;
+  return newest;
+}

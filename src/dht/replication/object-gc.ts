@@ -1,0 +1,327 @@
+/**
+ * Removes objects of the shared store that nothing needs any more. What is needed:
+ *
+ * - all that the state of the cluster at any moment since `base` names, where `base` is the newest checkpoint that is older than a day. So
+ *   a reader of a state of less than a day ago finds its files, its parts and its segments. If a store was copied without its times, no
+ *   checkpoint is old: then `base` is the oldest state from which all later commits are still in the store;
+ * - what a claim that is held writes. Names of segments begin with the claim's fence, versions of tiles with its fence or
+ *   `first`, and a claim is made before its first object: what was listed, and has neither a claim nor a
+ *   record when these are read after it, can never get one.
+ *
+ * Times are those of the store alone: when it wrote the manifest of `base`, beside when it wrote an object just now.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  modelFolder,
+  type ObjectInfo,
+  type ObjectStore,
+  type RecordEdit,
+  supersededFolders,
+  tileFolder,
+  versionsOf,
+} from '../../storage/index.js';
+import {
+  MANIFESTS,
+  type Manifest,
+  PARTS,
+  PARTS_FOLDER,
+  partOf,
+  readManifest,
+  segmentName,
+  seqOf,
+  writeCheckpoint,
+} from '../commit/checkpoint.js';
+import { listClaims } from '../commit/fenced-lock.js';
+import type { CommitLog, CommittedEntry } from '../commit/commit-log.js';
+import type { CoordinationStore } from '../../coordination/kv-store.js';
+import { logDamaged, otherCluster } from '../errors.js';
+import { listCopies, logCopy, readCopies } from '../commit/log-archive.js';
+import { readSegment } from '../commit/segment.js';
+import { type PrefixLengths, slotOfCell } from '../placement/slots.js';
+import { readIdentity, requireWholeLog } from '../recovery/cluster-identity.js';
+
+const DAY = 86_400_000;
+const HOUR = 3_600_000;
+const MARKS = 'catalogue/sweeps/';
+const SEGMENTS = segmentName('');
+/** Objects that are looked at together. */
+const PAGE = 5000;
+/** Claims under which names do not begin with a fence: of models, and of folders that are moved in. */
+const OWN_NAMES = /^(?!scene\/|collection\/|checkpoint$|sweep$)/;
+
+export interface SweepContext {
+  /** Id of the cluster. */
+  cluster: string;
+  coordination: CoordinationStore;
+  log: CommitLog;
+  objects: ObjectStore;
+  prefixLengths: PrefixLengths;
+  /** How long a former state can still be read, ms; a day. */
+  keep?: number;
+  /** Nothing is done where another sweep began less than this ago, ms; an hour. */
+  every?: number;
+  signal?: AbortSignal;
+}
+
+export interface SweepReport {
+  /** Objects that were looked at. */
+  listed: number;
+  removed: number;
+  bytes: number;
+}
+
+/**
+ * One sweep; undefined where the last one was not long ago. One that is cut off is done again by the next. Throws
+ * TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_CLUSTER, and whatever keeps it from knowing what is needed: nothing more is removed then.
+ */
+export async function sweepStore(context: SweepContext): Promise<SweepReport | undefined> {
+  const { cluster, log, objects } = context;
+  const identity = await readIdentity(objects);
+  if (identity?.id !== cluster) throw otherCluster(identity?.id ?? 'none', cluster);
+  await requireWholeLog(log, objects);
+  const now = await begin(context);
+  return now === undefined ? undefined : new Sweep(context, now).all();
+}
+
+/** Writes the mark of a sweep. The time by the clock of the store, or undefined where there was one not long ago. */
+async function begin({ objects, every = HOUR }: SweepContext): Promise<number | undefined> {
+  const former: ObjectInfo[] = [];
+  for await (const mark of objects.list(MARKS)) former.push(mark);
+  const name = `${MARKS}${randomUUID()}`;
+  await objects.put(name, Buffer.alloc(0));
+  const now = (await objects.head(name))!.modified;
+  const isEarly = former.some(({ modified }) => modified > now - every);
+  await objects.delete(isEarly ? [name] : former.map((mark) => mark.name));
+  return isEarly ? undefined : now;
+}
+
+/** What is at work: fences, and whether names may be written that begin with none. */
+interface Work {
+  fences: Set<number>;
+  hasOwnNames: boolean;
+}
+
+class Sweep {
+  private readonly report: SweepReport = { listed: 0, removed: 0, bytes: 0 };
+  /** Number of the last commit of `manifest`, which holds all before it. */
+  private seq = 0;
+  private manifest!: Manifest;
+  /** Number of the last commit of `base`; 0 if that is the empty store. */
+  private base = 0;
+  /** The last commit that was looked at. */
+  private last = 0;
+  /** Folders that commits after `base` have removed, or commits after `manifest` added. */
+  private readonly folders = new Set<string>();
+  /** Segments of commits after `base`. */
+  private readonly segments = new Set<string>();
+
+  constructor(
+    private readonly context: SweepContext,
+    private readonly now: number,
+  ) {}
+
+  async all(): Promise<SweepReport> {
+    const { log, objects, prefixLengths, keep = DAY } = this.context;
+    await writeCheckpoint({ log, objects, prefixLengths });
+    const checkpoint = await log.readCheckpoint();
+    this.seq = checkpoint?.seq ?? 0;
+    this.manifest = await readManifest(objects, checkpoint);
+    const manifests = await this.list(MANIFESTS);
+    const copies = await listCopies(objects);
+    const old = manifests
+      .filter(({ modified }) => modified <= this.now - keep)
+      .map(({ name }) => seqOf(name));
+    this.base =
+      old.filter((seq) => seq <= this.seq).sort((a, b) => b - a)[0] ??
+      oldestState(manifests, copies, this.seq);
+    await this.readRecent();
+
+    // Nobody may follow the log through entries whose segments are about to go.
+    await log.trim(this.base);
+    await this.remove(manifests.filter(({ name }) => seqOf(name) < this.base));
+    const covered = copies.filter((seq) => seq <= this.base);
+    await this.remove(covered.map((seq) => ({ name: logCopy(seq), bytes: 0 })));
+    await this.removeParts();
+    await this.removeUnneeded(SEGMENTS, async (names, { fences }) => {
+      const ids = names.map((name) => name.slice(SEGMENTS.length));
+      return new Set(
+        ids.filter((id) => this.segments.has(id) || fences.has(Number.parseInt(id, 10))).map(segmentName),
+      );
+    });
+    await this.removeUnneeded('tiles/', (names, work) =>
+      this.neededFiles(names, work, (some) => this.tilesOf(some)),
+    );
+    const models = await this.models();
+    await this.removeUnneeded('models/', (names, work) => this.neededFiles(names, work, async () => models));
+    return this.report;
+  }
+
+  /** What the commits after `base` have changed that `manifest` holds. */
+  private async readRecent(): Promise<void> {
+    const { objects } = this.context;
+    const numbers = Array.from({ length: this.seq - this.base }, (_, i) => this.base + 1 + i);
+    for (const { segment } of await readCopies(objects, numbers)) {
+      this.segments.add(segment);
+      const commit = await readSegment(objects, segmentName(segment), () => true);
+      for (const folder of supersededFolders(commit)) this.folders.add(folder);
+    }
+    this.last = this.seq;
+  }
+
+  /** What is at work now, and then what has been committed up to now. */
+  private async look(): Promise<Work> {
+    const { coordination, log, objects, signal } = this.context;
+    signal?.throwIfAborted();
+    const held = (await listClaims(coordination, '')).filter(({ done }) => done === undefined);
+    for (let more = true; more; ) {
+      const page = await log.readSince(this.last);
+      if (page.kind === 'checkpoint') {
+        const numbers = Array.from({ length: page.checkpoint.seq - this.last }, (_, i) => this.last + 1 + i);
+        await this.take(await readCopies(objects, numbers));
+      } else {
+        await this.take(page.entries);
+        more = page.more;
+      }
+    }
+    return {
+      fences: new Set(held.flatMap(({ fence, first }) => [fence, first])),
+      hasOwnNames: held.some(({ name }) => OWN_NAMES.test(name)),
+    };
+  }
+
+  private async take(entries: CommittedEntry[]): Promise<void> {
+    for (const { seq, segment } of entries) {
+      if (seq !== this.last + 1) throw logDamaged(`entry ${this.last + 1} is missing`);
+      const commit = await readSegment(this.context.objects, segmentName(segment), () => true);
+      this.segments.add(segment);
+      for (const folder of supersededFolders(commit)) this.folders.add(folder);
+      for (const tile of commit.added ?? []) this.folders.add(tileFolder(tile));
+      for (const edit of commit.edits ?? [])
+        for (const folder of modelFolders(edit)) this.folders.add(folder);
+      this.last = seq;
+    }
+  }
+
+  /**
+   * Parts that no manifest since `base` names. Those after the checkpoint may be of one that is just being written; what is
+   * not after it can never become one.
+   */
+  private async removeParts(): Promise<void> {
+    const { objects, log } = this.context;
+    const parts = await this.list(PARTS_FOLDER);
+    const named = new Set<string>();
+    for (const { name } of await this.list(MANIFESTS))
+      for (const part of await readManifest(objects, { manifest: name })) if (part !== null) named.add(part);
+    const seq = (await log.readCheckpoint())?.seq ?? 0;
+    await this.remove(parts.filter(({ name }) => seqOf(name) <= seq && !named.has(name)));
+  }
+
+  /** Removes what lies below a prefix, page by page, but for what `neededOf` says when it is asked after the listing. */
+  private async removeUnneeded(
+    prefix: string,
+    neededOf: (names: string[], work: Work) => Promise<Set<string>>,
+  ): Promise<void> {
+    const { objects, signal } = this.context;
+    let page: ObjectInfo[] = [];
+    const finish = async () => {
+      const needed = await neededOf(
+        page.map(({ name }) => name),
+        await this.look(),
+      );
+      await this.remove(page.filter(({ name }) => !needed.has(name)));
+      page = [];
+    };
+    for await (const info of objects.list(prefix, { signal })) {
+      this.report.listed++;
+      if (page.push(info) === PAGE) await finish();
+    }
+    if (page.length > 0) await finish();
+  }
+
+  /** The files among some that are of versions which are needed; what is no file of a version is left alone. */
+  private async neededFiles(
+    names: string[],
+    { fences, hasOwnNames }: Work,
+    recorded: (folders: string[]) => Promise<Set<string>>,
+  ): Promise<Set<string>> {
+    const isAtWork = (folder: string) => {
+      const fence = fenceOf(folder.slice(folder.lastIndexOf('/') + 1));
+      return fence === undefined ? hasOwnNames : fences.has(fence);
+    };
+    const doubtful = new Set<string>();
+    const needed = new Set<string>();
+    for (const name of names) {
+      const folder = name.slice(0, name.lastIndexOf('/'));
+      if (!VERSION_FILE.test(name) || this.folders.has(folder) || isAtWork(folder)) needed.add(name);
+      else doubtful.add(folder);
+    }
+    const known = doubtful.size > 0 ? await recorded([...doubtful]) : doubtful;
+    for (const name of names) if (known.has(name.slice(0, name.lastIndexOf('/')))) needed.add(name);
+    return needed;
+  }
+
+  /** Those of some tile folders that `manifest` names, and others of their slots. */
+  private async tilesOf(folders: string[]): Promise<Set<string>> {
+    const { objects, prefixLengths } = this.context;
+    const slots = new Set<number>();
+    for (const folder of folders) {
+      const [, grid, , geocode] = folder.split('/') as [string, 'geohash' | 'quadtile', string, string];
+      slots.add(slotOfCell({ grid, geocode }, prefixLengths));
+    }
+    const found = new Set<string>();
+    for (const part of new Set([...slots].map(partOf))) {
+      const name = this.manifest[part];
+      if (!name) continue;
+      const { added = [] } = await readSegment(objects, name, (slot) => slots.has(slot));
+      for (const tile of added) found.add(tileFolder(tile));
+    }
+    return found;
+  }
+
+  private async models(): Promise<Set<string>> {
+    const { objects } = this.context;
+    const found = new Set<string>();
+    for (let part = 0; part < PARTS; part++) {
+      const name = this.manifest[part];
+      if (!name) continue;
+      const { edits = [] } = await readSegment(objects, name, () => false);
+      for (const edit of edits) for (const folder of modelFolders(edit)) found.add(folder);
+    }
+    return found;
+  }
+
+  private async list(prefix: string): Promise<ObjectInfo[]> {
+    const found: ObjectInfo[] = [];
+    for await (const info of this.context.objects.list(prefix)) found.push(info);
+    return found;
+  }
+
+  private async remove(objects: Pick<ObjectInfo, 'name' | 'bytes'>[]): Promise<void> {
+    this.context.signal?.throwIfAborted();
+    await this.context.objects.delete(objects.map(({ name }) => name));
+    this.report.removed += objects.length;
+    for (const { bytes } of objects) this.report.bytes += bytes;
+  }
+}
+
+/** The first checkpoint, or 0 for the empty store, from which the store has a copy of every entry up to commit `last`. */
+function oldestState(manifests: ObjectInfo[], copies: number[], last: number): number {
+  const known = new Set(copies);
+  let first = last;
+  while (first > 0 && known.has(first)) first--;
+  if (first === 0) return 0;
+  const later = manifests.map(({ name }) => seqOf(name)).filter((seq) => seq >= first && seq <= last);
+  return Math.min(last, ...later);
+}
+
+/** Of the versions that a model has after an edit. */
+function modelFolders({ table, record }: RecordEdit): string[] {
+  return table === 'models' && record ? versionsOf(record).map(modelFolder) : [];
+}
+
+const VERSION_FILE = /^(tiles\/(geohash|quadtile)|models\/[^/]+)(\/[^/]+){3}\/[0-9a-z]+\/[^/]+$/;
+
+/** The fence that a version begins with; undefined of versions that were made without a claim. */
+function fenceOf(version: string): number | undefined {
+  return /^[0-9a-z]{11}[0-9a-f]{6}$/.test(version) ? Number.parseInt(version.slice(0, 11), 36) : undefined;
+}

@@ -1,0 +1,316 @@
+/** Keeps what a node holds of a cluster up with the commit log. */
+import { SerialQueue } from '../../async/serial-queue.js';
+import {
+  type Commit,
+  EDITED_TABLES,
+  type ObjectStore,
+  type RecordEdit,
+  type ReplicaRecord,
+  type Storage,
+  storeNotFound,
+  type TileVersion,
+} from '../../storage/index.js';
+import { entriesSince, partOf, readManifest, readParts, segmentName } from '../commit/checkpoint.js';
+import type { CommitLog, CommittedEntry, StoredCheckpoint } from '../commit/commit-log.js';
+import type { Wake, Watch } from '../../coordination/kv-store.js';
+import { commitMissing, replicaBehind } from '../errors.js';
+import type { Folded } from '../commit/record-state.js';
+import { readSegment } from '../commit/segment.js';
+import { SlotSet } from '../placement/slot-set.js';
+import type { PrefixLengths } from '../placement/slots.js';
+import { bytesOfSlots, inSlots, slotsOfCells } from '../placement/slot-lookup.js';
+
+export interface ReplicaOptions {
+  storage: Storage;
+  objects: ObjectStore;
+  log: CommitLog;
+  /** Id of the cluster. */
+  cluster: string;
+  prefixLengths: PrefixLengths;
+  /** Which restoration the log is of. */
+  restored?: string;
+  /** Is told what keeps the replica from following; it tries again by itself. */
+  onFailure?: (error: unknown) => void;
+}
+
+interface Waiter {
+  seq: number;
+  resolve: () => void;
+  reject: (reason: unknown) => void;
+}
+
+/** Own commits that are not applied yet. */
+const MOST_OWN = 64;
+
+/**
+ * Invariants: outside of a turn the folder holds exactly the tiles of `slots`, and all other records, as of commit `applied`; turns
+ * run one after another. What the folder holds and the number are changed by one batch, so that after a kill it goes on from
+ * where it was. The index, `applied` and `slots` change in one turn of the event loop. `applied` only grows, but where the log was
+ * rebuilt. The index can be read as of earlier commits of the last while, but not from before it got other slots or a checkpoint.
+ */
+export class Replica {
+  private readonly turns = new SerialQueue();
+  private waiters: Waiter[] = [];
+  private isClosed = false;
+  private watch: Watch | undefined;
+  private readonly own = new Map<string, Commit>();
+  private measured: { changes: number; bytes: Float64Array } | undefined;
+
+  private constructor(
+    private readonly options: ReplicaOptions,
+    private seq: number,
+    private held: SlotSet,
+  ) {}
+
+  /** Of a folder that has been in the cluster before, or of an empty one. */
+  static async open(options: ReplicaOptions): Promise<Replica> {
+    const state = await options.storage.replica();
+    const slots = state && SlotSet.fromText(state.slots);
+    const replica = new Replica(options, state?.applied ?? 0, slots ?? new SlotSet());
+    if (state && state.restored !== options.restored) await replica.forget();
+    return replica;
+  }
+
+  /**
+   * Begins anew: the log was rebuilt, and where a commit that this node has seen was lost, its number is that of another one. The files
+   * stay, since the tiles that come back name them.
+   */
+  private async forget(): Promise<void> {
+    const { storage } = this.options;
+    const edits: RecordEdit[] = [];
+    for (const table of EDITED_TABLES)
+      for await (const key of storage.catalogue[table].keys()) edits.push({ table, key, record: null });
+    await this.replicate(0, { removed: await this.tilesOf(this.held), edits }, new SlotSet());
+  }
+
+  /** The last commit that is applied here. */
+  get applied(): number {
+    return this.seq;
+  }
+
+  /** Whether the tiles of a slot are here. */
+  holds(slot: number): boolean {
+    return this.held.has(slot);
+  }
+
+  /** How many slots are here. */
+  get size(): number {
+    return this.held.size;
+  }
+
+  get slots(): number[] {
+    return [...this.held];
+  }
+
+  /** Bytes of the tiles of each slot that is here. */
+  bytesBySlot(): Float64Array {
+    const { index } = this.options.storage;
+    const { changes } = index;
+    if (this.measured?.changes !== changes)
+      this.measured = { changes, bytes: bytesOfSlots(index, this.options.prefixLengths) };
+    return this.measured!.bytes;
+  }
+
+  /** Follows the log from now on. */
+  start(): void {
+    const { log, onFailure = () => {} } = this.options;
+    this.watch = log.follow((wake) => this.catchUp(wake), onFailure);
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    this.watch?.close();
+    for (const { seq, reject } of this.waiters.splice(0)) reject(replicaBehind(seq, this.seq));
+    await this.turns.idle();
+  }
+
+  /** Applies all that the log has. After a wake that tells of nothing new it is not read. */
+  catchUp(wake?: Wake): Promise<void> {
+    return this.turns.run(async () => {
+      if (!wake || !this.options.log.isKnown(wake, this.seq)) await this.readLog();
+    });
+  }
+
+  /**
+   * Resolves when a commit is applied here. Throws TW_DHT_BEHIND after `patience` ms, or if the replica closes, and the reason of `signal`
+   * if that aborts.
+   */
+  async waitFor(seq: number, patience: number, signal?: AbortSignal): Promise<void> {
+    if (this.seq >= seq) return;
+    signal?.throwIfAborted();
+    if (this.isClosed) throw replicaBehind(seq, this.seq);
+    let waiter: Waiter | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    let abort = () => {};
+    try {
+      await new Promise<void>((resolve, reject) => {
+        waiter = { seq, resolve, reject };
+        this.waiters.push(waiter);
+        timer = setTimeout(() => reject(replicaBehind(seq, this.seq)), patience);
+        abort = () => reject(signal!.reason);
+        signal?.addEventListener('abort', abort);
+      });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+      this.waiters = this.waiters.filter((other) => other !== waiter);
+    }
+  }
+
+  /**
+   * Waits for a commit that another node named, as `waitFor` does, and reads the log: throws TW_DHT_NO_COMMIT if the log ends before that
+   * commit, so that nobody waits for a wrong number.
+   */
+  async waitForNamed(seq: number, patience: number, signal?: AbortSignal): Promise<void> {
+    if (this.seq >= seq) return;
+    const missing = new AbortController();
+    this.catchUp().then(
+      () => missing.abort(commitMissing(seq, this.seq)),
+      // `start` follows the log, reports that it cannot be read, and reads it again.
+      () => undefined,
+    );
+    const signals = signal ? [signal, missing.signal] : [missing.signal];
+    await this.waitFor(seq, patience, AbortSignal.any(signals));
+  }
+
+  /** A commit of this node's own, so that it need not be read again. */
+  remember(segment: string, commit: Commit): void {
+    this.own.set(segment, commit);
+    if (this.own.size > MOST_OWN) this.own.delete(this.own.keys().next().value!);
+  }
+
+  /** Applies a commit that this node has just made, where it is the next one: it need not be read from the log. */
+  applyOwn(entry: CommittedEntry): Promise<void> {
+    return this.turns.run(async () => {
+      if (entry.seq === this.seq + 1) await this.apply(entry);
+    });
+  }
+
+  /** Loads the tiles of more slots. */
+  take(slots: Iterable<number>): Promise<void> {
+    return this.turns.run(async () => {
+      const wanted = new SlotSet([...slots].filter((slot) => !this.held.has(slot)));
+      if (wanted.size === 0) return;
+      const state = await this.stateOf(wanted);
+      const { added } = state.commit();
+      await this.replicate(this.seq, { added: added! }, new SlotSet([...this.held, ...wanted]));
+    });
+  }
+
+  /** Drops the tiles of slots. */
+  drop(slots: Iterable<number>): Promise<void> {
+    return this.turns.run(async () => {
+      const gone = new SlotSet([...slots].filter((slot) => this.held.has(slot)));
+      if (gone.size === 0) return;
+      const left = new SlotSet([...this.held].filter((slot) => !gone.has(slot)));
+      await this.replicate(this.seq, { removed: await this.tilesOf(gone) }, left);
+    });
+  }
+
+  /** Applies all that the log has, within a turn. */
+  private async readLog(): Promise<void> {
+    for (;;) {
+      const page = await this.options.log.readSince(this.seq);
+      if (page.kind === 'checkpoint') await this.load(page.checkpoint);
+      else if ((await this.applyAll(page.entries)) && !page.more) return;
+    }
+  }
+
+  /**
+   * False if it has loaded a checkpoint instead, because the segment of an entry is gone: a sweep may overtake a reader of the log, and
+   * older versions of the program leave entries in the log whose segments they remove.
+   */
+  private async applyAll(entries: CommittedEntry[]): Promise<boolean> {
+    for (const entry of entries)
+      try {
+        await this.apply(entry);
+      } catch (error) {
+        const checkpoint = storeNotFound.is(error) ? await this.options.log.readCheckpoint() : undefined;
+        if (!checkpoint || checkpoint.seq < entry.seq) throw error;
+        await this.load(checkpoint);
+        return false;
+      }
+    return true;
+  }
+
+  private async apply({ seq, segment, slots }: CommittedEntry): Promise<void> {
+    const own = this.own.get(segment);
+    const { objects } = this.options;
+    const touched = SlotSet.fromText(slots);
+    const wants = (slot: number) => this.held.has(slot) && touched.has(slot);
+    const commit = own ? this.shareOf(own) : await readSegment(objects, segmentName(segment), wants);
+    await this.replicate(seq, commit);
+    this.own.delete(segment);
+  }
+
+  /** What of a commit is of the slots here. */
+  private shareOf({ removed = [], added = [], ...others }: Commit): Commit {
+    const slotOfCell = slotsOfCells(this.options.prefixLengths);
+    const isHere = (tile: TileVersion) => this.held.has(slotOfCell(tile));
+    return { ...others, removed: removed.filter(isHere), added: added.filter(isHere) };
+  }
+
+  private async replicate(applied: number, commit: Commit, held = this.held): Promise<void> {
+    const { storage, cluster, restored } = this.options;
+    const state: ReplicaRecord = { cluster, applied, slots: held.toText(), ...(restored && { restored }) };
+    await storage.replicate(state, commit, () => {
+      this.seq = applied;
+      this.held = held;
+      const due = this.waiters.filter(({ seq }) => seq <= applied);
+      this.waiters = this.waiters.filter(({ seq }) => seq > applied);
+      for (const { resolve } of due) resolve();
+    });
+  }
+
+  /** What some slots hold as of the last commit that is applied. */
+  private async stateOf(wanted: SlotSet): Promise<Folded> {
+    const { log, objects } = this.options;
+    const wants = (slot: number) => wanted.has(slot);
+    for (;;) {
+      const checkpoint = await log.readCheckpoint();
+      // The state is that of the checkpoint or later, and so must be the rest of the folder.
+      if (checkpoint && checkpoint.seq > this.seq) await this.readLog();
+      const manifest = await readManifest(objects, checkpoint);
+      const parts = new Set([...wanted].map(partOf));
+      const state = await readParts(objects, manifest, wants, parts);
+      let last = checkpoint?.seq ?? 0;
+      for await (const entry of entriesSince(log, last)) {
+        if (entry.seq > this.seq) break;
+        const touched = SlotSet.fromText(entry.slots);
+        const isOf = (slot: number) => wants(slot) && touched.has(slot);
+        if ([...touched].some(wants)) state.add(await readSegment(objects, segmentName(entry.segment), isOf));
+        last = entry.seq;
+      }
+      // Else the log was cut while it was read.
+      if (last === this.seq) return state;
+    }
+  }
+
+  /** Brings the folder to the state of a checkpoint that is later than its own. */
+  private async load(checkpoint: StoredCheckpoint): Promise<void> {
+    const { objects, storage } = this.options;
+    const manifest = await readManifest(objects, checkpoint);
+    const state = await readParts(objects, manifest, (slot) => this.held.has(slot));
+    const { added: wanted = [], edits = [] } = state.commit();
+    // A version of a tile never changes: those that are here already need not be written.
+    const nameOf = ({ id, version }: TileVersion) => `${id} ${version}`;
+    const known = await this.tilesOf(this.held);
+    const [here, kept] = [new Set(known.map(nameOf)), new Set(wanted.map(nameOf))];
+    const removed = known.filter((tile) => !kept.has(nameOf(tile)));
+    const added = wanted.filter((tile) => !here.has(nameOf(tile)));
+    const edited = new Set(edits.map(({ table, key }) => `${table}/${key}`));
+    for (const table of EDITED_TABLES)
+      for await (const key of storage.catalogue[table].keys())
+        if (!edited.has(`${table}/${key}`)) edits.push({ table, key, record: null });
+    await this.replicate(checkpoint.seq, { removed, added, edits });
+  }
+
+  /** The tiles here that are of some slots. */
+  private async tilesOf(slots: SlotSet) {
+    const { storage, prefixLengths } = this.options;
+    const ids: string[] = [];
+    const { index } = storage;
+    index.forEach({ where: inSlots(slots, prefixLengths) }, (rows) => (row) => ids.push(rows.idOf(row)));
+    return storage.getTiles(ids);
+  }
+}

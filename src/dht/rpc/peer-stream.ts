@@ -1,0 +1,80 @@
+/** Long answers of other nodes: JSON line by line, each with its checksum, as it comes. */
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { crc32 } from 'node:zlib';
+import type { Check } from '../../json-schema.js';
+import { peerFailed } from '../errors.js';
+import type { Peer, Peers } from './peer-client.js';
+
+/** Media type of such an answer. */
+export const LINES_TYPE = 'application/x-ndjson';
+
+export interface LinesRequest {
+  peers: Peers;
+  peer: Peer;
+  path: string;
+  message: unknown;
+  /** Checks each line. */
+  check: Check;
+  /** How long the node may be silent, ms. */
+  silence: number;
+  /** Ends the request. */
+  signal: AbortSignal;
+}
+
+/** A line of an answer, as `askForLines` reads it. */
+export function lineOf(value: unknown): string {
+  const text = JSON.stringify(value);
+  return `${crc32(text)} ${text}\n`;
+}
+
+/**
+ * The lines of an answer, until it ends. Throws TW_DHT_PEER where the node does not answer, breaks off, is silent for too long, or
+ * what arrives is not what it has sent, or `check` finds a fault in a line.
+ */
+export async function* askForLines<T>(asked: LinesRequest): AsyncGenerator<T> {
+  const { peers, peer, path, message, check, silence, signal } = asked;
+  const fail = (detail: string, status?: number) => peerFailed(peer.id, peer.url, detail, status);
+  const { body, headers } = peers.sealed(path, message);
+  signal.throwIfAborted();
+  const sent = request(new URL(path, peer.url), { method: 'POST', agent: false, headers });
+  const abort = () => sent.destroy();
+  signal.addEventListener('abort', abort, { once: true });
+  const timer = setTimeout(() => sent.destroy(new Error(`it was silent for ${silence} ms`)), silence);
+  try {
+    sent.end(body);
+    const answer = await answerOf(sent);
+    answer.setEncoding('utf8');
+    let rest = '';
+    for await (const text of answer as AsyncIterable<string>) {
+      timer.refresh();
+      const lines = (rest + text).split('\n');
+      rest = lines.pop()!;
+      if (answer.statusCode !== 200)
+        throw fail(`${answer.statusCode} ${text.slice(0, 500)}`, answer.statusCode);
+      for (const line of lines) {
+        const [, sum, json] = /^(\d+) (.*)$/s.exec(line) ?? [];
+        if (json === undefined || sum !== String(crc32(json))) throw fail('its answer is damaged');
+        const value: unknown = JSON.parse(json);
+        const fault = check(value);
+        if (fault !== undefined) throw fail(`its answer is not usable: ${fault}`);
+        yield value as T;
+      }
+    }
+    if (rest !== '') throw fail(`${answer.statusCode} ${rest.slice(0, 500)}`, answer.statusCode);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw peerFailed.is(error) ? error : fail(error instanceof Error ? error.message : String(error));
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+    sent.destroy();
+  }
+}
+
+function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    sent.once('response', resolve);
+    // Also after the answer has begun, whose reader sees it.
+    sent.on('error', reject);
+  });
+}

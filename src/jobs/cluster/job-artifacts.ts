@@ -1,0 +1,80 @@
+/** What there is of a job in the shared store, for as long as it may be asked for: what was asked, and at the end its record and log. */
+import { type JobRecord, newVersion, type ObjectStore, storeExists } from '../../storage/index.js';
+import type { LogLine } from '../local/job-log.js';
+import type { JobFile } from '../local/job-service.js';
+
+/** What was asked for. */
+export type Asked = Pick<JobRecord, 'inputs' | 'given'>;
+
+const folderOf = (id: string) => `jobs/${id}/`;
+const askedName = (id: string) => `${folderOf(id)}asked.json`;
+const preparedName = (id: string) => `${folderOf(id)}prepared.json`;
+
+export class JobObjects {
+  constructor(private readonly objects: ObjectStore) {}
+
+  async putAsked(id: string, { inputs, given }: Asked): Promise<void> {
+    await this.objects.put(askedName(id), Buffer.from(JSON.stringify({ inputs, given })));
+  }
+
+  /** Undefined if the object is missing. */
+  async asked(id: string): Promise<Asked | undefined> {
+    if (!(await this.objects.head(askedName(id)))) return undefined;
+    const asked = await this.read<Asked>(askedName(id));
+    if (!(await this.objects.head(preparedName(id)))) return asked;
+    return { ...asked, given: await this.read(preparedName(id)) };
+  }
+
+  /** Stores inputs that `Process.prepare` has completed. Returns those of an earlier leader, if it has stored some. */
+  async putPrepared(id: string, given: unknown): Promise<unknown> {
+    try {
+      await this.objects.put(preparedName(id), Buffer.from(JSON.stringify(given)));
+      return given;
+    } catch (error) {
+      if (!storeExists.is(error)) throw error;
+      return this.read(preparedName(id));
+    }
+  }
+
+  async removeAsked(id: string): Promise<void> {
+    await this.objects.delete([askedName(id)]);
+  }
+
+  /** A new folder for the record and the log of a job that has ended. */
+  endFolder(id: string): string {
+    return `${folderOf(id)}${newVersion()}`;
+  }
+
+  async putEnd(folder: string, job: JobRecord, lines: LogLine[]): Promise<void> {
+    const log = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+    await this.objects.put(`${folder}/record.json`, Buffer.from(JSON.stringify(job)));
+    await this.objects.put(`${folder}/log.ndjson`, Buffer.from(log));
+  }
+
+  async record(folder: string): Promise<JobRecord> {
+    return JSON.parse((await this.objects.get(`${folder}/record.json`)).toString()) as JobRecord;
+  }
+
+  async log(folder: string): Promise<LogLine[]> {
+    const text = (await this.objects.get(`${folder}/log.ndjson`)).toString();
+    const lines = text.split('\n').filter((line) => line !== '');
+    return lines.map((line) => JSON.parse(line) as LogLine);
+  }
+
+  /** A file that the job answered with; undefined where it is not there. */
+  async file(name: string): Promise<JobFile | undefined> {
+    const info = await this.objects.head(name);
+    return info && { bytes: info.bytes, open: () => this.objects.stream(name) };
+  }
+
+  private async read<T>(name: string): Promise<T> {
+    return JSON.parse((await this.objects.get(name)).toString()) as T;
+  }
+
+  /** All of a job. */
+  async remove(id: string): Promise<void> {
+    const names: string[] = [];
+    for await (const { name } of this.objects.list(folderOf(id))) names.push(name);
+    await this.objects.delete(names);
+  }
+}

@@ -1,0 +1,172 @@
+/** Goes on with the jobs of nodes that are lost, and forgets old ones. */
+import { Absences, type Cluster, Repeated } from '../../dht/index.js';
+import type { TilewrightError } from '../../errors.js';
+import type { JobRecord } from '../../storage/index.js';
+import type { ClusterBoard } from './cluster-job-registry.js';
+import { jobDismissed, jobInterrupted } from '../errors.js';
+import { GC_INTERVAL_MS } from '../local/job-gc.js';
+import { type JobDocuments, recordOf, type StoredJob } from './job-entries.js';
+import type { Asked, JobObjects } from './job-artifacts.js';
+import type { Jobs } from '../local/local-job-service.js';
+import { afterDeath, endedWith, hasEnded } from '../local/job-records.js';
+import type { Process } from '../local/process.js';
+import { isRemovable } from '../local/retention.js';
+
+/** How long a node is away before others go on with its jobs, ms. */
+const GRACE = 30_000;
+/** Nodes look after each other so often, at least four times in the grace period, ms. */
+const LOOK_INTERVAL = 5000;
+/** Nodes act one after another, so that mostly one does, ms. */
+const TURN = 1000;
+
+export interface LostJobsOptions {
+  jobs: Jobs;
+  board: ClusterBoard;
+  documents: JobDocuments;
+  objects: JobObjects;
+  cluster: Pick<Cluster, 'self' | 'endClaimsOf'> & { nodes: readonly { id: string }[] };
+  processes: Process[];
+  grace?: number | undefined;
+  /** Is told of what goes wrong; all of it is tried again. */
+  onFailure: (error: unknown) => void;
+}
+
+export class LostJobs {
+  private readonly grace: number;
+  private readonly absences: Absences;
+  private readonly looking: Repeated;
+  private sweptAt = -Infinity;
+  /** Messages about damaged documents: each is reported once. */
+  private readonly damages = new Set<string>();
+  private isClosing = false;
+
+  constructor(private readonly options: LostJobsOptions) {
+    this.grace = options.grace ?? GRACE;
+    this.absences = new Absences(this.grace, TURN);
+    const interval = Math.min(LOOK_INTERVAL, this.grace / 4);
+    this.looking = new Repeated(() => this.look(), interval, options.onFailure);
+  }
+
+  async close(): Promise<void> {
+    this.isClosing = true;
+    await this.looking.close();
+  }
+
+  /** Ends a job as cancelled, if this node leads it but does not run it. Other jobs stay as they are. */
+  async cancel(id: string): Promise<void> {
+    const { jobs, documents, cluster } = this.options;
+    const stored = await documents.get(id);
+    if (!stored?.live || stored.document.home !== cluster.self) return;
+    if (jobs.isLive(id)) return;
+    await this.lead(stored, endedWith(recordOf(stored.document), jobDismissed(id)));
+  }
+
+  /** Goes on with jobs whose home is away, and with own ones that are not run. */
+  private async look(): Promise<void> {
+    const { jobs, documents, cluster, onFailure } = this.options;
+    const { nodes, self } = cluster;
+    const rank = nodes.findIndex(({ id }) => id === self);
+    if (rank < 0) return;
+    const present = new Set(nodes.map(({ id }) => id));
+    const live = await documents.live(this.onDamaged);
+    const homes = live.map(({ document }) => document.home);
+    this.absences.see(new Set(homes.filter((home) => !present.has(home))));
+    for (const stored of live) {
+      if (this.isClosing) return;
+      const { home, job } = stored.document;
+      try {
+        if (home === self) await this.pickUp(stored);
+        // What is left of its work here ends first, where this node had it before.
+        else if (!present.has(home) && !jobs.isLive(job.id)) {
+          const late = -this.absences.until(home, rank);
+          if (late >= 0) await this.takeOver(stored, late);
+        }
+      } catch (error) {
+        // The other jobs are not to wait for it.
+        onFailure(error);
+      }
+    }
+    if (rank === 0 && performance.now() - this.sweptAt > GC_INTERVAL_MS) await this.sweep();
+  }
+
+  /** Goes on with a job of this home that it does not run. */
+  private async pickUp(stored: StoredJob): Promise<void> {
+    const { jobs, board } = this.options;
+    const { id } = stored.document.job;
+    if (jobs.isLive(id) || board.accepting.has(id)) return;
+    const own = await jobs.find(id);
+    if (own && hasEnded(own)) await board.publishLate(own, stored);
+    else await this.takeOver(stored, Infinity);
+  }
+
+  /** `late`: how long it could have been taken over already, ms. */
+  private async takeOver(stored: StoredJob, late: number): Promise<void> {
+    const { job, home } = stored.document;
+    const { objects, cluster, processes } = this.options;
+    const process = processes.find(({ id }) => id === job.process);
+    const asked = await objects.asked(job.id);
+    if (asked === undefined)
+      return this.lead(stored, endedWith(recordOf(stored.document), jobInterrupted(job.id, false)));
+    const record: JobRecord = { ...job, ...asked };
+    // Files that were sent lie on the node that is lost.
+    const isHere = job.uploads === undefined && (await mayTakeOver(process, asked));
+    // Another node may be able to.
+    if (!isHere && job.uploads === undefined && late < this.grace) return;
+    const next = afterDeath(isHere ? record : { ...record, resumable: false }, process);
+    const remark =
+      home === cluster.self
+        ? 'once more, because the node was stopped'
+        : `once more, on another node, because node ${home} is away`;
+    await this.lead(stored, next, process, remark);
+  }
+
+  /**
+   * Makes this node the home of a job, whose record is then `next`, and runs the job if it has not ended. No effect if the document has
+   * changed, or if this node is just accepting the job.
+   */
+  private async lead(stored: StoredJob, next: JobRecord, process?: Process, remark?: string): Promise<void> {
+    const { jobs, board, cluster } = this.options;
+    const { home } = stored.document;
+    if (board.accepting.has(next.id)) return;
+    board.accepting.add(next.id);
+    try {
+      if (!(await board.takeOver(next, stored))) return;
+      // Otherwise the claims of the lost node would stay until their leases end.
+      if (home !== cluster.self) await cluster.endClaimsOf(home);
+      await jobs.takeOver(process, next, hasEnded(next) ? undefined : remark);
+    } finally {
+      board.accepting.delete(next.id);
+    }
+  }
+
+  private readonly onDamaged = (error: TilewrightError): void => {
+    if (this.damages.has(error.message)) return;
+    this.damages.add(error.message);
+    this.options.onFailure(error);
+  };
+
+  /** Removes from etcd and the shared store the jobs that each node removes from its own catalogue. */
+  private async sweep(): Promise<void> {
+    const { documents, objects, onFailure } = this.options;
+    this.sweptAt = performance.now();
+    await documents.forgetRequests();
+    for await (const { document, live } of documents.all(this.onDamaged)) {
+      const { id } = document.job;
+      if (live || !isRemovable(document.job)) continue;
+      try {
+        await objects.remove(id);
+        await documents.forget(id);
+      } catch (error) {
+        // The next sweep tries it again.
+        onFailure(error);
+      }
+    }
+  }
+}
+
+async function mayTakeOver(
+  process: Process | undefined,
+  { inputs, given = inputs }: Asked,
+): Promise<boolean> {
+  return process?.canTakeOver === undefined || process.canTakeOver(given);
+}

@@ -1,0 +1,120 @@
+/** Logs of jobs: numbered lines, of which the newest are kept. */
+import type { Catalogue, Change, LogRecord } from '../../storage/index.js';
+
+/** A log keeps so many lines, and so many bytes of their texts. */
+export const MOST_LINES = 10_000;
+export const MOST_BYTES = 1e6;
+/** Longer lines are cut, characters. */
+export const LONGEST_LINE = 4000;
+
+export interface LogLine extends LogRecord {
+  /** Lines of a job are numbered from 1 on. */
+  seq: number;
+}
+
+const prefixOf = (job: string) => `${job}/`;
+const keyOf = (job: string, seq: number) => `${prefixOf(job)}${String(seq).padStart(10, '0')}`;
+const seqOf = (key: string) => Number(key.slice(key.lastIndexOf('/') + 1));
+const sizeOf = ({ text }: LogRecord) => Buffer.byteLength(text);
+
+/** Lines that are on disk, from after the line of the number `after` on. Damaged ones are passed over. */
+export async function readLog(
+  { logs }: Catalogue,
+  job: string,
+  after: number,
+  limit: number,
+): Promise<LogLine[]> {
+  const lines: LogLine[] = [];
+  for await (const { key, record } of logs.scan({ prefix: prefixOf(job), after: keyOf(job, after), limit }))
+    if (record) lines.push({ seq: seqOf(key), ...record });
+  return lines;
+}
+
+/** What removes the log of a job from disk. */
+export async function logRemoval({ logs }: Catalogue, job: string): Promise<Change[]> {
+  const changes: Change[] = [];
+  for await (const key of logs.keys({ prefix: prefixOf(job) })) changes.push(logs.delete(key));
+  return changes;
+}
+
+/**
+ * The log of a job that has not ended. Invariants: the kept lines have the numbers `first` to `first + sizes.length - 1`
+ * and are within MOST_LINES and MOST_BYTES; `pending` are the newest of them; when the changes handed out so far are on
+ * disk, the disk holds exactly the others, which are the lines `first` to `written`.
+ */
+export class JobLog {
+  private readonly sizes: number[] = [];
+  private bytes = 0;
+  private first = 1;
+  private pending: LogRecord[] = [];
+  private written = 0;
+  /** Lines from here up to `first` may still be on disk. */
+  private oldest = 1;
+
+  private constructor(
+    private readonly catalogue: Catalogue,
+    private readonly job: string,
+  ) {}
+
+  /** With the lines that an earlier process has written. */
+  static async open(catalogue: Catalogue, job: string): Promise<JobLog> {
+    const log = new JobLog(catalogue, job);
+    for await (const { key, record } of catalogue.logs.scan({ prefix: prefixOf(job) })) {
+      if (log.sizes.length === 0) log.first = log.oldest = seqOf(key);
+      log.written = seqOf(key);
+      log.push(record ? sizeOf(record) : 0);
+    }
+    return log;
+  }
+
+  /** The log of a job of which another node has the lines up to `last`. */
+  static after(catalogue: Catalogue, job: string, last: number): JobLog {
+    const log = new JobLog(catalogue, job);
+    log.first = log.oldest = last + 1;
+    log.written = last;
+    return log;
+  }
+
+  /** The log of a new job. */
+  static empty(catalogue: Catalogue, job: string): JobLog {
+    return new JobLog(catalogue, job);
+  }
+
+  /** Number of the newest line; 0 before the first. */
+  get last(): number {
+    return this.first + this.sizes.length - 1;
+  }
+
+  add(line: LogRecord): void {
+    const kept = { ...line, text: line.text.slice(0, LONGEST_LINE) };
+    this.pending.push(kept);
+    this.push(sizeOf(kept));
+    // Those that were too many before they were written.
+    this.pending.splice(0, this.pending.length - this.sizes.length);
+  }
+
+  /** What puts the log on disk as it is now. Each call hands out what has come since the last one. */
+  changes(): Change[] {
+    const { logs } = this.catalogue;
+    const keyOfLine = (seq: number) => keyOf(this.job, seq);
+    const next = this.last + 1;
+    const changes: Change[] = [];
+    for (let seq = this.oldest; seq < this.first && seq <= this.written; seq++)
+      changes.push(logs.delete(keyOfLine(seq)));
+    for (const [i, line] of this.pending.entries())
+      changes.push(logs.set(keyOfLine(next - this.pending.length + i), line));
+    this.oldest = this.first;
+    this.written = next - 1;
+    this.pending = [];
+    return changes;
+  }
+
+  private push(size: number): void {
+    this.sizes.push(size);
+    this.bytes += size;
+    while (this.sizes.length > MOST_LINES || this.bytes > MOST_BYTES) {
+      this.bytes -= this.sizes.shift() as number;
+      this.first++;
+    }
+  }
+}

@@ -1,0 +1,119 @@
+/** Job records on disk. */
+import { messageOf, TilewrightError } from '../../errors.js';
+import type { Catalogue, JobRecord, JobStatus, LogRecord, Storage } from '../../storage/index.js';
+import { jobCrashes, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
+import type { JobBoard } from './job-registry.js';
+import { JobLog, logRemoval } from './job-log.js';
+import type { Process } from './process.js';
+import { hasExpired } from './retention.js';
+
+const ENDED: ReadonlySet<JobStatus> = new Set(['successful', 'failed', 'dismissed']);
+/** A job during whose runs the process has died so often in a row is taken for the reason. */
+const MOST_CRASHES = 3;
+
+export function hasEnded(job: JobRecord): boolean {
+  return ENDED.has(job.status);
+}
+
+/** What a record says of the error that ended its job. */
+export function jobError(error: unknown): { code: string; message: string } {
+  const { code, message } =
+    error instanceof TilewrightError ? error : jobFailed.because(error, messageOf(error));
+  return { code, message };
+}
+
+/** What a record says of a job that waits, from its start or once more. */
+export const WAITING = {
+  status: 'accepted',
+  tiles: { total: 0, done: 0, failed: 0, skipped: 0 },
+  share: undefined,
+  message: '',
+} as const satisfies Partial<JobRecord>;
+
+/** The line of a log that tells of a job's new state. */
+export function stateLine({ status, error, updated }: JobRecord, remark?: string): LogRecord {
+  const text = error ? `${status}: ${error.message} [${error.code}]` : status;
+  const level = status === 'failed' ? 'error' : status === 'dismissed' ? 'warning' : 'info';
+  return { time: updated, level, text: remark ? `${text}: ${remark}` : text, status };
+}
+
+/** Newest first, from before the job `before` on. Leaves out expired jobs, and damaged records, which `verify` names. */
+export async function listJobs(
+  { jobs }: Catalogue,
+  limit: number,
+  before: string | undefined,
+  wanted: (job: JobRecord) => boolean,
+): Promise<JobRecord[]> {
+  const found: JobRecord[] = [];
+  for await (const { record } of jobs.scan({ before, reverse: true })) {
+    if (record && !hasExpired(record) && wanted(record)) found.push(record);
+    if (found.length === limit) break;
+  }
+  return found;
+}
+
+/** A job that a dead process has left, and that goes on. */
+export interface LeftJob {
+  record: JobRecord;
+  process: Process;
+  log: JobLog;
+}
+
+/**
+ * The jobs that a dead process has left waiting or running: those that can be taken up again wait once more, in the order
+ * in which they were accepted; the others are marked as failed, with TW_JOB_INTERRUPTED or TW_JOB_CRASHES.
+ */
+export async function leftJobs(
+  storage: Storage,
+  processes: Process[],
+  board: JobBoard | undefined,
+): Promise<LeftJob[]> {
+  const { catalogue } = storage;
+  const left: LeftJob[] = [];
+  for await (const { record } of catalogue.jobs.scan()) {
+    if (!record || hasEnded(record)) continue;
+    if (board && !(await board.isOurs(record))) {
+      await forgetJob(catalogue, record.id);
+      continue;
+    }
+    const process = processes.find(({ id }) => id === record.process);
+    const log = await JobLog.open(catalogue, record.id);
+    const next = afterDeath(record, process);
+    if (next.status !== record.status) {
+      log.add(stateLine(next, hasEnded(next) ? undefined : 'once more, because the node was stopped'));
+      next.lines = log.last;
+      await catalogue.write([catalogue.jobs.set(next.id, next), ...log.changes()]);
+      await board?.publish(next, true);
+    }
+    if (process && !hasEnded(next)) left.push({ record: next, process, log });
+    else for (const name of [next.id, ...(next.uploads ?? [])]) await storage.removeScratch(name);
+  }
+  return left;
+}
+
+/** Removes the record and the log that are here of a job. */
+export async function forgetJob(catalogue: Catalogue, id: string): Promise<void> {
+  await catalogue.write([catalogue.jobs.delete(id), ...(await logRemoval(catalogue, id))]);
+}
+
+/** The record of a job that ends now, with an error. */
+export function endedWith(record: JobRecord, error: TilewrightError): JobRecord {
+  const now = Date.now();
+  return {
+    ...record,
+    status: jobDismissed.is(error) ? 'dismissed' : 'failed',
+    finished: now,
+    updated: now,
+    error: jobError(error),
+    ...(record.uploads && { given: undefined }),
+  };
+}
+
+/** The record of a job after the process died that had it. */
+export function afterDeath(record: JobRecord, process: Process | undefined): JobRecord {
+  const crashes = (record.crashes ?? 0) + (record.status === 'running' ? 1 : 0);
+  const failed = (error: TilewrightError) => endedWith({ ...record, crashes }, error);
+  if (!record.resumable || !process) return failed(jobInterrupted(record.id));
+  if (crashes >= MOST_CRASHES) return failed(jobCrashes(record.id, crashes));
+  return record.status === 'accepted' ? record : { ...record, ...WAITING, crashes, updated: Date.now() };
+}

@@ -1,0 +1,21 @@
+import type { Readable } from 'node:stream';
+import type { Peer } from '../../dht/index.js';
+import type { Jobs } from './local-job-service.js';
+
+/** A file that a job answered with. */
+export interface JobFile {
+  bytes: number;
+  open(): Promise<Readable> | Readable;
+}
+
+/** Jobs as those see them who ask for them: of this node, or of all nodes. */
+export interface JobsView
+  extends Pick<
+    Jobs,
+    'start' | 'startOnce' | 'get' | 'list' | 'log' | 'subscribe' | 'cancel' | 'retry' | 'hasStopped'
+  > {
+  /** The node that is to be asked for a job in place of this one; `alsoEnded` where it has to be the one that had it. */
+  homeOf(id: string, alsoEnded?: boolean): Promise<Peer | undefined>;
+  /** Undefined where there is none of this name. */
+  file(id: string, name: string): Promise<JobFile | undefined>;
+}

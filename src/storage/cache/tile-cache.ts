@@ -1,0 +1,52 @@
+/** The files of tiles on a node whose tiles are in a shared store: a cache, with what fetches into it and what makes room. */
+import type { Catalogue } from '../catalogue/catalogue.js';
+import type { DiskReserve } from '../files/disk-reserve.js';
+import { FetchedFiles } from './fetcher.js';
+import { FileCache } from './file-cache.js';
+import type { ObjectStore } from '../object-store/object-store.js';
+import { type TilesToWarm, Warming } from './prefetcher.js';
+
+/** The node's own folder and what it holds. */
+interface Folder extends TilesToWarm {
+  readonly dir: string;
+  readonly catalogue: Catalogue;
+  readonly reserve: DiskReserve;
+}
+
+export class SharedFiles {
+  readonly cache: FileCache;
+  readonly fetched: FetchedFiles;
+  readonly warming: Warming;
+  /** The names of what lay there at start. */
+  private readonly loaded: Promise<void>;
+
+  /** `limit` is how many bytes they may take; `onFailure` is told what goes wrong in the background, which makes room for writes. */
+  constructor(
+    storage: Folder,
+    readonly objects: ObjectStore,
+    limit: number | undefined,
+    isWriting: () => boolean,
+    private readonly onFailure: (error: unknown) => void,
+  ) {
+    const { dir, catalogue, reserve } = storage;
+    const cache = new FileCache(dir, catalogue, (id) => storage.index.has(id), limit);
+    reserve.relief = (bytes) => cache.shrink(bytes);
+    this.cache = cache;
+    this.fetched = new FetchedFiles(dir, objects, cache, reserve);
+    this.loaded = cache.load().catch(onFailure);
+    const files = this.fetched;
+    this.warming = new Warming({ storage, files, cache, begin: this.loaded, isWriting, onFailure });
+  }
+
+  /** Folders of tiles that are committed, and in the shared store: they may go when room is needed. */
+  async keep(folders: string[]): Promise<void> {
+    // They are durable already, so that nobody has to hear of it here.
+    await this.cache.add(folders.filter((folder) => folder.startsWith('tiles/'))).catch(this.onFailure);
+  }
+
+  async close(): Promise<void> {
+    await this.cache.close();
+    await this.warming.close();
+    await this.loaded;
+  }
+}

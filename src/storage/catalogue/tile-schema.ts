@@ -1,0 +1,168 @@
+/**
+ * How tile records lie on disk. Most of a record's text would be the same in every tile of a product: names, types and
+ * scales of its groups and bands. That part is its layout. It is stored once, under a digest of its JSON; a tile's record
+ * names it and holds what is the tile's own.
+ */
+import { createHash } from 'node:crypto';
+import { storageCorrupt } from '../errors.js';
+import type { BandRecord, GroupRecord, TileRecord } from './records.js';
+import { wavelengthRange } from './wavelength-range.js';
+
+/** A group without what is a tile's own. */
+export type LayoutGroup = Omit<GroupRecord, 'width' | 'height' | 'bytes' | 'crc32' | 'bands'> & {
+  bands: Omit<BandRecord, 'validPercent'>[];
+};
+export type TileLayout = readonly LayoutGroup[];
+
+/** Of each group of the layout. One percentage stands for all its bands where they have the same. */
+export type StoredGroup = [
+  width: number,
+  height: number,
+  bytes: number,
+  crc32: number,
+  valid: number | number[],
+];
+
+/** A tile's record on disk; its id is its key. */
+export interface StoredTile {
+  tile: Omit<TileRecord, 'id' | 'groups'>;
+  /** Digest of the layout. */
+  layout: string;
+  groups: StoredGroup[];
+}
+
+/** What groups were made of. Nobody changes groups in place. */
+const origins = new WeakMap<GroupRecord[], { layout: TileLayout; parts: StoredGroup[] }>();
+
+/** The layout by which a tile's record was read, the same object for all that share it; undefined of other records. */
+export function layoutOf({ groups }: TileRecord): TileLayout | undefined {
+  return origins.get(groups)?.layout;
+}
+
+/** The groups of a tile of this layout, which `layoutOf` then knows. */
+export function groupsOf(layout: TileLayout, parts: StoredGroup[]): GroupRecord[] {
+  const groups = parts.map((part, g) => joined(layout[g], part));
+  origins.set(groups, { layout, parts });
+  return groups;
+}
+
+/** What the groups of a tile share with those of others. */
+export const sharedParts = (groups: GroupRecord[]): TileLayout => groups.map(sharedPart);
+/** What is a tile's own of its groups. */
+export const ownParts = (groups: GroupRecord[]): StoredGroup[] =>
+  origins.get(groups)?.parts ?? groups.map(ownPart);
+
+/**
+ * The layouts of one catalogue. There are a few a product; where its scale follows the sun (Landsat level 1), one a scene.
+ * All are kept in memory, and none is ever removed.
+ *
+ * Invariant: a layout that a packed record names is on disk, or in `unwritten`, which goes with every batch until one is
+ * on disk. So no record is on disk without its layout.
+ */
+export class TileLayouts {
+  /** Digests of layouts that a record names and the catalogue lacks. */
+  readonly missing = new Set<string>();
+  private readonly known = new Map<string, TileLayout>();
+  private readonly unwritten = new Map<string, TileLayout>();
+  /** Of layouts that records were read by, here or on their way. */
+  private readonly digests = new WeakMap<TileLayout, string>();
+
+  /** Takes a layout that was read from the catalogue. */
+  add(digest: string, layout: TileLayout): void {
+    this.known.set(digest, layout);
+  }
+
+  /** Whether any tile may have a spectrum. */
+  holdSpectra(): boolean {
+    return [...this.known.values()].some((layout) => wavelengthRange(layout) !== undefined);
+  }
+
+  pack(record: TileRecord): StoredTile {
+    const { id: _, groups, ...tile } = record;
+    const layout = layoutOf(record);
+    let digest = layout && this.digests.get(layout);
+    if (digest === undefined) {
+      digest = this.digestOf(sharedParts(groups));
+      if (layout) this.digests.set(layout, digest);
+    }
+    return { tile, layout: digest, groups: ownParts(groups) };
+  }
+
+  /**
+   * The record of this id; what `stored` holds becomes part of it. Records of folders of format 1 are whole. Throws
+   * TW_STORAGE_CORRUPT where the layout is missing.
+   */
+  unpack(id: string, stored: StoredTile | TileRecord): TileRecord {
+    if (!('layout' in stored)) return stored;
+    const { tile, layout: digest, groups: parts } = stored;
+    const layout = this.known.get(digest);
+    if (!layout) {
+      this.missing.add(digest);
+      throw storageCorrupt(`layout ${digest} of record ${JSON.stringify(id)}`, 'the catalogue');
+    }
+    return Object.assign(tile, { id, groups: groupsOf(layout, parts) });
+  }
+
+  /** What the next batch must bring along. */
+  takeUnwritten(): [digest: string, layout: TileLayout][] {
+    return [...this.unwritten];
+  }
+
+  /** What `takeUnwritten` gave is on disk. */
+  written(taken: [digest: string, layout: TileLayout][]): void {
+    for (const [digest] of taken) this.unwritten.delete(digest);
+  }
+
+  private digestOf(layout: TileLayout): string {
+    const json = JSON.stringify(layout);
+    const digest = createHash('sha256').update(json).digest('hex').slice(0, 16);
+    if (!this.known.has(digest)) {
+      // As it will be read again: JSON has fewer numbers.
+      const stored: TileLayout = JSON.parse(json);
+      this.known.set(digest, stored);
+      this.unwritten.set(digest, stored);
+      this.missing.delete(digest);
+    }
+    return digest;
+  }
+}
+
+function sharedPart({
+  width: _w,
+  height: _h,
+  bytes: _b,
+  crc32: _c,
+  bands,
+  ...group
+}: GroupRecord): LayoutGroup {
+  return { ...group, bands: bands.map(({ validPercent: _, ...band }) => band) };
+}
+
+function ownPart({ width, height, bytes, crc32, bands }: GroupRecord): StoredGroup {
+  const valid = bands.map((band) => band.validPercent);
+  const isOne = valid.length > 0 && valid.every((percent) => percent === valid[0]);
+  return [width, height, bytes, crc32, isOne ? valid[0] : valid];
+}
+
+/** Field by field: a search joins thousands, and spread syntax takes a hundred times as long. */
+function joined(group: LayoutGroup, [width, height, bytes, crc32, valid]: StoredGroup): GroupRecord {
+  const { name, role, dataType, nodata, codes } = group;
+  const bands = group.bands.map((band, b): BandRecord => {
+    const { name, commonName, scale, offset, wavelength, fwhm, good, classes } = band;
+    const validPercent = Array.isArray(valid) ? valid[b] : valid;
+    if (wavelength === undefined && classes === undefined)
+      return commonName === undefined
+        ? { name, scale, offset, validPercent }
+        : { name, commonName, scale, offset, validPercent };
+    const record: BandRecord = { name, scale, offset, validPercent };
+    if (wavelength !== undefined) record.wavelength = wavelength;
+    if (classes !== undefined) record.classes = classes;
+    if (commonName !== undefined) record.commonName = commonName;
+    if (fwhm !== undefined) record.fwhm = fwhm;
+    if (good !== undefined) record.good = good;
+    return record;
+  });
+  const record: GroupRecord = { name, role, dataType, width, height, nodata, bands, bytes, crc32 };
+  if (codes) record.codes = codes;
+  return record;
+}

@@ -1,0 +1,194 @@
+/** Merging runs into one, in steps of a few milliseconds between which the runs are read and their rows marked. */
+import { allocateInSteps, type Columns, columnNames, type Dictionary } from '../columns.js';
+import { compareCells, compareNewest, FORMER, GONE, type Mark, type RowRef, Rows } from '../index-run.js';
+import { readInOrder, SortedList, sortRows } from './k-way-merge.js';
+
+/** Rows of one step. */
+const STEP = 4_096;
+/** In place of a code: there is none. */
+const NONE = 2 ** 32 - 1;
+
+type Column = Columns[keyof Columns];
+
+export interface Merged {
+  rows: Rows;
+  /** The row that a row of one of the runs has become; rows of other runs stay. */
+  moved: (ref: RowRef) => RowRef;
+}
+
+/**
+ * Merges runs into a sorted one without the rows that are gone, texts and names that nobody uses. No rows may be added to
+ * the runs from the first step on. Marks that are set during the merge are carried over in the last step, so the result is
+ * valid in the turn of the event loop in which it is returned.
+ */
+export function* mergeRows(runs: readonly Rows[], step = STEP): Generator<void, Merged> {
+  for (const run of runs) run.marked = [];
+  const needed = sum(runs, ({ used, gone }) => used - gone);
+  const mostCells = sum(runs, ({ cells, unsorted }) => cells.size + unsorted);
+  const rows = Rows.empty(yield* allocateInSteps(needed), Math.min(needed, mostCells));
+  const copies = new Map<Rows, Copies>();
+  for (const run of runs) {
+    copies.set(run, new Copies(run, rows, step));
+    yield;
+  }
+
+  const byCell: SortedList[] = [];
+  const byTime: SortedList[] = [];
+  for (const run of runs) {
+    byCell.push(new SortedList(run, yield* numbers(0, run.cells.rows, step)));
+    byTime.push(new SortedList(run, run.newest));
+    const unsorted = yield* numbers(run.cells.rows, run.used, step);
+    if (unsorted.length === 0) continue;
+    byCell.push(new SortedList(run, yield* sortRows(unsorted, (a, b) => run.compareCells(a, b), step)));
+    byTime.push(new SortedList(run, yield* sortRows(unsorted, (a, b) => run.compareNewest(a, b), step)));
+  }
+
+  const former: number[] = [];
+  const copyRow = (run: Rows, row: number) => {
+    const mark = run.removed[row];
+    if (mark === GONE) return;
+    const target = copies.get(run)!.add(row);
+    if (mark === FORMER) former.push(target);
+  };
+  let done = 0;
+  for (const _ of readInOrder(byCell, compareCells, step, copyRow)) {
+    for (const copy of copies.values()) copy.flush();
+    rows.cells.extend(rows.used);
+    for (const target of former.splice(0)) rows.mark(target, FORMER);
+    for (; done < rows.used; done++) if (!rows.removed[done]) rows.register(done);
+    yield;
+  }
+
+  rows.newest = new Uint32Array(rows.used);
+  yield;
+  rows.rank = new Uint32Array(rows.used);
+  let place = 0;
+  yield* readInOrder(byTime, compareNewest, step, (run, row) => {
+    const target = copies.get(run)!.target(row);
+    if (target === undefined) return;
+    rows.rank[target] = place;
+    rows.newest[place++] = target;
+  });
+
+  for (const [run, copy] of copies) {
+    for (const row of run.marked!) {
+      const target = copy.target(row);
+      const mark = run.removed[row];
+      if (target !== undefined && rows.removed[target] !== mark) rows.mark(target, mark as Mark);
+    }
+    run.marked = undefined;
+  }
+  const moved = (ref: RowRef) => {
+    const row = copies.get(ref.rows)?.target(ref.row);
+    return row === undefined ? ref : { rows, row };
+  };
+  return { rows, moved };
+}
+
+function sum(runs: readonly Rows[], count: (run: Rows) => number): number {
+  return runs.reduce((total, run) => total + count(run), 0);
+}
+
+function* numbers(first: number, end: number, step: number): Generator<void, Uint32Array> {
+  const all = new Uint32Array(end - first);
+  for (let i = 0; i < all.length; i++) {
+    all[i] = first + i;
+    if (i % step === step - 1) yield;
+  }
+  return all;
+}
+
+/**
+ * Copies rows of one run to another one.
+ * Invariants: `targets[row]` is the number of the copy of a row plus 1, or 0 if it has none. `flush` has written all copies but
+ * those of the rows in `pending`.
+ */
+class Copies {
+  private readonly targets: Uint32Array;
+  private readonly pending: Uint32Array;
+  private readonly places: Uint32Array;
+  private count = 0;
+  private readonly collection: Codes;
+  private readonly platform: Codes;
+  private readonly source: Codes;
+  private readonly scene: Codes;
+  private readonly wavelengths: Codes;
+
+  /** At most `step` rows are added before a `flush`. */
+  constructor(
+    private readonly from: Rows,
+    private readonly to: Rows,
+    step: number,
+  ) {
+    this.targets = new Uint32Array(from.used);
+    this.pending = new Uint32Array(step);
+    this.places = new Uint32Array(step);
+    this.collection = new Codes(from.collections, to.collections);
+    this.platform = new Codes(from.platforms, to.platforms);
+    this.source = new Codes(from.sources, to.sources);
+    this.scene = new Codes(from.scenes, to.scenes);
+    this.wavelengths = new Codes(from.wavelengthRanges, to.wavelengthRanges);
+  }
+
+  /** The copy of a row. */
+  target(row: number): number | undefined {
+    const target = this.targets[row];
+    return target === 0 ? undefined : target - 1;
+  }
+
+  add(row: number): number {
+    const target = this.to.reserve(1);
+    this.targets[row] = target + 1;
+    this.pending[this.count] = row;
+    this.places[this.count++] = target;
+    return target;
+  }
+
+  flush(): void {
+    const { to } = this;
+    const pending = this.pending.subarray(0, this.count);
+    const places = this.places.subarray(0, this.count);
+    this.count = 0;
+    for (const name of columnNames) copyValues(this.from.columns[name], pending, to.columns[name], places);
+    const { collection, platform, source, scene, wavelengths, suffix } = to.columns;
+    for (let i = 0; i < places.length; i++) {
+      const row = places[i];
+      collection[row] = this.collection.of(collection[row]);
+      platform[row] = this.platform.of(platform[row]);
+      source[row] = this.source.of(source[row]);
+      scene[row] = this.scene.of(scene[row]);
+      wavelengths[row] = this.wavelengths.of(wavelengths[row]);
+      suffix[row] = to.texts.copy(this.from.texts, suffix[row]);
+    }
+  }
+}
+
+/** The codes of one dictionary in another one, to which names are added when they are first used. */
+class Codes {
+  private readonly known: Uint32Array;
+
+  constructor(
+    private readonly from: Dictionary,
+    private readonly to: Dictionary,
+  ) {
+    this.known = new Uint32Array(from.names.length).fill(NONE);
+  }
+
+  of(code: number): number {
+    if (this.known[code] === NONE) this.known[code] = this.to.add(this.from.names[code]);
+    return this.known[code];
+  }
+}
+
+/** `to[places[i]] = from[rows[i]]`, in two columns of one type. */
+function copyValues(from: Column, rows: Uint32Array, to: Column, places: Uint32Array): void {
+  const [read, write] = [ofFourKinds(from), ofFourKinds(to)];
+  for (let i = 0; i < rows.length; i++) write[places[i]] = read[rows[i]];
+}
+
+/** V8 generates fast code for at most four kinds of arrays in one place. */
+function ofFourKinds(column: Column): Column {
+  return column instanceof Float32Array
+    ? new Uint32Array(column.buffer, column.byteOffset, column.length)
+    : column;
+}

@@ -1,0 +1,329 @@
+/** A run: columns, dictionaries and orders of some of the tiles of the index. */
+import { grids } from '../../geocode/index.js';
+import { CellDirectory } from './cell-directory.js';
+import { allocate, type Columns, Dictionary, resize } from './columns.js';
+import type { IdParts } from './tile-id-parser.js';
+import { gridCode } from './key-range.js';
+import { tileId } from '../files/names.js';
+import type { TileRecord } from '../catalogue/records.js';
+import { emptyImage, type RowsImage } from './run-image.js';
+import { TextHeap } from './string-heap.js';
+import { rangeName, wavelengthRange } from '../catalogue/wavelength-range.js';
+
+const MOST_BYTES = 2 ** 32 - 1;
+
+/** Rows for which an empty run has room. */
+const ROOM = 1_024;
+
+/** A text that begins with this is a tile's whole id. */
+const WHOLE = '\0';
+
+const PRESENT = 0;
+/** Marks a row that nobody needs any more; the next merge leaves it out. */
+export const GONE = 1;
+/** Marks a row of a tile that has gone, but that a read as of an earlier commit may need. */
+export const FORMER = 2;
+export type Mark = typeof GONE | typeof FORMER;
+
+/** A row of one of several runs. */
+export interface RowRef {
+  rows: Rows;
+  row: number;
+}
+
+/**
+ * The rows of a run. Rows are added at the end. A row never changes and keeps its number; if its tile goes, only its mark in
+ * `removed` changes. Codes and text offsets refer to the dictionaries and texts of the same run.
+ * Invariants: the rows before `cells.rows` are sorted by (grid, key, precision, start). `newest` holds each of these rows
+ * once, newest first; `rank` is its inverse. `byId` holds the present rows that cannot be found by their cell: those that
+ * are not sorted, and those with an odd id. `gone` and `former` count the rows with these marks.
+ */
+export class Rows {
+  columns: Columns;
+  removed: Uint8Array;
+  used: number;
+  readonly cells: CellDirectory;
+  /** False if all rows are present. */
+  hasGaps: boolean;
+  newest: Uint32Array;
+  rank: Uint32Array;
+  readonly collections: Dictionary;
+  readonly platforms: Dictionary;
+  readonly sources: Dictionary;
+  readonly scenes: Dictionary;
+  /** As `rangeName` writes them. */
+  readonly wavelengthRanges: Dictionary;
+  readonly texts: TextHeap;
+  gone = 0;
+  former = 0;
+  /** Rows that were marked since a merge began to read this run; undefined if none does. */
+  marked: number[] | undefined;
+  private readonly byId = new Map<string, number>();
+
+  /** The rows of an image, whose arrays become theirs. `mostCells` is the number of cells for which to make room. */
+  constructor(image: RowsImage, mostCells?: number) {
+    this.columns = image.columns;
+    this.removed = image.removed;
+    this.used = image.rows;
+    this.cells = new CellDirectory(this.columns, mostCells);
+    this.cells.extend(image.sorted);
+    this.newest = image.newest;
+    this.rank = new Uint32Array(image.sorted);
+    for (let i = 0; i < image.sorted; i++) this.rank[image.newest[i]] = i;
+    const { collections, platforms, sources, scenes, wavelengthRanges } = image.names;
+    this.collections = new Dictionary(2 ** 16, collections);
+    this.platforms = new Dictionary(2 ** 16, platforms);
+    this.sources = new Dictionary(2 ** 8, sources);
+    this.scenes = new Dictionary(2 ** 32 - 1, scenes);
+    this.wavelengthRanges = new Dictionary(2 ** 16, wavelengthRanges);
+    this.texts = TextHeap.of(image.texts);
+    const { removed, rows, sorted, columns } = image;
+    const { suffix } = columns;
+    for (let row = 0; row < rows; row++) {
+      if (removed[row] !== PRESENT) {
+        removed[row] = GONE;
+        this.gone++;
+      } else if (row >= sorted || suffix[row] !== 0) this.register(row);
+    }
+    this.hasGaps = this.gone > 0;
+  }
+
+  /** No rows, with room in these columns and for `mostCells` cells. */
+  static empty(columns = allocate(ROOM), mostCells?: number): Rows {
+    const names = { collections: [], platforms: [], sources: [], scenes: [], wavelengthRanges: [] };
+    const removed = new Uint8Array(columns.grid.length);
+    return new Rows({ ...emptyImage(0, 0, 0, names), columns, removed }, mostCells);
+  }
+
+  /** Number of present rows. */
+  get present(): number {
+    return this.used - this.gone - this.former;
+  }
+
+  /** Number of rows that are not sorted. */
+  get unsorted(): number {
+    return this.used - this.cells.rows;
+  }
+
+  /** The rows as they are now. The image does not change when rows are added or removed later. */
+  image(): RowsImage {
+    const { collections, platforms, sources, scenes, wavelengthRanges, used } = this;
+    return {
+      rows: used,
+      sorted: this.cells.rows,
+      columns: this.columns,
+      removed: this.removed.slice(),
+      newest: this.newest,
+      texts: this.texts.contents,
+      names: {
+        collections: collections.names.slice(),
+        platforms: platforms.names.slice(),
+        sources: sources.names.slice(),
+        scenes: scenes.names.slice(),
+        wavelengthRanges: wavelengthRanges.names.slice(),
+      },
+    };
+  }
+
+  // Changes
+
+  /** Adds the row of a tile, which `findById` finds after `register`. Throws TW_GEOCODE_INVALID and adds nothing if the grid has no such geocode. */
+  append(record: TileRecord): number {
+    const grid = gridCode.get(record.grid)!;
+    const { key } = grids[grid].key(record.geocode);
+    const row = this.reserve(1);
+    const { columns } = this;
+    columns.grid[row] = grid;
+    columns.key[row] = key;
+    columns.precision[row] = record.geocode.length;
+    columns.start[row] = record.start;
+    columns.end[row] = record.end;
+    columns.created[row] = record.createdAt;
+    columns.cloud[row] = record.cloudCover ?? NaN;
+    columns.coverage[row] = record.coverage;
+    columns.bytes[row] = bytesIn(record);
+    columns.collection[row] = this.collections.add(record.collection);
+    columns.platform[row] = this.platforms.add(record.platform);
+    columns.source[row] = this.sources.add(record.source);
+    columns.scene[row] = this.scenes.add(record.scene);
+    columns.wavelengths[row] = this.wavelengthRanges.add(rangeName(wavelengthRange(record.groups)));
+    columns.suffix[row] = this.texts.add(suffixOf(record));
+    return row;
+  }
+
+  /** Lets `findById` find a row, if its cell does not lead to it. */
+  register(row: number, id?: string): void {
+    if (!this.isFoundByCell(row)) this.byId.set(id ?? this.idOf(row), row);
+  }
+
+  /** Adds rows that the caller fills, and returns the first of them. */
+  reserve(count: number): number {
+    const first = this.used;
+    this.used += count;
+    if (this.used > this.removed.length) {
+      const { columns, removed } = this;
+      this.columns = resize(columns, 2 * this.used);
+      this.cells.columns = this.columns;
+      this.removed = new Uint8Array(2 * this.used);
+      this.removed.set(removed);
+    }
+    return first;
+  }
+
+  /** Marks a present row, or a former one as gone. */
+  mark(row: number, mark: Mark): void {
+    if (this.removed[row] === FORMER) this.former--;
+    else if (!this.isFoundByCell(row)) this.forgetId(row);
+    this.removed[row] = mark;
+    if (mark === GONE) this.gone++;
+    else this.former++;
+    this.hasGaps = true;
+    this.marked?.push(row);
+  }
+
+  /** Another row may have the same id by now. */
+  private forgetId(row: number): void {
+    const id = this.idOf(row);
+    if (this.byId.get(id) === row) this.byId.delete(id);
+  }
+
+  // Reading
+
+  /** Whether `append` would make the same row of a record. */
+  agrees(row: number, record: TileRecord): boolean {
+    const { columns } = this;
+    return (
+      this.idOf(row) === record.id &&
+      grids[columns.grid[row]].name === record.grid &&
+      this.geocodeOf(row) === record.geocode &&
+      columns.start[row] === record.start &&
+      columns.end[row] === record.end &&
+      columns.created[row] === record.createdAt &&
+      Object.is(columns.cloud[row], Math.fround(record.cloudCover ?? NaN)) &&
+      columns.coverage[row] === Math.fround(record.coverage) &&
+      columns.bytes[row] === bytesIn(record) &&
+      this.collections.names[columns.collection[row]] === record.collection &&
+      this.platforms.names[columns.platform[row]] === record.platform &&
+      this.sources.names[columns.source[row]] === record.source &&
+      this.scenes.names[columns.scene[row]] === record.scene &&
+      this.wavelengthRanges.names[columns.wavelengths[row]] === rangeName(wavelengthRange(record.groups))
+    );
+  }
+
+  idOf(row: number): string {
+    const { collection, scene, grid, suffix } = this.columns;
+    const text = this.texts.get(suffix[row]);
+    if (text.startsWith(WHOLE)) return text.slice(1);
+    const name = grids[grid[row]].name;
+    return (
+      tileId(
+        this.collections.names[collection[row]]!,
+        this.scenes.names[scene[row]]!,
+        name,
+        this.geocodeOf(row),
+      ) + text
+    );
+  }
+
+  geocodeOf(row: number): string {
+    const { grid, key, precision } = this.columns;
+    return grids[grid[row]].geocode(key[row], precision[row]);
+  }
+
+  cellOf(row: number): { grid: TileRecord['grid']; geocode: string } {
+    return { grid: grids[this.columns.grid[row]].name, geocode: this.geocodeOf(row) };
+  }
+
+  /** Whether the row's cell leads to it: it is sorted, and its id follows from its other columns and a suffix. */
+  isFoundByCell(row: number): boolean {
+    return row < this.cells.rows && !this.texts.beginsWith(this.columns.suffix[row], 0);
+  }
+
+  /** The present row of an id, if its cell does not lead to it. */
+  findById(id: string): number | undefined {
+    const row = this.byId.size > 0 ? this.byId.get(id) : undefined;
+    // During a read as of an earlier commit `byId` may lead to a later row.
+    return row !== undefined && this.removed[row] === PRESENT ? row : undefined;
+  }
+
+  /** The present row of an id, if its cell leads to it. */
+  findInCell({ grid, key, precision, names, suffix }: IdParts): number | undefined {
+    const [from, to] = this.cells.rowsOf(grid, key, precision);
+    if (from === to) return undefined;
+    const { columns, removed } = this;
+    for (let at = names.indexOf('_'); at >= 0; at = names.indexOf('_', at + 1)) {
+      const collection = this.collections.codeOf(names.slice(0, at));
+      if (collection === undefined) continue;
+      const scene = this.scenes.codeOf(names.slice(at + 1));
+      if (scene === undefined) continue;
+      for (let row = from; row < to; row++) {
+        if (columns.scene[row] !== scene || columns.collection[row] !== collection || removed[row]) continue;
+        if (this.texts.get(columns.suffix[row]) === suffix) return row;
+      }
+    }
+    return undefined;
+  }
+
+  // Orders
+
+  /** By (grid, key, precision, start). */
+  compareCells(a: number, b: number): number {
+    return compareCells(this, a, this, b);
+  }
+
+  /** Newest first: by start descending, then collection, then id. */
+  compareNewest(a: number, b: number): number {
+    const { rank } = this;
+    if (a < rank.length && b < rank.length) return rank[a] - rank[b];
+    return compareNewest(this, a, this, b);
+  }
+}
+
+/** Compares row `i` of `a` with row `j` of `b` by (grid, key, precision, start). */
+export function compareCells({ columns: a }: Rows, i: number, { columns: b }: Rows, j: number): number {
+  return (
+    a.grid[i] - b.grid[j] || a.key[i] - b.key[j] || a.precision[i] - b.precision[j] || a.start[i] - b.start[j]
+  );
+}
+
+/** The same newest first: by start descending, then collection, then id. */
+export function compareNewest(a: Rows, i: number, b: Rows, j: number): number {
+  return b.columns.start[j] - a.columns.start[i] || compareIds(a, i, b, j);
+}
+
+/** By collection, then id. */
+function compareIds(a: Rows, i: number, b: Rows, j: number): number {
+  const [p, q] = [a.columns, b.columns];
+  const difference = compareText(
+    a.collections.names[p.collection[i]]!,
+    b.collections.names[q.collection[j]]!,
+  );
+  if (difference !== 0) return difference;
+  // Most ids can be compared without making them.
+  if (p.suffix[i] === 0 && q.suffix[j] === 0) {
+    const [one, other] = [a.scenes.names[p.scene[i]]!, b.scenes.names[q.scene[j]]!];
+    if (one === other) {
+      if (p.grid[i] === q.grid[j]) return p.key[i] - q.key[j] || p.precision[i] - q.precision[j];
+    } else if (!one.startsWith(other) && !other.startsWith(one)) return one < other ? -1 : 1;
+  }
+  return compareText(a.idOf(i), b.idOf(j));
+}
+
+/** By code units: the same everywhere, whatever the locale. */
+export function compareText(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+/** What a tile's id has beyond its collection, scene and cell: nothing, or `_...`; else `WHOLE` and the id. */
+function suffixOf({ id, collection, scene, grid, geocode }: TileRecord): string {
+  const usual = tileId(collection, scene, grid, geocode);
+  const rest = id.slice(usual.length);
+  return id.startsWith(usual) && (rest === '' || rest.startsWith('_')) ? rest : WHOLE + id;
+}
+
+function bytesIn({ groups }: TileRecord): number {
+  return Math.min(
+    groups.reduce((sum, { bytes }) => sum + bytes, 0),
+    MOST_BYTES,
+  );
+}

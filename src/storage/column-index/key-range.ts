@@ -1,0 +1,49 @@
+/** Ranges of geocode keys. */
+import { type GridName, grids } from '../../geocode/index.js';
+
+/** Geocode keys of one grid, from <= key < to. */
+export interface KeyRange {
+  grid: GridName;
+  from: number;
+  to: number;
+  /** Only cells of this precision are meant, where it is given. What looks at keys alone may pass over it. */
+  precision?: number;
+}
+
+/** The place of a grid in `grids`, as it stands in columns. */
+export const gridCode = new Map<GridName, number>(grids.map((grid, code) => [grid.name, code]));
+
+/** A range with the grid's code. */
+export interface CodedRange {
+  grid: number;
+  from: number;
+  to: number;
+}
+
+/** The same keys as ranges that do not touch, in ascending order. */
+export function mergeRanges(ranges: readonly KeyRange[]): CodedRange[] {
+  const sorted = ranges
+    .map(({ grid, from, to }) => ({ grid: gridCode.get(grid)!, from, to }))
+    .sort((a, b) => a.grid - b.grid || a.from - b.from);
+  const merged: CodedRange[] = [];
+  for (const range of sorted) {
+    const last = merged.at(-1);
+    if (last && last.grid === range.grid && range.from <= last.to) last.to = Math.max(last.to, range.to);
+    else merged.push(range);
+  }
+  return merged;
+}
+
+/** Whether one of the merged ranges holds a key. */
+export function isWithin(ranges: readonly CodedRange[], grid: number, key: number): boolean {
+  let low = 0;
+  let high = ranges.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const range = ranges[middle];
+    if (range.grid === grid && key >= range.from && key < range.to) return true;
+    if (range.grid < grid || (range.grid === grid && key >= range.to)) low = middle + 1;
+    else high = middle;
+  }
+  return false;
+}

@@ -1,0 +1,75 @@
+/** A run of the column index as a file: its columns as they lie in memory. */
+import { setImmediate } from 'node:timers/promises';
+import { columnNames } from '../columns.js';
+import { type Part, type PartsFile, Unusable, writeParts } from './parts-file.js';
+import { emptyImage, type RowsImage, type RowsNames } from '../run-image.js';
+
+export interface RowsFacts {
+  rows: number;
+  sorted: number;
+}
+
+const NAMES = 'names';
+/** Part of files of format 2; later ones leave the marks to the snapshot. */
+const REMOVED = 'removed';
+/** Part that files of older versions lack. */
+const WAVELENGTHS = 'wavelengths';
+/** Names in one line. */
+const LINE = 8_192;
+
+/** Writes an image without its `removed`. */
+export async function writeRows(path: string, image: RowsImage): Promise<void> {
+  const { rows, sorted } = image;
+  const names = { name: NAMES, bytes: await encodeNames(image.names) };
+  await writeParts(path, { rows, sorted } satisfies RowsFacts, [names, ...arraysOf(image)]);
+}
+
+/** Throws `Unusable`. */
+export async function readRows(file: PartsFile<RowsFacts>): Promise<RowsImage> {
+  const { rows, sorted } = file.facts;
+  const names = await file.readPart(NAMES, Buffer.alloc(sizeOf(file, NAMES)));
+  const image = emptyImage(rows, sorted, sizeOf(file, 'texts'), decodeNames(names));
+  if (file.sizeOf(WAVELENGTHS) === undefined) {
+    image.names.wavelengthRanges = [null];
+    image.lacksWavelengths = true;
+  }
+  for (const { name, bytes } of arraysOf(image))
+    if (name !== WAVELENGTHS || !image.lacksWavelengths) await file.readPart(name, bytes);
+  if (file.sizeOf(REMOVED) !== undefined) await file.readPart(REMOVED, image.removed);
+  return image;
+}
+
+function sizeOf(file: PartsFile<RowsFacts>, name: string): number {
+  const size = file.sizeOf(name);
+  if (size === undefined) throw new Unusable(`has no part ${name}`);
+  return size;
+}
+
+/** Lines of JSON: the small dictionaries, then the scenes, many in a line. */
+async function encodeNames({ scenes, ...small }: RowsNames): Promise<Buffer> {
+  const lines = [Buffer.from(`${JSON.stringify(small)}\n`)];
+  for (let at = 0; at < scenes.length; at += LINE) {
+    lines.push(Buffer.from(`${JSON.stringify(scenes.slice(at, at + LINE))}\n`));
+    await setImmediate();
+  }
+  return Buffer.concat(lines);
+}
+
+function decodeNames(bytes: Uint8Array): RowsNames {
+  const [small, ...scenes] = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    .toString()
+    .trimEnd()
+    .split('\n');
+  return { ...JSON.parse(small), scenes: scenes.flatMap((line) => JSON.parse(line)) };
+}
+
+/** The bytes of an image's arrays, which share its memory. */
+function arraysOf({ columns, newest, texts, rows, sorted }: RowsImage): Part[] {
+  const bytesOf = (array: ArrayBufferView) =>
+    new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+  return [
+    ...columnNames.map((name) => ({ name, bytes: bytesOf(columns[name].subarray(0, rows)) })),
+    { name: 'newest', bytes: bytesOf(newest.subarray(0, sorted)) },
+    { name: 'texts', bytes: texts },
+  ];
+}

@@ -1,0 +1,46 @@
+/** Queries of the column index and their answers. */
+import type { TimeBound } from '../cell-directory.js';
+import type { KeyRange } from '../key-range.js';
+import type { Position, RowOrder } from './sort-order.js';
+import type { Rows } from '../index-run.js';
+
+export type RowTest = (row: number) => boolean;
+
+/** Makes a test of the rows of one run. It is good until the index changes. */
+export type RunTest = (rows: Rows) => RowTest;
+
+/** Selects tiles that meet every given condition. */
+export interface Selection {
+  /** Called once for each run that has rows. The test is called only for rows that are present and meet the other conditions. */
+  where?: RunTest;
+  /** Only rows in these ranges, which may overlap. */
+  ranges?: readonly KeyRange[];
+  /** Only these tiles. */
+  ids?: Iterable<string>;
+  /** Only tiles whose time overlaps this, ends included. */
+  time?: TimeBound;
+}
+
+export interface IndexQuery extends Selection {
+  /** Newest first by default. */
+  order?: RowOrder;
+  /** The page begins after this place. */
+  after?: Position;
+  /** Maximum number of ids of a page; all if undefined. */
+  limit?: number;
+  /** False if `matched` is not needed, which saves time on newest-first pages with `where` and without ranges and ids. */
+  count?: boolean;
+  /** Whether to return the place of each tile. */
+  places?: boolean;
+}
+
+export interface IndexPage {
+  /** Tile ids in their order. */
+  ids: string[];
+  /** How many tiles match, including those before and after this page; with `count` false it may be any smaller number. */
+  matched: number;
+  /** The place of the last id, if more tiles match after it. */
+  next?: Position;
+  /** The places of the ids, if the query asks for them. */
+  places?: Position[];
+}

@@ -1,0 +1,62 @@
+/** Visiting the rows that a selection picks. */
+import type { TimeBound } from '../cell-directory.js';
+import type { RowTest, Selection } from './index-query.js';
+import { type CodedRange, isWithin, mergeRanges } from '../key-range.js';
+import type { RowRef, Rows } from '../index-run.js';
+
+export type RowVisit = (row: number) => void;
+
+/** A run whose rows that pass the test are visited. */
+interface Visited {
+  rows: Rows;
+  test: RowTest | undefined;
+  visit: RowVisit;
+}
+
+/** Visits the rows of some runs that are present, within the bounds of a selection, and pass the test of their run. */
+export function visitSelected(
+  runs: readonly Visited[],
+  { ranges, ids, time }: Selection,
+  find: (id: string) => RowRef | undefined,
+): void {
+  const disjoint = ranges && mergeRanges(ranges);
+  if (!ids) {
+    for (const run of runs) visitRun(run, disjoint, time);
+    return;
+  }
+  for (const id of new Set(ids)) {
+    const found = find(id);
+    if (!found) continue;
+    const { rows, row } = found;
+    const { test, visit } = runs.length === 1 ? runs[0] : runs.find((run) => run.rows === rows)!;
+    if (isInBounds(rows, row, disjoint, time) && (!test || test(row))) visit(row);
+  }
+}
+
+function visitRun(
+  { rows, test, visit }: Visited,
+  ranges: CodedRange[] | undefined,
+  time: TimeBound | undefined,
+): void {
+  const { removed, hasGaps, cells, used } = rows;
+  const visitRows = (from: number, to: number) => {
+    for (let row = from; row < to; row++)
+      if (!(hasGaps && removed[row]) && (test === undefined || test(row))) visit(row);
+  };
+  if (ranges) cells.visit(ranges, time, visitRows);
+  else cells.visitAll(time, visitRows);
+  for (let row = cells.rows; row < used; row++)
+    if (isInBounds(rows, row, ranges, time)) visitRows(row, row + 1);
+}
+
+function isInBounds(
+  { columns: { grid, key, start, end } }: Rows,
+  row: number,
+  ranges: CodedRange[] | undefined,
+  time: TimeBound | undefined,
+): boolean {
+  return (
+    (!ranges || isWithin(ranges, grid[row], key[row])) &&
+    (!time || (start[row] <= time.end && end[row] >= time.start))
+  );
+}

@@ -1,0 +1,34 @@
+/** Reading a tile's id as collection, scene, cell and suffix. */
+import { grids } from '../../geocode/index.js';
+
+/** One way to read an id as `<collection>_<scene>_<grid letter><geocode><suffix>`. */
+export interface IdParts {
+  /** The cell: code of the grid, key and precision of the geocode. */
+  grid: number;
+  key: number;
+  precision: number;
+  /** `<collection>_<scene>`. Both may contain underscores, so any of them may separate the two. */
+  names: string;
+  /** Empty, or begins with an underscore. */
+  suffix: string;
+}
+
+/**
+ * The way to read an id in which its cell ends before `end` and as late as possible; undefined if there is none. Names may
+ * contain words that look like cells: to get the next way, pass the length of the former `names` as `end`.
+ */
+export function partsOf(id: string, end = id.length): IdParts | undefined {
+  for (let to = end; to > 0; ) {
+    const at = id.lastIndexOf('_', to - 1);
+    if (at < 0) return undefined;
+    const first = id[at + 1];
+    const grid = grids.findIndex(({ letter }) => letter === first);
+    const geocode = grid < 0 ? '' : id.slice(at + 2, to);
+    if (grid >= 0 && grids[grid].accepts(geocode)) {
+      const { key } = grids[grid].key(geocode);
+      return { grid, key, precision: geocode.length, names: id.slice(0, at), suffix: id.slice(to) };
+    }
+    to = at;
+  }
+  return undefined;
+}

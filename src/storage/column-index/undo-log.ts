@@ -1,0 +1,138 @@
+/** The rows that the latest commits of a replica have added and removed, so that its index can be read as of an earlier commit. */
+import { tooOld } from '../errors.js';
+import { FORMER, GONE, type RowRef } from './index-run.js';
+
+/** Minimum time for which a commit is kept, unless too many rows change in the meantime. */
+const KEPT_MS = 60_000;
+/** Maximum number of rows that are kept, and of removed ones among them: the records of their tiles are kept, too. */
+const MOST_ROWS = 100_000;
+const MOST_REMOVED = 20_000;
+
+/** The index before a commit. */
+interface Before {
+  size: number;
+  changes: number;
+}
+
+export interface RowChange extends Before {
+  seq: number;
+  /** Time of the commit, ms. */
+  at: number;
+  added: RowRef[];
+  removed: RowRef[];
+}
+
+/**
+ * Invariants: outside of a commit `list` holds the changes of consecutive commits, of which `newest` is the last one, and these are
+ * all changes of the index since the first of them; any other change of the index clears the list. The rows that they have
+ * removed have the mark `FORMER`, and no other rows have it.
+ */
+export class RowJournal {
+  private list: RowChange[] = [];
+  private open: RowChange | undefined;
+  private newest = 0;
+  private rows = 0;
+  private removed = 0;
+
+  /** The earliest commit as of which the index can be read. */
+  get oldest(): number {
+    return this.newest - this.list.length;
+  }
+
+  /** Whether a commit is the one after the last. */
+  isNext(seq: number): boolean {
+    return seq === this.newest + 1;
+  }
+
+  /** Begins a commit: rows that are added and removed until `end` belong to it. A commit that does not follow the last one is not kept. */
+  begin(seq: number, before: Before, at: number): void {
+    if (this.isNext(seq)) {
+      this.open = { ...before, seq, at, added: [], removed: [] };
+      this.list.push(this.open);
+    } else this.clear();
+    this.newest = seq;
+  }
+
+  end(): void {
+    const { list } = this;
+    const last = this.open;
+    if (!last) return;
+    this.open = undefined;
+    this.rows += last.added.length + last.removed.length;
+    this.removed += last.removed.length;
+    const isDue = ({ at }: RowChange) =>
+      at < last.at - KEPT_MS || this.rows > MOST_ROWS || this.removed > MOST_REMOVED;
+    let due = 0;
+    for (; due < list.length && isDue(list[due]); due++) this.forget(list[due]);
+    list.splice(0, due);
+  }
+
+  add(ref: RowRef): void {
+    if (this.open) this.open.added.push(ref);
+    else this.clear();
+  }
+
+  /** Marks the row of a tile that goes. */
+  remove(ref: RowRef): void {
+    if (this.open) this.open.removed.push(ref);
+    else this.clear();
+    ref.rows.mark(ref.row, this.open ? FORMER : GONE);
+  }
+
+  /** The index is as of commit `seq`, and nothing is known of earlier ones. */
+  restart(seq: number): void {
+    this.clear();
+    this.newest = seq;
+  }
+
+  clear(): void {
+    for (const change of this.list) this.forget(change);
+    this.list = [];
+  }
+
+  /** The changes after a commit, in their order. Throws TW_STORAGE_TOO_OLD. */
+  after(seq: number): readonly RowChange[] {
+    if (seq < this.oldest) throw tooOld(seq, this.oldest);
+    return seq >= this.newest ? [] : this.list.slice(seq - this.newest);
+  }
+
+  /** Follows rows that a merge has moved. `moved` returns the row itself if it was not moved. */
+  move(moved: (ref: RowRef) => RowRef): void {
+    for (const change of this.list) {
+      change.added = change.added.map(moved);
+      change.removed = change.removed.map(moved);
+    }
+  }
+
+  private forget({ added, removed }: RowChange): void {
+    this.rows -= added.length + removed.length;
+    this.removed -= removed.length;
+    for (const { rows, row } of removed) rows.mark(row, GONE);
+  }
+}
+
+/**
+ * Marks rows as they were before some changes, until `redo`. `formerById` has those of the restored rows that are not found by
+ * their cell.
+ */
+export function undo(changes: readonly RowChange[]) {
+  const formerById = new Map<string, RowRef>();
+  for (const { added, removed } of changes.toReversed()) {
+    for (const ref of removed.toReversed()) {
+      const { rows, row } = ref;
+      rows.removed[row] = 0;
+      if (!rows.isFoundByCell(row)) formerById.set(rows.idOf(row), ref);
+    }
+    for (const { rows, row } of added) {
+      rows.removed[row] = GONE;
+      rows.hasGaps = true;
+    }
+  }
+  const redo = () => {
+    for (const { added, removed } of changes) {
+      for (const { rows, row } of added) rows.removed[row] = 0;
+      for (const { rows, row } of removed) rows.removed[row] = FORMER;
+    }
+  };
+  return { formerById, redo };
+}

@@ -1,0 +1,60 @@
+/** Writing files so that they are there after a power cut: bytes, then name, then the folder that holds the name. */
+import { mkdir, open, rename } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { inLanes } from '../../async/map-concurrent.js';
+
+/** Makes the bytes of a file durable, or the names in a folder. */
+export async function syncFile(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Makes a folder, and those above it that are missing. If it was missing, its path is durable when this resolves. */
+export async function makeFolderDurably(path: string): Promise<void> {
+  const folder = resolve(path);
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; ; made = dirname(made)) {
+    await syncFile(dirname(made));
+    if (made === first) return;
+  }
+}
+
+/** Each of these folders once, those that have been removed meanwhile left out. */
+export async function fsyncFolders(paths: Iterable<string>): Promise<void> {
+  await inLanes([...new Set(paths)], 4, async (path) => {
+    try {
+      await syncFile(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+  });
+}
+
+/** Writes a new file and waits until its bytes are on disk. Its name is durable after `syncFile` of its folder. */
+export async function writeSynced(path: string, bytes: Uint8Array | string, mode = 0o644): Promise<void> {
+  const handle = await open(path, 'w', mode);
+  try {
+    await handle.writeFile(bytes);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Writes or replaces a file as a whole: after a crash at any moment there is the old one or the new one. */
+export async function writeFileDurably(
+  path: string,
+  bytes: Uint8Array | string,
+  mode = 0o644,
+): Promise<void> {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true });
+  await writeSynced(`${path}.tmp`, bytes, mode);
+  await rename(`${path}.tmp`, path);
+  await syncFile(folder);
+}

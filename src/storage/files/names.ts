@@ -1,0 +1,97 @@
+/** Ids and the names of files. Whatever comes from a request is checked here before it becomes part of a path. */
+import { randomInt } from 'node:crypto';
+import { type GridName, gridByName } from '../../geocode/index.js';
+import { storageBadName } from '../errors.js';
+import type { TileRecord } from '../catalogue/records.js';
+
+const WORD = '[A-Za-z0-9][A-Za-z0-9._+-]*';
+/** A file name has at most 255 bytes; a tile id is collection + scene + geocode + the suffix of a derived tile. */
+const PATTERNS = {
+  // No underscore: `<collection>_<scene>_<cell>` must come from one collection and scene only.
+  'collection id': /^(?=.{1,64}$)[A-Za-z0-9][A-Za-z0-9.+-]*$/,
+  'scene id': new RegExp(`^(?=.{1,120}$)${WORD}$`),
+  'tile id': new RegExp(`^(?=.{1,240}$)${WORD}$`),
+  'model name': new RegExp(`^(?=.{1,64}$)${WORD}$`),
+  'band group': new RegExp(`^(?=.{1,64}$)${WORD}$`),
+  'file name': new RegExp(`^(?=.{1,120}$)${WORD}$`),
+  // S3 takes keys of up to 1024 bytes, the prefix of the store included; a file name has at most 255.
+  'object name': new RegExp(`^(?=.{1,800}$)(?!.*[^/]{256})${WORD}(/${WORD})*$`),
+  'start of an object name': new RegExp(`^(?=.{0,800}$)(${WORD}/)*(${WORD})?$`),
+  version: /^[0-9a-z]{6,40}$/,
+  'geohash geocode': /^[0-9b-hjkmnp-z]{1,9}$/,
+  'quadtile geocode': /^[0-3]{1,24}$/,
+  grid: /^(geohash|quadtile)$/,
+} as const;
+
+/** JSON Schema of a version, and of the id of a job or of a run of one. */
+export const VERSION_SCHEMA = { type: 'string', pattern: PATTERNS.version.source } as const;
+
+/** JSON Schema of the name of a file that a job made. */
+export const FILE_NAME_SCHEMA = { type: 'string', pattern: PATTERNS['file name'].source } as const;
+
+/** Returns the name if it fits the pattern of its kind. Throws TW_STORAGE_BAD_NAME. */
+export function checkedName(kind: keyof typeof PATTERNS, name: string): string {
+  // A name from a message or a document may be anything, and `test` would convert it to text.
+  if (typeof name !== 'string' || !PATTERNS[kind].test(name)) throw storageBadName(kind, String(name));
+  return name;
+}
+
+/** Whether a name is that of a version, a job, or a run of one. */
+export const isVersion = (name: string) => PATTERNS.version.test(name);
+
+/** Whether an object of a tile store may have this name. */
+export const isObjectName = (name: string) => PATTERNS['object name'].test(name);
+
+/** A cell in an id: the letter of its grid, then its geocode. */
+function cellName(grid: GridName, geocode: string): string {
+  return `${gridByName(grid).letter}${geocode}`;
+}
+
+/** `<collection>_<scene>_<g or q><geocode>` */
+export function tileId(collection: string, scene: string, grid: GridName, geocode: string): string {
+  return `${collection}_${scene}_${cellName(grid, geocode)}`;
+}
+
+/** A tile made from others: `<collection>_<scene>_<g or q><geocode>_<source>-<digest>` */
+export function derivedTileId(
+  { collection, scene, grid, geocode, source }: DerivedName,
+  digest: string,
+): string {
+  return checkedName('tile id', `${tileId(collection, scene, grid, geocode)}_${source}-${digest}`);
+}
+
+type DerivedName = Pick<TileRecord, 'collection' | 'scene' | 'grid' | 'geocode' | 'source'>;
+
+/** The place of a model that no one cell covers. */
+export const WORLD = 'world';
+
+/** The smallest cell that holds all of some cells of one grid, or `world`. */
+export function commonCell(geocodes: string[]): string {
+  let prefix = geocodes[0]!;
+  for (const geocode of geocodes) while (!geocode.startsWith(prefix)) prefix = prefix.slice(0, -1);
+  return prefix === '' ? WORLD : prefix;
+}
+
+/** `<model>_<collection>_<g or q><geocode>` */
+export function modelId(model: string, collection: string, grid: GridName, geocode: string): string {
+  return `${model}_${collection}_${cellName(grid, geocode)}`;
+}
+
+let lastTime = 0;
+
+/**
+ * A new version: milliseconds in 9 digits of base 36, then 6 random digits. Versions made by one process sort in the
+ * order they were made, also where the clock steps back.
+ */
+export function newVersion(): string {
+  lastTime = Math.max(Date.now(), lastTime + 1);
+  const random = randomInt(36 ** 6)
+    .toString(36)
+    .padStart(6, '0');
+  return firstVersionAt(lastTime) + random;
+}
+
+/** Sorts before all versions that are made at `time` (ms since 1970) or later, and after all earlier ones. */
+export function firstVersionAt(time: number): string {
+  return time.toString(36).padStart(9, '0');
+}

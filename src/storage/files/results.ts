@@ -1,0 +1,40 @@
+/** Folders below `<data>/results` for files that jobs answer with. `src/jobs/retention.ts` says how long they are kept. */
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { onDisk } from '../errors.js';
+import { checkedName } from './names.js';
+import { changedAt } from './scratch.js';
+
+const RESULTS = 'results';
+
+/** Absolute path of the folder of a job. Throws TW_STORAGE_BAD_NAME. */
+export function resultsPath(dir: string, job: string): string {
+  return join(dir, RESULTS, checkedName('version', job));
+}
+
+/** Absolute path of one of its files. Throws TW_STORAGE_BAD_NAME. */
+export function resultFile(dir: string, job: string, name: string): string {
+  return join(resultsPath(dir, job), checkedName('file name', name));
+}
+
+export async function makeResults(dir: string, job: string): Promise<string> {
+  const folder = resultsPath(dir, job);
+  await onDisk(dir, () => mkdir(folder, { recursive: true }));
+  return folder;
+}
+
+/** Removes the folders that were last changed before the time `before`, except those that are named by a job of `isKept`. */
+export function sweepResults(
+  dir: string,
+  before: number,
+  isKept: (job: string) => Promise<boolean>,
+): Promise<void> {
+  return onDisk(dir, async () => {
+    await mkdir(join(dir, RESULTS), { recursive: true });
+    for (const name of await readdir(join(dir, RESULTS))) {
+      const folder = join(dir, RESULTS, name);
+      if ((await changedAt(folder)) < before && !(await isKept(name)))
+        await rm(folder, { recursive: true, force: true });
+    }
+  });
+}

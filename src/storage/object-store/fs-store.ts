@@ -1,0 +1,321 @@
+/** A tile store in a folder: local, or a mount of NFS, Lustre, CephFS and the like that all nodes of a cluster share. */
+import { randomUUID } from 'node:crypto';
+import type { Dirent } from 'node:fs';
+import { access, link, mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
+import { syncFile, writeSynced } from '../files/durable-fs.js';
+import { onDisk, storeExists, storeNotFound, storeUnavailable } from '../errors.js';
+import { inLanes } from '../../async/map-concurrent.js';
+import { checkedName } from '../files/names.js';
+import {
+  type Chunks,
+  collect,
+  contentChunks,
+  copyOf,
+  fileChunks,
+  requireSum,
+  streamOf,
+  sumOf,
+  sumOfFile,
+  verified,
+} from './byte-streams.js';
+import { asFolderError, isAbsent } from './fs-errors.js';
+import { FolderSync } from './group-fsync.js';
+import type {
+  Cancellable,
+  Content,
+  CopyOptions,
+  ObjectInfo,
+  ObjectStore,
+  PutOptions,
+  ReadOptions,
+} from './object-store.js';
+
+/** No name of an object begins with a dot, so what is in here is never listed. */
+const TEMPORARIES = '.tmp';
+/** A temporary that has not been written to for so long was left by a process that has been killed, ms. */
+const LEFT_AFTER = 86_400_000;
+const IN_FLIGHT = 16;
+/** A delete of the last other object may remove a folder that is just about to be used. */
+const PUBLISH_ATTEMPTS = 10;
+
+/**
+ * Invariant: what lies below the root outside of `.tmp` is whole. An object is written and synced in `.tmp`, then
+ * renamed, then all folders above it are synced. `.tmp` is made when the store is opened and never again: where it is
+ * missing, the mount has gone, and nothing may be written below its mount point or taken for deleted.
+ */
+export class FolderStore implements ObjectStore {
+  readonly url: string;
+  private readonly temporaries: string;
+  private readonly folders = new FolderSync();
+
+  private constructor(private readonly root: string) {
+    this.url = pathToFileURL(root).href;
+    this.temporaries = join(root, TEMPORARIES);
+  }
+
+  /** Opens a store in a folder that exists, and removes what killed processes have left. */
+  static async open(root: string): Promise<FolderStore> {
+    const store = new FolderStore(root);
+    try {
+      await mkdir(store.temporaries).catch((error) => {
+        if (error.code !== 'EEXIST') throw error;
+      });
+      await store.removeLeftovers();
+    } catch (error) {
+      if (isAbsent(error))
+        throw storeNotFound.because(error, store.url, 'such folder; mount or make it first');
+      throw asFolderError(error, root, TEMPORARIES);
+    }
+    return store;
+  }
+
+  async put(name: string, content: Content, options: PutOptions = {}): Promise<void> {
+    const { crc32, signal, isClaim = false } = options;
+    const path = this.location(name);
+    const temporary = join(this.temporaries, randomUUID());
+    try {
+      signal?.throwIfAborted();
+      if (await this.head(name)) return await this.putAgain(name, content, options);
+      await writeTemporary(temporary, content, signal);
+      if (crc32 !== undefined) requireSum(await sumOfFile(temporary), crc32, name, this.url);
+      signal?.throwIfAborted();
+      const isNew = await publish(temporary, path, this.root, isClaim ? linkNew : rename);
+      if (!isNew) {
+        await rm(temporary);
+        return await this.putAgain(name, content, options);
+      }
+      await this.folders.sync(this.foldersAbove(path));
+    } catch (error) {
+      // What cannot be removed now is removed as a leftover.
+      await rm(temporary, { force: true }).catch(() => {});
+      throw await this.explained(error, name);
+    }
+  }
+
+  /** The name is there, perhaps from a process that was killed before it had synced the folders. */
+  private async putAgain(name: string, content: Content, { crc32, signal }: PutOptions): Promise<void> {
+    const path = this.location(name);
+    const sum = await sumOf(contentChunks(content, signal));
+    requireSum(sum.crc32, crc32, name, this.url);
+    const there = await sumOf(verified(fileChunks(path), { signal }, name, this.url));
+    if (there.bytes !== sum.bytes || there.crc32 !== sum.crc32) throw storeExists(name, this.url);
+    await this.folders.sync(this.foldersAbove(path));
+  }
+
+  get(name: string, options: ReadOptions = {}): Promise<Buffer> {
+    return collect(this.read(name, options));
+  }
+
+  stream(name: string, options: ReadOptions = {}): Promise<Readable> {
+    return streamOf(this.read(name, options));
+  }
+
+  async copyTo(name: string, file: string, { crc32, signal }: CopyOptions = {}): Promise<void> {
+    signal?.throwIfAborted();
+    await onDisk(dirname(file), async () => {
+      await copyOf(this.location(name), file, () => this.read(name, { signal }));
+      if (crc32 !== undefined) requireSum(await sumOfFile(file), crc32, name, this.url);
+    });
+  }
+
+  private async *read(name: string, options: ReadOptions): Chunks {
+    const path = this.location(name);
+    try {
+      options.signal?.throwIfAborted();
+      yield* verified(fileChunks(path, options.offset, options.length), options, name, this.url);
+    } catch (error) {
+      throw await this.explained(error, name);
+    }
+  }
+
+  async head(name: string, { signal }: Cancellable = {}): Promise<ObjectInfo | undefined> {
+    const path = this.location(name);
+    try {
+      signal?.throwIfAborted();
+      return await this.info(path, name);
+    } catch (error) {
+      throw await this.explained(error, name);
+    }
+  }
+
+  private async info(path: string, name: string): Promise<ObjectInfo | undefined> {
+    try {
+      const info = await stat(path);
+      return info.isFile() ? { name, bytes: info.size, modified: info.mtimeMs } : undefined;
+    } catch (error) {
+      if (!isAbsent(error)) throw error;
+      await this.requireMounted();
+      return undefined;
+    }
+  }
+
+  async *list(prefix: string, { signal }: Cancellable = {}): AsyncGenerator<ObjectInfo> {
+    checkedName('start of an object name', prefix);
+    try {
+      await this.requireMounted();
+      yield* this.walk(prefix.slice(0, prefix.lastIndexOf('/') + 1), prefix, signal);
+    } catch (error) {
+      throw await this.explained(error, `list of ${prefix}`);
+    }
+  }
+
+  /** `folder` is empty or ends with `/`, as the names of folders do among those to be sorted: so the order is that of bytes. */
+  private async *walk(folder: string, prefix: string, signal?: AbortSignal): AsyncGenerator<ObjectInfo> {
+    const names = (await entries(join(this.root, folder)))
+      .filter((entry) => isWord(entry.name) && (entry.isDirectory() || entry.isFile()))
+      .map((entry) => folder + entry.name + (entry.isDirectory() ? '/' : ''))
+      .filter((name) => name.startsWith(prefix))
+      .sort();
+    const infos = await inLanes(names, IN_FLIGHT, async (name) =>
+      name.endsWith('/') ? undefined : this.info(join(this.root, name), name),
+    );
+    for (const [i, name] of names.entries()) {
+      signal?.throwIfAborted();
+      if (name.endsWith('/')) yield* this.walk(name, prefix, signal);
+      else if (infos[i]) yield infos[i];
+    }
+  }
+
+  async delete(names: string[], { signal }: Cancellable = {}): Promise<void> {
+    const paths = names.map((name) => this.location(name));
+    const shrunk = new Set<string>();
+    try {
+      await inLanes(paths, IN_FLIGHT, async (path) => {
+        signal?.throwIfAborted();
+        await unlink(path).catch((error) => {
+          if (!isAbsent(error)) throw error;
+        });
+        shrunk.add(await this.pruneEmpty(dirname(path)));
+      });
+      await this.folders.sync(shrunk);
+    } catch (error) {
+      throw await this.explained(error, 'delete');
+    }
+  }
+
+  location(name: string): string {
+    return join(this.root, checkedName('object name', name));
+  }
+
+  close(): void {}
+
+  /** Removes folders from `folder` upwards as far as they are empty; returns the first that stays. */
+  private async pruneEmpty(folder: string): Promise<string> {
+    for (let at = folder; at !== this.root; at = dirname(at))
+      try {
+        await rmdir(at);
+      } catch (error) {
+        const { code = '' } = error as NodeJS.ErrnoException;
+        if (['ENOTEMPTY', 'EEXIST'].includes(code)) return at;
+        if (!isAbsent(error)) throw error;
+      }
+    return this.root;
+  }
+
+  private foldersAbove(path: string): string[] {
+    const above = [this.root];
+    for (let at = dirname(path); at !== this.root; at = dirname(at)) above.push(at);
+    return above;
+  }
+
+  private async removeLeftovers(): Promise<void> {
+    for (const entry of await readdir(this.temporaries)) {
+      const path = join(this.temporaries, entry);
+      const info = await this.info(path, entry);
+      if (info && Date.now() - info.modified > LEFT_AFTER) await rm(path, { force: true });
+    }
+  }
+
+  private async requireMounted(): Promise<void> {
+    try {
+      await access(this.temporaries);
+    } catch (error) {
+      if (!isAbsent(error)) throw error;
+      throw storeUnavailable.because(
+        error,
+        this.url,
+        this.root,
+        'it is not what was opened: it has been unmounted or emptied',
+      );
+    }
+  }
+
+  /** An object that is not there is one thing, a mount that is not there another. */
+  private async explained(error: unknown, what: string): Promise<unknown> {
+    try {
+      if (isAbsent(error)) await this.requireMounted();
+      return asFolderError(error, this.root, what);
+    } catch (worse) {
+      return asFolderError(worse, this.root, what);
+    }
+  }
+}
+
+const WORD = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
+const isWord = (name: string) => WORD.test(name);
+
+async function entries(folder: string): Promise<Dirent[]> {
+  try {
+    return await readdir(folder, { withFileTypes: true });
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+async function writeTemporary(path: string, content: Content, signal?: AbortSignal): Promise<void> {
+  if (content instanceof Uint8Array) return writeSynced(path, content);
+  await copyOf(content.file, path, () => contentChunks(content, signal));
+  await syncFile(path);
+}
+
+/** Makes a folder and those above it, but not `root`: where a mount is away, nothing is put into its place. */
+async function makeFolder(path: string, root: string): Promise<void> {
+  const make = () =>
+    mkdir(path).catch((error) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+  try {
+    await make();
+  } catch (error) {
+    const above = dirname(path);
+    if (!isAbsent(error) || above === root || path === root) throw error;
+    await makeFolder(above, root);
+    await make();
+  }
+}
+
+/** What mounts say that have no hard links. */
+const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+/** Gives a file its name where the name is free. */
+async function linkNew(temporary: string, path: string): Promise<void> {
+  try {
+    await link(temporary, path);
+  } catch (error) {
+    if (!NO_LINKS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    return rename(temporary, path);
+  }
+  await unlink(temporary);
+}
+
+/** Gives a file its name by `move`, and makes the folders above it where they are missing. False where the name is taken. */
+async function publish(
+  temporary: string,
+  path: string,
+  root: string,
+  move: (temporary: string, path: string) => Promise<void>,
+): Promise<boolean> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      if (attempt > 1) await makeFolder(dirname(path), root);
+      await move(temporary, path);
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+      if (!isAbsent(error) || attempt === PUBLISH_ATTEMPTS) throw error;
+    }
+}

@@ -1,0 +1,321 @@
+/** Checks a whole data folder: records against files, files against records. Streams; memory does not grow with it. */
+
+import { lstat, open, opendir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { type GridName, grids } from '../../geocode/index.js';
+import { sceneKey, type Table } from '../catalogue/catalogue.js';
+import { onDisk, storageCorrupt } from '../errors.js';
+import { modelFile, modelFolder, tileFile, tileFolder } from '../files/paths.js';
+import { versionsOf } from '../write/model-versions.js';
+import { modelId, tileId } from '../files/names.js';
+import type { Problem } from './problem.js';
+import type { SceneRecord, TileRecord } from '../catalogue/records.js';
+import type { Position } from '../column-index/query/sort-order.js';
+import type { Storage } from '../storage.js';
+import { type StoredFile, StoredFiles } from './object-verifier.js';
+import { stagingPath, VERSION_DEPTH } from '../files/version-folder.js';
+
+/** At most this many problems and as many orphans are listed; all are counted. */
+const LISTED = 10_000;
+const INDEX_PAGE = 1000;
+
+/** A file or folder that no record names. It takes up space and does no harm. */
+export interface Orphan {
+  /** Relative to the data folder. */
+  path: string;
+  bytes: number;
+}
+
+export interface VerifyProgress {
+  tiles: number;
+  files: number;
+  bytes: number;
+}
+
+export interface VerifyReport extends VerifyProgress {
+  problemCount: number;
+  problems: Problem[];
+  orphanCount: number;
+  orphanBytes: number;
+  orphans: Orphan[];
+}
+
+export interface VerifyOptions {
+  /** Where other nodes have tiles as well: whether this one has those of a cell. */
+  isOwn?: (cell: { grid: GridName; geocode: string }) => boolean;
+  /** How long an object that is missing in a shared store is looked for, ms; a minute. */
+  patience?: number;
+}
+
+/**
+ * Reads every record and every file once. `onProgress` is called after each tile. Nothing is changed, but that of a node with a shared store,
+ * whose objects are read then, damaged local files are removed.
+ */
+export async function verify(
+  storage: Storage,
+  onProgress: (progress: VerifyProgress) => void = () => {},
+  options: VerifyOptions = {},
+): Promise<VerifyReport> {
+  const run = new Verification(storage, onProgress, options);
+  await onDisk(storage.dir, () => run.all());
+  return run.report;
+}
+
+/** Whether the operating system says that there is nothing of this name. */
+function isGone(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+const PATIENCE = 60_000;
+
+/**
+ * One run. The node may write meanwhile: a version moves from `pending` to a record to `superseded`, and is looked up in
+ * this order, so that it cannot slip by; a file that is gone is a problem only if its record is still the same.
+ */
+class Verification {
+  readonly report: VerifyReport = {
+    tiles: 0,
+    files: 0,
+    bytes: 0,
+    problemCount: 0,
+    problems: [],
+    orphanCount: 0,
+    orphanBytes: 0,
+    orphans: [],
+  };
+  private readonly dir: string;
+  private readonly isOwn: NonNullable<VerifyOptions['isOwn']>;
+  private readonly stored: StoredFiles | undefined;
+  private readonly buffer = Buffer.allocUnsafe(1 << 20);
+  private scene: { record: SceneRecord; geocodes: Set<string> } | undefined;
+
+  constructor(
+    private readonly storage: Storage,
+    private readonly onProgress: (progress: VerifyProgress) => void,
+    { isOwn = () => true, patience = PATIENCE }: VerifyOptions,
+  ) {
+    this.dir = storage.dir;
+    this.isOwn = isOwn;
+    const { sharedStore: objects } = storage;
+    if (objects)
+      this.stored = new StoredFiles(this.dir, objects, (kind, what) => this.problem(kind, what), patience);
+  }
+
+  async all(): Promise<void> {
+    const { collections, scenes, tiles, layouts, tileLayouts, models, jobs, pending, superseded, commits } =
+      this.storage.catalogue;
+    const { textures, clusterings } = this.storage.catalogue;
+    for (const table of [collections, layouts, jobs, pending, superseded, commits, textures, clusterings])
+      await this.each<unknown>(table, async () => {});
+    await this.each(tiles, (tile) => this.tile(tile));
+    for (const digest of tileLayouts.missing)
+      if (!(await layouts.has(digest))) this.problem('missing', `layouts ${digest}`);
+    await this.indexHasNoOther();
+    await this.each(scenes, (scene) => this.sceneHasItsTiles(scene));
+    await this.each(models, async (model) => {
+      const record = `models ${model.id}`;
+      for (const version of versionsOf(model)) {
+        const isCurrent = async () => {
+          const now = await this.sound(models, model.id);
+          return now !== undefined && versionsOf(now).some((one) => one.version === version.version);
+        };
+        for (const { name, bytes, crc32 } of version.files)
+          await this.file({ path: modelFile(version, name), bytes, crc32, record, isCurrent });
+      }
+    });
+    if (this.stored) {
+      await this.stored.end();
+      this.report.files = this.stored.files;
+      this.report.bytes = this.stored.bytes;
+      // What lies here is a cache of them, and may be of other nodes' tiles.
+      return;
+    }
+    await this.walk('tiles', 0);
+    await this.walk('models', 0);
+  }
+
+  private async each<T>(table: Table<T>, check: (record: T) => Promise<void>): Promise<void> {
+    for await (const { key, record, error } of table.scan()) {
+      if (error) this.problem('corrupt-record', `${table.name} ${key}`);
+      else await check(record);
+    }
+  }
+
+  private async tile(tile: TileRecord): Promise<void> {
+    const isCurrent = async () => (await this.soundTile(tile.id))?.version === tile.version;
+    const record = `tiles ${tile.id}`;
+    for (const { name, bytes, crc32 } of tile.groups)
+      await this.file({ path: tileFile(tile, name), bytes, crc32, record, isCurrent });
+    if (tile.source === 'raw' && !(await this.sceneNames(tile)) && (await isCurrent()))
+      this.problem('no-scene', `tiles ${tile.id}`);
+    if (!this.storage.index.agrees(tile)) await this.indexed(tile.id);
+    this.report.tiles++;
+    const { tiles, files, bytes } = this.report;
+    this.onProgress({ tiles, files, bytes });
+  }
+
+  /** Names a tile where the index differs, unless it only differed because a commit was under way. */
+  private async indexed(id: string): Promise<void> {
+    if (!(await this.storage.isIndexed(id))) this.problem('index', `tiles ${id}`);
+  }
+
+  /** Looks for tiles of the index that have no record. */
+  private async indexHasNoOther(): Promise<void> {
+    const { index, catalogue } = this.storage;
+    for (let after: Position | undefined; ; ) {
+      const page = index.query({ after, limit: INDEX_PAGE, count: false });
+      const records = await catalogue.tiles.scanMany(page.ids);
+      for (const [i, id] of page.ids.entries()) if (!records[i]) await this.indexed(id);
+      if (!page.next) return;
+      after = page.next;
+    }
+  }
+
+  /** Tiles come in the order of their ids, so scenes are read about once. */
+  private async sceneNames(tile: TileRecord): Promise<boolean> {
+    const { collection, scene, version } = tile;
+    const cached = this.scene?.record;
+    if (cached?.id !== scene || cached.collection !== collection || cached.version !== version) {
+      const record = await this.sound(this.storage.catalogue.scenes, sceneKey(collection, scene));
+      this.scene = record && { record, geocodes: new Set(record.geocodes) };
+    }
+    return this.scene?.record.version === version && this.scene.geocodes.has(tile.geocode);
+  }
+
+  private async sceneHasItsTiles(scene: SceneRecord): Promise<void> {
+    const { catalogue } = this.storage;
+    const grid = (await this.sound(catalogue.collections, scene.collection))?.grid;
+    if (!grid) return this.problem('missing', `collections ${scene.collection}`);
+    for (const geocode of scene.geocodes) {
+      if (!this.isOwn({ grid, geocode })) continue;
+      const id = tileId(scene.collection, scene.id, grid, geocode);
+      if ((await this.soundTile(id))?.version === scene.version) continue;
+      const now = await this.sound(catalogue.scenes, sceneKey(scene.collection, scene.id));
+      if (now?.version === scene.version && this.isOwn({ grid, geocode }))
+        this.problem('missing', `tiles ${id}`);
+    }
+  }
+
+  private async file(file: StoredFile): Promise<void> {
+    if (this.stored) return this.stored.check(file);
+    let found: { bytes: number; crc: number };
+    try {
+      found = await this.checksum(join(this.dir, file.path));
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      if (await file.isCurrent()) this.problem('missing', file.path);
+      return;
+    }
+    this.report.files++;
+    this.report.bytes += found.bytes;
+    if (found.bytes !== file.bytes) this.problem('size', file.path);
+    else if (found.crc !== file.crc32) this.problem('checksum', file.path);
+  }
+
+  private async checksum(path: string): Promise<{ bytes: number; crc: number }> {
+    const handle = await open(path, 'r');
+    try {
+      let bytes = 0;
+      let crc = 0;
+      for (;;) {
+        const { bytesRead } = await handle.read(this.buffer, 0, this.buffer.length, null);
+        if (bytesRead === 0) return { bytes, crc };
+        bytes += bytesRead;
+        crc = crc32(this.buffer.subarray(0, bytesRead), crc);
+      }
+    } finally {
+      await handle.close();
+    }
+  }
+
+  /** Looks for what no record names, `depth` folders below `tiles` or `models`. Empty folders are no problem. */
+  private async walk(path: string, depth: number): Promise<void> {
+    for await (const { name, isFolder } of this.entries(path)) {
+      const child = `${path}/${name}`;
+      if (!isFolder) await this.orphan(child);
+      else if (depth + 1 < VERSION_DEPTH) await this.walk(child, depth + 1);
+      else await this.version(child);
+    }
+  }
+
+  private async version(path: string): Promise<void> {
+    const { pending, superseded } = this.storage.catalogue;
+    const staging = stagingPath('');
+    if (await pending.has(path.endsWith(staging) ? path.slice(0, -staging.length) : path)) return;
+    const files = await this.filesOf(path);
+    if (!files) {
+      if (!(await superseded.has(path))) await this.orphan(path);
+      return;
+    }
+    for await (const { name } of this.entries(path))
+      if (!files.has(`${path}/${name}`)) await this.orphan(`${path}/${name}`);
+  }
+
+  /** What is in a folder; nothing where a sweep has removed it meanwhile. */
+  private async *entries(path: string): AsyncGenerator<{ name: string; isFolder: boolean }> {
+    try {
+      for await (const entry of await opendir(join(this.dir, path)))
+        yield { name: entry.name, isFolder: entry.isDirectory() };
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+  }
+
+  /** Counts a file or folder that no record names, unless it is gone: then a sweep or an undone write was at it. */
+  private async orphan(path: string): Promise<void> {
+    const bytes = await this.size(path);
+    if (bytes === undefined) return;
+    this.report.orphanCount++;
+    this.report.orphanBytes += bytes;
+    if (this.report.orphans.length < LISTED) this.report.orphans.push({ path, bytes });
+  }
+
+  /** Bytes of a file or of all files below a folder; undefined where it is gone. */
+  private async size(path: string): Promise<number | undefined> {
+    const info = await lstat(join(this.dir, path)).catch((error) => {
+      if (isGone(error)) return undefined;
+      throw error;
+    });
+    if (!info?.isDirectory()) return info?.size;
+    let bytes = 0;
+    for await (const { name } of this.entries(path)) bytes += (await this.size(`${path}/${name}`)) ?? 0;
+    return bytes;
+  }
+
+  /** The files of the record that names this version folder; undefined where none does. */
+  private async filesOf(path: string): Promise<Set<string> | undefined> {
+    const names = path.split('/');
+    if (names[0] === 'tiles') {
+      const tile = await this.soundTile(names[4]);
+      if (!tile || tileFolder(tile) !== path) return undefined;
+      return new Set(tile.groups.map((group) => tileFile(tile, group.name)));
+    }
+    const [, model, collection, gridName, geocode] = names;
+    const grid = grids.find(({ name }) => name === gridName);
+    if (!grid) return undefined;
+    const id = modelId(model, collection, grid.name, geocode);
+    const record = await this.sound(this.storage.catalogue.models, id);
+    const version = record && versionsOf(record).find((one) => modelFolder(one) === path);
+    return version && new Set(version.files.map((file) => modelFile(version, file.name)));
+  }
+
+  private soundTile(id: string): Promise<TileRecord | undefined> {
+    return this.sound(this.storage.catalogue.tiles, id);
+  }
+
+  /** A record, or undefined where it is absent or damaged; a damaged one is reported where its table is read. */
+  private async sound<T>(table: Table<T>, key: string): Promise<T | undefined> {
+    try {
+      return await table.get(key);
+    } catch (error) {
+      if (storageCorrupt.is(error)) return undefined;
+      throw error;
+    }
+  }
+
+  private problem(kind: Problem['kind'], what: string): void {
+    this.report.problemCount++;
+    if (this.report.problems.length < LISTED) this.report.problems.push({ kind, what });
+  }
+}

@@ -1,0 +1,116 @@
+/** What was committed, as the log in etcd, its copies in the store and the replicas in the nodes' data folders have it. */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { entriesSince, readManifest, readParts, segmentName } from '../../src/dht/commit/checkpoint.js';
+import { CommitLog, EtcdStore, SlotSet } from '../../src/dht/index.js';
+import { logCopy } from '../../src/dht/commit/log-archive.js';
+import { readSegment } from '../../src/dht/commit/segment.js';
+import { type PrefixLengths, slotOfCell } from '../../src/dht/placement/slots.js';
+import { readIdentity } from '../../src/dht/recovery/cluster-identity.js';
+import {
+  Catalogue,
+  type Commit,
+  EDITED_TABLES,
+  type ObjectStore,
+  openObjectStore,
+  type TileRecord,
+} from '../../src/storage/index.js';
+import {
+  type LoggedCommit,
+  type ReplicaContent,
+  sameReplicas,
+  soundCopies,
+  soundLog,
+  type Violation,
+} from './checkers.js';
+import { ask, until } from './client.js';
+import type { TestCluster, TestNode } from './cluster.js';
+
+/** How long nodes may take to apply the last commit, ms. */
+const APPLY_LIMIT = 30_000;
+
+/** Stops all nodes, and compares the log with its copies, its segments and each node's records. */
+export async function faultsOfCommits(cluster: TestCluster): Promise<Violation[]> {
+  const coordination = new EtcdStore(cluster.etcd.urls, cluster.etcdName);
+  const objects = await openObjectStore(pathToFileURL(cluster.store).href);
+  try {
+    const log = new CommitLog(coordination);
+    const { head } = await log.extent();
+    await until('all nodes have applied the last commit', APPLY_LIMIT * cluster.slowness, async () => {
+      const seqs = await Promise.all(cluster.nodes.map(appliedBy));
+      return seqs.every((seq) => seq >= head);
+    });
+    await Promise.all(cluster.nodes.map(({ server }) => server.stop('SIGTERM')));
+    return await compare(log, objects, cluster.nodes);
+  } finally {
+    objects.close();
+    await coordination.close();
+  }
+}
+
+async function appliedBy({ url }: TestNode): Promise<number> {
+  const answer = await ask(url, '/aggregate?aggregations=total_count');
+  await answer.arrayBuffer();
+  return Number(answer.headers.get('tilewright-seq'));
+}
+
+async function compare(log: CommitLog, objects: ObjectStore, nodes: TestNode[]): Promise<Violation[]> {
+  const { head } = await log.extent();
+  const checkpoint = await log.readCheckpoint();
+  const first = checkpoint?.seq ?? 0;
+  const entries: LoggedCommit[] = [];
+  for await (const entry of entriesSince(log, first)) entries.push(entry);
+  const copies = new Map<number, string>();
+  for (const { seq } of entries) {
+    const bytes = await objects.get(logCopy(seq)).catch(() => undefined);
+    if (bytes) copies.set(seq, bytes.toString());
+  }
+  const violations = [...soundLog(first, head, entries), ...soundCopies(entries, copies)];
+
+  const state = await readParts(objects, await readManifest(objects, checkpoint), () => true);
+  for (const { seq, segment } of entries)
+    try {
+      state.add(await readSegment(objects, segmentName(segment), () => true));
+    } catch (error) {
+      const detail = `the segment of commit ${seq} cannot be read: ${String(error)}`;
+      violations.push({ rule: 'sound log', detail, events: [] });
+    }
+  const { prefixLengths } = (await readIdentity(objects))!;
+  const replicas = await Promise.all(nodes.map((node) => replicaOf(node, state.commit(), prefixLengths)));
+  return [...violations, ...sameReplicas(head, replicas)];
+}
+
+/** The records in the data folder of a node that is stopped, beside those that the log gives for its slots. */
+async function replicaOf(
+  { name, data }: TestNode,
+  { added = [], edits = [] }: Commit,
+  prefixLengths: PrefixLengths,
+): Promise<ReplicaContent> {
+  const catalogue = await Catalogue.open(join(data, 'catalogue'), false);
+  try {
+    const state = await catalogue.replica.get('state');
+    const slots = SlotSet.fromText(state?.slots ?? '');
+    const nameOf = ({ id }: TileRecord) => `tiles/${id}`;
+    const expected = new Map<string, string>();
+    for (const tile of added)
+      if (slots.has(slotOfCell(tile, prefixLengths))) expected.set(nameOf(tile), textOf(tile));
+    for (const { table, key, record } of edits) expected.set(`${table}/${key}`, textOf(record));
+    const held = new Map<string, string>();
+    for await (const tile of catalogue.tiles.values()) held.set(nameOf(tile), textOf(tile));
+    for (const table of EDITED_TABLES)
+      for await (const { key, record } of catalogue[table].scan())
+        held.set(`${table}/${key}`, textOf(record));
+    return { node: name, applied: state?.applied ?? 0, expected, held };
+  } finally {
+    await catalogue.close();
+  }
+}
+
+/** The same text for the same record: the order of its fields may differ. */
+function textOf(record: unknown): string {
+  return JSON.stringify(record, (_, value: unknown) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+}

@@ -1,0 +1,180 @@
+/** One pair: a cluster is made, worked on, disturbed, healed and looked at. */
+import { mkdir } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../../src/errors.js';
+import { check, type Truth, type Violation } from './checkers.js';
+import { Cleanups } from './cleanups.js';
+import { until } from './client.js';
+import { TestCluster, type TestNode } from './cluster.js';
+import { faultsOfCommits } from './commit-verifier.js';
+import type { Deliveries } from './scene-deliveries.js';
+import { History } from './history.js';
+import type { Layers } from './derived-scenes.js';
+import { lookAtAll } from './read-everything.js';
+import { type NetworkKind, openNetwork } from './network/open.js';
+import type { Pair } from './scenario-fault-pairs.js';
+import { Random } from './random.js';
+import { faultsOfPlacement, untilSettled } from './await-recovery.js';
+import { Upkeep } from './gc-load.js';
+import { readAll, type Setting, Workload } from './workload.js';
+
+const NODES = 3;
+/** How long a cluster may take to begin, and to be whole again after the last fault, ms. */
+const START_LIMIT = 300_000;
+const HEAL_LIMIT = 120_000;
+/** How long a cluster takes to begin on an idle machine of two cores, ms. */
+const USUAL_START = 15_000;
+
+export interface PairSettings {
+  pair: Pair;
+  seed: number;
+  /** For logs and data; what is in it is removed where all is well. */
+  folder: string;
+  deliveries: Deliveries;
+  layers: Layers;
+  scenes: string;
+  network: NetworkKind;
+}
+
+export interface PairResult {
+  violations: Violation[];
+  history: History;
+  /** Figures for the line that is printed. */
+  summary: string;
+}
+
+export async function runPair(settings: PairSettings): Promise<PairResult> {
+  const { pair, folder, deliveries, layers, scenes } = settings;
+  const { scenario, fault } = pair;
+  const random = new Random(settings.seed).fork(pair.name);
+  const history = new History();
+  const cleanups = new Cleanups();
+  const violations: Violation[] = [];
+  const truth: Truth = {
+    sizeOf: (scene, delivery) => deliveries.tilesOf(scene, delivery).size,
+    filesOf: (scene, delivery) => layers.splitOf(scene, delivery),
+  };
+  let healSeconds = Number.NaN;
+  await mkdir(folder, { recursive: true });
+  try {
+    const network = await openNetwork(settings.network);
+    cleanups.after(() => network.close());
+    const {
+      etcdServers = 1,
+      proxiesEtcd = false,
+      agesEtcd = false,
+      diskMegabytes,
+      trains,
+      storeLatency,
+    } = fault;
+    const cluster = await TestCluster.start(
+      { folder, scenes, network, history, nodes: NODES, etcdServers, proxiesEtcd, agesEtcd, diskMegabytes },
+      cleanups,
+    );
+    await untilSettled(cluster, START_LIMIT);
+    cluster.slowness = Math.max(1, history.now() / USUAL_START);
+    const limit = HEAL_LIMIT * cluster.slowness;
+    cluster.isSteady = scenario.name === 'steady' && fault.isHarmless === true;
+    const setting = { cluster, deliveries, layers, history };
+    const workload = new Workload(setting, random.fork('workload'), { trains });
+    cleanups.after(() => workload.abandon());
+    await workload.seed();
+    const hasUpkeep = random.chance(0.5) || storeLatency !== undefined;
+    const upkeep = hasUpkeep ? new Upkeep(cluster, random.fork('upkeep'), storeLatency) : undefined;
+    cleanups.after(() => upkeep?.stop());
+    workload.start();
+    await sleep(random.between(500, 2000));
+
+    const [target, changing] = targets(cluster, random);
+    history.note(`${fault.name} begins at ${target.name}`);
+    const end = await fault.begin(cluster, target, random.fork('fault'));
+    await sleep(random.between(500, 3000));
+    history.note(`${scenario.name} begins at ${changing.name}`);
+    await scenario.begin(cluster, changing);
+    await sleep(random.between(4000, 9000));
+    history.note(`${fault.name} ends`);
+    await end();
+    await scenario.finish?.(cluster, changing);
+    await sleep(random.between(500, 2000));
+    await workload.stop();
+    await upkeep?.stop();
+
+    const healing = history.now();
+    history.note('all is healed');
+    await untilQuiet(setting, workload, limit);
+    healSeconds = (history.now() - healing) / 1000;
+    for (const write of await workload.writeThroughAll(limit))
+      violations.push({
+        rule: 'heals',
+        detail: `${write.node} takes no write: ${write.why}`,
+        events: [write],
+      });
+    await untilQuiet(setting, workload, limit);
+    const healed = history.now();
+    violations.push(...(await lookAtAll(setting, trains)));
+    violations.push(
+      ...(await faultsOfPlacement(cluster)),
+      ...keepRunning(cluster.nodes),
+      ...(await faultsOfCommits(cluster)),
+      ...check(history, healed, truth),
+    );
+  } catch (error) {
+    violations.push({ rule: 'heals', detail: messageOf(error), events: [] });
+    violations.push(...check(history, Infinity, truth));
+  } finally {
+    await cleanups.run();
+  }
+  return { violations, history, summary: summaryOf(history, healSeconds) };
+}
+
+/** Where the fault acts, and which node comes or goes: two, so that both happen. */
+function targets({ nodes }: TestCluster, random: Random): [target: TestNode, changing: TestNode] {
+  const target = random.pick(nodes);
+  return [target, random.pick(nodes.filter((node) => node !== target))];
+}
+
+/** A fault that does not kill a process does not end it. */
+export function keepRunning(nodes: TestNode[]): Violation[] {
+  return nodes
+    .filter(({ server }) => server.ends > 0)
+    .map(({ name, server }) => ({
+      rule: 'keeps running',
+      detail: `${name} has ended by itself ${server.ends} times; its log says why`,
+      events: [],
+    }));
+}
+
+/** All slots have their owners, all jobs have ended, and all nodes answer in full and alike. */
+export async function untilQuiet(setting: Setting, workload: Workload, limit: number): Promise<void> {
+  await untilSettled(setting.cluster, limit);
+  await until('all jobs have ended', limit, async () => workload.isQuiet);
+  await until('all nodes answer alike', limit, () => answerAlike(setting));
+}
+
+/** Whether all nodes answer in full, and the same. */
+async function answerAlike(setting: Setting): Promise<boolean> {
+  const all = await Promise.all(setting.cluster.nodes.map((node) => readAll(setting, node)));
+  const texts = all.map((one) => (one && !one.read.partial ? JSON.stringify(one.read.scenes) : undefined));
+  return texts.every((text) => text !== undefined && text === texts[0]);
+}
+
+function summaryOf(history: History, healSeconds: number): string {
+  const writes = history.of('write');
+  const of = (wanted: string) => writes.filter(({ outcome }) => outcome === wanted).length;
+  const reads = history.of('read');
+  const partial = reads.filter((read) => read.partial).length;
+  const unanswered = history.of('unanswered').length;
+  const jobs = history.of('job').map(({ outcome }) => outcome);
+  const done = jobs.filter((outcome) => outcome === 'done').length;
+  const work = history.of('work');
+  const worked = work.filter(({ outcome }) => outcome === 'done').length;
+  const upkeep = history.of('upkeep').filter(({ outcome }) => outcome === 'done').length;
+  return [
+    `writes ${of('done')} done, ${of('refused')} refused, ${of('unknown')} unknown`,
+    `reads ${reads.length - partial} whole, ${partial} partial, ${unanswered} unanswered`,
+    `jobs ${done} done, ${jobs.length - done} failed`,
+    `derivations ${worked} done, ${work.length - worked} failed`,
+    ...(upkeep > 0 ? [`upkeep ${upkeep}`] : []),
+    `healed in ${healSeconds.toFixed(1)} s`,
+  ].join('; ');
+}

@@ -1,0 +1,234 @@
+/** Three real etcd servers that are killed and held up while nodes work. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { compareAndSet } from '../../src/coordination/compare-and-set.js';
+import {
+  type Claim,
+  CommitLog,
+  claim,
+  coordinationUnavailable,
+  EtcdStore,
+  listMembers,
+  type MembersChange,
+  Membership,
+  outcomeUnknown,
+  readPlacement,
+  swapPlacement,
+  watchMembers,
+  watchPlacement,
+} from '../../src/dht/index.js';
+import { atEnd } from '../support/at-end.js';
+import { EtcdCluster, noEtcd } from '../support/etcd.js';
+import { eventually } from '../support/eventually.js';
+import { entriesSince } from '../dht/commit/commit-log-contract.js';
+import { member, noEvents } from '../dht/membership/membership-contract.js';
+
+const WRITERS = 4;
+
+interface Setting {
+  etcd: EtcdCluster;
+  /** The store of one more node. `first` is the server that it talks to at first. */
+  node(first?: number): EtcdStore;
+}
+
+const servers = noEtcd ? undefined : EtcdCluster.start({ after }, 3);
+
+/** Each test has keys of its own, and all three servers at its start. */
+function withThree(name: string, run: (setting: Setting) => Promise<void>): void {
+  test(name, { skip: noEtcd }, async (t) => {
+    const etcd = (await servers)!;
+    await etcd.allUp();
+    const cluster = randomUUID();
+    const node = (first = 0) => {
+      const urls = [...etcd.urls.slice(first), ...etcd.urls.slice(0, first)];
+      const store = new EtcdStore(urls, cluster);
+      atEnd(t, () => store.close());
+      return store;
+    };
+    await run({ etcd, node });
+  });
+}
+
+/** Commits one claim after another until `isOver`; returns the numbers that were acknowledged, by segment. */
+async function writeUntil(
+  store: EtcdStore,
+  writer: number,
+  isOver: () => boolean,
+): Promise<Map<string, number>> {
+  const log = new CommitLog(store);
+  const acknowledged = new Map<string, number>();
+  for (let i = 0; !isOver(); i++) {
+    const name = `${writer}/${i}`;
+    const held = await claim(store, name, `n${writer}`);
+    acknowledged.set(name, await log.commit(held, { segment: name, slots: '' }));
+  }
+  return acknowledged;
+}
+
+/** The log has no gap and no commit twice, and holds what was acknowledged under its number. */
+async function assertExact(log: CommitLog, acknowledged: Map<string, number>): Promise<void> {
+  const entries = await entriesSince(log, 0);
+  assert.deepEqual(
+    entries.map(({ seq }) => seq),
+    entries.map((_, i) => i + 1),
+  );
+  assert.deepEqual(new Map(entries.map(({ segment, seq }) => [segment, seq])), sortedBySeq(acknowledged));
+}
+
+const sortedBySeq = (seqs: Map<string, number>) => new Map([...seqs].sort(([, a], [, b]) => a - b));
+
+/** Commits of several writers while `disturb` runs: all of them go through, each once. */
+async function commitsGoOn({ node }: Setting, disturb: () => Promise<void>): Promise<void> {
+  let isOver = false;
+  const writers = Array.from({ length: WRITERS }, (_, writer) =>
+    writeUntil(node(writer % 3), writer, () => isOver),
+  );
+  const disturbed = disturb().finally(() => {
+    isOver = true;
+  });
+  const [acknowledged] = await Promise.all([Promise.all(writers), disturbed]);
+  for (const seqs of acknowledged) assert.ok(seqs.size > 0);
+  await assertExact(new CommitLog(node()), new Map(acknowledged.flatMap((seqs) => [...seqs])));
+}
+
+withThree('commits go on when the leader is killed, and members stay members', async (setting) => {
+  const { etcd, node } = setting;
+  const joined = await Membership.join(node(), member('a'), {
+    ...noEvents,
+    lost: () => assert.fail('the lease was lost'),
+  });
+  const changes: MembersChange[] = [];
+  const watch = watchMembers(
+    node(1),
+    (change) => changes.push(change),
+    () => undefined,
+  );
+  await commitsGoOn(setting, async () => {
+    await sleep(500);
+    const leader = await etcd.leader();
+    await etcd.kill(leader);
+    await sleep(3000);
+    etcd.launch(leader);
+    await sleep(500);
+  });
+  assert.deepEqual(await listMembers(node()), [member('a')]);
+  assert.equal(changes.length, 1, 'nobody has left or joined');
+  await joined.leave();
+  watch.close();
+});
+
+withThree('commits go on when all servers are held up for two seconds', async (setting) => {
+  const { etcd } = setting;
+  await commitsGoOn(setting, async () => {
+    await sleep(500);
+    await Promise.all(etcd.members.map((server) => etcd.pause(server)));
+    await sleep(2000);
+    for (const server of etcd.members) etcd.resume(server);
+    await sleep(500);
+  });
+});
+
+withThree(
+  'without most servers reads go on, and commits wait, then go through once',
+  async ({ etcd, node }) => {
+    const stores = [node(0), node(1), node(2)];
+    const logs = stores.map((store) => new CommitLog(store));
+    await swapPlacement(stores[0]!, 0, 'before');
+    const claims: Claim[] = [];
+    const acknowledged = new Map<string, number>();
+    for (const [i, store] of stores.entries()) {
+      const name = `first/${i}`;
+      const first = await claim(store, name, 'n');
+      acknowledged.set(name, await logs[i]!.commit(first, { segment: name, slots: '' }));
+      claims.push(await claim(store, `later/${i}`, `n${i}`));
+    }
+    const entryOf = (i: number) => ({ segment: `later/${i}`, slots: '' });
+    await etcd.pause(0);
+    await etcd.kill(1);
+
+    for (const store of stores) {
+      const placement = await readPlacement(store, { serializable: true });
+      assert.equal(placement?.text, 'before');
+      await assert.rejects(store.read([{ key: 'x' }], { patience: 1000 }), {
+        code: coordinationUnavailable.code,
+        message: /nothing was written/,
+      });
+    }
+    await Promise.all(
+      logs.map((log, i) =>
+        assert.rejects(log.commit(claims[i]!, entryOf(i), undefined, 2500), {
+          code: coordinationUnavailable.code,
+          message: /^the commit of later.*nothing was written/,
+        }),
+      ),
+    );
+    // What was sent may be made when the servers are back.
+    const put = { key: 'sent', value: '1', revision: 0 };
+    await assert.rejects(compareAndSet(stores[2]!, put, 1500), { code: outcomeUnknown.code });
+    const waiting = Promise.all(logs.map((log, i) => log.commit(claims[i]!, entryOf(i))));
+    await sleep(1000);
+    etcd.resume(0);
+    etcd.launch(1);
+    for (const [i, seq] of (await waiting).entries()) acknowledged.set(`later/${i}`, seq);
+    await assertExact(new CommitLog(node()), acknowledged);
+  },
+);
+
+withThree(
+  'where nothing could be sent, nothing was committed, and the error says so',
+  async ({ etcd, node }) => {
+    const store = node();
+    const log = new CommitLog(store);
+    const held = await claim(store, 'c/s', 'n');
+    const other = await claim(store, 'c/other', 'n');
+    assert.equal(await log.commit(other, { segment: 'a', slots: '' }), 1);
+    await Promise.all(etcd.members.map((server) => etcd.kill(server)));
+    // A request on a connection from before may have been sent.
+    await assert.rejects(store.read([{ key: 'a' }], { patience: 1000 }));
+    await assert.rejects(log.commit(held, { segment: 'b', slots: '' }, undefined, 1000), (error) =>
+      coordinationUnavailable.is(error),
+    );
+    for (const server of etcd.members) etcd.launch(server);
+    assert.equal(await log.commit(held, { segment: 'b', slots: '' }), 2);
+  },
+);
+
+withThree('a dead node is seen to leave, through a server that is not the leader', async ({ etcd, node }) => {
+  const leader = await etcd.leader();
+  const store = node((leader + 1) % 3);
+  const changes: MembersChange[] = [];
+  const watch = watchMembers(store, (change) => changes.push(change), assert.ifError);
+  const lease = await store.grantLease(3);
+  const { id, ...told } = member('a');
+  await store.transact({
+    success: [{ op: 'put', key: `members/${id}`, value: JSON.stringify(told), lease }],
+  });
+  await eventually('a has joined', () => changes.at(-1)?.joined.length === 1);
+  await eventually('a has left', () => changes.at(-1)?.left.length === 1);
+  watch.close();
+});
+
+withThree(
+  'a watch whose server hangs goes on at another one, after history was compacted',
+  async ({ etcd, node }) => {
+    const [watcher, writer] = [node(0), node(1)];
+    const texts: string[] = [];
+    const watch = watchPlacement(
+      watcher,
+      ({ text }) => texts.push(text),
+      () => undefined,
+    );
+    let { current } = await swapPlacement(writer, 0, 'one');
+    await eventually('the first', () => texts.includes('one'));
+    await etcd.pause(0);
+    for (const text of ['two', 'three']) ({ current } = await swapPlacement(writer, current!.revision, text));
+    await etcd.ask(1, 'kv/compaction', { revision: `${current!.revision}` });
+    await eventually('what was missed', () => texts.at(-1) === 'three');
+    ({ current } = await swapPlacement(writer, current!.revision, 'four'));
+    await eventually('what comes after', () => texts.at(-1) === 'four');
+    etcd.resume(0);
+    watch.close();
+  },
+);

@@ -1,0 +1,25 @@
+import { randomUUID } from 'node:crypto';
+import { after } from 'node:test';
+import { EtcdStore } from '../../src/dht/index.js';
+import { atEnd } from '../support/at-end.js';
+import { EtcdCluster, noEtcd } from '../support/etcd.js';
+import { coordinationContract } from './kv-store-contract.js';
+
+// One server for all; each test has a cluster name, and so keys, of its own.
+/** A machine that runs other tests as well may keep etcd waiting for longer than a second. */
+const BUSY = 20_000;
+
+const server = noEtcd ? undefined : await EtcdCluster.start({ after });
+
+coordinationContract(
+  'etcd: the coordination store of a cluster',
+  async (t) => {
+    const cluster = randomUUID();
+    return () => {
+      const store = new EtcdStore(server!.urls, cluster, BUSY);
+      atEnd(t, () => store.close());
+      return store;
+    };
+  },
+  { skip: noEtcd, runs: 20 },
+);

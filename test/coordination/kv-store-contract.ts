@@ -1,0 +1,244 @@
+/** What every coordination store does, and what is built on it. Each implementation runs this suite. */
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import {
+  type CoordinationStore,
+  type Operation,
+  only,
+  type Transaction,
+  type Wake,
+  withPrefix,
+} from '../../src/coordination/kv-store.js';
+import { coordinationRefused, leaseGone } from '../../src/dht/index.js';
+import { eventually } from '../support/eventually.js';
+import { claimContract } from '../dht/commit/fenced-lock-contract.js';
+import { commitLogContract } from '../dht/commit/commit-log-contract.js';
+import { documentContract } from '../dht/document-contract.js';
+import { membershipContract } from '../dht/membership/membership-contract.js';
+import { StoreModel } from './kv-store-model.js';
+
+/** Opens a store with no keys, which ends with the test. The function returned gives a store to each node. */
+export type OpenStore = (t: TestContext) => Promise<() => CoordinationStore>;
+
+export function coordinationContract(
+  name: string,
+  open: OpenStore,
+  options: { skip: string | false; runs: number },
+): void {
+  describe(name, { concurrency: true, skip: options.skip }, () => {
+    storeContract(open, options.runs);
+    membershipContract(open);
+    documentContract(open);
+    claimContract(open);
+    commitLogContract(open);
+  });
+}
+
+const put = (key: string, value: string, lease = ''): Operation => ({ op: 'put', key, value, lease });
+const get = (key: string): Operation => ({ op: 'get', key });
+
+async function valueIn(store: CoordinationStore, key: string): Promise<string | undefined> {
+  return only((await store.read([{ key }])).gets[0]!)?.value;
+}
+
+function storeContract(open: OpenStore, runs: number): void {
+  test('transactions compare revisions, and are made as a whole or not at all', async (t) => {
+    const store = (await open(t))();
+    const made = await store.transact({
+      compare: [{ key: 'a', modRevision: 0 }],
+      success: [put('a', '1'), get('a')],
+    });
+    const created = only(made.gets[0]!)!;
+    assert.deepEqual(created, {
+      key: 'a',
+      value: '1',
+      createRevision: made.revision,
+      modRevision: made.revision,
+      lease: '',
+    });
+
+    const refused = await store.transact({
+      compare: [
+        { key: 'a', modRevision: made.revision },
+        { key: 'a', createRevision: 0 },
+      ],
+      success: [put('a', '2'), put('b', '2')],
+      failure: [get('a'), get('b')],
+    });
+    assert.equal(refused.succeeded, false);
+    assert.deepEqual(refused.gets, [
+      { kvs: [created], more: false },
+      { kvs: [], more: false },
+    ]);
+
+    const changed = await store.transact({
+      compare: [{ key: 'a', createRevision: made.revision }],
+      success: [put('a', ''), get('a')],
+    });
+    const kv = only(changed.gets[0]!)!;
+    assert.deepEqual([kv.value, kv.createRevision, kv.modRevision], ['', made.revision, changed.revision]);
+    assert.ok(changed.revision > made.revision);
+  });
+
+  test('a transaction that writes a key twice is refused, and writes nothing', async (t) => {
+    const store = (await open(t))();
+    const twice: Operation[][] = [
+      [put('x', '1'), put('a', '1'), put('a', '2')],
+      [put('x', '1'), put('ab', '1'), { op: 'delete', ...withPrefix('a') }],
+      [put('x', '1'), { op: 'delete', key: 'a' }, put('a', '2')],
+    ];
+    for (const success of twice)
+      await assert.rejects(store.transact({ success }), { code: coordinationRefused.code });
+    assert.equal(await valueIn(store, 'x'), undefined);
+  });
+
+  test('keys come in the order of their bytes, with any text in keys and values', async (t) => {
+    const store = (await open(t))();
+    const keys = ['k/a', 'k/a/b', 'k/ä', 'k/｡', 'k/🌍', 'k0', 'j/z'];
+    const long = 'ß'.repeat(100_000);
+    await store.transact({ success: keys.map((key) => put(key, key === 'k/ä' ? long : key)) });
+    const { gets } = await store.read([withPrefix('k/'), { key: 'j/z' }]);
+    assert.deepEqual(
+      gets[0]!.kvs.map(({ key }) => key),
+      ['k/a', 'k/a/b', 'k/ä', 'k/｡', 'k/🌍'],
+    );
+    assert.equal(gets[0]!.kvs[2]!.value, long);
+    assert.equal(only(gets[1]!)!.value, 'j/z');
+
+    const page = await store.transact({
+      success: [
+        { op: 'get', ...withPrefix('k/'), limit: 2 },
+        { op: 'get', ...withPrefix('k/'), limit: 5 },
+      ],
+    });
+    assert.deepEqual(
+      page.gets.map(({ kvs, more }) => [kvs.length, more]),
+      [
+        [2, true],
+        [5, false],
+      ],
+    );
+  });
+
+  test('answers what a simple model answers', async (t) => {
+    const node = await open(t);
+    const key = fc.constantFrom('a', 'b', 'c/1', 'c/2');
+    const range = fc.oneof(
+      key.map((key) => ({ key })),
+      fc.constantFrom({ key: 'a', end: 'c/2' }, withPrefix('c/'), { key: 'b', end: 'b' }),
+    );
+    const operation = fc.oneof(
+      fc.record({ op: fc.constant('put' as const), key, value: fc.string({ maxLength: 3 }) }),
+      range.map((range) => ({ op: 'delete' as const, ...range })),
+      fc
+        .tuple(range, fc.integer({ min: 1, max: 3 }))
+        .map(([range, limit]) => ({ op: 'get' as const, ...range, limit })),
+    );
+    const compare = fc.record({ key, back: fc.integer({ min: 0, max: 3 }), isMod: fc.boolean() });
+    const step = fc.record({
+      compare: fc.array(compare, { maxLength: 2 }),
+      success: fc.array(operation, { maxLength: 4 }),
+      failure: fc.array(operation, { maxLength: 4 }),
+    });
+    let run = 0;
+    const property = fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+      const store = node();
+      const root = `${run++}/`;
+      const model = new StoreModel();
+      let last = (await store.read([{ key: root }])).revision;
+      for (const { compare, success, failure } of steps) {
+        const transaction: Transaction = {
+          compare: compare.map(({ key, back, isMod }) => model.nearRevision(key, back, isMod)),
+          success,
+          failure,
+        };
+        if (!model.isAllowed(transaction)) continue;
+        const answer = await store.transact(below(root, transaction));
+        assert.deepEqual(withoutRoot(root, answer), model.transact(transaction, answer.revision));
+        assert.ok(answer.revision >= last);
+        last = answer.revision;
+      }
+    });
+    await fc.assert(property, { seed: 42, numRuns: runs });
+  });
+
+  test('what is put under a lease goes with it', async (t) => {
+    const store = (await open(t))();
+    const lease = await store.grantLease(60);
+    await store.transact({ success: [put('a', '1', lease), put('b', '1', lease), put('c', '1')] });
+    await store.transact({ success: [put('b', '2')] });
+    assert.equal(only((await store.read([{ key: 'a' }])).gets[0]!)!.lease, lease);
+    assert.equal(await store.keepAlive(lease), true);
+    await store.revokeLease(lease);
+    const { gets } = await store.read([withPrefix('a'), { key: 'b' }, { key: 'c' }]);
+    assert.deepEqual(
+      gets.map((get) => only(get)?.value),
+      [undefined, '2', '1'],
+    );
+    assert.equal(await store.keepAlive(lease), false);
+    await store.revokeLease(lease);
+    await assert.rejects(store.transact({ success: [put('d', '1', lease)] }), { code: leaseGone.code });
+    assert.equal(await valueIn(store, 'd'), undefined);
+  });
+
+  test('a lease that is not kept alive ends, one that is stays', async (t) => {
+    const store = (await open(t))();
+    const [left, kept] = [await store.grantLease(2), await store.grantLease(2)];
+    await store.transact({ success: [put('left', '1', left), put('kept', '1', kept)] });
+    await eventually('the end of a lease', async () => {
+      assert.equal(await store.keepAlive(kept), true);
+      await sleep(200);
+      return (await valueIn(store, 'left')) === undefined;
+    });
+    assert.equal(await valueIn(store, 'kept'), '1');
+    assert.equal(await store.keepAlive(left), false);
+  });
+
+  test('a watch wakes at its start and after changes in its range, and no more when it is closed', async (t) => {
+    const node = await open(t);
+    const [store, other] = [node(), node()];
+    const wakes: Wake[] = [];
+    const watch = store.watch(withPrefix('w/'), (wake) => wakes.push(wake));
+    await eventually('the start', () => wakes.length === 1 && wakes[0]!.why === 'start');
+    await other.transact({ success: [put('v', '1')] });
+    const lease = await other.grantLease(60);
+    const { revision } = await other.transact({ success: [put('w/a', '1')] });
+    await eventually('a wake', () => wakes.length > 1);
+    assert.deepEqual(wakes[1], { why: 'change', revision });
+    const changes: (() => Promise<unknown>)[] = [
+      () => other.transact({ success: [{ op: 'delete', key: 'w/a' }] }),
+      () => other.transact({ success: [put('w/b', '1', lease)] }),
+      () => other.revokeLease(lease),
+    ];
+    for (const change of changes) {
+      const before = wakes.length;
+      await change();
+      await eventually('a wake', () => wakes.length > before);
+    }
+    watch.close();
+    const told = wakes.length;
+    await other.transact({ success: [put('w/a', '3')] });
+    await sleep(100);
+    assert.equal(wakes.length, told);
+  });
+}
+
+/** The transaction with all keys below `root`. */
+function below(root: string, { compare = [], success, failure = [] }: Transaction): Transaction {
+  const move = <T extends { key: string; end?: string }>(one: T): T => ({
+    ...one,
+    key: root + one.key,
+    ...(one.end === undefined ? {} : { end: root + one.end }),
+  });
+  return { compare: compare.map(move), success: success.map(move), failure: failure.map(move) };
+}
+
+function withoutRoot(root: string, answer: Awaited<ReturnType<CoordinationStore['transact']>>): object {
+  const gets = answer.gets.map(({ kvs, more }) => ({
+    kvs: kvs.map((kv) => ({ ...kv, key: kv.key.slice(root.length) })),
+    more,
+  }));
+  return { ...answer, gets };
+}

@@ -1,0 +1,57 @@
+import type {
+  CoordinationStore,
+  Transaction,
+  TransactionResult,
+  Waiting,
+} from '../../src/coordination/kv-store.js';
+import { coordinationUnavailable, outcomeUnknown } from '../../src/dht/index.js';
+
+/**
+ * - `answered`: as it should be.
+ * - `unsent`: the transaction does not reach the store.
+ * - `unanswered`: it is made, but its answer is lost.
+ * - `late`: it is made after some others, when its caller has given up waiting.
+ */
+export type Fate = 'answered' | 'unsent' | 'unanswered' | 'late';
+
+/** A real store behind a bad network: changes meet the next of `fates`, in turn; reads are answered. */
+export class LossyStore implements CoordinationStore {
+  private late: { after: number; send: () => Promise<unknown> }[] = [];
+  private sent = 0;
+  private readonly fates: Fate[];
+
+  constructor(
+    private readonly store: CoordinationStore,
+    fates: Fate[],
+  ) {
+    this.fates = [...fates];
+  }
+
+  async transact(transaction: Transaction, waiting?: Waiting): Promise<TransactionResult> {
+    await this.deliver(this.sent++);
+    const send = () => this.store.transact(transaction, waiting);
+    const { success, failure = [] } = transaction;
+    if ([...success, ...failure].every(({ op }) => op === 'get')) return send();
+    const fate = this.fates.shift() ?? 'answered';
+    if (fate === 'answered') return send();
+    if (fate === 'unsent') throw coordinationUnavailable('a change', 'the test', fate);
+    if (fate === 'unanswered') await send();
+    else this.late.push({ after: this.sent + 1, send });
+    throw outcomeUnknown('a change', 'the test', fate);
+  }
+
+  /** Sends what was held back until the `n`th call. */
+  async deliver(n: number): Promise<void> {
+    const due = this.late.filter(({ after }) => after <= n);
+    this.late = this.late.filter(({ after }) => after > n);
+    // Nobody hears the answer, nor that it is refused.
+    for (const { send } of due) await send().catch(() => undefined);
+  }
+
+  read: CoordinationStore['read'] = (...args) => this.store.read(...args);
+  grantLease: CoordinationStore['grantLease'] = (...args) => this.store.grantLease(...args);
+  keepAlive: CoordinationStore['keepAlive'] = (...args) => this.store.keepAlive(...args);
+  revokeLease: CoordinationStore['revokeLease'] = (...args) => this.store.revokeLease(...args);
+  watch: CoordinationStore['watch'] = (...args) => this.store.watch(...args);
+  close: CoordinationStore['close'] = () => this.store.close();
+}

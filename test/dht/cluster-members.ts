@@ -1,0 +1,50 @@
+/** Nodes of a cluster in this process, each with a folder of its own. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Cluster, type ClusterOptions } from '../../src/dht/cluster.js';
+import { Storage } from '../../src/storage/index.js';
+import type { SharedPlace } from './shared-stores.js';
+
+export interface RunningMember {
+  storage: Storage;
+  cluster: Cluster;
+  /** What went wrong in the background. */
+  failures: unknown[];
+  stop(): Promise<void>;
+}
+
+/** It is stopped at the end of the test at the latest. */
+export async function startMember(
+  { folder, objects, coordination, stops }: SharedPlace,
+  id: string,
+  { cache, ...more }: { cache?: number } & Partial<ClusterOptions> = {},
+): Promise<RunningMember> {
+  const storage = more.storage ?? (await Storage.open(join(folder, id), { reserve: 0, cache }));
+  const member = { id, url: `http://${id}`, zone: id, weight: 1, software: '0', format: 1 };
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown) => failures.push(error);
+  const shared = { storage, objects, coordination, onFailure };
+  const times = { grace: 300, linger: 100 };
+  const cluster = await Cluster.join({ member, owners: 2, ...shared, ...times, ...more }).catch(
+    async (error) => {
+      await storage.close();
+      throw error;
+    },
+  );
+  let stopped: Promise<void> | undefined;
+  const stop = () => {
+    stopped ??= (async () => {
+      await cluster.close();
+      await storage.close();
+    })();
+    return stopped;
+  };
+  stops.push(stop);
+  return { storage, cluster, failures, stop };
+}
+
+export async function until(what: string, is: () => boolean | Promise<boolean>): Promise<void> {
+  for (const begun = performance.now(); !(await is()); await sleep(20))
+    assert.ok(performance.now() - begun < 30_000, `${what} within 30 s`);
+}

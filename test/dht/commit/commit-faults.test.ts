@@ -1,0 +1,263 @@
+/**
+ * Answers of etcd and of the tile store are lost at every step of a workload. Afterwards the log in etcd, its copies in the tile
+ * store, and what each node has applied are the same, and hold what was acknowledged.
+ */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { segmentName, writeCheckpoint } from '../../../src/dht/commit/checkpoint.js';
+import { listClaims } from '../../../src/dht/commit/fenced-lock.js';
+import { ClusterClaims } from '../../../src/dht/commit/cluster-lock-manager.js';
+import { CommitLog, type CommittedEntry } from '../../../src/dht/commit/commit-log.js';
+import { Folded } from '../../../src/dht/commit/record-state.js';
+import { LogCopies, listCopies, readCopies } from '../../../src/dht/commit/log-archive.js';
+import { Replica } from '../../../src/dht/replication/replica.js';
+import { readSegment } from '../../../src/dht/commit/segment.js';
+import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../../src/dht/placement/slots.js';
+import { TilewrightError } from '../../../src/errors.js';
+import { Storage } from '../../../src/storage/index.js';
+import {
+  COLLECTION,
+  cellsOf,
+  factsOf,
+  stageTile,
+  tileRecord,
+  writeDerived,
+} from '../../storage/sample-scenes.js';
+import { type Fault, type Faults, faultyCoordination, faultyObjects } from '../../coordination/faulty-stores.js';
+import { type SharedPlace, sharedPlace } from '../shared-stores.js';
+
+/** Short, so that an outage of a few requests is longer; a busy machine may exceed it without a fault. */
+const TIMEOUT_MS = 40;
+/** Errors after which the change may be made. */
+const UNKNOWN = ['TW_DHT_OUTCOME_UNKNOWN', 'TW_DHT_NOT_NOTED'];
+/** Keeps all entries, to compare them. */
+const KEEP_ALL = 1e9;
+
+interface Node {
+  storage: Storage;
+  replica: Replica;
+  log: CommitLog;
+  stop(): Promise<void>;
+}
+
+async function startNode(where: SharedPlace, id: string): Promise<Node> {
+  const { folder, objects, coordination } = where;
+  const storage = await Storage.open(join(folder, id), { reserve: 0 });
+  const log = new CommitLog(coordination, KEEP_ALL);
+  const shared = { storage, objects, log, prefixLengths };
+  const replica = await Replica.open({ ...shared, cluster: 'c' });
+  const claims = { ...shared, coordination, replica, holder: id, timeoutMs: TIMEOUT_MS };
+  storage.enterCluster(new ClusterClaims(claims), objects, () => {});
+  await replica.take(Array.from({ length: SLOTS }, (_, slot) => slot));
+  const stop = async () => {
+    await replica.close();
+    await storage.close();
+  };
+  return { storage, replica, log, stop };
+}
+
+/** What may be stored: each scene and derived tile with the deliveries of which one must be there; 0 is none. */
+class Expected {
+  private readonly deliveries = new Map<string, Set<number>>();
+
+  async after(keys: string[], n: number, work: () => Promise<unknown>): Promise<void> {
+    const error = await work().then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    if (error !== undefined && !(error instanceof TilewrightError)) throw error;
+    for (const key of keys) {
+      const before = error ? this.of(key) : [];
+      const isRefused = error && !UNKNOWN.includes(error.code);
+      this.deliveries.set(key, new Set([...before, ...(isRefused ? [] : [n])]));
+    }
+  }
+
+  private of(key: string): Set<number> {
+    return this.deliveries.get(key) ?? new Set([0]);
+  }
+
+  async check({ storage }: Node): Promise<void> {
+    for (const [key, allowed] of this.deliveries) {
+      const [kind, id] = key.split(' ') as ['scene' | 'tile', string];
+      const stored =
+        kind === 'scene'
+          ? (await storage.getScene(COLLECTION.id, id))?.start
+          : (await storage.getTiles([id]))[0]?.start;
+      const n = (stored ?? 0) / 1000;
+      assert.ok(allowed.has(n), `${key} is of delivery ${n}, not of ${[...allowed].join(' or ')}`);
+    }
+  }
+}
+
+/** As an ingest does it: a write that fails is undone. */
+async function deliver({ storage }: Node, scene: string, n: number): Promise<void> {
+  const cells = cellsOf(n);
+  const write = await storage.beginScene(COLLECTION, scene, cells);
+  try {
+    for (const cell of cells) await stageTile(write, n, cell);
+    await write.publish(cells);
+    await write.commit(
+      factsOf(n),
+      cells.map((cell) => tileRecord(write, n, cell)),
+    );
+  } catch (error) {
+    await write.abort();
+    throw error;
+  }
+}
+
+/** As a derivation does it: a batch that fails does not keep the next one from being committed under the same claim. */
+async function derive({ storage }: Node, n: number, expected: Expected): Promise<void> {
+  await writeDerived(
+    storage,
+    n,
+    () => {},
+    (write, tiles) =>
+      expected.after(
+        tiles.map(({ id }) => `tile ${id}`),
+        n,
+        () => write.commit(tiles),
+      ),
+  ).catch((error) => {
+    if (!(error instanceof TilewrightError)) throw error;
+  });
+}
+
+const STEPS: ((node: Node, expected: Expected, where: SharedPlace) => Promise<void>)[] = [
+  (node, expected) => expected.after(['scene scene-0'], 1, () => deliver(node, 'scene-0', 1)),
+  (node, expected) => expected.after(['scene s2'], 2, () => deliver(node, 's2', 2)),
+  (node, expected) => derive(node, 7, expected),
+  (node, expected) => expected.after(['scene s2'], 3, () => deliver(node, 's2', 3)),
+  ({ log }, expected, { objects }) =>
+    expected.after([], 0, () => writeCheckpoint({ log, objects, prefixLengths })),
+  (node, expected) => expected.after(['scene s2'], 0, () => node.storage.deleteScene(COLLECTION.id, 's2')),
+  ({ storage }, expected) =>
+    expected.after([], 0, () =>
+      storage.amendCollection(COLLECTION.id, (record) => ({ ...record, title: 'amended' })),
+    ),
+  (node, expected) => derive(node, 10, expected),
+  (node, expected) => expected.after(['scene scene-0'], 5, () => deliver(node, 'scene-0', 5)),
+];
+
+/** Takes `steps` with faults, and checks what is there after them. */
+async function workload(
+  where: SharedPlace,
+  steps: number[],
+  faults: { coordination?: Faults; objects?: Faults },
+): Promise<void> {
+  let isOver = false;
+  const of = (some: Faults | undefined) => (request: string) => (isOver ? undefined : some?.(request));
+  const faulty = {
+    ...where,
+    coordination: faultyCoordination(where.coordination, of(faults.coordination)),
+    objects: faultyObjects(where.objects, of(faults.objects)),
+  };
+  const [a, b] = [await startNode(faulty, 'a'), await startNode(where, 'b')];
+  try {
+    const expected = new Expected();
+    for (const step of steps) await STEPS[step]!(a, expected, faulty);
+    isOver = true;
+    // An outage that has begun ends.
+    for (let i = 0; i < 20; i++) await a.log.readCheckpoint().catch(() => undefined);
+    for (let i = 0; i < 20; i++) await faulty.objects.head('x').catch(() => undefined);
+    await expected.after(['scene last-a'], 11, () => deliver(a, 'last-a', 11));
+    await expected.after(['scene last-b'], 12, () => deliver(b, 'last-b', 12));
+    // A busy machine may have kept the last commit from copying its entry in time.
+    const { head } = await b.log.extent();
+    await new LogCopies(b.log, where.objects).copyUpTo(head);
+    await assertSame(where, [a, b]);
+    await expected.check(a);
+    await expected.check(b);
+  } finally {
+    await a.stop();
+    await b.stop();
+  }
+}
+
+async function assertSame({ objects, coordination }: SharedPlace, nodes: Node[]): Promise<void> {
+  const page = await new CommitLog(coordination).readSince(0, KEEP_ALL);
+  assert.ok(page.kind === 'entries');
+  const { entries } = page;
+  assert.deepEqual(await readCopies(objects, await listCopies(objects)), entries);
+  const { added, edits } = (await folded({ objects }, entries)).commit();
+  const tiles = new Map(added!.map((tile) => [tile.id, tile.version]));
+  const records = new Map(edits!.map(({ table, key, record }) => [`${table} ${key}`, record as unknown]));
+  for (const { storage, replica } of nodes) {
+    await replica.catchUp();
+    const { ids } = storage.index.query({});
+    const own = await storage.getTiles(ids);
+    assert.deepEqual(new Map(own.map(({ id, version }) => [id, version])), sorted(tiles, ids));
+    const known = new Map<string, unknown>();
+    for (const table of ['collections', 'scenes', 'textures'] as const)
+      for await (const key of storage.catalogue[table].keys())
+        known.set(`${table} ${key}`, await storage.catalogue[table].get(key));
+    assert.deepEqual(known, sorted(records, [...known.keys()]));
+  }
+  const open = (await listClaims(coordination, '')).filter(({ done }) => done === undefined);
+  assert.deepEqual(open, [], 'no claim is left without its holder');
+}
+
+async function folded({ objects }: Pick<SharedPlace, 'objects'>, entries: CommittedEntry[]): Promise<Folded> {
+  const state = new Folded();
+  for (const { segment } of entries) state.add(await readSegment(objects, segmentName(segment), () => true));
+  return state;
+}
+
+/** The same map with its keys in this order, as far as they have one. */
+function sorted<T>(map: Map<string, T>, keys: string[]): Map<string, T> {
+  const all = [...new Set([...keys.filter((key) => map.has(key)), ...map.keys()])];
+  return new Map(all.map((key) => [key, map.get(key)!]));
+}
+
+const ALL = STEPS.map((_, i) => i);
+const FAULTS: Fault[] = [
+  { kind: 'lost', outage: 0 },
+  { kind: 'lost', outage: 8 },
+];
+
+for (const which of ['coordination', 'objects'] as const)
+  test(`the answer to each change of ${which} is lost, for a moment or for longer than a commit waits`, async (t) => {
+    const requests: string[] = [];
+    const count = (request: string) => {
+      requests.push(request);
+      return undefined;
+    };
+    await workload(await sharedPlace(t), ALL, { [which]: count });
+    for (const at of requests.keys())
+      for (const fault of FAULTS) {
+        let seen = 0;
+        const faults = () => (seen++ === at ? fault : undefined);
+        await workload(await sharedPlace(t), ALL, { [which]: faults }).catch((error) => {
+          throw new Error(`request ${at} (${requests[at]}), outage ${fault.outage}`, { cause: error });
+        });
+      }
+  });
+
+test('random workloads with random faults of both stores', async (t) => {
+  const fault = fc.record({ kind: fc.constantFrom<Fault['kind']>('lost', 'failed'), outage: fc.nat(9) });
+  const schedule = fc.array(fc.tuple(fc.nat(12), fault), { maxLength: 8 });
+  const faultsOf = (plan: [number, Fault][]): Faults => {
+    let [next, wait] = [0, plan[0]?.[0] ?? Infinity];
+    return () => {
+      if (wait-- > 0) return undefined;
+      const [, found] = plan[next++]!;
+      wait = plan[next]?.[0] ?? Infinity;
+      return found;
+    };
+  };
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.nat(STEPS.length - 1), { minLength: 2, maxLength: 8 }),
+      schedule,
+      schedule,
+      async (steps, coordination, objects) => {
+        const faults = { coordination: faultsOf(coordination), objects: faultsOf(objects) };
+        await workload(await sharedPlace(t), [0, ...steps], faults);
+      },
+    ),
+    { seed: 42, numRuns: 25 },
+  );
+});

@@ -1,0 +1,133 @@
+/** A commit is made once or not at all, and its writer is told which, however transactions are lost or come late. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  CommitLog,
+  claim,
+  claimed,
+  claimLost,
+  coordinationUnavailable,
+  fixCollection,
+  LevelStore,
+  listClaims,
+  outcomeUnknown,
+  swapPlacement,
+  unfixCollection,
+} from '../../../src/dht/index.js';
+import { atEnd } from '../../support/at-end.js';
+import { tempFolder } from '../../support/temp.js';
+import { entriesSince } from './commit-log-contract.js';
+import { type Fate, LossyStore } from '../../coordination/lossy-store.js';
+
+const fates = fc.array(
+  fc.constantFrom<Fate>('answered', 'answered', 'unsent', 'unanswered', 'late', 'late'),
+  { maxLength: 12 },
+);
+
+test('commits over a bad network', async (t) => {
+  const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
+  atEnd(t, () => store.close());
+  let base = 0;
+  let segments = 0;
+  const property = fc.asyncProperty(fc.array(fates, { minLength: 3, maxLength: 3 }), async (networks) => {
+    const [acknowledged, refused, open] = [new Map<string, number>(), new Set<string>(), new Set<string>()];
+    const write = async (network: Fate[], writer: number) => {
+      const lossy = new LossyStore(store, network);
+      const log = new CommitLog(lossy);
+      for (const name of ['c/all', `c/${writer}`, 'c/all']) {
+        const segment = `${writer} ${base} ${segments++}`;
+        const outcome = await commitOnce(log, lossy, name, segment);
+        if (typeof outcome === 'number') acknowledged.set(segment, outcome);
+        else if (outcome === 'refused') refused.add(segment);
+        else if (outcome === 'open') open.add(segment);
+      }
+      await lossy.deliver(Infinity);
+    };
+    await Promise.all(networks.map(write));
+
+    const entries = await entriesSince(new CommitLog(store), base);
+    base += entries.length;
+    const found = new Map(entries.map(({ segment, seq }) => [segment, seq]));
+    assert.equal(found.size, entries.length, 'no commit is there twice');
+    for (const [segment, seq] of acknowledged) assert.equal(found.get(segment), seq);
+    for (const segment of refused) assert.ok(!found.has(segment), `${segment} was refused`);
+    const left = (await listClaims(store, 'c/')).filter(({ done }) => done === undefined);
+    assert.deepEqual(left, [], 'no claim is left without its holder');
+    for (const segment of found.keys()) assert.ok(acknowledged.has(segment) || open.has(segment));
+  });
+  await fc.assert(property, { seed: 42, numRuns: 50 });
+});
+
+/** The number of the commit, `refused` where nothing was committed, `open` where that is not known, `busy` without a claim. */
+async function commitOnce(
+  log: CommitLog,
+  store: LossyStore,
+  name: string,
+  segment: string,
+): Promise<number | 'refused' | 'open' | 'busy'> {
+  try {
+    const held = await claim(store, name, 'n');
+    try {
+      return await tryTwice(() => log.commit(held, { segment, slots: '' }, undefined, 0));
+    } finally {
+      await held.release();
+    }
+  } catch (error) {
+    if (claimed.is(error)) return 'busy';
+    if (claimLost.is(error) || coordinationUnavailable.is(error)) return 'refused';
+    if (outcomeUnknown.is(error)) return 'open';
+    throw error;
+  }
+}
+
+/** As a caller does that looks what has become of its commit. */
+async function tryTwice<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!outcomeUnknown.is(error)) throw error;
+    return await work();
+  }
+}
+
+test('a key is set by whoever sent it, though the answer was lost', async (t) => {
+  const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
+  atEnd(t, () => store.close());
+  const over = (...network: Fate[]) => new LossyStore(store, network);
+  const networks: Fate[][] = [['unanswered'], ['unsent'], ['late', 'unsent'], ['late', 'late', 'unanswered']];
+  let revision = 0;
+  for (const [i, network] of networks.entries()) {
+    const { swapped, current } = await swapPlacement(over(...network), revision, `${i}`);
+    assert.deepEqual([swapped, current?.text], [true, `${i}`]);
+    revision = current!.revision;
+    const held = await claim(over(...network), 'c/s', 'n');
+    assert.equal((await listClaims(store, 'c/'))[0]!.fence, held.fence);
+    await held.release();
+    const collection = await fixCollection(store, 'c', { grid: 'geohash', precision: 4 });
+    assert.equal(await unfixCollection(over(...network), collection), true);
+  }
+});
+
+test('a commit whose answer was lost is found, though its claim was replaced meanwhile', async (t) => {
+  const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
+  atEnd(t, () => store.close());
+  const log = new CommitLog(new LossyStore(store, ['unanswered']));
+  const held = await claim(store, 'c/s', 'n1');
+  const commit = () => log.commit(held, { segment: 'a', slots: '' }, undefined, 0);
+  await assert.rejects(commit(), { code: outcomeUnknown.code });
+  const next = await claim(store, 'c/s', 'n2');
+  const other = new CommitLog(store, 0);
+  assert.equal(await other.commit(next, { segment: 'b', slots: '' }), 2);
+  assert.equal(await commit(), 1);
+
+  await claim(store, 'c/s', 'n3');
+  const lost = new CommitLog(new LossyStore(store, ['unanswered']));
+  const third = await claim(store, 'c/t', 'n1');
+  const commitThird = () => lost.commit(third, { segment: 'c', slots: '' }, undefined, 0);
+  await assert.rejects(commitThird(), { code: outcomeUnknown.code });
+  await claim(store, 'c/t', 'n4');
+  await other.moveCheckpoint(undefined, { seq: 3, manifest: 'm' });
+  await assert.rejects(commitThird(), { code: outcomeUnknown.code, message: /its entry is gone/ });
+});

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endClaimsOf, holderOf, isHolder } from '../../../src/dht/commit/fenced-lock.js';
+import { CommitLog, claim, claimed, forgetDoneClaims, listClaims } from '../../../src/dht/index.js';
+import type { OpenStore } from '../../coordination/kv-store-contract.js';
+
+export function claimContract(open: OpenStore): void {
+  test('a scene is claimed by one; the others are told by whom; after a release by the next', async (t) => {
+    const node = await open(t);
+    const tries = await Promise.allSettled(['n1', 'n2', 'n3'].map((id) => claim(node(), 'c/s', id)));
+    const won = tries.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
+    assert.equal(won.length, 1);
+    const [first] = won;
+    for (const one of tries)
+      if (one.status === 'rejected') {
+        assert.equal(one.reason.code, claimed.code);
+        assert.match(one.reason.message, new RegExp(`c/s is busy: ${first!.holder} works`));
+      }
+    assert.deepEqual(await listClaims(node(), 'c/'), [
+      {
+        name: 'c/s',
+        holder: first!.holder,
+        fence: first!.fence,
+        first: first!.fence,
+        done: undefined,
+        segment: undefined,
+      },
+    ]);
+    await first!.release();
+    assert.deepEqual(await listClaims(node(), 'c/'), []);
+    const next = await claim(node(), 'c/s', 'n4');
+    assert.ok(next.fence > first!.fence);
+    await next.release();
+  });
+
+  test('a done claim is replaced by the next, under a larger fence', async (t) => {
+    const node = await open(t);
+    const store = node();
+    const log = new CommitLog(store);
+    let last = 0;
+    for (const seq of [1, 2, 3]) {
+      const held = await claim(store, 'c/s', 'n1');
+      assert.ok(held.fence > last);
+      assert.equal(await log.commit(held, { segment: `s${seq}`, slots: '' }), seq);
+      assert.deepEqual(await listClaims(store, 'c/'), [
+        { name: 'c/s', holder: 'n1', fence: held.fence, first: held.fence, done: seq, segment: `s${seq}` },
+      ]);
+      await held.release();
+      assert.equal((await listClaims(store, 'c/')).length, 1, 'a done claim is not released');
+      last = held.fence;
+    }
+  });
+
+  test('whoever works is told that the claim is lost', async (t) => {
+    const node = await open(t);
+    const [store, other] = [node(), node()];
+    const held = await claim(store, 'c/s', 'n1', { ttl: 3 });
+    await sleep(3500);
+    assert.equal(held.lost.aborted, false, 'it is kept alive');
+    const { gets } = await other.read([{ key: 'claim/c/s' }]);
+    await other.revokeLease(gets[0]!.kvs[0]!.lease);
+    const next = await claim(other, 'c/s', 'n2');
+    if (!held.lost.aborted) await new Promise((resolve) => held.lost.addEventListener('abort', resolve));
+    await held.release();
+    assert.equal((await listClaims(other, 'c/'))[0]!.fence, next.fence, 'the next claim stays');
+    await next.release();
+  });
+
+  test('marks of done claims are forgotten up to a commit, others stay', async (t) => {
+    const node = await open(t);
+    const store = node();
+    const log = new CommitLog(store);
+    const names = Array.from({ length: 70 }, (_, i) => `c/s${`${i}`.padStart(3, '0')}`);
+    for (const name of names) await log.commit(await claim(store, name, 'n1'), { segment: name, slots: '' });
+    const held = await claim(store, names[3]!, 'n2');
+    assert.equal(await forgetDoneClaims(store, 60), 59);
+    assert.deepEqual(
+      (await listClaims(store, '')).map(({ name }) => name),
+      [names[3]!, ...names.slice(60)],
+    );
+    await held.release();
+  });
+
+  test('what a dead process of a node has claimed is free at once, what others hold or have done stays', async (t) => {
+    const node = await open(t);
+    const store = node();
+    const [mine, other] = [holderOf({ id: 'n1', url: 'http://a' }), holderOf({ id: 'n10', url: 'http://b' })];
+    const old = await claim(store, 'c/open', mine);
+    await new CommitLog(store).commit(await claim(store, 'c/done', mine), { segment: 's', slots: '' });
+    const others = await claim(store, 'c/other', other);
+    assert.equal(await endClaimsOf(store, isHolder('n1')), 1);
+    assert.deepEqual(
+      (await listClaims(store, 'c/')).map(({ name }) => name),
+      ['c/done', 'c/other'],
+    );
+    const next = await claim(store, 'c/open', mine);
+    assert.ok(next.fence > old.fence);
+    const late = new CommitLog(store).commit(old, { segment: 'late', slots: '' });
+    await assert.rejects(late, { code: 'TW_DHT_CLAIM_LOST' });
+    for (const held of [old, next, others]) await held.release();
+  });
+
+  test('a claim is taken though the mark of the one before is forgotten just then', async (t) => {
+    const node = await open(t);
+    const store = node();
+    const done = await claim(store, 'c/s', 'n1');
+    await new CommitLog(store).commit(done, { segment: 's', slots: '' });
+    let reads = 0;
+    const racing = new Proxy(store, {
+      get(target, key) {
+        if (key !== 'read') return (Reflect.get(target, key) as () => unknown).bind(target);
+        return async (...args: Parameters<typeof store.read>) => {
+          const answer = await target.read(...args);
+          if (reads++ === 0) assert.equal(await forgetDoneClaims(target, 1), 1);
+          return answer;
+        };
+      },
+    });
+    const next = await claim(racing, 'c/s', 'n2');
+    assert.ok(next.fence > done.fence);
+    await next.release();
+  });
+}

@@ -1,0 +1,125 @@
+/** Drains, their undoing, rebalances and figures, on two real servers with one owner a slot. */
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { ListedNode, Rebalanced } from '../../src/client/documents.js';
+import { EtcdCluster, noEtcd } from '../support/etcd.js';
+import { parsePrometheus } from '../support/prometheus.js';
+import { writeTestScene } from '../support/scenes.js';
+import { tempFolder } from '../support/temp.js';
+import { ended, freePort, get, json, type Server, serve, until } from './server-processes.js';
+
+const nodesOf = async (server: Server) =>
+  (await get<{ nodes: ListedNode[] }>(server, '/cluster/nodes')).nodes;
+
+async function metrics({ url }: Server) {
+  return parsePrometheus(await (await fetch(`${url}/metrics`)).text());
+}
+
+test('nodes hold their share of the bytes, and a drained one comes back only when it is told to', {
+  skip: noEtcd,
+}, async (t) => {
+  const folder = await tempFolder(t);
+  await mkdir(join(folder, 'store'));
+  const etcd = await EtcdCluster.start(t);
+  const ports = [await freePort(), await freePort()];
+  const [a, b] = ports.map((port) => serve(t, folder, port, etcd, ['--owners', '1'])) as [Server, Server];
+  const settled = async () => {
+    const nodes = await nodesOf(a);
+    return nodes.length === 2 && nodes.every(({ states }) => states!.initializing + states!.leaving === 0);
+  };
+  await until(
+    'both own slots',
+    async () => (await settled()) && (await nodesOf(a)).every(({ slots }) => slots > 0),
+  );
+  for (const [i, x] of [300_000, 500_000, 700_000].entries()) {
+    const path = await writeTestScene(join(folder, `s${i}.tif`), {
+      seed: i + 1,
+      x,
+      width: 9000,
+      height: 100,
+      pixel: 20,
+    });
+    const facts = [
+      '--datetime',
+      `2024-06-0${i + 1}T10:00:00Z`,
+      '--collection',
+      'made-up',
+      '--precision',
+      '5',
+    ];
+    await json('ingest', path, ...facts, '--server', [a, b][i % 2]!.url);
+  }
+
+  // The list, the metrics and the plan tell the same.
+  const nodes = await nodesOf(a);
+  const total = nodes.reduce((sum, { bytes }) => sum + bytes!, 0);
+  assert.ok(total > 0);
+  for (const { share } of nodes) assert.ok(Math.abs(share! - 0.5) < 0.01);
+  const before = await json<Rebalanced>('node', 'rebalance', '--dry-run', '--server', a.url);
+  assert.equal(before.dryRun, true);
+  assert.deepEqual(
+    before.nodes.map(({ before }) => before.bytes),
+    nodes.map(({ bytes }) => bytes),
+  );
+  assert.deepEqual(await nodesOf(b), nodes);
+
+  const done = await json<Rebalanced>('node', 'rebalance', '--server', b.url);
+  assert.deepEqual({ ...done, dryRun: true }, before);
+  assert.equal(done.moved.bytes, done.least);
+  assert.ok(done.deviation.after <= done.deviation.before);
+  await until('rebalanced', settled);
+  assert.deepEqual(
+    (await nodesOf(a)).map(({ bytes }) => bytes),
+    done.nodes.map(({ after }) => after.bytes),
+  );
+  const again = await json<Rebalanced>('node', 'rebalance', '--dry-run', '--server', a.url);
+  assert.equal(again.moved.slots, 0);
+  const sums = await Promise.all(
+    [a, b].map(async (server) => {
+      const samples = await metrics(server);
+      assert.equal(samples.get('tilewright_members'), 2);
+      assert.equal(samples.get('tilewright_replica_lag'), 0);
+      assert.equal(samples.get('tilewright_coordination_up'), 1);
+      assert.equal(samples.get('tilewright_log_entries'), samples.get('tilewright_commit_applied'));
+      assert.equal(
+        samples.get('tilewright_commit_seconds_bucket{le="+Inf"}'),
+        samples.get('tilewright_commit_seconds_count'),
+      );
+      assert.ok([...samples.keys()].some((name) => name.startsWith('tilewright_peer_errors_total{node="')));
+      return samples.get('tilewright_slot_bytes')!;
+    }),
+  );
+  // A slot that was given away is kept for a while.
+  assert.ok(sums[0]! + sums[1]! >= total, `${sums} of ${total}`);
+
+  const [first] = await nodesOf(b);
+  const drained = (await nodesOf(a)).find(({ url }) => url === b.url)!;
+  assert.ok(first);
+  await json('node', 'drain', drained.id, '--server', a.url);
+  const isEmpty = async () => {
+    const now = (await nodesOf(a)).find(({ id }) => id === drained.id)!;
+    return now.draining && now.share === 0 && now.states!.available + now.states!.initializing === 0;
+  };
+  await until(
+    'drained',
+    async () => (await isEmpty()) && (await get<{ numberMatched: number }>(a, '/search')).numberMatched > 0,
+  );
+  await ended(b.process, 'SIGTERM');
+  const back = serve(t, folder, ports[1]!, etcd, ['--owners', '1']);
+  await until('started again', async () => (await fetch(`${back.url}/ready`)).ok);
+  assert.equal(await isEmpty(), true);
+  await json('node', 'join', drained.id, '--server', back.url);
+  await until('it owns slots again', async () => {
+    const now = (await nodesOf(a)).find(({ id }) => id === drained.id)!;
+    // While a slot is handed over, both nodes count its bytes.
+    return !now.draining && now.states!.available > 8000 && now.states!.available < 8400 && (await settled());
+  });
+  const [one, other] = (await nodesOf(a)).map(({ bytes }) => bytes!) as [number, number];
+  assert.equal(one + other, total);
+  // It was given slots by their bytes.
+  assert.ok(
+    Math.abs(one - other) <= Math.abs(done.nodes[0]!.after.bytes - done.nodes[1]!.after.bytes) + total / 4,
+  );
+});

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CoordinationStore } from '../../../src/coordination/kv-store.js';
+import {
+  listMembers,
+  type Member,
+  type MembersChange,
+  Membership,
+  type MembershipEvents,
+  nodeIdTaken,
+  watchMembers,
+} from '../../../src/dht/index.js';
+import { eventually } from '../../support/eventually.js';
+import type { OpenStore } from '../../coordination/kv-store-contract.js';
+
+export const member = (id: string): Member => ({
+  id,
+  url: `http://${id}:8080`,
+  zone: 'z1',
+  weight: 1,
+  software: '1.0.0',
+  format: 1,
+});
+
+export const noEvents: MembershipEvents = {
+  lost() {},
+  back() {},
+  failed(error) {
+    throw error;
+  },
+};
+
+const fail = (error: unknown) => {
+  throw error;
+};
+
+const leaseOf = async (store: CoordinationStore, id: string) =>
+  (await store.read([{ key: `members/${id}` }])).gets[0]!.kvs[0]!.lease;
+
+export function membershipContract(open: OpenStore): void {
+  test('members join and leave, and those who watch are told', async (t) => {
+    const node = await open(t);
+    const changes: MembersChange[] = [];
+    const a = await Membership.join(node(), member('a'), noEvents);
+    const watch = watchMembers(node(), (change) => changes.push(change), fail);
+    await eventually('the members at first', () => changes.length === 1);
+    const b = await Membership.join(node(), member('b'), noEvents);
+    await eventually('b', () => changes.length === 2);
+    assert.deepEqual(await listMembers(node()), [member('a'), member('b')]);
+    assert.deepEqual(await listMembers(node(), { serializable: true }), [member('a'), member('b')]);
+    await a.leave();
+    await eventually('without a', () => changes.length === 3);
+    await sleep(1500);
+    await b.leave();
+    await eventually('nobody', () => changes.length === 4);
+    watch.close();
+    const ids = (members: Member[]) => members.map(({ id }) => id).join();
+    assert.deepEqual(
+      changes.map(({ members, joined, left }) => [ids(members), ids(joined), ids(left)]),
+      [
+        ['a', 'a', ''],
+        ['a,b', 'b', ''],
+        ['b', '', 'a'],
+        ['', '', 'b'],
+      ],
+    );
+  });
+
+  test('a member stays one for longer than its lease; nobody else gets its id', async (t) => {
+    const node = await open(t);
+    const first = await Membership.join(node(), member('a'), noEvents);
+    await assert.rejects(Membership.join(node(), { ...member('a'), url: 'http://x' }, noEvents), {
+      code: nodeIdTaken.code,
+      message: /http:\/\/a:8080/,
+    });
+    assert.deepEqual(await listMembers(node()), [member('a')]);
+    await first.leave();
+  });
+
+  test('a node that is started again waits for the end of its old lease', async (t) => {
+    const node = await open(t);
+    const store = node();
+    const old = await store.grantLease(3);
+    const { id, ...told } = member('a');
+    await store.transact({
+      success: [{ op: 'put', key: `members/${id}`, value: JSON.stringify(told), lease: old }],
+    });
+    const again = await Membership.join(store, member('a'), noEvents);
+    assert.notEqual(await leaseOf(store, 'a'), old);
+    await again.leave();
+  });
+
+  test('a member that has lost its lease is told, and comes back', async (t) => {
+    const node = await open(t);
+    const [store, other] = [node(), node()];
+    const events: string[] = [];
+    const membership = await Membership.join(store, member('a'), {
+      lost: () => events.push('lost'),
+      back: () => events.push('back'),
+      failed: fail,
+    });
+    const changes: MembersChange[] = [];
+    const watch = watchMembers(other, (change) => changes.push(change), fail);
+    await eventually('a', () => changes.length > 0);
+    await other.revokeLease(await leaseOf(other, 'a'));
+    await eventually('a is back', () => events.includes('back'));
+    assert.deepEqual(events, ['lost', 'back']);
+    await eventually('a has joined again', () => changes.at(-1)!.joined.length === 1);
+    assert.deepEqual(await listMembers(other), [member('a')]);
+    watch.close();
+    await membership.leave();
+  });
+}

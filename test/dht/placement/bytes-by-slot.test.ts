@@ -1,0 +1,91 @@
+/** The bytes of slots as a replica tells them, beside a sum over all records. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { ClusterClaims } from '../../../src/dht/commit/cluster-lock-manager.js';
+import { CommitLog } from '../../../src/dht/commit/commit-log.js';
+import { emptyPlacement, joined, movesBetween, rebalanced, sharesOf } from '../../../src/dht/index.js';
+import { Replica } from '../../../src/dht/replication/replica.js';
+import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../../src/dht/placement/slots.js';
+import { Storage, toArray } from '../../../src/storage/index.js';
+import { COLLECTION, cellsOf, writeDerived, writeScene } from '../../storage/sample-scenes.js';
+import { node, skewedBytes } from './placements.js';
+import { sharedPlace } from '../shared-stores.js';
+
+async function naive(storage: Storage): Promise<number[]> {
+  const sums = new Array<number>(SLOTS).fill(0);
+  for (const { grid, geocode, groups } of await toArray(storage.catalogue.tiles.values()))
+    for (const { bytes } of groups) sums[slotOf(grid, geocode, prefixLengths[grid])]! += bytes;
+  return sums;
+}
+
+test('the bytes of slots follow scenes that come, change and go, and slots that are taken and dropped', async (t) => {
+  const { folder, objects, coordination, stops } = await sharedPlace(t);
+  const dir = join(folder, 'a');
+  const storage = await Storage.open(dir, { reserve: 0 });
+  const log = new CommitLog(coordination);
+  const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths });
+  storage.enterCluster(
+    new ClusterClaims({ storage, coordination, log, objects, replica, prefixLengths, holder: 'a' }),
+    objects,
+  );
+  replica.start();
+  stops.push(async () => {
+    await replica.close();
+    await storage.close();
+  });
+  const slots = [...new Set([1, 2, 3, 4].flatMap(cellsOf).map((cell) => slotOf('geohash', cell, 4)))];
+  await replica.take(slots);
+  await writeScene(storage, 'scene-0', 1);
+  const same = async () => assert.deepEqual(Array.from(replica.bytesBySlot()), await naive(storage));
+  await Promise.all([writeScene(storage, 's1', 2), writeScene(storage, 's2', 3)]);
+  await same();
+  assert.ok((await naive(storage)).some((bytes) => bytes > 0));
+  for (const work of [
+    () => writeScene(storage, 's1', 4),
+    () => writeScene(storage, 's1', 7),
+    () => writeDerived(storage, 1),
+    () => writeDerived(storage, 4),
+    () => replica.drop(slots.slice(0, 2)),
+    () => writeScene(storage, 's2', 5),
+    () => storage.deleteScene(COLLECTION.id, 's1'),
+    () => replica.take(slots),
+    () => storage.deleteCollection(COLLECTION.id),
+  ]) {
+    await work();
+    await same();
+  }
+  assert.equal(
+    (await naive(storage)).reduce((a, b) => a + b, 0),
+    0,
+  );
+});
+
+test('a rebalance moves no byte more than what nodes hold after it asks for', () => {
+  fc.assert(
+    fc.property(
+      fc.nat(1000),
+      fc.integer({ min: 1, max: 3 }),
+      fc.array(fc.constantFrom(1, 2, 4), { minLength: 2, maxLength: 8 }),
+      (seed, owners, weights) => {
+        const bytes = skewedBytes(seed);
+        const before = weights.reduce(
+          (placement, weight, i) => joined(placement, node(`n${i}`, { weight })),
+          emptyPlacement(prefixLengths, owners),
+        );
+        const moves = movesBetween(before, rebalanced(before, bytes), bytes);
+        // No byte goes to a node that another one leaves: of bytes without such detours the least is moved.
+        assert.ok(moves.moved.bytes <= 1.001 * moves.least, `${moves.moved.bytes} for ${moves.least}`);
+        assert.ok(moves.deviation.after < Math.max(1, moves.deviation.before));
+        const shares = [...sharesOf(before).values()];
+        assert.ok(Math.abs(shares.reduce((a, b) => a + b, 0) - 1) < 1e-6);
+        const total = moves.nodes.reduce((sum, { after }) => sum + after.bytes, 0);
+        for (const { after, share } of moves.nodes) assert.ok(Math.abs(after.bytes / total - share) < 0.01);
+        for (const { before, after, takes, gives } of moves.nodes)
+          assert.equal(before.bytes + takes.bytes - gives.bytes, after.bytes);
+      },
+    ),
+    { seed: 42, numRuns: 6 },
+  );
+});

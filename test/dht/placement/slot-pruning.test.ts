@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { coveredSlots, DEFAULT_PREFIX_LENGTHS, everySlot, slotOf } from '../../../src/dht/index.js';
+import { type GridName, geohash, gridByName, grids, quadtile } from '../../../src/geocode/index.js';
+import { compileFilter } from '../../../src/query/filter/compile.js';
+import { searchTiles } from '../../../src/query/index.js';
+import { ColumnIndex, type KeyRange } from '../../../src/storage/index.js';
+import { cells, tile, tiles } from '../../query/tiles.js';
+import { filters } from '../../query/trees.js';
+
+const slotsOf = (ranges: KeyRange[], lengths = DEFAULT_PREFIX_LENGTHS) => [
+  ...coveredSlots({ ranges }, lengths),
+];
+const below = (grid: GridName, geocode: string): KeyRange => {
+  const { key, span } = gridByName(grid).key(geocode);
+  return { grid, from: key, to: key + span };
+};
+const exactly = (grid: GridName, geocode: string): KeyRange => {
+  const { key } = gridByName(grid).key(geocode);
+  return { grid, from: key, to: key + 1 };
+};
+/** The cell itself, and none that shares its key. */
+const alone = (grid: GridName, geocode: string): KeyRange => ({
+  ...exactly(grid, geocode),
+  precision: geocode.length,
+});
+const ascending = (slots: Iterable<number>) => [...new Set(slots)].sort((a, b) => a - b);
+
+/** Ranges of cells, of single keys and cells, and between any two cells. */
+const ranges = fc.oneof(
+  cells.map(({ grid, geocode }) => below(grid, geocode)),
+  cells.map(({ grid, geocode }) => exactly(grid, geocode)),
+  cells.map(({ grid, geocode }) => alone(grid, geocode)),
+  fc.tuple(cells, cells).map(([one, other]): KeyRange => {
+    const ends = [one, other]
+      .filter(({ grid }) => grid === one.grid)
+      .map(({ grid, geocode }) => below(grid, geocode));
+    return {
+      grid: one.grid,
+      from: Math.min(...ends.map(({ from }) => from)),
+      to: Math.max(...ends.map(({ to }) => to)),
+    };
+  }),
+);
+
+const isIn = (range: KeyRange, grid: GridName, geocode: string) => {
+  const { key } = gridByName(grid).key(geocode);
+  const { from, to, precision = geocode.length } = range;
+  return range.grid === grid && key >= from && key < to && geocode.length === precision;
+};
+
+test('the slot of every tile in the ranges is covered', () => {
+  fc.assert(
+    fc.property(fc.array(ranges, { maxLength: 4 }), fc.array(tiles, { maxLength: 40 }), (some, all) => {
+      const slots = new Set(coveredSlots({ ranges: some }, DEFAULT_PREFIX_LENGTHS));
+      for (const { grid, geocode } of all) {
+        if (some.some((range) => isIn(range, grid, geocode)))
+          assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])));
+      }
+    }),
+    { seed: 42, numRuns: 100 },
+  );
+});
+
+test('every tile that a filter picks is in a covered slot', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(tiles, { maxLength: 40, selector: ({ id }) => id }),
+      filters,
+      (all, filter) => {
+        const index = new ColumnIndex();
+        index.load(all);
+        const slots = new Set(coveredSlots(compileFilter(filter), DEFAULT_PREFIX_LENGTHS));
+        const found = new Set(searchTiles(index, filter).ids);
+        for (const { id, grid, geocode } of all)
+          if (found.has(id)) assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])), id);
+      },
+    ),
+    { seed: 42, numRuns: 300 },
+  );
+});
+
+test('no slot is covered in which there can be no tile of the ranges', () => {
+  // Prefixes so short that all of them can be looked at.
+  const lengths = { geohash: 2, quadtile: 4 };
+  const hashed = grids.flatMap((grid) => {
+    const found: { grid: GridName; geocode: string; key: number; last: number; slot: number }[] = [];
+    for (let precision = 1; precision <= lengths[grid.name]; precision++)
+      for (const geocode of grid.cover(grid.extent, precision)) {
+        const { key, span } = grid.key(geocode);
+        // Of a shorter geocode only the tile itself, of a prefix all tiles below.
+        const last = precision === lengths[grid.name] ? key + span - 1 : key;
+        const slot = slotOf(grid.name, geocode, lengths[grid.name]);
+        found.push({ grid: grid.name, geocode, key, last, slot });
+      }
+    return found;
+  });
+  fc.assert(
+    fc.property(fc.array(ranges, { maxLength: 4 }), (some) => {
+      const expected = hashed.filter(({ grid, geocode, key, last }) =>
+        some.some((range) => {
+          if (range.grid !== grid || range.from > last || range.to <= key || range.from >= range.to)
+            return false;
+          const { precision } = range;
+          if (precision === undefined) return true;
+          // The cell itself, or what it is hashed by.
+          const cell = gridByName(grid).geocode(range.from, precision);
+          return geocode === cell.slice(0, lengths[grid]);
+        }),
+      );
+      assert.deepEqual(slotsOf(some, lengths), ascending(expected.map(({ slot }) => slot)));
+    }),
+    { seed: 42, numRuns: 300 },
+  );
+});
+
+test('a geohash-5 cell needs its own slot alone, the first one below others theirs too', () => {
+  const slot = (geocode: string) => slotOf('geohash', geocode, 4);
+  assert.deepEqual(slotsOf([exactly('geohash', '9q8yy')]), [slot('9q8y')]);
+  assert.deepEqual(slotsOf([below('geohash', '9q8yy')]), [slot('9q8y')]);
+  // 9q800 shares its key with the larger cells 9q8 and 9q80.
+  assert.deepEqual(slotsOf([exactly('geohash', '9q800')]), ascending([slot('9q8'), slot('9q80')]));
+});
+
+test('a point is in one cell of each precision, and in the slots of these alone', () => {
+  const { ranges } = compileFilter({
+    op: 's_intersects',
+    shape: { bbox: [-122.41, 37.77, -122.41, 37.77] },
+  });
+  const expected = grids.flatMap(({ name, minPrecision }) =>
+    Array.from({ length: DEFAULT_PREFIX_LENGTHS[name] - minPrecision + 1 }, (_, i) => {
+      const [geocode] = gridByName(name).cover(
+        (([x, y]) => ({ west: x!, south: y!, east: x!, north: y! }))(
+          gridByName(name).fromLonLat(-122.41, 37.77),
+        ),
+        minPrecision + i,
+      );
+      return slotOf(name, geocode!, DEFAULT_PREFIX_LENGTHS[name]);
+    }),
+  );
+  assert.deepEqual(slotsOf(ranges!), ascending(expected));
+});
+
+test('below a cell that is shorter than the prefix are its own slot and those of all prefixes', () => {
+  const expected = ['9q8', ...geohash.children('9q8')].map((geocode) => slotOf('geohash', geocode, 4));
+  assert.deepEqual(slotsOf([below('geohash', '9q8')]), ascending(expected));
+});
+
+test('everywhere, and too large a part of it, are all slots', () => {
+  assert.equal(coveredSlots({}, DEFAULT_PREFIX_LENGTHS), everySlot);
+  assert.equal(coveredSlots({ ranges: [below('geohash', '9')] }, DEFAULT_PREFIX_LENGTHS), everySlot);
+  assert.deepEqual([...everySlot.slice(0, 3), everySlot.length], [0, 1, 2, 16_384]);
+});
+
+test('nowhere is in no slot', () => {
+  assert.deepEqual(slotsOf([]), []);
+  assert.deepEqual([...coveredSlots({ ids: [] }, DEFAULT_PREFIX_LENGTHS)], []);
+});
+
+test('ids are in the slots of their cells', () => {
+  fc.assert(
+    fc.property(fc.array(tiles, { maxLength: 20 }), (all) => {
+      const slots = new Set(coveredSlots({ ids: all.map(({ id }) => id) }, DEFAULT_PREFIX_LENGTHS));
+      for (const { grid, geocode } of all)
+        assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])));
+    }),
+    { seed: 42 },
+  );
+  const idsIn = (...ids: string[]) => [...coveredSlots({ ids }, DEFAULT_PREFIX_LENGTHS)];
+  const derived = `${tile({}).id}_filled-0a1b2c3d`;
+  assert.deepEqual(idsIn(derived), [slotOf('geohash', '9q8y', 4)]);
+  assert.deepEqual(idsIn('no-tile', 'also_none', 'naip_m_q0123x'), []);
+  // A scene's id may hold what looks like a cell.
+  const both = [slotOf('geohash', '9q8y', 4), slotOf('quadtile', '01', 9)];
+  assert.deepEqual(idsIn('a_s_q01_g9q8yy'), ascending(both));
+});
+
+test('ids and ranges together are only what is in both', () => {
+  const ids = [tile({ geocode: '9q8yy' }).id, tile({ grid: 'quadtile', geocode: '0230102' }).id];
+  const of = (range: KeyRange) => [...coveredSlots({ ids, ranges: [range] }, DEFAULT_PREFIX_LENGTHS)];
+  assert.deepEqual(of(below('geohash', '9q')), [slotOf('geohash', '9q8y', 4)]);
+  assert.deepEqual(of(below('quadtile', '02')), [slotOf('quadtile', '0230102', 9)]);
+  assert.deepEqual(of(below('quadtile', '1')), []);
+  assert.equal(quadtile.letter, 'q');
+});

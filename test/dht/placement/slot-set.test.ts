@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { SlotSet } from '../../../src/dht/placement/slot-set.js';
+import { SLOTS } from '../../../src/dht/placement/slots.js';
+
+const slots = fc.uniqueArray(fc.nat(SLOTS - 1), { maxLength: 300 });
+
+test('a set of slots comes back from its text, which is short', () => {
+  fc.assert(
+    fc.property(slots, slots, (some, gone) => {
+      const set = new SlotSet(some);
+      for (const slot of gone) set.delete(slot);
+      const left = some.filter((slot) => !gone.includes(slot)).sort((a, b) => a - b);
+      assert.deepEqual([...set], left);
+      assert.equal(set.size, left.length);
+      assert.deepEqual([...SlotSet.fromText(set.toText())], left);
+      assert.ok(set.toText().length < 3000);
+    }),
+    { seed: 42 },
+  );
+  const every = new SlotSet(Array.from({ length: SLOTS }, (_, slot) => slot));
+  assert.equal(SlotSet.fromText(every.toText()).size, SLOTS);
+});
+
+test('a text that names no slots is refused', () => {
+  for (const text of ['x', '1,', '16384', '-1', '1.5', 'z', 'zAAAA', 'z!', '1 ,b'])
+    assert.throws(() => SlotSet.fromText(text), { code: 'TW_DHT_BAD_SLOTS' }, text);
+});

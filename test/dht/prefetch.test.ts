@@ -1,0 +1,152 @@
+/** Files of tiles come to the nodes that own them, stay within the limit, and are fetched again where they are damaged. */
+import assert from 'node:assert/strict';
+import { readFile, stat, truncate, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Storage, type TileRecord, tileFile } from '../../src/storage/index.js';
+import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
+import { startMember, until } from './cluster-members.js';
+import { sharedPlace } from './shared-stores.js';
+
+/** A node that is started again keeps its slots. */
+const STEADY = { grace: 60_000 };
+
+async function tilesOf(storage: Storage): Promise<TileRecord[]> {
+  return storage.getTiles(storage.index.query({}).ids);
+}
+
+async function isHere(storage: Storage, tile: TileRecord): Promise<boolean> {
+  const sizes = tile.groups.map(async ({ name, bytes }) => {
+    const info = await stat(storage.tilePath(tile, name)).catch(() => undefined);
+    return info?.size === bytes;
+  });
+  return (await Promise.all(sizes)).every((is) => is);
+}
+
+const all = async (storage: Storage) => {
+  const tiles = await tilesOf(storage);
+  return (
+    tiles.length > 0 && (await Promise.all(tiles.map((tile) => isHere(storage, tile)))).every((is) => is)
+  );
+};
+
+test('an owner fetches the files of its slots, those of before and those of new commits', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a', STEADY);
+  for (const n of [1, 2, 3]) await writeScene(a.storage, `s${n}`, n);
+  let b = await startMember(where, 'b', STEADY);
+  await until('b has all', () => b.storage.index.size === a.storage.index.size);
+  await until('b has the files', () => all(b.storage));
+  await writeScene(a.storage, 's4', 4);
+  await until(
+    'b has the new ones',
+    async () => b.storage.index.size === a.storage.index.size && all(b.storage),
+  );
+  const before = b.storage.cacheFigures!;
+  assert.ok(before.bytes > 0);
+  assert.equal(before.misses, 0, 'nobody waited for them');
+
+  // What a power cut may leave: a file that is cut off, one with other bytes, one that is missing.
+  const [cut, other, missing] = await tilesOf(b.storage);
+  await b.stop();
+  await truncate(b.storage.tilePath(cut!, '10m'), 5);
+  await writeFile(b.storage.tilePath(other!, '10m'), Buffer.alloc(other!.groups[0]!.bytes));
+  await unlink(b.storage.tilePath(missing!, 'mask'));
+  b = await startMember(where, 'b', STEADY);
+  await until('b has the files again', async () => all(b.storage));
+  for (const tile of await tilesOf(b.storage)) await b.storage.bringFiles(tile, tile.groups);
+  assert.ok(b.storage.cacheFigures!.misses >= 1);
+  for (const tile of await tilesOf(b.storage))
+    for (const { name, crc32 } of tile.groups) {
+      const file = `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}/${tile.version}/${name}.tif`;
+      assert.deepEqual(
+        await readFile(b.storage.tilePath(tile, name)),
+        await where.objects.get(file, { crc32 }),
+      );
+    }
+});
+
+test('within the limit; what does not fit is fetched when it is wanted; a lost object is named', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  for (const n of [31, 63, 95]) await writeScene(a.storage, `s${n}`, n);
+  const b = await startMember(where, 'b', { cache: 10_000 });
+  await until('b has all', () => b.storage.index.size === a.storage.index.size);
+  await until('b has some', () => b.storage.cacheFigures!.bytes > 3000);
+  await sleep(100);
+  assert.ok(b.storage.cacheFigures!.bytes <= 10_000);
+  for (const tile of await tilesOf(b.storage)) await b.storage.bringFiles(tile, tile.groups);
+  assert.ok(b.storage.cacheFigures!.misses > 0);
+
+  const [tile] = await tilesOf(b.storage);
+  const name = `tiles/geohash/${tile!.geocode.slice(0, 3)}/${tile!.geocode}/${tile!.id}/${tile!.version}/10m.tif`;
+  await where.objects.delete([name]);
+  await unlink(b.storage.tilePath(tile!, '10m')).catch(() => undefined);
+  await assert.rejects(
+    b.storage.bringFiles(tile!, tile!.groups),
+    (error: { code: string; message: string }) => {
+      assert.equal(error.code, 'TW_STORE_LOST');
+      assert.ok(error.message.includes(name) && error.message.includes(tile!.id));
+      return true;
+    },
+  );
+  assert.equal(
+    await b.storage.isWhole(
+      { ...COLLECTION, createdAt: 0 },
+      (await b.storage.getScene(COLLECTION.id, tile!.scene))!,
+    ),
+    false,
+  );
+  assert.ok(cellsOf(31).length > 1);
+});
+
+test('a file that was fetched ahead is checked before it is used', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  await writeScene(a.storage, 's1', 1);
+  const [tile] = await tilesOf(a.storage);
+  const object = join(where.folder, 'store', tileFile(tile!, '10m'));
+  const bytes = await readFile(object);
+  await writeFile(object, Buffer.alloc(bytes.length));
+  const b = await startMember(where, 'b');
+  await until('b has the files', () => all(b.storage));
+  const bring = () => b.storage.bringFiles(tile!, tile!.groups);
+  await assert.rejects(bring, { code: 'TW_STORE_CORRUPT' });
+  await writeFile(object, bytes);
+  await bring();
+  assert.deepEqual(await readFile(b.storage.tilePath(tile!, '10m')), bytes);
+});
+
+test('it is known whether a node writes', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  const write = await a.storage.beginScene(COLLECTION, 'slow', cellsOf(1));
+  assert.equal(a.cluster.claims.heldCount, 1);
+  await write.abort();
+  assert.equal(a.cluster.claims.heldCount, 0);
+});
+
+test('a file of a model is fetched where it is asked for', async (t) => {
+  const where = await sharedPlace(t);
+  const a = await startMember(where, 'a');
+  await writeScene(a.storage, 's1', 1);
+  const b = await startMember(where, 'b');
+  const { id: collection, grid } = COLLECTION;
+  const place = { model: 'm', collection, grid, geocode: cellsOf(1)[0]!, version: 'v000001' };
+  const { id } = await a.storage.putModel({ ...place, card: {} } as never, {
+    'weights.bin': Buffer.from('weights'),
+  });
+  await b.cluster.replica.catchUp();
+  const model = (await b.storage.getModel(id))!;
+  await b.storage.bringModelFile(model, 'weights.bin');
+  const path = b.storage.modelPath(model, 'weights.bin');
+  assert.equal(await readFile(path, 'utf8'), 'weights');
+  for (const damage of [() => writeFile(path, 'weighty'), () => writeFile(path, 'w'), () => unlink(path)]) {
+    await damage();
+    assert.equal(String(await b.storage.readModelFile(model, 'weights.bin')), 'weights');
+    await damage();
+    await b.storage.bringModelFile(model, 'weights.bin');
+    assert.equal(await readFile(path, 'utf8'), 'weights', 'a damaged copy is fetched anew');
+  }
+});

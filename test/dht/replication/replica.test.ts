@@ -1,0 +1,294 @@
+/** Several nodes in one process: folders of their own, one tile store, one coordination store. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { writeCheckpoint } from '../../../src/dht/commit/checkpoint.js';
+import { ClusterClaims } from '../../../src/dht/commit/cluster-lock-manager.js';
+import { CommitLog } from '../../../src/dht/commit/commit-log.js';
+import { Replica } from '../../../src/dht/replication/replica.js';
+import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../../src/dht/placement/slots.js';
+import { type Commit, Storage, type TileRecord } from '../../../src/storage/index.js';
+import { bytesOf, COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
+import { type SharedPlace, sharedPlace } from '../shared-stores.js';
+
+interface Node {
+  storage: Storage;
+  replica: Replica;
+  close(): Promise<void>;
+}
+
+async function startNode(
+  { folder, objects, coordination, stops }: SharedPlace,
+  id: string,
+  onReplicate: (commit: Commit) => void = () => {},
+): Promise<Node> {
+  const dir = join(folder, id);
+  const storage = await Storage.open(dir, { reserve: 0 });
+  const replicate = storage.replicate.bind(storage);
+  storage.replicate = (state, commit, applied) => {
+    onReplicate(commit);
+    return replicate(state, commit, applied);
+  };
+  const log = new CommitLog(coordination);
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown) => failures.push(error);
+  const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths, onFailure });
+  storage.enterCluster(
+    new ClusterClaims({ storage, coordination, log, objects, replica, prefixLengths, holder: id }),
+    objects,
+    onFailure,
+  );
+  replica.start();
+  let isOpen = true;
+  const close = async () => {
+    if (!isOpen) return;
+    isOpen = false;
+    await replica.close();
+    await storage.close();
+    assert.deepEqual(failures, []);
+  };
+  stops.push(close);
+  return { storage, replica, close };
+}
+
+/** Writes scenes through a node, and remembers the delivery of each. */
+function writerOf({ storage }: Node) {
+  const scenes = new Map<string, number>();
+  const write = async (scene: string, n: number) => {
+    await writeScene(storage, scene, n);
+    scenes.set(scene, n);
+  };
+  return { scenes, write };
+}
+
+const slotOfTile = ({ grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>) =>
+  slotOf(grid, geocode, prefixLengths[grid]);
+const everySlot = Array.from({ length: SLOTS }, (_, slot) => slot);
+
+/** Every node has the tiles of its slots of these deliveries, and all scenes; every file is in the store. */
+async function assertHolds(
+  { objects }: SharedPlace,
+  nodes: Node[],
+  scenes: Map<string, number>,
+): Promise<void> {
+  const expected = [...scenes].flatMap(([scene, n]) =>
+    cellsOf(n).map((geocode) => ({
+      id: `${COLLECTION.id}_${scene}_g${geocode}`,
+      grid: 'geohash' as const,
+      geocode,
+      n,
+    })),
+  );
+  for (const { storage, replica } of nodes) {
+    await replica.catchUp();
+    const own = expected.filter((tile) => replica.holds(slotOfTile(tile)));
+    const { ids } = storage.index.query({});
+    assert.deepEqual(ids.toSorted(), own.map(({ id }) => id).sort());
+    const known: string[] = [];
+    for await (const { id } of storage.scenes(COLLECTION.id)) known.push(id);
+    assert.deepEqual(known.sort(), [...scenes.keys()].sort());
+    for (const tile of await storage.getTiles(ids)) {
+      const { n } = own.find(({ id }) => id === tile.id)!;
+      assert.equal(tile.start, n * 1000, tile.id);
+      for (const { name, crc32 } of tile.groups) {
+        const path = `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}/${tile.version}/${name}.tif`;
+        assert.deepEqual(await objects.get(path, { crc32 }), bytesOf(n, tile.geocode, name));
+      }
+    }
+  }
+}
+
+test('whatever nodes write, delete and replace at once, each holds its slots of all of it', async (t) => {
+  const cluster = await sharedPlace(t);
+  const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(cluster, id)));
+  for (const [i, { replica }] of nodes.entries())
+    await replica.take(everySlot.filter((slot) => slot % 3 !== i));
+
+  const scenes = new Map<string, number>();
+  const write = async (node: Node, scene: string, n: number) => {
+    await writeScene(node.storage, scene, n);
+    scenes.set(scene, n);
+  };
+  // The first ones all make the collection.
+  await Promise.all(nodes.map((node, i) => write(node, `first-${i}`, i)));
+  for (let round = 0; round < 6; round++) {
+    await Promise.all(nodes.map((node, i) => write(node, `scene-${i + 3 * (round % 2)}`, 10 * round + i)));
+    if (round === 2)
+      await writeCheckpoint({
+        log: new CommitLog(cluster.coordination),
+        objects: cluster.objects,
+        prefixLengths,
+      });
+  }
+  await nodes[0]!.storage.deleteScene(COLLECTION.id, 'first-1');
+  scenes.delete('first-1');
+  await assertHolds(cluster, nodes, scenes);
+
+  const late = await startNode(cluster, 'd');
+  await late.replica.take(everySlot);
+  await assertHolds(cluster, [late], scenes);
+  await late.replica.drop(everySlot.filter((slot) => slot % 2 === 0));
+  await assertHolds(cluster, [late], scenes);
+});
+
+test('two writers of one scene: one is told that the other is busy', async (t) => {
+  const cluster = await sharedPlace(t);
+  const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(cluster, id)));
+  const results = await Promise.allSettled([writeScene(a!.storage, 's', 1), writeScene(b!.storage, 's', 2)]);
+  const refused = results.filter((result) => result.status === 'rejected');
+  assert.ok(refused.length <= 1);
+  for (const { reason } of refused) assert.equal(reason.code, 'TW_DHT_CLAIMED');
+});
+
+test('a node that was away catches up from the log, and from a checkpoint where the log is gone', async (t) => {
+  const cluster = await sharedPlace(t);
+  const a = await startNode(cluster, 'a');
+  await a.replica.take(everySlot);
+  const { scenes, write } = writerOf(a);
+  await write('s1', 1);
+  let b = await startNode(cluster, 'b');
+  await b.replica.take(everySlot);
+  await b.close();
+
+  await write('s2', 2);
+  b = await startNode(cluster, 'b');
+  await assertHolds(cluster, [b], scenes);
+  await b.close();
+
+  await write('s1', 3);
+  await write('s3', 4);
+  await a.storage.deleteScene(COLLECTION.id, 's2');
+  scenes.delete('s2');
+  const log = new CommitLog(cluster.coordination, 0);
+  const seq = await writeCheckpoint({ log, objects: cluster.objects, prefixLengths });
+  assert.equal(seq, a.replica.applied);
+  await write('s4', 5);
+  b = await startNode(cluster, 'b');
+  await assertHolds(cluster, [a, b], scenes);
+});
+
+test('a node one commit behind a checkpoint reads that commit alone; one far behind writes what has changed', async (t) => {
+  const cluster = await sharedPlace(t);
+  const a = await startNode(cluster, 'a');
+  let b = await startNode(cluster, 'b');
+  await b.replica.take(everySlot);
+  const { scenes, write } = writerOf(a);
+  for (let n = 1; n <= 20; n++) await write(`s${n}`, n);
+  await b.replica.catchUp();
+  for (const [keptEntries, n] of [
+    [5, 21],
+    [0, 22],
+  ] as const) {
+    await b.close();
+    await write(`late-${n}`, n);
+    const log = new CommitLog(cluster.coordination, keptEntries);
+    await writeCheckpoint({ log, objects: cluster.objects, prefixLengths });
+    let tiles = 0;
+    b = await startNode(cluster, 'b', ({ added = [], removed = [] }) => {
+      tiles += added.length + removed.length;
+    });
+    await assertHolds(cluster, [b], scenes);
+    assert.equal(tiles, cellsOf(n).length, `${keptEntries} entries are kept`);
+  }
+});
+
+test('a node that is behind starts although an older version of the program has swept segments that the log still names', async (t) => {
+  const cluster = await sharedPlace(t);
+  const { objects, coordination } = cluster;
+  const a = await startNode(cluster, 'a');
+  let b = await startNode(cluster, 'b');
+  await b.replica.take(everySlot);
+  const { scenes, write } = writerOf(a);
+  await write('s1', 1);
+  await b.replica.catchUp();
+  await b.close();
+  await write('s1', 2);
+  await write('s2', 3);
+  await writeCheckpoint({ log: new CommitLog(coordination), objects, prefixLengths });
+  // Older versions do not trim the log before they sweep.
+  const segments: string[] = [];
+  for await (const { name } of objects.list('catalogue/segments/')) segments.push(name);
+  await objects.delete(segments);
+  await write('s3', 4);
+  b = await startNode(cluster, 'b');
+  await assertHolds(cluster, [b], scenes);
+});
+
+test('a node that takes slots while it is a little behind a checkpoint applies the commits that it lacks', async (t) => {
+  const cluster = await sharedPlace(t);
+  const a = await startNode(cluster, 'a');
+  let edits = 0;
+  const b = await startNode(cluster, 'b', (commit) => {
+    edits += commit.edits?.length ?? 0;
+  });
+  const { scenes, write } = writerOf(a);
+  for (let n = 1; n <= 20; n++) await write(`s${n}`, n);
+  await b.replica.catchUp();
+  // It does not hear of commits any more.
+  await b.replica.close();
+  edits = 0;
+  await write('late', 21);
+  const log = new CommitLog(cluster.coordination);
+  await writeCheckpoint({ log, objects: cluster.objects, prefixLengths });
+  await b.replica.take(everySlot);
+  assert.equal(edits, 1, 'of the commit that it lacked');
+  await assertHolds(cluster, [b], scenes);
+});
+
+test('a checkpoint ends though commits keep coming, and is written once', async (t) => {
+  const cluster = await sharedPlace(t);
+  const a = await startNode(cluster, 'a');
+  await writeScene(a.storage, 's0', 1);
+  let commits = 0;
+  const isAnother = (name: string) => name.startsWith('catalogue/parts/') && commits < 20;
+  const { objects } = cluster;
+  const put: typeof objects.put = async (name, ...rest) => {
+    if (isAnother(name)) await writeScene(a.storage, `s${++commits}`, 1);
+    return objects.put(name, ...rest);
+  };
+  const busy = new Proxy(objects, {
+    get(target, key) {
+      if (key === 'put') return put;
+      const value = Reflect.get(target, key) as unknown;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  const log = new CommitLog(cluster.coordination);
+  const seq = await writeCheckpoint({ log, objects: busy, prefixLengths });
+  assert.equal(seq, 1);
+  const manifests: string[] = [];
+  for await (const { name } of objects.list('catalogue/manifests/')) manifests.push(name);
+  assert.equal(manifests.length, 1);
+  assert.ok(commits > 0);
+});
+
+test('the wait for a commit ends with its signal, with the log, and with the replica', async (t) => {
+  const cluster = await sharedPlace(t);
+  const { replica, storage, close } = await startNode(cluster, 'a');
+  await writeScene(storage, 's1', 1);
+  const beyond = replica.applied + 1;
+  const patience = 3_600_000;
+
+  await assert.rejects(replica.waitForNamed(beyond, patience), { code: 'TW_DHT_NO_COMMIT' });
+  const gone = new AbortController();
+  const reason = new Error('nobody needs it');
+  const waits = [
+    replica.waitFor(beyond, patience, gone.signal),
+    replica.waitForNamed(beyond, patience, gone.signal),
+  ];
+  gone.abort(reason);
+  waits.push(replica.waitFor(beyond, patience, gone.signal));
+  for (const end of await Promise.allSettled(waits))
+    assert.equal(end.status === 'rejected' && end.reason, reason);
+
+  const next = replica.waitFor(beyond, patience);
+  await writeScene(storage, 's2', 2);
+  await next;
+  await replica.waitForNamed(beyond, patience);
+
+  const last = replica.waitFor(beyond + 1, patience);
+  const ended = assert.rejects(last, { code: 'TW_DHT_BEHIND' });
+  await close();
+  await ended;
+  await assert.rejects(replica.waitFor(beyond + 1, patience), { code: 'TW_DHT_BEHIND' });
+});

@@ -1,0 +1,133 @@
+/** Questions to another node over real sockets: many at once, to a node that is slow, dead, or dies. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
+import { CHECKSUM, Peers } from '../../../src/dht/rpc/peer-client.js';
+import { atEnd } from '../../support/at-end.js';
+
+const MANY = 500;
+/** Longer than any test: a question that fails has not failed because of its total timeout. */
+const PATIENCE = 300_000;
+const anything = () => undefined;
+
+async function listen(t: TestContext, answer: RequestListener, host = '127.0.0.1'): Promise<Server> {
+  const server = createServer(answer).listen(0, host);
+  await once(server, 'listening');
+  atEnd(t, () => stop(server));
+  return server;
+}
+
+function stop(server: Server): void {
+  server.closeAllConnections();
+  server.close();
+}
+
+function peerOf(server: Server, host = '127.0.0.1') {
+  return { id: 'peer', url: `http://${host}:${(server.address() as AddressInfo).port}` };
+}
+
+function openPeers(t: TestContext): Peers {
+  const peers = new Peers('the secret of the test');
+  atEnd(t, () => peers.close());
+  return peers;
+}
+
+/** Answers with the question, after `ms`. */
+function echoAfter(ms: number, asked: unknown[] = []): RequestListener {
+  return async (request, response) => {
+    const question = await json(request);
+    asked.push(question);
+    await sleep(ms);
+    const bytes = JSON.stringify(question);
+    response.writeHead(200, { [CHECKSUM]: crc32(bytes) }).end(bytes);
+  };
+}
+
+test('a slow node answers many questions at once: none fails, none is asked twice', async (t) => {
+  const asked: unknown[] = [];
+  const peer = peerOf(await listen(t, echoAfter(400, asked)));
+  const peers = openPeers(t);
+  const questions = Array.from({ length: MANY }, (_, n) => n);
+  const answers = await Promise.all(questions.map((n) => peers.ask(peer, '/x', n, PATIENCE, anything)));
+  assert.deepEqual(answers, questions);
+  assert.deepEqual(
+    asked.sort((a, b) => Number(a) - Number(b)),
+    questions,
+  );
+  assert.equal(peers.failures.size, 0);
+});
+
+test('a node that dies fails all questions, those that wait for a socket as well', async (t) => {
+  let isAsked = () => {};
+  const first = new Promise<void>((resolve) => {
+    isAsked = resolve;
+  });
+  const server = await listen(t, () => isAsked());
+  const peers = openPeers(t);
+  const asked = Array.from({ length: MANY }, (_, n) =>
+    peers.ask(peerOf(server), '/x', n, PATIENCE, anything),
+  );
+  const ends = Promise.allSettled(asked);
+  await first;
+  stop(server);
+  for (const end of await ends)
+    assert.ok(end.status === 'rejected' && end.reason.code === 'TW_DHT_PEER', JSON.stringify(end));
+  assert.equal(peers.failures.get('peer'), MANY, 'each failure counts once');
+});
+
+test('a node whose machine does not answer is found out by the connect timeout, behind others too', async (t) => {
+  if (process.platform !== 'linux') return t.skip('another kernel treats a full queue differently');
+  // It never accepts: once its queue is full, connection attempts get no answer, as from a machine that is gone.
+  const listener = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () {
+    require('fs').writeSync(1, this.address().port + '\\n');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  })`;
+  const child = spawn(process.execPath, ['-e', listener], { stdio: ['ignore', 'pipe', 'inherit'] });
+  atEnd(t, () => child.kill('SIGKILL'));
+  const [text] = await once(child.stdout, 'data');
+  const port = Number(text);
+  const fillers = Array.from({ length: 8 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+  atEnd(t, () => {
+    for (const socket of fillers) socket.destroy();
+  });
+  await Promise.race(fillers.map((socket) => once(socket, 'connect')));
+  await sleep(100);
+  const peers = openPeers(t);
+  const peer = { id: 'gone', url: `http://127.0.0.1:${port}` };
+  const asked = Array.from({ length: 130 }, () => peers.ask(peer, '/x', {}, PATIENCE, anything));
+  for (const end of await Promise.allSettled(asked))
+    assert.match(end.status === 'rejected' ? end.reason.message : 'answered', /it cannot be reached/);
+});
+
+test('the wait for a socket counts as part of the total timeout', async (t) => {
+  const peer = peerOf(await listen(t, () => undefined));
+  const peers = openPeers(t);
+  const asked = Array.from({ length: 100 }, () => peers.ask(peer, '/x', {}, 1000, anything));
+  for (const end of await Promise.allSettled(asked))
+    assert.match(end.status === 'rejected' ? end.reason.message : 'answered', /no answer within 1000 ms/);
+});
+
+test('an answer that is damaged or not JSON fails the question alone', async (t) => {
+  const bytes = 'no JSON';
+  const sums = [crc32(bytes), 1];
+  const peer = peerOf(
+    await listen(t, (_, response) => {
+      response.writeHead(200, { [CHECKSUM]: sums.shift()! }).end(bytes);
+    }),
+  );
+  const peers = openPeers(t);
+  await assert.rejects(peers.ask(peer, '/x', {}, PATIENCE, anything), /its answer is not JSON/);
+  await assert.rejects(peers.ask(peer, '/x', {}, PATIENCE, anything), /its answer is damaged/);
+});
+
+test('nodes reach each other over IPv6', async (t) => {
+  const server = await listen(t, echoAfter(0), '::1').catch(() => undefined);
+  if (!server) return t.skip('this machine has no IPv6');
+  assert.equal(await openPeers(t).ask(peerOf(server, '[::1]'), '/x', 7, PATIENCE, anything), 7);
+});

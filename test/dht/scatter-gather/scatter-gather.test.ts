@@ -1,0 +1,176 @@
+/** Questions to owners over sockets, as of a commit: each slot has one owner, so that answers come from both nodes. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
+import { Cluster } from '../../../src/dht/cluster.js';
+import { ClusterOwners, type OwnerRequest } from '../../../src/dht/scatter-gather/scatter-gather.js';
+import type { Asking } from '../../../src/dht/scatter-gather/owner-queries.js';
+import { CHECKSUM, Peers } from '../../../src/dht/rpc/peer-client.js';
+import { SLOTS } from '../../../src/dht/placement/slots.js';
+import { messageOf, TilewrightError } from '../../../src/errors.js';
+import { listOf, messageCheck, TEXT } from '../../../src/json-schema.js';
+import { Storage } from '../../../src/storage/index.js';
+import { COLLECTION, writeScene } from '../../storage/sample-scenes.js';
+import { type SharedPlace, sharedPlace } from '../shared-stores.js';
+
+const KIND = {
+  name: 'tiles',
+  question: messageCheck({ type: 'null' }),
+  answer: messageCheck(listOf(TEXT)),
+};
+
+interface Node {
+  storage: Storage;
+  cluster: Cluster;
+  /** All tiles that an owner has, with their versions. */
+  tiles: Asking<null, string[]>;
+  /** Node b does not know the word "new". */
+  words: Asking<string, string>;
+}
+
+async function start(place: SharedPlace, id: string): Promise<Node> {
+  const { folder, objects, coordination, stops } = place;
+  const server = createServer((request, response) => {
+    const send = (status: number, answer: unknown) => {
+      const bytes = Buffer.from(JSON.stringify(answer));
+      response.writeHead(status, { [CHECKSUM]: crc32(bytes) }).end(bytes);
+    };
+    json(request)
+      .then((body) => owners.reply(body as OwnerRequest))
+      .then(
+        (reply) => send(200, reply),
+        (error) =>
+          error instanceof TilewrightError
+            ? send(error.status, { code: error.code, detail: error.message })
+            : send(500, messageOf(error)),
+      );
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const storage = await Storage.open(join(folder, id), { reserve: 0 });
+  const member = { id, url, zone: id, weight: 1, software: '0', format: 1 };
+  const onFailure = (error: unknown) => process.emitWarning(messageOf(error));
+  const cluster = await Cluster.join({ member, storage, objects, coordination, owners: 1, onFailure });
+  const peers = new Peers('');
+  const owners: ClusterOwners = new ClusterOwners(storage, cluster, peers);
+  const tiles = owners.define<null, string[]>(KIND, async (_, { only, seq }) => {
+    const { ids } = storage.index.query({ where: only });
+    return (await storage.getTiles(ids, seq)).map(({ id, version }) => `${id} ${version}`);
+  });
+  const words = owners.define<string, string>(
+    {
+      name: 'words',
+      question: (word) => {
+        if (id === 'b' && word === 'fault') throw new Error('a fault that quotes TW_DHT_BAD_QUESTION');
+        return id === 'b' && word === 'new' ? 'it has an unknown word' : undefined;
+      },
+      answer: messageCheck(TEXT),
+    },
+    async () => id,
+  );
+  stops.push(async () => {
+    peers.close();
+    server.closeAllConnections();
+    server.close();
+    await cluster.close();
+    await storage.close();
+  });
+  return { storage, cluster, tiles, words };
+}
+
+async function twoNodes(place: SharedPlace): Promise<[Node, Node]> {
+  const a = await start(place, 'a');
+  const b = await start(place, 'b');
+  const isShared = ({ cluster: { placement } }: Node) =>
+    placement.nodes.length === 2 &&
+    placement.slots.every((owners) => owners.length === 1 && owners[0]!.state === 'available');
+  for (const begun = performance.now(); ![a, b].every(isShared); await sleep(50))
+    assert.ok(performance.now() - begun < 60_000, 'each node owns a half');
+  return [a, b];
+}
+
+/** The tiles of both, and the commit as of which they are. */
+async function askAll({ tiles }: Node, seq?: number): Promise<{ tiles: string[]; seq: number }> {
+  const answer = await tiles(null, undefined, seq);
+  assert.deepEqual(answer.unanswered, []);
+  assert.equal(answer.answers.length, 2);
+  return { tiles: answer.answers.flat().sort(), seq: answer.seq! };
+}
+
+test('a question is answered as of the commit that it names, earlier or just coming', async (t) => {
+  const place = await sharedPlace(t);
+  const [a, b] = await twoNodes(place);
+  const { replica } = a.cluster;
+  const states: string[][] = [[]];
+  for (let n = 1; n <= 12; n++) {
+    if (n % 4 === 0) await a.storage.deleteScene(COLLECTION.id, `s${n % 3}`);
+    else await writeScene(a.storage, `s${n % 3}`, n);
+    const { tiles, seq } = await askAll(a);
+    assert.equal(seq, replica.applied);
+    states[seq] = tiles;
+  }
+  for (const seq of states.keys())
+    for (const node of [a, b]) assert.deepEqual(await askAll(node, seq), { tiles: states[seq], seq });
+
+  const next = replica.applied + 1;
+  const [coming] = await Promise.all([askAll(b, next), writeScene(a.storage, 'late', 20)]);
+  assert.deepEqual(coming, await askAll(a));
+  assert.equal(coming.seq, next);
+});
+
+test('where an owner has got slots since the commit that a question names, it is answered as of a later one', async (t) => {
+  const place = await sharedPlace(t);
+  const [a, b] = await twoNodes(place);
+  await writeScene(a.storage, 's1', 1);
+  await writeScene(a.storage, 's2', 2);
+  const before = await askAll(a);
+  await askAll(a, before.seq - 1);
+  await b.cluster.replica.catchUp();
+  await b.cluster.replica.take(Array.from({ length: SLOTS }, (_, slot) => slot));
+  assert.deepEqual(await askAll(a, before.seq - 1), before);
+  assert.deepEqual(await askAll(a), before);
+});
+
+test('where nobody has a commit, or a slot, the answer says which slots it lacks', async (t) => {
+  const place = await sharedPlace(t);
+  const [a, b] = await twoNodes(place);
+  await writeScene(a.storage, 's1', 1);
+  const { tiles, seq } = await askAll(a);
+  const slots = b.cluster.replica.slots;
+  await b.cluster.replica.drop(slots);
+  const { answers, unanswered } = await a.tiles(null);
+  assert.equal(answers.length, 1);
+  assert.deepEqual(unanswered, slots);
+  await b.cluster.replica.take(slots);
+  assert.deepEqual(await askAll(a), { tiles, seq });
+});
+
+test('a question that an owner of an earlier version does not know fails, and is not answered in part', async (t) => {
+  const place = await sharedPlace(t);
+  const [a] = await twoNodes(place);
+  const { answers, unanswered } = await a.words('old');
+  assert.deepEqual([answers.sort(), unanswered], [['a', 'b'], []]);
+  await assert.rejects(a.words('new'), {
+    code: 'TW_DHT_PEER',
+    message: /node b at .*TW_DHT_BAD_QUESTION.*it has an unknown word; run the same version on all nodes/,
+  });
+  // Another error that only quotes the code leaves the slots of that node unanswered.
+  const partial = await a.words('fault');
+  assert.deepEqual(partial.answers, ['a']);
+  assert.ok(partial.unanswered.length > 0);
+});
+
+test('many questions at once are all answered in full', async (t) => {
+  const place = await sharedPlace(t);
+  const [a] = await twoNodes(place);
+  for (let n = 1; n <= 3; n++) await writeScene(a.storage, `s${n}`, n);
+  const expected = await askAll(a);
+  const answers = await Promise.all(Array.from({ length: 500 }, () => askAll(a)));
+  for (const answer of answers) assert.deepEqual(answer, expected);
+});

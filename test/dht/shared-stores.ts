@@ -1,0 +1,33 @@
+/** What nodes share: a tile store and a coordination store, in one process. */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { LevelStore } from '../../src/coordination/level-kv-store.js';
+import type { CoordinationStore } from '../../src/coordination/kv-store.js';
+import { type ObjectStore, openObjectStore } from '../../src/storage/index.js';
+import { atEnd } from '../support/at-end.js';
+
+export interface SharedPlace {
+  /** Folders of the nodes go here. */
+  folder: string;
+  objects: ObjectStore;
+  coordination: CoordinationStore;
+  /** Stopped at the end of the test, the last one first, before what they share. */
+  stops: (() => Promise<void>)[];
+}
+
+export async function sharedPlace(t: TestContext): Promise<SharedPlace> {
+  const folder = await mkdtemp(join(tmpdir(), 'tilewright-cluster-'));
+  await mkdir(join(folder, 'store'));
+  const objects = await openObjectStore(pathToFileURL(join(folder, 'store')).href);
+  const coordination = await LevelStore.open(join(folder, 'coordination'));
+  const stops: (() => Promise<void>)[] = [];
+  atEnd(t, async () => {
+    for (const stop of stops.toReversed()) await stop();
+    await coordination.close();
+    await rm(folder, { recursive: true });
+  });
+  return { folder, objects, coordination, stops };
+}

@@ -1,0 +1,131 @@
+/** What a node remembers of the jobs that it tells the others of. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { coordinationFull } from '../../../src/dht/index.js';
+import { ClusterBoard } from '../../../src/jobs/cluster/cluster-job-registry.js';
+import { Jobs } from '../../../src/jobs/index.js';
+import { JobDocuments } from '../../../src/jobs/cluster/job-entries.js';
+import { JobObjects } from '../../../src/jobs/cluster/job-artifacts.js';
+import { storageFull } from '../../../src/storage/errors.js';
+import { Storage, toArray } from '../../../src/storage/index.js';
+import { faultyCoordination } from '../../coordination/faulty-stores.js';
+import { sharedPlace } from '../../dht/shared-stores.js';
+import { eventually } from '../../support/eventually.js';
+import { process, startWork } from '../process.js';
+
+async function open(t: TestContext) {
+  const { folder, coordination, objects, stops } = await sharedPlace(t);
+  const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
+  const disk = { isFull: false };
+  const full = faultyCoordination(coordination, () =>
+    disk.isFull ? { kind: 'full', outage: 0 } : undefined,
+  );
+  const documents = new JobDocuments(full);
+  const failures: unknown[] = [];
+  const board = new ClusterBoard({
+    ...{ catalogue: storage.catalogue, documents, objects: new JobObjects(objects), home: 'a' },
+    work: ({ run }, inputs, context) => run(inputs, context),
+    isWorkedOn: () => false,
+    onTakenOver: (job) => jobs.drop(job),
+    onFailure: (error) => failures.push(error),
+  });
+  const jobs = await Jobs.open(storage, [], { board });
+  stops.push(async () => {
+    board.close();
+    await jobs.close();
+    await storage.close();
+    for (const error of failures) assert.ok(coordinationFull.is(error) || storageFull.is(error));
+  });
+  return { jobs, board, documents, objects, disk, failures, storage };
+}
+
+test('the end of a job is published once a full etcd has room again', async (t) => {
+  const { jobs, documents, disk, failures } = await open(t);
+  const job = await startWork(jobs, {}, async () => {
+    disk.isFull = true;
+    return 'done';
+  });
+  await eventually('a refusal', () => failures.length > 0);
+  disk.isFull = false;
+  assert.equal((await jobs.wait(job.id)).status, 'successful');
+  await eventually('the end', async () => (await documents.get(job.id))?.live === false);
+});
+
+test('other nodes know the end of a job that this node could not write', async (t) => {
+  const { jobs, board, documents, storage } = await open(t);
+  const { catalogue } = storage;
+  const write = catalogue.write.bind(catalogue);
+  const job = await startWork(jobs, {}, async () => {
+    catalogue.write = async () => {
+      throw storageFull(storage.dir);
+    };
+    throw storageFull(storage.dir);
+  });
+  await eventually('the end', async () => (await documents.get(job.id))?.live === false);
+  assert.equal((await documents.get(job.id))?.document.job.status, 'failed');
+  catalogue.write = write;
+  assert.equal(await board.isOurs(job), false, 'the next start does not run it again');
+});
+
+test('nothing is kept of a job that has ended, nor of a request that is repeated', async (t) => {
+  const { jobs, board } = await open(t);
+  const request = { key: 'once', digest: 'a' };
+  const work = process(async () => 'done');
+  const { job } = await jobs.startNew(work, {}, { request });
+  assert.equal((await jobs.wait(job.id)).status, 'successful');
+  const again = await jobs.startNew(work, {}, { request });
+  assert.deepEqual([again.repeated, again.job.id], [true, job.id]);
+  assert.deepEqual([...board.accepting], []);
+});
+
+test('nothing is kept of a job that another node has taken over', async (t) => {
+  const { jobs, board, documents } = await open(t);
+  const job = await startWork(jobs, {}, async ({ signal, progress }) => {
+    const { document, revision } = (await documents.get(job.id))!;
+    await documents.change({ ...document, home: 'b' }, revision);
+    progress({ done: 1 });
+    await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  });
+  await assert.rejects(jobs.wait(job.id), { code: 'TW_JOB_TAKEN_OVER' });
+  assert.deepEqual([...board.accepting], []);
+  assert.equal(await jobs.find(job.id), undefined);
+});
+
+test('a job that is refused leaves nothing in the object store', async (t) => {
+  const { jobs, objects } = await open(t);
+  const work = process(async () => 'done');
+  const { job } = await jobs.startNew(work, {}, { request: { key: 'once', digest: 'a' } });
+  await jobs.wait(job.id);
+  const other = { request: { key: 'once', digest: 'b' } };
+  await assert.rejects(jobs.startNew(work, {}, other), { code: 'TW_JOB_KEY_REUSED' });
+  const names = (await toArray(objects.list('jobs/'))).map(({ name }) => name.split('/')[1]);
+  assert.deepEqual([...new Set(names)], [job.id]);
+});
+
+test('a job that this node cannot write is withdrawn: it never runs, and the request can be made again', async (t) => {
+  const { jobs, board, documents, objects, disk, storage } = await open(t);
+  const { catalogue } = storage;
+  const write = catalogue.write.bind(catalogue);
+  const request = { key: 'once', digest: 'a' };
+  const work = process(async () => 'done');
+  catalogue.write = async () => {
+    throw storageFull(storage.dir);
+  };
+  await assert.rejects(jobs.startNew(work, {}, { request }), { code: 'TW_STORAGE_FULL' });
+  assert.deepEqual(await documents.live(), []);
+  assert.deepEqual(await toArray(objects.list('jobs/')), []);
+  assert.deepEqual([...board.accepting], []);
+
+  // Without etcd, the job may be taken up later.
+  catalogue.write = async () => {
+    disk.isFull = true;
+    throw storageFull(storage.dir);
+  };
+  await assert.rejects(jobs.startNew(work, {}, { request }), { code: 'TW_JOB_PERHAPS_ACCEPTED' });
+  const [stored] = await documents.live();
+  disk.isFull = false;
+  catalogue.write = write;
+  const again = await jobs.startNew(work, {}, { request });
+  assert.deepEqual(again, { job: { ...again.job, id: stored!.document.job.id }, repeated: true });
+});

@@ -1,0 +1,100 @@
+/** What nodes agree on of jobs, in a real coordination store. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { Transaction } from '../../../src/coordination/kv-store.js';
+import { type CoordinationStore, LevelStore } from '../../../src/dht/index.js';
+import { type JobDocument, JobDocuments, recordOf } from '../../../src/jobs/cluster/job-entries.js';
+import { KEPT, nameOf } from '../../../src/jobs/local/idempotency-keys.js';
+import { toArray } from '../../../src/storage/index.js';
+import { atEnd } from '../../support/at-end.js';
+import { tempFolder } from '../../support/temp.js';
+
+async function open(t: TestContext): Promise<JobDocuments> {
+  const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
+  atEnd(t, () => store.close());
+  return new JobDocuments(store);
+}
+
+const documentOf = (id: string, home: string): JobDocument => ({
+  home,
+  job: {
+    id,
+    process: 'fill',
+    status: 'accepted',
+    created: 1,
+    updated: 1,
+    tiles: { total: 0, done: 0, failed: 0, skipped: 0 },
+    message: '',
+  },
+});
+
+test('of requests with one key that come at the same time, one starts a job', async (t) => {
+  const documents = await open(t);
+  const request = { key: 'once', digest: 'a' };
+  const added = await Promise.all(
+    ['j1', 'j2', 'j3'].map((id) => documents.add(documentOf(id, 'n1'), request)),
+  );
+  const known = await documents.requested(request);
+  assert.equal(added.filter((one) => 'revision' in one).length, 1);
+  for (const one of added) if ('known' in one) assert.equal(one.known, known);
+  assert.deepEqual(
+    (await documents.live()).map(({ document }) => document.job.id),
+    [known],
+  );
+  const other = { key: 'once', digest: 'b' };
+  await assert.rejects(documents.add(documentOf('j4', 'n1'), other), { code: 'TW_JOB_KEY_REUSED' });
+  assert.equal(await documents.requested({ key: 'twice', digest: 'a' }), undefined);
+});
+
+test('a job is changed by the node that knows its last state, and by no other', async (t) => {
+  const documents = await open(t);
+  const added = await documents.add(documentOf('j1', 'n1'));
+  assert.ok('revision' in added);
+  const { revision } = added;
+  const taken = await documents.change(documentOf('j1', 'n2'), revision);
+  assert.ok(taken.set);
+  const late = await documents.change(documentOf('j1', 'n1'), revision);
+  assert.deepEqual([late.set, late.current?.document.home], [false, 'n2']);
+  assert.equal(await documents.end(documentOf('j1', 'n1'), revision), false);
+  assert.ok((await documents.get('j1'))?.live);
+
+  const ended = { ...documentOf('j1', 'n2'), folder: 'jobs/j1/x', hasResults: true as const };
+  assert.ok(await documents.end(ended, taken.current!.revision));
+  assert.deepEqual(await documents.live(), []);
+  await documents.amend('j1', (document) => ({ ...document, job: { ...document.job, retriedBy: 'j2' } }));
+  const stored = (await documents.get('j1'))!;
+  assert.equal(stored.live, false);
+  assert.equal(recordOf(stored.document).retriedBy, 'j2');
+  assert.deepEqual(
+    (await toArray(documents.all())).map(({ document }) => document.folder),
+    ['jobs/j1/x'],
+  );
+  await documents.forget('j1');
+  assert.equal(await documents.get('j1'), undefined);
+});
+
+test('a key that expires and is removed by another node while it is used again starts one job', async (t) => {
+  const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
+  atEnd(t, () => store.close());
+  const key = `jobs/requests/${nameOf('once')}`;
+  const value = JSON.stringify({ job: 'j0', digest: 'a', since: Date.now() - KEPT });
+  await store.transact({ success: [{ op: 'put', key, value }] });
+  const cleaner = new JobDocuments(store);
+  // Removes expired keys between the read and the transaction of the other node.
+  const interrupted: CoordinationStore = Object.create(store, {
+    transact: {
+      value: async (transaction: Transaction) => {
+        if (transaction.compare) await cleaner.forgetRequests();
+        return store.transact(transaction);
+      },
+    },
+  });
+  const documents = new JobDocuments(interrupted);
+  const request = { key: 'once', digest: 'a' };
+  const added = await documents.add(documentOf('j1', 'n1'), request);
+  assert.ok('revision' in added);
+  assert.equal((await documents.get('j1'))?.revision, added.revision);
+  assert.deepEqual(await documents.add(documentOf('j2', 'n1'), request), { known: 'j1' });
+  assert.equal(await documents.get('j2'), undefined);
+});

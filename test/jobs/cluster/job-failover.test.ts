@@ -1,0 +1,154 @@
+/** What nodes do about the jobs of lost nodes, about their own jobs that do not run, and about old jobs. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { documentDamaged } from '../../../src/dht/index.js';
+import { ClusterBoard } from '../../../src/jobs/cluster/cluster-job-registry.js';
+import { Jobs } from '../../../src/jobs/index.js';
+import { JobDocuments } from '../../../src/jobs/cluster/job-entries.js';
+import { JobObjects } from '../../../src/jobs/cluster/job-artifacts.js';
+import { LostJobs } from '../../../src/jobs/cluster/job-failover.js';
+import { storeUnavailable } from '../../../src/storage/errors.js';
+import { firstVersionAt, type ObjectStore, Storage, toArray } from '../../../src/storage/index.js';
+import { faultyObjects, hooked } from '../../coordination/faulty-stores.js';
+import { type SharedPlace, sharedPlace } from '../../dht/shared-stores.js';
+import { eventually } from '../../support/eventually.js';
+import { process } from '../process.js';
+
+const DAY = 86_400_000;
+/** Node `a` looks every 100 ms. */
+const GRACE_MS = 400;
+
+/** Node `a` of a cluster in which it is the only one that runs, and which can run `fill`. */
+async function nodeOf({ folder, coordination, stops }: SharedPlace, store: ObjectStore) {
+  const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
+  const documents = new JobDocuments(coordination);
+  const objects = new JobObjects(store);
+  const failures: unknown[] = [];
+  const onFailure = (error: unknown) => failures.push(error);
+  const board = new ClusterBoard({
+    ...{ catalogue: storage.catalogue, documents, objects, home: 'a', onFailure },
+    work: ({ run }, inputs, context) => run(inputs, context),
+    isWorkedOn: () => false,
+    onTakenOver: () => undefined,
+  });
+  const jobs = await Jobs.open(storage, [], { board, resume: true });
+  const cluster = { self: 'a', nodes: [{ id: 'a' }], endClaimsOf: async () => undefined };
+  const processes = [process(async () => 'done', { resumable: true })];
+  const lost = new LostJobs({
+    ...{ jobs, board, documents, objects, cluster, processes, onFailure },
+    grace: GRACE_MS,
+  });
+  stops.push(async () => {
+    await lost.close();
+    board.close();
+    await jobs.close();
+    await storage.close();
+  });
+  return { documents, objects, failures, lost };
+}
+
+const TILES = { total: 0, done: 0, failed: 0, skipped: 0 };
+
+/** A job of node `a` that waits. */
+const waiting = (id: string) => {
+  const now = Date.now();
+  const job = { id, process: 'fill', status: 'accepted' as const, message: '', resumable: true };
+  return { home: 'a', job: { ...job, created: now, updated: now, tiles: TILES } };
+};
+
+async function endOf(documents: JobDocuments, id: string) {
+  await eventually('the end', async () => (await documents.get(id))?.live === false);
+  return (await documents.get(id))!.document.job;
+}
+
+test('a job whose inputs are missing from the object store fails, and the others go on', async (t) => {
+  const place = await sharedPlace(t);
+  const { documents, objects, failures } = await nodeOf(place, place.objects);
+  await documents.add(waiting('aaa'));
+  await objects.putAsked('bbb', { inputs: {} });
+  await documents.add(waiting('bbb'));
+  const { status, error } = await endOf(documents, 'aaa');
+  assert.deepEqual([status, error?.code], ['failed', 'TW_JOB_INTERRUPTED']);
+  assert.match(error!.message, /inputs are missing/);
+  assert.equal((await endOf(documents, 'bbb')).status, 'successful');
+  assert.deepEqual(failures, []);
+});
+
+test('a job that its node does not run can be cancelled', async (t) => {
+  const place = await sharedPlace(t);
+  const away = storeUnavailable(place.objects.url, 'asked.json', 'outage');
+  const store = hooked(place.objects, 'head', async (name) => {
+    if (name.endsWith('asked.json')) throw away;
+  });
+  const { documents, lost, failures } = await nodeOf(place, store);
+  await documents.add(waiting('aaa'));
+  await eventually('an attempt to run the job', () => failures.includes(away));
+  await lost.cancel('aaa');
+  assert.equal((await endOf(documents, 'aaa')).status, 'dismissed');
+  await lost.cancel('aaa');
+  await lost.cancel('unknown');
+});
+
+test('a damaged document is reported once, and stops neither other jobs nor the removal of old ones', async (t) => {
+  const place = await sharedPlace(t);
+  const damaged = {
+    'jobs/live/000': '{"home":5,"job":null}',
+    'jobs/live/001': '{',
+    'jobs/live/002': JSON.stringify(waiting('other')),
+    'jobs/live/003': '{"home":"a","job":{"id":"003"}}',
+    'jobs/ended/004': '{"home":"a","job":{}}',
+  };
+  for (const [key, value] of Object.entries(damaged))
+    await place.coordination.transact({ success: [{ op: 'put', key, value }] });
+  const finished = Date.now() - 30 * DAY;
+  const old = `${firstVersionAt(finished)}aaaaaa`;
+  const { documents, objects, failures } = await nodeOf(place, place.objects);
+  const { job } = waiting(old);
+  const document = { home: 'a', job: { ...job, status: 'successful' as const, updated: finished, finished } };
+  const added = await documents.add(document);
+  assert.ok('revision' in added);
+  await documents.end({ ...document, folder: `jobs/${old}/end` }, added.revision);
+  await objects.putAsked('bbb', { inputs: {} });
+  await documents.add(waiting('bbb'));
+  assert.equal((await endOf(documents, 'bbb')).status, 'successful');
+  await eventually('the removal', async () => (await documents.get(old)) === undefined);
+  await eventually('all reports', () => failures.length >= Object.keys(damaged).length);
+  assert.ok(failures.every(documentDamaged.is));
+  const reported = failures.map((error) => String(error).match(/jobs\/\w+\/\d+/)?.[0]);
+  assert.deepEqual(reported.sort(), Object.keys(damaged).sort());
+  await assert.rejects(toArray(documents.all()), documentDamaged.is);
+  await assert.rejects(documents.get('000'), documentDamaged.is);
+});
+
+test('an object that cannot be removed keeps no other job', async (t) => {
+  const place = await sharedPlace(t);
+  const finished = Date.now() - 30 * DAY;
+  const ids = ['aaaaaa', 'bbbbbb', 'cccccc'].map((end) => `${firstVersionAt(finished)}${end}`);
+  const faulty = faultyObjects(place.objects, (name) =>
+    name.includes(ids[1]!) ? { kind: 'failed', outage: 0 } : undefined,
+  );
+  const documents = new JobDocuments(place.coordination);
+  for (const id of ids) {
+    await new JobObjects(place.objects).putAsked(id, { inputs: {} });
+    const { job: accepted } = waiting(id);
+    const job = {
+      ...accepted,
+      status: 'successful' as const,
+      created: finished,
+      updated: finished,
+      finished,
+    };
+    const added = await documents.add({ home: 'a', job });
+    assert.ok('revision' in added);
+    await documents.end({ home: 'a', job, folder: `jobs/${id}/end` }, added.revision);
+  }
+  const { failures } = await nodeOf(place, faulty);
+  const left = async () => (await toArray(documents.all())).map(({ document }) => document.job.id);
+  await eventually('the removal', async () => `${await left()}` === ids[1]);
+  assert.deepEqual(
+    (await toArray(place.objects.list('jobs/'))).map(({ name }) => name.split('/')[1]),
+    [ids[1]],
+  );
+  assert.match(String(failures[0]), /TW_STORAGE_UNAVAILABLE|outage/);
+});

@@ -1,0 +1,42 @@
+/** The end of a job is published while the stores fail. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ClusterBoard } from '../../../src/jobs/cluster/cluster-job-registry.js';
+import { JobDocuments, summaryOf } from '../../../src/jobs/cluster/job-entries.js';
+import { JobObjects } from '../../../src/jobs/cluster/job-artifacts.js';
+import { type JobRecord, newVersion, Storage, toArray } from '../../../src/storage/index.js';
+import { faultyObjects } from '../../coordination/faulty-stores.js';
+import { sharedPlace } from '../../dht/shared-stores.js';
+
+test('an end that is published at the second attempt leaves nothing of the first in the object store', async (t) => {
+  const { folder, coordination, objects, stops } = await sharedPlace(t);
+  const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
+  stops.push(() => storage.close());
+  let isAway = true;
+  const faulty = faultyObjects(objects, (name) => {
+    if (!isAway || !name.endsWith('/log.ndjson')) return undefined;
+    isAway = false;
+    return { kind: 'failed', outage: 0 };
+  });
+  const documents = new JobDocuments(coordination);
+  const failures: unknown[] = [];
+  const board = new ClusterBoard({
+    ...{ catalogue: storage.catalogue, documents, objects: new JobObjects(faulty), home: 'a' },
+    work: ({ run }, inputs, context) => run(inputs, context),
+    isWorkedOn: () => false,
+    onTakenOver: () => {},
+    onFailure: (error) => failures.push(error),
+  });
+  const job: JobRecord = {
+    ...{ id: newVersion(), process: 'p', status: 'successful', created: 1, updated: 2, finished: 2 },
+    ...{ message: '', inputs: {}, lines: 0, tiles: { total: 0, done: 0, failed: 0, skipped: 0 } },
+  };
+  await documents.add({ home: 'a', job: { ...summaryOf(job), status: 'running' } });
+  await board.publishLate(job, (await documents.get(job.id))!);
+  assert.equal(failures.length, 1);
+  const { document, live } = (await documents.get(job.id))!;
+  assert.ok(!live);
+  const names = (await toArray(objects.list(`jobs/${job.id}/`))).map(({ name }) => name);
+  assert.deepEqual(names.sort(), [`${document.folder}/log.ndjson`, `${document.folder}/record.json`]);
+});

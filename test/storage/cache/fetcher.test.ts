@@ -1,0 +1,110 @@
+/** Files that come from the shared store, for readers and ahead of them. */
+import assert from 'node:assert/strict';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { crc32 } from 'node:zlib';
+import { DataFolder } from '../../../src/storage/files/data-folder.js';
+import { DiskReserve } from '../../../src/storage/files/disk-reserve.js';
+import { FetchedFiles, type StoredGroup } from '../../../src/storage/cache/fetcher.js';
+import { FileCache } from '../../../src/storage/cache/file-cache.js';
+import { type ObjectStore, openObjectStore, tileFile, tileFolder } from '../../../src/storage/index.js';
+import { atEnd } from '../../support/at-end.js';
+import { bytesOf } from '../object-store/contract.js';
+import { tempFolder } from '../sample-scenes.js';
+
+const TILE = { id: 'c_s1_g9q8yy', grid: 'geohash', geocode: '9q8yy', version: '0000001abc' } as const;
+
+interface Place {
+  files: FetchedFiles;
+  cache: FileCache;
+  groups: StoredGroup[];
+  /** Where a file lies on the node, and in the store. */
+  local(group: StoredGroup): string;
+  stored(group: StoredGroup): string;
+}
+
+/** A tile of two files in a store that `wrapped` may slow down, and a node that has none of them. */
+async function place(t: TestContext, wrapped: (store: ObjectStore) => ObjectStore): Promise<Place> {
+  const root = await tempFolder(t);
+  await mkdir(join(root, 'store'));
+  const store = await openObjectStore(pathToFileURL(join(root, 'store')).href);
+  const folder = await DataFolder.open(join(root, 'node'));
+  atEnd(t, () => folder.close());
+  await mkdir(join(folder.dir, 'scratch'), { recursive: true });
+  const groups = ['10m', '20m'].map((name, i) => {
+    const bytes = bytesOf(1000 + i, i);
+    return { name, bytes: bytes.length, crc32: crc32(bytes), content: bytes };
+  });
+  for (const { name, content } of groups) await store.put(tileFile(TILE, name), content);
+  const cache = new FileCache(folder.dir, folder.catalogue, () => true);
+  return {
+    files: new FetchedFiles(folder.dir, wrapped(store), cache, new DiskReserve(folder.dir, 0)),
+    cache,
+    groups,
+    local: ({ name }) => join(folder.dir, tileFile(TILE, name)),
+    stored: ({ name }) => join(root, 'store', tileFile(TILE, name)),
+  };
+}
+
+test('what a reader has brought is not fetched again ahead of readers', async (t) => {
+  let go = () => {};
+  const gate = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  const held = tileFile(TILE, '10m');
+  const { files, groups, local, stored } = await place(t, (store) =>
+    Object.assign(Object.create(store), {
+      async copyTo(...args: Parameters<ObjectStore['copyTo']>) {
+        if (args[0] === held) await gate;
+        return store.copyTo(...args);
+      },
+    }),
+  );
+  const second = groups[1]!;
+  const warming = files.warm(TILE, groups);
+  const release = await files.hold(TILE, [second]);
+  const read = await readFile(local(second));
+  await writeFile(stored(second), Buffer.alloc(second.bytes));
+  go();
+  await warming;
+  assert.deepEqual(await readFile(local(second)), read);
+  release();
+});
+
+test('many readers have a file that was fetched ahead, and none of them waits for the store', async (t) => {
+  const { files, cache, groups, local } = await place(t, (store) => store);
+  await files.warm(TILE, groups);
+  const [first] = groups as [StoredGroup];
+  const releases = await Promise.all(Array.from({ length: 20 }, () => files.hold(TILE, [first])));
+  assert.equal(cache.hits, 20);
+  assert.equal(crc32(await readFile(local(first))), first.crc32);
+  for (const release of releases) release();
+});
+
+test('after fetches that failed nothing is left of their folder in the cache', async (t) => {
+  let isAway = true;
+  const { files, cache, groups } = await place(t, (store) =>
+    Object.assign(Object.create(store), {
+      async copyTo(...args: Parameters<ObjectStore['copyTo']>) {
+        if (isAway) throw new Error('the store is away');
+        return store.copyTo(...args);
+      },
+    }),
+  );
+  await assert.rejects(files.hold(TILE, groups), /away/);
+  await assert.rejects(files.warm(TILE, groups), /away/);
+  const other = cache.hold(tileFolder(TILE));
+  await assert.rejects(files.hold(TILE, groups), /away/);
+  assert.equal(cache.size, 1, 'somebody else holds it');
+  other();
+  assert.equal(cache.size, 0);
+  isAway = false;
+  (await files.hold(TILE, groups))();
+  assert.equal(cache.size, 1);
+  assert.equal(
+    cache.figures.bytes,
+    groups.reduce((sum, { bytes }) => sum + bytes, 0),
+  );
+});

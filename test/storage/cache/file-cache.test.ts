@@ -1,0 +1,130 @@
+/** What of the local files goes when room is needed, and what stays. */
+import assert from 'node:assert/strict';
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { DataFolder } from '../../../src/storage/files/data-folder.js';
+import { FileCache } from '../../../src/storage/cache/file-cache.js';
+import { atEnd } from '../../support/at-end.js';
+import { tempFolder } from '../sample-scenes.js';
+
+const folderOf = (n: number) =>
+  `tiles/geohash/9q${n % 3}/9q${n % 3}${n % 2}/c_s${n}_g9q${n % 3}${n % 2}/v00000${n}`;
+
+async function write(dir: string, folder: string, bytes: number, used = 0): Promise<void> {
+  const path = join(dir, folder, '10m.tif');
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, Buffer.alloc(bytes));
+  if (used > 0) await utimes(path, used, used);
+}
+
+async function present(dir: string): Promise<string[]> {
+  const entries = await readdir(join(dir, 'tiles'), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath }) => parentPath.slice(dir.length + 1))
+    .sort();
+}
+
+async function openFolder(t: TestContext): Promise<DataFolder> {
+  const folder = await DataFolder.open(await tempFolder(t));
+  atEnd(t, () => folder.close());
+  return folder;
+}
+
+test('at start the times of files tell the order; foreign tiles and old versions go first, pending ones never', async (t) => {
+  const folder = await openFolder(t);
+  const { dir, catalogue } = folder;
+  for (const n of [1, 2, 3, 4, 5, 6]) await write(dir, folderOf(n), 100, 1000 * (10 - n));
+  await catalogue.write([
+    catalogue.pending.set(folderOf(6), { since: 1 }),
+    catalogue.superseded.set(folderOf(2), { since: 1 }),
+  ]);
+  // A file of version 1 is used least recently among those of this node that stay: 5, 4, 3, 1; 3 is another node's.
+  const cache = new FileCache(dir, catalogue, (id) => !id.includes('_s3_'), 10_000, 0);
+  await cache.load();
+  assert.equal(cache.figures.bytes, 500);
+  const gone = async () => [1, 2, 3, 4, 5, 6].map(folderOf).filter((one) => !remaining.includes(one));
+  let remaining = await present(dir);
+  for (const expected of [[3], [2, 3], [2, 3, 5], [2, 3, 4, 5], [1, 2, 3, 4, 5]]) {
+    await cache.shrink(1);
+    remaining = await present(dir);
+    assert.deepEqual(await gone(), expected.map(folderOf));
+  }
+  assert.equal(cache.figures.bytes, 0);
+  await cache.shrink(1e9);
+  assert.deepEqual(await present(dir), [folderOf(6)]);
+});
+
+test('what is read stays, and for a while after; what is used goes last', async (t) => {
+  const { dir, catalogue } = await openFolder(t);
+  const cache = new FileCache(dir, catalogue, () => true, 350, 50);
+  for (const n of [1, 2, 3]) {
+    await write(dir, folderOf(n), 100);
+    await cache.add([folderOf(n)]);
+  }
+  const release = cache.hold(folderOf(1));
+  const arrived = cache.expect(200);
+  await cache.fit();
+  assert.deepEqual(await present(dir), [folderOf(1)]);
+  arrived();
+  await cache.shrink(1e9);
+  release();
+  await cache.shrink(1e9);
+  assert.deepEqual(await present(dir), [folderOf(1)], 'somebody may be about to open it');
+  while (cache.figures.bytes > 0) await cache.shrink(1e9);
+  assert.deepEqual(await present(dir), []);
+});
+
+test('files that are fetched at one time do not take the same room', async (t) => {
+  const { dir, catalogue } = await openFolder(t);
+  const cache = new FileCache(dir, catalogue, () => true, 250, 0);
+  await write(dir, folderOf(1), 100);
+  await cache.add([folderOf(1)]);
+  assert.equal(cache.hasRoom(150), true);
+  const arrived = [cache.expect(100), cache.expect(100)];
+  assert.equal(cache.hasRoom(1), false);
+  await cache.fit();
+  assert.deepEqual(await present(dir).catch(() => []), [], 'the two need the room of the first');
+  for (const end of arrived) end();
+  assert.equal(cache.hasRoom(250), true);
+});
+
+test('whatever is used, the sum is that of the files, and the limit holds where nothing is read', async (t) => {
+  const { dir, catalogue } = await openFolder(t);
+  let run = 0;
+  const step = fc.record({ n: fc.nat(8), bytes: fc.integer({ min: 1, max: 60 }), use: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 30 }),
+      fc.integer({ min: 60, max: 300 }),
+      async (steps, limit) => {
+        const base = `run${run++}`;
+        const cache = new FileCache(join(dir, base), catalogue, (id) => !id.includes('_s4_'), limit, 0);
+        const lastUse = new Map<number, number>();
+        for (const [i, { n, bytes, use }] of steps.entries()) {
+          if (use) cache.hold(folderOf(n), false)();
+          else {
+            const arrived = cache.expect(bytes);
+            await cache.fit();
+            await write(join(dir, base), folderOf(n), bytes);
+            cache.set(folderOf(n), '10m.tif', { bytes, isSound: true });
+            arrived();
+          }
+          lastUse.set(n, i);
+        }
+        await cache.fit();
+        const files = await present(join(dir, base)).catch(() => []);
+        assert.ok(cache.figures.bytes <= limit);
+        const named = [...Array(9).keys()].filter((n) => cache.file(folderOf(n), '10m.tif'));
+        assert.deepEqual(files, named.map(folderOf).sort());
+        assert.equal(
+          cache.figures.bytes,
+          named.reduce((sum, n) => sum + cache.file(folderOf(n), '10m.tif')!.bytes, 0),
+        );
+      },
+    ),
+    { seed: 42, numRuns: 60 },
+  );
+});

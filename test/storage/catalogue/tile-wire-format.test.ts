@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { layoutOf, Storage, TileList, tilesOf, toArray } from '../../../src/storage/index.js';
+import { atEnd } from '../../support/at-end.js';
+import { tempFolder, writeDerived, writeScene } from '../sample-scenes.js';
+
+test('records that were sent are what they were, and know their layouts', async (t) => {
+  const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
+  atEnd(t, () => storage.close());
+  await writeScene(storage, 'scene-0', 1);
+  await writeDerived(storage, 1);
+  const stored = await toArray(storage.catalogue.tiles.values());
+  // One that was not read from a catalogue, one of other bands, and one without files.
+  const [first] = structuredClone(stored);
+  const records = [
+    ...stored,
+    first!,
+    { ...first!, groups: first!.groups.slice(1) },
+    { ...first!, groups: [] },
+  ];
+  const list = new TileList(records);
+  assert.equal(tilesOf(list), records);
+  const text = JSON.stringify(list);
+  assert.equal(JSON.parse(text).layouts.length, 4);
+  const [once, twice] = [tilesOf(JSON.parse(text)), tilesOf(JSON.parse(text))];
+  assert.deepEqual(once, records);
+  assert.ok(layoutOf(once[0]!));
+  assert.equal(layoutOf(once[0]!), layoutOf(twice[0]!));
+  assert.deepEqual(tilesOf(JSON.parse(JSON.stringify(new TileList([])))), []);
+});

@@ -1,0 +1,433 @@
+/** The index comes back from its snapshot as the catalogue is now, or from the catalogue; never otherwise. */
+import assert from 'node:assert/strict';
+import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { Level } from 'level';
+import { ColumnIndex, Storage, type TileRecord, verify } from '../../../src/storage/index.js';
+import { writeParts } from '../../../src/storage/column-index/persist/parts-file.js';
+import { encodeRecord } from '../../../src/storage/catalogue/record-codec.js';
+import { SnapshotFolder } from '../../../src/storage/column-index/persist/snapshot-file.js';
+import { tile, tiles } from '../../query/tiles.js';
+import { atEnd } from '../../support/at-end.js';
+import { faultsOf } from '../../support/storage-problems.js';
+import { assertIndexed } from './index-oracle.js';
+import {
+  COLLECTION,
+  cellsOf,
+  factsOf,
+  stageTile,
+  tempFolder,
+  tileRecord,
+  writeScene,
+} from '../sample-scenes.js';
+
+const stamp = { sequence: 7, tag: 'x', damaged: [] };
+const NAME = '000000000007.snap';
+
+/** Opens the folder, checks the index, and closes without a new snapshot. */
+async function reopened(dir: string): Promise<Storage['indexLoad']> {
+  const storage = await Storage.open(dir);
+  try {
+    await assertIndexed(storage);
+    return storage.indexLoad;
+  } finally {
+    await closeAsKilled(storage);
+  }
+}
+
+/** Closes a folder so that its files are as if the process had been killed, but for those of LevelDB. */
+async function closeAsKilled(storage: Storage): Promise<void> {
+  const columns = join(storage.dir, 'columns');
+  const kept = `${storage.dir}-columns`;
+  await cp(columns, kept, { recursive: true });
+  await rm(columns, { recursive: true });
+  await storage.close();
+  await cp(kept, columns, { recursive: true });
+  await rm(kept, { recursive: true });
+}
+
+/** A folder with a snapshot of three scenes and two later commits. */
+async function folderWithLog(t: TestContext): Promise<string> {
+  const dir = join(await tempFolder(t), 'data');
+  const storage = await Storage.open(dir);
+  for (const [scene, n] of [
+    ['a', 7],
+    ['b', 9],
+    ['c', 3],
+  ] as const)
+    await writeScene(storage, scene, n);
+  await storage.close();
+  const again = await Storage.open(dir);
+  await writeScene(again, 'a', 12);
+  await again.deleteScene(COLLECTION.id, 'b');
+  await closeAsKilled(again);
+  return dir;
+}
+
+/** The file of this kind in a folder with a single run. */
+async function fileOf(dir: string, kind: '.snap' | '.rows'): Promise<string> {
+  const names = await readdir(join(dir, 'columns'));
+  assert.equal(names.length, 2, names.join());
+  return join(dir, 'columns', names.find((name) => name.endsWith(kind))!);
+}
+
+const snapshotOf = (dir: string) => fileOf(dir, '.snap');
+const rowsOf = (dir: string) => fileOf(dir, '.rows');
+
+test('any index comes back from its files as it was when the images were made', async (t) => {
+  const folder = await tempFolder(t);
+  const all = fc.uniqueArray(tiles, { maxLength: 60, selector: (record) => record.id });
+  await fc.assert(
+    fc.asyncProperty(all, fc.nat(60), fc.array(fc.nat(60)), all, async (records, tail, gone, later) => {
+      const odd = records
+        .slice(0, 9)
+        .map((record, i) => ({ ...record, id: `${record.id}${i % 2 ? '_x-1' : 'y'}` }));
+      const present = new Map(
+        [...records, ...odd].map((record): [string, TileRecord] => [record.id, record]),
+      );
+      const index = new ColumnIndex();
+      index.load([...present.values()].slice(tail));
+      index.add([...present.values()].slice(0, tail));
+      for (const id of gone.map((pick) => records[pick]?.id ?? 'none')) {
+        index.remove([id]);
+        present.delete(id);
+      }
+      const expected = index.query({});
+      const images = index.images();
+      // Later changes are not in the images.
+      index.add(later.map((record) => ({ ...record, start: 1 })));
+      index.remove(records.slice(0, 5).map((record) => record.id));
+      await new SnapshotFolder(folder).write(images, stamp);
+      const found = await new SnapshotFolder(folder).read(NAME);
+      assert.ok('images' in found);
+      assert.deepEqual(found.stamp, stamp);
+      const restored = new ColumnIndex();
+      restored.restore(found.images);
+      assert.deepEqual(restored.query({}), expected);
+      for (const record of present.values()) assert.ok(restored.agrees(record));
+      // It can be changed as any other.
+      restored.add(later);
+      for (const record of later) present.set(record.id, record);
+      restored.merge();
+      assert.equal(restored.size, present.size);
+      for (const record of present.values()) assert.ok(restored.agrees(record));
+    }),
+    { seed: 42, numRuns: 40 },
+  );
+});
+
+test('no snapshot with a flipped byte or of another length is used', async (t) => {
+  const folder = await tempFolder(t);
+  const snapshots = new SnapshotFolder(folder);
+  const index = new ColumnIndex();
+  index.load(Array.from({ length: 5 }, (_, i) => tile({ scene: `s${i}`, start: i })));
+  index.add([tile({ id: 'odd' })]);
+  await snapshots.write(index.images(), stamp);
+  const names = await readdir(folder);
+  assert.equal(names.length, 3);
+  for (const name of names) {
+    const path = join(folder, name);
+    const sound = await readFile(path);
+    let harmless = 0;
+    for (let at = 0; at < sound.length; at += 1 + (at % 5)) {
+      const bytes = Buffer.from(sound);
+      bytes[at]! ^= 1 << (at % 8);
+      await writeFile(path, bytes);
+      const found = await snapshots.read(NAME);
+      if ('unusable' in found) continue;
+      harmless++;
+      const restored = new ColumnIndex();
+      restored.restore(found.images);
+      assert.deepEqual(restored.query({}), index.query({}), `byte ${at}`);
+    }
+    assert.ok(harmless < sound.length / 4, `${harmless} of ${sound.length} bytes are only there to fill up`);
+    for (const length of [0, 3, 15, 16, 100, sound.length >> 1, sound.length - 8]) {
+      await writeFile(path, sound.subarray(0, length));
+      assert.ok('unusable' in (await snapshots.read(NAME)), `${length} bytes`);
+    }
+    await rm(path);
+    assert.ok('unusable' in (await snapshots.read(NAME)));
+    await writeFile(path, sound);
+  }
+});
+
+test('a run that has not changed is not written again', async (t) => {
+  const folder = await tempFolder(t);
+  const index = new ColumnIndex({ longestTail: 4, step: 4 });
+  const tilesOf = (round: number, count: number) =>
+    Array.from({ length: count }, (_, i) => tile({ scene: `r${round}-${i}`, start: i }));
+  index.load(tilesOf(0, 100));
+  await new SnapshotFolder(folder).write(index.images(), { ...stamp, sequence: 1 });
+  const [first] = (await readdir(folder)).filter((name) => name.endsWith('.rows'));
+
+  const snapshots = new SnapshotFolder(folder);
+  const found = await snapshots.read('000000000001.snap');
+  assert.ok('images' in found);
+  index.restore(found.images);
+  index.add(tilesOf(1, 6));
+  await index.tidy();
+  index.remove([tilesOf(0, 1)[0]!.id]);
+  index.add(tilesOf(2, 2));
+  const images = index.images();
+  assert.deepEqual(
+    images.map(({ rows }) => rows),
+    [100, 6, 2],
+  );
+  assert.ok(snapshots.bytesToWrite(images) < 1000);
+  const { ino } = await stat(join(folder, first!));
+  for (const sequence of [2, 3]) {
+    await snapshots.write(index.images(), { ...stamp, sequence });
+    const names = await readdir(folder);
+    assert.equal(names.length, 4, names.join());
+    assert.equal((await stat(join(folder, first!))).ino, ino);
+    const last = await new SnapshotFolder(folder).read(`00000000000${sequence}.snap`);
+    assert.ok('images' in last);
+    const restored = new ColumnIndex();
+    restored.restore(last.images);
+    assert.deepEqual(restored.query({}), index.query({}));
+    // The tail is another run of the same columns now.
+    index.add(tilesOf(3, 1));
+  }
+});
+
+test('a start takes the snapshot and what was committed since', async (t) => {
+  const dir = await folderWithLog(t);
+  assert.deepEqual(await reopened(dir), { from: 'snapshot', reason: undefined });
+  const storage = await Storage.open(dir);
+  assert.deepEqual(await faultsOf(storage), []);
+  await storage.close();
+  // A clean end leaves one snapshot and the record of its commit.
+  const last = await Storage.open(dir);
+  const keys: string[] = [];
+  for await (const key of last.catalogue.commits.keys()) keys.push(key);
+  assert.equal(`${keys.join()}.snap`, (await snapshotOf(dir)).split('/').at(-1));
+  await last.close();
+});
+
+test('snapshots are written while scenes come, and take their part of the log with them', async (t) => {
+  const dir = join(await tempFolder(t), 'data');
+  const storage = await Storage.open(dir, { snapshotAfter: 10 });
+  for (let n = 0; n < 30; n++) await writeScene(storage, `s${n % 4}`, n);
+  const names = (await readdir(join(dir, 'columns'))).filter((name) => name.endsWith('.snap'));
+  assert.ok(names.length >= 1);
+  const keys: string[] = [];
+  for await (const key of storage.catalogue.commits.keys()) keys.push(key);
+  assert.ok(keys.length < 20, `${keys.length} records in the log`);
+  assert.equal((await storage.stats()).snapshotError, null);
+  await storage.close();
+  assert.equal((await reopened(dir)).from, 'snapshot');
+});
+
+test('what does not fit the catalogue is not used, and the index is read anew', async (t) => {
+  const cases: [reason: RegExp, harm: (dir: string) => Promise<void>][] = [
+    [/damaged/, async (dir) => flip(await rowsOf(dir), (length) => length - 100)],
+    [/cannot be read/, async (dir) => rm(await rowsOf(dir))],
+    [/no snapshot/, async (dir) => flip(await snapshotOf(dir), () => 1)],
+    [/format 1/, async (dir) => flip(await snapshotOf(dir), () => 4, 2)],
+    [
+      /cut off/,
+      async (dir) => writeFile(await rowsOf(dir), (await readFile(await rowsOf(dir))).subarray(0, 999)),
+    ],
+    [/commit 4 is missing/, (dir) => inCatalogue(dir, (db) => db.del('!commits!000000000004'))],
+    [
+      /000000000005" in table commits/,
+      (dir) => inCatalogue(dir, (db) => db.put('!commits!000000000005', Buffer.from('abcdef'))),
+    ],
+    [/does not know/, (dir) => inCatalogue(dir, (db) => db.del('!commits!000000000003'))],
+    [
+      /another history/,
+      (dir) =>
+        inCatalogue(dir, (db) =>
+          db.put('!commits!000000000003', encodeRecord('000000000003', { tag: 'other', tiles: [] })),
+        ),
+    ],
+  ];
+  for (const [reason, harm] of cases) {
+    const dir = await folderWithLog(t);
+    await harm(dir);
+    const load = await reopened(dir);
+    assert.equal(load.from, 'catalogue', `${reason}`);
+    assert.match(load.reason!, reason);
+    // From then on all is as before.
+    const storage = await Storage.open(dir);
+    await assertIndexed(storage);
+    await writeScene(storage, 'd', 5);
+    await storage.close();
+    assert.equal((await reopened(dir)).from, 'snapshot');
+  }
+});
+
+test('the snapshot of a later state is not used with a catalogue that was restored from a copy', async (t) => {
+  const dir = await folderWithLog(t);
+  const copy = `${dir}-copy`;
+  await cp(dir, copy, { recursive: true });
+  const storage = await Storage.open(dir);
+  for (let n = 0; n < 4; n++) await writeScene(storage, 'a', n);
+  await storage.close();
+  // The same number of commits, but others.
+  const restored = await Storage.open(copy);
+  for (let n = 10; n < 14; n++) await writeScene(restored, 'z', n);
+  await closeAsKilled(restored);
+  await rm(join(copy, 'columns'), { recursive: true });
+  await cp(join(dir, 'columns'), join(copy, 'columns'), { recursive: true });
+  const load = await reopened(copy);
+  assert.equal(load.from, 'catalogue');
+  assert.match(load.reason!, /another history/);
+});
+
+test('damaged records are told at every start, from a snapshot too, until they are mended', async (t) => {
+  const dir = await folderWithLog(t);
+  const id = `${COLLECTION.id}_c_g${cellsOf(3)[0]}`;
+  await inCatalogue(dir, async (db) => db.put(`!tiles!${id}`, Buffer.from('abcdefgh')));
+  await rm(join(dir, 'columns'), { recursive: true });
+  for (const from of ['catalogue', 'snapshot', 'snapshot']) {
+    const storage = await Storage.open(dir);
+    assert.equal(storage.indexLoad.from, from);
+    assert.equal(storage.damaged.length, 1);
+    await assertIndexed(storage);
+    await storage.close();
+  }
+  const storage = await Storage.open(dir);
+  await writeScene(storage, 'c', 4);
+  assert.deepEqual(storage.damaged, []);
+  await storage.close();
+  const last = await Storage.open(dir);
+  assert.deepEqual(last.damaged, []);
+  await assertIndexed(last);
+  await last.close();
+});
+
+test('verify names tiles of which the index says something else', async (t) => {
+  const dir = await folderWithLog(t);
+  const storage = await Storage.open(dir);
+  atEnd(t, () => storage.close());
+  const [lost, changed] = await storage.getTiles(storage.index.query({}).ids.slice(0, 2));
+  storage.index.remove([lost!.id]);
+  storage.index.add([
+    { ...changed!, coverage: 1 },
+    { ...changed!, id: 'another' },
+  ]);
+  const { problems } = await verify(storage);
+  assert.deepEqual(
+    problems.map(({ kind, what }) => `${kind} ${what}`).sort(),
+    [`index tiles ${lost!.id}`, `index tiles ${changed!.id}`, 'index tiles another'].sort(),
+  );
+  storage.index.remove(['another']);
+  storage.index.add([lost!, changed!]);
+});
+
+async function flip(path: string, at: (length: number) => number, mask = 1): Promise<void> {
+  const bytes = await readFile(path);
+  bytes[at(bytes.length)]! ^= mask;
+  await writeFile(path, bytes);
+}
+
+async function inCatalogue(dir: string, work: (db: Level<string, Buffer>) => Promise<void>): Promise<void> {
+  const db = new Level<string, Buffer>(join(dir, 'catalogue'), { valueEncoding: 'buffer' });
+  await work(db);
+  await db.close();
+}
+
+/** Writes the rows file of a folder as versions did that knew no wavelengths. */
+async function forgetWavelengths(dir: string): Promise<void> {
+  const path = await rowsOf(dir);
+  const bytes = await readFile(path);
+  const length = bytes.readUInt32LE(8);
+  const { parts, endianness: _, ...facts } = JSON.parse(bytes.subarray(16, 16 + length).toString());
+  const padded = (size: number) => Math.ceil(size / 8) * 8;
+  let at = 16 + padded(length);
+  const former = parts.flatMap((part: { name: string; bytes: number }) => {
+    const content = bytes.subarray(at, at + part.bytes);
+    at += padded(part.bytes);
+    if (part.name === 'wavelengths') return [];
+    if (part.name !== 'names') return [{ name: part.name, bytes: content }];
+    const [small, ...scenes] = content.toString().split('\n');
+    const { wavelengthRanges: ranges, ...names } = JSON.parse(small!);
+    assert.ok(ranges.length > 0);
+    return [{ name: 'names', bytes: Buffer.from([JSON.stringify(names), ...scenes].join('\n')) }];
+  });
+  assert.equal(former.length, parts.length - 1);
+  await writeParts(path, facts, former);
+}
+
+/** Delivers a scene of one tile with a spectrum from 400 to 780 nm. */
+async function writeSpectrum(storage: Storage, scene: string): Promise<void> {
+  const write = await storage.beginScene(COLLECTION, scene, ['9q8yy']);
+  await stageTile(write, 1, '9q8yy');
+  await write.publish(['9q8yy']);
+  const record = tileRecord(write, 1, '9q8yy');
+  const [data, ...others] = record.groups;
+  const bands = Array.from({ length: 20 }, (_, i) => ({
+    ...{ name: `b${i}`, scale: 1, offset: 0, validPercent: 100, wavelength: 400 + 20 * i },
+  }));
+  await write.commit(factsOf(1), [{ ...record, groups: [{ ...data!, bands }, ...others] }]);
+}
+
+test('a snapshot of a version that knew no wavelengths is read if no tile has a spectrum', async (t) => {
+  const dir = await folderWithLog(t);
+  await forgetWavelengths(dir);
+  assert.equal((await reopened(dir)).from, 'snapshot');
+  // The next snapshot is whole, though most of its rows are those of the file before.
+  const storage = await Storage.open(dir);
+  await writeSpectrum(storage, 'spectrum');
+  await storage.close();
+  assert.equal((await reopened(dir)).from, 'snapshot');
+  await inSingleRun(dir);
+  await forgetWavelengths(dir);
+  const load = await reopened(dir);
+  assert.equal(load.from, 'catalogue');
+  assert.match(load.reason!, /wavelengths of spectra/);
+});
+
+/** Leaves a snapshot with one run. */
+async function inSingleRun(dir: string): Promise<void> {
+  await rm(join(dir, 'columns'), { recursive: true });
+  const storage = await Storage.open(dir);
+  await storage.close();
+}
+
+/** A snapshot as version 0.1 wrote it in format 2, gzipped: all rows, sorted and not, and the removed ones, in one file. */
+const FORMAT_2 = [
+  'H4sIAAAAAAACA6VUvY4TMRD23fGnqygoKKhcb+H/tdNcdOgKJAoKJIooxbLrRBHJbrA3l5yi6HgJeiRqCt7gGiQeh0dgnOxdvGiB',
+  'g/PK81njb8bez2O/fvP8xSFC6MsRQt++fny1xt6+X9gyt7iXJrjOxriHVzjBRTbLxrbAvcEwwbYsJllZWu9h9uUZTLtqCWOdYF+5',
+  'OtBkgueZq8E5WOMym0G+LXggv72oAXuUiATnLucMxtIoqglTbJPc8MduUuzpek9WRqVaMM4j8jt7seeqKLNKudGcUx2R587mEz+p',
+  'yq70XGmtU51SEUX4Gv6mewEujWQpTVVEB4VuT86dzYJonQHMMCk4bW0mn1aLiM5ZpGMqiFCMtejVuXVwep0RRikupaARf0fqIgtG',
+  'KEmV4a3s06nN65aYVO3VNCmcVypaMfNpVo8qN/tNhAGZmDIy1r9auNzeuhp8bsvu/2WEE0kpUXE9+MVoNFl18jkhnEstSVyZzs5A',
+  '087i5KCPVlKwWNHSLq2PyoeR6ICp4NwoFm+/tqvad2UXlIOSksLuhxu4t+tI/nDXcIbhfl7LGzzlYjoFT3DvNNzSXLbEw83xAHsC',
+  'y3gaDAuGByOCkcGoYPDwGO3b1br4fPq/eL9pqNV+nDSD/g4eNfi4wScNPm3wWf/u8VeGnZ2f3gEvEfpwssN+f4efGgz9++mf+7+2',
+  'A/iu7a8zCIU3HJ5wdA96EPcB9Id/yXh4E32wjTtqfO0VYKYqip/Dgf/UKAYAAA==',
+].join('');
+
+test('a snapshot of the former format is read, and replaced by the next one', async (t) => {
+  const folder = await tempFolder(t);
+  await writeFile(join(folder, NAME), gunzipSync(Buffer.from(FORMAT_2, 'base64')));
+  const make = (i: number) =>
+    tile({ scene: `s${i}`, start: i, end: i, cloudCover: i % 2 ? i : null, platform: i % 3 ? 'p' : null });
+  const records = [tile({ id: 'odd', start: 7, end: 7 }), ...[5, 4, 3, 1, 0].map(make)];
+  const snapshots = new SnapshotFolder(folder);
+  const found = await snapshots.read(NAME);
+  assert.ok('images' in found);
+  assert.deepEqual([found.stamp, found.files], [stamp, [NAME]]);
+  const index = new ColumnIndex();
+  index.restore(found.images);
+  const assertSame = (restored: ColumnIndex) => {
+    assert.deepEqual(
+      restored.query({}).ids,
+      records.map(({ id }) => id),
+    );
+    for (const record of records) assert.ok(restored.agrees(record), record.id);
+  };
+  assertSame(index);
+  index.merge();
+  assertSame(index);
+  await snapshots.write(index.images(), { ...stamp, sequence: 8 });
+  assert.equal((await readdir(folder)).length, 2);
+  const next = await snapshots.read('000000000008.snap');
+  assert.ok('images' in next);
+  const again = new ColumnIndex();
+  again.restore(next.images);
+  assertSame(again);
+});
