@@ -1,8 +1,8 @@
 /** node spectral-net-step.js ENGINE STEPS: prints the median CPU time of a step of cnn1d, ms. */
-import { Adam } from '../src/analysis/nets/adam.js';
-import { GROUP, NetCompute } from '../src/analysis/nets/compute.js';
+import { Adam } from '../src/analysis/convolutional-networks/adamw.js';
+import { GROUP, NetCompute } from '../src/analysis/convolutional-networks/network-runtime.js';
 import { type EngineName, loadEngine } from '../src/training/index.js';
-import { randomStream } from '../src/training/random.js';
+import { randomStream } from '../src/random.js';
 import { median, spend } from './bench.js';
 
 const [engine, steps] = process.argv.slice(2);

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Storage, type TextureRecord } from '../src/storage/index.js';
 import { TextureIndex } from '../src/training/index.js';
-import { randomStream } from '../src/training/random.js';
-import { type GreyImage, TEXTURE_NAMES, textureOf } from '../src/training/transfer/glcm.js';
+import { randomStream } from '../src/random.js';
+import { type GreyImage, TEXTURE_NAMES, textureOf } from '../src/training/texture/glcm.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from './bench.js';
 import { installPython } from './python.js';
 

@@ -11,8 +11,8 @@ import { injected } from '../src/cli/target.js';
 import { Client } from '../src/client/index.js';
 import { openNode } from '../src/node.js';
 import type { Storage } from '../src/storage/index.js';
-import { loadEngine } from '../src/training/engine/load-engine.js';
-import type { Tf } from '../src/training/engine/tf.js';
+import { loadEngine } from '../src/engines/load-engine.js';
+import type { Tf } from '../src/engines/tfjs.js';
 import {
   type ClusteredCollection,
   modelNamed,
@@ -21,7 +21,7 @@ import {
   type TextureResults,
   type TrainResults,
 } from '../src/training/index.js';
-import { TRANSFER_POLICIES } from '../src/training/transfer/policies.js';
+import { TRANSFER_POLICIES } from '../src/training/transfer/transfer-policy.js';
 import { type BenchOptions, type BenchResult, median, result } from './bench.js';
 import { BENCH_FOLDER } from './scene.js';
 import { markdown } from './training/markdown.js';

@@ -43,7 +43,7 @@ import {
   splitProcess,
   tensorProcess,
   WrangleWorkers,
-} from './wrangle/index.js';
+} from './derive/index.js';
 
 export interface NodeConfig extends ProxyOptions {
   /** Data folder; made where it is missing. */

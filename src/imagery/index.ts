@@ -1,5 +1,5 @@
 export { ALGORITHMS } from './algorithms/index.js';
-export { bandFileOf } from './band-file.js';
+export { bandFileOf } from './reading/single-band-cog.js';
 export {
   type BandFile,
   type BandPlace,
@@ -10,25 +10,25 @@ export {
   plainName,
   resolveBands,
   wavelengthNamed,
-} from './bands.js';
-export type { CellPart } from './cell-view.js';
-export { isClear } from './clear.js';
-export { type Cog, readPlace } from './cog.js';
+} from '../expressions/resolve-bands.js';
+export type { CellPart } from './rendering/viewport.js';
+export { isClear } from './reading/clear-pixels.js';
+export { type Cog, readPlace } from './reading/tile-geotiff.js';
 export { COLORMAPS, codeColours, colourOfCode, encodePicture, type PictureFormat } from './colours/index.js';
 export { badExpression, badLook, noMapTile, unknownBand } from './errors.js';
-export { parseExpression } from './expression/parse.js';
-export { compile, evaluate, type Program } from './expression/program.js';
+export { parseExpression } from '../expressions/parser.js';
+export { compile, evaluate, type Program } from '../expressions/program.js';
 export {
   Imagery,
   type ImageryOptions,
   type MapExtent,
   type MapRequest,
   type PictureEncoding,
-} from './imagery.js';
-export type { ColourScale, LookParams } from './look.js';
-export { eachRun, parseRegion, type Region } from './region.js';
-export { valuesOfCell } from './region-values.js';
+} from './image-service.js';
+export type { ColourScale, LookParams } from './rendering/render-params.js';
+export { eachRun, parseRegion, type Region } from './timeseries/zone.js';
+export { valuesOfCell } from './timeseries/zonal-statistics.js';
 export { RESAMPLINGS } from './resampling/index.js';
-export type { Series, SeriesDate } from './series.js';
-export type { Spectra, SpectrumDate } from './spectra.js';
-export { withTileFile } from './tile-file.js';
+export type { Series, SeriesDate } from './timeseries/time-series.js';
+export type { Spectra, SpectrumDate } from './timeseries/spectra-series.js';
+export { withTileFile } from './reading/open-tile.js';

@@ -28,7 +28,7 @@ export {
 export { readAllRows, readRaster, readRows, readWindow, readWindowInto } from './read.js';
 export { type FileKind, fileKind, SIGNATURE_BYTES } from './recognise.js';
 export { simdKernel } from './simd-kernel.js';
-export { SPECTRAL_INDICES, type SpectralIndex } from './spectral-indices.js';
+export { SPECTRAL_INDICES, type SpectralIndex } from '../expressions/spectral-indices.js';
 export { isSpectrum, nearestBand, spectralTags } from './spectral-tags.js';
 export { toNanometres } from './spectral-units.js';
 export { undoDifferences, undoFloatPredictor } from './tiff/predictor.js';

@@ -1,5 +1,5 @@
 import { defineError } from '../errors.js';
-import { counted } from './counted.js';
+import { counted } from '../plural.js';
 
 export const engineMemory = defineError(
   'TW_TRAIN_ENGINE_MEMORY',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { storeClassifier } from '../../src/analysis/classifier/card.js';
+import { storeClassifier } from '../../src/analysis/classifier-registry/classifier-card.js';
 import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
 import { setOf, VALIDATION } from '../../src/analysis/labels/split.js';
 import { gridByName } from '../../src/geocode/index.js';

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { agreeOnBands, withOneSize } from '../../src/analysis/analysis-run.js';
+import { agreeOnBands, withOneSize } from '../../src/analysis/jobs/analysis-run.js';
 import { readLabels } from '../../src/analysis/index.js';
 import type { JobContext } from '../../src/jobs/index.js';
 import type { TilewrightNode } from '../../src/node.js';

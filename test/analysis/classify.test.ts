@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { deflateSync } from 'node:zlib';
 import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
-import { scoresOf } from '../../src/analysis/labels/scores.js';
+import { scoresOf } from '../../src/analysis/classification/accuracy.js';
 import { setOf } from '../../src/analysis/labels/split.js';
 import { openRaster, readRaster } from '../../src/raster/index.js';
 import type { PredictResults } from '../../src/training/index.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { serialize } from 'node:v8';
-import { digestOf } from '../../src/analysis/hash.js';
+import { digestOf } from '../../src/analysis/numeric/hash.js';
 
 test('a digest does not depend on how V8 holds an integer', () => {
   // A field that once held a fraction holds integers as doubles from then on.

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readLabels, readLibrary, readSensor } from '../../src/analysis/index.js';
-import { resampleLibrary } from '../../src/analysis/library/resample-library.js';
-import { libraryCsv } from '../../src/analysis/library/write-library.js';
+import { resampleLibrary } from '../../src/analysis/spectral-library/resample-library.js';
+import { libraryCsv } from '../../src/analysis/spectral-library/write-library.js';
 import { tempFolder } from '../support/temp.js';
 
 async function writeEnviLibrary(folder: string, name: string, lines: string[], values: number[]) {

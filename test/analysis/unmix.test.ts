@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { inverse, Matrix } from 'ml-matrix';
 import { readLibrary, type UnmixResults } from '../../src/analysis/index.js';
-import { components } from '../../src/analysis/pixels/components.js';
+import { components } from '../../src/analysis/transforms/pca-mnf.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

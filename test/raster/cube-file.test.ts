@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { readBlock, readCog, readMaskBlock } from '../../src/imagery/cog.js';
+import { readBlock, readCog, readMaskBlock } from '../../src/imagery/reading/tile-geotiff.js';
 import { CUBE_BLOCK, CubeFile, encodeCube, readRaster } from '../../src/raster/index.js';
 import { combineCrc32 } from '../../src/raster/write/crc32.js';
 import { gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';

@@ -1,7 +1,7 @@
 /** A scene for the models of all bands, made of the land of the training tests. */
 import { writeFile } from 'node:fs/promises';
 import { encodeCog } from '../../src/raster/index.js';
-import { field } from '../training/fields.js';
+import { field } from '../training/synthetic-land.js';
 
 const NAMES = ['blue', 'green', 'red', 'nir', 'swir16'] as const;
 

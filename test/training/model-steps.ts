@@ -1,11 +1,11 @@
 /** Steps of training of each model, on random patches. */
-import { adversarialLearner } from '../../src/training/adversarial.js';
-import type { Tf } from '../../src/training/engine/tf.js';
-import type { Batch, Learner } from '../../src/training/learner.js';
-import { buildModel } from '../../src/training/models/build.js';
-import { buildDiscriminator } from '../../src/training/models/discriminator.js';
-import { inputPlanes, type ModelSpec, targetShape } from '../../src/training/models/spec.js';
-import { regressionLearner } from '../../src/training/regression.js';
+import { adversarialLearner } from '../../src/training/loop/gan-learner.js';
+import type { Tf } from '../../src/engines/tfjs.js';
+import type { Batch, Learner } from '../../src/training/loop/learner.js';
+import { buildModel } from '../../src/training/models/build-model.js';
+import { buildDiscriminator } from '../../src/training/models/patchgan-discriminator.js';
+import { inputPlanes, type ModelSpec, targetShape } from '../../src/training/models/model-spec.js';
+import { regressionLearner } from '../../src/training/loop/regression-learner.js';
 
 /** A fresh model of a kind with what trains it, and a batch of two patches. */
 export function freshLearner(tf: Tf, spec: ModelSpec): { learner: Learner; batch: Batch } {

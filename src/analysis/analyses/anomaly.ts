@@ -1,12 +1,12 @@
 /** Pixels whose spectra differ from those of the collection, or from those around them. */
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
 import { badWindow } from '../errors.js';
-import type { AnalysisInputs } from '../inputs.js';
-import type { MapAnalysis, MapResults } from '../map-process.js';
+import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
+import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
-import { LEAST_PIXELS } from '../pixels/local-distances.js';
+import { LEAST_PIXELS } from '../pixel-methods/local-rx.js';
 import { spectrumChart } from '../report/charts.js';
-import { factsOf, percent } from '../report/report.js';
+import { factsOf, percent } from '../report/render-report.js';
 
 export interface AnomalyInputs extends AnalysisInputs {
   /** Sides of the outer and the inner window; the inner one may be left out if it is the pixel itself. Default: the whole collection. */

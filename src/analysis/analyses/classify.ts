@@ -1,21 +1,21 @@
 /** Maps of classes from labels. */
 import { parseFilter, rawUnlessAsked } from '../../query/index.js';
-import { withOneSize } from '../analysis-run.js';
-import { pixelHeight, storeClassifier } from '../classifier/card.js';
-import { type Calibration, isBaseline, validated } from '../classifier/choose.js';
-import { CLASSIFY_FIT, type ClassifyFit, type Compared, fitMap, withCodes } from '../classifier/class-map.js';
-import { classSections, trainingText } from '../classifier/class-sections.js';
-import type { ClassifierName } from '../classifier/fit.js';
-import { CLASSIFY_PROPERTIES, type ClassifyInputs, DEFAULT_SEED, netOf } from '../classifier/inputs.js';
-import { checkSplit, sortedByWavelength, withLabelled } from '../classifier/labelled-fitting.js';
-import type { BandWeights, TrainingFacts } from '../classifier/training-facts.js';
+import { withOneSize } from '../jobs/analysis-run.js';
+import { pixelHeight, storeClassifier } from '../classifier-registry/classifier-card.js';
+import { type Calibration, isBaseline, validated } from '../classification/model-selection.js';
+import { CLASSIFY_FIT, type ClassifyFit, type Compared, fitMap, withCodes } from '../classification/class-map.js';
+import { classSections, trainingText } from '../classification/report-sections.js';
+import type { ClassifierName } from '../classification/fit-classifier.js';
+import { CLASSIFY_PROPERTIES, type ClassifyInputs, DEFAULT_SEED, netOf } from '../classification/classify-inputs.js';
+import { checkSplit, sortedByWavelength, withLabelled } from '../classification/load-training-data.js';
+import type { BandWeights, TrainingFacts } from '../classification/training-facts.js';
 import { netOption } from '../errors.js';
-import { collectionOf } from '../inputs.js';
+import { collectionOf } from '../jobs/analysis-inputs.js';
 import { checkLabels } from '../labels/labels.js';
-import type { Scores } from '../labels/scores.js';
+import type { Scores } from '../classification/accuracy.js';
 import type { SplitKind } from '../labels/split.js';
-import type { MapAnalysis, MapResults } from '../map-process.js';
-import { percent } from '../report/report.js';
+import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
+import { percent } from '../report/render-report.js';
 
 export interface ClassifyResults extends MapResults, Scores {
   classifier: ClassifierName;

@@ -1,13 +1,13 @@
 /** Maps of the clusters that the spectra of a collection form. */
 import { html, significant } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
-import type { AnalysisInputs } from '../inputs.js';
-import { libraryCsv } from '../library/write-library.js';
-import type { MapAnalysis, MapResults } from '../map-process.js';
+import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
+import { libraryCsv } from '../spectral-library/write-library.js';
+import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
 import { type Cluster, type KMeans, kMeans } from '../passes/k-means.js';
 import { spectrumChart } from '../report/charts.js';
-import { colourKey, factsOf, percent, tableOf } from '../report/report.js';
+import { colourKey, factsOf, percent, tableOf } from '../report/render-report.js';
 
 export interface ClusterInputs extends AnalysisInputs {
   /** How many clusters. */

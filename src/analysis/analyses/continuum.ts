@@ -1,12 +1,12 @@
 /** Spectra without their continuum, and the depth of absorptions. */
 import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
-import { withBands } from '../analysis-run.js';
+import { withBands } from '../jobs/analysis-run.js';
 import { emptyRange, turnedRange } from '../errors.js';
-import type { AnalysisInputs } from '../inputs.js';
-import type { MapAnalysis, MapResults } from '../map-process.js';
-import { continuumRemoval } from '../pixels/continuum.js';
+import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
+import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
+import { continuumRemoval } from '../pixel-methods/continuum-removal.js';
 import { spectrumChart } from '../report/charts.js';
-import { spectralTagsOf } from '../spectra/map-bands.js';
+import { spectralTagsOf } from '../spectra/band-tags.js';
 
 export interface ContinuumInputs extends AnalysisInputs {
   /** From and to, nm. Default: all bands. */

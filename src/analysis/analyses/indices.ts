@@ -3,13 +3,13 @@ import { significant } from '../../html/index.js';
 import { compile, type Program, parseExpression, plainName, wavelengthNamed } from '../../imagery/index.js';
 import { listOf, objectOf, TEXT } from '../../json-schema.js';
 import { nearestBand } from '../../raster/index.js';
-import { withBands } from '../analysis-run.js';
+import { withBands } from '../jobs/analysis-run.js';
 import { indexBands, unknownIndex } from '../errors.js';
-import type { AnalysisInputs } from '../inputs.js';
-import type { MapAnalysis, MapResults } from '../map-process.js';
-import { tableOf } from '../report/report.js';
-import { INDEX_NAMES, INDICES, type IndexName } from '../spectra/index-library.js';
-import type { AnalysedBand } from '../tiles/spectral-tile.js';
+import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
+import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
+import { tableOf } from '../report/render-report.js';
+import { INDEX_NAMES, INDICES, type IndexName } from '../spectra/narrow-band-indices.js';
+import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 export interface IndicesInputs extends AnalysisInputs {
   /** Names of the library, or expressions over bands. */

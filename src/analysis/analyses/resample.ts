@@ -1,16 +1,16 @@
 /** Spectra as another sensor would see them. */
 import { listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { sensorNeeded, sensorRange } from '../errors.js';
-import type { AnalysisInputs } from '../inputs.js';
-import type { MapAnalysis, MapResults } from '../map-process.js';
+import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
+import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { spectrumChart } from '../report/charts.js';
-import type { MapLook } from '../report/maps.js';
-import { tableOf } from '../report/report.js';
-import { responseWeights, type SensorBand } from '../spectra/band-response.js';
-import { reflectanceTagsOf } from '../spectra/map-bands.js';
+import type { MapLook } from '../report/map-sections.js';
+import { tableOf } from '../report/render-report.js';
+import { responseWeights, type SensorBand } from '../spectra/spectral-response.js';
+import { reflectanceTagsOf } from '../spectra/band-tags.js';
 import { SENSOR_NAMES, SENSORS, type SensorName } from '../spectra/sensors.js';
-import { weighted } from '../spectra/weighted.js';
-import type { AnalysedBand } from '../tiles/spectral-tile.js';
+import { weighted } from '../numeric/matrix-vector.js';
+import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 export interface ResampleInputs extends AnalysisInputs {
   sensor?: SensorName;

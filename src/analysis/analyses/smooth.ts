@@ -1,15 +1,15 @@
 /** Smoothed spectra and their derivatives. */
 import { COUNT, listOf, objectOf } from '../../json-schema.js';
-import { withBands } from '../analysis-run.js';
+import { withBands } from '../jobs/analysis-run.js';
 import { badSmoothing, shortRuns } from '../errors.js';
-import type { AnalysisInputs } from '../inputs.js';
-import type { MapAnalysis, MapResults } from '../map-process.js';
+import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
+import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { spectrumChart } from '../report/charts.js';
-import { runsOf } from '../spectra/gaps.js';
-import { reflectanceTagsOf, spectralTagsOf } from '../spectra/map-bands.js';
+import { runsOf } from '../spectra/wavelength-gaps.js';
+import { reflectanceTagsOf, spectralTagsOf } from '../spectra/band-tags.js';
 import { type SmoothingWindow, savitzkyGolay } from '../spectra/savitzky-golay.js';
-import { weighted } from '../spectra/weighted.js';
-import type { AnalysedBand } from '../tiles/spectral-tile.js';
+import { weighted } from '../numeric/matrix-vector.js';
+import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 export interface SmoothInputs extends AnalysisInputs, Partial<SmoothingWindow> {}
 

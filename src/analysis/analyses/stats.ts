@@ -11,15 +11,15 @@ import {
   requireTiles,
   TILE_COUNTS,
   type TileCounts,
-} from '../analysis-run.js';
-import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from '../inputs.js';
+} from '../jobs/analysis-run.js';
+import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from '../jobs/analysis-inputs.js';
 import { spectrumChart } from '../report/charts.js';
 import { matrixFile } from '../report/matrix-file.js';
-import { matrixPicture } from '../report/matrix-picture.js';
-import { bandsText, renderReport, tableOf, tilesText } from '../report/report.js';
+import { matrixPicture } from '../report/matrix-image.js';
+import { bandsText, renderReport, tableOf, tilesText } from '../report/render-report.js';
 import { writeFiles } from '../report/result-files.js';
-import { CODED_SUMS, CodedSums, type SentCodedSums } from '../sums/coded-sums.js';
-import type { AnalysedBand } from '../tiles/spectral-tile.js';
+import { CODED_SUMS, CodedSums, type SentCodedSums } from '../reproducible-sums/sums-by-encoding.js';
+import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 /** Result of a run over some of the tiles. */
 interface StatsPart extends TileCounts {

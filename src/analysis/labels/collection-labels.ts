@@ -1,8 +1,8 @@
 /** Labels from the tiles of another collection: the codes of the same cell. */
 import { type BandFile, bandFile } from '../../imagery/index.js';
 import { type HeldTile, holdTiles, type TileRecord, type TileSource } from '../../storage/index.js';
-import { tilesOfCell } from '../../wrangle/index.js';
-import type { AnalysisContext } from '../analysis-run.js';
+import { tilesOfCell } from '../../derive/index.js';
+import type { AnalysisContext } from '../jobs/analysis-run.js';
 import { noLabelTiles } from '../errors.js';
 import type { OpenLabels, TileLabels } from './labels.js';
 

@@ -1,15 +1,15 @@
 /** Sums over the labelled pixels of all tiles of a job, of all its runs together. */
 import type { JobContext } from '../../jobs/index.js';
 import { listOf, messageCheck, objectOf } from '../../json-schema.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
 import { withLabels } from '../labels/collection-labels.js';
 import type { LabelSums } from '../labels/labelled-pixels.js';
 import { type Labels, openLabels } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
-import type { ClassMean } from '../pixels/discriminant.js';
-import type { BandStatistics } from '../sums/band-statistics.js';
-import { CLASS_SUMS, ClassSums, type SentClassSums } from '../sums/class-sums.js';
-import { CODED_SUMS, CodedSums, type Coding, type SentCodedSums } from '../sums/coded-sums.js';
+import type { ClassMean } from '../transforms/linear-discriminant.js';
+import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
+import { CLASS_SUMS, ClassSums, type SentClassSums } from '../reproducible-sums/class-sums.js';
+import { CODED_SUMS, CodedSums, type Coding, type SentCodedSums } from '../reproducible-sums/sums-by-encoding.js';
 
 /** Sums of some sets of labelled pixels. */
 export interface ClassStatistics extends BandStatistics {

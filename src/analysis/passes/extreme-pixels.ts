@@ -5,9 +5,9 @@ import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { crsFromEpsg, projector } from '../../raster/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
-import type { Extreme } from '../pixels/extremes.js';
-import type { SpectrumFile } from '../tiles/tile-blocks.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
+import type { Extreme } from './tile-extremes.js';
+import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
 
 export interface ExtremePixel extends Extreme {
   /** Id of its tile. */

@@ -4,10 +4,10 @@
  */
 import type { JobContext } from '../../jobs/index.js';
 import { messageCheck } from '../../json-schema.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../analysis-run.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
 import { fewClusters } from '../errors.js';
-import type { BandStatistics } from '../sums/band-statistics.js';
-import { CLASS_SUMS, ClassSums } from '../sums/class-sums.js';
+import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
+import { CLASS_SUMS, ClassSums } from '../reproducible-sums/class-sums.js';
 import { extremePixels } from './extreme-pixels.js';
 
 /** One cluster. Plain JSON. */

@@ -1,4 +1,4 @@
-import { npyHead } from '../../wrangle/index.js';
+import { npyHead } from '../../derive/index.js';
 
 /** A NumPy file of f64. */
 export function matrixFile(values: Float64Array, shape: number[]): Buffer {

@@ -2,7 +2,7 @@
 import { messageOf } from '../../errors.js';
 import { readWhole, toNanometres } from '../../raster/index.js';
 import { badSensorFile } from '../errors.js';
-import type { SensorBand } from './band-response.js';
+import type { SensorBand } from './spectral-response.js';
 
 /** Sensors have thousands of bands at most, of some bytes each. */
 const MOST_TEXT = 10e6;

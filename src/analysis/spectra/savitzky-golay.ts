@@ -1,5 +1,5 @@
 /** Smoothing and derivatives by polynomials (Savitzky and Golay 1964), at the wavelengths that the bands have. */
-import { choleskyOf, inverseOfLower } from '../pixels/triangular.js';
+import { choleskyOf, inverseOfLower } from '../numeric/cholesky.js';
 
 export interface SmoothingWindow {
   /** Bands of a window, odd. */

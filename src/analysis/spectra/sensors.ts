@@ -1,5 +1,5 @@
 /** Bands of sensors that spectra are resampled to. */
-import type { SensorBand } from './band-response.js';
+import type { SensorBand } from './spectral-response.js';
 
 export interface Sensor {
   title: string;

@@ -3,7 +3,7 @@ import { extname, join } from 'node:path';
 import { Command } from 'commander';
 import type { Client } from '../../client/index.js';
 import type { Timed } from '../../jobs/index.js';
-import type { TensorFile, TensorResults } from '../../wrangle/index.js';
+import type { TensorFile, TensorResults } from '../../derive/index.js';
 import { oneFileOnly } from '../errors.js';
 import { interruptSignal } from '../interrupt.js';
 import {

@@ -1,7 +1,7 @@
 /** What the commands that make tiles of tiles have in common. */
 import type { Timed } from '../../jobs/index.js';
 import type { TileSource } from '../../storage/index.js';
-import type { WrangleResults } from '../../wrangle/index.js';
+import type { WrangleResults } from '../../derive/index.js';
 import { interruptSignal } from '../interrupt.js';
 import type { FilterOptions, TargetOptions } from '../options.js';
 import { count, duration, noFit, note, print, printJson, progressLine } from '../output.js';

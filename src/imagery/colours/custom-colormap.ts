@@ -1,7 +1,7 @@
 /** Colormaps of users, as titiler's `colormap`: JSON with a colour for each value, or for intervals of values. */
 import { excerpt } from '../../errors.js';
 import { badLook } from '../errors.js';
-import type { Colouring } from './colouring.js';
+import type { Colouring } from './colormap-lookup.js';
 
 const MAX_LENGTH = 16_384;
 const MAX_ENTRIES = 1024;

@@ -1,10 +1,10 @@
 /** From values to encoded pictures. A folder of its own: these files read no tiles, and are tested against other programs alone. */
 
-export { COLORMAPS, colormap } from './colormaps.js';
+export { COLORMAPS, colormap } from './named-colormaps.js';
 export { type ColourOperation, parseColourFormula } from './colour-formula.js';
-export type { Colouring } from './colouring.js';
+export type { Colouring } from './colormap-lookup.js';
 export { parseColormap } from './custom-colormap.js';
-export { codeColours, colourOfCode, legendOf } from './legends.js';
+export { codeColours, colourOfCode, legendOf } from './class-colormaps.js';
 export {
   BYTES,
   encodePicture,
@@ -13,4 +13,4 @@ export {
   paint,
   type Range,
   type Style,
-} from './paint.js';
+} from './encode-image.js';

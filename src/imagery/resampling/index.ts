@@ -7,4 +7,4 @@ export {
   resampleByKernel,
   type SampleSource,
   sampleBand,
-} from './sample.js';
+} from './resample-band.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { CommitLog, EtcdStore, type MovedIn } from '../../../src/dht/index.js';
 import { newVersion, Storage } from '../../../src/storage/index.js';
-import type { WrangleResults } from '../../../src/wrangle/index.js';
+import type { WrangleResults } from '../../../src/derive/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { start, tilewright } from '../../support/command.js';
 import { EtcdCluster, noEtcd } from '../../support/etcd.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { WrangleResults } from '../../../src/wrangle/index.js';
+import type { WrangleResults } from '../../../src/derive/index.js';
 import { EtcdCluster, noEtcd } from '../../support/etcd.js';
 import { writeTestScene } from '../../support/scenes.js';
 import { tempFolder } from '../../support/temp.js';

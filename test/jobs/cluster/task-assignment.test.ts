@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { balanced, type WorkedSlot } from '../../../src/jobs/cluster/task-assignment.js';
-import { randomStream } from '../../../src/training/random.js';
+import { randomStream } from '../../../src/random.js';
 
 const NODES = ['a', 'b', 'c', 'd', 'e'];
 

@@ -1,0 +1,155 @@
+/** Principal components and minimum noise fractions of a collection. */
+import { html, significant } from '../../html/index.js';
+import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
+import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
+import type { Conclusion, Fitted, MapAnalysis, MapResults } from '../jobs/map-process.js';
+import { collectionStatistics } from '../passes/collection-statistics.js';
+import type { Components, ComponentsTask } from '../transforms/pca-mnf.js';
+import { eigenvalueChart, spectrumChart } from '../report/charts.js';
+import { matrixFile } from '../report/matrix-file.js';
+import { tableOf } from '../report/render-report.js';
+import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
+import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+
+export interface ComponentsInputs extends AnalysisInputs {
+  /** Components that maps are made of. */
+  components?: number;
+}
+
+interface ComponentsFit {
+  /** Pixels whose statistics were taken. */
+  pixels: number;
+  mean: number[];
+  /** All of them, the largest first. */
+  eigenvalues: number[];
+  /** One row for each component that maps are made of. */
+  weights: number[][];
+}
+
+export interface ComponentsResults extends MapResults {
+  pixels: number;
+  eigenvalues: number[];
+  /** Share of the variance that each principal component holds, 0 to 1. */
+  shares?: number[];
+}
+
+const DEFAULT_COMPONENTS = 10;
+
+const SHARED = {
+  properties: {
+    components: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 100,
+      default: DEFAULT_COMPONENTS,
+      description: 'Components that maps are made of',
+    },
+  },
+  fit: objectOf({
+    pixels: COUNT,
+    mean: listOf(NUMBER),
+    eigenvalues: listOf(NUMBER),
+    weights: listOf(listOf(NUMBER)),
+  }),
+};
+
+export const pca: MapAnalysis<ComponentsInputs, ComponentsFit> = {
+  ...SHARED,
+  name: 'pca',
+  title: 'Principal components',
+  description:
+    'Maps of the principal components of the spectra of a collection, from the covariance over all its clear pixels.',
+  run: async (context, analysed, inputs, job) => {
+    const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
+    return fitted(inputs, statistics!, 'pc', (task) => context.workers.components(task, job.signal));
+  },
+  conclude: (fit, _, bands) => {
+    const total = fit.eigenvalues.reduce((sum, value) => sum + value, 0);
+    return concluded(fit, bands, 'pc', {
+      columns: ['variance', 'share of it'],
+      shares: fit.eigenvalues.map((value) => (total > 0 ? value / total : 0)),
+    });
+  },
+};
+
+export const mnf: MapAnalysis<ComponentsInputs, ComponentsFit> = {
+  ...SHARED,
+  name: 'mnf',
+  title: 'Minimum noise fractions',
+  description:
+    'Maps of the minimum noise fractions of the spectra of a collection: components in the order of their signal-to-noise ratios. The noise is estimated from the differences between neighbouring pixels.',
+  run: async (context, analysed, inputs, job) => {
+    const [pixels, differences] = await collectionStatistics(context, analysed, job, [
+      'pixels',
+      'differences',
+    ]);
+    // The difference of two pixels has the noise of both.
+    const noise = differences!.covariance.map((value) => value / 2);
+    return fitted(inputs, pixels!, 'mnf', (task) =>
+      context.workers.components({ ...task, noise }, job.signal),
+    );
+  },
+  conclude: (fit, _, bands) => concluded(fit, bands, 'mnf', { columns: ['signal and noise to noise'] }),
+};
+
+async function fitted(
+  { components = DEFAULT_COMPONENTS }: ComponentsInputs,
+  { pixels, mean, covariance }: BandStatistics,
+  band: string,
+  solve: (task: ComponentsTask) => Promise<Components>,
+): Promise<Fitted<ComponentsFit>> {
+  const count = Math.min(components, mean.length);
+  const { eigenvalues, weights } = await solve({ kind: 'components', covariance, count });
+  const rows = Array.from({ length: count }, (_, row) => row);
+  return {
+    map: {
+      method: { kind: 'linear', weights, centre: mean },
+      bands: rows.map((row) => `${band}${row + 1}`),
+    },
+    fit: {
+      ...{ pixels, mean: Array.from(mean), eigenvalues: Array.from(eigenvalues) },
+      weights: rows.map((row) => Array.from(weights.subarray(row * mean.length, (row + 1) * mean.length))),
+    },
+  };
+}
+
+/** Components whose weights a report shows. */
+const SHOWN = 4;
+
+function concluded(
+  { pixels, mean, eigenvalues, weights }: ComponentsFit,
+  bands: AnalysedBand[],
+  band: string,
+  { columns, shares }: { columns: string[]; shares?: number[] },
+): Conclusion {
+  const wavelengths = bands.map(({ wavelength }) => wavelength);
+  const rows = weights.map((_, i) => [
+    `${band}${i + 1}`,
+    significant(eigenvalues[i]!),
+    ...(shares ? [`${(100 * shares[i]!).toFixed(2)} %`] : []),
+  ]);
+  const shown = weights.slice(0, SHOWN).map((values, i) => ({ name: `${band}${i + 1}`, values }));
+  const colours = weights.length >= 3 ? [1, 2, 3] : [1];
+  return {
+    summary: { pixels, eigenvalues, ...(shares && { shares }) },
+    files: { 'components.npy': matrixFile(Float64Array.from(weights.flat()), [weights.length, mean.length]) },
+    facts: [`${pixels} pixels`, `${weights.length} components`],
+    sections: [
+      {
+        title: 'Eigenvalues',
+        content: html`${eigenvalueChart(eigenvalues, columns[0]!)}${tableOf(
+          [{ name: 'component' }, ...columns.map((name) => ({ name, isNumber: true }))],
+          rows,
+        )}`,
+      },
+      { title: 'Weights of the first components', content: spectrumChart(wavelengths, shown, '') },
+      { title: 'Mean spectrum', content: spectrumChart(wavelengths, [{ name: 'mean', values: mean }], '') },
+    ],
+    looks: [
+      {
+        title: colours.length === 3 ? 'Components 1, 2 and 3 as red, green and blue' : 'Component 1',
+        look: { bidx: colours },
+      },
+    ],
+  };
+}

@@ -1,0 +1,54 @@
+/** Inputs of a classification. */
+import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
+import { LABELS, type Labels } from '../labels/labels.js';
+import type { SplitKind } from '../labels/split.js';
+import { isNet, type NetName, PRECISIONS, type Precision } from '../convolutional-networks/network-specs.js';
+import { CLASSIFIERS, type ClassifierName } from './fit-classifier.js';
+
+export interface ClassifyInputs extends AnalysisInputs {
+  labels: Labels;
+  /** Default: the best one on the pixels for tuning. */
+  classifier?: ClassifierName;
+  /** Unit of the split into training and validation: squares of 32 x 32 pixels, or single pixels. */
+  split?: SplitKind;
+  seed?: number;
+  /** Passes over the labelled pixels in the training of a network. */
+  epochs?: number;
+  /** Default: `full`. */
+  precision?: Precision;
+}
+
+export const DEFAULT_SEED = 1;
+
+/** JSON Schemas of inputs beside those of all analyses. */
+export const CLASSIFY_PROPERTIES = {
+  labels: LABELS,
+  classifier: {
+    enum: CLASSIFIERS,
+    description: 'Default: the best of lda, logistic and mlp on pixels that are kept for tuning',
+  },
+  epochs: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 1000,
+    description:
+      'Times that a network (cnn1d, cnn2d, resnet3d) sees each labelled pixel; default: 30, 20, 12',
+  },
+  precision: {
+    enum: PRECISIONS,
+    default: 'full',
+    description: 'mixed holds spectra in float16 and sends gradients in half of the bytes',
+  },
+  seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_SEED },
+  split: {
+    enum: ['place', 'random'],
+    default: 'place',
+    description:
+      'Validate on squares of 32 x 32 pixels that did not train, or on random pixels, which overestimates the accuracy, because neighbours look alike',
+  },
+};
+
+/** Returns the wanted classifier if an engine trains it. */
+export function netOf({ classifier }: ClassifyInputs): NetName | undefined {
+  return classifier !== undefined && isNet(classifier) ? classifier : undefined;
+}

@@ -1,0 +1,90 @@
+/** Reads the labelled pixels of a job for the classifiers that are fitted to them. */
+import type { JobContext } from '../../jobs/index.js';
+import { requireCollections } from '../../query/index.js';
+import { type Analysed, type AnalysisContext, withBands } from '../jobs/analysis-run.js';
+import { fewLabels } from '../errors.js';
+import { type SplitKind, TRAIN, VALIDATION } from '../labels/split.js';
+import { SETTINGS } from '../convolutional-networks/network-specs.js';
+import { NetSession } from '../convolutional-networks/training-session.js';
+import { type LabelledSums, labelledSums } from '../passes/class-statistics.js';
+import type { Fitting } from './fit-classifier.js';
+import { type ClassifyInputs, DEFAULT_SEED, netOf } from './classify-inputs.js';
+import type { Standard } from '../dense-networks/dense-network.js';
+import { trainingData } from './training-data.js';
+
+/** Labelled pixels and the codes of their classes, ascending. */
+export interface LabelledFitting extends Fitting {
+  codes: number[];
+}
+
+/** Reads the labelled pixels and passes them to `work`. Throws TW_ANALYSIS_FEW_LABELS, and TW_QUERY_NO_COLLECTION if the collection of labels does not exist. */
+export async function withLabelled<T>(
+  context: AnalysisContext,
+  analysed: Analysed,
+  inputs: ClassifyInputs,
+  split: SplitKind,
+  job: JobContext,
+  work: (fitting: LabelledFitting) => Promise<T>,
+): Promise<T> {
+  const { labels, seed = DEFAULT_SEED, precision = 'full' } = inputs;
+  job.message('reading labelled pixels');
+  if (labels.collection !== undefined)
+    await requireCollections(context.storage, { collections: labels.collection });
+  const sums = await labelledSums(context, analysed, labels, split, job);
+  const codes = codesOf(sums, analysed);
+  const pixelsOf = (code: number) => sums.counts.reduce((sum, set) => sum + (set.get(code) ?? 0), 0);
+  const labelled = new Map(codes.map((code) => [code, pixelsOf(code)]));
+  const of = { labels, split, codes, standard: standardOf(sums), labelled, precision };
+  const data = await trainingData(context, analysed, of, job);
+  const fitting = { context, data, sums, seed, job, known: new Map(), codes };
+  const name = netOf(inputs);
+  if (!name) return work(fitting);
+  const session = await NetSession.open(context, analysed, { name, ...of }, job);
+  try {
+    return await work({ ...fitting, nets: { session, epochs: inputs.epochs ?? SETTINGS[name].epochs } });
+  } finally {
+    session.close();
+  }
+}
+
+/** Throws what `withLabelled` throws if the labels do not suffice for a split. */
+export async function checkSplit(
+  context: AnalysisContext,
+  analysed: Analysed,
+  { labels }: ClassifyInputs,
+  split: SplitKind,
+  job: JobContext,
+): Promise<void> {
+  codesOf(await labelledSums(context, analysed, labels, split, job), analysed);
+}
+
+function codesOf({ counts }: LabelledSums, analysed: Analysed): number[] {
+  const codes = [...new Set(counts.flatMap((set) => [...set.keys()]))].sort((a, b) => a - b);
+  if (codes.length < 2) {
+    // Unreadable tiles may be the reason that there are no labels.
+    const [first] = analysed.counts.failed;
+    const why = first ? ` (${analysed.counts.failures} failed: ${first.message})` : '';
+    throw fewLabels(`${codes.length} classes have labelled pixels in the tiles${why}`);
+  }
+  const absent = codes.filter((code) => (counts[TRAIN]!.get(code) ?? 0) < 2);
+  if (absent.length > 0)
+    throw fewLabels(`of class ${absent.join(', ')} less than 2 pixels are in the squares that train`);
+  if (counts[VALIDATION]!.size === 0) throw fewLabels('no labelled pixel is in the squares for validation');
+  return codes;
+}
+
+/** Mean and standard deviation of the training pixels. A constant band is only centred. */
+function standardOf(sums: LabelledSums): Standard {
+  const { mean, covariance } = sums.of([TRAIN]);
+  const deviation = mean.map((_, band) => Math.sqrt(covariance[band * (mean.length + 1)]!) || 1);
+  return { centre: mean, deviation };
+}
+
+/** Returns the same tiles with the bands in order of wavelength. */
+export function sortedByWavelength(analysed: Analysed): Analysed {
+  const { bands } = analysed;
+  return withBands(
+    analysed,
+    [...bands.keys()].sort((a, b) => bands[a]!.wavelength - bands[b]!.wavelength || a - b),
+  );
+}

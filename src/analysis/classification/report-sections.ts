@@ -1,0 +1,102 @@
+/** Sections of the report of a classification. */
+import { html } from '../../html/index.js';
+import { spectrumChart } from '../report/charts.js';
+import { colourKey, percent, type Section, tableOf } from '../report/render-report.js';
+import type { ClassifyFit } from './class-map.js';
+import type { BandWeights, TrainingFacts } from './training-facts.js';
+
+export function classSections(fit: ClassifyFit, wavelengths: number[]): Section[] {
+  const { classes, compared, calibration, bandWeights } = fit;
+  const shown = fit.random ?? fit.scores;
+  const title = (code: number) => classes.find((one) => one.code === code)!.name;
+  return [
+    {
+      title: 'Accuracy',
+      content: html`<p>Overall ${percent(shown.oa)}, average ${percent(shown.aa)}, kappa ${shown.kappa.toFixed(3)}.</p>${tableOf(
+        [
+          ...['', 'code', 'class'].map((name) => ({ name })),
+          ...['trained on', 'validated on', 'recall', 'precision', 'F1'].map((name) => ({
+            name,
+            isNumber: true,
+          })),
+        ],
+        shown.classes.map(({ code, pixels, recall, precision, f1 }) => [
+          ...[colourKey(code), `${code}`, title(code)],
+          ...[`${classes.find((one) => one.code === code)!.train}`, `${pixels}`],
+          ...[percent(recall), percent(precision), f1.toFixed(3)],
+        ]),
+      )}`,
+    },
+    {
+      title: 'Classifiers on the validation pixels',
+      content: tableOf(
+        [
+          { name: 'classifier' },
+          ...[
+            'strength',
+            'cross entropy, for tuning',
+            'overall, for tuning',
+            'overall',
+            'average',
+            'kappa',
+          ].map((name) => ({
+            name,
+            isNumber: true,
+          })),
+        ],
+        compared.map(({ classifier, strength, entropy, tuned, oa, aa, kappa }) => [
+          ...[classifier, `${strength}`, entropy.toFixed(3), percent(tuned)],
+          ...[percent(oa), percent(aa), kappa.toFixed(3)],
+        ]),
+      ),
+    },
+    {
+      title: 'Calibration of the probabilities',
+      content: html`<p>Expected calibration error ${percent(calibration.error)}, ${percent(calibration.uncalibrated)} before the temperature ${calibration.temperature.toFixed(2)}.</p>${tableOf(
+        ['mean largest probability', 'pixels', 'of them right'].map((name) => ({ name, isNumber: true })),
+        calibration.bins.map(({ pixels, probability, accuracy }) => [
+          ...[percent(probability), `${pixels}`, percent(accuracy)],
+        ]),
+      )}`,
+    },
+    {
+      title: 'Confusion: labels by rows, the map by columns',
+      content: tableOf(
+        [{ name: '' }, ...shown.classes.map(({ code }) => ({ name: title(code), isNumber: true }))],
+        shown.confusion.map((row, i) => [title(shown.classes[i]!.code), ...row.map(String)]),
+      ),
+    },
+    ...(bandWeights ? [bandSection(wavelengths, classes, bandWeights)] : []),
+    {
+      title: 'Mean spectra of the classes',
+      content: spectrumChart(
+        wavelengths,
+        classes.map(({ name, mean }) => ({ name, values: mean })),
+        '',
+      ),
+    },
+  ];
+}
+
+function bandSection(wavelengths: number[], classes: ClassifyFit['classes'], weights: BandWeights): Section {
+  const curves = weights.flatMap((values, c) => (values ? [{ name: classes[c]!.name, values }] : []));
+  return {
+    title: 'Bands that decide (Grad-CAM)',
+    content: html`<p>How much each band speaks for the class and against the next best one: means over the validation pixels that are classified correctly, scaled by the largest value.</p>${spectrumChart(wavelengths, curves, '')}`,
+  };
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+export function trainingText({
+  engine,
+  precision,
+  epochs,
+  parameters,
+  spectraBytes,
+  gradientBytes,
+}: TrainingFacts) {
+  const bytes = `spectra ${megabytes(spectraBytes)}, gradients ${megabytes(gradientBytes)}`;
+  const how = epochs === undefined ? '' : `${epochs} epochs by ${engine}, `;
+  return `${parameters} weights, ${how}${precision} precision: ${bytes}`;
+}

@@ -1,0 +1,94 @@
+/** Facts about the training of a classifier, and the importance of bands for its classes. */
+import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import { meetChecked } from '../jobs/analysis-run.js';
+import { VALIDATION } from '../labels/split.js';
+import { BYTES, PRECISIONS, type Precision } from '../convolutional-networks/network-specs.js';
+import type { CamSums } from '../convolutional-networks/training-session.js';
+import type { Fitted, Fitting } from './fit-classifier.js';
+
+/** Plain JSON. */
+export interface TrainingFacts {
+  precision: Precision;
+  /** Labelled pixels that trained it: fewer than there are if memory does not hold all, or if their patches show other ground. */
+  pixels: number;
+  /** Numbers of all weights. */
+  parameters: number;
+  /** Bytes of the standardised spectra in memory, and of the gradients that a node sends. */
+  spectraBytes: number;
+  gradientBytes: number;
+  /** Evaluations of the loss by L-BFGS; absent if an engine trained it. */
+  evaluations?: number;
+  /** Name and version of the engine; absent without one, as the following numbers. */
+  engine?: string;
+  epochs?: number;
+  /** Steps of Adam, and those that were left out because a gradient was beyond float16. */
+  steps?: number;
+  overflows?: number;
+}
+
+export const TRAINING = objectOf(
+  {
+    precision: { enum: PRECISIONS },
+    pixels: COUNT,
+    parameters: COUNT,
+    spectraBytes: COUNT,
+    gradientBytes: COUNT,
+  },
+  { evaluations: COUNT, engine: TEXT, epochs: COUNT, steps: COUNT, overflows: COUNT },
+);
+
+/** Importance of each band (Grad-CAM), 0 to 1, for each class; null if no pixel of the class is classified correctly. Plain JSON. */
+export type BandWeights = (number[] | null)[];
+
+export const BAND_WEIGHTS = { type: 'array', items: { anyOf: [listOf(NUMBER), { type: 'null' }] } };
+
+const checkCams = messageCheck(objectOf({ pixels: listOf(COUNT), sums: listOf(NUMBER) }));
+
+/** Undefined for discriminants, which need one pass over sums. */
+export function trainingFacts({ nets, data }: Fitting, fitted: Fitted): TrainingFacts | undefined {
+  if (fitted.kind === 'layers') {
+    const { layers, descent } = fitted;
+    if (!descent) return undefined;
+    const pixels = data.pixels.reduce((sum, count) => sum + count, 0);
+    return {
+      ...{ precision: data.precision, pixels },
+      parameters: layers.reduce((sum, { weights, bias }) => sum + weights.length + bias.length, 0),
+      spectraBytes: pixels * data.standard.centre.length * BYTES[data.precision],
+      ...{ gradientBytes: descent.bytes, evaluations: descent.evaluations },
+    };
+  }
+  const { session, epochs } = nets!;
+  const { weights, steps, overflows, bytes, pixels } = fitted;
+  return {
+    engine: `${session.engine.name} ${session.engine.version}`,
+    ...{ precision: session.precision, pixels, epochs, parameters: weights.length, steps, overflows },
+    ...{ spectraBytes: session.bytes, gradientBytes: bytes },
+  };
+}
+
+/** On the validation pixels, which did not train it; undefined if its convolutions do not run along the bands. */
+export async function bandWeights(
+  { nets, job }: Fitting,
+  validating: Fitted,
+): Promise<BandWeights | undefined> {
+  if (validating.kind !== 'net' || nets!.session.shape.name === 'cnn2d') return undefined;
+  const { session } = nets!;
+  const { classes, bands } = session.shape;
+  const own = await session.cams(validating.weights, VALIDATION);
+  const words = await meetChecked(job, { pixels: own.pixels, sums: Array.from(own.sums) }, checkCams);
+  const total: CamSums = {
+    pixels: new Array<number>(classes).fill(0),
+    sums: new Float64Array(classes * bands),
+  };
+  for (const { pixels, sums } of words) {
+    if (pixels.length !== classes || sums.length !== classes * bands)
+      throw new Error('another node has sent sums of another size');
+    for (const [c, count] of pixels.entries()) total.pixels[c]! += count;
+    for (const [at, sum] of sums.entries()) total.sums[at]! += sum;
+  }
+  return total.pixels.map((count, c) => {
+    const own = total.sums.slice(c * bands, (c + 1) * bands);
+    const most = own.reduce((most, value) => Math.max(most, value), 0);
+    return count === 0 || most === 0 ? null : Array.from(own, (value) => value / most);
+  });
+}

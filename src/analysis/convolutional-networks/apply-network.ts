@@ -1,0 +1,71 @@
+/** Applies a stored network to tiles. Runs in child processes. */
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { loadModel, type Tf } from '../../training/index.js';
+import type { MadeTile } from '../../derive/index.js';
+import { ScaleCheck } from '../classifier-registry/scale-check.js';
+import { madeOfPlanes } from '../output-tiles/make-output-tile.js';
+import type { MapTask } from '../analysis-tasks.js';
+import { centreOf } from './build-network.js';
+import { eachPatch } from './each-patch.js';
+import type { NetMethod } from './network-method.js';
+
+/** Pixels that the engine computes at once. */
+const BATCH = 256;
+/** The scale is checked on one pixel in so many. */
+const CHECK_EVERY = 64;
+
+/** Invariant: `model` is that of the files whose weights are `weights`. */
+export class NetMapper {
+  private known: { weights: Uint8Array; model: LayersModel } | undefined;
+
+  constructor(private readonly tf: Tf) {}
+
+  /** Null if no pixel is clear and holds data in every band. Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE. */
+  async map(task: MapTask<NetMethod>): Promise<MadeTile | null> {
+    const model = await this.modelOf(task.method);
+    return madeOfPlanes(task, planesOf(this.tf, model, task));
+  }
+
+  private async modelOf({ files }: NetMethod): Promise<LayersModel> {
+    const weights = files['weights.bin']!;
+    if (this.known && Buffer.compare(this.known.weights, weights) === 0) return this.known.model;
+    this.known?.model.dispose();
+    this.known = { weights, model: await loadModel(this.tf, files['model.json']!, weights) };
+    return this.known.model;
+  }
+}
+
+/** One plane for each class; NaN where a pixel is not clear or has no value. */
+function planesOf(
+  tf: Tf,
+  model: LayersModel,
+  { file, around = [], method, checksScale }: MapTask<NetMethod>,
+): Float32Array[] {
+  const { side, classes } = method;
+  const planes = Array.from({ length: classes }, () => new Float32Array(file.width * file.height).fill(NaN));
+  const bands = file.bands.length;
+  const shape = side === 1 ? [BATCH, bands] : [BATCH, side, side, bands];
+  const values = new Float32Array(BATCH * side * side * bands);
+  const pixels = new Int32Array(BATCH);
+  const centre = centreOf(model);
+  const check = checksScale ? new ScaleCheck(centre) : undefined;
+  const centreAt = ((side * side - 1) / 2) * bands;
+  let count = 0;
+  const finish = () => {
+    if (count === 0) return;
+    const shares = tf.tidy(() => (model.predict(tf.tensor(values, shape)) as Tensor).dataSync());
+    for (let i = 0; i < count; i++)
+      for (let c = 0; c < classes; c++) planes[c]![pixels[i]!] = shares[i * classes + c]!;
+    count = 0;
+  };
+  eachPatch(file, around, { side, missing: centre }, (pixel, patch) => {
+    if (count % CHECK_EVERY === 0) check?.add((band) => patch[centreAt + band]!);
+    pixels[count] = pixel;
+    values.set(patch, count * patch.length);
+    if (++count === BATCH) finish();
+  });
+  finish();
+  check?.finish();
+  return planes;
+}

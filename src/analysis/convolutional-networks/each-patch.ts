@@ -1,0 +1,40 @@
+/** The pixels of a tile with what is around them, in the order of the rows. Runs in child processes. */
+
+import { CUBE_BLOCK } from '../../raster/index.js';
+import { eachPixelAround, type Neighbour } from '../tile-reading/neighbour-blocks.js';
+import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+
+/**
+ * Visits each pixel of a tile that has a spectrum, with the physical values of the side x side pixels around it, row by row, good until the
+ * next call. `missing`: the values of pixels that have none. Memory holds the spectra of some rows. Throws TW_IMAGERY_TILE_FILE.
+ */
+export function eachPatch(
+  file: SpectrumFile,
+  around: readonly Neighbour[],
+  { side, missing }: { side: number; missing: Float32Array },
+  visit: (pixel: number, patch: Float32Array) => void,
+): void {
+  const reach = (side - 1) / 2;
+  const bands = missing.length;
+  const width = file.width + 2 * reach;
+  const patch = new Float32Array(side * side * bands);
+  for (let first = 0; first < file.height; first += CUBE_BLOCK) {
+    const rows = Math.min(CUBE_BLOCK, file.height - first);
+    // Rows of the widened tile, whose row 0 is `reach` above the tile.
+    const wanted = new Uint8Array(width * (file.height + 2 * reach));
+    wanted.fill(1, first * width, (first + rows + 2 * reach) * width);
+    const spectra = new Map<number, Float32Array>();
+    eachPixelAround(file, around, { reach, wanted }, (places, spectrum) => {
+      const own = Float32Array.from(spectrum);
+      for (const at of places) spectra.set(at, own);
+    });
+    for (let row = first; row < first + rows; row++)
+      for (let column = 0; column < file.width; column++) {
+        if (!spectra.has((row + reach) * width + column + reach)) continue;
+        for (let y = 0, at = 0; y < side; y++)
+          for (let x = 0; x < side; x++, at += bands)
+            patch.set(spectra.get((row + y) * width + column + x) ?? missing, at);
+        visit(row * file.width + column, patch);
+      }
+  }
+}

@@ -1,0 +1,165 @@
+/** Reads the labelled pixels of a job with what is around them: each run those of its tiles. */
+import type { JobContext } from '../../jobs/index.js';
+import { COUNT, listOf, messageCheck, objectOf, TEXT } from '../../json-schema.js';
+import { holdTiles, type TileRecord } from '../../storage/index.js';
+import { type SelectedEngine, unlikeEngines } from '../../training/index.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
+import { sharesOf } from '../dense-networks/labelled-spectra.js';
+import type { Standard } from '../dense-networks/dense-network.js';
+import { fewLabels } from '../errors.js';
+import { withLabels } from '../labels/collection-labels.js';
+import { classesOfCodes, type Labels, openLabels } from '../labels/labels.js';
+import { SETS, type SplitKind, TRAIN } from '../labels/split.js';
+import type { Neighbour } from '../tile-reading/neighbour-blocks.js';
+import { neighboursOf, spectraAround } from '../tile-reading/neighbour-tiles.js';
+import { GROUP, type NetTile, type PixelGroup } from './network-runtime.js';
+import { BYTES, type NetName, type Precision, SETTINGS } from './network-specs.js';
+
+/** Labelled pixels of one tile, at most `GROUP`. The data alone determines the groups, not the nodes of the tiles. */
+export interface Group {
+  /** Index of `SETS`. */
+  set: number;
+  /** Bits of the sets whose ground the patches show. */
+  shown: number;
+  pixels: number;
+  /** Present if the tile is of this run. */
+  own?: PixelGroup;
+}
+
+export interface NetOptions {
+  name: NetName;
+  precision: Precision;
+  labels: Labels;
+  split: SplitKind;
+  codes: readonly number[];
+  standard: Standard;
+  /** Labelled pixels of all runs, by code. */
+  labelled: ReadonlyMap<number, number>;
+}
+
+export interface Gathered {
+  /** Tiles of this run. */
+  tiles: NetTile[];
+  /** The groups of all runs, in the same order on every node. */
+  groups: Group[];
+  /** Bytes of the spectra of all runs. */
+  bytes: number;
+}
+
+/** Memory limit for the spectra of a job if no two patches share one. A job with more labelled pixels uses a part of them, chosen by hash. */
+const MOST_BYTES = 2 ** 28;
+
+const checkGathered = messageCheck(
+  objectOf({
+    ...{ engine: TEXT, ids: listOf(TEXT), pixels: listOf(listOf(COUNT)), bytes: COUNT },
+    training: listOf(COUNT),
+  }),
+);
+
+/** Reads each tile twice. Throws TW_TRAIN_ENGINES if the runs have different engines. */
+export async function gatherPatches(
+  context: AnalysisContext,
+  analysed: Analysed,
+  { name, precision, labels, split, codes, standard, labelled }: NetOptions,
+  engine: SelectedEngine,
+  job: JobContext,
+): Promise<Gathered> {
+  const { side } = SETTINGS[name];
+  const bytes = side ** 2 * BYTES[precision] * analysed.bands.length;
+  const shares = sharesOf(labelled, MOST_BYTES / bytes);
+  const classOf = classesOfCodes(codes);
+  const found: { id: string; tile: NetTile; kinds: Uint8Array }[] = [];
+  const open = await openLabels(labels);
+  await eachTile(context, analysed, job, async (tile, file) => {
+    const { id, grid, geocode } = tile;
+    const of = { file, place: { grid, geocode }, split, standard, shares, side, precision };
+    const patches = await withNeighbours(context, analysed, tile, (side - 1) / 2, (around) =>
+      withLabels(context, open, tile, (labels) =>
+        context.workers.patches({ kind: 'patches', ...of, labels, around }, job.signal),
+      ),
+    );
+    if (!patches || patches.codes.length === 0) return;
+    const { codes, sets, shown, ...own } = patches;
+    const classes = Uint8Array.from(codes, (code) => classOf[code]!);
+    found.push({ id, kinds: sets.map((set, i) => kindOf(set, shown[i]!)), tile: { ...own, classes } });
+  });
+  found.sort((a, b) => (a.id < b.id ? -1 : 1));
+  const words = await meetChecked(
+    job,
+    {
+      engine: `${engine.name} ${engine.version}`,
+      ids: found.map(({ id }) => id),
+      pixels: found.map(({ kinds }) => KINDS.map((kind) => kinds.filter((one) => one === kind).length)),
+      training: codes.map((_, c) => found.reduce((sum, one) => sum + trainingPixels(one, c), 0)),
+      bytes: found.reduce((sum, { tile }) => sum + tile.spectra.byteLength, 0),
+    },
+    checkGathered,
+  );
+  const absent = codes.filter((_, c) => words.every(({ training }) => !training[c]));
+  if (absent.length > 0)
+    throw fewLabels(
+      `no pixel of class ${absent.join(', ')} that trains has a patch without ground of the squares for tuning or validation`,
+    );
+  const engines = new Set(words.map((word) => word.engine));
+  if (engines.size > 1) throw unlikeEngines([...engines].join(', '));
+  const own = new Map(found.map(({ id, kinds }, tile) => [id, { tile, kinds }]));
+  const all = words
+    .flatMap(({ ids, pixels }) => ids.map((id, i) => ({ id, pixels: pixels[i]! })))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  return {
+    tiles: found.map(({ tile }) => tile),
+    groups: all.flatMap(({ id, pixels }) =>
+      pixels.flatMap((count, kind) => groupsOf(count, kind, own.get(id))),
+    ),
+    bytes: words.reduce((sum, word) => sum + word.bytes, 0),
+  };
+}
+
+/** Works with the tiles around a tile. */
+async function withNeighbours<T>(
+  { storage, finder }: AnalysisContext,
+  { spectrumOf }: Analysed,
+  tile: TileRecord,
+  reach: number,
+  work: (around: Neighbour[]) => Promise<T>,
+): Promise<T> {
+  const around = await spectraAround(finder, tile, reach, spectrumOf);
+  const held = await holdTiles(
+    storage,
+    around.map(({ tile }) => ({ tile, groups: tile.groups })),
+  );
+  try {
+    return await work(neighboursOf(storage, around));
+  } finally {
+    held.release();
+  }
+}
+
+/** Pixels of a kind have the same set, and patches that show ground of the same sets. */
+const SHOWN_SETS = 2 ** SETS.length;
+const kindOf = (set: number, shown: number) => set * SHOWN_SETS + shown;
+const KINDS = Array.from({ length: SETS.length * SHOWN_SETS }, (_, kind) => kind);
+
+/** Pixels of a class that train the network that is tuned: those of the other trainings include them. */
+function trainingPixels({ kinds, tile }: { kinds: Uint8Array; tile: NetTile }, classNumber: number): number {
+  const trains = kindOf(TRAIN, 1 << TRAIN);
+  return kinds.filter((kind, i) => kind === trains && tile.classes[i] === classNumber).length;
+}
+
+/** True if patches that show these sets may train on the ground of `sets`. Others would show what the network is tuned or validated by. */
+export function mayTrain(shown: number, sets: readonly number[]): boolean {
+  return sets.reduce((others, set) => others & ~(1 << set), shown) === 0;
+}
+
+/** Pixels that lie side by side come into different groups, so that a group resembles the tile. */
+function groupsOf(count: number, kind: number, own?: { tile: number; kinds: Uint8Array }): Group[] {
+  const groups = Math.ceil(count / GROUP);
+  const numbers = own && [...own.kinds.keys()].filter((pixel) => own.kinds[pixel] === kind);
+  return Array.from({ length: groups }, (_, g) => ({
+    ...{ set: Math.floor(kind / SHOWN_SETS), shown: kind % SHOWN_SETS },
+    pixels: Math.ceil((count - g) / groups),
+    ...(numbers && {
+      own: { tile: own.tile, pixels: Int32Array.from(numbers.filter((_, i) => i % groups === g)) },
+    }),
+  }));
+}

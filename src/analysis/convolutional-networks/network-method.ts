@@ -1,0 +1,14 @@
+import { type NetName, SETTINGS } from './network-specs.js';
+
+/** The probability of each class by a network that is stored. Plain data. */
+export interface NetMethod {
+  kind: 'net';
+  side: number;
+  classes: number;
+  /** `model.json` and `weights.bin`. */
+  files: Record<string, Uint8Array>;
+}
+
+export function netMethod(name: NetName, classes: number, files: Record<string, Uint8Array>): NetMethod {
+  return { kind: 'net', side: SETTINGS[name].side, classes, files };
+}

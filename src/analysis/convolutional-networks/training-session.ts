@@ -1,0 +1,152 @@
+/** Networks on the labelled pixels of a job: processes with an engine compute what all runs then put together. */
+import type { JobContext } from '../../jobs/index.js';
+import { chosenEngine, type SelectedEngine } from '../../training/index.js';
+import type { Analysed, AnalysisContext } from '../jobs/analysis-run.js';
+import { QUANTUM } from '../dense-networks/gradient.js';
+import type { Standard } from '../dense-networks/dense-network.js';
+import { addPanelScores, noScores, type ScoreSums } from '../dense-networks/score-pixels.js';
+import { PANEL } from '../pixel-methods/pixel-panel.js';
+import type { GroupGradient, Parameters, PixelGroup } from './network-runtime.js';
+import { type Gathered, type Group, gatherPatches, type NetOptions } from './gather-patches.js';
+import { asked, NetProcess } from './network-processes.js';
+import type { NetShape, Precision } from './network-specs.js';
+
+/** The bands that decide for a class. Sums over pixels, in whole numbers of `QUANTUM`. */
+export interface CamSums {
+  /** Number of correctly classified pixels of each class. */
+  pixels: number[];
+  /** One row a class. */
+  sums: Float64Array;
+}
+
+/** Invariant: tile t of this run is tile floor(t / n) of process t % n, of n processes. Close it when done. */
+export class NetSession {
+  private constructor(
+    readonly shape: NetShape,
+    readonly precision: Precision,
+    readonly engine: SelectedEngine,
+    private readonly gathered: Gathered,
+    readonly parameters: readonly Parameters[],
+    private readonly standard: Standard,
+    private readonly processes: NetProcess[],
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** Throws TW_TRAIN_ENGINES, TW_TRAIN_NO_ENGINE and TW_ANALYSIS_NET. */
+  static async open(
+    context: AnalysisContext,
+    analysed: Analysed,
+    options: NetOptions,
+    job: JobContext,
+  ): Promise<NetSession> {
+    job.message('choosing an engine');
+    const engine = await chosenEngine();
+    job.message('reading the spectra around labelled pixels');
+    const gathered = await gatherPatches(context, analysed, options, engine, job);
+    const { name, codes, precision, standard } = options;
+    const shape = { name, bands: analysed.bands.length, classes: codes.length };
+    const count = Math.max(1, Math.min(context.workers.threads, gathered.tiles.length));
+    const processes = Array.from({ length: count }, () => new NetProcess(engine.name));
+    try {
+      const [parameters] = await Promise.all(
+        processes.map((process, p) => {
+          const tiles = gathered.tiles.filter((_, tile) => tile % count === p);
+          return asked(process.request('begin', { shape, tiles }, { signal: job.signal }));
+        }),
+      );
+      return new NetSession(
+        ...([shape, precision, engine, gathered, parameters!, standard, processes, job.signal] as const),
+      );
+    } catch (error) {
+      for (const process of processes) process.close();
+      throw error;
+    }
+  }
+
+  /** The groups of all runs, in the same order on every node. */
+  get groups(): readonly Group[] {
+    return this.gathered.groups;
+  }
+
+  /** Bytes of the spectra of all runs. */
+  get bytes(): number {
+    return this.gathered.bytes;
+  }
+
+  /** In the order of the groups, which are of this run. */
+  gradients(weights: Float32Array, groups: readonly PixelGroup[]): Promise<GroupGradient[]> {
+    return this.spread(groups, (process, groups) =>
+      process.request('gradients', { weights, groups }, { signal: this.signal }),
+    );
+  }
+
+  /** Scores weights on the pixels of a set that this run holds. */
+  async scores(weights: Float32Array, set: number, temperatures: readonly number[]): Promise<ScoreSums> {
+    const { classes } = this.shape;
+    const groups = this.ownOf(set);
+    const values = await this.spread(groups, (process, groups) =>
+      process.request('values', { weights, groups }, { signal: this.signal }),
+    );
+    const sums = noScores(classes, temperatures.length);
+    const panel = new Float32Array(classes * PANEL);
+    for (const [g, { tile, pixels }] of groups.entries()) {
+      for (const [at, value] of values[g]!.entries())
+        panel[(at % classes) * PANEL + Math.floor(at / classes)] = value;
+      const truths = Array.from(pixels, (pixel) => this.gathered.tiles[tile]!.classes[pixel]!);
+      addPanelScores(sums, panel, truths, temperatures);
+    }
+    return sums;
+  }
+
+  /** Sums the importance of bands over the pixels of a set that this run holds. */
+  async cams(weights: Float32Array, set: number): Promise<CamSums> {
+    const { classes, bands } = this.shape;
+    const total: CamSums = {
+      pixels: new Array<number>(classes).fill(0),
+      sums: new Float64Array(classes * bands),
+    };
+    const found = await this.spread(this.ownOf(set), (process, groups) =>
+      process.request('cams', { weights, groups }, { signal: this.signal }),
+    );
+    for (const { pixels, sums } of found) {
+      for (const [c, count] of pixels.entries()) total.pixels[c]! += count;
+      for (const [at, sum] of sums.entries()) total.sums[at]! += Math.round(sum / QUANTUM);
+    }
+    return total;
+  }
+
+  /** The network as a model of TensorFlow.js for physical values. */
+  files(weights: Float32Array): Promise<Record<string, Uint8Array>> {
+    const input = { weights, standard: this.standard };
+    return asked(this.processes[0]!.request('files', input, { signal: this.signal }));
+  }
+
+  close(): void {
+    for (const process of this.processes) process.close();
+  }
+
+  private ownOf(set: number): PixelGroup[] {
+    return this.groups.flatMap((group) => (group.set === set && group.own ? [group.own] : []));
+  }
+
+  /** Asks the processes that hold the tiles of the groups. Results are in the order of the groups. */
+  private async spread<T>(
+    groups: readonly PixelGroup[],
+    ask: (process: NetProcess, groups: PixelGroup[]) => Promise<T[]>,
+  ): Promise<T[]> {
+    const { processes } = this;
+    const results = new Array<T>(groups.length);
+    await Promise.all(
+      processes.map(async (process, p) => {
+        const places = [...groups.keys()].filter((i) => groups[i]!.tile % processes.length === p);
+        if (places.length === 0) return;
+        const theirs = places.map((i) => {
+          const { tile, pixels } = groups[i]!;
+          return { tile: Math.floor(tile / processes.length), pixels };
+        });
+        for (const [i, result] of (await asked(ask(process, theirs))).entries()) results[places[i]!] = result;
+      }),
+    );
+    return results;
+  }
+}

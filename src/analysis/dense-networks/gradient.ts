@@ -1,0 +1,102 @@
+/** Loss and gradient of a network on labelled spectra. Runs in worker threads. */
+import { PANEL, PixelPanel } from '../pixel-methods/pixel-panel.js';
+import { loadSpectra, type Spectra } from './labelled-spectra.js';
+import { countOf, layersOf, type Sizes, transposed } from './dense-network.js';
+import { PanelNetwork, padRows, softmax, uncoded } from './panel-network.js';
+
+export interface GradientTask {
+  kind: 'gradient';
+  spectra: Spectra[];
+  /** Table of the class of each code, counted from 0. */
+  classOf: Uint8Array;
+  sizes: Sizes;
+  parameters: Float64Array;
+  units: GradientUnits;
+}
+
+/** Powers of 2. */
+export interface GradientUnits {
+  loss: number;
+  gradient: number;
+}
+
+/** Sums over pixels, in whole numbers of the units of the task. Each group of 64 pixels is rounded for itself, so sums of groups are exact in every order. */
+export interface GradientSums {
+  /** Sum of the cross entropy. */
+  loss: number;
+  gradient: Float64Array;
+}
+
+/** The unit of sums of scores. */
+export const QUANTUM = 2 ** -30;
+
+export function gradientSums({ spectra, classOf, sizes, parameters, units }: GradientTask): GradientSums {
+  const quanta = (value: number) => Math.round(value / units.gradient);
+  const panel = new PixelPanel(uncoded(sizes[0]!));
+  const layers = layersOf(parameters, sizes);
+  const network = new PanelNetwork(panel, layers);
+  const sums = new Float64Array(countOf(sizes));
+  const totals = layersOf(sums, sizes);
+  const errors = network.matrices.map(({ out }) => panel.plane(out.rows));
+  // Rows of errors times columns of inputs: the pixels take the place of the bands.
+  const products = errors.map(({ rows }) => panel.emptyMatrix(rows, PANEL));
+  const columns = panel.plane(PANEL);
+  const back = layers.slice(1).map(({ weights, bias }, i) => {
+    const { rows } = errors[i + 1]!;
+    return panel.matrix(padRows(transposed(weights, bias.length), bias.length, rows), rows);
+  });
+  const classes = sizes.at(-1)!;
+  const shares = new Float64Array(classes);
+  let loss = 0;
+
+  const takeErrors = (codes: Uint8Array, from: number, count: number) => {
+    const values = network.forward();
+    const last = panel.values(errors.at(-1)!);
+    let own = 0;
+    last.fill(0);
+    for (let i = 0; i < count; i++) {
+      const truth = classOf[codes[from + i]!]!;
+      own += softmax(values, i, classes, shares) - values[truth * PANEL + i]!;
+      for (let r = 0; r < classes; r++) last[r * PANEL + i] = shares[r]! - Number(r === truth);
+    }
+    loss += Math.round(own / units.loss);
+  };
+  const addGradient = (l: number) => {
+    const { weights, bias } = totals[l]!;
+    const error = panel.values(errors[l]!);
+    for (let r = 0; r < bias.length; r++) {
+      let sum = 0;
+      for (let at = r * PANEL; at < (r + 1) * PANEL; at++) sum += error[at]!;
+      bias[r]! += quanta(sum);
+    }
+    panel.fill(products[l]!, error);
+    const input = panel.values(network.inputOf(l));
+    const width = sizes[l]!;
+    for (let first = 0; first < width; first += PANEL) {
+      const count = Math.min(PANEL, width - first);
+      const into = panel.values(columns);
+      for (let c = 0; c < count; c++)
+        for (let i = 0; i < PANEL; i++) into[i * PANEL + c] = input[(first + c) * PANEL + i]!;
+      const out = panel.multiply(products[l]!, columns);
+      for (let r = 0; r < bias.length; r++)
+        for (let c = 0; c < count; c++) weights[r * width + first + c]! += quanta(out[r * PANEL + c]!);
+    }
+  };
+  const goBack = (l: number) => {
+    const passed = panel.multiply(back[l - 1]!, errors[l]!);
+    const output = panel.values(network.inputOf(l));
+    const error = panel.values(errors[l - 1]!);
+    for (let at = 0; at < error.length; at++) error[at] = passed[at]! * (1 - output[at]! ** 2);
+  };
+
+  for (const { pixels, codes, values } of spectra)
+    for (let from = 0, at = 0; from < pixels; from += PANEL, at += sizes[0]! * PANEL) {
+      loadSpectra(values, at, panel.values(panel.pixels) as Float32Array);
+      takeErrors(codes, from, Math.min(PANEL, pixels - from));
+      for (let l = layers.length - 1; l >= 0; l--) {
+        addGradient(l);
+        if (l > 0) goBack(l);
+      }
+    }
+  return { loss, gradient: sums };
+}

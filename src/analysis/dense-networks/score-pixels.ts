@@ -1,0 +1,94 @@
+/** Scores networks on labelled spectra. Runs in worker threads. */
+import { PANEL, PixelPanel } from '../pixel-methods/pixel-panel.js';
+import { QUANTUM } from './gradient.js';
+import { loadSpectra, type Spectra } from './labelled-spectra.js';
+import type { Layer } from './dense-network.js';
+import { PanelNetwork, softmax, uncoded } from './panel-network.js';
+
+export interface ScoreTask {
+  kind: 'score';
+  spectra: Spectra[];
+  classOf: Uint8Array;
+  layers: Layer[];
+  temperatures: number[];
+}
+
+/** Scores of some pixels. All sums are integers, so adding them is exact. */
+export interface ScoreSums {
+  /** Confusion matrix: true classes by rows, predicted ones by columns. */
+  table: number[];
+  /** Sum of the cross entropy for each temperature, in quanta. */
+  losses: number[];
+  /** Sum of the squares of the same cross entropies, in units of `SQUARE_QUANTUM`. */
+  squares: number[];
+  /** Bins by tenths of the largest probability, for each temperature: number of pixels, number of correct ones, and the sum of the probabilities in quanta. */
+  reliability: { pixels: number; right: number; probability: number }[][];
+}
+
+export const BINS = 10;
+/** The unit of sums of squared cross entropies, which only estimate errors. */
+export const SQUARE_QUANTUM = 2 ** -10;
+
+export function noScores(classes: number, temperatures: number): ScoreSums {
+  const bins = () => Array.from({ length: BINS }, () => ({ pixels: 0, right: 0, probability: 0 }));
+  return {
+    table: new Array<number>(classes ** 2).fill(0),
+    losses: new Array<number>(temperatures).fill(0),
+    squares: new Array<number>(temperatures).fill(0),
+    reliability: Array.from({ length: temperatures }, bins),
+  };
+}
+
+export function addScores(to: ScoreSums, more: ScoreSums): void {
+  for (const [at, count] of more.table.entries()) to.table[at]! += count;
+  for (const [t, loss] of more.losses.entries()) to.losses[t]! += loss;
+  for (const [t, square] of more.squares.entries()) to.squares[t]! += square;
+  for (const [t, bins] of more.reliability.entries())
+    for (const [b, { pixels, right, probability }] of bins.entries()) {
+      const bin = to.reliability[t]![b]!;
+      bin.pixels += pixels;
+      bin.right += right;
+      bin.probability += probability;
+    }
+}
+
+export function scoreSums({ spectra, classOf, layers, temperatures }: ScoreTask): ScoreSums {
+  const classes = layers.at(-1)!.bias.length;
+  const bands = layers[0]!.weights.length / layers[0]!.bias.length;
+  const panel = new PixelPanel(uncoded(bands));
+  const network = new PanelNetwork(panel, layers);
+  const sums = noScores(classes, temperatures.length);
+  for (const { pixels, codes, values } of spectra)
+    for (let from = 0; from < pixels; from += PANEL) {
+      loadSpectra(values, from * bands, panel.values(panel.pixels) as Float32Array);
+      const truths = Array.from(codes.subarray(from, from + PANEL), (code) => classOf[code]!);
+      addPanelScores(sums, network.forward(), truths.slice(0, pixels - from), temperatures);
+    }
+  return sums;
+}
+
+/** Adds pixels whose values for class r are at r * 64 + i. `truths`: their classes. */
+export function addPanelScores(
+  sums: ScoreSums,
+  scores: ArrayLike<number>,
+  truths: readonly number[],
+  temperatures: readonly number[],
+): void {
+  const classes = Math.sqrt(sums.table.length);
+  const shares = new Float64Array(classes);
+  for (const [i, truth] of truths.entries()) {
+    let best = 0;
+    for (let r = 1; r < classes; r++) if (scores[r * PANEL + i]! > scores[best * PANEL + i]!) best = r;
+    sums.table[truth * classes + best]!++;
+    for (const [t, temperature] of temperatures.entries()) {
+      const logarithm = softmax(scores, i, classes, shares, temperature);
+      const loss = logarithm - scores[truth * PANEL + i]! / temperature;
+      sums.losses[t]! += Math.round(loss / QUANTUM);
+      sums.squares[t]! += Math.round(loss ** 2 / SQUARE_QUANTUM);
+      const bin = sums.reliability[t]![Math.min(BINS - 1, Math.floor(shares[best]! * BINS))]!;
+      bin.pixels++;
+      bin.right += Number(best === truth);
+      bin.probability += Math.round(shares[best]! / QUANTUM);
+    }
+  }
+}

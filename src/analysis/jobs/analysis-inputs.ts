@@ -1,0 +1,38 @@
+/** Inputs that all analyses share. */
+import { checkFilter, type FilterParams, filterBody } from '../../query/index.js';
+import { oneCollection } from '../errors.js';
+
+export interface AnalysisInputs {
+  /** Names exactly one collection. */
+  filter: FilterParams;
+  /** Bands by name or wavelength. Default: all good bands that hold data. */
+  bands?: string[];
+}
+
+export const ANALYSIS_PROPERTIES = {
+  filter: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['collections'],
+    properties: filterBody,
+  },
+  bands: {
+    type: 'array',
+    items: { type: 'string', minLength: 1, maxLength: 200 },
+    minItems: 1,
+    maxItems: 1000,
+    description: 'Bands by name or by wavelength, such as 860nm. Default: all good bands that hold data',
+  },
+};
+
+/** Throws TW_ANALYSIS_COLLECTION unless the filter names one collection, and the errors of filters. */
+export function checkAnalysis(inputs: unknown): void {
+  checkFilter(inputs);
+  collectionOf(inputs as AnalysisInputs);
+}
+
+export function collectionOf({ filter }: AnalysisInputs): string {
+  const named = [filter.collections ?? []].flat().flatMap((names) => String(names).split(','));
+  if (named.length !== 1) throw oneCollection(named.length);
+  return named[0]!;
+}

@@ -1,0 +1,140 @@
+/** Makes a tile of what a method computes of the spectrum of each pixel. Runs in worker threads. */
+
+import { codeColours, colourOfCode } from '../../imagery/index.js';
+import { type CellFile, type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
+import { isSpectrum, Mask } from '../../raster/index.js';
+import type { ClassRecord } from '../../storage/index.js';
+import { type MadeTile, validOf } from '../../derive/index.js';
+import { ScaleCheck } from '../classifier-registry/scale-check.js';
+import type { MapClasses, MapTask } from '../analysis-tasks.js';
+import { eachBlock, maskCodes, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { localDistances } from '../pixel-methods/local-rx.js';
+import { writeSpectra } from './write-spectral-tile.js';
+import { pixelFunction } from '../pixel-methods/pixel-methods.js';
+import { PANEL } from '../pixel-methods/pixel-panel.js';
+
+/**
+ * Null if no pixel is clear, holds data in every band, and has a value. A pixel of the new tile is valid if it has a value in some band.
+ * Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE.
+ */
+export function mapTile(task: MapTask): MadeTile | null {
+  const { method } = task;
+  const cell = cellOf(task);
+  if (!isSpectrum(cell.bands) || method.kind === 'local-distance') return madeOfPlanes(task, planesOf(task));
+  const made = writeSpectra(task, method, cell);
+  return made && madeOf([{ record: made.record, bytes: null }], made.coverage, cell, task.file, made.valid);
+}
+
+/** The tile of planes of values; null if none has a value. */
+export function madeOfPlanes(task: MapTask<unknown>, planes: Float32Array[]): MadeTile | null {
+  const { file, classes } = task;
+  const cell = cellOf(task);
+  const valid = validPixels(planes);
+  if (!valid.includes(1)) return null;
+  const figures = validOf(planes, NaN, valid);
+  const files: CellFile[] = [encodeCell(cell, { bands: planes, ...figures, valid, mask: null }).file];
+  if (classes) {
+    const codes = classesOf(planes, classes);
+    const group: CellGroup = {
+      ...cell,
+      ...{ name: 'class', dataType: 'uint8', nodata: NO_CLASS, resampling: 'nearest' },
+      ...{ colours: codeColours() },
+      bands: [{ name: 'class', scale: 1, offset: 0, classes: classRecords(classes) }],
+    };
+    const ofClasses = validOf([codes], NO_CLASS, valid);
+    files.push(encodeCell(group, { bands: [codes], ...ofClasses, valid, mask: null }).file);
+  }
+  return madeOf(files, figures.coverage, cell, file, valid);
+}
+
+function madeOf(
+  files: MadeTile['files'],
+  coverage: number,
+  cell: CellGroup,
+  file: SpectrumFile,
+  valid: Uint8Array,
+): MadeTile {
+  const { file: mask, cloudCover, footprint } = encodeMask(cell, maskOf(file, valid));
+  return { files: [...files, mask], coverage, cloudCover, footprint, used: [0] };
+}
+
+/** 1 for pixels that have a value in some plane. */
+function validPixels(planes: Float32Array[]): Uint8Array {
+  const valid = new Uint8Array(planes[0]!.length);
+  for (const plane of planes)
+    for (let i = 0; i < valid.length; i++) if (!Number.isNaN(plane[i]!)) valid[i] = 1;
+  return valid;
+}
+
+/** One plane for each row of the method; NaN where a pixel is not clear or has no value. */
+function planesOf({ file, method, checksScale, around = [] }: MapTask): Float32Array[] {
+  if (method.kind === 'local-distance') return [localDistances(file, around, method)];
+  const { width, height } = file;
+  const { rows, evaluate } = pixelFunction(method, file);
+  const { scales, offsets } = file;
+  const check = checksScale && method.kind === 'probabilities' ? new ScaleCheck(method.centre) : undefined;
+  const planes = Array.from({ length: rows }, () => new Float32Array(width * height).fill(NaN));
+  eachBlock(file, ({ column, row, stride, bands, indexes }) => {
+    for (let from = 0; from < indexes.length; from += PANEL) {
+      const values = evaluate(bands, indexes, from);
+      check?.add((band) => bands[band]![indexes[from]!]! * scales[band]! + offsets[band]!);
+      const count = Math.min(PANEL, indexes.length - from);
+      for (let i = 0; i < count; i++) {
+        const index = indexes[from + i]!;
+        const at = (row + Math.floor(index / stride)) * width + column + (index % stride);
+        for (let r = 0; r < rows; r++) planes[r]![at] = values[r * PANEL + i]!;
+      }
+    }
+  });
+  check?.finish();
+  return planes;
+}
+
+function cellOf({ tile, file: { width, height }, group, bands, tags }: MapTask<unknown>): CellGroup {
+  return {
+    ...tile,
+    ...{ width, height, name: group, role: 'data', resampling: 'bilinear', dataType: 'float32' },
+    ...{ nodata: null, colours: undefined },
+    bands: bands.map((name, i) => ({ name, ...tags?.[i], scale: 1, offset: 0 })),
+  };
+}
+
+/** Code of pixels without a class. */
+const NO_CLASS = 255;
+/** Code of pixels that no target matches. */
+const UNMATCHED = 0;
+
+const hexOf = (colour: number) => colour.toString(16).toUpperCase().padStart(6, '0');
+
+function classRecords({ codes, names, threshold }: MapClasses): ClassRecord[] {
+  const classes = codes.map((value, i) => ({ value, name: names[i]! }));
+  if (threshold !== undefined) classes.unshift({ value: UNMATCHED, name: 'none' });
+  return classes.map((one) => ({ ...one, colour: hexOf(colourOfCode(one.value)) }));
+}
+
+/** The codes of the best planes. */
+function classesOf(planes: Float32Array[], { best, threshold, codes: named }: MapClasses): Uint8Array {
+  const sign = best === 'least' ? -1 : 1;
+  const codes = new Uint8Array(planes[0]!.length).fill(NO_CLASS);
+  for (let i = 0; i < codes.length; i++) {
+    let most = -Infinity;
+    for (const [p, plane] of planes.entries()) {
+      const value = sign * plane[i]!;
+      if (value <= most || Number.isNaN(value)) continue;
+      most = value;
+      codes[i] = named[p]!;
+    }
+    if (threshold !== undefined && codes[i] !== NO_CLASS && most < sign * threshold) codes[i] = UNMATCHED;
+  }
+  return codes;
+}
+
+/** Mask of the new tile: pixels without a value keep their code of cloud, shadow, snow or no data. */
+function maskOf(file: SpectrumFile, valid: Uint8Array): Uint8Array {
+  const known = maskCodes(file);
+  return valid.map((is, at) => {
+    if (is === 1) return known?.[at] ?? Mask.notAssessed;
+    const code = known?.[at] ?? Mask.nodata;
+    return code === Mask.clear || code === Mask.notAssessed ? Mask.nodata : code;
+  });
+}

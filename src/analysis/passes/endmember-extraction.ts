@@ -1,0 +1,130 @@
+/**
+ * Endmembers of a collection: the pixels that span the largest simplex in the space of the first components. Vertex component analysis
+ * (Nascimento and Dias 2005), its orthogonal projection, finds a start; N-FINDR (Winter 1999) exchanges pixels as long as the volume
+ * grows. Each step is the largest value of affine functions over all pixels, so it is the same wherever the tiles are.
+ */
+import { inverse, Matrix } from 'ml-matrix';
+import type { JobContext } from '../../jobs/index.js';
+import { randomStream } from '../../training/index.js';
+import type { Analysed, AnalysisContext } from '../jobs/analysis-run.js';
+import { fewEndmembers } from '../errors.js';
+import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
+import { type ExtremePixel, extremePixels } from './extreme-pixels.js';
+
+/** One endmember. Plain JSON. */
+export interface Endmember {
+  /** Where it was found. */
+  tile: string;
+  pixel: number;
+  /** Longitude and latitude of the centre of the pixel, degrees. */
+  position?: [number, number];
+  /** Physical values of the bands, projected on the space of the components: without most of the noise of its pixel. */
+  spectrum: number[];
+}
+
+/** Exchanges until no pixel makes the simplex larger; each pass over the tiles makes the best one. */
+const MOST_PASSES = 4;
+const LEAST_GAIN = 1e-6;
+
+/** Throws TW_ANALYSIS_FEW_ENDMEMBERS if the pixels do not span a simplex of so many corners. */
+export async function findEndmembers(
+  context: AnalysisContext,
+  analysed: Analysed,
+  { mean, covariance }: BandStatistics,
+  count: number,
+  seed: number,
+  job: JobContext,
+): Promise<Endmember[]> {
+  if (count - 1 > mean.length) throw fewEndmembers(count, mean.length + 1);
+  const { weights, eigenvalues } = await context.workers.components(
+    { kind: 'components', covariance, count: count - 1 },
+    job.signal,
+  );
+  if (!(eigenvalues[0]! > 0)) throw fewEndmembers(count, 0);
+  const axes = Matrix.from1DArray(count - 1, mean.length, Array.from(weights));
+  // The last coordinate is the same for all pixels, of the size of the others: corners are then linearly independent.
+  const height = 3 * Math.sqrt(eigenvalues.subarray(0, count - 1).reduce((sum, value) => sum + value, 0));
+  const search = async (functions: Matrix): Promise<ExtremePixel[]> => {
+    const rows = functions.subMatrix(0, functions.rows - 1, 0, count - 2).mmul(axes);
+    const task = {
+      kind: 'extremes' as const,
+      weights: Float64Array.from(rows.to1DArray()),
+      centre: mean,
+      bias: Float64Array.from(functions.getColumn(count - 1), (value) => value * height),
+    };
+    const found = await extremePixels(context, analysed, job, functions.rows, (_, file) =>
+      context.workers.extremes({ ...task, file }, job.signal),
+    );
+    return found.map((one) => {
+      if (!one) throw fewEndmembers(count, 0);
+      return one;
+    });
+  };
+  const pointOf = (spectrum: number[]) => {
+    const less = Matrix.columnVector(spectrum.map((value, band) => value - mean[band]!));
+    return [...axes.mmul(less).to1DArray(), height];
+  };
+  job.message(`finding ${count} endmembers`);
+  const corners: ExtremePixel[] = [];
+  const direction = directions(seed, count);
+  while (corners.length < count) {
+    const [next] = await search(
+      Matrix.rowVector(
+        orthogonal(
+          direction(),
+          corners.map(({ spectrum }) => pointOf(spectrum)),
+        ),
+      ),
+    );
+    if (corners.some(({ tile, pixel }) => tile === next!.tile && pixel === next!.pixel))
+      throw fewEndmembers(count, corners.length);
+    corners.push(next!);
+  }
+  for (let pass = 0; pass < MOST_PASSES * count; pass++) {
+    const simplex = new Matrix(corners.map(({ spectrum }) => pointOf(spectrum))).transpose();
+    // Row k, of a point: by how much the volume grows if the point takes the place of corner k.
+    const gains = await search(inverseOf(simplex, count));
+    const best = gains.reduce((most, { value }, k) => (value > gains[most]!.value ? k : most), 0);
+    if (gains[best]!.value <= 1 + LEAST_GAIN) break;
+    corners[best] = gains[best]!;
+  }
+  const projection = axes.transpose().mmul(axes);
+  return corners.map(({ tile, pixel, position, spectrum }) => {
+    const less = Matrix.columnVector(spectrum.map((value, band) => value - mean[band]!));
+    const projected = projection.mmul(less).to1DArray();
+    return { tile, pixel, position, spectrum: projected.map((value, band) => value + mean[band]!) };
+  });
+}
+
+function inverseOf(simplex: Matrix, count: number): Matrix {
+  try {
+    return inverse(simplex);
+  } catch (error) {
+    throw fewEndmembers.because(error, count, count - 1);
+  }
+}
+
+/** The part of a direction that is orthogonal to all points (Gram-Schmidt, twice against rounding). */
+function orthogonal(direction: number[], points: number[][]): number[] {
+  const basis: number[][] = [];
+  const without = (vector: number[], axis: number[]) => {
+    const share = dot(vector, axis);
+    return vector.map((value, i) => value - share * axis[i]!);
+  };
+  for (const point of points) {
+    const rest = [...basis, ...basis].reduce(without, point);
+    const length = Math.sqrt(dot(rest, rest));
+    basis.push(rest.map((value) => value / length));
+  }
+  const rest = [...basis, ...basis].reduce(without, direction);
+  const length = Math.sqrt(dot(rest, rest));
+  return rest.map((value) => value / length);
+}
+
+const dot = (a: number[], b: number[]) => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
+
+/** Directions that follow from the seed alone: components between -1 and 1. */
+function directions(seed: number, size: number): () => number[] {
+  const { next } = randomStream(seed);
+  return () => Array.from({ length: size }, () => 2 * next() - 1);
+}

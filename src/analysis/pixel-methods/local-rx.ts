@@ -1,0 +1,197 @@
+/**
+ * The squared Mahalanobis distance of each pixel from the pixels around it (RX of Reed and Yu 1990 with a local background), in the space
+ * of some components. Runs in worker threads.
+ *
+ * The sums over a window follow from those of the window one pixel before it, so the time for a pixel depends on the number of components
+ * and not on the size of the window.
+ */
+import { eachBlockAround, type Neighbour } from '../tile-reading/neighbour-blocks.js';
+import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { PANEL, type PanelMatrix, PixelPanel } from './pixel-panel.js';
+import { choleskyOf } from '../numeric/cholesky.js';
+
+/** Plain data. Windows are squares around the pixel; their sides are odd numbers of pixels. */
+export interface LocalDistance {
+  kind: 'local-distance';
+  /** Components x bands. */
+  weights: Float64Array;
+  centre: Float64Array;
+  /** The background is what the outer window holds and the inner one does not. */
+  outer: number;
+  inner: number;
+}
+
+/** Fewer pixels for each component make an inverse covariance that is too uncertain (Reed, Mallett and Brennan 1974). */
+export const LEAST_PIXELS = 2;
+/** Smaller shares of a sum of squares are rounding errors of the scores, which are float32. */
+const ROUNDING = 1e-12;
+
+/**
+ * One number for each pixel of the tile, row by row. NaN where the pixel has no data, where its background has fewer than 2 pixels for
+ * each component, and where the covariance of the background has no inverse. Throws TW_IMAGERY_TILE_FILE.
+ */
+export function localDistances(
+  file: SpectrumFile,
+  around: readonly Neighbour[],
+  method: LocalDistance,
+): Float32Array {
+  const { width, height } = file;
+  const reach = (method.outer - 1) / 2;
+  const guard = (method.inner - 1) / 2;
+  const scores = scoresOf(file, around, method, reach);
+  const distance = distanceOf(scores);
+  const [outer, inner] = [new WindowSums(scores, reach), new WindowSums(scores, guard)];
+  const values = new Float32Array(width * height).fill(NaN);
+  for (let row = 0; row < height; row++) {
+    outer.toRow(row + reach);
+    inner.toRow(row + reach);
+    for (let column = 0; column < width; column++) {
+      outer.toColumn(column + reach);
+      inner.toColumn(column + reach);
+      const at = (row + reach) * scores.width + column + reach;
+      if (scores.has[at] === 1) values[row * width + column] = distance(outer.total, inner.total, at);
+    }
+  }
+  return values;
+}
+
+/** Scores of the pixels of a tile, and of those as far around it as windows reach. */
+interface Scores {
+  width: number;
+  height: number;
+  /** Number of components. */
+  size: number;
+  /** Component k of pixel i is `values[i * size + k]`. */
+  values: Float32Array;
+  /** 1 for pixels that are clear and hold data in every band. */
+  has: Uint8Array;
+}
+
+function scoresOf(
+  file: SpectrumFile,
+  around: readonly Neighbour[],
+  { weights, centre }: LocalDistance,
+  reach: number,
+): Scores {
+  const size = weights.length / centre.length;
+  const [width, height] = [file.width + 2 * reach, file.height + 2 * reach];
+  const values = new Float32Array(width * height * size);
+  const has = new Uint8Array(width * height);
+  let known: { file: SpectrumFile; panel: PixelPanel; matrix: PanelMatrix } | undefined;
+  eachBlockAround(file, around, { reach }, ({ bands, indexes, file: one, placesOf }) => {
+    if (known?.file !== one) {
+      const panel = new PixelPanel(one, centre, 8);
+      known = { file: one, panel, matrix: panel.matrix(weights, centre.length) };
+    }
+    const { panel, matrix } = known;
+    for (let from = 0; from < indexes.length; from += PANEL) {
+      const count = panel.load(bands, indexes, from);
+      const products = panel.multiply(matrix, panel.pixels);
+      for (let i = 0; i < count; i++)
+        for (const at of placesOf(indexes[from + i]!)) {
+          has[at] = 1;
+          for (let k = 0; k < size; k++) values[at * size + k] = products[k * PANEL + i]!;
+        }
+    }
+  });
+  return { width, height, size, values, has };
+}
+
+/**
+ * Sums over a square window of scores that moves from the north to the south and in each row from the west to the east: the number of
+ * pixels, the sums of components, and those of products of components i <= j, row by row.
+ *
+ * Invariant: `columns` holds for each column the sums over the rows of the window, `total` those over its columns. What lies beyond the
+ * scores counts as empty.
+ */
+class WindowSums {
+  readonly total: Float64Array;
+  private readonly columns: Float64Array;
+  /** The rows that `columns` holds, and the columns that `total` holds: from the first to before the second. */
+  private rows = [0, 0] as [number, number];
+  private across = [0, 0] as [number, number];
+
+  constructor(
+    private readonly scores: Scores,
+    private readonly reach: number,
+  ) {
+    this.total = new Float64Array(1 + scores.size + (scores.size * (scores.size + 1)) / 2);
+    this.columns = new Float64Array(scores.width * this.total.length);
+  }
+
+  /** The centre is then in this row, and before its first column. */
+  toRow(row: number): void {
+    const first = Math.max(0, row - this.reach);
+    const end = Math.min(this.scores.height, row + this.reach + 1);
+    while (this.rows[1] < end) this.addRow(this.rows[1]++, 1);
+    while (this.rows[0] < first) this.addRow(this.rows[0]++, -1);
+    this.total.fill(0);
+    this.across = [0, 0];
+  }
+
+  toColumn(column: number): void {
+    const first = Math.max(0, column - this.reach);
+    const end = Math.min(this.scores.width, column + this.reach + 1);
+    while (this.across[1] < end) this.addColumn(this.across[1]++, 1);
+    while (this.across[0] < first) this.addColumn(this.across[0]++, -1);
+  }
+
+  private addColumn(column: number, sign: number): void {
+    const { total, columns } = this;
+    const { length } = total;
+    for (let k = 0, at = column * length; k < length; k++, at++) total[k]! += sign * columns[at]!;
+  }
+
+  private addRow(row: number, sign: number): void {
+    const columns = this.columns;
+    const { length } = this.total;
+    const { width, size, values, has } = this.scores;
+    for (let column = 0; column < width; column++) {
+      const pixel = row * width + column;
+      if (has[pixel] === 0) continue;
+      let to = column * length;
+      columns[to++]! += sign;
+      const first = pixel * size;
+      for (let k = 0; k < size; k++) columns[to++]! += sign * values[first + k]!;
+      for (let i = 0; i < size; i++) {
+        const value = sign * values[first + i]!;
+        for (let j = i; j < size; j++) columns[to++]! += value * values[first + j]!;
+      }
+    }
+  }
+}
+
+/**
+ * The distance of pixel `at` from its background, which is what the sums of the outer window have beyond those of the inner one; NaN if that
+ * is not enough.
+ */
+function distanceOf({
+  size,
+  values,
+}: Scores): (outer: Float64Array, inner: Float64Array, at: number) => number {
+  const mean = new Float64Array(size);
+  const white = new Float64Array(size);
+  const covariance = new Float64Array(size * size);
+  const lower = new Float64Array(size * size);
+  return (outer, inner, at) => {
+    const pixels = outer[0]! - inner[0]!;
+    if (pixels < LEAST_PIXELS * size) return NaN;
+    for (let k = 0; k < size; k++) mean[k] = (outer[k + 1]! - inner[k + 1]!) / pixels;
+    for (let i = 0, from = size + 1; i < size; i++)
+      for (let j = i; j < size; j++, from++) {
+        const products = outer[from]! - inner[from]!;
+        const scatter = products - pixels * mean[i]! * mean[j]!;
+        if (i === j && scatter <= ROUNDING * products) return NaN;
+        covariance[j * size + i] = scatter / (pixels - 1);
+      }
+    if (!choleskyOf(covariance, size, { lower })) return NaN;
+    let square = 0;
+    for (let i = 0; i < size; i++) {
+      let rest = values[at * size + i]! - mean[i]!;
+      for (let k = 0; k < i; k++) rest -= lower[i * size + k]! * white[k]!;
+      white[i] = rest / lower[i * size + i]!;
+      square += white[i]! ** 2;
+    }
+    return square;
+  };
+}

@@ -1,0 +1,317 @@
+/** Methods that compute values from the spectrum of a pixel. */
+import { evaluate as evaluateExpression, type Program } from '../../imagery/index.js';
+import type { PixelArray } from '../../raster/index.js';
+import { centredLayers, type Layer, type Network } from '../dense-networks/dense-network.js';
+import { PanelNetwork, padRows, softmax } from '../dense-networks/panel-network.js';
+import type { Coding } from '../reproducible-sums/sums-by-encoding.js';
+import { AbundanceSolver } from './nnls-solver.js';
+import { continuumRemoval, deepestBand } from './continuum-removal.js';
+import { PANEL, PixelPanel } from './pixel-panel.js';
+
+/** Plain data; vectors are of physical values, one number for each band. */
+export type PixelMethod =
+  /** weights * (x - centre), rows x bands: components, the matched filter, smoothing, and resampling. */
+  | { kind: 'linear'; weights: Float64Array; centre: Float64Array }
+  /** |L^-1 (x - centre)|^2, where the covariance is L L': the squared Mahalanobis distance (Reed and Yu 1990). */
+  | { kind: 'distance'; whitening: Float64Array; centre: Float64Array }
+  /** |x - c| for each centre c, rows x bands. `centre`: a spectrum near all pixels, such as their mean, which keeps float32 precise. */
+  | { kind: 'euclidean'; centres: Float64Array; centre: Float64Array }
+  /** The cosine of the angle between L^-1 (x - centre) and each target, squared, with its sign (Kraut, Scharf and Butler 2005). */
+  | { kind: 'coherence'; whitening: Float64Array; centre: Float64Array; targets: Float64Array }
+  /** The angle between x and each target, radians (Kruse et al. 1993). */
+  | { kind: 'angle'; targets: Float64Array }
+  /** The spectral information divergence of x and each target (Chang 2000). */
+  | { kind: 'divergence'; targets: Float64Array }
+  /** The probability of each class by a network of layers, for x - centre. */
+  | { kind: 'probabilities'; layers: Layer[]; centre: Float64Array }
+  /** The abundance of each endmember, and the root mean square of what they leave of the spectrum. */
+  | { kind: 'abundances'; endmembers: Float64Array; count: number; sumsToOne: boolean }
+  /** The value of each expression; programs count the bands from 0. */
+  | { kind: 'expressions'; programs: Program[] }
+  /** x divided by its upper convex hull over the wavelengths, nm; for `depth` the largest depth below 1, and its wavelength. */
+  | { kind: 'continuum'; wavelengths: Float64Array; depth: boolean };
+
+/** For a classifier of layers. */
+export function layersMethod(network: Network): PixelMethod {
+  return { kind: 'probabilities', layers: centredLayers(network), centre: network.centre };
+}
+
+/** Values of pixels, up to 64 at a time. */
+export interface PixelFunction {
+  readonly rows: number;
+  /**
+   * Evaluates the pixels at `indexes[from]` and on, up to 64: row r of pixel `indexes[from + i]` is `values[r * 64 + i]`, good until
+   * the next call. NaN where the method has no value, as for a spectrum of zeros.
+   */
+  evaluate(bands: readonly PixelArray[], indexes: Int32Array, from: number): Float32Array | Float64Array;
+}
+
+/** A method for stored numbers. */
+export function pixelFunction(method: PixelMethod, coding: Coding): PixelFunction {
+  switch (method.kind) {
+    case 'linear':
+      return linear(method, coding);
+    case 'distance':
+      return distance(method, coding);
+    case 'euclidean':
+      return euclidean(method, coding);
+    case 'coherence':
+      return coherence(method, coding);
+    case 'angle':
+      return angle(method, coding);
+    case 'divergence':
+      return divergence(method, coding);
+    case 'probabilities':
+      return probabilities(method, coding);
+    case 'abundances':
+      return abundances(method, coding);
+    case 'expressions':
+      return expressions(method, coding);
+    case 'continuum':
+      return continuum(method, coding);
+  }
+}
+
+type Method<Kind extends PixelMethod['kind']> = Extract<PixelMethod, { kind: Kind }>;
+
+function linear({ weights, centre }: Method<'linear'>, coding: Coding): PixelFunction {
+  const panel = new PixelPanel(coding, centre);
+  const matrix = panel.matrix(weights, centre.length);
+  return {
+    rows: weights.length / centre.length,
+    evaluate(bands, indexes, from) {
+      panel.load(bands, indexes, from);
+      return panel.multiply(matrix, panel.pixels);
+    },
+  };
+}
+
+function probabilities({ layers, centre }: Method<'probabilities'>, coding: Coding): PixelFunction {
+  const panel = new PixelPanel(coding, centre);
+  const network = new PanelNetwork(panel, layers);
+  const rows = layers.at(-1)!.bias.length;
+  const values = new Float64Array(rows * PANEL);
+  const shares = new Float64Array(rows);
+  return {
+    rows,
+    evaluate(bands, indexes, from) {
+      const count = panel.load(bands, indexes, from);
+      const scores = network.forward();
+      for (let i = 0; i < count; i++) {
+        softmax(scores, i, rows, shares);
+        for (let r = 0; r < rows; r++) values[r * PANEL + i] = shares[r]!;
+      }
+      return values;
+    },
+  };
+}
+
+function distance({ whitening, centre }: Method<'distance'>, coding: Coding): PixelFunction {
+  const bands = centre.length;
+  const panel = new PixelPanel(coding, centre);
+  const matrix = panel.matrix(whitening, bands);
+  const out = panel.plane(1);
+  return {
+    rows: 1,
+    evaluate(pixels, indexes, from) {
+      panel.load(pixels, indexes, from);
+      panel.multiply(matrix, panel.pixels);
+      return panel.squares(matrix.out, out, bands);
+    },
+  };
+}
+
+/** By |x|^2 - 2 c.x + |c|^2, less the centre, so that what cancels is small. */
+function euclidean({ centres, centre }: Method<'euclidean'>, coding: Coding): PixelFunction {
+  const bands = centre.length;
+  const rows = centres.length / bands;
+  const panel = new PixelPanel(coding, centre);
+  const shifted = centres.map((value, at) => value - centre[at % bands]!);
+  const matrix = panel.matrix(shifted, bands);
+  const norms = panel.plane(1);
+  const own = Array.from({ length: rows }, (_, row) => {
+    const one = shifted.subarray(row * bands, (row + 1) * bands);
+    return one.reduce((sum, value) => sum + value * value, 0);
+  });
+  return {
+    rows,
+    evaluate(pixels, indexes, from) {
+      panel.load(pixels, indexes, from);
+      const squares = panel.squares(panel.pixels, norms);
+      const values = panel.multiply(matrix, panel.pixels);
+      for (let r = 0; r < rows; r++)
+        for (let at = r * PANEL, i = 0; i < PANEL; i++, at++)
+          values[at] = Math.sqrt(Math.max(0, squares[i]! - 2 * values[at]! + own[r]!));
+      return values;
+    },
+  };
+}
+
+function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: Coding): PixelFunction {
+  const bands = centre.length;
+  const panel = new PixelPanel(coding, centre);
+  const white = panel.matrix(whitening, bands);
+  const padded = padRows(unitRows(targets, bands), bands, white.out.rows);
+  const products = panel.matrix(padded, white.out.rows);
+  const norms = panel.plane(1);
+  const rows = targets.length / bands;
+  return {
+    rows,
+    evaluate(pixels, indexes, from) {
+      panel.load(pixels, indexes, from);
+      panel.multiply(white, panel.pixels);
+      const squares = panel.squares(white.out, norms, bands);
+      const values = panel.multiply(products, white.out);
+      for (let at = 0; at < rows * PANEL; at++)
+        values[at] = (values[at]! * Math.abs(values[at]!)) / squares[at % PANEL]!;
+      return values;
+    },
+  };
+}
+
+function angle({ targets }: Method<'angle'>, coding: Coding): PixelFunction {
+  const bands = coding.scales.length;
+  const panel = new PixelPanel(coding);
+  const matrix = panel.matrix(unitRows(targets, bands), bands);
+  const norms = panel.plane(1);
+  const rows = targets.length / bands;
+  return {
+    rows,
+    evaluate(pixels, indexes, from) {
+      panel.load(pixels, indexes, from);
+      panel.squares(panel.pixels, norms);
+      panel.multiply(matrix, panel.pixels);
+      return panel.angles(matrix.out, norms);
+    },
+  };
+}
+
+/**
+ * With p = x / sum x and q = t / sum t it is the sum of (p - q) (log p - log q): what belongs to x or t alone, less the products of
+ * log q with p and of q with log p. Values below 1e-6 count as 1e-6.
+ */
+function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFunction {
+  const bands = coding.scales.length;
+  const panel = new PixelPanel(coding);
+  const shares = panel.plane(bands);
+  const logs = panel.plane(bands);
+  const rows = targets.length / bands;
+  const q = Float64Array.from(targets, (value, at) => {
+    const row = Math.floor(at / bands);
+    const all = targets.subarray(row * bands, (row + 1) * bands);
+    return Math.max(value, SMALLEST_VALUE) / all.reduce((sum, one) => sum + Math.max(one, SMALLEST_VALUE), 0);
+  });
+  const ofShares = panel.matrix(q.map(Math.log), bands);
+  const ofLogs = panel.matrix(q, bands);
+  const own = Array.from({ length: rows }, (_, row) => {
+    const all = q.subarray(row * bands, (row + 1) * bands);
+    return all.reduce((sum, value) => sum + value * Math.log(value), 0);
+  });
+  return {
+    rows,
+    evaluate(pixels, indexes, from) {
+      const count = panel.load(pixels, indexes, from);
+      const [x, p, logP] = [panel.pixels, shares, logs].map((plane) => panel.values(plane)) as [
+        Float32Array,
+        Float32Array,
+        Float32Array,
+      ];
+      const entropies = new Float64Array(PANEL);
+      for (let i = 0; i < count; i++) {
+        let sum = 0;
+        for (let at = i; at < x.length; at += PANEL) sum += Math.max(x[at]!, SMALLEST_VALUE);
+        for (let at = i; at < x.length; at += PANEL) {
+          const share = Math.max(x[at]!, SMALLEST_VALUE) / sum;
+          const log = Math.log(share);
+          p[at] = share;
+          logP[at] = log;
+          entropies[i]! += share * log;
+        }
+      }
+      const values = panel.multiply(ofShares, shares);
+      const others = panel.multiply(ofLogs, logs);
+      for (let at = 0; at < rows * PANEL; at++)
+        values[at] = entropies[at % PANEL]! + own[Math.floor(at / PANEL)]! - values[at]! - others[at]!;
+      return values;
+    },
+  };
+}
+
+function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, coding: Coding): PixelFunction {
+  const bands = coding.scales.length;
+  const panel = new PixelPanel(coding, undefined, 8);
+  const matrix = panel.matrix(endmembers, bands);
+  const norms = panel.plane(1);
+  const solver = new AbundanceSolver(endmembers, count, sumsToOne);
+  const values = new Float64Array((count + 1) * PANEL);
+  return {
+    rows: count + 1,
+    evaluate(pixels, indexes, from) {
+      const taken = panel.load(pixels, indexes, from);
+      const products = panel.multiply(matrix, panel.pixels);
+      const squares = panel.squares(panel.pixels, norms);
+      for (let i = 0; i < taken; i++) {
+        const shares = solver.solve(products, i, PANEL);
+        for (let k = 0; k < count; k++) values[k * PANEL + i] = shares[k]!;
+        values[count * PANEL + i] = Math.sqrt(solver.residual(squares[i]!) / bands);
+      }
+      return values;
+    },
+  };
+}
+
+function expressions({ programs }: Method<'expressions'>, coding: Coding): PixelFunction {
+  const panel = new PixelPanel(coding, undefined, 8);
+  const values = new Float64Array(programs.length * PANEL);
+  return {
+    rows: programs.length,
+    evaluate(pixels, indexes, from) {
+      const count = panel.load(pixels, indexes, from);
+      const physical = panel.values(panel.pixels) as Float64Array;
+      const inputs = Array.from(coding.scales, (_, band) =>
+        physical.subarray(band * PANEL, band * PANEL + count),
+      );
+      for (const [row, program] of programs.entries())
+        values.set(evaluateExpression(program, inputs, count), row * PANEL);
+      return values;
+    },
+  };
+}
+
+function continuum({ wavelengths, depth }: Method<'continuum'>, coding: Coding): PixelFunction {
+  const bands = wavelengths.length;
+  const panel = new PixelPanel(coding, undefined, 8);
+  const remove = continuumRemoval(wavelengths);
+  const spectrum = new Float64Array(bands);
+  const rows = depth ? 2 : bands;
+  const values = new Float64Array(rows * PANEL);
+  return {
+    rows,
+    evaluate(pixels, indexes, from) {
+      const count = panel.load(pixels, indexes, from);
+      const physical = panel.values(panel.pixels);
+      for (let i = 0; i < count; i++) {
+        for (let band = 0; band < bands; band++) spectrum[band] = physical[band * PANEL + i]!;
+        remove(spectrum);
+        if (depth) {
+          const deepest = deepestBand(spectrum, wavelengths);
+          values[i] = deepest.depth;
+          values[PANEL + i] = deepest.wavelength;
+        } else for (let band = 0; band < bands; band++) values[band * PANEL + i] = spectrum[band]!;
+      }
+      return values;
+    },
+  };
+}
+
+/** The divergence counts smaller values as this one, because zero has no logarithm. */
+export const SMALLEST_VALUE = 1e-6;
+
+/** Rows of length 1. */
+function unitRows(rows: Float64Array, columns: number): Float64Array {
+  return rows.map((value, at) => {
+    const row = Math.floor(at / columns);
+    const all = rows.subarray(row * columns, (row + 1) * columns);
+    return value / Math.sqrt(all.reduce((sum, one) => sum + one * one, 0));
+  });
+}

@@ -1,0 +1,63 @@
+/** Libraries that come with a request. */
+import { NUMBER, objectOf } from '../../json-schema.js';
+import { libraryRange, libraryShape } from '../errors.js';
+import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import { type Library, resampledSpectra, resampleLibrary } from './resample-library.js';
+
+const MOST_SPECTRA = 100;
+const MOST_SAMPLES = 10_000;
+/** Far above reflectance, and above radiance and counts in any unit. Squares of such values are finite as float32. */
+const LARGEST_VALUE = 1e9;
+const VALUE = { ...NUMBER, minimum: -LARGEST_VALUE, maximum: LARGEST_VALUE };
+/** With a smaller share of the bands, spectra say little. */
+const SMALLEST_SHARE = 0.5;
+
+/** JSON Schema of a library. */
+export const LIBRARY = {
+  ...objectOf({
+    wavelengths: {
+      ...{ type: 'array', items: NUMBER, minItems: 2, maxItems: MOST_SAMPLES },
+      description: 'Nanometres',
+    },
+    spectra: {
+      type: 'array',
+      items: objectOf({
+        name: { type: 'string', minLength: 1, maxLength: 200 },
+        values: { type: 'array', items: VALUE, maxItems: MOST_SAMPLES },
+      }),
+      minItems: 1,
+      maxItems: MOST_SPECTRA,
+    },
+  }),
+  description: 'Spectra in the unit of the collection, reflectance mostly; resampled to its bands',
+};
+
+/** Throws TW_ANALYSIS_LIBRARY_SPECTRUM. */
+export function checkLibrary({ wavelengths, spectra }: Library): void {
+  for (const { name, values } of spectra) {
+    if (values.length !== wavelengths.length)
+      throw libraryShape(
+        name,
+        `it has ${values.length} values, and there are ${wavelengths.length} wavelengths`,
+      );
+    if (values.every((value) => value === 0)) throw libraryShape(name, 'all of its values are 0');
+  }
+}
+
+/**
+ * Indexes of the bands that a library covers, ascending. Throws TW_ANALYSIS_LIBRARY_RANGE if these are less than half, and
+ * TW_ANALYSIS_LIBRARY_SPECTRUM if a spectrum has no direction in them.
+ */
+export function coveredBands(library: Library, bands: AnalysedBand[]): number[] {
+  const resampled = resampleLibrary(library, bands);
+  const { bands: covered } = resampled;
+  if (covered.length < 2 || covered.length < SMALLEST_SHARE * bands.length)
+    throw libraryRange(library.wavelengths, covered.length, bands);
+  for (const { name, values } of resampledSpectra(library, resampled)) {
+    const norm = Math.fround(Math.sqrt(values.reduce((sum, value) => sum + value * value, 0)));
+    if (norm === 0) throw libraryShape(name, 'its values at the bands of the collection are all 0');
+    if (!Number.isFinite(norm))
+      throw libraryShape(name, 'its values at the bands of the collection are too large');
+  }
+  return covered;
+}

@@ -1,0 +1,92 @@
+/** The tiles around a tile, for methods that look at the pixels around a pixel. */
+import { gridByName } from '../../geocode/index.js';
+import { all, type TileFinder } from '../../query/index.js';
+import type { Storage, TileRecord } from '../../storage/index.js';
+import { foundTiles } from '../../derive/index.js';
+import { fileOf } from '../jobs/analysis-run.js';
+import type { Neighbour } from './neighbour-blocks.js';
+import type { TileSpectrum } from './tile-spectrum.js';
+
+export interface TileAround {
+  tile: TileRecord;
+  /** Cells from the tile to this one, to the east and to the south. */
+  east: number;
+  south: number;
+}
+
+/**
+ * Tiles of the same scene and source in the cells that lie within `reach` pixels of a tile, in the order of their geocodes, wherever they
+ * are. Cells never reach across the antimeridian. Throws TW_WRANGLE_OUT_OF_REACH.
+ */
+async function tilesAround(
+  finder: TileFinder,
+  { collection, scene, source, grid: name, geocode }: TileRecord,
+  { width, height }: { width: number; height: number },
+  reach: number,
+): Promise<TileAround[]> {
+  const grid = gridByName(name);
+  const { west, south, east, north } = grid.bounds(geocode);
+  const cell = { width: east - west, height: north - south };
+  const [x, y] = [(reach / width) * cell.width, (reach / height) * cell.height];
+  const cells = grid.cover(
+    { west: west - x, south: south - y, east: east + x, north: north + y },
+    geocode.length,
+  );
+  const values = cells.filter((one) => one !== geocode);
+  const found = await foundTiles(
+    finder,
+    all([
+      { op: '=', property: 'collection', value: collection },
+      { op: '=', property: 'scene', value: scene },
+      { op: '=', property: 'source', value: source },
+      { op: 'in', property: 'geocode', values },
+    ]),
+  );
+  // A geocode of digits may be one of either grid. If a cell has several tiles of a derived source, the first id counts.
+  const byCell = new Map(
+    found
+      .filter((tile) => tile.grid === name)
+      .sort((a, b) => (a.id < b.id ? 1 : -1))
+      .map((tile) => [tile.geocode, tile]),
+  );
+  return [...byCell.values()]
+    .sort((a, b) => (a.geocode < b.geocode ? -1 : 1))
+    .map((tile) => {
+      const other = grid.bounds(tile.geocode);
+      return {
+        tile,
+        east: Math.round((other.west - west) / cell.width),
+        south: Math.round((north - other.north) / cell.height),
+      };
+    });
+}
+
+export interface SpectrumAround extends TileAround {
+  spectrum: TileSpectrum;
+}
+
+/**
+ * Those of them that have a spectrum with the same bands: others show nothing that could be compared. None for a reach of 0. Throws
+ * TW_WRANGLE_OUT_OF_REACH.
+ */
+export async function spectraAround(
+  finder: TileFinder,
+  tile: TileRecord,
+  reach: number,
+  spectrumOf: (tile: TileRecord) => TileSpectrum | undefined,
+): Promise<SpectrumAround[]> {
+  const own = spectrumOf(tile);
+  if (reach === 0 || !own) return [];
+  const near = await tilesAround(finder, tile, own.group, reach);
+  return near.flatMap((one) => {
+    const spectrum = spectrumOf(one.tile);
+    return spectrum ? [{ ...one, spectrum }] : [];
+  });
+}
+
+/** The neighbours as threads and processes read them. */
+export function neighboursOf(storage: Storage, around: readonly SpectrumAround[]): Neighbour[] {
+  return around.map(({ tile, spectrum, east, south }) => ({
+    ...{ file: fileOf(storage, tile, spectrum), east, south },
+  }));
+}

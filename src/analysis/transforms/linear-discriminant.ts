@@ -1,0 +1,68 @@
+/** Linear discriminant analysis with shrinkage (Friedman 1989; Hastie, Tibshirani and Friedman 2009, 4.3). */
+import { singularCovariance } from '../errors.js';
+import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
+import { choleskyOf, inverseOfLower } from '../numeric/cholesky.js';
+
+export interface ClassMean {
+  code: number;
+  pixels: number;
+  mean: Float64Array;
+}
+
+export interface Discriminant {
+  /** One row a class: the score is weights (x - centre) + bias, the logarithm of its probability but for a constant. */
+  weights: Float64Array;
+  bias: Float64Array;
+}
+
+/** Covariance within the classes, of the statistics of all of their pixels together. */
+export function withinClasses(
+  { pixels, mean, covariance }: BandStatistics,
+  classes: readonly ClassMean[],
+): Float64Array {
+  const size = mean.length;
+  return covariance.map((value, at) => {
+    const [i, j] = [Math.floor(at / size), at % size];
+    const between = classes.reduce(
+      (sum, one) => sum + one.pixels * (one.mean[i]! - mean[i]!) * (one.mean[j]! - mean[j]!),
+      0,
+    );
+    return (value * (pixels - 1) - between) / (pixels - classes.length);
+  });
+}
+
+/** `shrinkage`: share of the mean variance that takes the place of the covariance, 0 to 1. Throws TW_ANALYSIS_SINGULAR. */
+export function discriminant(
+  within: Float64Array,
+  centre: Float64Array,
+  classes: readonly ClassMean[],
+  shrinkage: number,
+): Discriminant {
+  const size = centre.length;
+  let trace = 0;
+  for (let i = 0; i < size; i++) trace += within[i * size + i]!;
+  const shrunk = within.map((value, at) => {
+    const isDiagonal = Math.floor(at / size) === at % size;
+    return (1 - shrinkage) * value + (isDiagonal ? (shrinkage * trace) / size : 0);
+  });
+  const pixels = classes.reduce((sum, one) => sum + one.pixels, 0);
+  const lower = choleskyOf(shrunk, size);
+  if (!lower) throw singularCovariance(size, pixels);
+  const inverse = inverseOfLower(lower, size);
+  const weights = new Float64Array(classes.length * size);
+  const bias = new Float64Array(classes.length);
+  for (const [k, { mean, pixels: own }] of classes.entries()) {
+    const white = new Float64Array(size);
+    for (let row = 0; row < size; row++)
+      for (let band = 0; band <= row; band++)
+        white[row]! += inverse[row * size + band]! * (mean[band]! - centre[band]!);
+    let square = 0;
+    for (let row = 0; row < size; row++) {
+      square += white[row]! ** 2;
+      for (let band = 0; band <= row; band++)
+        weights[k * size + band]! += inverse[row * size + band]! * white[row]!;
+    }
+    bias[k] = Math.log(own / pixels) - square / 2;
+  }
+  return { weights, bias };
+}

@@ -1,0 +1,42 @@
+import { type PixelArray, WorkerPool } from '../raster/index.js';
+import type {
+  CutTask,
+  FillTask,
+  MadeTile,
+  PlanesTask,
+  StackTask,
+  WrangleResult,
+  WrangleTask,
+} from './derive-tasks.js';
+
+/** Threads that make tiles of tiles; started once and kept. */
+export class WrangleWorkers {
+  private readonly pool: WorkerPool<WrangleTask, WrangleResult>;
+
+  constructor(threads: number) {
+    this.pool = new WorkerPool(new URL('./derive-worker.js', import.meta.url), threads);
+  }
+
+  get threads(): number {
+    return this.pool.size;
+  }
+
+  /** Null where there is nothing to make. */
+  make(task: FillTask | CutTask, signal?: AbortSignal): Promise<MadeTile | null> {
+    return this.pool.run(task, { signal }) as Promise<MadeTile | null>;
+  }
+
+  planes(task: PlanesTask, signal?: AbortSignal): Promise<PixelArray[]> {
+    return this.pool.run(task, { signal }) as Promise<PixelArray[]>;
+  }
+
+  /** The bytes of a GeoTIFF. The pixels of the image move to the thread. */
+  stack(task: StackTask, signal?: AbortSignal): Promise<Uint8Array> {
+    const transfer = task.image.bands.map(({ buffer }) => buffer as ArrayBuffer);
+    return this.pool.run(task, { signal, transfer }) as Promise<Uint8Array>;
+  }
+
+  close(): Promise<void> {
+    return this.pool.close();
+  }
+}

@@ -1,0 +1,27 @@
+/** A wrangling thread: reads tiles, makes new ones or arrays of them, and encodes their files. */
+import { encodeCog, serveTasks } from '../raster/index.js';
+import { cutTile } from './tiles/cut-tile.js';
+import { fillTile } from './tiles/fill-tile.js';
+import { planesOf } from './tensors/resize-bands.js';
+import type { WrangleResult, WrangleTask } from './derive-tasks.js';
+
+serveTasks<WrangleTask, WrangleResult>(
+  (task) => {
+    switch (task.kind) {
+      case 'fill':
+        return fillTile(task);
+      case 'cut':
+        return cutTile(task);
+      case 'planes':
+        return planesOf(task);
+      case 'stack':
+        return Uint8Array.from(encodeCog(task.image));
+    }
+  },
+  (result) => {
+    if (result === null) return [];
+    if (result instanceof Uint8Array) return [result.buffer as ArrayBuffer];
+    const arrays = 'files' in result ? result.files.flatMap(({ bytes }) => bytes ?? []) : result;
+    return arrays.map(({ buffer }) => buffer as ArrayBuffer);
+  },
+);

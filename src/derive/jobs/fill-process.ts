@@ -1,0 +1,118 @@
+/** Fill as a job: in each cell, dates are completed from those near them in time. */
+import type { JobContext, Process } from '../../jobs/index.js';
+import {
+  checkFilter,
+  type Filter,
+  type FilterParams,
+  filterBody,
+  parseFilter,
+  rawUnlessAsked,
+} from '../../query/index.js';
+import type { TileRecord } from '../../storage/index.js';
+import { derive, type Planned, REPEATABLE, type WrangleContext, type WrangleResults } from './derive-tiles.js';
+import { ofSource, pickedCells, tilesOfCell } from './selected-tiles.js';
+import type { Targets } from '../derive-tasks.js';
+
+export interface FillInputs {
+  filter?: FilterParams;
+  /** Days before and after a tile from which pixels are taken. */
+  window?: number;
+  /** Percent of the cell that should hold data. */
+  toCoverage?: number;
+  /** Percent of cloud that may stay. */
+  toCloud?: number;
+}
+
+export const DEFAULT_WINDOW = 16;
+export const DAY = 86_400_000;
+
+export function fillProcess(context: WrangleContext): Process {
+  return {
+    id: 'fill',
+    title: 'Fill tiles',
+    description: 'Takes pixels of dates near in time where a tile has no data, cloud or shadow.',
+    inputs: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        window: { type: 'number', minimum: 0, maximum: 36_500 },
+        toCoverage: { type: 'number', minimum: 0, maximum: 100 },
+        toCloud: { type: 'number', minimum: 0, maximum: 100 },
+      },
+    },
+    ...REPEATABLE,
+    check: checkFilter,
+    run: (inputs, job) => fill(context, inputs as FillInputs, job),
+  };
+}
+
+function fill(context: WrangleContext, inputs: FillInputs, job: JobContext): Promise<WrangleResults> {
+  const { window = DEFAULT_WINDOW, toCoverage = 100, toCloud = 0 } = inputs;
+  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
+  const targets = { coverage: toCoverage, cloud: toCloud };
+  const planned = planFill(context, filter, window * DAY, targets, job.isMine);
+  return derive(context, planned, job, 'no date near it has a pixel to give');
+}
+
+/**
+ * The best tile of a cell is the base, and takes in all that lie within the window of it; then the best of the others, and so
+ * on. So each stretch of time gives one tile, as whole as its dates allow.
+ */
+async function* planFill(
+  { storage, finder }: WrangleContext,
+  filter: Filter,
+  window: number,
+  targets: Targets,
+  isMine: JobContext['isMine'],
+): AsyncGenerator<Planned> {
+  for (const cell of await pickedCells(storage, filter, isMine)) {
+    const picked = await tilesOfCell(finder, cell, filter);
+    const raw = await tilesOfCell(finder, cell, ofSource('raw'));
+    for (const base of basesOf(picked, window)) yield planOne(base, raw, window, targets);
+  }
+}
+
+/** Best first: the most pixels that are not cloud; the earliest of equals. */
+export function basesOf(tiles: TileRecord[], window: number): TileRecord[] {
+  const use = ({ coverage, cloudCover }: TileRecord) => coverage * (100 - (cloudCover ?? 0));
+  let left = tiles.toSorted((a, b) => use(b) - use(a) || a.start - b.start || byId(a, b));
+  const bases: TileRecord[] = [];
+  while (left.length > 0) {
+    const [base] = left;
+    bases.push(base);
+    left = left.filter((tile) => distance(tile, base) > window);
+  }
+  return bases;
+}
+
+function planOne(base: TileRecord, raw: TileRecord[], window: number, targets: Targets): Planned {
+  if (base.coverage >= targets.coverage && (base.cloudCover ?? 0) <= targets.cloud)
+    return { skipped: 'whole already' };
+  const donors = donorsOf(base, raw, window);
+  if (donors.length === 0) return { skipped: 'no other date is near it' };
+  const { collection, scene, grid, geocode, start, end, platform } = base;
+  return {
+    facts: { collection, scene, grid, geocode, source: 'filled', start, end, platform },
+    inputs: [base, ...donors],
+    parameters: targets,
+    task: (tile, [base, ...donors]) => ({ kind: 'fill', tile, base, donors, targets }),
+  };
+}
+
+/** The least cloudy first, those of unknown cloud last; of equals the nearest in time, then by id. */
+export function donorsOf(base: TileRecord, raw: TileRecord[], window: number): TileRecord[] {
+  const cloud = ({ cloudCover }: TileRecord) => cloudCover ?? 101;
+  return raw
+    .filter((tile) => tile.id !== base.id && distance(tile, base) <= window)
+    .sort((a, b) => cloud(a) - cloud(b) || distance(a, base) - distance(b, base) || byId(a, b));
+}
+
+/** Milliseconds between the times of two tiles; 0 where they overlap. */
+export function distance(a: Pick<TileRecord, 'start' | 'end'>, b: Pick<TileRecord, 'start' | 'end'>): number {
+  return Math.max(0, a.start - b.end, b.start - a.end);
+}
+
+function byId(a: TileRecord, b: TileRecord): number {
+  return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
+}

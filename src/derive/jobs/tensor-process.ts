@@ -1,0 +1,303 @@
+/** Tensors as a job: bands of all tiles of a cell at one size, as one file a cell. */
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cellBbox, type GridName, gridByName, type PixelGrid, pixelGrids } from '../../geocode/index.js';
+import type { JobContext, Process } from '../../jobs/index.js';
+import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
+import {
+  all,
+  checkFilter,
+  type Filter,
+  type FilterParams,
+  filterBody,
+  parseFilter,
+  rawUnlessAsked,
+} from '../../query/index.js';
+import { bytesPerSample } from '../../raster/index.js';
+import {
+  asStorageError,
+  type GroupRecord,
+  holdTiles,
+  type Storage,
+  type TileRecord,
+} from '../../storage/index.js';
+import { filesOf, mergeSkipped, type WrangleContext } from './derive-tiles.js';
+import { noBand, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
+import { pickedTiles, tilesOfCell } from './selected-tiles.js';
+import { emptyOf, isBand } from '../tensors/resize-bands.js';
+import type { Plane, PlanesTask } from '../derive-tasks.js';
+import { planeOf, type Substitute, wantedOf } from '../tensors/select-bands.js';
+import { type TensorFile, writeNpy, writeTiff } from '../tensors/write-tensor.js';
+
+export interface TensorInputs {
+  filter?: FilterParams;
+  /** Names or common names of bands, or expressions over them; `<collection>/<one of these>` takes it from that collection alone. */
+  bands: string[];
+  /** Metres of a pixel; without it, the pixel grid of the finest of the data bands. */
+  resolution?: number;
+  format?: 'npy' | 'tif';
+  /** Stored numbers in place of physical values. */
+  stored?: boolean;
+}
+
+export interface TensorResults {
+  files: TensorFile[];
+  /** Cells without a file, by the reason. */
+  skipped: Record<string, number>;
+  /** Bytes of tiles that had to be fetched, where there were some. */
+  bytesFetched?: number;
+}
+
+/** What a run over some of the cells has made. */
+interface TensorPart extends TensorResults {
+  /** Bands that some cell lacks. */
+  lacking: string[];
+}
+
+const PART = objectOf(
+  {
+    files: listOf(objectOf({ name: TEXT })),
+    skipped: { type: 'object', additionalProperties: COUNT },
+    lacking: listOf(TEXT),
+  },
+  { bytesFetched: COUNT },
+);
+
+/** A GeoTIFF is made in memory; a NumPy file grows on the disk. */
+const MOST_TIFF_BYTES = 512e6;
+/** One tile's planes in a thread. */
+const MOST_STEP_BYTES = 256e6;
+
+export function tensorProcess(context: WrangleContext): Process {
+  return {
+    id: 'tensor',
+    title: 'Make tensors',
+    description:
+      'Stacks bands and expressions of all dates of a cell at one size, as a NumPy file or a GeoTIFF.',
+    inputs: {
+      type: 'object',
+      required: ['bands'],
+      additionalProperties: false,
+      properties: {
+        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        bands: { type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1, maxItems: 1000 },
+        resolution: { type: 'number', minimum: 0.001 },
+        format: { enum: ['npy', 'tif'] },
+        stored: { type: 'boolean' },
+      },
+    },
+    resumable: true,
+    merge: (parts) => mergeTensors(parts as TensorPart[]),
+    part: PART,
+    conclude: (results) => {
+      const { files, lacking } = results as TensorPart;
+      if (files.length === 0 && lacking.length > 0) throw noBand(lacking);
+    },
+    check: checkFilter,
+    run: (inputs, job) => makeTensors(context, inputs as TensorInputs, job),
+  };
+}
+
+function mergeTensors(parts: TensorPart[]): TensorPart {
+  const fetched = parts.reduce((sum, { bytesFetched = 0 }) => sum + bytesFetched, 0);
+  return {
+    files: parts.flatMap(({ files }) => files).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    skipped: mergeSkipped(parts),
+    lacking: [...new Set(parts.flatMap(({ lacking }) => lacking))],
+    ...(fetched > 0 && { bytesFetched: fetched }),
+  };
+}
+
+async function makeTensors(
+  context: WrangleContext,
+  inputs: TensorInputs,
+  job: JobContext,
+): Promise<TensorPart> {
+  const { storage, finder } = context;
+  const filter = observations(parseFilter(inputs.filter ?? {}));
+  const folder = await storage.resultsFolder(job.id);
+  const results: TensorPart = { files: [], skipped: {}, lacking: [] };
+  job.partial(() => results);
+  const cells = await cellsOf(storage, filter, job.isMine);
+  const lacking = new Set<string>();
+  const progress = () => {
+    const done = results.files.length;
+    const skipped = Object.values(results.skipped).reduce((sum, count) => sum + count, 0);
+    job.progress({ total: cells.length, done, skipped });
+  };
+  for (const cell of cells) {
+    job.signal.throwIfAborted();
+    const tiles = await tilesOfCell(finder, cell, filter);
+    const steps = stepsOf(tiles, inputs.bands);
+    const missing = inputs.bands.find((_, b) => steps.every(({ planes }) => !planes[b]));
+    if (missing === undefined) {
+      const held = await holdTiles(
+        storage,
+        steps.map((step) => ({ tile: step.tile, groups: groupsOf(step) })),
+      );
+      try {
+        if (held.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + held.fetched;
+        results.files.push(await makeTensor(context, cell, steps, inputs, folder, job));
+      } finally {
+        held.release();
+      }
+    } else {
+      lacking.add(missing);
+      const reason = `no tile has the band ${missing}`;
+      results.skipped[reason] = (results.skipped[reason] ?? 0) + 1;
+    }
+    progress();
+  }
+  results.lacking = [...lacking];
+  return results;
+}
+
+/** Raw and coalesced tiles, unless the filter asks for sources: those filled or split hold the same pixels once more. */
+function observations(filter: Filter): Filter {
+  if (rawUnlessAsked(filter) === filter) return filter;
+  return all([filter, { op: 'in', property: 'source', values: ['raw', 'coalesced'] }]);
+}
+
+interface Cell {
+  grid: GridName;
+  geocode: string;
+}
+
+async function cellsOf(storage: Storage, filter: Filter, isMine: JobContext['isMine']): Promise<Cell[]> {
+  const cells = new Map<string, Cell>();
+  for await (const tile of pickedTiles(storage, filter, isMine))
+    cells.set(`${tile.grid} ${tile.geocode}`, { grid: tile.grid, geocode: tile.geocode });
+  return [...cells.keys()].sort().map((key) => cells.get(key) as Cell);
+}
+
+/** A tile of a tensor, with a plane for each of the bands. */
+interface Step {
+  tile: TileRecord;
+  planes: (Plane | null)[];
+  substitutes: Substitute[];
+}
+
+/** The files of a tile that its planes are read from. */
+function groupsOf({ tile, planes }: Step): GroupRecord[] {
+  const read = new Set(planes.flatMap((plane) => plane?.places.map(({ group }) => group) ?? []));
+  return tile.groups.filter(({ role }, i) => role === 'mask' || read.has(i));
+}
+
+/** The tiles that have any of the bands, in the order of their times. */
+function stepsOf(tiles: TileRecord[], bands: string[]): Step[] {
+  const wanted = bands.map((band) => wantedOf(band, tiles));
+  return tiles
+    .map((tile) => {
+      const found = wanted.map((one) => planeOf(tile, one));
+      const planes = found.map((one) => one?.plane ?? null);
+      return { tile, planes, substitutes: found.flatMap((one) => one?.substitutes ?? []) };
+    })
+    .filter(({ planes }) => planes.some((plane) => plane !== null))
+    .sort(
+      ({ tile: a }, { tile: b }) =>
+        a.start - b.start ||
+        (a.collection < b.collection ? -1 : a.collection > b.collection ? 1 : a.id < b.id ? -1 : 1),
+    );
+}
+
+/** Where the pixels of a cell lie. */
+function placeOf({ grid, geocode }: Cell, { width, height }: PixelGrid) {
+  const cells = gridByName(grid);
+  const { west, south, east, north } = cells.bounds(geocode);
+  const transform: TensorFile['transform'] = [
+    (east - west) / width,
+    0,
+    west,
+    0,
+    (south - north) / height,
+    north,
+  ];
+  return { crs: `EPSG:${cells.epsg}`, transform, bbox: cellBbox(cells, geocode) };
+}
+
+const distinct = (substitutes: Substitute[]) => [
+  ...new Map(substitutes.map((one) => [JSON.stringify(one), one])).values(),
+];
+
+/** The files are written under their final names: the job's results name those that are whole. */
+async function makeTensor(
+  context: WrangleContext,
+  cell: Cell,
+  steps: Step[],
+  { bands, resolution, format = 'npy', stored = false }: TensorInputs,
+  folder: string,
+  job: JobContext,
+): Promise<TensorFile> {
+  const expression = steps
+    .flatMap(({ planes }) => planes)
+    .findIndex((plane) => plane !== null && !isBand(plane));
+  if (stored && expression >= 0) throw storedExpression(bands[expression % bands.length]);
+  const groups = steps.flatMap(({ tile, planes }) =>
+    planes.flatMap((plane) => plane?.places.map(({ group }) => tile.groups[group]) ?? []),
+  );
+  const size = sizeOf(cell, groups, resolution);
+  const coding = stored ? storedType(cell, groups) : null;
+  const dataType = coding?.dataType ?? 'float32';
+  const shape: TensorFile['shape'] = [steps.length, bands.length, size.height, size.width];
+  const step = bands.length * size.width * size.height * bytesPerSample(dataType);
+  const most = format === 'tif' ? MOST_TIFF_BYTES / steps.length : MOST_STEP_BYTES;
+  if (step > most) throw tensorTooLarge(cell.geocode, shape, format);
+  const name = `${gridByName(cell.grid).letter}${cell.geocode}.${format}`;
+  const path = join(folder, name);
+  const tasks = steps.map(
+    ({ tile, planes }): PlanesTask => ({
+      kind: 'planes',
+      tile: filesOf(context.storage, tile),
+      planes,
+      size,
+      stored: coding,
+    }),
+  );
+  const about = {
+    ...cell,
+    dataType,
+    nodata: coding ? coding.empty : null,
+    shape,
+    ...placeOf(cell, size),
+    bands,
+    substitutes: distinct(steps.flatMap(({ substitutes }) => substitutes)),
+    times: steps.map(({ tile: { id, collection, start } }) => ({
+      datetime: new Date(start).toISOString(),
+      collection,
+      tile: id,
+    })),
+  };
+  try {
+    await context.storage.reserve.require(step * steps.length);
+    const bytes =
+      format === 'npy'
+        ? await writeNpy(context.workers, path, tasks, about, job.signal)
+        : await writeTiff(context.workers, path, tasks, about, job.signal);
+    if (format === 'npy') await writeFile(path.replace(/npy$/, 'json'), JSON.stringify(about, null, 2));
+    await job.file(name);
+    if (format === 'npy') await job.file(name.replace(/npy$/, 'json'));
+    return { name, bytes, ...about };
+  } catch (error) {
+    await rm(path, { force: true });
+    throw asStorageError(error, path);
+  }
+}
+
+/** The pixel grid of the cell at a pixel size, or that of the finest data band; masks and other codes count where there is none. */
+function sizeOf({ grid, geocode }: Cell, groups: GroupRecord[], resolution: number | undefined): PixelGrid {
+  if (resolution !== undefined) {
+    const [size] = pixelGrids(gridByName(grid), geocode, [{ x: resolution, y: resolution }]);
+    return size;
+  }
+  const data = groups.filter(({ role }) => role === 'data');
+  const sizes = data.length > 0 ? data : groups;
+  const { width, height } = sizes.reduce((a, b) => (b.width * b.height > a.width * a.height ? b : a));
+  return { width, height };
+}
+
+/** The type that all bands are stored in. Throws TW_WRANGLE_TYPES. */
+function storedType(cell: Cell, groups: GroupRecord[]) {
+  const kinds = new Set(groups.map(({ dataType, nodata }) => `${dataType}, nodata ${nodata ?? 'none'}`));
+  if (kinds.size > 1) throw tensorTypes(cell.geocode, [...kinds]);
+  return { dataType: groups[0].dataType, empty: emptyOf(groups[0]) };
+}

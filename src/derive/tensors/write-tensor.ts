@@ -1,0 +1,124 @@
+/** Writes the planes of a tensor as a NumPy file or a GeoTIFF. */
+import { open, writeFile } from 'node:fs/promises';
+import { type Bbox, type GridName, gridByName } from '../../geocode/index.js';
+import type { DataType, PixelArray } from '../../raster/index.js';
+import { npyHead } from './npy.js';
+import type { PlanesTask } from '../derive-tasks.js';
+import type { Substitute } from './select-bands.js';
+import type { WrangleWorkers } from '../derive-pool.js';
+
+export interface TensorFile {
+  name: string;
+  bytes: number;
+  grid: GridName;
+  geocode: string;
+  dataType: DataType;
+  /** Null: NaN. */
+  nodata: number | null;
+  /** Of time, band, row and column. */
+  shape: [number, number, number, number];
+  crs: string;
+  /**
+   * From column and row to x and y of the CRS: x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, as
+   * `proj:transform` of STAC and `Affine` of rasterio have it.
+   */
+  transform: [number, number, number, number, number, number];
+  /** Degrees. */
+  bbox: Bbox;
+  /** The second axis, as it was asked for. */
+  bands: string[];
+  substitutes: Substitute[];
+  /** The steps of the first axis. */
+  times: { datetime: string; collection: string; tile: string }[];
+}
+
+/** What a tensor is before it is written. */
+type About = Omit<TensorFile, 'name' | 'bytes'>;
+
+/** Step by step, a few of them in memory. The bytes written. */
+export async function writeNpy(
+  workers: WrangleWorkers,
+  path: string,
+  tasks: PlanesTask[],
+  { dataType, shape }: About,
+  signal: AbortSignal,
+): Promise<number> {
+  const file = await open(path, 'w');
+  try {
+    const head = npyHead(dataType, shape);
+    await file.write(head);
+    let bytes = head.length;
+    for await (const planes of inOrder(tasks, workers.threads, (task) => workers.planes(task, signal))) {
+      for (const plane of planes) {
+        await file.write(new Uint8Array(plane.buffer, plane.byteOffset, plane.byteLength));
+        bytes += plane.byteLength;
+      }
+    }
+    return bytes;
+  } finally {
+    await file.close();
+  }
+}
+
+export async function writeTiff(
+  workers: WrangleWorkers,
+  path: string,
+  tasks: PlanesTask[],
+  { grid, geocode, dataType, nodata, shape, bands: names, times }: About,
+  signal: AbortSignal,
+): Promise<number> {
+  const bands: PixelArray[] = [];
+  for await (const planes of inOrder(tasks, workers.threads, (task) => workers.planes(task, signal)))
+    bands.push(...planes);
+  const cells = gridByName(grid);
+  const { west, south, east, north } = cells.bounds(geocode);
+  const [, , height, width] = shape;
+  const image = {
+    width,
+    height,
+    dataType,
+    bands,
+    transform: {
+      originX: west,
+      originY: north,
+      pixelWidth: (east - west) / width,
+      pixelHeight: (north - south) / height,
+    },
+    epsg: cells.epsg,
+    nodata: nodata ?? NaN,
+    bandTags: times.flatMap(({ collection, datetime }) =>
+      names.map((name) => ({
+        description: `${collection} ${datetime} ${withoutCollection(name, collection)}`,
+      })),
+    ),
+    metadata: { GRID: grid, GEOCODE: geocode },
+    overviews: 'nearest' as const,
+  };
+  const bytes = await workers.stack({ kind: 'stack', image }, signal);
+  await writeFile(path, bytes);
+  return bytes.length;
+}
+
+const withoutCollection = (name: string, collection: string) =>
+  name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : name;
+
+/** Results in the order of the items, with at most `lanes` under way or waiting. */
+async function* inOrder<Item, Result>(
+  items: Item[],
+  lanes: number,
+  work: (item: Item) => Promise<Result>,
+): AsyncGenerator<Result> {
+  const under: Promise<Result>[] = [];
+  try {
+    for (const item of items) {
+      if (under.length === lanes) yield await (under.shift() as Promise<Result>);
+      const next = work(item);
+      // Who reads the results meets its error in turn.
+      next.catch(() => undefined);
+      under.push(next);
+    }
+    while (under.length > 0) yield await (under.shift() as Promise<Result>);
+  } finally {
+    await Promise.allSettled(under);
+  }
+}

@@ -1,0 +1,158 @@
+/** Takes pixels of other dates where a date has none, or has cloud or shadow. Pure: masks and pixels in, the same out. */
+import { type DataType, histogramOf, Mask, type PixelArray, type Window } from '../../raster/index.js';
+
+/** In `provenance`: the pixel holds no data. */
+export const NOWHERE = 255;
+/** Inputs that provenance can tell apart. */
+export const MOST_INPUTS = NOWHERE;
+
+/** A mask under way, and for each of its pixels the number of the input that gave it. */
+export interface Splice {
+  mask: Uint8Array;
+  provenance: Uint8Array;
+  /** Number of pixels of each mask code. */
+  codes: Uint32Array;
+}
+
+/** The base alone is input 0. */
+export function beginSplice(base: Uint8Array): Splice {
+  const provenance = new Uint8Array(base.length);
+  for (let i = 0; i < base.length; i++) if (base[i] === Mask.nodata) provenance[i] = NOWHERE;
+  return { mask: base.slice(), codes: histogramOf(base), provenance };
+}
+
+/** `GIVES[mine][theirs]`, flat: 1 where a pixel of code `theirs` takes the place of one of code `mine`. */
+const GIVES = new Uint8Array(256 * 256);
+for (const theirs of [Mask.clear, Mask.snow])
+  for (const mine of [Mask.nodata, Mask.cloud, Mask.shadow]) GIVES[mine * 256 + theirs] = 1;
+// What nothing has assessed is better than nothing, but may be cloud itself.
+GIVES[Mask.nodata * 256 + Mask.notAssessed] = 1;
+
+/**
+ * Takes what a donor has to give into the splice, as input `number`, and returns the number of pixels: clear and snow for
+ * holes, cloud and shadow; pixels that nothing has assessed for holes alone.
+ */
+export function takeFrom({ mask, provenance, codes }: Splice, donor: Uint8Array, number: number): number {
+  let taken = 0;
+  // Most neighbours are clear already, and need nothing.
+  const words = new Uint32Array(mask.buffer, mask.byteOffset, mask.length >>> 2);
+  for (let i = 0; i < mask.length; i++) {
+    if (i % 4 === 0 && words[i >>> 2] === FOUR_CLEAR) {
+      i += 3;
+      continue;
+    }
+    if (GIVES[mask[i] * 256 + donor[i]] === 0) continue;
+    codes[mask[i]]--;
+    codes[donor[i]]++;
+    mask[i] = donor[i];
+    provenance[i] = number;
+    taken++;
+  }
+  return taken;
+}
+
+const FOUR_CLEAR = Mask.clear * 0x01010101;
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+/** Provenance at the size of a coarser group: each pixel has that of the fine pixel which its centre lies in. */
+export function coarsen(provenance: Uint8Array, fine: Size, coarse: Size): Uint8Array {
+  if (fine.width === coarse.width && fine.height === coarse.height) return provenance;
+  const out = new Uint8Array(coarse.width * coarse.height);
+  for (let row = 0, to = 0; row < coarse.height; row++) {
+    const from = Math.floor(((row + 0.5) * fine.height) / coarse.height) * fine.width;
+    for (let column = 0; column < coarse.width; column++, to++)
+      out[to] = provenance[from + Math.floor(((column + 0.5) * fine.width) / coarse.width)];
+  }
+  return out;
+}
+
+/** Where the pixels of each input are, in order. */
+export function positionsOf(provenance: Uint8Array): Uint32Array[] {
+  const counts = histogramOf(provenance);
+  const positions = Array.from(counts, (count) => new Uint32Array(count));
+  const next = new Uint32Array(counts.length);
+  for (let i = 0; i < provenance.length; i++) {
+    const number = provenance[i];
+    positions[number][next[number]++] = i;
+  }
+  return positions;
+}
+
+/** The smallest window that holds all of these positions, of which there is at least one. */
+export function windowOf(positions: Uint32Array, width: number): Window {
+  let [left, right] = [width, 0];
+  for (let n = 0, start = 0; n < positions.length; n++) {
+    while (positions[n] >= start + width) start += width;
+    const column = positions[n] - start;
+    if (column < left) left = column;
+    if (column > right) right = column;
+  }
+  const row = Math.floor(positions[0] / width);
+  const bottom = Math.floor(positions[positions.length - 1] / width);
+  return { column: left, row, width: right - left + 1, height: bottom - row + 1 };
+}
+
+/** How a band stores its values: physical value = stored * scale + offset; `hole` stands for no data. */
+export interface Encoding {
+  dataType: DataType;
+  scale: number;
+  offset: number;
+  /** Undefined where every value is data. */
+  hole: number | undefined;
+}
+
+/** From stored data of one band to that of another of the same quantity; null where they are the same numbers. */
+export function conversion(from: Encoding, to: Encoding): ((stored: number) => number) | null {
+  const sameNumbers = from.dataType === to.dataType && from.scale === to.scale && from.offset === to.offset;
+  if (sameNumbers && Object.is(from.hole, to.hole)) return null;
+  const [low, high] = RANGES[to.dataType];
+  const { hole } = to;
+  // A value that would read as no data moves to its neighbour.
+  const beside = hole === undefined ? 0 : hole === low ? hole + 1 : hole - 1;
+  return (stored) => {
+    const exact = (stored * from.scale + from.offset - to.offset) / to.scale;
+    if (to.dataType.startsWith('float')) return exact;
+    const value = Math.min(high, Math.max(low, Math.round(exact)));
+    return value === hole ? beside : value;
+  };
+}
+
+const RANGES: Record<DataType, [low: number, high: number]> = {
+  uint8: [0, 0xff],
+  int8: [-0x80, 0x7f],
+  uint16: [0, 0xffff],
+  int16: [-0x8000, 0x7fff],
+  uint32: [0, 0xffffffff],
+  int32: [-0x80000000, 0x7fffffff],
+  float32: [-Infinity, Infinity],
+  float64: [-Infinity, Infinity],
+};
+
+/**
+ * Puts the pixels of an input at these positions into `out`, which is `width` pixels wide; `pixels` are those of `window`,
+ * which holds them all. Where the input holds no data in this band, `out` stays as it is: its mask speaks for the bands of the
+ * finest group only.
+ */
+export function placePixels(
+  out: PixelArray,
+  { positions, width }: { positions: Uint32Array; width: number },
+  { pixels, window, hole }: { pixels: PixelArray; window: Window; hole: number | undefined },
+  convert: ((stored: number) => number) | null,
+): void {
+  // Where the row begins that is being filled, in `out` and in `pixels`.
+  let start = window.row * width;
+  let from = -window.column;
+  for (let n = 0; n < positions.length; n++) {
+    const to = positions[n];
+    while (to >= start + width) {
+      start += width;
+      from += window.width;
+    }
+    const value = pixels[from + to - start];
+    if (value !== hole && !Number.isNaN(value)) out[to] = convert === null ? value : convert(value);
+  }
+}

@@ -1,0 +1,70 @@
+/** Images that a thread has read recently, since many cells are cut out of one file. */
+import type { PixelArray } from '../../raster/index.js';
+
+/** Images that were not used for so long may go before the memory is full, ms. */
+const UNUSED = 10_000;
+/** Bytes at which all kinds of pixels may begin. */
+const ALIGNED = 8;
+
+interface Entry {
+  begin: number;
+  end: number;
+  pixels: PixelArray;
+  usedAt: number;
+}
+
+/**
+ * One piece of memory that is filled from the start to the end, again and again. Arrays that come and go would stay in memory until V8 collects them,
+ * which it does when a thread has 64 MB of them. The oldest go first; once all are unused, writing begins at the start again. Invariant: `entries` are in the order in which they were written, and do not overlap.
+ */
+export class ImageCache {
+  private memory: ArrayBuffer | undefined;
+  private readonly entries = new Map<string, Entry>();
+  private end = 0;
+
+  constructor(
+    private readonly bytes: number,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /** Returns pixels that are good until the next `set`. */
+  get(key: string): PixelArray | undefined {
+    const entry = this.entries.get(key);
+    if (entry) entry.usedAt = this.now();
+    return entry?.pixels;
+  }
+
+  /** Copies pixels, and drops the oldest images if there is no room. Does nothing if the image is larger than the memory. */
+  set(key: string, pixels: PixelArray): void {
+    const length = Math.ceil(pixels.byteLength / ALIGNED) * ALIGNED;
+    this.entries.delete(key);
+    if (length === 0 || length > this.bytes) return;
+    this.dropOldest(({ usedAt }) => this.now() - usedAt > UNUSED);
+    // A thread that works now and then uses the same few pages.
+    if (this.entries.size === 0 || this.end + length > this.bytes) {
+      // Images behind the end are older than those before it, so that their order stays that of writing.
+      this.dropOldest((entry) => entry.begin >= this.end);
+      this.end = 0;
+    }
+    const [begin, end] = [this.end, this.end + length];
+    this.dropOldest((entry) => entry.begin < end && begin < entry.end);
+    this.memory ??= new ArrayBuffer(this.bytes);
+    const copy = viewOf(pixels, this.memory, begin);
+    copy.set(pixels as never);
+    this.entries.set(key, { begin, end, pixels: copy, usedAt: this.now() });
+    this.end = end;
+  }
+
+  private dropOldest(isDue: (entry: Entry) => boolean): void {
+    for (const [key, entry] of this.entries) {
+      if (!isDue(entry)) return;
+      this.entries.delete(key);
+    }
+  }
+}
+
+/** An array of the same type and length. */
+function viewOf(pixels: PixelArray, memory: ArrayBuffer, offset: number): PixelArray {
+  const Type = pixels.constructor as new (memory: ArrayBuffer, offset: number, length: number) => PixelArray;
+  return new Type(memory, offset, pixels.length);
+}

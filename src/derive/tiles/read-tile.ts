@@ -1,0 +1,84 @@
+/** Reads the groups of a stored tile as what the group of a new tile is made from. */
+import type { CellGroup } from '../../ingest/index.js';
+import {
+  isSpectrum,
+  openRaster,
+  type PixelArray,
+  type RasterHeader,
+  readWindow,
+  spectralTags,
+  storedNodata,
+} from '../../raster/index.js';
+import type { GroupRecord } from '../../storage/index.js';
+import { noMask } from '../errors.js';
+import type { NewTile, TileFiles } from '../derive-tasks.js';
+
+export type StoredGroup = TileFiles['groups'][number];
+
+export interface GroupImage {
+  group: StoredGroup;
+  header: RasterHeader;
+  bands: PixelArray[];
+}
+
+export async function readGroup(group: StoredGroup): Promise<GroupImage> {
+  const header = await openRaster(group.path);
+  const bands = Array.from(group.bands.keys());
+  const { width, height } = header;
+  return { group, header, bands: await readWindow(header, bands, { column: 0, row: 0, width, height }) };
+}
+
+export async function readMask(tile: TileFiles): Promise<GroupImage & { codes: Uint8Array }> {
+  const image = await readGroup(maskOf(tile));
+  return { ...image, codes: image.bands[0] as Uint8Array };
+}
+
+/** The record of a tile's mask. Throws TW_WRANGLE_NO_MASK. */
+export function maskOf(tile: TileFiles): StoredGroup {
+  const mask = tile.groups.find(({ role }) => role === 'mask');
+  if (!mask) throw noMask(tile.geocode);
+  return mask;
+}
+
+/** The groups beside the mask. */
+export function imageGroups<G extends Pick<GroupRecord, 'role'>>({ groups }: { groups: G[] }): G[] {
+  return groups.filter(({ role }) => role !== 'mask');
+}
+
+/** Compression of TIFF. */
+const UNCOMPRESSED = 1;
+
+/** The stored value that stands for no data; undefined where every value is data. */
+export function holeOf({ dataType, nodata }: Pick<GroupRecord, 'dataType' | 'nodata'>): number | undefined {
+  if (nodata === null && dataType.startsWith('float')) return NaN;
+  return storedNodata(dataType, nodata ?? undefined);
+}
+
+/** A group of a new tile that holds what `like` holds, at another size where one is given. */
+export function cellGroup(
+  { grid, geocode, metadata }: NewTile,
+  { group, header }: Pick<GroupImage, 'group' | 'header'>,
+  { width, height }: { width: number; height: number } = group,
+): CellGroup {
+  const { name, role, dataType, nodata, bands } = group;
+  const codes = role !== 'data' || group.codes === true || header.palette;
+  return {
+    grid,
+    geocode,
+    width,
+    height,
+    name,
+    role: role === 'mask' ? 'qa' : role,
+    resampling: codes || isSpectrum(bands) ? 'nearest' : 'bilinear',
+    dataType,
+    nodata,
+    colours: header.colours,
+    bands: bands.map(({ name, commonName, scale, offset, classes, ...tags }) => ({
+      ...{ name, commonName, scale, offset },
+      ...(classes && { classes }),
+      ...spectralTags(tags),
+    })),
+    metadata,
+    compressed: header.blocks.reader !== 'tiff' || header.blocks.compression !== UNCOMPRESSED,
+  };
+}

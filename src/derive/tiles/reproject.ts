@@ -1,0 +1,169 @@
+/** Brings the pixels of a stored group onto the pixel grid of another cell. */
+import { type Bounds, type GridName, gridByName } from '../../geocode/index.js';
+import {
+  type Affine,
+  type ControlGrid,
+  controlGrid,
+  crsFromEpsg,
+  newPixels,
+  openRaster,
+  type PixelArray,
+  type Projection,
+  projector,
+  type RasterHeader,
+  type Resampling,
+  readWindow,
+  sourceExtent,
+  type Window,
+  warp,
+} from '../../raster/index.js';
+import { ImageCache } from './image-cache.js';
+import type { StoredGroup } from './read-tile.js';
+
+/** Where an image lies. */
+export interface Place {
+  grid: GridName;
+  bounds: Bounds;
+  width: number;
+  height: number;
+}
+
+export interface Resampled {
+  bands: PixelArray[];
+  /** 1 where the band holds data. */
+  valid: Uint8Array[];
+}
+
+export function placeOf(
+  grid: GridName,
+  geocode: string,
+  { width, height }: { width: number; height: number },
+): Place {
+  return { grid, bounds: gridByName(grid).bounds(geocode), width, height };
+}
+
+/**
+ * Bands of a group at `from`, as they are at `to`: the same pixels where these fall onto each other, else nearest for codes and
+ * bilinear for measurements. What `from` does not reach holds no data.
+ */
+export async function resample(
+  group: Pick<StoredGroup, 'path' | 'nodata' | 'dataType'>,
+  bands: number[],
+  from: Place,
+  to: Place,
+  resampling: Resampling,
+): Promise<Resampled> {
+  const header = await headerOf(group.path);
+  const control = controlGrid(to, projectionOf(to.grid, from.grid), affineOf(from));
+  const window = windowOf(control, header);
+  const method = isAligned(from, to) ? 'nearest' : resampling;
+  const size = to.width * to.height;
+  const pixels = await readCached(header, bands, window);
+  const valid = bands.map(() => new Uint8Array(size).fill(1));
+  const out = pixels.map((band, b) => {
+    const target = newPixels(header.dataType, size);
+    const source = {
+      pixels: band,
+      window,
+      sceneWidth: header.width,
+      sceneHeight: header.height,
+      nodata: group.nodata ?? undefined,
+    };
+    warp(method, source, control, target, valid[b]);
+    return target;
+  });
+  return { bands: out, valid };
+}
+
+function projectionOf(from: GridName, to: GridName): Projection {
+  if (from === to) return (x, y) => [x, y];
+  return projector(`EPSG:${gridByName(from).epsg}`, crsFromEpsg(gridByName(to).epsg));
+}
+
+function affineOf({ bounds: { west, south, east, north }, width, height }: Place): Affine {
+  return {
+    originX: west,
+    originY: north,
+    xx: (east - west) / width,
+    xy: 0,
+    yx: 0,
+    yy: (south - north) / height,
+  };
+}
+
+/** A shift or a stretch of less than this share of a pixel is rounding. */
+const ROUNDING = 1e-6;
+
+/** Whether the pixels of two places fall onto each other. */
+export function isAligned(from: Place, to: Place): boolean {
+  if (from.grid !== to.grid) return false;
+  const isWhole = (value: number) => Math.abs(value - Math.round(value)) < ROUNDING;
+  const along = (a: [number, number], countA: number, b: [number, number], countB: number) => {
+    const pixel = (a[1] - a[0]) / countA;
+    const stretch = (b[1] - b[0]) / pixel - countB;
+    return Math.abs(stretch) < ROUNDING && isWhole((b[0] - a[0]) / pixel);
+  };
+  const [a, b] = [from.bounds, to.bounds];
+  return (
+    along([a.west, a.east], from.width, [b.west, b.east], to.width) &&
+    along([-a.north, -a.south], from.height, [-b.north, -b.south], to.height)
+  );
+}
+
+/** The pixels that the destination needs, with their neighbours; one pixel where it needs none. */
+function windowOf(control: ControlGrid, { width, height }: RasterHeader): Window {
+  const { left, top, right, bottom } = sourceExtent(control);
+  const span = (low: number, high: number, count: number): [number, number] => {
+    const first = Math.min(Math.max(0, Math.floor(low) - 2), count - 1);
+    return [first, Math.max(first + 1, Math.min(count, Math.ceil(high) + 2))];
+  };
+  const [column, right_] = span(left, right, width);
+  const [row, bottom_] = span(top, bottom, height);
+  return { column, row, width: right_ - column, height: bottom_ - row };
+}
+
+/** Versions of tiles never change. */
+const headers = new Map<string, RasterHeader>();
+const CACHE_BYTES = 64e6;
+const images = new ImageCache(CACHE_BYTES);
+
+async function headerOf(path: string): Promise<RasterHeader> {
+  const known = headers.get(path);
+  if (known) return known;
+  const header = await openRaster(path);
+  if (headers.size >= 64) headers.clear();
+  headers.set(path, header);
+  return header;
+}
+
+async function readCached(header: RasterHeader, bands: number[], window: Window): Promise<PixelArray[]> {
+  const { path, width, height } = header;
+  const key = (band: number) => `${path}\n${band}`;
+  const found = new Map<number, PixelArray>();
+  const keep = (band: number, pixels: PixelArray) => found.set(band, crop(pixels, width, window));
+  for (const band of bands) {
+    const known = images.get(key(band));
+    if (known) keep(band, known);
+  }
+  const missing = bands.filter((band) => !found.has(band));
+  if (missing.length > 0) {
+    const whole = { column: 0, row: 0, width, height };
+    const sample = newPixels(header.dataType, 1).BYTES_PER_ELEMENT;
+    if (missing.length * width * height * sample > CACHE_BYTES / 2) return readWindow(header, bands, window);
+    const read = await readWindow(header, missing, whole);
+    for (const [i, band] of missing.entries()) {
+      keep(band, read[i]);
+      images.set(key(band), read[i]);
+    }
+  }
+  return bands.map((band) => found.get(band)!);
+}
+
+function crop(pixels: PixelArray, width: number, window: Window): PixelArray {
+  const out = pixels.slice(0, window.width * window.height);
+  for (let row = 0; row < window.height; row++) {
+    const from = (window.row + row) * width + window.column;
+    out.set(pixels.subarray(from, from + window.width), row * window.width);
+  }
+  return out;
+}

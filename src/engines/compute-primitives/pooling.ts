@@ -1,0 +1,144 @@
+/** Pooling on the heap. Each geometry is that of `Loops.maxPool`. The WebAssembly works on whole vectors of channels. */
+import { BYTES, type Heap } from './wasm-heap.js';
+
+/** Channels of a vector. */
+const VECTOR = 4;
+
+/** The maximum of each window, NaN if the window has one. */
+export function maxPool(heap: Heap, geometry: Int32Array, x: Float32Array, y: Float32Array): void {
+  if (geometry[3] % VECTOR !== 0) maxPoolOfChannels(geometry, x, y);
+  else
+    heap.with([x, y], (ofX, toY) => {
+      eachRun(geometry, (windows, { atX, atY }) => heap.run.maxPool(...windows(ofX + atX), toY + atY));
+    });
+}
+
+/** True if the windows cover the image and do not overlap. */
+function areDisjoint(geometry: Int32Array): boolean {
+  const [, height, width, , rows, columns, filterHeight, filterWidth] = geometry;
+  const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
+  const isWhole = rows * strideHeight === height && columns * strideWidth === width;
+  return isWhole && strideHeight === filterHeight && strideWidth === filterWidth && top + left === 0;
+}
+
+/** dx: each gradient at the first maximum of its window. */
+export function maxPoolGradient(
+  heap: Heap,
+  geometry: Int32Array,
+  x: Float32Array,
+  dy: Float32Array,
+  dx: Float32Array,
+): void {
+  const isDisjoint = areDisjoint(geometry);
+  if (!isDisjoint) dx.fill(0);
+  const run = isDisjoint ? heap.run.maxPoolGradientDisjoint : heap.run.maxPoolGradient;
+  if (geometry[3] % VECTOR !== 0) maxPoolGradientOfChannels(geometry, x, dy, dx.fill(0));
+  else
+    heap.with([x, dy, dx], (ofX, ofDy, toDx) => {
+      eachRun(geometry, (windows, { atX, atY }) => run(...windows(ofX + atX), ofDy + atY, toDx + atX));
+    });
+}
+
+/** The mean of each window. */
+export function avgPool(heap: Heap, geometry: Int32Array, x: Float32Array, y: Float32Array): void {
+  if (geometry[3] % VECTOR !== 0) avgPoolOfChannels(geometry, x, y);
+  else
+    heap.with([x, y], (ofX, toY) => {
+      eachRun(geometry, (windows, { atX, atY }) => heap.run.avgPool(...windows(ofX + atX), toY + atY));
+    });
+}
+
+/** dx: each gradient, in equal parts, at the pixels of its window. */
+export function avgPoolGradient(heap: Heap, geometry: Int32Array, dy: Float32Array, dx: Float32Array): void {
+  const isDisjoint = areDisjoint(geometry);
+  if (!isDisjoint) dx.fill(0);
+  const run = isDisjoint ? heap.run.avgPoolGradientDisjoint : heap.run.avgPoolGradient;
+  if (geometry[3] % VECTOR !== 0) avgPoolGradientOfChannels(geometry, dy, dx.fill(0));
+  else
+    heap.with([dy, dx], (ofDy, toDx) => {
+      eachRun(geometry, (windows, { atX, atY }) => run(...windows(toDx + atX), ofDy + atY));
+    });
+}
+
+function maxPoolOfChannels(geometry: Int32Array, x: Float32Array, y: Float32Array): void {
+  eachWindow(geometry, (at, pixels) => {
+    y[at] = pixels.reduce((most, pixel) => Math.max(most, x[pixel]), -Infinity);
+  });
+}
+
+function maxPoolGradientOfChannels(
+  geometry: Int32Array,
+  x: Float32Array,
+  dy: Float32Array,
+  dx: Float32Array,
+): void {
+  eachWindow(geometry, (at, pixels) => {
+    dx[pixels.reduce((most, pixel) => (x[pixel] > x[most] ? pixel : most))] += dy[at];
+  });
+}
+
+function avgPoolOfChannels(geometry: Int32Array, x: Float32Array, y: Float32Array): void {
+  eachWindow(geometry, (at, pixels) => {
+    y[at] = pixels.reduce((sum, pixel) => sum + x[pixel], 0) / pixels.length;
+  });
+}
+
+function avgPoolGradientOfChannels(geometry: Int32Array, dy: Float32Array, dx: Float32Array): void {
+  eachWindow(geometry, (at, pixels) => {
+    for (const pixel of pixels) dx[pixel] += dy[at] / pixels.length;
+  });
+}
+
+/**
+ * Visits runs of windows of equal size that follow each other in a row: their first parameters for the WebAssembly, given the address of
+ * their image, and where they begin in x and y, in bytes.
+ */
+function eachRun(
+  geometry: Int32Array,
+  visit: (windows: (x: number) => number[], at: { atX: number; atY: number }) => void,
+): void {
+  const [batch, height, width, channels, rows, columns, filterHeight, filterWidth] = geometry;
+  const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
+  const pixel = channels * BYTES;
+  for (let line = 0; line < batch * rows; line++) {
+    const [firstRow, endRow] = within((line % rows) * strideHeight - top, filterHeight, height);
+    for (let column = 0; column < columns; ) {
+      const [first, end] = within(column * strideWidth - left, filterWidth, width);
+      // Windows that are whole follow each other up to the right edge.
+      const last = Math.floor((width - filterWidth + left) / strideWidth);
+      const count = end - first === filterWidth ? Math.max(1, Math.min(columns - 1, last) - column + 1) : 1;
+      if (endRow > firstRow && end > first) {
+        const size = [count, channels / VECTOR, endRow - firstRow, end - first];
+        const windows = (x: number) => [...size, x, width * pixel, pixel, strideWidth * pixel];
+        const atX = ((Math.floor(line / rows) * height + firstRow) * width + first) * pixel;
+        visit(windows, { atX, atY: (line * columns + column) * pixel });
+      }
+      column += count;
+    }
+  }
+}
+
+/** Visits each channel of each window: its place in the output, and those of the pixels in the input, row by row. */
+function eachWindow(geometry: Int32Array, visit: (output: number, pixels: readonly number[]) => void): void {
+  const [batch, height, width, channels, rows, columns, filterHeight, filterWidth] = geometry;
+  const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
+  let output = 0;
+  for (let line = 0; line < batch * rows; line++) {
+    const [firstRow, endRow] = within((line % rows) * strideHeight - top, filterHeight, height);
+    const first = Math.floor(line / rows) * height;
+    for (let column = 0; column < columns; column++) {
+      const [firstColumn, endColumn] = within(column * strideWidth - left, filterWidth, width);
+      for (let c = 0; c < channels; c++) {
+        const pixels: number[] = [];
+        for (let i = firstRow; i < endRow; i++)
+          for (let j = firstColumn; j < endColumn; j++) pixels.push(((first + i) * width + j) * channels + c);
+        visit(output++, pixels);
+      }
+    }
+  }
+}
+
+/** The part of a window that is inside the image. */
+function within(first: number, length: number, size: number): [from: number, to: number] {
+  return [Math.max(0, first), Math.min(size, first + length)];
+}

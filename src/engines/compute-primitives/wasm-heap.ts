@@ -1,0 +1,150 @@
+/** The memory of the WASM backend, and the WebAssembly of ours that works on it. */
+import { readFileSync } from 'node:fs';
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
+import { engineMemory } from '../../training/errors.js';
+
+/** Functions that tools/wat generates. Addresses and distances are in bytes. */
+export type Exports = Record<
+  | 'leakyRelu'
+  | 'leakyReluGradient'
+  | 'channelSums'
+  | 'scaleChannels'
+  | 'columnSums'
+  | 'batchNormGradient'
+  | 'copyRuns'
+  | 'addRuns'
+  | 'copyStrided'
+  | 'adam'
+  | 'multiplyPanel'
+  | 'multiplyPoints'
+  | `${'max' | 'avg'}Pool${'' | 'Gradient' | 'GradientDisjoint'}`
+  | `${'input' | 'filter' | 'gradient'}Points${4 | 6}`
+  | `${'output' | 'filter'}Pixels${4 | 6}`,
+  (...numbers: number[]) => void
+>;
+
+/** What the backend has of its module. */
+interface Module {
+  asm: { memory: WebAssembly.Memory };
+  _malloc(bytes: number): number;
+  _free(address: number): void;
+}
+
+const codeOf = (name: string) => readFileSync(new URL(name, import.meta.url));
+
+/** True if relaxed SIMD, which Node has from version 22 on, multiplies and adds with one rounding: that depends on the processor, too. */
+function roundsOnce(code: ReturnType<typeof codeOf>): boolean {
+  if (!WebAssembly.validate(code)) return false;
+  const memory = new WebAssembly.Memory({ initial: 1 });
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(code), { tfjs: { memory } });
+  const floats = new Float32Array(memory.buffer, 0, 64);
+  const [a, b, c] = [0, 8, 16];
+  // (1 + e) (1 - e) - 1 is -e² with one rounding, and 0 with two.
+  const e = 2 ** -13;
+  floats
+    .fill(1 + e, a, b)
+    .fill(1 - e, b, c)
+    .fill(-1, c);
+  const parameters = [4, 1, 1, a * BYTES, 0, 0, 0, 0, b * BYTES, 0, c * BYTES, 8 * BYTES, 0];
+  (exports as Exports).multiplyPanel(...parameters);
+  return floats[c] === -(e ** 2);
+}
+
+/** Of a float32. */
+export const BYTES = 4;
+
+const relaxed = codeOf('loops-relaxed.wasm');
+/** Results differ in their last bits from those with two roundings, so the version of the engine names it. */
+export const hasMultiplyAdd = roundsOnce(relaxed);
+const code = hasMultiplyAdd ? relaxed : codeOf('loops.wasm');
+
+/** Arrays of values of channels get memory in advance: growth of the heap detaches the views that callers hold. */
+const SMALL = 2 ** 20;
+const ALIGNED = 16;
+
+export const upTo = (step: number, n: number) => Math.ceil(n / step) * step;
+
+export class Heap {
+  readonly run: Exports;
+  private readonly module: Module;
+  private readonly forArrays: Scratch;
+  private readonly forProducts: Scratch;
+
+  /** Of the started backend. */
+  constructor(backend: BackendWasm) {
+    this.module = backend.wasm as unknown as Module;
+    const imports = { tfjs: { memory: this.module.asm.memory } };
+    this.run = new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports as Exports;
+    refuseFailedAllocations(this.module);
+    this.forArrays = new Scratch(this.module);
+    this.forProducts = new Scratch(this.module);
+    this.forArrays.take(SMALL);
+  }
+
+  floats(address: number, length: number): Float32Array {
+    return new Float32Array(this.module.asm.memory.buffer, address, length);
+  }
+
+  /** Calls `use` with the arrays' addresses. Arrays that lie elsewhere are on the heap meanwhile. */
+  with(arrays: readonly Float32Array[], use: (...addresses: number[]) => void): void {
+    const places = arrays.map((array) => ({
+      array,
+      address: array.byteOffset,
+      length: array.length,
+      isAway: array.buffer !== this.module.asm.memory.buffer,
+    }));
+    const away = places.filter(({ isAway }) => isAway);
+    let next = this.forArrays.take(away.reduce((sum, { length }) => sum + upTo(ALIGNED, length * BYTES), 0));
+    for (const place of away) {
+      place.address = next;
+      next += upTo(ALIGNED, place.length * BYTES);
+      this.floats(place.address, place.length).set(place.array);
+    }
+    use(...places.map(({ address }) => address));
+    for (const { array, address, length } of away) array.set(this.floats(address, length));
+  }
+
+  /** Addresses of memory for so many floats each, until the next call. Views of the heap may be detached afterwards. */
+  regions(...lengths: number[]): number[] {
+    let next = this.forProducts.take(lengths.reduce((sum, length) => sum + upTo(ALIGNED, length * BYTES), 0));
+    return lengths.map((length) => {
+      const address = next;
+      next += upTo(ALIGNED, length * BYTES);
+      return address;
+    });
+  }
+}
+
+/** Bytes that an address of WebAssembly can reach. malloc takes larger sizes modulo this. */
+const ADDRESSABLE = 2 ** 32;
+
+/** tfjs takes the address 0 of a failed allocation for a place, and writes there. */
+function refuseFailedAllocations(module: Module): void {
+  // Emscripten replaces its functions at their first call, and would replace this one.
+  module._free(module._malloc(1));
+  const malloc = module._malloc;
+  module._malloc = (bytes) => {
+    const address = bytes < ADDRESSABLE ? malloc(bytes) : 0;
+    if (address === 0) throw engineMemory(bytes);
+    return address;
+  };
+}
+
+/** Invariant: `size` bytes from `address` on are ours. They grow and are used again. */
+class Scratch {
+  private address = 0;
+  private size = 0;
+
+  constructor(private readonly module: Module) {}
+
+  /** Throws TW_TRAIN_ENGINE_MEMORY, and then holds nothing. */
+  take(bytes: number): number {
+    if (bytes > this.size) {
+      this.module._free(this.address);
+      [this.address, this.size] = [0, 0];
+      this.address = this.module._malloc(bytes) >>> 0;
+      this.size = bytes;
+    }
+    return this.address;
+  }
+}

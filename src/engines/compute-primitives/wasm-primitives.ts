@@ -1,0 +1,136 @@
+/** The loops on the heap of tfjs: WebAssembly (tools/wat) where the time goes, TypeScript around it. */
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
+import * as general from './im2col-convolution.js';
+import * as direct from './direct-convolution.js';
+import { BYTES, Heap, upTo } from './wasm-heap.js';
+import { FORWARD, type Loops, TO_FILTER } from './compute-primitives.js';
+import { avgPool, avgPoolGradient, maxPool, maxPoolGradient } from './pooling.js';
+import { multiply, PANEL, pack, ROWS } from './gemm.js';
+import * as winograd from './winograd-convolution.js';
+
+function methodFor(direction: number, shape: general.Shape) {
+  const isTiled = winograd.isWinograd(shape);
+  const isDirect = direct.isDirect(shape);
+  if (direction === FORWARD) return isTiled ? winograd.forward : isDirect ? direct.forward : general.forward;
+  if (direction === TO_FILTER)
+    return isTiled ? winograd.toFilter : isDirect ? direct.toFilter : general.toFilter;
+  if (isTiled) return winograd.toInput;
+  return direct.isDirectToInput(shape) ? direct.toInput : general.toInput;
+}
+
+/** Values that are added faster than they are handed over. */
+const FEW = 2048;
+
+/** Returns the loops on the heap of a started backend. Arrays that lie elsewhere are copied to the heap and back. */
+export function heapLoops(backend: BackendWasm): Loops {
+  const heap = new Heap(backend);
+
+  const loops: Loops = {
+    convolve(direction, geometry, x, filter, y, bias) {
+      const shape = general.shapeOf(geometry);
+      const compute = methodFor(direction, shape);
+      heap.with(bias ? [x, filter, y, bias] : [x, filter, y], (...[ofX, ofFilter, ofY, ofBias]) =>
+        compute(heap, shape, ofX, ofFilter, ofY, ofBias),
+      );
+    },
+
+    multiply([m, n, k, transposeA, transposeB], a, b, c) {
+      heap.with([a, b, c], (ofA, ofB, toC) => {
+        const [tall, wide] = [upTo(ROWS, m), upTo(PANEL, n)];
+        const [panels, start, edge, copy] = heap.regions(wide * k, wide, tall * PANEL, tall * k);
+        const [row, column] = transposeA ? [1, m] : [k, 1];
+        heap.run.copyStrided(m, k, ofA, row * BYTES, column * BYTES, copy, k * BYTES);
+        pack(
+          heap,
+          { address: ofB, ...(transposeB ? { row: 1, column: k } : { row: n, column: 1 }) },
+          k,
+          n,
+          panels,
+        );
+        heap.floats(start, wide).fill(0);
+        multiply(heap, { m, n, k, a: { address: copy, row: k, column: 1 }, panels, start, c: toC, edge });
+      });
+    },
+
+    columnSums(rows, columns, x, sums) {
+      const all = new Float64Array(columns);
+      if (rows * columns < FEW) {
+        for (let at = 0; at < rows * columns; at += columns)
+          for (let c = 0; c < columns; c++) all[c] += x[at + c];
+      } else {
+        heap.with([x, new Float32Array(all.buffer)], (ofX, toAll) =>
+          heap.run.columnSums(rows, columns, ofX, toAll),
+        );
+      }
+      sums.set(all);
+    },
+
+    maxPool: (...given) => maxPool(heap, ...given),
+    maxPoolGradient: (...given) => maxPoolGradient(heap, ...given),
+    avgPool: (...given) => avgPool(heap, ...given),
+    avgPoolGradient: (...given) => avgPoolGradient(heap, ...given),
+
+    leakyRelu(length, alpha, x, y) {
+      heap.with([x, y], (...at) => heap.run.leakyRelu(length, alpha, ...at));
+    },
+
+    leakyReluGradient(length, alpha, x, dy, dx) {
+      heap.with([x, dy, dx], (...at) => heap.run.leakyReluGradient(length, alpha, ...at));
+    },
+
+    scaleChannels(rows, channels, x, mean, scale, offset, y) {
+      heap.with([x, mean, scale, offset, y], (...at) => heap.run.scaleChannels(rows, channels, ...at));
+    },
+
+    channelMoments(rows, channels, x, mean, variance) {
+      // Distances from the first row, since a mean that is large beside the deviations would swallow these.
+      const first = x.slice(0, channels);
+      const [sums, products] = channelSums(rows, channels, x, x, first);
+      for (let c = 0; c < channels; c++) {
+        const distance = sums[c] / rows - first[c];
+        mean[c] = sums[c] / rows;
+        variance[c] = Math.max(
+          0,
+          (products[c] - first[c] * (sums[c] - rows * first[c])) / rows - distance ** 2,
+        );
+      }
+    },
+
+    batchNormSums(rows, channels, x, dy, mean, sums, products) {
+      const [allSums, allProducts] = channelSums(rows, channels, x, dy, mean);
+      sums.set(allSums);
+      products.set(allProducts);
+    },
+
+    batchNormGradient(rows, channels, x, dy, mean, scale, slope, offset, dx) {
+      heap.with([x, dy, mean, scale, slope, offset, dx], (...at) =>
+        heap.run.batchNormGradient(rows, channels, ...at),
+      );
+    },
+
+    copyColumns([rows, columns, fromWidth, fromColumn, toWidth, toColumn], from, to) {
+      heap.with([from, to], (source, target) =>
+        heap.run.copyRuns(
+          ...[rows, columns, source + fromColumn * BYTES, fromWidth * BYTES],
+          ...[target + toColumn * BYTES, toWidth * BYTES],
+        ),
+      );
+    },
+
+    adam(length, beta1, beta2, decay, rate, epsilon, ...arrays) {
+      heap.with(arrays, (...at) => heap.run.adam(length, 1 - beta1, 1 - beta2, decay, rate, epsilon, ...at));
+    },
+  };
+
+  /** Returns the sums of dy and of dy (x - mean) for each channel. */
+  function channelSums(
+    ...[rows, channels, x, dy, mean]: [number, number, Float32Array, Float32Array, Float32Array]
+  ): [Float64Array, Float64Array] {
+    const results = [0, 1].map(() => new Float64Array(channels));
+    const asFloats = results.map(({ buffer }) => new Float32Array(buffer));
+    heap.with([x, dy, mean, ...asFloats], (...at) => heap.run.channelSums(rows, channels, ...at));
+    return results as [Float64Array, Float64Array];
+  }
+
+  return loops;
+}

@@ -1,0 +1,101 @@
+/** Loads one training engine into the current process. Which one is decided by `selectEngine`. */
+import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
+import { messageOf } from '../errors.js';
+import { engineUnavailable } from '../training/errors.js';
+import { completeNativeConvolutions } from './tfjs-extensions/native-conv.js';
+import { loadOneDnn } from './onednn-addon.js';
+import type { Tf } from './tfjs.js';
+import { hasMultiplyAdd } from './compute-primitives/wasm-heap.js';
+import { heapLoops } from './compute-primitives/wasm-primitives.js';
+import { registerTrainingKernels } from './wasm-kernels/register.js';
+
+/** Version of our own kernels of convolutions, whose results differ from those of other versions in the last bits. */
+const KERNELS = 2;
+
+/** Fastest first. */
+export const ENGINE_NAMES = ['tfjs-node-gpu', 'wasm-onednn', 'wasm', 'tfjs-node'] as const;
+export type EngineName = (typeof ENGINE_NAMES)[number];
+
+export interface LoadedEngine {
+  name: EngineName;
+  /** Version of the package that computes. */
+  version: string;
+  tf: Tf;
+}
+
+const require = createRequire(import.meta.url);
+let loaded: { name: EngineName; engine: Promise<LoadedEngine> } | undefined;
+
+/**
+ * Loads an engine, once a process: two native TensorFlow libraries in one process break each other.
+ * `packagesFrom` is a file beside whose `node_modules` the tfjs-node packages are looked for; default: this installation's.
+ * Throws TW_TRAIN_ENGINE.
+ */
+export function loadEngine(
+  name: EngineName,
+  packagesFrom = fileURLToPath(import.meta.url),
+): Promise<LoadedEngine> {
+  if (loaded !== undefined && loaded.name !== name) {
+    return Promise.reject(
+      engineUnavailable(
+        name,
+        `this process already runs ${loaded.name}, and one process can hold one engine`,
+      ),
+    );
+  }
+  loaded ??= { name, engine: isNative(name) ? loadNative(name, packagesFrom) : loadWasm(name) };
+  return loaded.engine;
+}
+
+type NativeName = 'tfjs-node-gpu' | 'tfjs-node';
+
+function isNative(name: EngineName): name is NativeName {
+  return name.startsWith('tfjs-node');
+}
+
+async function loadWasm(name: Exclude<EngineName, NativeName>): Promise<LoadedEngine> {
+  try {
+    const dnn = name === 'wasm-onednn' ? loadOneDnn() : undefined;
+    const tf: Tf = { ...require('@tensorflow/tfjs-core'), ...require('@tensorflow/tfjs-layers') };
+    const wasm: typeof import('@tensorflow/tfjs-backend-wasm') = require('@tensorflow/tfjs-backend-wasm');
+    wasm.setWasmPaths(`${dirname(require.resolve('@tensorflow/tfjs-backend-wasm'))}/`);
+    wasm.setThreadsCount(1);
+    // The threaded build runs one thread under Node all the same, and costs its set-up.
+    tf.env().set('WASM_HAS_MULTITHREAD_SUPPORT', false);
+    if (!(await tf.env().getAsync('WASM_HAS_SIMD_SUPPORT')))
+      throw new Error('this processor has no WASM SIMD');
+    if (!(await tf.setBackend('wasm'))) throw new Error('the WASM backend did not start');
+    const heap = heapLoops(tf.backend() as BackendWasm);
+    const { maxPool, maxPoolGradient, avgPool, avgPoolGradient } = heap;
+    registerTrainingKernels(tf, { ...heap, ...dnn, maxPool, maxPoolGradient, avgPool, avgPoolGradient });
+    const own = `own.${KERNELS}${hasMultiplyAdd ? '.fma' : ''}`;
+    const version = `${wasm.version_wasm}${dnn ? ` on oneDNN ${dnn.version}` : `+${own}`}`;
+    return { name, version, tf };
+  } catch (error) {
+    throw engineUnavailable.because(error, name, messageOf(error));
+  }
+}
+
+async function loadNative(name: NativeName, packagesFrom: string): Promise<LoadedEngine> {
+  try {
+    const tf: Tf & { version: Record<string, string> } = createRequire(packagesFrom)(`@tensorflow/${name}`);
+    await tf.ready();
+    if (tf.getBackend() !== 'tensorflow') {
+      throw new Error(
+        `its backend is ${tf.getBackend()}, not TensorFlow, and plain JavaScript is refused for training`,
+      );
+    }
+    if (name === 'tfjs-node-gpu' && !usesGpu(tf)) throw new Error('TensorFlow found no GPU');
+    completeNativeConvolutions(tf);
+    return { name, version: tf.version['tfjs-node'] ?? tf.version_core, tf };
+  } catch (error) {
+    throw engineUnavailable.because(error, name, messageOf(error));
+  }
+}
+
+function usesGpu(tf: Tf): boolean {
+  return (tf.backend() as { isUsingGpuDevice?: boolean }).isUsingGpuDevice === true;
+}

@@ -1,0 +1,78 @@
+/** Decides which engine trains: the first of tfjs-node-gpu, WASM on oneDNN, WASM and tfjs-node that works on this machine. */
+import { engineUnavailable, noEngine } from '../training/errors.js';
+import { EngineProcess, ProcessEnded } from './processes/engine-process.js';
+import { ENGINE_NAMES, type EngineName } from './load-engine.js';
+import type { ProbeHandlers, ProbeResult } from './engine-probe.js';
+
+export interface SelectedEngine {
+  name: EngineName;
+  version: string;
+  /** The engines that come before it, with what spoke against each. */
+  why: { engine: EngineName; reason: string }[];
+}
+
+export interface EngineChoice {
+  /** Take this engine or fail. */
+  engine?: string;
+  /** A file beside whose `node_modules` the tfjs-node packages are looked for; default: this installation's. */
+  packagesFrom?: string;
+  /** Milliseconds that an engine has to load and to pass its self-test. Default 60,000: a GPU may compile its kernels. */
+  timeout?: number;
+}
+
+/**
+ * Tries the engines in child processes, fastest first, and stops at the first that loads, uses a GPU where it claims to, and
+ * passes the gradient self-test. Throws TW_TRAIN_ENGINE (the one asked for does not work) or TW_TRAIN_NO_ENGINE.
+ */
+export async function selectEngine(choice: EngineChoice = {}): Promise<SelectedEngine> {
+  const candidates = choice.engine === undefined ? ENGINE_NAMES : [engineNamed(choice.engine)];
+  const why: SelectedEngine['why'] = [];
+  for (const name of candidates) {
+    const answer = await probe(name, choice);
+    if (answer.works) return { name, version: answer.version, why };
+    why.push({ engine: name, reason: answer.reason });
+  }
+  if (choice.engine !== undefined) throw engineUnavailable(choice.engine, why[0].reason);
+  throw noEngine(why.map(({ engine, reason }) => `${engine}: ${reason}`).join('; '));
+}
+
+const chosen = new Map<string | undefined, Promise<SelectedEngine>>();
+
+/** `selectEngine` for this installation. What was found holds as long as the process runs; what failed is tried anew. */
+export function chosenEngine(engine?: string): Promise<SelectedEngine> {
+  const known = chosen.get(engine);
+  if (known) return known;
+  const tried = selectEngine({ engine });
+  chosen.set(engine, tried);
+  tried.catch(() => chosen.delete(engine));
+  return tried;
+}
+
+function engineNamed(name: string): EngineName {
+  const known = ENGINE_NAMES.find((candidate) => candidate === name);
+  if (known !== undefined) return known;
+  const reason =
+    name === 'cpu'
+      ? 'the plain JavaScript backend is too slow for training and has a wrong gradient'
+      : `it is not one of ${ENGINE_NAMES.join(', ')}`;
+  throw engineUnavailable(name, reason);
+}
+
+async function probe(
+  name: EngineName,
+  { packagesFrom, timeout = 60_000 }: EngineChoice,
+): Promise<ProbeResult> {
+  const child = new EngineProcess<ProbeHandlers>(new URL('./engine-probe.js', import.meta.url), name, {
+    quiet: true,
+  });
+  const signal = AbortSignal.timeout(timeout);
+  try {
+    return await child.request('probe', { engine: name, packagesFrom }, { signal });
+  } catch (error) {
+    if (signal.aborted) return { works: false, reason: `it did not answer within ${timeout / 1000} s` };
+    if (error instanceof ProcessEnded) return { works: false, reason: `it ended with ${error.message}` };
+    throw error;
+  } finally {
+    child.close();
+  }
+}

@@ -1,0 +1,43 @@
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { layers } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../tfjs.js';
+
+/** Members of the layer, most of which are declared private or protected. */
+interface ConvLayer {
+  call: ReturnType<typeof layers.conv2d>['call'];
+  readonly rank: number;
+  readonly kernel: { read(): Tensor };
+  readonly bias: { read(): Tensor } | null;
+  readonly strides: number[];
+  readonly padding: string;
+  readonly dataFormat: string;
+  readonly dilationRate: number[];
+  readonly activation: { apply(x: Tensor): Tensor };
+}
+
+/**
+ * In training, tfjs adds the bias of a convolution with a ReLU in a pass of its own, and computes the gradient of a linear one by its
+ * input even where it is not used, as in the first layer. Here the bias is part of the convolution, and only gradients that are read are computed.
+ */
+export function replaceConvolutionOfLayers(tf: Tf): void {
+  const layer = tf.layers.conv2d({ filters: 1, kernelSize: 1, name: 'any' });
+  const prototype = Object.getPrototypeOf(Object.getPrototypeOf(layer)) as ConvLayer;
+  const stock = prototype.call;
+  prototype.call = function (this: ConvLayer, inputs, kwargs) {
+    const { rank, kernel, bias, strides, padding, dataFormat, dilationRate, activation } = this;
+    if (rank !== 2 || dataFormat === 'channelsFirst') return stock.call(this, inputs, kwargs);
+    return tf.tidy(() => {
+      const x = Array.isArray(inputs) ? inputs[0] : inputs;
+      const attrs = {
+        strides,
+        pad: padding,
+        dataFormat: 'NHWC',
+        dilations: dilationRate,
+        activation: 'linear',
+      };
+      const given = { x, filter: kernel.read(), ...(bias && { bias: bias.read() }) };
+      const y = tf.engine().runKernel(tf.FusedConv2D, given, attrs) as Tensor;
+      return activation.apply(y);
+    });
+  };
+}

@@ -1,0 +1,40 @@
+/** The step of Adam of one variable: a kernel of its own where the engine has one, else composed. */
+import type { NamedAttrMap, Tensor } from '@tensorflow/tfjs-core';
+import type { Tf } from '../tfjs.js';
+
+/** A kernel that tfjs does not have. */
+export const ADAM_STEP = 'AdamStep';
+
+export interface AdamNumbers {
+  beta1: number;
+  beta2: number;
+  /** This times the variable is added to the gradient. */
+  decay: number;
+  /** Both already corrected for the moments' start at zero. */
+  rate: number;
+  epsilon: number;
+}
+
+export interface AdamTensors extends Record<string, Tensor> {
+  variable: Tensor;
+  gradient: Tensor;
+  first: Tensor;
+  second: Tensor;
+}
+
+/** The variable and its two moments after the step. */
+export function adamStep(tf: Tf, tensors: AdamTensors, numbers: AdamNumbers): Tensor[] {
+  if (tf.getKernel(ADAM_STEP, tf.getBackend()))
+    return tf
+      .engine()
+      .runKernel(ADAM_STEP, tensors, numbers as unknown as NamedAttrMap) as unknown as Tensor[];
+  const { variable, gradient, first, second } = tensors;
+  const { beta1, beta2, decay, rate, epsilon } = numbers;
+  return tf.tidy(() => {
+    const g = decay === 0 ? gradient : tf.add(gradient, tf.mul(variable, decay));
+    const m = tf.add(tf.mul(first, beta1), tf.mul(g, 1 - beta1));
+    const v = tf.add(tf.mul(second, beta2), tf.mul(tf.square(g), 1 - beta2));
+    const move = tf.div(tf.mul(m, rate), tf.add(tf.sqrt(v), epsilon));
+    return [tf.sub(variable, move), m, v];
+  });
+}

@@ -1,0 +1,168 @@
+/** Batch normalisation with one mean, variance, scale and offset a channel, in as few passes as it takes. */
+import type {
+  FusedBatchNormAttrs,
+  FusedBatchNormInputs,
+  GradConfig,
+  KernelConfig,
+  NamedAttrMap,
+  Tensor,
+  TensorInfo,
+} from '@tensorflow/tfjs-core';
+import type { layers } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../tfjs.js';
+import { floats, wasmKernel } from './wasm-kernel.js';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
+
+/** A kernel that tfjs does not have. */
+const TRAINING = 'TrainingBatchNorm';
+const TRAINING_GRAD = 'TrainingBatchNormGrad';
+
+/** Other shapes stay with `stock`. */
+export function fusedBatchNorm(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return wasmKernel<FusedBatchNormInputs, FusedBatchNormAttrs>(
+    tf.FusedBatchNorm,
+    ({ inputs, attrs, backend }) => {
+      const { x, mean, variance, offset, scale } = inputs;
+      if (mean.shape.length !== 1)
+        return stock.kernelFunc({ inputs: { ...inputs }, attrs: { ...attrs }, backend }) as TensorInfo;
+      const y = backend.makeOutput(x.shape, 'float32');
+      const [means, variances] = [mean, variance].map((tensor) => floats(backend, tensor));
+      const scales = scale && floats(backend, scale);
+      const offsets = offset && floats(backend, offset);
+      const factors = variances.map((v, c) => (scales?.[c] ?? 1) / Math.sqrt(v + attrs.varianceEpsilon));
+      const terms = offsets ?? new Float32Array(means.length);
+      const channels = means.length;
+      const [ofX, toY] = [x, y].map((tensor) => floats(backend, tensor));
+      loops.scaleChannels(toY.length / channels, channels, ofX, means, factors, terms, toY);
+      return y;
+    },
+  );
+}
+
+interface TrainingInputs {
+  x: TensorInfo;
+  scale: TensorInfo;
+  offset: TensorInfo;
+}
+
+/** x normalised by its own mean and variance, then scaled and moved; with it the mean and the variance. */
+export function trainingBatchNorm(loops: Loops): KernelConfig {
+  return wasmKernel<TrainingInputs, FusedBatchNormAttrs>(
+    TRAINING,
+    ({ inputs: { x, scale, offset }, attrs, backend }) => {
+      const outputs = [x.shape, scale.shape, scale.shape].map((shape) =>
+        backend.makeOutput(shape, 'float32'),
+      );
+      const [toY, mean, variance] = outputs.map((one) => floats(backend, one));
+      const [ofX, scales, offsets] = [x, scale, offset].map((one) => floats(backend, one));
+      const channels = scales.length;
+      const rows = ofX.length / channels;
+      loops.channelMoments(rows, channels, ofX, mean, variance);
+      const factors = scales.map((value, c) => value / Math.sqrt(variance[c] + attrs.varianceEpsilon));
+      loops.scaleChannels(rows, channels, ofX, mean, factors, offsets, toY);
+      return outputs;
+    },
+  );
+}
+
+interface GradientInputs {
+  x: TensorInfo;
+  dy: TensorInfo;
+  mean: TensorInfo;
+  variance: TensorInfo;
+  scale: TensorInfo;
+}
+
+/**
+ * With r = 1 / sqrt(variance + epsilon), N rows and sums over these: dOffset = sum dy, dScale = r sum dy (x - mean),
+ * dx = scale r (dy - sum dy / N - (x - mean) r² sum dy (x - mean) / N), as Ioffe and Szegedy 2015 have it.
+ */
+export function trainingBatchNormGrad(loops: Loops): KernelConfig {
+  return wasmKernel<GradientInputs, FusedBatchNormAttrs>(
+    TRAINING_GRAD,
+    ({ inputs: { x, dy, mean, variance, scale }, attrs, backend }) => {
+      const outputs = [x.shape, scale.shape, scale.shape].map((shape) =>
+        backend.makeOutput(shape, 'float32'),
+      );
+      const [dx, dScale, dOffset] = outputs.map((one) => floats(backend, one));
+      const [ofX, ofDy, means, variances, scales] = [x, dy, mean, variance, scale].map((one) =>
+        floats(backend, one),
+      );
+      const channels = scales.length;
+      const rows = ofX.length / channels;
+      const products = new Float32Array(channels);
+      loops.batchNormSums(rows, channels, ofX, ofDy, means, dOffset, products);
+      const r = variances.map((value) => 1 / Math.sqrt(value + attrs.varianceEpsilon));
+      const factors = scales.map((value, c) => value * r[c]);
+      const slopes = factors.map((factor, c) => (-factor * r[c] ** 2 * products[c]) / rows);
+      const terms = factors.map((factor, c) => (-factor * dOffset[c]) / rows);
+      loops.batchNormGradient(rows, channels, ofX, ofDy, means, factors, slopes, terms, dx);
+      for (let c = 0; c < channels; c++) dScale[c] = products[c] * r[c];
+      return outputs;
+    },
+  );
+}
+
+/** Mean and variance are taken as constants: nothing that trains depends on them but by y. */
+export function trainingBatchNormGradient(tf: Tf): GradConfig {
+  return {
+    kernelName: TRAINING,
+    inputsToSave: ['x', 'scale'],
+    outputsToSave: [false, true, true],
+    gradFunc: (gradients, [x, scale, mean, variance], attrs) => {
+      const [dy] = gradients as Tensor[];
+      const inputs = { x, dy, mean, variance, scale };
+      const [dx, dScale, dOffset] = tf
+        .engine()
+        .runKernel(TRAINING_GRAD, inputs, attrs as NamedAttrMap) as unknown as Tensor[];
+      return { x: () => dx, scale: () => dScale, offset: () => dOffset };
+    },
+  };
+}
+
+/** What the layer has, most of it declared private. */
+interface Normalising {
+  call: ReturnType<typeof layers.batchNormalization>['call'];
+  readonly axis: number;
+  readonly epsilon: number;
+  readonly momentum: number;
+  readonly gamma?: Weight;
+  readonly beta?: Weight;
+  readonly movingMean: Weight;
+  readonly movingVariance: Weight;
+}
+interface Weight {
+  read(): Tensor;
+  write(value: Tensor): void;
+}
+
+/**
+ * The layer of tfjs in training takes some ten passes over its input, and more over its gradient. In its place, for the last
+ * axis, one kernel each way; prediction, configuration and saved weights stay as they are.
+ */
+export function replaceTrainingOfBatchNormalization(tf: Tf): void {
+  const prototype = Object.getPrototypeOf(tf.layers.batchNormalization({ name: 'any' })) as Normalising;
+  const stock = prototype.call;
+  prototype.call = function (this: Normalising, inputs, kwargs) {
+    const x = Array.isArray(inputs) ? inputs[0] : inputs;
+    const { axis, epsilon, gamma, beta } = this;
+    const isLast = axis === -1 || axis === x.rank - 1;
+    if (!kwargs['training'] || !isLast || !gamma || !beta) return stock.call(this, inputs, kwargs);
+    return tf.tidy(() => {
+      const [y, mean, variance] = tf
+        .engine()
+        .runKernel(
+          TRAINING,
+          { x, scale: gamma.read(), offset: beta.read() },
+          { varianceEpsilon: epsilon },
+        ) as unknown as Tensor[];
+      const follow = (average: Weight, value: Tensor) => {
+        const old = average.read();
+        average.write(tf.add(old, tf.mul(tf.sub(value, old), 1 - this.momentum)));
+      };
+      follow(this.movingMean, mean);
+      follow(this.movingVariance, variance);
+      return y;
+    });
+  };
+}

@@ -1,0 +1,137 @@
+/** Cutting boxes out of tensors and putting them into others: joins and parts along channels, shifts of images by padding. */
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
+import type {
+  ConcatAttrs,
+  ConcatInputs,
+  KernelConfig,
+  PadV2Attrs,
+  PadV2Inputs,
+  SliceAttrs,
+  SliceInputs,
+  SplitVAttrs,
+  SplitVInputs,
+  Tensor,
+  TensorInfo,
+} from '@tensorflow/tfjs-core';
+import type { Tf } from '../tfjs.js';
+import { floats, wasmKernel } from './wasm-kernel.js';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
+
+/** Types other than float32 stay with `stock`, here and below. */
+export function concat(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return wasmKernel<ConcatInputs, ConcatAttrs>(tf.Concat, ({ inputs, attrs, backend }) => {
+    const parts = Object.values(inputs) as TensorInfo[];
+    if (parts.some(({ dtype }) => dtype !== 'float32'))
+      return stock.kernelFunc({ inputs: inputs as never, attrs: { ...attrs }, backend }) as TensorInfo;
+    const [axis] = tf.util.parseAxisParam(attrs.axis, parts[0].shape);
+    const sizes = parts.map(({ shape }) => shape[axis]);
+    const y = backend.makeOutput(withAxis(parts[0].shape, axis, sumOf(sizes)), 'float32');
+    parts.forEach((part, i) => {
+      const begin = withAxis(zerosOf(y), axis, sumOf(sizes.slice(0, i)));
+      copyBox(loops, backend, part.shape, { tensor: part, begin: zerosOf(part) }, { tensor: y, begin });
+    });
+    return y;
+  });
+}
+
+export function splitV(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return wasmKernel<SplitVInputs, SplitVAttrs>(tf.SplitV, ({ inputs: { x }, attrs, backend }) => {
+    if (x.dtype !== 'float32')
+      return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
+    const [axis] = tf.util.parseAxisParam(attrs.axis, x.shape);
+    const sizes = tf.backend_util.prepareSplitSize(x as Tensor, attrs.numOrSizeSplits, axis);
+    return sizes.map((size, i) =>
+      cut(
+        loops,
+        backend,
+        x,
+        withAxis(zerosOf(x), axis, sumOf(sizes.slice(0, i))),
+        withAxis(x.shape, axis, size),
+      ),
+    );
+  });
+}
+
+export function slice(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return wasmKernel<SliceInputs, SliceAttrs>(tf.Slice, ({ inputs: { x }, attrs, backend }) => {
+    if (x.dtype !== 'float32')
+      return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
+    const [begin, size] = tf.slice_util.parseSliceParams(x as Tensor, attrs.begin, attrs.size);
+    return cut(loops, backend, x, begin, size);
+  });
+}
+
+export function pad(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return wasmKernel<PadV2Inputs, PadV2Attrs>(tf.PadV2, ({ inputs: { x }, attrs, backend }) => {
+    if (x.dtype !== 'float32')
+      return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
+    const { paddings, constantValue } = attrs;
+    const shape = x.shape.map((size, i) => paddings[i][0] + size + paddings[i][1]);
+    const y = backend.makeOutput(shape, 'float32');
+    floats(backend, y).fill(constantValue);
+    const begin = paddings.map(([before]) => before);
+    copyBox(loops, backend, x.shape, { tensor: x, begin: zerosOf(x) }, { tensor: y, begin });
+    return y;
+  });
+}
+
+function cut(loops: Loops, backend: BackendWasm, x: TensorInfo, begin: number[], size: number[]): TensorInfo {
+  const y = backend.makeOutput(size, 'float32');
+  copyBox(loops, backend, size, { tensor: x, begin }, { tensor: y, begin: zerosOf(y) });
+  return y;
+}
+
+interface Place {
+  tensor: TensorInfo;
+  begin: number[];
+}
+
+function copyBox(loops: Loops, backend: BackendWasm, size: number[], from: Place, to: Place): void {
+  if (size.includes(0)) return;
+  const sides = [from, to].map(({ tensor, begin }) => ({
+    shape: [1, 1, ...tensor.shape],
+    begin: [0, 0, ...begin],
+  }));
+  const box = [1, 1, ...size];
+  // An axis that is whole on both sides is one with the axis before it.
+  while (box.length > 2 && sides.every(({ shape }) => shape.at(-1) === box.at(-1))) {
+    const whole = box.pop()!;
+    box[box.length - 1] *= whole;
+    for (const { shape, begin } of sides) {
+      shape.pop();
+      begin.pop();
+      shape[shape.length - 1] *= whole;
+      begin[begin.length - 1] *= whole;
+    }
+  }
+  const [rows, columns] = box.splice(-2);
+  const planes = sides.map(({ shape, begin }, i) => {
+    const [height, width] = shape.splice(-2);
+    const [row, column] = begin.splice(-2);
+    const values = floats(backend, [from, to][i].tensor);
+    const at = (index: number[]) => {
+      const plane = shape.reduce((offset, length, axis) => offset * length + begin[axis] + index[axis], 0);
+      const start = (plane * height + row) * width;
+      return values.subarray(start, start + rows * width);
+    };
+    return { width, column, at };
+  });
+  const [source, target] = planes;
+  const geometry = Int32Array.of(
+    ...[rows, columns, source.width, source.column, target.width, target.column],
+  );
+  forEachIndex(box, (index) => loops.copyColumns(geometry, source.at(index), target.at(index)));
+}
+
+function forEachIndex(shape: number[], visit: (index: number[]) => void): void {
+  const index = shape.map(() => 0);
+  for (let axis = 0; axis >= 0; ) {
+    visit(index);
+    for (axis = shape.length - 1; axis >= 0 && ++index[axis] === shape[axis]; axis--) index[axis] = 0;
+  }
+}
+
+const zerosOf = ({ shape }: TensorInfo) => shape.map(() => 0);
+const withAxis = (values: number[], axis: number, value: number) =>
+  values.map((own, i) => (i === axis ? value : own));
+const sumOf = (values: number[]) => values.reduce((sum, value) => sum + value, 0);

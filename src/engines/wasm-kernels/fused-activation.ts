@@ -1,0 +1,31 @@
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
+import type { backend_util, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
+import type { Tf } from '../tfjs.js';
+
+interface Activated {
+  activation: backend_util.Activation;
+  leakyreluAlpha?: number;
+}
+
+/** The activation of a fused operation on its result, which is gone afterwards. */
+export function activated(
+  tf: Tf,
+  backend: BackendWasm,
+  y: TensorInfo,
+  { activation, leakyreluAlpha }: Activated,
+  weights: TensorInfo | undefined,
+): TensorInfo {
+  if (activation === 'linear') return y;
+  const run = (name: string, inputs: Record<string, TensorInfo>, attrs = {}) =>
+    tf.engine().runKernel(name, inputs as never, attrs) as Tensor;
+  const result = {
+    relu: () => run(tf.Relu, { x: y }),
+    relu6: () => run(tf.Relu6, { x: y }),
+    elu: () => run(tf.Elu, { x: y }),
+    sigmoid: () => run(tf.Sigmoid, { x: y }),
+    leakyrelu: () => run(tf.LeakyRelu, { x: y }, { alpha: leakyreluAlpha }),
+    prelu: () => run(tf.Prelu, { x: y, alpha: weights as TensorInfo }),
+  }[activation]();
+  backend.disposeData(y.dataId);
+  return result;
+}

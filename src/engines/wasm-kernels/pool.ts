@@ -1,0 +1,85 @@
+/** Pooling and its gradients. */
+import type {
+  AvgPoolGradAttrs,
+  AvgPoolGradInputs,
+  KernelConfig,
+  MaxPoolAttrs,
+  MaxPoolGradAttrs,
+  MaxPoolGradInputs,
+  MaxPoolInputs,
+  TensorInfo,
+} from '@tensorflow/tfjs-core';
+import type { Tf } from '../tfjs.js';
+import { floats, wasmKernel } from './wasm-kernel.js';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
+
+/** The stock kernels turn NaN into other values, which hides a model that has diverged. Types other than float32 stay with them. */
+export function maxPool(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return pool(tf, tf.MaxPool, stock, loops.maxPool);
+}
+
+export function avgPool(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return pool(tf, tf.AvgPool, stock, loops.avgPool);
+}
+
+function pool(tf: Tf, name: string, stock: KernelConfig, compute: Loops['maxPool']): KernelConfig {
+  return wasmKernel<MaxPoolInputs, MaxPoolAttrs>(name, ({ inputs: { x }, attrs, backend }) => {
+    if (x.dtype !== 'float32')
+      return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
+    const geometry = geometryOf(tf, x.shape, attrs);
+    const [batch, , , channels, rows, columns] = geometry;
+    const y = backend.makeOutput([batch, rows, columns, channels], 'float32');
+    if (y.shape.includes(0)) return y;
+    compute(geometry, floats(backend, x), floats(backend, y));
+    return y;
+  });
+}
+
+/**
+ * Each output's gradient goes to the first maximum of its window.
+ *
+ * The stock kernel starts its search just above zero, so a window without a positive value (after leaky ReLU, tanh or
+ * batch normalisation) sends its gradient to the wrong pixel, silently.
+ */
+export function maxPoolGrad(tf: Tf, loops: Loops): KernelConfig {
+  return wasmKernel<MaxPoolGradInputs, MaxPoolGradAttrs>(
+    tf.MaxPoolGrad,
+    ({ inputs: { input, dy }, attrs, backend }) => {
+      const dx = backend.makeOutput(input.shape, 'float32');
+      if (input.shape.includes(0)) return dx;
+      const geometry = geometryOf(tf, input.shape, attrs);
+      const [ofX, ofDy, toDx] = [input, dy, dx].map((one) => floats(backend, one));
+      loops.maxPoolGradient(geometry, ofX, ofDy, toDx);
+      return dx;
+    },
+  );
+}
+
+/** Each output is the mean of the pixels of its window that are inside the image. The stock kernel takes twenty times as long. */
+export function avgPoolGrad(tf: Tf, loops: Loops): KernelConfig {
+  return wasmKernel<AvgPoolGradInputs, AvgPoolGradAttrs>(
+    tf.AvgPoolGrad,
+    ({ inputs: { input, dy }, attrs, backend }) => {
+      const dx = backend.makeOutput(input.shape, 'float32');
+      if (input.shape.includes(0)) return dx;
+      loops.avgPoolGradient(geometryOf(tf, input.shape, attrs), floats(backend, dy), floats(backend, dx));
+      return dx;
+    },
+  );
+}
+
+function geometryOf(
+  tf: Tf,
+  inputShape: number[],
+  { filterSize, strides, pad, ...attrs }: AvgPoolGradAttrs & Partial<MaxPoolGradAttrs>,
+): Int32Array {
+  const shape = inputShape as [number, number, number, number];
+  const pool = tf.backend_util.computePool2DInfo(shape, filterSize, strides, 1, pad, attrs.dimRoundingMode);
+  const { top, bottom, left, right } = pool.padInfo;
+  if (Math.max(top, bottom) >= pool.filterHeight || Math.max(left, right) >= pool.filterWidth)
+    throw new Error('pooling by windows that may lie outside of the image is not supported');
+  return Int32Array.of(
+    ...[...shape, pool.outHeight, pool.outWidth, pool.filterHeight, pool.filterWidth],
+    ...[pool.strideHeight, pool.strideWidth, pool.padInfo.top, pool.padInfo.left],
+  );
+}

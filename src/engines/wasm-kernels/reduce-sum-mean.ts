@@ -1,0 +1,52 @@
+/** Sums and means of each channel, which batch normalisation and biases take of large tensors. */
+import type { KernelConfig, MeanAttrs, SumAttrs, SumInputs, TensorInfo } from '@tensorflow/tfjs-core';
+import type { Tf } from '../tfjs.js';
+import { floats, wasmKernel } from './wasm-kernel.js';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
+
+/** Of the axes before the last, all of them or those of each image; others stay with `stock`. */
+export function sum(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return channelSums(tf.Sum, loops, stock, () => 1);
+}
+
+export function mean(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return channelSums(tf.Mean, loops, stock, (rows) => rows);
+}
+
+function channelSums(
+  name: string,
+  loops: Loops,
+  stock: KernelConfig,
+  divisorOf: (rows: number) => number,
+): KernelConfig {
+  return wasmKernel<SumInputs, SumAttrs & MeanAttrs>(name, ({ inputs: { x }, attrs, backend }) => {
+    const channels = x.shape.at(-1) ?? 0;
+    const first = firstOfRun(attrs.axis, x.shape.length);
+    if (x.dtype !== 'float32' || x.shape.includes(0) || first === undefined)
+      return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
+    const outer = x.shape.slice(0, first);
+    const images = outer.reduce((all, size) => all * size, 1);
+    const rows = x.shape.slice(first, -1).reduce((all, size) => all * size, 1);
+    const between = attrs.keepDims ? x.shape.slice(first, -1).map(() => 1) : [];
+    const result = backend.makeOutput([...outer, ...between, channels], 'float32');
+    // Made anew each time, since a sum may make the heap grow.
+    const part = (tensor: TensorInfo, size: number, i: number) =>
+      floats(backend, tensor).subarray(i * size, (i + 1) * size);
+    for (let i = 0; i < images; i++)
+      loops.columnSums(rows, channels, part(x, rows * channels, i), part(result, channels, i));
+    const divisor = divisorOf(rows);
+    const sums = floats(backend, result);
+    if (divisor !== 1) for (let i = 0; i < sums.length; i++) sums[i] /= divisor;
+    return result;
+  });
+}
+
+/** The first of axes that reach from one to the last but one. */
+function firstOfRun(axis: number | number[] | undefined, rank: number): number | undefined {
+  if (axis === undefined || rank < 2) return undefined;
+  const axes = [axis].flat().map((one) => (one < 0 ? one + rank : one));
+  const first = rank - 1 - axes.length;
+  return axes.length > 0 && axes.toSorted((a, b) => a - b).every((one, i) => one === first + i)
+    ? first
+    : undefined;
+}

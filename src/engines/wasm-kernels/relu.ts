@@ -1,0 +1,67 @@
+/** ReLU, plain and leaky, each way in one pass; the stock gradients take three. Other types than float32 stay with `stock`. */
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
+import type {
+  GradConfig,
+  KernelConfig,
+  LeakyReluAttrs,
+  LeakyReluInputs,
+  NamedAttrMap,
+  ReluInputs,
+  Tensor,
+  TensorInfo,
+} from '@tensorflow/tfjs-core';
+import type { Tf } from '../tfjs.js';
+import { floats, wasmKernel } from './wasm-kernel.js';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
+
+/** Kernels that tfjs does not have. */
+const LEAKY_RELU_GRAD = 'LeakyReluGrad';
+
+export function relu(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return wasmKernel<ReluInputs, object>(tf.Relu, ({ inputs: { x }, backend }) =>
+    x.dtype === 'float32'
+      ? forward(loops, backend, x, 0)
+      : (stock.kernelFunc({ inputs: { x }, attrs: {}, backend }) as TensorInfo),
+  );
+}
+
+export function leakyRelu(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+  return wasmKernel<LeakyReluInputs, LeakyReluAttrs>(tf.LeakyRelu, ({ inputs: { x }, attrs, backend }) =>
+    x.dtype === 'float32'
+      ? forward(loops, backend, x, attrs.alpha)
+      : (stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo),
+  );
+}
+
+export function leakyReluGrad(loops: Loops): KernelConfig {
+  return wasmKernel<{ x: TensorInfo; dy: TensorInfo }, LeakyReluAttrs>(
+    LEAKY_RELU_GRAD,
+    ({ inputs: { x, dy }, attrs, backend }) => {
+      const dx = backend.makeOutput(x.shape, 'float32');
+      const [ofX, ofDy, toDx] = [x, dy, dx].map((tensor) => floats(backend, tensor));
+      loops.leakyReluGradient(toDx.length, attrs.alpha, ofX, ofDy, toDx);
+      return dx;
+    },
+  );
+}
+
+/** Of `Relu` and `LeakyRelu`, both of which keep their input. */
+export function reluGradient(tf: Tf, kernelName: string): GradConfig {
+  return {
+    kernelName,
+    inputsToSave: ['x'],
+    gradFunc: (dy, [x], attrs) => {
+      // A plain ReLU has none.
+      const { alpha = 0 } = (attrs ?? {}) as NamedAttrMap & Partial<LeakyReluAttrs>;
+      const inputs = { x: x as Tensor, dy: dy as Tensor };
+      return { x: () => tf.engine().runKernel(LEAKY_RELU_GRAD, inputs, { alpha }) as Tensor };
+    },
+  };
+}
+
+function forward(loops: Loops, backend: BackendWasm, x: TensorInfo, alpha: number): TensorInfo {
+  const y = backend.makeOutput(x.shape, 'float32');
+  const [ofX, toY] = [x, y].map((tensor) => floats(backend, tensor));
+  loops.leakyRelu(toY.length, alpha, ofX, toY);
+  return y;
+}

@@ -1,0 +1,235 @@
+/** Bands of a tile by the names that people know them by. */
+import { isSpectrum, nearestBand, SPECTRAL_INDICES, storedNodata } from '../raster/index.js';
+import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
+import { badLook, listBands, unknownBand } from '../imagery/errors.js';
+import type { Expression } from './ast.js';
+import { parseExpression } from './parser.js';
+import { compile, type Program } from './program.js';
+
+/** One band of a stored file, and what its numbers mean: physical value = stored * scale + offset. Plain data. */
+export interface BandFile {
+  path: string;
+  /** From 0. */
+  band: number;
+  /** Of the full image. */
+  width: number;
+  height: number;
+  /** The stored value without data; NaN where there is none. NaN is without data anyway. */
+  hole: number;
+  scale: number;
+  offset: number;
+}
+
+/** Group and number of a band, both from 0. */
+export interface BandPlace {
+  group: number;
+  band: number;
+}
+
+/** Near infrared comes by two names, after the width of the band. */
+const OTHER_NAME: Record<string, string> = { nir: 'nir08', nir08: 'nir' };
+
+const PREDEFINED: Record<string, Expression> = Object.fromEntries(
+  Object.entries(SPECTRAL_INDICES).map(
+    ([
+      name,
+      {
+        bands: [a, b],
+      },
+    ]) => [name, parseExpression(`(${a} - ${b}) / (${a} + ${b})`)],
+  ),
+);
+
+/** What is no letter, digit or `_` is written as `_` in expressions. */
+export const plainName = (name: string) => name.replace(/\W/g, '_');
+
+/** Every name of every band: its own, its common name, and `<group>_b<number from 1>`. The first of a name counts. */
+function bandPlaces(groups: GroupRecord[]): Map<string, BandPlace> {
+  const places = new Map<string, BandPlace>();
+  const add = (name: string | undefined, place: BandPlace) => {
+    if (name !== undefined && !places.has(name)) places.set(name, place);
+  };
+  for (const [group, { bands }] of groups.entries())
+    for (const [band, { name }] of bands.entries()) add(plainName(name), { group, band });
+  for (const [group, { name, bands }] of groups.entries()) {
+    for (const [band, { commonName }] of bands.entries()) {
+      add(commonName, { group, band });
+      add(`${plainName(name)}_b${band + 1}`, { group, band });
+    }
+  }
+  return places;
+}
+
+/** The wavelength, nm, of a name such as `860nm` or `0.86um`; undefined for other names. */
+export function wavelengthNamed(text: string): number | undefined {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)([nu])m$/.exec(text) ?? [];
+  return number === undefined ? undefined : Number(number) * (unit === 'u' ? 1000 : 1);
+}
+
+/** Farther bands than this from a wavelength do not stand for it, nm. */
+const TOLERANCE = 25;
+
+/**
+ * The name, among those of `bandPlaces`, of the good band that is nearest to a wavelength such as `860nm` or `0.86um`; undefined for
+ * other names, and where no band has a wavelength. Throws TW_IMAGERY_BAND if the nearest is too far.
+ */
+function bandAtWavelength(groups: GroupRecord[], text: string): string | undefined {
+  const nanometres = wavelengthNamed(text);
+  if (nanometres === undefined) return undefined;
+  const bands = groups.flatMap(({ name, bands }) =>
+    bands.map((band, b) => ({ ...band, place: `${plainName(name)}_b${b + 1}` })),
+  );
+  const nearest = bands[nearestBand(bands, nanometres, Infinity)];
+  if (nearest?.wavelength === undefined) return undefined;
+  if (Math.abs(nearest.wavelength - nanometres) > TOLERANCE)
+    throw unknownBand(text, `the nearest good band is ${nearest.name} at ${nearest.wavelength} nm`);
+  return nearest.place;
+}
+
+/**
+ * The name, among those of `bandPlaces`, of band number n (from 1) of the first spectrum, for `b<n>`; undefined for other names, and
+ * where there is no spectrum. In other products numbers are names of the sensor's own.
+ */
+function bandOfNumber(groups: GroupRecord[], text: string): string | undefined {
+  const number = /^b([1-9]\d*)$/.exec(text)?.[1];
+  const spectrum = groups.find(({ bands }) => isSpectrum(bands));
+  return number && spectrum && `${plainName(spectrum.name)}_b${number}`;
+}
+
+/**
+ * The name, among those of `places`, of the band that a name means: a wavelength, a number of a spectrum, or near infrared by its other
+ * name if the tile lacks the first. Undefined if there is none.
+ */
+function bandNamed(places: Map<string, BandPlace>, groups: GroupRecord[], name: string): string | undefined {
+  if (places.has(name)) return name;
+  const found = bandAtWavelength(groups, name) ?? bandOfNumber(groups, name) ?? OTHER_NAME[name];
+  return found !== undefined && places.has(found) ? found : undefined;
+}
+
+/** Where a tile holds bands, in the order of their names, found as in expressions; undefined if it lacks one. */
+export function findBands(groups: GroupRecord[], names: readonly string[]): BandPlace[] | undefined {
+  const places = bandPlaces(groups);
+  const found = names.flatMap((name) => places.get(bandNamed(places, groups, name) ?? '') ?? []);
+  return found.length === names.length ? found : undefined;
+}
+
+/** Returns the file of a band. `nodata` replaces the nodata value of the band. */
+export function bandFile(
+  storage: Storage,
+  tile: TileRecord,
+  { group, band }: BandPlace,
+  nodata?: number,
+): BandFile {
+  const { name, bands, dataType, width, height, nodata: own } = tile.groups[group];
+  const { scale, offset } = bands[band];
+  const hole = storedNodata(dataType, nodata ?? own ?? undefined) ?? NaN;
+  return { path: storage.tilePath(tile, name), band, width, height, hole, scale, offset };
+}
+
+/**
+ * The mask that these bands of a tile are looked at through; undefined where it has none, and then every pixel counts as not
+ * assessed. None either for codes alone: classes such as snow, and quality, say themselves what a pixel is.
+ */
+export function maskFile(storage: Storage, tile: TileRecord, places: BandPlace[]): BandFile | undefined {
+  const isCode = ({ codes, role }: GroupRecord) => codes === true || role !== 'data';
+  if (places.length > 0 && places.every(({ group }) => isCode(tile.groups[group]))) return undefined;
+  const group = tile.groups.findIndex(({ role }) => role === 'mask');
+  return group < 0 ? undefined : { ...bandFile(storage, tile, { group, band: 0 }), hole: NaN };
+}
+
+/** The groups of a tile whose files hold bands, and where it is asked for its mask. */
+export function groupsOf({ groups }: TileRecord, places: BandPlace[], withMask = false): GroupRecord[] {
+  const wanted = new Set(places.map(({ group }) => groups[group]));
+  const mask = withMask && groups.find(({ role }) => role === 'mask');
+  if (mask) wanted.add(mask);
+  return [...wanted];
+}
+
+/** Expressions over the bands of tiles that have the same groups. */
+export interface Resolved {
+  programs: Program[];
+  /** The bands that the programs need, in the order in which they count them. */
+  places: BandPlace[];
+  /** Bands that stand for others that are not there: near infrared by its other name. */
+  instead: { asked: string; taken: string }[];
+}
+
+/** Finds the bands of expressions. Throws TW_IMAGERY_BAND, naming the bands that there are. */
+export function resolveBands(expressions: Expression[], groups: GroupRecord[]): Resolved {
+  const places = bandPlaces(groups);
+  const used: string[] = [];
+  const instead = new Map<string, string>();
+  const bandOf = (name: string): number | Expression => {
+    const found = bandNamed(places, groups, name);
+    if (found === undefined) {
+      if (Object.hasOwn(PREDEFINED, name)) return PREDEFINED[name];
+      throw unknownBand(name, listBands([...places.keys()]));
+    }
+    if (found === OTHER_NAME[name]) instead.set(name, found);
+    const known = used.indexOf(found);
+    return known >= 0 ? known : used.push(found) - 1;
+  };
+  const programs = expressions.map((expression) => compile(expression, bandOf));
+  return {
+    programs,
+    places: used.map((name) => places.get(name)!),
+    instead: [...instead].map(([asked, taken]) => ({ asked, taken })),
+  };
+}
+
+/**
+ * The band that is called so in these groups, however its name is written; band number n of a spectrum for a number alone; else an
+ * expression. Throws TW_IMAGERY_EXPRESSION.
+ */
+export function bandOrExpression(text: string, groups: GroupRecord[]): Expression {
+  const isBand = groups.some(({ bands }) =>
+    bands.some(({ name, commonName }) => name === text || commonName === text),
+  );
+  const name = isBand ? plainName(text) : bandOfNumber(groups, `b${text}`);
+  return name === undefined ? parseExpression(text) : { kind: 'band', name, position: 0 };
+}
+
+/** Tiles of equal layouts have the same bands in the same places. */
+export function layoutOf(groups: GroupRecord[]): string {
+  return groups
+    .map(({ name, bands }) => `${name}:${bands.map((band) => `${band.name}=${band.commonName}`)}`)
+    .join(' ');
+}
+
+/** The files of resolved bands in one tile; `nodata` takes the place of the groups' own. */
+export function bandFiles(
+  storage: Storage,
+  tile: TileRecord,
+  places: BandPlace[],
+  nodata?: number,
+): BandFile[] {
+  return places.map((place) => bandFile(storage, tile, place, nodata));
+}
+
+/**
+ * The bands of assets as expressions. An asset is a band group or a band; `bidx` picks among all their bands, from 1.
+ * Without assets the first group is meant. Throws TW_IMAGERY_BAND, TW_IMAGERY_LOOK.
+ */
+export function assetBands(
+  groups: GroupRecord[],
+  assets: string[] | undefined,
+  bidx?: number[],
+): Expression[] {
+  const places = bandPlaces(groups);
+  const names = (assets ?? [groups[0].name]).flatMap((asset) => {
+    const group = groups.find(({ name }) => name === asset);
+    if (group) return group.bands.map((_, i) => `${plainName(asset)}_b${i + 1}`);
+    const name = places.has(plainName(asset))
+      ? plainName(asset)
+      : (bandAtWavelength(groups, asset) ?? bandOfNumber(groups, asset) ?? '');
+    if (!places.has(name))
+      throw unknownBand(asset, listBands([...new Set([...groups.map((one) => one.name), ...places.keys()])]));
+    return [name];
+  });
+  const picked = bidx?.map((number) => {
+    const name = names[number - 1];
+    if (name === undefined) throw badLook('bidx', `${number} is not among the ${names.length} bands`);
+    return name;
+  });
+  return (picked ?? names).map((name) => ({ kind: 'band', name, position: 0 }));
+}

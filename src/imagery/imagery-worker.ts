@@ -1,0 +1,71 @@
+/** A worker thread: decodes blocks of tile files, reads series and spectra, and runs kernels, expressions, algorithms and colour formulas. */
+import { type PixelArray, serveTasks } from '../raster/index.js';
+import { readBlock, readMaskBlock } from './reading/tile-geotiff.js';
+import { evaluate } from '../expressions/program.js';
+import { acquisitionValues } from './timeseries/zonal-statistics.js';
+import { render } from './rendering/render-image.js';
+import { resampleByKernel } from './resampling/index.js';
+import { spectrumSums } from './timeseries/zonal-spectra.js';
+import type { Result, Task } from './imagery-tasks.js';
+import { withTileFile } from './reading/open-tile.js';
+
+serveTasks<Task, Result>(
+  (task) => {
+    switch (task.kind) {
+      case 'structure':
+        return withTileFile(task.path, (_, { dataType, levels, masks }) => ({
+          kind: 'structure',
+          structure: {
+            dataType,
+            masked: masks.length > 0,
+            levels: levels.map(({ width, height, blockWidth, blockHeight }) => ({
+              width,
+              height,
+              blockWidth,
+              blockHeight,
+            })),
+          },
+        }));
+      case 'block':
+        return withTileFile(task.path, (file, cog) => {
+          const { level, band, block } = task;
+          const rows = cog.levels[level].blockHeight;
+          const pixels =
+            band === 'mask'
+              ? readMaskBlock(file, cog, { level, block }, rows)
+              : // The thread's next block will lie at the same place.
+                readBlock(file, cog, { level, band, block }, rows).slice();
+          return { kind: 'block', pixels };
+        });
+      case 'series':
+        return { kind: 'series', values: task.acquisitions.map(acquisitionValues) };
+      case 'spectra':
+        return { kind: 'spectra', sums: spectrumSums(task.parts) };
+      case 'resample':
+        return { kind: 'planes', planes: [resampleByKernel(task.order)] };
+      case 'evaluate': {
+        const { programs, bands, length } = task;
+        return { kind: 'planes', planes: programs.map((program) => evaluate(program, bands, length)) };
+      }
+      case 'render':
+        return { kind: 'render', rendered: render(task.order) };
+    }
+  },
+  (result) => {
+    switch (result.kind) {
+      case 'block':
+        return movable(result.pixels);
+      case 'planes':
+        return result.planes.flatMap(movable);
+      case 'render':
+        return movable(result.rendered.pixels);
+      default:
+        return [];
+    }
+  },
+);
+
+/** Small buffers lie in one that Node shares out, which cannot move to another thread. */
+function movable({ buffer, byteLength }: PixelArray | Uint8Array): ArrayBuffer[] {
+  return buffer instanceof ArrayBuffer && byteLength >= Buffer.poolSize ? [buffer] : [];
+}

@@ -1,0 +1,40 @@
+/** A band of a tile as a Cloud Optimized GeoTIFF of its own, for programs that read one band a file. */
+import { gridByName } from '../../geocode/index.js';
+import { type AssembledFile, assembleBand, spectralTags } from '../../raster/index.js';
+import type { GroupRecord, TileRecord } from '../../storage/index.js';
+import type { Cog } from './tile-geotiff.js';
+import { withTileFile } from './open-tile.js';
+
+/** The band with this number of the group's file at `path`. Throws TW_IMAGERY_TILE_FILE. */
+export function bandFileOf(
+  { grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>,
+  group: GroupRecord,
+  band: number,
+  path: string,
+): AssembledFile {
+  const { epsg, bounds } = gridByName(grid);
+  const { west, south, east, north } = bounds(geocode);
+  const { width, height, dataType, nodata } = group;
+  const { name, scale, offset, ...tags } = group.bands[band]!;
+  const facts = {
+    ...{ width, height, dataType, epsg },
+    nodata: nodata ?? undefined,
+    transform: {
+      ...{ originX: west, originY: north },
+      ...{ pixelWidth: (east - west) / width, pixelHeight: (north - south) / height },
+    },
+    bandTags: [{ description: name, scale, offset, ...spectralTags(tags) }],
+  };
+  return withTileFile(path, (_, { levels, masks }) =>
+    assembleBand(
+      facts,
+      levels.map((level) => blocksOf(level, band)),
+      masks.map((mask) => blocksOf(mask, 0)),
+    ),
+  );
+}
+
+function blocksOf({ perBand, offsets, byteCounts, ...level }: Cog['levels'][number], band: number) {
+  const [start, end] = [band * perBand, (band + 1) * perBand];
+  return { ...level, offsets: offsets.subarray(start, end), byteCounts: byteCounts.subarray(start, end) };
+}

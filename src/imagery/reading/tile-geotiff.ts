@@ -1,0 +1,302 @@
+/**
+ * Stored tile files, with their overviews. They are what `encodeCog` and `CubeWriter` write and nothing else: classic little-endian TIFF,
+ * tiled, one band after another, deflate with a predictor or no compression; blocks without data may be missing; where a mask says which
+ * pixels hold data, each level is followed by its mask. Knowing this, one short read gives the whole structure, and a block can be decoded down to the row that is
+ * wanted and no further.
+ */
+import { readSync } from 'node:fs';
+import {
+  bytesPerSample,
+  DATA_TYPES,
+  type DataType,
+  inflateStart,
+  newPixels,
+  type PixelArray,
+  parseNodata,
+  pixelsOf,
+  storedNodata,
+  undoDifferences,
+  undoFloatPredictor,
+} from '../../raster/index.js';
+
+/** The full image or an overview of it. */
+export interface Level {
+  width: number;
+  height: number;
+  blockWidth: number;
+  blockHeight: number;
+}
+
+interface StoredLevel extends Level {
+  /** Blocks of a row of blocks, and of a band. */
+  across: number;
+  perBand: number;
+  /** Band by band, rows of blocks from north to south. */
+  offsets: Uint32Array;
+  byteCounts: Uint32Array;
+  isCompressed: boolean;
+}
+
+export interface Cog {
+  dataType: DataType;
+  bands: number;
+  /** Value of the pixels of missing blocks. */
+  empty: number;
+  /** From the full image to the smallest overview. */
+  levels: StoredLevel[];
+  /** Of each level, one bit a pixel; empty where the values tell by themselves what holds data. */
+  masks: StoredLevel[];
+}
+
+/** Blocks of tiles have 512 x 512 pixels at most, in older stores; a damaged file may say anything. */
+const LARGEST_BLOCK = 2 ** 22;
+/** Compressed bytes a pixel that no sound block has. */
+const WORST_PIXEL = 16;
+
+/** The directories of most tiles fit into this; larger ones take a second read. */
+const FIRST_READ = 4096;
+/** More is no head of a tile. */
+const LONGEST_HEAD = 2 ** 26;
+const LONGEST_NODATA = 40;
+
+/** Reads the structure of an open tile file. Throws where it is not a tile file. */
+export function readCog(file: number): Cog {
+  for (let length = FIRST_READ; length <= LONGEST_HEAD; ) {
+    const bytes = Buffer.allocUnsafe(length);
+    const read = readSync(file, bytes, 0, length, 0);
+    const cog = parseCog(bytes.subarray(0, read));
+    if (typeof cog !== 'number') return cog;
+    if (read < length) throw new Error('its directory lies beyond its end');
+    length = Math.max(cog, 2 * length);
+  }
+  throw new Error('its directory is too long');
+}
+
+/** The structure, or how many bytes from the start of the file are needed to know it. */
+function parseCog(bytes: Buffer): Cog | number {
+  if (bytes.length < 8 || bytes.toString('latin1', 0, 4) !== 'II*\0') throw new Error('it is no tile file');
+  let cog: Cog | undefined;
+  for (let at = bytes.readUInt32LE(4); at !== 0; ) {
+    if (at + 2 > bytes.length) return at + 2;
+    const end = at + 6 + bytes.readUInt16LE(at) * 12;
+    if (end > bytes.length) return end;
+    const fields = new Map<number, Uint32Array>();
+    let nodataText: string | undefined;
+    for (let entry = at + 2; entry < end - 4; entry += 12) {
+      const values = numbersAt(bytes, entry);
+      if (typeof values === 'number') return values;
+      const tag = bytes.readUInt16LE(entry);
+      fields.set(tag, values);
+      if (tag === NODATA && !cog) {
+        const text = textAt(bytes, entry);
+        if (typeof text === 'number') return text;
+        nodataText = text;
+      }
+    }
+    const level = levelOf(fields);
+    if (cog && (fields.get(254)?.[0] ?? 0) & MASK) cog.masks.push(level);
+    else {
+      const dataType = dataTypeOf(fields);
+      const empty = storedNodata(dataType, parseNodata(nodataText, dataType)) ?? 0;
+      cog ??= { dataType, bands: fields.get(277)?.[0] ?? 1, empty, levels: [], masks: [] };
+      cog.levels.push(level);
+    }
+    const next = bytes.readUInt32LE(end - 4);
+    if (next !== 0 && next <= at) throw new Error('its directories go in a circle');
+    at = next;
+  }
+  if (!cog) throw new Error('it has no image');
+  requireMasks(cog);
+  return cog;
+}
+
+/** All levels have a mask of their size and blocks, or none has. */
+function requireMasks({ levels, masks }: Cog): void {
+  const alike = (a: Level, b: Level | undefined) =>
+    a.width === b?.width &&
+    a.height === b.height &&
+    a.blockWidth === b.blockWidth &&
+    a.blockHeight === b.blockHeight;
+  if (masks.length > 0 && !levels.every((level, i) => alike(level, masks[i])))
+    throw new Error('its masks are not of the size of its images');
+}
+
+const ASCII = 2;
+const SHORT = 3;
+const LONG = 4;
+/** NewSubfileType. */
+const MASK = 4;
+/** Tag of GDAL for the nodata value, as text. */
+const NODATA = 42113;
+
+/** The text of an entry, or how many bytes from the start of the file are needed to know it. */
+function textAt(bytes: Buffer, entry: number): string | number {
+  const count = bytes.readUInt32LE(entry + 4);
+  if (bytes.readUInt16LE(entry + 2) !== ASCII || count > LONGEST_NODATA) return '';
+  const start = count <= 4 ? entry + 8 : bytes.readUInt32LE(entry + 8);
+  return start + count > bytes.length ? start + count : bytes.toString('latin1', start, start + count - 1);
+}
+
+/** The whole numbers of an entry; none for other types. */
+function numbersAt(bytes: Buffer, entry: number): Uint32Array | number {
+  const type = bytes.readUInt16LE(entry + 2);
+  if (type !== SHORT && type !== LONG) return new Uint32Array(0);
+  const count = bytes.readUInt32LE(entry + 4);
+  const size = type === SHORT ? 2 : 4;
+  const start = count * size <= 4 ? entry + 8 : bytes.readUInt32LE(entry + 8);
+  if (start + count * size > bytes.length) return start + count * size;
+  const values = new Uint32Array(count);
+  for (let i = 0; i < count; i++)
+    values[i] = type === SHORT ? bytes.readUInt16LE(start + 2 * i) : bytes.readUInt32LE(start + 4 * i);
+  return values;
+}
+
+function levelOf(fields: Map<number, Uint32Array>): StoredLevel {
+  const one = (tag: number) => fields.get(tag)?.[0] ?? 0;
+  const [width, height, blockWidth, blockHeight] = [256, 257, 322, 323].map(one);
+  const offsets = fields.get(324) ?? new Uint32Array(0);
+  const byteCounts = fields.get(325) ?? new Uint32Array(0);
+  if (!(width && height && blockWidth && blockHeight)) throw new Error('its image has no size');
+  if (blockWidth * blockHeight > LARGEST_BLOCK) throw new Error('its blocks are too large');
+  const compression = one(259);
+  if (compression !== 8 && compression !== 1)
+    throw new Error('its pixels are not compressed as those of tiles are');
+  const across = Math.ceil(width / blockWidth);
+  const perBand = across * Math.ceil(height / blockHeight);
+  const blocks = perBand * (one(277) || 1);
+  if (offsets.length !== blocks || byteCounts.length !== blocks)
+    throw new Error(`it lists ${offsets.length} blocks where it has ${blocks}`);
+  const isCompressed = compression === 8;
+  return { width, height, blockWidth, blockHeight, across, perBand, offsets, byteCounts, isCompressed };
+}
+
+/** By sample format (1 unsigned, 2 signed, 3 floating) and bits. */
+function dataTypeOf(fields: Map<number, Uint32Array>): DataType {
+  const kind = ['', 'uint', 'int', 'float'][fields.get(339)?.[0] ?? 1];
+  const name = `${kind}${fields.get(258)?.[0]}`;
+  const dataType = DATA_TYPES.find((one) => one === name);
+  if (!dataType) throw new Error(`its pixels are of the unknown type ${name}`);
+  return dataType;
+}
+
+/** Compressed bytes are taken for a part of a block in proportion, and so much more; mostly that is enough. */
+const SPARE_SHARE = 1.15;
+const SPARE_BYTES = 1024;
+
+/**
+ * Rows [0, rows) of a block, good until the next one is read; those before `firstRow` are left as differences, since nobody asks
+ * for them. Rows are `blockWidth` pixels long.
+ */
+export function readBlock(
+  file: number,
+  cog: Cog,
+  { level, band, block }: { level: number; band: number; block: number },
+  rows: number,
+  firstRow = 0,
+): PixelArray {
+  const stored = cog.levels[level];
+  const { blockWidth, perBand } = stored;
+  const index = band * perBand + block;
+  if (!(block < perBand && band < cog.bands)) throw new Error(`it has no block ${block} of band ${band}`);
+  if (stored.byteCounts[index] === 0) return newPixels(cog.dataType, rows * blockWidth).fill(cog.empty);
+  const rowBytes = blockWidth * bytesPerSample(cog.dataType);
+  if (!stored.isCompressed) {
+    if (stored.byteCounts[index] < rows * rowBytes)
+      throw new Error(`block ${index} holds less than ${rows * rowBytes} bytes`);
+    const plain = new Uint8Array(rows * rowBytes);
+    readBytes(file, plain.subarray(firstRow * rowBytes), stored.offsets[index] + firstRow * rowBytes);
+    return pixelsOf(cog.dataType, plain.buffer, 0, rows * blockWidth);
+  }
+  const bytes = inflateRows(file, stored, index, rows, rowBytes);
+  const pixels = pixelsOf(cog.dataType, bytes.buffer, bytes.byteOffset, rows * blockWidth);
+  undoPredictor(pixels, cog.dataType, blockWidth, firstRow);
+  return pixels;
+}
+
+/**
+ * Rows [0, rows) of a block of every band of the full image, as `readBlock` gives them. Where the blocks lie side by side and are not compressed,
+ * as in cubes, they are one read, of all rows. `memory`: the buffer of an earlier call, to be overwritten.
+ */
+export function readPlace(
+  file: number,
+  cog: Cog,
+  block: number,
+  rows: number,
+  firstRow = 0,
+  memory?: ArrayBufferLike,
+): PixelArray[] {
+  const { bands, dataType } = cog;
+  const [level] = cog.levels as [StoredLevel];
+  const { perBand, offsets, byteCounts, isCompressed, blockWidth, blockHeight } = level;
+  const all = Array.from({ length: bands }, (_, band) => band);
+  const each = blockWidth * blockHeight * bytesPerSample(dataType);
+  const start = offsets[block];
+  const isOnePiece = all.every((band) => {
+    const at = band * perBand + block;
+    return !isCompressed && byteCounts[at] === each && offsets[at] === start + band * each;
+  });
+  // The next block of a compressed file lies at the same place in memory.
+  if (!isOnePiece)
+    return all.map((band) => readBlock(file, cog, { level: 0, band, block }, rows, firstRow).slice());
+  const size = bands * each;
+  const bytes = memory?.byteLength === size ? new Uint8Array(memory) : new Uint8Array(size);
+  readBytes(file, bytes, start);
+  return all.map((band) => pixelsOf(dataType, bytes.buffer, band * each, blockWidth * blockHeight));
+}
+
+/** Rows [0, rows) of a block of the mask of a file that has one: 1 where there is data, else 0. */
+export function readMaskBlock(
+  file: number,
+  { masks }: Cog,
+  { level, block }: { level: number; block: number },
+  rows: number,
+): Uint8Array {
+  const { blockWidth, perBand } = masks[level];
+  if (block >= perBand) throw new Error(`its mask has no block ${block}`);
+  const bits = inflateRows(file, masks[level], block, rows, blockWidth / 8);
+  return Uint8Array.from({ length: rows * blockWidth }, (_, i) => (bits[i >> 3] >> (7 - (i & 7))) & 1);
+}
+
+/** The bytes of the first rows of a block, good until the next one is read. */
+function inflateRows(
+  file: number,
+  { blockWidth, blockHeight, offsets, byteCounts }: StoredLevel,
+  index: number,
+  rows: number,
+  rowBytes: number,
+): Uint8Array {
+  if (byteCounts[index] > blockWidth * blockHeight * WORST_PIXEL)
+    throw new Error(`block ${index} has ${byteCounts[index]} bytes`);
+  const wanted = rows * rowBytes;
+  const share = rows / blockHeight;
+  const enough = Math.min(
+    byteCounts[index],
+    Math.ceil(byteCounts[index] * share * SPARE_SHARE) + SPARE_BYTES,
+  );
+  const start = (length: number) =>
+    inflateStart(length, wanted, (into) => readBytes(file, into, offsets[index]));
+  const bytes = start(enough) ?? start(byteCounts[index]);
+  if (!bytes) throw new Error(`block ${index} holds less than ${wanted} bytes`);
+  return bytes;
+}
+
+function readBytes(file: number, into: Uint8Array, from: number): void {
+  const read = readSync(file, into, 0, into.length, from);
+  if (read < into.length) throw new Error(`it ends at byte ${from + read}, ${from + into.length} are needed`);
+}
+
+function undoPredictor(
+  { buffer, byteOffset, length, BYTES_PER_ELEMENT: size }: PixelArray,
+  dataType: DataType,
+  width: number,
+  firstRow: number,
+): void {
+  const rows = length / width - firstRow;
+  const at = byteOffset + firstRow * width * size;
+  const count = rows * width;
+  if (dataType.startsWith('float'))
+    undoFloatPredictor(new Uint8Array(buffer, at, count * size), width, rows, 1, size);
+  else if (size === 1) undoDifferences(new Uint8Array(buffer, at, count), width, rows, 1);
+  else if (size === 2) undoDifferences(new Uint16Array(buffer, at, count), width, rows, 1);
+  else undoDifferences(new Uint32Array(buffer, at, count), width, rows, 1);
+}

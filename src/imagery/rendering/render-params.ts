@@ -1,0 +1,232 @@
+/** How planes of values become colours: asked for by parameters, or a quick look that fits the product. */
+import { excerpt } from '../../errors.js';
+import type { GroupRecord, TileRecord } from '../../storage/index.js';
+import { type Algorithm, applyAlgorithm, parseAlgorithm, planesMade, rangeOf } from '../algorithms/index.js';
+import { assetBands } from '../../expressions/resolve-bands.js';
+import { wholeCell } from './viewport.js';
+import {
+  BYTES,
+  COLORMAPS,
+  type Colouring,
+  colormap,
+  legendOf,
+  paint,
+  parseColormap,
+  parseColourFormula,
+  type Range,
+  type Style,
+} from '../colours/index.js';
+import { badLook } from '../errors.js';
+import type { Expression } from '../../expressions/ast.js';
+import { parseExpressions } from '../../expressions/parser.js';
+import { planesOf, type Source, type Subject } from './mosaic.js';
+import type { Resampling } from '../resampling/index.js';
+
+/** Parameters of maps, with the names that titiler gives them. Lists come as repeated parameters. */
+export interface LookParams {
+  /** Band groups or bands; the first group where absent. */
+  assets?: string[];
+  /** Numbers among all bands of the assets, from 1. */
+  bidx?: number[];
+  /** One expression, or several with ";" between them: three for red, green and blue, or as many as the algorithm needs. */
+  expression?: string;
+  /** Makes other planes of the bands. */
+  algorithm?: string;
+  /** A JSON object. */
+  algorithm_params?: string;
+  /** "low,high": one for all planes, or one for each. */
+  rescale?: string[];
+  /** Operations on the colours. */
+  color_formula?: string;
+  colormap_name?: string;
+  /** Colours of values or intervals, as JSON. */
+  colormap?: string;
+  resampling?: Resampling;
+  /** Takes the place of `resampling` where cells are not in the projection of the map. */
+  reproject?: Resampling;
+  nodata?: string;
+  /** False: without opacity. */
+  return_mask?: boolean;
+}
+
+export interface Look extends Subject, Style {
+  algorithm?: Algorithm | undefined;
+  /** False if pictures shall not have opacity. */
+  opacity: boolean;
+}
+
+/** About what a look takes in memory, bytes. */
+export function lookBytes(look: Look): number {
+  const plain = (_: string, value: unknown) =>
+    value instanceof Map || value instanceof Uint8Array ? [...value] : value;
+  return 1000 + 2 * JSON.stringify(look, plain).length;
+}
+
+/** Reflectance in true colour: land is below, clouds may burn out. */
+const REFLECTANCE: Range = [0, 0.3];
+/** Numbers with a smaller factor are calibrated, and in the visible that means reflectance. */
+const LARGEST_SCALE = 0.01;
+
+/**
+ * The look that parameters ask for. What they leave open is chosen by `reference`, a tile of the collection: true colour
+ * where there is red, green and blue, else the first band. Throws TW_IMAGERY_EXPRESSION, _BAND, _LOOK.
+ */
+export async function lookOf(source: Source, reference: TileRecord, params: LookParams): Promise<Look> {
+  const expressions = expressionsOf(reference.groups, params);
+  const algorithm = algorithmOf(params, expressions.length);
+  const planes = algorithm ? planesMade(algorithm) : expressions.length;
+  if (planes !== 1 && planes !== 3) {
+    const advice = 'a picture has 1 or 3: choose with bidx, or give an expression';
+    throw badLook('assets', `give ${planes} bands; ${advice}`);
+  }
+  const subject: Subject = {
+    expressions,
+    resampling: params.resampling ?? 'nearest',
+    nodata: params.nodata === undefined ? undefined : nodataOf(params.nodata),
+  };
+  const { color_formula } = params;
+  const formula = color_formula === undefined ? undefined : parseColourFormula(color_formula, planes);
+  const colouring = colouringOf(params, planes);
+  const look = { ...subject, algorithm, colouring, formula, opacity: params.return_mask !== false };
+  if (params.rescale) return { ...look, ranges: rangesOf(params.rescale, planes) };
+  if (params.colormap !== undefined) {
+    // A formula is for colours from 0 to 255, which values as they are need not be.
+    if (formula) throw badLook('color_formula', 'needs rescale if colormap gives colours of values');
+    return look;
+  }
+  const known = algorithm ? rangeOf(algorithm) : defaultRange(params, reference.groups, planes);
+  if (known) return { ...look, ranges: Array.from({ length: planes }, () => known) };
+  const values = await valuesOf(source, reference, subject, algorithm);
+  const legend = colouring || formula || algorithm ? undefined : legendOf(reference, expressions, values[0]);
+  return legend ? { ...look, colouring: legend } : { ...look, ranges: values.map(middleOf) };
+}
+
+function algorithmOf({ algorithm, algorithm_params }: LookParams, bands: number): Algorithm | undefined {
+  if (algorithm !== undefined) return parseAlgorithm(algorithm, algorithm_params, bands);
+  if (algorithm_params !== undefined) throw badLook('algorithm_params', 'is given without algorithm');
+  return undefined;
+}
+
+/** What the colours of a picture of one measured band stand for. */
+export interface ColourScale {
+  /** Values up to this have the first colour. */
+  low: number;
+  /** Values from this on have the last one. */
+  high: number;
+  /** `#rrggbb` at equal distances from low to high. */
+  colours: string[];
+}
+
+/** Every 15th of the 256 colours of a ramp: its first and its last too. */
+const SHOWN_COLOURS = Array.from({ length: 18 }, (_, i) => 15 * i);
+
+/** Undefined where there are three bands, codes, or colours of single values. */
+export function colourScaleOf({ ranges, colouring, formula }: Look): ColourScale | undefined {
+  if (ranges?.length !== 1 || (colouring && colouring.kind !== 'ramp')) return undefined;
+  const [[low, high]] = ranges;
+  const pixels = paint([Float64Array.from(SHOWN_COLOURS)], { ranges: [[0, 255]], colouring, formula });
+  const colours = SHOWN_COLOURS.map((_, i) => pixels.subarray(4 * i, 4 * i + 3));
+  return { low, high, colours: colours.map((rgb) => `#${Buffer.from(rgb).toString('hex')}`) };
+}
+
+const isDefault = ({ expression, assets, bidx }: LookParams) => !expression && !assets && !bidx;
+
+const COLOURS = ['red', 'green', 'blue'];
+
+function expressionsOf(groups: GroupRecord[], params: LookParams): Expression[] {
+  if (params.expression !== undefined) {
+    if (params.assets || params.bidx)
+      throw badLook('expression', 'stands for itself: leave out assets and bidx, and name bands as group_b1');
+    return parseExpressions(params.expression.split(';'));
+  }
+  if (!isDefault(params)) return assetBands(groups, params.assets, params.bidx);
+  const names = new Set(groups.flatMap(({ bands }) => bands.map(({ commonName }) => commonName)));
+  return COLOURS.every((colour) => names.has(colour))
+    ? assetBands(groups, COLOURS)
+    : assetBands(groups, undefined, [1]);
+}
+
+/** Known range of the numbers of red, green and blue, if these are shown by default. */
+function defaultRange(params: LookParams, groups: GroupRecord[], planes: number): Range | undefined {
+  if (!isDefault(params) || planes !== 3) return undefined;
+  const group = groups.find(({ bands }) => bands.some(({ commonName }) => commonName === 'red'))!;
+  const { scale } = group.bands.find(({ commonName }) => commonName === 'red')!;
+  if (scale <= LARGEST_SCALE) return REFLECTANCE;
+  return group.dataType === 'uint8' && scale === 1 ? BYTES : undefined;
+}
+
+function colouringOf(
+  { colormap_name: name, colormap: custom }: LookParams,
+  planes: number,
+): Colouring | undefined {
+  if (name === undefined && custom === undefined) return undefined;
+  if (name !== undefined && custom !== undefined)
+    throw badLook('colormap', 'cannot be given together with colormap_name');
+  const colouring = name === undefined ? parseColormap(custom!) : rampNamed(name);
+  if (planes !== 1)
+    throw badLook(name === undefined ? 'colormap' : 'colormap_name', `is for one band, not for ${planes}`);
+  return colouring;
+}
+
+function rampNamed(name: string): Colouring {
+  const colours = colormap(name);
+  if (!colours) {
+    const known = `there are ${COLORMAPS.join(', ')}, each also reversed with _r behind its name`;
+    throw badLook('colormap_name', `${excerpt(name)} is not known: ${known}`);
+  }
+  return { kind: 'ramp', colours };
+}
+
+const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
+
+function rangesOf(given: string[], planes: number): Range[] {
+  const ranges = given.map((text): Range => {
+    const parts = text.split(',');
+    const [low, high] = parts.map((part) => (NUMBER.test(part) ? Number(part) : NaN));
+    if (parts.length !== 2 || !Number.isFinite(low) || !Number.isFinite(high) || low >= high)
+      throw badLook('rescale', `"${text}" is not low,high with low below high`);
+    return [low, high];
+  });
+  if (ranges.length !== 1 && ranges.length !== planes)
+    throw badLook(
+      'rescale',
+      `is given ${ranges.length} times for ${planes} bands: give one for all, or one for each`,
+    );
+  return Array.from({ length: planes }, (_, i) => ranges[i] ?? ranges[0]);
+}
+
+function nodataOf(text: string): number {
+  if (text.trim().toLowerCase() === 'nan') return NaN;
+  if (!NUMBER.test(text)) throw badLook('nodata', `"${text}" is neither a number nor nan`);
+  return Number(text);
+}
+
+/** So many pixels of a tile, at most, tell what range its values have. */
+const SAMPLE_SIDE = 128;
+
+/** Finite values of each plane of a tile in ascending order, after the algorithm if there is one. */
+async function valuesOf(
+  source: Source,
+  tile: TileRecord,
+  subject: Subject,
+  algorithm: Algorithm | undefined,
+): Promise<Float64Array[]> {
+  const [group] = tile.groups;
+  const [width, height] = [Math.min(group.width, SAMPLE_SIDE), Math.min(group.height, SAMPLE_SIDE)];
+  const planes = await planesOf(source, tile, wholeCell(width, height), subject);
+  // Algorithms without a fixed range work pixel by pixel, so the pixel size does not matter.
+  const made = algorithm
+    ? applyAlgorithm(algorithm, { width, height, planes }, { x: 1, y: 1 }, 0)
+    : { planes };
+  return made.planes.map((plane) => plane.filter((value) => !Number.isNaN(value)).sort());
+}
+
+/** From the 2nd to the 98th percentile of sorted values. */
+function middleOf(sorted: Float64Array): Range {
+  if (sorted.length === 0) return [0, 1];
+  const at = (share: number) => sorted[Math.round(share * (sorted.length - 1))];
+  const [low, high] = [at(0.02), at(0.98)];
+  if (low < high) return [low, high];
+  const [least, most] = [sorted[0], sorted[sorted.length - 1]];
+  return least < most ? [least, most] : [least, least + 1];
+}

@@ -1,0 +1,260 @@
+/** Stored bands as physical values at the pixels of a picture. */
+import type { PixelArray, Window, WorkerPool } from '../../raster/index.js';
+import type { BandFile } from '../../expressions/resolve-bands.js';
+import type { CellView } from '../rendering/viewport.js';
+import type { Result, Task } from '../imagery-tasks.js';
+import type { TileReader } from '../reading/tile-reader.js';
+import { convolve, type KernelName, type Taps, tapsOf } from './kernels.js';
+
+/** Names as titiler and GDAL have them. */
+export const RESAMPLINGS = ['nearest', 'bilinear', 'cubic', 'cubic_spline', 'lanczos', 'average'] as const;
+export type Resampling = (typeof RESAMPLINGS)[number];
+
+/** Two positions that differ by no more than this share of a pixel are the same. */
+const EDGE = 1e-9;
+
+/** Reads stored pixels, and threads for what takes long. */
+export interface SampleSource {
+  reader: TileReader;
+  pool: WorkerPool<Task, Result>;
+}
+
+/** Larger tasks run in a worker thread: steps of some nanoseconds each, so that other requests wait for milliseconds only. */
+export const MAX_STEPS_HERE = 1_000_000;
+
+/**
+ * Physical values of a band, row by row, NaN where its nearest pixel holds no data. Read from the smallest overview that has
+ * at least the pixels of the picture. Throws TW_IMAGERY_TILE_FILE.
+ */
+export async function sampleBand(
+  source: SampleSource,
+  file: BandFile,
+  view: CellView,
+  resampling: Resampling,
+): Promise<Float64Array> {
+  const { reader } = source;
+  const { levels } = await reader.structure(file.path);
+  const finest = Math.min(view.columnStep * levels[0].width, view.rowStep * levels[0].height);
+  const level = levels.findLastIndex(({ width }) => levels[0].width / width <= Math.max(1, finest) + EDGE);
+  const { width, height } = levels[level];
+  if (resampling !== 'nearest' && resampling !== 'bilinear')
+    return byKernel(source, file, level, { width, height }, view, resampling);
+  const columns = axisOf(view.columns, width, resampling === 'bilinear' ? 1 : 0);
+  const rows = axisOf(view.rows, height, resampling === 'bilinear' ? 1 : 0);
+  const pixels = await reader.window(file.path, file.band, level, windowOf(columns, rows));
+  return resampling === 'nearest'
+    ? nearest(pixels, file, columns, rows)
+    : bilinear(pixels, file, columns, rows);
+}
+
+const windowOf = (columns: Span, rows: Span): Window => ({
+  column: columns.from,
+  row: rows.from,
+  width: columns.to - columns.from,
+  height: rows.to - rows.from,
+});
+
+/** Kernels without negative weights. The weights of pixels without data, or beyond the edge of the file, go to the other pixels. */
+const SHARED_OUT: KernelName[] = ['average', 'cubic_spline'];
+
+/** Stored pixels of a window, and the places whose values are weighted means of them. Plain data: it can be sent to a worker thread. */
+export interface KernelOrder {
+  pixels: PixelArray;
+  file: BandFile;
+  columns: KernelAxis;
+  rows: KernelAxis;
+  kernel: KernelName;
+}
+
+async function byKernel(
+  { reader, pool }: SampleSource,
+  file: BandFile,
+  level: number,
+  { width, height }: { width: number; height: number },
+  view: CellView,
+  kernel: KernelName,
+): Promise<Float64Array> {
+  const columns = kernelAxis(kernel, view.columns, view.columnStep, width);
+  const rows = kernelAxis(kernel, view.rows, view.rowStep, height);
+  const pixels = await reader.window(file.path, file.band, level, windowOf(columns.taps, rows.taps));
+  const order = { pixels, file, columns, rows, kernel };
+  const windowRows = rows.taps.to - rows.taps.from;
+  const across = view.columns.length;
+  const products = across * (windowRows * columns.taps.count + view.rows.length * rows.taps.count);
+  if (products <= MAX_STEPS_HERE) return resampleByKernel(order);
+  const transfer = [pixels.buffer as ArrayBuffer];
+  const result = await pool.run({ kind: 'resample', order }, { transfer });
+  return (result as Extract<Result, { kind: 'planes' }>).planes[0];
+}
+
+/**
+ * Weighted means of many pixels. A kernel with negative weights needs all of its pixels: if some of them hold no data or lie beyond the edge
+ * of the file, the value is the bilinear one, as it is for GDAL's cubic warps.
+ */
+export function resampleByKernel({ pixels, file, columns, rows, kernel }: KernelOrder): Float64Array {
+  const source = Float64Array.from(pixels, (value) => (value === file.hole ? NaN : value));
+  const plain = bilinear(pixels, file, columns.axis, rows.axis);
+  const shared = SHARED_OUT.includes(kernel);
+  const out = (shared ? sharedOut : convolve)(source, columns.taps, rows.taps);
+  const across = columns.axis.nearest.length;
+  for (let i = 0; i < out.length; i++) {
+    const beyond = columns.taps.beyond[i % across] || rows.taps.beyond[Math.floor(i / across)];
+    const usable = (shared || !beyond) && !Number.isNaN(out[i]) && !Number.isNaN(plain[i]);
+    out[i] = usable ? out[i] * file.scale + file.offset : plain[i];
+  }
+  return out;
+}
+
+/** Means of the pixels that hold data; NaN where none does. */
+function sharedOut(source: Float64Array, columns: Taps, rows: Taps): Float64Array {
+  const sums = convolve(
+    source.map((value) => (Number.isNaN(value) ? 0 : value)),
+    columns,
+    rows,
+  );
+  const weights = convolve(
+    source.map((value) => (Number.isNaN(value) ? 0 : 1)),
+    columns,
+    rows,
+  );
+  return sums.map((sum, i) => sum / weights[i]);
+}
+
+interface KernelAxis {
+  taps: Taps;
+  axis: Axis;
+}
+
+/** Taps of a kernel, and places for bilinear values, in one window that is large enough for both. */
+function kernelAxis(kernel: KernelName, shares: Float64Array, shareStep: number, size: number): KernelAxis {
+  const last = shares.length - 1;
+  // Rows of a map in degrees are not at equal distances.
+  const step = last > 0 ? (shares[last] - shares[0]) / last : shareStep;
+  const taps = tapsOf(
+    kernel,
+    shares.map((share) => share * size),
+    step * size,
+    size,
+  );
+  const axis = axisOf(shares, size, 1);
+  const from = Math.min(taps.from, axis.from);
+  const to = Math.max(taps.to, axis.to);
+  const shift = (indexes: Int32Array, by: number) => indexes.map((index) => index + by);
+  return {
+    taps: { ...taps, from, to, first: shift(taps.first, taps.from - from) },
+    axis: {
+      ...axis,
+      from,
+      to,
+      nearest: shift(axis.nearest, axis.from - from),
+      before: shift(axis.before, axis.from - from),
+    },
+  };
+}
+
+/** The pixels [from, to) of an axis. */
+interface Span {
+  from: number;
+  to: number;
+}
+
+/** For each place along one axis its pixel, and for interpolation the pixel before it and how far it is from that. */
+interface Axis extends Span {
+  /** Indexes count from `from`. */
+  nearest: Int32Array;
+  before: Int32Array;
+  /** 0 at the centre of the pixel before, 1 at that of the one after. */
+  part: Float64Array;
+}
+
+/** `margin`: pixels that are needed beside the nearest ones. */
+function axisOf(shares: Float64Array, size: number, margin: number): Axis {
+  const pixelAt = (share: number) => Math.min(size - 1, Math.max(0, Math.floor(share * size + EDGE)));
+  const from = Math.max(0, pixelAt(shares[0]) - margin);
+  const to = Math.min(size, pixelAt(shares[shares.length - 1]) + 1 + margin);
+  const count = shares.length;
+  const axis: Axis = {
+    from,
+    to,
+    nearest: new Int32Array(count),
+    before: new Int32Array(count),
+    part: new Float64Array(count),
+  };
+  for (let i = 0; i < count; i++) {
+    const centre = shares[i] * size - 0.5;
+    const before = Math.floor(centre);
+    axis.nearest[i] = pixelAt(shares[i]) - from;
+    axis.before[i] = before - from;
+    axis.part[i] = centre - before;
+  }
+  return axis;
+}
+
+function nearest(
+  pixels: PixelArray,
+  { hole, scale, offset }: BandFile,
+  columns: Axis,
+  rows: Axis,
+): Float64Array {
+  const width = columns.to - columns.from;
+  const across = columns.nearest.length;
+  const out = new Float64Array(across * rows.nearest.length);
+  for (let y = 0, o = 0; y < rows.nearest.length; y++) {
+    const row = rows.nearest[y] * width;
+    for (let x = 0; x < across; x++, o++) {
+      const value = pixels[row + columns.nearest[x]];
+      out[o] = value === hole ? NaN : value * scale + offset;
+    }
+  }
+  return out;
+}
+
+/** Weights are shared out among the neighbours that hold data. */
+function bilinear(pixels: PixelArray, file: BandFile, columns: Axis, rows: Axis): Float64Array {
+  const { hole, scale, offset } = file;
+  const width = columns.to - columns.from;
+  const height = rows.to - rows.from;
+  const across = columns.nearest.length;
+  const out = new Float64Array(across * rows.nearest.length);
+  const valueAt = (column: number, row: number) => {
+    if (column < 0 || row < 0 || column >= width || row >= height) return NaN;
+    const value = pixels[row * width + column];
+    return value === hole ? NaN : value;
+  };
+  for (let y = 0, o = 0; y < rows.nearest.length; y++) {
+    const top = rows.before[y];
+    const down = rows.part[y];
+    for (let x = 0; x < across; x++, o++) {
+      if (Number.isNaN(valueAt(columns.nearest[x], rows.nearest[y]))) {
+        out[o] = NaN;
+        continue;
+      }
+      const left = columns.before[x];
+      const right = columns.part[x];
+      const a = valueAt(left, top);
+      const b = valueAt(left + 1, top);
+      const c = valueAt(left, top + 1);
+      const d = valueAt(left + 1, top + 1);
+      let sum = 0;
+      let weights = 0;
+      if (!Number.isNaN(a)) {
+        weights += (1 - right) * (1 - down);
+        sum += a * (1 - right) * (1 - down);
+      }
+      if (!Number.isNaN(b)) {
+        weights += right * (1 - down);
+        sum += b * right * (1 - down);
+      }
+      if (!Number.isNaN(c)) {
+        weights += (1 - right) * down;
+        sum += c * (1 - right) * down;
+      }
+      if (!Number.isNaN(d)) {
+        weights += right * down;
+        sum += d * right * down;
+      }
+      out[o] = (sum / weights) * scale + offset;
+    }
+  }
+  return out;
+}

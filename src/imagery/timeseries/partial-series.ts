@@ -1,0 +1,224 @@
+/** What an owner of tiles has for a series: statistics of each date and cell, so that pixels stay where they are. */
+
+import type { OwnerShare } from '../../dht/index.js';
+import { type SentError, sentError } from '../../errors.js';
+import { gridByName } from '../../geocode/index.js';
+import { type Filter, findPlaces, searchOf } from '../../query/index.js';
+import type { WorkerPool } from '../../raster/index.js';
+import { type GroupRecord, inLanes, type Storage, type TileRecord } from '../../storage/index.js';
+import {
+  type BandFile,
+  bandFiles,
+  groupsOf,
+  layoutOf,
+  maskFile,
+  type Resolved,
+  resolveBands,
+} from '../../expressions/resolve-bands.js';
+import { tooMuch, unknownBand } from '../errors.js';
+import type { Expression } from '../../expressions/ast.js';
+import { parseExpression } from '../../expressions/parser.js';
+import type { Bounds } from './distributed-median.js';
+import { pixelsIn, type Region } from './zone.js';
+import type { Acquisition, AcquisitionValues, Place } from './zonal-statistics.js';
+import type { Result, Task } from '../imagery-tasks.js';
+
+/** Plain JSON. */
+export interface SeriesQuestion {
+  region: Region;
+  expression: string;
+  /** Within the box of the region. */
+  filter: Filter;
+  /** Only these dates, by their keys, and of their values what lies within bounds. */
+  medians?: [date: string, bounds: Bounds][];
+}
+
+export interface SeriesShare {
+  /** Tiles that the filter picks; where they are too many, nothing was read. */
+  matched: number;
+  /** Tiles that lack the bands of the expression, and what the newest of them says. */
+  skipped: number;
+  lack?: { tile: { start: number; collection: string; id: string }; error: SentError };
+  /** Pixels of the place in cells that a collection has. */
+  pixels: [collection: string, pixels: number][];
+  dates: DateShare[];
+}
+
+export interface DateShare extends AcquisitionValues {
+  /** Of collection, platform and time. */
+  key: string;
+  start: number;
+  end: number;
+  collection: string;
+  scenes: string[];
+}
+
+export const MAX_TILES = 10_000;
+/** Of a place, on one date. */
+const MAX_PIXELS = 4_000_000;
+/** Of a place times its dates, and bands with them: some seconds of work. */
+const MAX_READS = 500_000_000;
+/** Sides of a place times rows of pixels in its cells: about a second of work. */
+export const MAX_CROSSINGS = 5_000_000;
+/** Tiles whose files are fetched at once. */
+const LANES = 16;
+
+/**
+ * Reads the share of a series that the tiles of this node have. Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW, the
+ * TW_STORE_ errors.
+ */
+export async function readShare(
+  storage: Storage,
+  pool: WorkerPool<Task, Result>,
+  { region, expression, filter, medians }: SeriesQuestion,
+  { only, seq }: OwnerShare,
+): Promise<SeriesShare> {
+  const { places, matched } = findPlaces(storage.index, searchOf(filter, { limit: MAX_TILES }), only);
+  if (matched > MAX_TILES) return { matched, skipped: 0, pixels: [], dates: [] };
+  const planner = new Planner(storage, region, parseExpression(expression), medians && new Map(medians));
+  const ids = places.map(({ id }) => id);
+  for (const tile of await storage.getTiles(ids, seq)) planner.add(tile);
+  await inLanes(planner.files, LANES, ({ tile, groups }) => storage.bringFiles(tile, groups));
+  const { dates, skipped, lack, pixels } = planner;
+  // Medians over the tiles of several owners are found by those who ask.
+  const isPart = only !== undefined;
+  const acquisitions = dates.map(({ key, parts }): Acquisition => {
+    const bounds = planner.boundsOf(key);
+    return { parts, wants: bounds ?? (isPart ? 'sketch' : 'median') };
+  });
+  const values = await inThreads(pool, acquisitions);
+  return {
+    matched,
+    skipped,
+    ...(lack && { lack }),
+    pixels,
+    dates: dates.map(({ parts: _, ...date }, i) => ({ ...date, ...values[i] })),
+  };
+}
+
+type PlannedDate = Omit<DateShare, keyof AcquisitionValues> & { parts: Acquisition['parts'] };
+
+/**
+ * Sorts the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each size of image; `reads`, `found`
+ * and `crossings` are the sums of the work that has been planned or done, and never go far beyond their limits.
+ */
+class Planner {
+  skipped = 0;
+  /** What the first tile says that lacks the bands. */
+  lack: SeriesShare['lack'];
+  /** What has to be here before values are read. */
+  readonly files: { tile: TileRecord; groups: GroupRecord[] }[] = [];
+  private reads = 0;
+  private found = 0;
+  private crossings = 0;
+  /** By layout; undefined where tiles of it lack the bands. */
+  private readonly resolved = new Map<string, Resolved | undefined>();
+  private readonly places = new Map<string, Place>();
+  private readonly planned = new Map<string, PlannedDate>();
+  /** Pixels of the place in each cell of a collection. */
+  private readonly cells = new Map<string, Map<string, number>>();
+
+  constructor(
+    private readonly storage: Storage,
+    private readonly region: Region,
+    private readonly expression: Expression,
+    private readonly medians: ReadonlyMap<string, Bounds> | undefined,
+  ) {}
+
+  boundsOf(key: string): Bounds | undefined {
+    return this.medians?.get(key);
+  }
+
+  add(tile: TileRecord): void {
+    const { collection, platform, start, end, scene } = tile;
+    const key = JSON.stringify([collection, platform, start]);
+    if (this.medians && !this.medians.has(key)) return;
+    const resolved = this.resolve(tile);
+    if (!resolved) {
+      this.skipped++;
+      return;
+    }
+    const bands = bandFiles(this.storage, tile, resolved.places);
+    const place = this.placeOf(tile, bands);
+    const count = place.pixels.columns.length;
+    if (count === 0) return;
+    this.reads += count * (bands.length + 1);
+    if (this.reads > MAX_READS) throw tooMuch(`${this.reads} pixels`, MAX_READS);
+    const cells = this.cells.get(tile.collection) ?? new Map<string, number>();
+    this.cells.set(tile.collection, cells.set(`${tile.grid} ${tile.geocode}`, count));
+    const date = this.planned.get(key) ?? { key, start, end, collection, scenes: [], parts: [] };
+    this.planned.set(key, date);
+    date.end = Math.max(date.end, end);
+    if (!date.scenes.includes(scene)) date.scenes.push(scene);
+    const [program] = resolved.programs;
+    const mask = maskFile(this.storage, tile, resolved.places);
+    this.files.push({ tile, groups: groupsOf(tile, resolved.places, mask !== undefined) });
+    date.parts.push({ place, program, bands, mask });
+  }
+
+  get dates(): PlannedDate[] {
+    return [...this.planned.values()];
+  }
+
+  get pixels(): SeriesShare['pixels'] {
+    const sum = (counts: Iterable<number>) => [...counts].reduce((a, b) => a + b, 0);
+    return Array.from(this.cells, ([collection, cells]) => [collection, sum(cells.values())]);
+  }
+
+  /** Undefined where a tile lacks the bands. */
+  private resolve(tile: TileRecord): Resolved | undefined {
+    const layout = layoutOf(tile.groups);
+    if (!this.resolved.has(layout)) this.resolved.set(layout, this.tryResolve(tile));
+    return this.resolved.get(layout);
+  }
+
+  private tryResolve({ groups, start, collection, id }: TileRecord): Resolved | undefined {
+    try {
+      return resolveBands([this.expression], groups);
+    } catch (error) {
+      if (!unknownBand.is(error)) throw error;
+      this.lack ??= { tile: { start, collection, id }, error: sentError(error) };
+      return undefined;
+    }
+  }
+
+  /** Pixels are those of the finest band. An expression without bands has the pixels of the first group. */
+  private placeOf({ grid, geocode, groups }: TileRecord, bands: BandFile[]): Place {
+    const [first, ...others] = bands.length > 0 ? bands : groups;
+    const { width, height } = others.reduce((a, b) => (b.width > a.width ? b : a), first);
+    const key = `${grid} ${geocode} ${width} ${height}`;
+    const known = this.places.get(key);
+    if (known) return known;
+    const pixels = pixelsIn(this.region, gridByName(grid), geocode, { width, height }, (work, found) => {
+      this.crossings += work;
+      this.found += found;
+      if (this.crossings > MAX_CROSSINGS)
+        throw tooMuch(`an outline of ${this.crossings} sides in rows of pixels`, MAX_CROSSINGS);
+      if (this.found > MAX_PIXELS) throw tooMuch(`${this.found} pixels a date`, MAX_PIXELS);
+    });
+    const place = { key, pixels, width, height };
+    this.places.set(key, place);
+    return place;
+  }
+}
+
+/** What a thread is sent at once, at most: other requests take turns with it. */
+const MAX_SENT = 50;
+const MAX_PIXELS_SENT = 5_000_000;
+
+async function inThreads(pool: WorkerPool<Task, Result>, all: Acquisition[]): Promise<AcquisitionValues[]> {
+  const each = Math.min(MAX_SENT, Math.max(1, Math.ceil(all.length / (2 * pool.size))));
+  const tasks: Promise<Result>[] = [];
+  let acquisitions: Acquisition[] = [];
+  let pixels = 0;
+  for (const [i, acquisition] of all.entries()) {
+    acquisitions.push(acquisition);
+    pixels += acquisition.parts.reduce((sum, { place }) => sum + place.pixels.columns.length, 0);
+    if (acquisitions.length < each && pixels < MAX_PIXELS_SENT && i < all.length - 1) continue;
+    tasks.push(pool.run({ kind: 'series', acquisitions }));
+    acquisitions = [];
+    pixels = 0;
+  }
+  const results = await Promise.all(tasks);
+  return results.flatMap((result) => (result as Extract<Result, { kind: 'series' }>).values);
+}

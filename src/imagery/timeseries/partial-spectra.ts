@@ -1,0 +1,135 @@
+/** The answer of one owner to a spectra query: sums per date and cell, so that no pixels are sent. */
+import type { OwnerShare } from '../../dht/index.js';
+import { gridByName } from '../../geocode/index.js';
+import { type Filter, findPlaces, searchOf } from '../../query/index.js';
+import { isSpectrum, type SpectralTags, spectralTags, type WorkerPool } from '../../raster/index.js';
+import { type GroupRecord, inLanes, type Storage, type TileRecord } from '../../storage/index.js';
+import { bandFiles, groupsOf, maskFile } from '../../expressions/resolve-bands.js';
+import { tooMuch } from '../errors.js';
+import { pixelsIn, type Region } from './zone.js';
+import type { Place } from './zonal-statistics.js';
+import { MAX_CROSSINGS, MAX_TILES } from './partial-series.js';
+import type { SpectrumPart, SpectrumSums } from './zonal-spectra.js';
+import type { Result, Task } from '../imagery-tasks.js';
+
+/** Plain JSON. */
+export interface SpectraQuestion {
+  region: Region;
+  /** Within the box of the region. */
+  filter: Filter;
+}
+
+export interface SpectraShare {
+  /** Tiles that the filter picks; where they are too many, nothing was read. */
+  matched: number;
+  /** Tiles without a spectrum. */
+  skipped: number;
+  dates: SpectraDateShare[];
+}
+
+export type SpectralBand = SpectralTags & { name: string };
+
+export interface SpectraDateShare {
+  /** Made of collection, platform, time and bands. */
+  key: string;
+  start: number;
+  end: number;
+  collection: string;
+  scenes: string[];
+  bands: SpectralBand[];
+  /** Pixels of the place in each cell. */
+  pixels: [cell: string, pixels: number][];
+  places: SpectrumSums[];
+}
+
+/** Limit of pixels x dates x bands of one query: some seconds of work, and as many numbers in memory. */
+const MAX_VALUES = 50_000_000;
+/** Tiles whose files are fetched at once. */
+const LANES = 16;
+
+type PlannedDate = Omit<SpectraDateShare, 'places'> & { parts: SpectrumPart[] };
+
+/** Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW, the TW_STORE_ errors. */
+export async function readSpectraShare(
+  storage: Storage,
+  pool: WorkerPool<Task, Result>,
+  { region, filter }: SpectraQuestion,
+  { only, seq }: OwnerShare,
+): Promise<SpectraShare> {
+  const { places, matched } = findPlaces(storage.index, searchOf(filter, { limit: MAX_TILES }), only);
+  if (matched > MAX_TILES) return { matched, skipped: 0, dates: [] };
+  const planned = new Map<string, PlannedDate>();
+  const known = new Map<string, Place>();
+  const files: { tile: TileRecord; groups: GroupRecord[] }[] = [];
+  let [skipped, values] = [0, 0];
+  for (const tile of await storage.getTiles(
+    places.map(({ id }) => id),
+    seq,
+  )) {
+    const group = tile.groups.findIndex(({ role, bands }) => role === 'data' && isSpectrum(bands));
+    if (group < 0) {
+      skipped++;
+      continue;
+    }
+    const place = placeOf(known, region, tile, group);
+    const count = place.pixels.columns.length;
+    if (count === 0) continue;
+    const { bands } = tile.groups[group]!;
+    values += count * bands.length;
+    if (values > MAX_VALUES) throw tooMuch(`${values} values`, MAX_VALUES);
+    const at = bands.map((_, band) => ({ group, band }));
+    const date = dateOf(planned, tile, bands);
+    date.pixels.push([`${tile.grid} ${tile.geocode}`, count]);
+    const mask = maskFile(storage, tile, at);
+    files.push({ tile, groups: groupsOf(tile, at, mask !== undefined) });
+    const good = bands.map((band) => band.good !== false);
+    date.parts.push({ place, bands: bandFiles(storage, tile, at), good, mask });
+  }
+  await inLanes(files, LANES, ({ tile, groups }) => storage.bringFiles(tile, groups));
+  const dates = await Promise.all(
+    [...planned.values()].map(async ({ parts, ...date }) => {
+      const result = await pool.run({ kind: 'spectra', parts });
+      return { ...date, places: (result as Extract<Result, { kind: 'spectra' }>).sums };
+    }),
+  );
+  return { matched, skipped, dates };
+}
+
+function dateOf(
+  planned: Map<string, PlannedDate>,
+  { collection, platform, start, end, scene }: TileRecord,
+  records: GroupRecord['bands'],
+): PlannedDate {
+  const bands = records.map(({ name, ...tags }) => ({ name, ...spectralTags(tags) }));
+  const key = JSON.stringify([collection, platform, start, bands]);
+  const date = planned.get(key) ?? { key, start, end, collection, scenes: [], bands, pixels: [], parts: [] };
+  planned.set(key, date);
+  date.end = Math.max(date.end, end);
+  if (!date.scenes.includes(scene)) date.scenes.push(scene);
+  return date;
+}
+
+/** Dates share the pixels of a cell. */
+function placeOf(
+  known: Map<string, Place>,
+  region: Region,
+  { grid, geocode, groups }: TileRecord,
+  group: number,
+): Place {
+  const { width, height } = groups[group]!;
+  const key = `${grid} ${geocode} ${width} ${height}`;
+  let place = known.get(key);
+  if (!place) {
+    let [crossings, found] = [0, 0];
+    const pixels = pixelsIn(region, gridByName(grid), geocode, { width, height }, (work, count) => {
+      crossings += work;
+      found += count;
+      if (crossings > MAX_CROSSINGS)
+        throw tooMuch(`an outline of ${crossings} sides in rows of pixels`, MAX_CROSSINGS);
+      if (found > MAX_VALUES) throw tooMuch(`${found} pixels a date`, MAX_VALUES);
+    });
+    place = { key, pixels, width, height };
+    known.set(key, place);
+  }
+  return place;
+}

@@ -1,0 +1,98 @@
+/** Spectra of a place, one for each date. */
+import type { Asking, Bounds as Where } from '../../dht/index.js';
+import { all, type Filter, type Partly, partly } from '../../query/index.js';
+import { tooMuch } from '../errors.js';
+import { bboxOf, type Region } from './zone.js';
+import { MAX_TILES } from './partial-series.js';
+import type { SpectraDateShare, SpectralBand, SpectraQuestion, SpectraShare } from './partial-spectra.js';
+import type { SpectrumSums } from './zonal-spectra.js';
+
+/** Spectrum of a place from one sensor at one time, over clear pixels; NaN for a band without data. */
+export interface SpectrumDate {
+  /** Milliseconds since 1970. */
+  start: number;
+  end: number;
+  collection: string;
+  scenes: string[];
+  bands: SpectralBand[];
+  /** All pixels of the place in cells that have tiles of the date. */
+  pixels: number;
+  /** Clear pixels that hold data in a good band. */
+  valid: number;
+  mean: number[];
+  /** Population standard deviation (divided by the number of pixels). */
+  std: number[];
+}
+
+export interface Spectra extends Partly {
+  /** From the earliest on. */
+  dates: SpectrumDate[];
+  /** Tiles that have no spectrum. */
+  skipped: number;
+}
+
+export interface SpectraRequest {
+  region: Region;
+  filter: Filter;
+}
+
+/** Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_UNANSWERED. */
+export async function readSpectra(
+  ask: Asking<SpectraQuestion, SpectraShare>,
+  boundsOf: (filter: Filter) => Where,
+  { region, filter: wanted }: SpectraRequest,
+): Promise<Spectra> {
+  const filter = all([{ op: 's_intersects', shape: { bbox: bboxOf(region) } }, wanted]);
+  const { answers, unanswered } = await ask({ region, filter }, () => boundsOf(filter));
+  const matched = answers.reduce((sum, share) => sum + share.matched, 0);
+  if (matched > MAX_TILES) throw tooMuch(`${matched} tiles`, MAX_TILES);
+  const dates = new Map<string, SpectraDateShare[]>();
+  for (const date of answers.flatMap((share) => share.dates))
+    dates.set(date.key, [...(dates.get(date.key) ?? []), date]);
+  return {
+    dates: [...dates.values()].map(dateOf).sort((a, b) => a.start - b.start),
+    skipped: answers.reduce((sum, { skipped }) => sum + skipped, 0),
+    ...partly(unanswered),
+  };
+}
+
+function dateOf(parts: SpectraDateShare[]): SpectrumDate {
+  const [{ start, collection, bands }] = parts as [SpectraDateShare];
+  // In one order, so that sums are the same wherever the cells are.
+  const places = parts.flatMap(({ places }) => places).sort((a, b) => (a.key < b.key ? -1 : 1));
+  const { valid, counts, means, squares } = places.reduce(together, {
+    ...{ key: '', valid: 0 },
+    counts: bands.map(() => 0),
+    means: bands.map(() => 0),
+    squares: bands.map(() => 0),
+  });
+  return {
+    start,
+    end: Math.max(...parts.map(({ end }) => end)),
+    collection,
+    scenes: [...new Set(parts.flatMap(({ scenes }) => scenes))].sort(),
+    bands,
+    // Several scenes may hold one cell.
+    pixels: [...new Map(parts.flatMap(({ pixels }) => pixels)).values()].reduce(
+      (sum, count) => sum + count,
+      0,
+    ),
+    valid,
+    mean: counts.map((count, band) => (count > 0 ? means[band]! : NaN)),
+    std: counts.map((count, band) => (count > 0 ? Math.sqrt(squares[band]! / count) : NaN)),
+  };
+}
+
+/** Sums over two sets of pixels as one, band by band (Chan, Golub and LeVeque 1979). */
+function together(a: SpectrumSums, b: SpectrumSums): SpectrumSums {
+  const counts = a.counts.map((count, i) => count + b.counts[i]!);
+  const apart = a.means.map((mean, i) => b.means[i]! - mean);
+  const share = (i: number) => (counts[i] === 0 ? 0 : b.counts[i]! / counts[i]!);
+  return {
+    key: a.key,
+    valid: a.valid + b.valid,
+    counts,
+    means: a.means.map((mean, i) => mean + apart[i]! * share(i)),
+    squares: a.squares.map((sum, i) => sum + b.squares[i]! + apart[i]! ** 2 * a.counts[i]! * share(i)),
+  };
+}

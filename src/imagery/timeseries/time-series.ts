@@ -1,0 +1,164 @@
+/** Values of an expression at a place, one for each date. */
+import type { Asking, Bounds as Where } from '../../dht/index.js';
+import { receivedError } from '../../errors.js';
+import { all, type Filter, type Partly, partly } from '../../query/index.js';
+import { comparePlaces } from '../../storage/index.js';
+import { changing, tooMuch } from '../errors.js';
+import { parseExpression } from '../../expressions/parser.js';
+import { type Bounds, medianBounds, medianWithin, type Sketch } from './distributed-median.js';
+import { bboxOf, type Region } from './zone.js';
+import type { PlaceValues } from './zonal-statistics.js';
+import { type DateShare, MAX_TILES, type SeriesQuestion, type SeriesShare } from './partial-series.js';
+
+/** What one sensor saw of the place at one time: over clear pixels that hold data; NaN where there are none. */
+export interface SeriesDate {
+  /** Milliseconds since 1970. */
+  start: number;
+  end: number;
+  collection: string;
+  scenes: string[];
+  /** All pixels of the place in cells that the collection has, also those without data or under cloud. */
+  pixels: number;
+  valid: number;
+  mean: number;
+  /** Of the pixels as a whole population. */
+  std: number;
+  min: number;
+  max: number;
+  median: number;
+}
+
+export interface Series extends Partly {
+  /** From the earliest on; also dates on which no pixel is valid. */
+  dates: SeriesDate[];
+  /** Tiles that lack the bands of the expression. */
+  skipped: number;
+}
+
+export interface SeriesRequest {
+  region: Region;
+  expression: string;
+  filter: Filter;
+}
+
+/** A series whose tiles change while it is read is begun so often again. */
+const TRIES = 3;
+
+/**
+ * Reads a series. Pixels count where the mask says clear (1) or not assessed (255) and the expression has a value. Bands of
+ * several sizes are taken at the centres of the finest one's pixels.
+ * Throws TW_IMAGERY_EXPRESSION, TW_IMAGERY_BAND where no tile has the bands, TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, and
+ * TW_IMAGERY_CHANGING.
+ */
+export async function readSeries(
+  ask: Asking<SeriesQuestion, SeriesShare>,
+  boundsOf: (filter: Filter) => Where,
+  { region, expression, filter: wanted }: SeriesRequest,
+): Promise<Series> {
+  parseExpression(expression);
+  const filter = all([{ op: 's_intersects', shape: { bbox: bboxOf(region) } }, wanted]);
+  const question: SeriesQuestion = { region, expression, filter };
+  const where = () => boundsOf(filter);
+  for (let tries = 0; tries < TRIES; tries++) {
+    const { answers, unanswered, seq } = await ask(question, where);
+    const dates = datesOf(answers);
+    const medians = await mediansOf(dates, async (bounds) => {
+      const { answers } = await ask({ ...question, medians: bounds }, where, seq);
+      return answers.flatMap((answer) => answer.dates);
+    });
+    if (!medians) continue;
+    const pixels = new Map<string, number>();
+    for (const [collection, count] of answers.flatMap((answer) => answer.pixels))
+      pixels.set(collection, (pixels.get(collection) ?? 0) + count);
+    return {
+      dates: dates.map((parts, i) => dateOf(parts, pixels, medians[i])),
+      skipped: answers.reduce((sum, { skipped }) => sum + skipped, 0),
+      ...partly(unanswered),
+    };
+  }
+  throw changing();
+}
+
+/** The parts of each date, the earliest first. Throws what the first tile lacks where no tile has the bands. */
+function datesOf(shares: SeriesShare[]): DateShare[][] {
+  const matched = shares.reduce((sum, share) => sum + share.matched, 0);
+  if (matched > MAX_TILES) throw tooMuch(`${matched} tiles`, MAX_TILES);
+  const dates = new Map<string, DateShare[]>();
+  for (const date of shares.flatMap((share) => share.dates))
+    dates.set(date.key, [...(dates.get(date.key) ?? []), date]);
+  const [lack] = shares
+    .flatMap((share) => share.lack ?? [])
+    .sort((a, b) => comparePlaces(a.tile, b.tile, []));
+  if (dates.size === 0 && lack) throw receivedError(lack.error);
+  return [...dates.values()].sort(([a], [b]) => a.start - b.start || compareText(a.key, b.key));
+}
+
+const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The median of each date, NaN where it has no values; undefined where what is asked `again` does not fit what was said before. */
+async function mediansOf(
+  dates: DateShare[][],
+  again: (bounds: [date: string, bounds: Bounds][]) => Promise<DateShare[]>,
+): Promise<number[] | undefined> {
+  const bounds = new Map<string, Bounds>();
+  const known = dates.map((parts) => {
+    const holding = parts.filter(({ places }) => places.length > 0);
+    if (holding.length === 1) return holding[0].median!;
+    const found = medianBounds(holding.map(({ sketch }) => sketch as Sketch));
+    if (!found) return NaN;
+    if (found[0] === found[1]) return found[0];
+    bounds.set(parts[0].key, found);
+    return undefined;
+  });
+  if (bounds.size === 0) return known as number[];
+  const within = await again([...bounds]);
+  const medians = known.map((median, i) => {
+    if (median !== undefined) return median;
+    const parts = dates[i];
+    const counted = within.flatMap((date) => (date.key === parts[0].key ? (date.within ?? []) : []));
+    const isSame = sum(counted, ({ count }) => count) === sum(parts, ({ sketch }) => sketch?.count ?? 0);
+    return isSame ? medianWithin(counted) : undefined;
+  });
+  return medians.includes(undefined) ? undefined : (medians as number[]);
+}
+
+function sum<T>(items: T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}
+
+function dateOf(parts: DateShare[], pixels: ReadonlyMap<string, number>, median: number): SeriesDate {
+  const [{ start, collection }] = parts;
+  // In one order, so that sums are the same wherever the cells are.
+  const places = parts.flatMap((part) => part.places).sort((a, b) => compareText(a.key, b.key));
+  const { valid, mean, squares, min, max } = places.reduce(together, NOTHING);
+  return {
+    start,
+    end: Math.max(...parts.map(({ end }) => end)),
+    collection,
+    scenes: [...new Set(parts.flatMap(({ scenes }) => scenes))].sort(),
+    pixels: pixels.get(collection)!,
+    valid,
+    mean: valid > 0 ? mean : NaN,
+    std: valid > 0 ? Math.sqrt(squares / valid) : NaN,
+    min: valid > 0 ? min : NaN,
+    max: valid > 0 ? max : NaN,
+    median,
+  };
+}
+
+const NOTHING: PlaceValues = { key: '', valid: 0, mean: 0, squares: 0, min: Infinity, max: -Infinity };
+
+/** Statistics of two sets of values as one (Chan, Golub and LeVeque 1979). */
+function together(a: PlaceValues, b: PlaceValues): PlaceValues {
+  if (a.valid === 0) return b;
+  const valid = a.valid + b.valid;
+  const apart = b.mean - a.mean;
+  return {
+    key: a.key,
+    valid,
+    mean: a.mean + (apart * b.valid) / valid,
+    squares: a.squares + b.squares + (apart * apart * a.valid * b.valid) / valid,
+    min: Math.min(a.min, b.min),
+    max: Math.max(a.max, b.max),
+  };
+}

@@ -1,0 +1,287 @@
+/**
+ * Values of an expression over the pixels of a place on one date, which several tiles may hold; of those that hold the same
+ * pixel the first that shows it counts. Runs in worker threads; reads only the blocks it touches.
+ */
+import type { BandFile } from '../../expressions/resolve-bands.js';
+import { isClear } from '../reading/clear-pixels.js';
+import { type Cog, readBlock, readMaskBlock } from '../reading/tile-geotiff.js';
+import { evaluate, type Program } from '../../expressions/program.js';
+import { type Bounds, medianOfSorted, type Sketch, sketchOf, type Within, within } from './distributed-median.js';
+import type { PixelList } from './zone.js';
+import { withTileFile } from '../reading/open-tile.js';
+
+/** The pixels of a place in one cell, counted in an image of a size over that cell. */
+export interface Place {
+  /** Of the cell and the size. */
+  key: string;
+  pixels: PixelList;
+  width: number;
+  height: number;
+}
+
+/** The part of an acquisition that one tile holds. Plain data. */
+export interface TilePart {
+  place: Place;
+  program: Program;
+  bands: BandFile[];
+  mask: BandFile | undefined;
+}
+
+export interface Acquisition {
+  parts: TilePart[];
+  /** The median, that and a sketch, or what lies within bounds. */
+  wants: 'median' | 'sketch' | Bounds;
+}
+
+/** Of the values of one place: over clear pixels that hold data, at least one. */
+export interface PlaceValues {
+  /** That of the place. */
+  key: string;
+  valid: number;
+  mean: number;
+  /** Sum of the squares of what they differ from the mean by. */
+  squares: number;
+  min: number;
+  max: number;
+}
+
+/** Plain JSON. */
+export interface AcquisitionValues {
+  /** Those that have values. */
+  places: PlaceValues[];
+  /** What was wanted beside them, where there are values. */
+  median?: number;
+  sketch?: Sketch;
+  within?: Within;
+}
+
+/** Throws TW_IMAGERY_TILE_FILE. */
+export function acquisitionValues({ parts, wants }: Acquisition): AcquisitionValues {
+  const places: PlaceValues[] = [];
+  const all: Float64Array[] = [];
+  // One message keeps the places apart that were apart when it was sent, and equal ones equal.
+  for (const place of new Set(parts.map((part) => part.place))) {
+    const values = valuesOf(
+      parts.filter((one) => one.place === place),
+      place,
+    );
+    if (values.length === 0) continue;
+    places.push({ key: place.key, ...statisticsOf(values) });
+    all.push(values);
+  }
+  if (all.length === 0) return { places };
+  const together = joined(all);
+  if (wants === 'median') return { places, median: medianOf(together) };
+  together.sort();
+  return wants === 'sketch'
+    ? { places, median: medianOfSorted(together), sketch: sketchOf(together) }
+    : { places: [], within: within(together, wants) };
+}
+
+/** Values of a place, without those pixels that have none. */
+function valuesOf(parts: TilePart[], { pixels, width, height }: Place): Float64Array {
+  const found = new Float64Array(pixels.columns.length).fill(NaN);
+  for (const part of parts) {
+    const wanted = clearAt(part.mask, pixels, width, height);
+    for (let i = 0; i < found.length; i++) if (!Number.isNaN(found[i])) wanted[i] = 0;
+    if (!wanted.includes(1)) continue;
+    const bands = physicalAt(part.bands, pixels, width, height);
+    const here = evaluate(part.program, bands, found.length);
+    for (let i = 0; i < found.length; i++) if (wanted[i] === 1) found[i] = here[i];
+  }
+  return withoutNaN(found);
+}
+
+/** The same memory. */
+function withoutNaN(values: Float64Array): Float64Array {
+  let count = 0;
+  for (let i = 0; i < values.length; i++) if (!Number.isNaN(values[i])) values[count++] = values[i];
+  return values.subarray(0, count);
+}
+
+/** 1 for the pixels of a place that a mask says are clear, or not assessed. */
+export function clearAt(
+  mask: BandFile | undefined,
+  pixels: PixelList,
+  width: number,
+  height: number,
+): Uint8Array {
+  const clear = new Uint8Array(pixels.columns.length).fill(1);
+  if (!mask) return clear;
+  const codes = codesAt(mask, pixels, width, height);
+  for (let i = 0; i < clear.length; i++) clear[i] = isClear(codes[i]) ? 1 : 0;
+  return clear;
+}
+
+/** The codes of a mask at the centres of pixels of an image of `width` x `height` over the same cell. */
+function codesAt(mask: BandFile, pixels: PixelList, width: number, height: number): Uint8Array {
+  const [codes] = storedAt([mask], pixels, width, height);
+  return Uint8Array.from(codes);
+}
+
+/** Returns the values of a band at the centres of all pixels of an image over the same cell, row by row; NaN for no data. */
+export function valuesOfCell(file: BandFile, width: number, height: number): Float64Array {
+  const count = width * height;
+  const columns = Int32Array.from({ length: count }, (_, i) => i % width);
+  const rows = Int32Array.from({ length: count }, (_, i) => Math.floor(i / width));
+  return physicalAt([file], { columns, rows }, width, height)[0]!;
+}
+
+/** One array a band, NaN where it holds no data. */
+function physicalAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
+  const bands: Float64Array[] = new Array(files.length);
+  // Bands of one file are read together, so that it is opened once.
+  for (const path of new Set(files.map((file) => file.path))) {
+    const ofFile = files.filter((file) => file.path === path);
+    const stored = storedAt(ofFile, pixels, width, height);
+    for (const [i, { hole, scale, offset }] of ofFile.entries()) {
+      const values = stored[i];
+      for (let k = 0; k < values.length; k++)
+        values[k] = values[k] === hole ? NaN : values[k] * scale + offset;
+      bands[files.indexOf(ofFile[i])] = values;
+    }
+  }
+  return bands;
+}
+
+/** Dates have the same places, of which files of one size have the same blocks: for as long as a thread has the places. */
+const sorted = new WeakMap<PixelList, Map<string, BlockPixels[]>>();
+
+/**
+ * Stored values of bands of one file at the centres of pixels of an image of `width` x `height` over the same cell; NaN where
+ * the file's mask says that there is no data.
+ */
+function storedAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
+  const [{ path, width: fileWidth, height: fileHeight }] = files;
+  return withTileFile(path, (handle, cog) => {
+    const { blockWidth, blockHeight, ...level } = cog.levels[0];
+    if (level.width !== fileWidth || level.height !== fileHeight)
+      throw new Error(`it has ${level.width} x ${level.height} pixels, not ${fileWidth} x ${fileHeight}`);
+    const key = [width, height, fileWidth, fileHeight, blockWidth, blockHeight].join(' ');
+    const known = sorted.get(pixels) ?? new Map<string, BlockPixels[]>();
+    sorted.set(pixels, known);
+    let blocks = known.get(key);
+    if (!blocks) {
+      const columns = alongAxis(pixels.columns, width, fileWidth);
+      const rows = alongAxis(pixels.rows, height, fileHeight);
+      blocks = pixelsByBlock(columns, rows, cog);
+      known.set(key, blocks);
+    }
+    return files.map(({ band }) => {
+      const out = new Float64Array(pixels.columns.length);
+      for (const { block, first, last, order, places } of blocks) {
+        // The mask is a copy; the values are good until the next block is read.
+        const mask = cog.masks[0] && readMaskBlock(handle, cog, { level: 0, block }, last + 1);
+        const values = readBlock(handle, cog, { level: 0, band, block }, last + 1, first);
+        for (let n = 0; n < order.length; n++)
+          out[order[n]] = mask?.[places[n]] === 0 ? NaN : values[places[n]];
+      }
+      return out;
+    });
+  });
+}
+
+/** Positions in an image of `from` pixels along an axis as those of one of `to` pixels. */
+function alongAxis(positions: Int32Array, from: number, to: number): Int32Array {
+  return from === to ? positions : positions.map((position) => Math.floor(((position + 0.5) * to) / from));
+}
+
+/** The pixels that lie in one block. */
+export interface BlockPixels {
+  block: number;
+  /** The first and the last row that are needed, counted within the block. */
+  first: number;
+  last: number;
+  /** Which of all the pixels these are, and where they lie in the block. */
+  order: Int32Array;
+  places: Int32Array;
+}
+
+export function pixelsByBlock(columns: Int32Array, rows: Int32Array, cog: Cog): BlockPixels[] {
+  const { across, perBand, blockWidth, blockHeight } = cog.levels[0];
+  const blocks = new Int32Array(columns.length);
+  const ends = new Int32Array(perBand + 1);
+  for (let i = 0; i < blocks.length; i++) {
+    blocks[i] = Math.floor(rows[i] / blockHeight) * across + Math.floor(columns[i] / blockWidth);
+    ends[blocks[i] + 1]++;
+  }
+  for (let block = 0; block < perBand; block++) ends[block + 1] += ends[block];
+  const next = ends.slice();
+  const order = new Int32Array(columns.length);
+  const places = new Int32Array(columns.length);
+  for (let i = 0; i < blocks.length; i++) {
+    const n = next[blocks[i]]++;
+    order[n] = i;
+    places[n] = (rows[i] % blockHeight) * blockWidth + (columns[i] % blockWidth);
+  }
+  const found: BlockPixels[] = [];
+  for (let block = 0; block < perBand; block++) {
+    const [start, end] = [ends[block], ends[block + 1]];
+    if (start === end) continue;
+    const here = places.subarray(start, end);
+    let [first, last] = [blockHeight, 0];
+    for (let n = 0; n < here.length; n++) {
+      const row = Math.floor(here[n] / blockWidth);
+      if (row < first) first = row;
+      if (row > last) last = row;
+    }
+    found.push({ block, first, last, order: order.subarray(start, end), places: here });
+  }
+  return found;
+}
+
+function joined(parts: Float64Array[]): Float64Array {
+  if (parts.length === 1) return parts[0];
+  const values = new Float64Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    values.set(part, at);
+    at += part.length;
+  }
+  return values;
+}
+
+function statisticsOf(values: Float64Array): Omit<PlaceValues, 'key'> {
+  const valid = values.length;
+  let [sum, min, max] = [0, Infinity, -Infinity];
+  for (let i = 0; i < valid; i++) {
+    const value = values[i];
+    sum += value;
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  const mean = sum / valid;
+  let squares = 0;
+  for (let i = 0; i < valid; i++) squares += (values[i] - mean) ** 2;
+  return { valid, mean, squares, min, max };
+}
+
+/** Of at least one value; they are put into another order. */
+function medianOf(values: Float64Array): number {
+  const middle = values.length >> 1;
+  const upper = select(values, middle);
+  if (values.length % 2 === 1) return upper;
+  let lower = -Infinity;
+  for (let i = 0; i < middle; i++) if (values[i] > lower) lower = values[i];
+  return (lower + upper) / 2;
+}
+
+/** What would be at `place` if the values were sorted; none before it is larger then (Hoare 1961, FIND). */
+function select(values: Float64Array, place: number): number {
+  for (let left = 0, right = values.length - 1; left < right; ) {
+    const pivot = values[(left + right) >> 1];
+    let [i, j] = [left, right];
+    while (i <= j) {
+      while (values[i] < pivot) i++;
+      while (values[j] > pivot) j--;
+      if (i > j) break;
+      const value = values[i];
+      values[i++] = values[j];
+      values[j--] = value;
+    }
+    if (place <= j) right = j;
+    else if (place >= i) left = i;
+    else break;
+  }
+  return values[place];
+}

@@ -1,0 +1,200 @@
+/** Places of which series are made: a point, or the inside of polygons, in degrees. */
+import { excerpt } from '../../errors.js';
+import type { Bbox, Grid } from '../../geocode/index.js';
+import { longitudeFirst } from '../../query/index.js';
+import { badRegion } from '../errors.js';
+
+type Point = readonly [lon: number, lat: number];
+
+/** A straight line in degrees, from its southern end to its northern one. */
+interface Side {
+  south: Point;
+  north: Point;
+}
+
+/** A place is inside an area where a line from it to the east crosses an odd number of its sides. */
+export type Region = { kind: 'point'; point: Point } | { kind: 'area'; bbox: Bbox; sides: Side[] };
+
+/** The region of a GeoJSON geometry, of a Feature, or of the only Feature of a collection. Throws TW_IMAGERY_REGION. */
+export function parseRegion(given: unknown): Region {
+  const { type, coordinates } = geometryOf(featureOf(given));
+  switch (type) {
+    case 'Point':
+      return { kind: 'point', point: pointOf(coordinates) };
+    case 'Polygon':
+      return areaOf(listOf(coordinates, 'rings').map(ringOf));
+    case 'MultiPolygon':
+      return areaOf(
+        listOf(coordinates, 'polygons').flatMap((polygon) => listOf(polygon, 'rings').map(ringOf)),
+      );
+    default:
+      throw badRegion(`its type is ${type === undefined ? 'missing' : excerpt(type)}`);
+  }
+}
+
+type Json = Record<string, unknown>;
+
+function featureOf(given: unknown): Json {
+  const document = (given ?? {}) as Json;
+  if (document['type'] !== 'FeatureCollection') return document;
+  const features = listOf(document['features'], 'features');
+  if (features.length > 1) throw badRegion(`it has ${features.length} features`);
+  return (features[0] ?? {}) as Json;
+}
+
+function geometryOf(feature: Json): Json {
+  return feature['type'] === 'Feature' ? ((feature['geometry'] ?? {}) as Json) : feature;
+}
+
+function listOf(value: unknown, what: string): unknown[] {
+  if (!Array.isArray(value) || value.length === 0) throw badRegion(`it has no list of ${what}`);
+  return value;
+}
+
+function ringOf(value: unknown): Point[] {
+  const ring = listOf(value, 'points').map(pointOf);
+  if (ring.length < 4) throw badRegion('a ring has fewer than four points');
+  const [first, last] = [ring[0], ring[ring.length - 1]];
+  if (first[0] !== last[0] || first[1] !== last[1]) throw badRegion('a ring does not end where it begins');
+  return ring;
+}
+
+function pointOf(value: unknown): Point {
+  const [lon, lat] = Array.isArray(value) ? (value as unknown[]) : [];
+  if (typeof lon !== 'number' || typeof lat !== 'number' || !Number.isFinite(lon + lat))
+    throw badRegion(`${excerpt(value)} is not a point`);
+  if (Math.abs(lat) > 90)
+    throw badRegion(
+      `${lon},${lat} is beyond 90 degrees of latitude; ${longitudeFirst([[lon, lat]], `${lat},${lon}`)}`,
+    );
+  if (Math.abs(lon) > 180) throw badRegion(`${lon},${lat} is beyond 180 degrees of longitude`);
+  return [lon, lat];
+}
+
+function areaOf(rings: Point[][]): Region {
+  const bbox: Bbox = [180, 90, -180, -90];
+  const sides: Side[] = [];
+  for (const ring of rings) {
+    for (const [i, point] of ring.entries()) {
+      bbox[0] = Math.min(bbox[0], point[0]);
+      bbox[1] = Math.min(bbox[1], point[1]);
+      bbox[2] = Math.max(bbox[2], point[0]);
+      bbox[3] = Math.max(bbox[3], point[1]);
+      const before = ring[i - 1];
+      // Sides along a parallel cross none.
+      if (!before || before[1] === point[1]) continue;
+      sides.push(before[1] < point[1] ? { south: before, north: point } : { south: point, north: before });
+    }
+  }
+  return { kind: 'area', bbox, sides };
+}
+
+export function bboxOf(region: Region): Bbox {
+  return region.kind === 'area' ? region.bbox : [...region.point, ...region.point];
+}
+
+/** Pixels of an image, row by row. In shared memory, so that threads need no copies. */
+export interface PixelList {
+  columns: Int32Array;
+  rows: Int32Array;
+}
+
+/** `work`: sides of a region times rows of pixels, before these are looked at; `pixels`: those that were found. Throws if there were too many. */
+export type Spend = (work: number, pixels: number) => void;
+
+/** The pixels of a cell whose centres lie in a region; the one that contains a point. Throws what `spend` throws. */
+export function pixelsIn(
+  region: Region,
+  grid: Grid,
+  geocode: string,
+  size: { width: number; height: number },
+  spend: Spend,
+): PixelList {
+  const columns: number[] = [];
+  const rows: number[] = [];
+  eachRun(region, grid, geocode, size, spend, (row, from, to) => {
+    for (let column = from; column < to; column++) {
+      columns.push(column);
+      rows.push(row);
+    }
+  });
+  return pixelList(columns, rows);
+}
+
+/** Calls `visit` with the same pixels as runs of columns, from `from` to before `to`, row by row. */
+export function eachRun(
+  region: Region,
+  grid: Grid,
+  geocode: string,
+  { width, height }: { width: number; height: number },
+  spend: Spend,
+  visit: (row: number, from: number, to: number) => void,
+): void {
+  const { west, south, east, north } = grid.bounds(geocode);
+  if (region.kind === 'point') {
+    const [x, y] = grid.fromLonLat(...region.point);
+    const { extent } = grid;
+    // Half-open, as cells are: a point on an edge is of one cell only.
+    const inColumn = x >= west && (x < east || (x === east && east === extent.east));
+    const inRow = y >= south && (y < north || (y === north && north === extent.north));
+    if (!inColumn || !inRow) return;
+    const column = Math.min(width - 1, Math.floor(((x - west) / (east - west)) * width));
+    const row = Math.min(height - 1, Math.max(0, Math.ceil(((north - y) / (north - south)) * height) - 1));
+    visit(row, column, column + 1);
+    return;
+  }
+  const [westernmost, lowest] = grid.toLonLat(west, south);
+  const [easternmost, highest] = grid.toLonLat(east, north);
+  const [left, bottom, right, top] = region.bbox;
+  if (right < westernmost || left > easternmost || top < lowest || bottom > highest) return;
+  const sides = region.sides.filter((side) => side.south[1] <= highest && side.north[1] >= lowest);
+  if (sides.length === 0) return;
+  spend(sides.length * height, 0);
+  const lons = Float64Array.from(
+    { length: width },
+    (_, i) => grid.toLonLat(west + ((i + 0.5) / width) * (east - west), north)[0],
+  );
+  for (let row = 0; row < height; row++) {
+    const [, lat] = grid.toLonLat(west, north - ((row + 0.5) / height) * (north - south));
+    const crossings = crossingsAt(sides, lat);
+    let pixels = 0;
+    for (let i = 0; i + 1 < crossings.length; i += 2) {
+      const [from, to] = [firstAfter(lons, crossings[i]), firstAfter(lons, crossings[i + 1])];
+      if (from < to) visit(row, from, to);
+      pixels += Math.max(0, to - from);
+    }
+    spend(0, pixels);
+  }
+}
+
+/** Where sides cross a parallel, from west to east. A side holds its southern end. */
+function crossingsAt(sides: Side[], lat: number): Float64Array {
+  const crossings: number[] = [];
+  for (const { south, north } of sides) {
+    if (south[1] > lat || north[1] <= lat) continue;
+    const share = (lat - south[1]) / (north[1] - south[1]);
+    crossings.push(south[0] + share * (north[0] - south[0]));
+  }
+  return Float64Array.from(crossings).sort();
+}
+
+/** Index of the first of ascending values that is at least `from`. */
+function firstAfter(values: Float64Array, from: number): number {
+  let low = 0;
+  let high = values.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle] >= from) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function pixelList(columns: number[], rows: number[]): PixelList {
+  const shared = (values: number[]) => {
+    const array = new Int32Array(new SharedArrayBuffer(4 * values.length));
+    array.set(values);
+    return array;
+  };
+  return { columns: shared(columns), rows: shared(rows) };
+}

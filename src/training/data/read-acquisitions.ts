@@ -1,0 +1,176 @@
+/** Reads the pixels of a place's dates as physical values. */
+import type { PixelGrid } from '../../geocode/index.js';
+import { Mask, type PixelArray, type RasterHeader, readRaster } from '../../raster/index.js';
+import type { DatePixels } from './acquisition-pixels.js';
+import type { BandName } from '../models/model-spec.js';
+import type { BandFile, PlaceDate } from './acquisitions.js';
+
+export type ReadOutcome = { dates: DatePixels[]; bytesRead: number } | { skipped: string };
+
+/** Which mask code speaks for a pixel that covers several: the first of these that occurs. */
+const WORST_FIRST = [
+  ...[Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.filled, Mask.notAssessed, Mask.clear],
+];
+
+/** Reflectance is 0 to 1; clouds and sun glint may be a little brighter. */
+const MAX_REFLECTANCE = 1.5;
+
+/** What was read of a file: bands as they are stored, by their number. */
+interface ReadRaster {
+  header: RasterHeader;
+  bands: Map<number, PixelArray>;
+}
+
+/** By path. */
+export type ReadRasters = Map<string, ReadRaster>;
+
+/**
+ * All dates of a place, or the reason why their sizes do not fit together. What is in `kept` is not read again, and all that is read is
+ * added to it; without it, each date is let go before the next. `size`, which must not be finer than any band, is the size of all bands;
+ * by default that of the coarsest. `bytesRead` is of all files that are needed, kept or not.
+ */
+export async function readPlace(
+  files: PlaceDate[],
+  kept?: ReadRasters,
+  size?: PixelGrid,
+): Promise<ReadOutcome> {
+  const dates: DatePixels[] = [];
+  let bytesRead = 0;
+  for (const file of files) {
+    const date = await readDate(file, kept ?? new Map(), size);
+    if ('skipped' in date) return date;
+    const [first = date.pixels] = dates;
+    const differing = differInSize(first, date.pixels);
+    if (differing !== undefined) return { skipped: differing };
+    dates.push(date.pixels);
+    bytesRead += date.bytesRead;
+  }
+  return { dates, bytesRead };
+}
+
+/** Why two dates of a place cannot be trained together; undefined if their sizes are equal. */
+export function differInSize(a: PixelGrid, b: PixelGrid): string | undefined {
+  if (a.width === b.width && a.height === b.height) return undefined;
+  return `its dates differ in size: ${sizeOf(a)} and ${sizeOf(b)} px`;
+}
+
+/** All bands come at one size, to which finer ones are averaged. */
+async function readDate(
+  files: PlaceDate,
+  rasters: ReadRasters,
+  wantedSize: PixelGrid | undefined,
+): Promise<{ pixels: DatePixels; bytesRead: number } | { skipped: string }> {
+  const wanted = Object.entries(files.bands) as [BandName, BandFile][];
+  const bandFiles = wanted.map(([, file]) => file);
+  await readOnce([...bandFiles, { path: files.mask, band: 0 }], rasters);
+  const { header: mask, bands: codes } = rasters.get(files.mask)!;
+  const headers = [...new Set(bandFiles.map(({ path }) => path))].map((path) => rasters.get(path)!.header);
+  const size = wantedSize ?? coarsest(headers);
+  const bands: DatePixels['bands'] = {};
+  for (const [name, file] of wanted) {
+    const raster = rasters.get(file.path)!;
+    bands[name] = averaged(physical(raster, file), raster.header, size);
+    const brightness = meanOfFinite(bands[name]);
+    if (Math.abs(brightness) > MAX_REFLECTANCE)
+      return {
+        skipped: `its values are not reflectance (mean ${name} is ${brightness.toPrecision(3)}, ${raster.header.dataType} with scale ${file.scale}); ingest its scenes again with the --scale and --offset of the product, such as --scale 0.0001 if they are ten thousandths`,
+      };
+  }
+  const { width, height } = size;
+  return {
+    pixels: { time: files.time, width, height, bands, mask: coarsened(codes.get(0)!, mask, size) },
+    bytesRead: headers.reduce((sum, { fileBytes }) => sum + fileBytes, mask.fileBytes),
+  };
+}
+
+/** Each file is opened once for all of its bands that are wanted and not there. */
+async function readOnce(wanted: Pick<BandFile, 'path' | 'band'>[], rasters: ReadRasters): Promise<void> {
+  for (const path of new Set(wanted.map((file) => file.path))) {
+    const known: ReadRaster['bands'] = rasters.get(path)?.bands ?? new Map();
+    const numbers = new Set(wanted.filter((file) => file.path === path).map(({ band }) => band));
+    const missing = [...numbers].filter((band) => !known.has(band));
+    if (missing.length === 0) continue;
+    const { header, bands } = await readRaster(path, missing);
+    for (const [i, band] of missing.entries()) known.set(band, bands[i]);
+    rasters.set(path, { header, bands: known });
+  }
+}
+
+function physical({ header, bands }: ReadRaster, { band, scale, offset }: BandFile): Float32Array {
+  const stored = bands.get(band)!;
+  const values = new Float32Array(stored.length);
+  for (let i = 0; i < stored.length; i++)
+    values[i] = stored[i] === header.nodata ? NaN : stored[i] * scale + offset;
+  return values;
+}
+
+function meanOfFinite(values: Float32Array): number {
+  let sum = 0;
+  let count = 0;
+  for (const value of values) {
+    if (!Number.isFinite(value)) continue;
+    sum += value;
+    count++;
+  }
+  return count === 0 ? 0 : sum / count;
+}
+
+const coarsest = (sizes: PixelGrid[]): PixelGrid =>
+  sizes.reduce((a, b) => (b.width * b.height < a.width * a.height ? b : a));
+
+function sizeOf({ width, height }: PixelGrid): string {
+  return `${width}x${height}`;
+}
+
+/** Mask codes at the bands' size: a pixel takes the worst code of those that it covers, also in part. */
+export function coarsened(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
+  if (fine.width === coarse.width && fine.height === coarse.height) return new Uint8Array(codes);
+  const severity = new Uint8Array(256).fill(WORST_FIRST.length);
+  WORST_FIRST.forEach((code, rank) => {
+    severity[code] = rank;
+  });
+  const columns = spans(fine.width, coarse.width);
+  const rows = spans(fine.height, coarse.height);
+  return Uint8Array.from({ length: coarse.width * coarse.height }, (_, pixel) => {
+    const [top, bottom] = rows[Math.floor(pixel / coarse.width)];
+    const [left, right] = columns[pixel % coarse.width];
+    let worst = codes[top * fine.width + left];
+    for (let row = top; row < bottom; row++) {
+      for (let column = left; column < right; column++) {
+        const code = codes[row * fine.width + column];
+        if (severity[code] < severity[worst]) worst = code;
+      }
+    }
+    return worst;
+  });
+}
+
+/** The mean of the pixels with a finite value that each of the coarser ones touches. */
+function averaged(values: Float32Array, fine: PixelGrid, coarse: PixelGrid): Float32Array {
+  if (fine.width === coarse.width && fine.height === coarse.height) return values;
+  const columns = spans(fine.width, coarse.width);
+  const rows = spans(fine.height, coarse.height);
+  return Float32Array.from({ length: coarse.width * coarse.height }, (_, pixel) => {
+    const [top, bottom] = rows[Math.floor(pixel / coarse.width)];
+    const [left, right] = columns[pixel % coarse.width];
+    let sum = 0;
+    let count = 0;
+    for (let row = top; row < bottom; row++) {
+      for (let column = left; column < right; column++) {
+        const value = values[row * fine.width + column];
+        if (!Number.isFinite(value)) continue;
+        sum += value;
+        count++;
+      }
+    }
+    return count === 0 ? NaN : sum / count;
+  });
+}
+
+/** For each of `coarse` equal parts of a line, the fine pixels [from, to) that it touches. */
+function spans(fine: number, coarse: number): [from: number, to: number][] {
+  return Array.from({ length: coarse }, (_, i) => [
+    Math.floor((i * fine) / coarse),
+    Math.ceil(((i + 1) * fine) / coarse),
+  ]);
+}

@@ -1,0 +1,156 @@
+/**
+ * What the other dates of a place show below the clouds of one date. A model that removes cloud reads it beside the cloudy date.
+ * The nearest clear value and the median are also what a user would take without a model.
+ */
+import type { TileRecord } from '../../storage/index.js';
+import { type LinearFit, type LineSums, ridge } from '../evaluation/baselines.js';
+import { clearPixels, type DatePixels } from './acquisition-pixels.js';
+import { dilated } from './dilate-mask.js';
+import type { BandName } from '../models/model-spec.js';
+
+/** Dates that a prior is made of, at most: those nearest in time. */
+const MOST_DATES = 6;
+/** Percent of cloud of such a date, at most. */
+const MOST_CLOUD = 60;
+/** Two tiles so near in time, ms, may be of one overpass, and then share their clouds and their ground. */
+const ONE_PASS_MS = 86_400_000 / 2;
+/** Pixels around clouds that an adjustment leaves out. */
+const HAZE_RADIUS = 8;
+/** Errors beyond so many times their root mean square are outliers: changes of the ground, and clouds that the mask misses. */
+const OUTLIER = 2.5;
+/** Clear pixels that an adjustment needs. */
+const LEAST_KNOWN = 256;
+
+/** One plane for each band. */
+export interface Prior {
+  /** The clear value that is nearest in time. */
+  nearest: Float32Array[];
+  /** The median of the clear values. */
+  median: Float32Array[];
+  /** The nearest clear values, adjusted to the date: by the linear regression of its own clear pixels on theirs. */
+  adjusted: Float32Array[];
+}
+
+/**
+ * Returns the dates for the prior of `tiles[date]`, as indices, the nearest in time first. Dates of one overpass with it or with
+ * `except` are left out.
+ */
+export function priorDates(
+  tiles: Pick<TileRecord, 'start' | 'cloudCover'>[],
+  date: number,
+  except = date,
+): number[] {
+  const away = (other: number, from: number) => Math.abs(tiles[other].start - tiles[from].start);
+  return [...tiles.keys()]
+    .filter((other) => away(other, date) > ONE_PASS_MS && away(other, except) > ONE_PASS_MS)
+    .filter((other) => (tiles[other].cloudCover ?? 100) <= MOST_CLOUD)
+    .sort((a, b) => away(a, date) - away(b, date) || tiles[a].start - tiles[b].start)
+    .slice(0, MOST_DATES);
+}
+
+/**
+ * The planes that go into a model that removes cloud: the bands of the date with its clouds replaced by the adjusted nearest values,
+ * those of the nearest clear values, of the medians, and of the adjusted nearest values, and 1 where there is cloud or shadow. What
+ * clouds look like is left out: it says little about the ground, and differs from date to date.
+ */
+export function cloudInputs(
+  date: DatePixels,
+  others: DatePixels[],
+  bands: readonly BandName[],
+  cloud: Uint8Array,
+): Float32Array[] {
+  const { nearest, median, adjusted } = priorOf(date, others, bands);
+  const composite = bands.map((name, b) =>
+    date.bands[name]!.map((value, at) => (cloud[at] ? adjusted[b][at] : value)),
+  );
+  return [...composite, ...nearest, ...median, ...adjusted, Float32Array.from(cloud)];
+}
+
+/**
+ * The prior of a date from some other dates of the same size, the nearest in time first. If no other date is clear at a pixel, it has
+ * the mean of all clear pixels of the band at all of these dates, or 0 without any.
+ */
+export function priorOf(date: DatePixels, others: DatePixels[], bands: readonly BandName[]): Prior {
+  const size = date.width * date.height;
+  const clear = [date, ...others].map((one) => clearPixels(one, bands));
+  const nearest: Float32Array[] = [];
+  const median: Float32Array[] = [];
+  const known = new Uint8Array(size);
+  for (const band of bands) {
+    const own = [date, ...others].map((one) => one.bands[band]!);
+    const first = new Float32Array(size).fill(meanOfClear(own, clear));
+    const middle = first.slice();
+    const values: number[] = [];
+    for (let at = 0; at < size; at++) {
+      values.length = 0;
+      for (let i = 1; i < own.length; i++) if (clear[i][at]) values.push(own[i][at]);
+      if (values.length === 0) continue;
+      known[at] = 1;
+      first[at] = values[0];
+      values.sort((a, b) => a - b);
+      const half = values.length >> 1;
+      middle[at] = values.length % 2 === 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+    }
+    nearest.push(first);
+    median.push(middle);
+  }
+  const truth = bands.map((band) => date.bands[band]!);
+  // Masks miss the thin edges of clouds.
+  const hazy = dilated(
+    clear[0].map((is) => 1 - is),
+    date.width,
+    date.height,
+    HAZE_RADIUS,
+  );
+  const both = known.map((is, at) => is & (1 - hazy[at]));
+  return { nearest, median, adjusted: adjustedTo(truth, nearest, both) };
+}
+
+/** Planes plus what the linear regression of the difference to `truth` on them adds, fitted to the known pixels without outliers. */
+function adjustedTo(truth: Float32Array[], planes: Float32Array[], known: Uint8Array): Float32Array[] {
+  const count = known.reduce((sum, is) => sum + is, 0);
+  if (count < LEAST_KNOWN) return planes.map((plane) => plane.slice());
+  const first = shifted(planes, ridge(differences(truth, planes, known)));
+  const error = (at: number) => truth.reduce((sum, band, b) => sum + (band[at] - first[b][at]) ** 2, 0);
+  const errors = Float64Array.from(known, (is, at) => (is ? error(at) : 0));
+  const limit = (OUTLIER ** 2 * errors.reduce((sum, one) => sum + one, 0)) / count;
+  const inliers = known.map((is, at) => (is && errors[at] <= limit ? 1 : 0));
+  return shifted(planes, ridge(differences(truth, planes, inliers)));
+}
+
+/** Sums for the regression of `truth - planes` on the planes. */
+function differences(truth: Float32Array[], planes: Float32Array[], known: Uint8Array): LineSums {
+  const zeros = () => planes.map(() => 0);
+  const sums: LineSums = { count: 0, x: zeros(), xx: planes.map(zeros), y: zeros(), xy: planes.map(zeros) };
+  for (let at = 0; at < known.length; at++) {
+    if (!known[at]) continue;
+    sums.count++;
+    for (let a = 0; a < planes.length; a++) {
+      const x = planes[a][at];
+      sums.x[a] += x;
+      sums.y[a] += truth[a][at] - x;
+      for (let b = 0; b < planes.length; b++) {
+        sums.xx[a][b] += x * planes[b][at];
+        sums.xy[a][b] += (truth[a][at] - x) * planes[b][at];
+      }
+    }
+  }
+  return sums;
+}
+
+const shifted = (planes: Float32Array[], { weights, bias }: LinearFit): Float32Array[] =>
+  planes.map((plane, a) =>
+    plane.map((value, at) => value + bias[a] + weights[a].reduce((sum, w, b) => sum + w * planes[b][at], 0)),
+  );
+
+function meanOfClear(planes: Float32Array[], clear: Uint8Array[]): number {
+  let sum = 0;
+  let count = 0;
+  for (const [i, plane] of planes.entries())
+    for (let at = 0; at < plane.length; at++) {
+      if (!clear[i][at]) continue;
+      sum += plane[at];
+      count++;
+    }
+  return count === 0 ? 0 : sum / count;
+}

@@ -1,0 +1,200 @@
+/** Places to train on: one cell of one collection with all of its dates. */
+import type { GridName } from '../../geocode/index.js';
+import { type BandPlace, findBands } from '../../imagery/index.js';
+import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
+import { counted } from '../../plural.js';
+import { type BandName, bandsOf, type ModelSpec } from '../models/model-spec.js';
+import type { BandFile, DatePair, PlaceDate } from './acquisitions.js';
+import { priorDates } from './temporal-prior.js';
+import type { BandValues, TrainedPixels } from './trained-pixels.js';
+
+export interface Place {
+  collection: string;
+  grid: GridName;
+  geocode: string;
+  /** From the earliest to the latest. */
+  tiles: TileRecord[];
+}
+
+/** Names a place among all others. */
+export const placeKey = ({
+  collection,
+  grid,
+  geocode,
+}: Pick<Place, 'collection' | 'grid' | 'geocode'>): string => `${collection} ${grid} ${geocode}`;
+
+export function groupByPlace(tiles: TileRecord[]): Place[] {
+  const places = new Map<string, Place>();
+  for (const tile of tiles) {
+    const { collection, grid, geocode } = tile;
+    const key = placeKey(tile);
+    const place = places.get(key) ?? { collection, grid, geocode, tiles: [] };
+    place.tiles.push(tile);
+    places.set(key, place);
+  }
+  for (const place of places.values())
+    place.tiles.sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1));
+  return [...places.values()].sort((a, b) => (a.geocode < b.geocode ? -1 : a.geocode > b.geocode ? 1 : 0));
+}
+
+/** A clear date is paired with the nearest cloudy one, at most so far away, ms. */
+const LONGEST_DISTANCE = 30 * 86_400_000;
+/** Percent of cloud that a cloudy date has, and pixel coverage that both have. */
+const CLOUDY = { least: 5, most: 60 };
+const LEAST_COVERAGE = 95;
+
+const MIXED_VALUES =
+  'some of its bands hold 8-bit numbers without a scale and others reflectance; ingest the former again with --scale, or leave their dates out';
+
+/** The files that a model is trained on, and pairs of them where it needs pairs; or why there are none. */
+export function filesOf(
+  storage: Pick<Storage, 'tilePath'>,
+  spec: ModelSpec,
+  { tiles }: Place,
+): { dates: PlaceDate[]; pairs?: DatePair[] } | { skipped: string } {
+  const bands = bandsOf(spec);
+  const fit = tiles.flatMap((tile) => {
+    const files = dateFiles(storage, bands, tile);
+    return files ? [{ tile, files }] : [];
+  });
+  if (fit.length === 0) return { skipped: `no date holds ${bands.join(', ')}` };
+  const values = valuesOf(
+    bands,
+    fit.map(({ tile }) => tile),
+  );
+  if (values.length > 1) return { skipped: MIXED_VALUES };
+  const dates = fit.map(({ files }) => files);
+  if (spec.target.kind !== 'clear') return { dates };
+  const fitting = fit.map(({ tile }) => tile);
+  const size = (date: number) => sizeOf(bands, fitting[date]);
+  const pairs = pairsOf(fitting).map((pair) => ({
+    ...pair,
+    prior: pair.prior.filter((date) => size(date) === size(pair.cloudy)),
+  }));
+  if (pairs.length === 0) return { skipped: noPairOf(fit.map(({ tile }) => tile)) };
+  // Only what is in a pair or its prior is read.
+  const used = [...new Set(pairs.flatMap(({ cloudy, clear, prior }) => [cloudy, clear, ...prior]))].sort(
+    (a, b) => a - b,
+  );
+  return {
+    dates: used.map((date) => dates[date]),
+    pairs: pairs.map(({ cloudy, clear, prior }) => ({
+      cloudy: used.indexOf(cloudy),
+      clear: used.indexOf(clear),
+      prior: prior.map((date) => used.indexOf(date)),
+    })),
+  };
+}
+
+function noPairOf(tiles: Pick<TileRecord, 'coverage' | 'cloudCover'>[]): string {
+  const { clear, cloudy } = bothKinds(tiles);
+  const dates = `${counted(clear.length, 'date')} without cloud and ${cloudy.length} with ${CLOUDY.least}-${CLOUDY.most} %`;
+  const few =
+    clear.length === 0 || cloudy.length === 0
+      ? 'both are needed'
+      : 'none of them within 30 days of each other';
+  return `${dates}, of those that cover ${LEAST_COVERAGE} % of the cell: ${few}`;
+}
+
+/** Dates without cloud, and those with some of it, as indices. */
+function bothKinds(tiles: Pick<TileRecord, 'coverage' | 'cloudCover'>[]): {
+  clear: number[];
+  cloudy: number[];
+} {
+  const whole = [...tiles.keys()].filter((date) => tiles[date].coverage >= LEAST_COVERAGE);
+  const cloud = (date: number) => tiles[date].cloudCover ?? -1;
+  return {
+    clear: whole.filter((date) => cloud(date) === 0),
+    cloudy: whole.filter((date) => cloud(date) >= CLOUDY.least && cloud(date) <= CLOUDY.most),
+  };
+}
+
+/** Each date without cloud with the cloudy one nearest in time (the paper's section 2.4.3), the earlier of equals. */
+export function pairsOf(
+  tiles: Pick<TileRecord, 'start' | 'coverage' | 'cloudCover'>[],
+): (DatePair & { prior: number[] })[] {
+  const { clear, cloudy } = bothKinds(tiles);
+  return clear.flatMap((one) => {
+    const away = (other: number) => Math.abs(tiles[other].start - tiles[one].start);
+    const [nearest] = cloudy.toSorted((a, b) => away(a) - away(b) || tiles[a].start - tiles[b].start);
+    if (nearest === undefined || away(nearest) > LONGEST_DISTANCE) return [];
+    return [{ cloudy: nearest, clear: one, prior: priorDates(tiles, nearest, one) }];
+  });
+}
+
+/** The files of a tile that hold these bands; null where it lacks one. */
+export function dateFiles(
+  storage: Pick<Storage, 'tilePath'>,
+  names: readonly BandName[],
+  tile: TileRecord,
+): PlaceDate | null {
+  const places = findBands(tile.groups, names);
+  if (!places) return null;
+  const files = places.map((place, i): [BandName, BandFile] => {
+    const { group, band } = bandAt(tile, place);
+    const { scale, offset } = isCount(group, band) ? { scale: 1 / MAX_COUNT, offset: 0 } : band;
+    return [names[i], { path: storage.tilePath(tile, group.name), band: place.band, scale, offset }];
+  });
+  return { time: tile.start, bands: Object.fromEntries(files), mask: storage.tilePath(tile, 'mask') };
+}
+
+/** What the values of these bands are in tiles that have them: one meaning, or both. */
+export function valuesOf(names: readonly BandName[], tiles: TileRecord[]): BandValues[] {
+  const values = tiles.flatMap((tile) =>
+    (findBands(tile.groups, names) ?? []).map((place): BandValues => {
+      const { group, band } = bandAt(tile, place);
+      return isCount(group, band) ? 'scaled counts' : 'reflectance';
+    }),
+  );
+  return [...new Set(values)];
+}
+
+/** The band group of a tile to whose pixel size these bands are brought: the coarsest of theirs. Undefined if it lacks one. */
+export function coarsestGroup(names: readonly BandName[], tile: TileRecord): GroupRecord | undefined {
+  return findBands(tile.groups, names)
+    ?.map(({ group }) => tile.groups[group])
+    .reduce((a, b) => (b.width * b.height < a.width * a.height ? b : a));
+}
+
+/** Pixels that a model is trained on at a place of which `filesOf` finds files. */
+export function trainedPixels(spec: ModelSpec, { tiles }: Pick<Place, 'tiles'>): TrainedPixels {
+  const bands = bandsOf(spec);
+  const fit = tiles.filter((tile) => findBands(tile.groups, bands));
+  // All dates that are read have one size.
+  const first = spec.target.kind === 'clear' ? pairsOf(fit)[0].clear : 0;
+  const { name, width, height } = coarsestGroup(bands, fit[first])!;
+  const [values] = valuesOf(bands, fit);
+  return { pixelSize: { group: name, width, height }, values };
+}
+
+/** What many places have in common, which all have the same kind of values. */
+export function commonPixels(places: TrainedPixels[]): TrainedPixels {
+  const [{ values }] = places;
+  const groups = [...new Set(places.map(({ pixelSize }) => pixelSize?.group))];
+  const [group] = groups;
+  return groups.length === 1 && group !== undefined ? { pixelSize: { group }, values } : { values };
+}
+
+const bandAt = (tile: TileRecord, { group, band }: BandPlace) => ({
+  group: tile.groups[group],
+  band: tile.groups[group].bands[band],
+});
+
+/** The largest number of 8 bits. */
+const MAX_COUNT = 255;
+
+/** Whether the numbers of a band have no scale and a range that is known, that of their type. */
+function isCount({ dataType }: GroupRecord, { scale, offset }: GroupRecord['bands'][number]): boolean {
+  return dataType === 'uint8' && scale === 1 && offset === 0;
+}
+
+/** The pixels at which the bands of a tile are read, as text. */
+function sizeOf(names: readonly BandName[], tile: TileRecord): string {
+  const group = coarsestGroup(names, tile);
+  return `${group?.width}x${group?.height}`;
+}
+
+/** True if two tiles of a cell can be read beside each other: their bands have the same size and the same kind of values. */
+export function areAlike(names: readonly BandName[], a: TileRecord, b: TileRecord): boolean {
+  return sizeOf(names, a) === sizeOf(names, b) && valuesOf(names, [a, b]).length === 1;
+}

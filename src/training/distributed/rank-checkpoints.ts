@@ -1,0 +1,73 @@
+/** Checkpoints of a training of several members, which go on together from one that all of them have. */
+import { join } from 'node:path';
+import type { Variable } from '@tensorflow/tfjs-core';
+import { type CheckpointState, findCheckpoint, writeCheckpoint } from '../loop/checkpoint.js';
+import type { Tf } from '../../engines/tfjs.js';
+import { CHECKPOINT_SECONDS } from '../loop/train-model.js';
+import { allGather, type Ring } from './ring-all-reduce.js';
+
+/** Where a member keeps a training. */
+export interface KeptTraining {
+  /** Of this member and this training alone. */
+  folder: string;
+  /** Names the training with all that shapes its result, the same at all members. */
+  task: string;
+  everySeconds?: number;
+}
+
+/** How a training begins, the same at all members. */
+export interface Beginning {
+  /** After this epoch; 0 at the start. */
+  epoch: number;
+  /** Checkpoints are of no use, because no epoch is among those of all members. */
+  unlike: boolean;
+}
+
+/**
+ * What one member keeps, in two files that take turns. Members meet at the end of an epoch before any of them writes, and by then all have
+ * written the checkpoint before; so wherever they are cut off, all have one of the same epoch. Invariant: `newest` is the file that was
+ * written last, or from which the training went on; the other one is not needed any more.
+ */
+export class MemberCheckpoints {
+  private newest = 0;
+  private writtenAt = performance.now();
+
+  constructor(
+    private readonly ring: Ring,
+    private readonly variables: () => Variable[],
+    private readonly kept: KeptTraining,
+  ) {}
+
+  /** Restores the variables from the latest epoch for which all members have a complete checkpoint. Returns no state if there is no such epoch. */
+  async goOn(tf: Tf): Promise<{ beginning: Beginning; state?: CheckpointState }> {
+    const own = await Promise.all(
+      [0, 1].map((file) => findCheckpoint(this.path(file), this.kept.task, this.variables)),
+    );
+    const ownEpochs = own.map((one) => one?.state.losses.length ?? 0);
+    const all = await allGather(this.ring, ownEpochs);
+    const epoch = Math.max(0, ...ownEpochs.filter((one) => all.every((epochs) => epochs.includes(one))));
+    if (epoch === 0) return { beginning: { epoch, unlike: all.flat().some((one) => one > 0) } };
+    this.newest = ownEpochs.indexOf(epoch);
+    const { state, restore } = own[this.newest]!;
+    restore(tf);
+    return { beginning: { epoch, unlike: false }, state };
+  }
+
+  /** Whether it is time for the next one. All go by the clock of the first member; the others say no. */
+  get isDue(): boolean {
+    const { everySeconds = CHECKPOINT_SECONDS } = this.kept;
+    return this.ring.index === 0 && performance.now() - this.writtenAt >= 1000 * everySeconds;
+  }
+
+  /** All members write after the same epoch. */
+  async write(state: Omit<CheckpointState, 'task'>): Promise<void> {
+    const file = 1 - this.newest;
+    await writeCheckpoint(this.path(file), { task: this.kept.task, ...state }, this.variables());
+    this.newest = file;
+    this.writtenAt = performance.now();
+  }
+
+  private path(file: number): string {
+    return join(this.kept.folder, `checkpoint-${file}`);
+  }
+}

@@ -1,0 +1,97 @@
+/** The process of a node in a distributed training: reads the node's places, then trains with the others. Started by member-process.ts. */
+import { Socket } from 'node:net';
+import { messageOf, TilewrightError } from '../../errors.js';
+import { type EngineName, loadEngine } from '../../engines/load-engine.js';
+import { trainingFailed } from '../errors.js';
+import { imagesOf } from '../patches/labelled-images.js';
+import { modelNamed } from '../models/builtin-models.js';
+import { cutPatches } from '../patches/patches.js';
+import { readPlace } from '../data/read-acquisitions.js';
+import { imagesToScore } from '../evaluation/tile-scores.js';
+import { saveModel } from '../registry/saved-model.js';
+import { serveRequests } from '../../engines/processes/serve-requests.js';
+import { allGather, alone } from './ring-all-reduce.js';
+import { RingLinks } from './ring-connection.js';
+import { type MemberData, type MemberHandlers, type MemberTask, NEXT, PREVIOUS } from './rank-messages.js';
+import { type PlacePatches, trainTogether } from './data-parallel-training.js';
+
+const [engine] = process.argv.slice(2);
+let model = '';
+let bytesRead = 0;
+const places: PlacePatches[] = [];
+/** None in a ring of one. */
+let links: RingLinks | undefined;
+
+async function read(task: MemberTask): Promise<MemberData> {
+  const spec = modelNamed(task.model);
+  model = task.model;
+  const skipped: MemberData['skipped'] = [];
+  const failed: MemberData['failed'] = [];
+  const usable: string[] = [];
+  for (const { id, geocode, tiles, dates, pairs, validationFrom } of task.places) {
+    try {
+      const pixels = await readPlace(dates);
+      if ('skipped' in pixels) {
+        skipped.push({ id, reason: pixels.skipped });
+        continue;
+      }
+      bytesRead += pixels.bytesRead;
+      const images = imagesOf(spec, pixels.dates, pairs);
+      const patches = cutPatches(spec, images, validationFrom);
+      if ('skipped' in patches) skipped.push({ id, reason: patches.skipped });
+      else {
+        const { dataset } = patches;
+        const scored = imagesToScore(images, dataset.validationImages);
+        usable.push(id);
+        places.push({ geocode, tiles, dataset, source: { dates, pairs, scored } });
+      }
+    } catch (error) {
+      const { code, message } = known(error);
+      failed.push({ id, code, message });
+    }
+  }
+  const patches = places.reduce((sum, { dataset }) => sum + dataset.train.count, 0);
+  return { usable, patches, skipped, failed };
+}
+
+const train: MemberHandlers['train'] = async (
+  { index, members, seed, epochs, patience, checkpoint },
+  report,
+) => {
+  const { tf } = await loadEngine(engine as EngineName);
+  const stream = (fd: number) => new Socket({ fd, readable: true, writable: true });
+  if (members.length > 1) links = new RingLinks({ index, members }, stream(PREVIOUS), stream(NEXT));
+  const spec = modelNamed(model);
+  const { model: made, trained } = await trainTogether(tf, spec, places, bytesRead, links ?? alone, {
+    ...{ seed, epochs, patience, checkpoint },
+    onBegin: (begins) => report({ begins }),
+    onEpoch: (epoch) => report({ epoch }),
+  });
+  const files = index === 0 ? { files: await saveModel(tf, made) } : {};
+  made.dispose();
+  return { ...trained, ...files };
+};
+
+async function leave(): Promise<void> {
+  // Nobody goes, and gives up its checkpoints, before the first member has stored the model.
+  await allGather(links ?? alone, null);
+  await links?.leave();
+}
+
+function known(error: unknown): TilewrightError {
+  return error instanceof TilewrightError ? error : trainingFailed.because(error, messageOf(error));
+}
+
+/** If the handler fails, the other members are told why. */
+function orFail<Args extends unknown[], Result>(handler: (...args: Args) => Promise<Result>) {
+  return async (...args: Args): Promise<Result> => {
+    try {
+      return await handler(...args);
+    } catch (error) {
+      links?.fail(known(error));
+      throw error;
+    }
+  };
+}
+
+serveRequests<MemberHandlers>({ read, train: orFail(train), leave: orFail(leave) }, trainingFailed);

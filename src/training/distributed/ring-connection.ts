@@ -1,0 +1,171 @@
+/** A member's two connections in a ring: messages as frames with a checksum. */
+import type { Duplex } from 'node:stream';
+import { crc32 } from 'node:zlib';
+import {
+  messageOf,
+  receivedError,
+  SENT_ERROR,
+  type SentError,
+  sentError,
+  TilewrightError,
+} from '../../errors.js';
+import { messageCheck } from '../../json-schema.js';
+import { leftRing, trainingFailed } from '../errors.js';
+import type { Ring } from './ring-all-reduce.js';
+
+/** Kind (1 byte), length of the content, its CRC-32, and the CRC-32 of these three: 4 bytes each, little-endian. */
+const HEAD = 13;
+const LENGTH_AT = 1;
+const SUM_AT = 5;
+const HEAD_SUM_AT = 9;
+const CONTENT = 0;
+/** Why a member gives up, as JSON. */
+const FAILURE = 1;
+
+interface Frame {
+  kind: number;
+  content: Buffer;
+}
+
+export interface RingPlace {
+  index: number;
+  /** Names of all members, in their order. */
+  members: string[];
+}
+
+/**
+ * Invariant: once it has failed, all that waits is rejected by the first failure, and both neighbours have been told of it; they
+ * tell theirs. After `leave` nothing fails any more.
+ */
+export class RingLinks implements Ring {
+  readonly index: number;
+  readonly size: number;
+  sent = 0;
+  received = 0;
+  private readonly nextName: string;
+  private readonly arrived: Buffer[] = [];
+  private waiting: { resolve(content: Buffer): void; reject(error: unknown): void } | undefined;
+  private failure: TilewrightError | undefined;
+  private state: 'in' | 'leaving' | 'left' = 'in';
+
+  constructor(
+    { index, members }: RingPlace,
+    private readonly previous: Duplex,
+    private readonly next: Duplex,
+  ) {
+    this.index = index;
+    this.size = members.length;
+    // What becomes of them is seen by reading them.
+    for (const stream of [previous, next]) stream.on('error', () => undefined);
+    void this.listen(previous, members.at(index - 1)!);
+    this.nextName = members[(index + 1) % members.length];
+    void this.listen(next, this.nextName);
+  }
+
+  send(bytes: Uint8Array): Promise<void> {
+    if (this.failure) return Promise.reject(this.failure);
+    this.sent += HEAD + bytes.length;
+    return new Promise((resolve, reject) => {
+      this.next.write(frameOf(CONTENT, bytes), (error) => {
+        if (!error) return resolve();
+        this.fail(leftRing.because(error, this.nextName, error.message));
+        reject(this.failure);
+      });
+    });
+  }
+
+  receive(): Promise<Uint8Array> {
+    const content = this.arrived.shift();
+    if (content) return Promise.resolve(content);
+    if (this.failure) return Promise.reject(this.failure);
+    return new Promise((resolve, reject) => {
+      this.waiting = { resolve, reject };
+    });
+  }
+
+  /** Ends it in order: no member goes before its neighbours have all that they need of it. */
+  async leave(): Promise<void> {
+    // The next member goes as soon as it has this, and needs nothing more.
+    this.state = 'leaving';
+    await this.send(new Uint8Array());
+    await this.receive();
+    this.state = 'left';
+    this.next.end();
+    this.previous.end();
+  }
+
+  /** Gives up, and tells the others why. */
+  fail(error: TilewrightError): void {
+    if (this.failure) return;
+    this.failure = error;
+    const frame = frameOf(FAILURE, Buffer.from(JSON.stringify(sentError(error))));
+    for (const stream of [this.previous, this.next]) if (stream.writable) stream.end(frame);
+    this.waiting?.reject(error);
+  }
+
+  private async listen(stream: Duplex, name: string): Promise<void> {
+    try {
+      for await (const { kind, content } of framesOf(stream)) {
+        this.received += HEAD + content.length;
+        if (kind === FAILURE) throw failureOf(content);
+        if (this.waiting) this.waiting.resolve(content);
+        else this.arrived.push(content);
+        this.waiting = undefined;
+      }
+      throw leftRing(name, 'its connection has ended');
+    } catch (error) {
+      if (this.state === 'left' || (this.state === 'leaving' && stream === this.next)) return;
+      this.fail(error instanceof TilewrightError ? error : leftRing.because(error, name, messageOf(error)));
+    } finally {
+      // Its end is only seen where it is read.
+      stream.resume();
+    }
+  }
+}
+
+function frameOf(kind: number, content: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(HEAD + content.length);
+  frame.writeUInt8(kind, 0);
+  frame.writeUInt32LE(content.length, LENGTH_AT);
+  frame.writeUInt32LE(crc32(content), SUM_AT);
+  frame.writeUInt32LE(crc32(frame.subarray(0, HEAD_SUM_AT)), HEAD_SUM_AT);
+  frame.set(content, HEAD);
+  return frame;
+}
+
+const checkError = messageCheck(SENT_ERROR);
+
+function failureOf(content: Buffer): TilewrightError {
+  const error: unknown = JSON.parse(content.toString());
+  return checkError(error) === undefined ? receivedError(error as SentError) : damaged();
+}
+
+const damaged = () => trainingFailed('what another node has sent is damaged');
+
+async function* framesOf(stream: Duplex): AsyncGenerator<Frame> {
+  let pieces: Buffer[] = [];
+  let bytes = 0;
+  let needed = HEAD;
+  // Who finds fault with what has come must still be able to answer.
+  for await (const piece of stream.iterator({ destroyOnReturn: false })) {
+    pieces.push(piece as Buffer);
+    bytes += (piece as Buffer).length;
+    while (bytes >= needed) {
+      const all = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
+      pieces = [all];
+      // A length that is wrong would be waited for.
+      if (crc32(all.subarray(0, HEAD_SUM_AT)) !== all.readUInt32LE(HEAD_SUM_AT)) throw damaged();
+      const end = HEAD + all.readUInt32LE(LENGTH_AT);
+      if (bytes < end) {
+        needed = end;
+        break;
+      }
+      const content = all.subarray(HEAD, end);
+      if (crc32(content) !== all.readUInt32LE(SUM_AT)) throw damaged();
+      yield { kind: all[0], content };
+      pieces = [all.subarray(end)];
+      bytes -= end;
+      needed = HEAD;
+    }
+  }
+}

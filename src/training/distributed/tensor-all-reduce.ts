@@ -1,0 +1,61 @@
+/** Means over the members of a ring: of tensors, and of the statistics of batch normalisation. */
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/tfjs.js';
+import { variablesOf } from '../loop/learner.js';
+import { type Ring, weightedMean } from './ring-all-reduce.js';
+
+/** Returns the weighted mean of tensors over all members, in one exchange. */
+export async function meanOf(tf: Tf, ring: Ring, tensors: Tensor[], weight: number): Promise<Tensor[]> {
+  const flat = new Float32Array(tensors.reduce((sum, { size }) => sum + size, 0));
+  let to = 0;
+  for (const tensor of tensors) {
+    flat.set(await tensor.data<'float32'>(), to);
+    to += tensor.size;
+  }
+  const mean = await weightedMean(ring, flat, weight);
+  let from = 0;
+  return tensors.map(({ shape, size }) => {
+    from += size;
+    return tf.tensor(mean.slice(from - size, from), shape);
+  });
+}
+
+/** Moving averages of a layer of batch normalisation, by which a trained model predicts. */
+export interface Moments {
+  mean: Variable;
+  variance: Variable;
+}
+
+export function movingMoments(model: LayersModel): Moments[] {
+  return model.layers
+    .filter((layer) => layer.getClassName() === 'BatchNormalization')
+    .map((layer) => {
+      const [mean, variance] = variablesOf(layer.nonTrainableWeights);
+      return { mean, variance };
+    });
+}
+
+/**
+ * Replaces moments by those of the values of all members together: the variance is the mean of the variances and of the squared distances of
+ * the means from their mean (law of total variance).
+ */
+export async function poolMoments(
+  tf: Tf,
+  ring: Ring,
+  moments: readonly Moments[],
+  weight: number,
+): Promise<void> {
+  if (moments.length === 0 || ring.size === 1) return;
+  const means = moments.map(({ mean }) => mean);
+  const pooled = await meanOf(tf, ring, means, weight);
+  const spreads = moments.map(({ mean, variance }, i) =>
+    tf.tidy(() => tf.add(variance, tf.squaredDifference(mean, pooled[i]))),
+  );
+  const variances = await meanOf(tf, ring, spreads, weight);
+  moments.forEach(({ mean, variance }, i) => {
+    mean.assign(pooled[i]);
+    variance.assign(variances[i]);
+  });
+  tf.dispose([...pooled, ...spreads, ...variances]);
+}

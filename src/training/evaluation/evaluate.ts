@@ -1,0 +1,79 @@
+/** How good predictions are. */
+import { type Baselines, linearPredictor, lineSums, ridge, trainingMean } from './baselines.js';
+import type { DisplayRange } from './display-range.js';
+import type { ImagePair } from './image-metrics.js';
+import { imageScores, meanScores } from './image-scores.js';
+import { type Metrics, metricsOf, type Predictions } from './metrics.js';
+import type { TargetSpec } from '../models/model-spec.js';
+import { filledOnly, type PatchDataset, type PatchSet } from '../patches/patches.js';
+
+/** Measures of predictions in the shape of the targets: with a range, those of images too. */
+export function evaluate(
+  patches: PatchSet,
+  predicted: Float32Array,
+  range: DisplayRange | undefined,
+): Metrics {
+  const basic = metricsOf(countingPairs(patches, predicted));
+  if (!range) return basic;
+  const scores = imagesOf(patches, predicted).map((image) => imageScores(image, range));
+  return { ...basic, ...meanScores(scores) };
+}
+
+/** What needs no training, on the validation patches. */
+export function baselinesOf(
+  target: TargetSpec,
+  { train, validation }: Pick<PatchDataset, 'train' | 'validation'>,
+  range: DisplayRange | undefined,
+): Baselines {
+  const score = (predicted: Float32Array) => evaluate(validation, predicted, range);
+  const known = filledOnly(train);
+  const fitted = {
+    mean: score(trainingMean(known)(validation)),
+    linear: score(linearPredictor(ridge(lineSums(known)))(validation)),
+  };
+  if (target.kind !== 'clear') return fitted;
+  const [nearest, median] = [1, 2].map((source) => score(bandsFrom(validation, source)));
+  return { ...fitted, unchanged: score(validation.cloudy!), nearest, median };
+}
+
+/** Bands of the inputs of cloud removal (`cloudInputs`): the nearest clear values (1), or the medians (2). */
+function bandsFrom({ inputs, inputBands, targetBands }: PatchSet, source: number): Float32Array {
+  const pixels = inputs.length / inputBands;
+  return Float32Array.from({ length: pixels * targetBands }, (_, i) => {
+    const pixel = Math.floor(i / targetBands);
+    return inputs[pixel * inputBands + source * targetBands + (i % targetBands)];
+  });
+}
+
+/** True and predicted values of all that counts. */
+export function countingPairs(
+  { targets, counts, targetBands }: PatchSet,
+  predicted: Float32Array,
+): Predictions {
+  if (!counts) return { truth: targets, predicted };
+  const counting = (_: number, i: number) => counts[Math.floor(i / targetBands)] === 1;
+  return { truth: targets.filter(counting), predicted: predicted.filter(counting) };
+}
+
+/** Each patch as an image. */
+function imagesOf(
+  { count, size, targetBands, targets, counts }: PatchSet,
+  predicted: Float32Array,
+): ImagePair[] {
+  const pixels = size * size;
+  return Array.from({ length: count }, (_, patch) => {
+    const planes = (values: Float32Array) =>
+      Array.from({ length: targetBands }, (_, b) => {
+        const plane = new Float32Array(pixels);
+        for (let p = 0; p < pixels; p++) plane[p] = values[(patch * pixels + p) * targetBands + b];
+        return plane;
+      });
+    return {
+      width: size,
+      height: size,
+      truth: planes(targets),
+      predicted: planes(predicted),
+      counts: counts && Uint8Array.from(counts.subarray(patch * pixels, (patch + 1) * pixels)),
+    };
+  });
+}

@@ -1,0 +1,96 @@
+/**
+ * Scores a model on whole tiles of its validation dates. A tile has room for the five scales of multi-scale SSIM (176 pixels); the held-out
+ * side is narrower. So these scores include the ground that the model was trained on: at other dates, or at the same one if there is only
+ * one. They stand beside those of the validation patches, and do not replace them.
+ */
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { DatePixels } from '../data/acquisition-pixels.js';
+import type { DisplayRange } from './display-range.js';
+import type { Tf } from '../../engines/tfjs.js';
+import { trainingFailed } from '../errors.js';
+import { imageScores, meanScores } from './image-scores.js';
+import { type Image, imagesOf } from '../patches/labelled-images.js';
+import type { TileScore } from './metrics.js';
+import type { ModelSpec } from '../models/model-spec.js';
+import type { DatePair, PlaceDate } from '../data/acquisitions.js';
+import { fillClouds } from '../inference/fill-clouds.js';
+import { predictImage } from '../inference/sliding-window.js';
+import { type ReadRasters, readPlace } from '../data/read-acquisitions.js';
+
+/** Images of a place that are predicted, at most: each takes seconds. */
+const MOST_IMAGES = 3;
+
+/** The files of a place, and which of its images are scored: the number of a date, or of a pair if there are pairs. */
+export interface TileSource {
+  dates: PlaceDate[];
+  pairs?: DatePair[];
+  scored: number[];
+}
+
+/** Of the validation images, at most three: those with the most pixels that count, in their order. */
+export function imagesToScore(images: Image[], validation: number[]): number[] {
+  const counting = new Map(
+    validation.map((i) => [i, images[i].counts.reduce((sum, one) => sum + one, 0)] as const),
+  );
+  return validation
+    .toSorted((a, b) => counting.get(b)! - counting.get(a)! || a - b)
+    .slice(0, MOST_IMAGES)
+    .sort((a, b) => a - b);
+}
+
+/**
+ * Reads, predicts and scores one image after another, so that one is in memory at a time; what is in `kept` is not read again. Throws what
+ * `readPlace` throws.
+ */
+export async function scoreTile(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  range: DisplayRange,
+  source: TileSource,
+  kept?: ReadRasters,
+): Promise<TileScore> {
+  const scores = [];
+  const times = new Set<number>();
+  for (const number of source.scored) {
+    const { image, dates } = await readImage(spec, source, number, kept);
+    const { width, height, targets: truth, counts } = image;
+    const predicted =
+      spec.target.kind === 'clear' ? cloudFree(tf, model, spec, dates) : predictImage(tf, model, spec, image);
+    scores.push(imageScores({ width, height, truth, predicted, counts }, range));
+    // Of a pair, the cloudy date.
+    times.add(dates[0].time);
+  }
+  const dates = [...times].sort((a, b) => a - b).map((time) => new Date(time).toISOString());
+  return { ...meanScores(scores), dates };
+}
+
+async function readImage(
+  spec: ModelSpec,
+  { dates, pairs }: TileSource,
+  number: number,
+  kept: ReadRasters | undefined,
+): Promise<{ image: Image; dates: DatePixels[] }> {
+  const pair = pairs?.[number];
+  const { prior = [] } = pair ?? {};
+  const numbers = pair ? [pair.cloudy, pair.clear, ...prior] : [number];
+  const files = numbers.map((date) => dates[date]);
+  const read = await readPlace(files, kept);
+  if ('skipped' in read) throw trainingFailed(read.skipped);
+  const own = pair && [{ cloudy: 0, clear: 1, prior: prior.map((_, i) => i + 2) }];
+  return { image: imagesOf(spec, read.dates, own)[0], dates: read.dates };
+}
+
+/** The bands of the cloudy date with its clouds filled, as a tile without cloud has them. */
+function cloudFree(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  [cloudy, _clear, ...others]: DatePixels[],
+): Float32Array[] {
+  const made = fillClouds(tf, model, spec, cloudy, others);
+  return spec.inputs.map((name, b) => {
+    const own = cloudy.bands[name]!;
+    return made ? own.map((value, at) => (made.filled[at] ? made.planes[b][at] : value)) : own;
+  });
+}

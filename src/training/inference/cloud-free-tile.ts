@@ -1,0 +1,109 @@
+/** Makes a tile without cloud: clear pixels with the numbers that are stored, cloudy ones filled by a model. */
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
+import { type DataType, Mask, newPixels, type PixelArray } from '../../raster/index.js';
+import { conversion, type MadeTile, validOf } from '../../derive/index.js';
+import type { DatePixels } from '../data/acquisition-pixels.js';
+import type { Tf } from '../../engines/tfjs.js';
+import { predictionFailed } from '../errors.js';
+import type { ModelSpec } from '../models/model-spec.js';
+import type { PlaceDate } from '../data/acquisitions.js';
+import { type ReadRasters, readPlace } from '../data/read-acquisitions.js';
+import { fillClouds } from './fill-clouds.js';
+import type { PredictTask } from './predict-tile.js';
+
+/** How the pixels of a tile are stored. */
+interface StoredBands {
+  dataType: DataType;
+  nodata: number | undefined;
+  bands: { pixels: PixelArray; scale: number; offset: number }[];
+}
+
+/** For bands that are stored in different ways. */
+const COMMON = { dataType: 'int16' as DataType, nodata: -32768, scale: 1e-4, offset: 0 };
+const REFLECTANCE = { dataType: 'float64' as DataType, scale: 1, offset: 0, hole: undefined };
+
+/** Null if no pixel with cloud or shadow can be filled. Throws TW_TRAIN_PREDICT. */
+export async function cloudFreeTile(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  { tile, date: files, others = [], size, areCounts, groups }: PredictTask,
+): Promise<MadeTile | null> {
+  const rasters: ReadRasters = new Map();
+  const [date] = await datesOf([files], size, rasters);
+  const { width, height, mask } = date;
+  const made = fillClouds(tf, model, spec, date, await datesOf(others, size));
+  if (!made) return null;
+  const { filled, planes } = made;
+  const { dataType, nodata, bands } = storedAlike(spec, files, date, rasters) ?? converted(spec, date);
+  for (const [b, { pixels, scale, offset }] of bands.entries()) {
+    const store = conversion(REFLECTANCE, { dataType, scale, offset, hole: nodata })!;
+    for (let at = 0; at < filled.length; at++) if (filled[at]) pixels[at] = store(planes[b][at]);
+  }
+  const codes = mask.map((code, at) => (filled[at] ? Mask.filled : code));
+  const valid = codes.map((code) => (code === Mask.nodata ? 0 : 1));
+  const cell: CellGroup = {
+    ...{ ...tile, width, height, name: groups[`${width}x${height}`] },
+    ...{ role: 'data', resampling: 'bilinear', dataType, nodata: nodata ?? null, colours: undefined },
+    bands: spec.inputs.map((name, b) => {
+      const { scale, offset } = areCounts ? { scale: 1, offset: 0 } : bands[b];
+      return { name, commonName: name, scale, offset };
+    }),
+  };
+  const stored = bands.map(({ pixels }) => pixels);
+  const figures = validOf(stored, nodata, valid);
+  const { file } = encodeCell(cell, { bands: stored, ...figures, valid, mask: null });
+  const { file: maskFile, cloudCover, footprint } = encodeMask(cell, codes);
+  return { files: [file, maskFile], coverage: figures.coverage, cloudCover, footprint, used: [0] };
+}
+
+async function datesOf(
+  files: PlaceDate[],
+  size: PredictTask['size'],
+  rasters?: ReadRasters,
+): Promise<DatePixels[]> {
+  const read = await readPlace(files, rasters, size);
+  if ('skipped' in read) throw predictionFailed(read.skipped);
+  return read.dates;
+}
+
+/** The stored numbers themselves, if all bands have one data type and the size of the tile. */
+function storedAlike(
+  { inputs }: ModelSpec,
+  { bands }: PlaceDate,
+  { width, height }: DatePixels,
+  rasters: ReadRasters,
+): StoredBands | undefined {
+  const files = inputs.map((name) => bands[name]!);
+  const headers = files.map(({ path }) => rasters.get(path)!.header);
+  const [{ dataType, nodata }] = headers;
+  const isAlike = headers.every(
+    (header) =>
+      header.dataType === dataType &&
+      Object.is(header.nodata, nodata) &&
+      header.width === width &&
+      header.height === height,
+  );
+  if (!isAlike) return undefined;
+  return {
+    ...{ dataType, nodata },
+    bands: files.map(({ path, band, scale, offset }) => ({
+      ...{ pixels: rasters.get(path)!.bands.get(band)!, scale, offset },
+    })),
+  };
+}
+
+function converted({ inputs }: ModelSpec, date: DatePixels): StoredBands {
+  const { dataType, nodata, scale, offset } = COMMON;
+  const store = conversion(REFLECTANCE, { dataType, scale, offset, hole: nodata })!;
+  return {
+    ...{ dataType, nodata },
+    bands: inputs.map((name) => {
+      const pixels = newPixels(dataType, date.mask.length);
+      for (const [at, value] of date.bands[name]!.entries())
+        pixels[at] = Number.isFinite(value) ? store(value) : nodata;
+      return { pixels, scale, offset };
+    }),
+  };
+}

@@ -1,0 +1,33 @@
+/** Child processes that apply models to tiles, several at once. */
+import type { MadeTile, TileMaker } from '../../derive/index.js';
+import type { EngineName } from '../../engines/load-engine.js';
+import { predictionFailed } from '../errors.js';
+import { answerOf, EnginePool } from '../../engines/processes/engine-pool.js';
+import type { Handler } from '../../engines/processes/serve-requests.js';
+import type { PredictTask } from './predict-tile.js';
+
+export type PredictionHandlers = { predict: Handler<PredictTask, MadeTile | null> };
+
+/** Close it when done. */
+export class Predictors implements TileMaker<PredictTask> {
+  private readonly pool: EnginePool<PredictionHandlers>;
+
+  constructor(
+    engine: EngineName,
+    readonly threads: number,
+  ) {
+    this.pool = new EnginePool(new URL('./inference-worker.js', import.meta.url), engine, threads);
+  }
+
+  /** A child that dies fails its tile alone. Throws TW_TRAIN_PREDICT, the signal's reason, and what the child throws. */
+  make(task: PredictTask, signal: AbortSignal): Promise<MadeTile | null> {
+    return this.pool.run(signal, (child) =>
+      answerOf(child.request('predict', task, { signal }), predictionFailed),
+    );
+  }
+
+  /** Call it when no task runs or waits. */
+  close(): void {
+    this.pool.close();
+  }
+}

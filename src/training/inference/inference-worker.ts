@@ -1,0 +1,34 @@
+/** The child process that applies models: one engine, one tile after another. Started by predictors.ts. */
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { readModelFile } from '../../storage/index.js';
+import { type EngineName, loadEngine } from '../../engines/load-engine.js';
+import type { Tf } from '../../engines/tfjs.js';
+import { predictionFailed } from '../errors.js';
+import { modelNamed } from '../models/builtin-models.js';
+import { loadModel } from '../registry/saved-model.js';
+import { serveRequests } from '../../engines/processes/serve-requests.js';
+import { type PredictTask, predictTile } from './predict-tile.js';
+import type { PredictionHandlers } from './inference-pool.js';
+
+const [engine] = process.argv.slice(2);
+/** Tiles of one place come one after another. */
+let last: { topology: string; model: LayersModel } | undefined;
+
+serveRequests<PredictionHandlers>(
+  {
+    async predict(task) {
+      const { tf } = await loadEngine(engine as EngineName);
+      return predictTile(tf, await modelOf(tf, task.model), modelNamed(task.model.name), task);
+    },
+  },
+  predictionFailed,
+);
+
+async function modelOf(tf: Tf, { topology, weights }: PredictTask['model']): Promise<LayersModel> {
+  if (last?.topology === topology.path) return last.model;
+  last?.model.dispose();
+  last = undefined;
+  const model = await loadModel(tf, await readModelFile(topology), await readModelFile(weights));
+  last = { topology: topology.path, model };
+  return model;
+}

@@ -1,0 +1,315 @@
+/** Prediction as a job: tiles of what models say of the tiles that a filter picks. */
+import { availableParallelism } from 'node:os';
+import type { JobContext, Process } from '../../jobs/index.js';
+import { listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
+import {
+  checkFilter,
+  type Filter,
+  type FilterParams,
+  filterBody,
+  parseFilter,
+  rawUnlessAsked,
+  requireCollections,
+  searchTiles,
+  type TileFinder,
+} from '../../query/index.js';
+import {
+  type ModelRecord,
+  type ModelVersionRecord,
+  modelId,
+  noModelVersion,
+  type Storage,
+  type TileRecord,
+  type TileSource,
+  versionNamed,
+  WORLD,
+} from '../../storage/index.js';
+import {
+  derive,
+  type Planned,
+  pickedTiles,
+  REPEATABLE,
+  WRANGLE_PART,
+  type WrangleResults,
+} from '../../derive/index.js';
+import type { CardSummary } from '../registry/model-card.js';
+import { ENGINE_NAMES } from '../../engines/load-engine.js';
+import { chosenEngine } from '../../engines/select-engine.js';
+import { noModel } from '../errors.js';
+import { MODEL_NAMES, modelNamed } from '../models/builtin-models.js';
+import type { ModelSpec } from '../models/model-spec.js';
+import type { PlaceDate } from '../data/acquisitions.js';
+import { areAlike, coarsestGroup, dateFiles, valuesOf } from '../data/training-cells.js';
+import { priorDates } from '../data/temporal-prior.js';
+import { pixelsFor } from './model-pixel-size.js';
+import type { PredictTask } from './predict-tile.js';
+import { Predictors } from './inference-pool.js';
+
+export interface PredictContext {
+  storage: Storage;
+  finder: TileFinder;
+  /** Tiles made side by side at most. */
+  cores?: number;
+  /** Functions that apply kinds of models of other parts, by the names of the kinds. Such models apply to any collection. */
+  appliers?: Record<string, ApplyModel>;
+}
+
+/** Makes predictions for the tiles that match. `engine`: the engine that was requested, for models that need one. */
+export type ApplyModel = (
+  model: ModelVersionRecord,
+  filter: Filter,
+  job: JobContext,
+  engine?: string,
+) => Promise<WrangleResults>;
+
+export interface PredictInputs {
+  /** A model's name: each tile by the model of its place. A model's id: that one. */
+  model: string;
+  /** Of each model: `latest`, `best` or one by its name. Default: `latest`. */
+  version?: string;
+  filter?: FilterParams;
+  engine?: string;
+}
+
+export interface PredictResults extends WrangleResults {
+  /** Models that were applied though they are worse on their validation patches than the mean of their training, by their ids. */
+  worse: WorseModel[];
+}
+
+export interface WorseModel {
+  id: string;
+  version: string;
+  geocode: string;
+  /** Mean squared errors on the validation patches. */
+  mse: number;
+  mean: number;
+}
+
+const OUTPUTS = {
+  tiles: { title: 'Tiles made', schema: { type: 'integer' } },
+  unchanged: { title: 'Tiles that were there already', schema: { type: 'integer' } },
+  skipped: {
+    title: 'Tiles of which none was made, by the reason',
+    schema: { type: 'object', additionalProperties: { type: 'integer' } },
+  },
+  failed: {
+    title: 'The first tiles that failed, and why',
+    schema: { type: 'array', items: { type: 'object' } },
+  },
+  failures: { title: 'Tiles that failed', schema: { type: 'integer' } },
+  worse: {
+    title: 'Models that were applied though they are worse than the mean of their training',
+    schema: { type: 'array', items: { type: 'object' } },
+  },
+  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+};
+
+const WORSE = objectOf({ id: TEXT, version: TEXT, geocode: TEXT, mse: NUMBER, mean: NUMBER });
+/** Older versions name no worse models. */
+const PART = { allOf: [WRANGLE_PART, objectOf({}, { worse: listOf(WORSE) })] };
+
+export function predictProcess(context: PredictContext): Process {
+  const kinds = [...MODEL_NAMES, ...Object.keys(context.appliers ?? {})];
+  return {
+    id: 'predict',
+    title: 'Predict tiles',
+    description:
+      'Makes tiles of what models say: maps of NDVI and NDMI, and places without cloud. A name takes the model of each place, an id one model.',
+    inputs: {
+      type: 'object',
+      required: ['model'],
+      additionalProperties: false,
+      properties: {
+        model: {
+          type: 'string',
+          maxLength: 200,
+          pattern: `^(${kinds.join('|')})(_.+_[gq].+)?$`,
+          description: `A kind of model, ${MODEL_NAMES.join(', ')}: each tile by the model of its place. Or the id of one model, such as ndvi_sample_gu26xg, or classifier_enmap_gu33d.`,
+        },
+        version: {
+          type: 'string',
+          maxLength: 40,
+          default: 'latest',
+          description: 'Of each model: latest, best, or one version by its name',
+        },
+        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        engine: { enum: ENGINE_NAMES },
+      },
+    },
+    outputs: OUTPUTS,
+    ...REPEATABLE,
+    check: checkFilter,
+    merge: (parts) => mergePredicted(parts as PredictResults[]),
+    part: PART,
+    run: (inputs, job) => predict(context, inputs as PredictInputs, job),
+  };
+}
+
+async function predict(
+  { storage, finder, cores = availableParallelism(), appliers = {} }: PredictContext,
+  inputs: PredictInputs,
+  job: JobContext,
+): Promise<PredictResults> {
+  const { version = 'latest' } = inputs;
+  await requireCollections(storage, inputs.filter);
+  const one = MODEL_NAMES.includes(inputs.model) ? undefined : await storage.getModel(inputs.model);
+  if (!one && !MODEL_NAMES.includes(inputs.model)) throw noModel(inputs.model, MODEL_NAMES.join(', '));
+  if (one && !versionNamed(one, version)) throw noModelVersion(one.id, version);
+  const apply = one && appliers[one.model];
+  if (apply) {
+    const collections = [one.collection];
+    const filter = parseFilter({ collections, ...inputs.filter });
+    return { ...(await apply(versionNamed(one, version)!, filter, job, inputs.engine)), worse: [] };
+  }
+  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
+  job.message('choosing an engine');
+  const engine = await chosenEngine(inputs.engine);
+  job.message(`predicting with ${engine.name}`);
+  const workers = new Predictors(engine.name, cores);
+  try {
+    const applied = new Map<string, ModelVersionRecord>();
+    const chosen = (model: ModelRecord) => {
+      const made = versionNamed(model, version);
+      if (made) applied.set(made.id, made);
+      return made;
+    };
+    const planned = planPredictions(storage, one ?? inputs.model, chosen, filter, job.isMine);
+    const results = await derive({ storage, finder, workers }, planned, job, 'no pixel of it can be read');
+    const worse = [...applied.values()].flatMap(worseThanMean);
+    for (const { id, version, mse, mean } of worse)
+      job.log(
+        'warning',
+        `${id}, version ${version}, is worse than the mean of its training: MSE ${mse.toExponential(2)}, mean ${mean.toExponential(2)}; take another version, train it anew or delete it`,
+      );
+    return { ...results, worse };
+  } finally {
+    workers.close();
+  }
+}
+
+function mergePredicted(parts: PredictResults[]): PredictResults {
+  const worse = new Map(parts.flatMap(({ worse = [] }) => worse.map((one) => [one.id, one])));
+  return { ...REPEATABLE.merge(parts), worse: [...worse.keys()].sort().map((id) => worse.get(id)!) };
+}
+
+/** On the validation patches. */
+function worseThanMean({ id, version, geocode, card }: ModelVersionRecord): WorseModel[] {
+  const { metrics, baseline } = card as CardSummary;
+  const [mse, mean] = [metrics.validation.mse, baseline.mean.mse];
+  return mse > mean ? [{ id, version, geocode, mse, mean }] : [];
+}
+
+async function* planPredictions(
+  storage: Storage,
+  by: ModelRecord | string,
+  chosen: (model: ModelRecord) => ModelVersionRecord | undefined,
+  filter: Filter,
+  isMine: JobContext['isMine'],
+): AsyncGenerator<Planned<PredictTask>> {
+  for await (const tile of pickedTiles(storage, filter, isMine)) {
+    const { collection, grid, geocode } = tile;
+    if (typeof by !== 'string') {
+      if (isFor(by, tile)) yield* planOne(storage, chosen(by)!, tile);
+      continue;
+    }
+    const scanned = await storage.scanModel(modelId(by, collection, grid, geocode));
+    if (scanned?.error) {
+      yield { skipped: 'the records of their models are damaged; "tilewright models" names these' };
+      continue;
+    }
+    const model = scanned?.record;
+    const made = model && chosen(model);
+    if (made) yield* planOne(storage, made, tile);
+    else yield { skipped: `their places have no ${model ? 'such version of their ' : ''}model ${by}` };
+  }
+}
+
+/** A model is for its own place, or for all places in the cell for which it was trained as one. */
+function isFor({ collection, grid, geocode, card }: ModelRecord, tile: TileRecord): boolean {
+  if (collection !== tile.collection || grid !== tile.grid) return false;
+  if ((card as CardSummary).mode !== 'distributed') return geocode === tile.geocode;
+  return geocode === WORLD || tile.geocode.startsWith(geocode);
+}
+
+async function* planOne(
+  storage: Storage,
+  model: ModelVersionRecord,
+  tile: TileRecord,
+): AsyncGenerator<Planned<PredictTask>> {
+  const spec = modelNamed(model.model);
+  const { collection, scene, grid, geocode, start, end, platform } = tile;
+  const isCloudRemoval = spec.target.kind === 'clear';
+  const source: TileSource = isCloudRemoval ? 'cloud-free' : 'predicted';
+  const place = { collection, scene, grid, geocode };
+  const derivation = {
+    facts: { ...place, source, start, end, platform, model: { id: model.id, version: model.version } },
+    inputs: [tile],
+    parameters: { model: model.id },
+  };
+  const date = dateFiles(storage, spec.inputs, tile);
+  if (!date) return yield { skipped: `they lack ${spec.inputs.join(', ')}` };
+  if (isCloudRemoval && !tile.cloudCover) {
+    // Older versions made a tile of every date.
+    yield { obsolete: derivation };
+    return yield { skipped: tile.cloudCover === 0 ? 'they have no cloud' : 'their cloud was not assessed' };
+  }
+  // Models of older versions, whose cards have no held-out ground, read the date alone.
+  const { holdOut, distributed } = model.card as CardSummary;
+  const readsPrior = isCloudRemoval && (holdOut ?? distributed?.places[0]?.holdOut) !== undefined;
+  const others = readsPrior ? await priorTiles(storage, spec, tile) : [];
+  const { pixelSize, values = 'reflectance' } = model.card as CardSummary;
+  const found = valuesOf(spec.inputs, [tile]);
+  if (found.some((one) => one !== values))
+    return yield {
+      skipped: `their values are ${found.join(' and ')}, those of the model's training ${values}`,
+    };
+  // Models that older versions of the program trained name no size, and read a tile at the size of its bands.
+  const own = coarsestGroup(spec.inputs, tile)!;
+  const size = pixelSize && pixelsFor(pixelSize, tile, own, tile.geocode === model.geocode);
+  if (size && 'skipped' in size) return yield size;
+  const topology = await storage.bringModelFile(model, 'model.json');
+  const weights = await storage.bringModelFile(model, 'weights.bin');
+  yield {
+    ...derivation,
+    // A new or changed date of the prior replaces the tile.
+    around: others.map((other) => other.tile),
+    // Tiles of older versions repainted clear pixels.
+    ...(isCloudRemoval && { recipe: 'fills cloud and shadow' }),
+    task: (made) => ({
+      tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
+      model: { name: model.model, topology, weights },
+      date,
+      others: others.map((other) => other.date),
+      size,
+      areCounts: values === 'scaled counts',
+      groups: {
+        ...(size && { [`${size.width}x${size.height}`]: pixelSize!.group }),
+        ...Object.fromEntries(
+          tile.groups
+            .filter(({ role }) => role === 'data')
+            .map(({ width, height, name }) => [`${width}x${height}`, name]),
+        ),
+      },
+    }),
+  };
+}
+
+/** Other dates of a tile's place from which the prior of cloud removal is made, the nearest in time first. */
+async function priorTiles(
+  storage: Storage,
+  { inputs }: ModelSpec,
+  tile: TileRecord,
+): Promise<{ tile: TileRecord; date: PlaceDate }[]> {
+  const { collection, grid, geocode, source } = tile;
+  const filter = parseFilter({ collections: [collection], geocode, source });
+  const found = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const near = found.filter(
+    (other) => other.grid === grid && other.id !== tile.id && areAlike(inputs, tile, other),
+  );
+  const dates = [tile, ...near].flatMap((one) => {
+    const date = dateFiles(storage, inputs, one);
+    return date ? [{ tile: one, date }] : [];
+  });
+  const tiles = dates.map((one) => one.tile);
+  return priorDates(tiles, 0).map((other) => dates[other]);
+}

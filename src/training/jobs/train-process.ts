@@ -1,0 +1,181 @@
+/** Training as a job, in one of its modes. */
+import type { JobContext, Process } from '../../jobs/index.js';
+import { checkFilter, filterBody, requireCollections } from '../../query/index.js';
+import { counted } from '../../plural.js';
+import { trainDistributed } from '../distributed/train-distributed.js';
+import { ENGINE_NAMES } from '../../engines/load-engine.js';
+import { nothingTrained, oneModelTogether, unusedPlaceMemory, unusedTransfer } from '../errors.js';
+import {
+  modelsOf,
+  TRAINING_MODES,
+  type TrainContext,
+  type TrainInputs,
+  type TrainingMode,
+  validationTime,
+} from './train-options.js';
+import { mergeResults, TRAIN_PART, type TrainPart } from './merge-results.js';
+import { MODEL_NAMES } from '../models/builtin-models.js';
+import { trainPartitioned } from './train-per-cell.js';
+import { reasonsOf, type TrainResults } from './train-results.js';
+import { FINE_TUNINGS } from '../loop/layer-freezing.js';
+import { TRANSFER_POLICIES } from '../transfer/transfer-policy.js';
+import { withValidationDate } from './validation-date.js';
+
+const MODES: Record<
+  TrainingMode,
+  (context: TrainContext, inputs: TrainInputs, job: JobContext) => Promise<TrainPart>
+> = { partitioned: trainPartitioned, distributed: trainDistributed, contained: trainPartitioned };
+
+/** Places that a retry names; a filter has room for more. */
+const MOST_NAMED = 5000;
+
+const OUTPUTS = {
+  engine: { title: 'Engine that trained', schema: { type: 'string' } },
+  mode: { title: 'How the work was shared out', schema: { type: 'string' } },
+  models: { title: 'Models with their metrics', schema: { type: 'array', items: { type: 'object' } } },
+  skipped: {
+    title: 'Places without a model, and why',
+    schema: { type: 'array', items: { type: 'object' } },
+  },
+  failed: { title: 'Places that failed, and why', schema: { type: 'array', items: { type: 'object' } } },
+  pooled: { title: 'Scores over all places', schema: { type: 'object', nullable: true } },
+  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+};
+
+export function trainProcess(context: TrainContext): Process {
+  return {
+    id: 'train',
+    title: 'Train models',
+    description:
+      'Trains one small model for each place that the filter picks, or one for all of them, at which all nodes work together.',
+    inputs: {
+      type: 'object',
+      required: ['model'],
+      additionalProperties: false,
+      properties: {
+        model: {
+          anyOf: [
+            { enum: MODEL_NAMES },
+            { type: 'array', minItems: 1, uniqueItems: true, items: { enum: MODEL_NAMES } },
+          ],
+          description:
+            'What to train, or several, for which each place is read once. The distributed mode trains one',
+        },
+        mode: {
+          enum: TRAINING_MODES,
+          default: 'partitioned',
+          description:
+            'A model for each place, one model for all places over all nodes, or a model for each place in processes with limits',
+        },
+        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
+        patience: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 10_000,
+          description:
+            'Stops a training if the loss on the selection patches has not improved for this number of epochs. By default all epochs are run; the best one is kept either way',
+        },
+        validationFrom: {
+          type: 'string',
+          format: 'date-time',
+          description:
+            'Dates from this time on are held out for validation at all places. By default the last quarter of the tiles',
+        },
+        seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
+        engine: { enum: ENGINE_NAMES },
+        placeMemory: {
+          type: 'integer',
+          minimum: 1_000_000,
+          maximum: 1e15,
+          description: 'Bytes that the process of a place may take, in the contained mode alone',
+        },
+        transfer: {
+          enum: TRANSFER_POLICIES,
+          default: 'none',
+          description:
+            'Whose model each place starts from: none, that of a random place of another cluster, of the most similar place of its cluster, or of some the one that is best on a few of its patches. A place for which there is none starts fresh. Not in the distributed mode',
+        },
+        fineTuning: {
+          enum: FINE_TUNINGS,
+          default: 'all',
+          description:
+            'Of a model that starts from another: all layers learn, the last ones alone, or these alone for a third of the epochs',
+        },
+        store: {
+          type: 'boolean',
+          default: true,
+          description:
+            'False: the models are trained and scored, and not stored. The results then hold their losses',
+        },
+        curriculum: {
+          type: 'boolean',
+          default: false,
+          description:
+            'Trains the most typical place of each cluster first; the others start from these models, as `transfer` says',
+        },
+      },
+    },
+    outputs: OUTPUTS,
+    check: (inputs) => {
+      checkFilter(inputs);
+      const { mode = 'partitioned', placeMemory, transfer = 'none', ...rest } = inputs as TrainInputs;
+      const models = modelsOf(rest);
+      validationTime(rest);
+      if (mode === 'distributed' && models.length > 1) throw oneModelTogether(models.join(', '));
+      if (placeMemory !== undefined && mode !== 'contained') throw unusedPlaceMemory(mode);
+      if (mode === 'distributed' && transfer !== 'none')
+        throw unusedTransfer(`transfer ${transfer} goes`, 'the modes partitioned and contained');
+      const { curriculum = false, fineTuning = 'all', store = true } = rest;
+      if (curriculum && !store)
+        throw unusedTransfer('curriculum goes', 'models that are stored: the others start from these');
+      if (transfer === 'none' && (curriculum || fineTuning !== 'all'))
+        throw unusedTransfer(
+          curriculum ? 'curriculum goes' : `fineTuning ${fineTuning} goes`,
+          'a transfer, such as similar',
+        );
+    },
+    prepare: async (inputs, job) => withValidationDate(context.finder, inputs as TrainInputs, job),
+    // Models are stored one by one and whole; those that the job has stored before it was cut off stay.
+    resumable: true,
+    merge: (parts) => mergeResults(parts as TrainPart[]),
+    part: TRAIN_PART,
+    conclude: (results, context) => conclude(results as TrainResults, context),
+    retryInputs: async (inputs, results) => failedInputs(inputs as TrainInputs, results as TrainResults),
+    goesTogether: (inputs) => {
+      const { mode, curriculum = false } = inputs as TrainInputs;
+      return mode === 'distributed' || curriculum;
+    },
+    run: async (given, job) => {
+      const inputs = given as TrainInputs;
+      await requireCollections(context.storage, inputs.filter);
+      return MODES[inputs.mode ?? 'partitioned'](context, inputs, job);
+    },
+  };
+}
+
+/** The inputs of a run over the places that failed in another one; null where none did. */
+function failedInputs(inputs: TrainInputs, { failed }: Partial<TrainResults>): TrainInputs | null {
+  if (!failed?.length) return null;
+  const geocodes = [...new Set(failed.map(({ geocode }) => geocode))];
+  const query = (inputs.filter?.query ?? {}) as { geocode?: object };
+  // One model for all places needs them all. Of a query that is text, or compares geocodes by more than a list, all is tried again.
+  const isOther = typeof query !== 'object' || Object.keys(query.geocode ?? {}).some((name) => name !== 'in');
+  if (inputs.mode === 'distributed' || isOther || geocodes.length > MOST_NAMED) return inputs;
+  const filter = { ...inputs.filter, query: { ...query, geocode: { in: geocodes } } };
+  // The first places of the clusters have their models now.
+  return { ...inputs, curriculum: false, filter };
+}
+
+/** Throws TW_TRAIN_NOTHING. */
+function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'>): void {
+  const { models: trained, skipped, failed } = results;
+  message(
+    `${counted(trained.length, 'model')} trained${trained.some(({ losses }) => losses) ? ', none stored' : ''}, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
+  );
+  if (trained.length > 0) return;
+  const without = [...skipped, ...failed];
+  const models = [...new Set(without.map(({ model }) => model))];
+  // Every place is there once for each model.
+  throw nothingTrained(without.length / Math.max(1, models.length), reasonsOf(results, models));
+}

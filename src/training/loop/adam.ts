@@ -1,0 +1,69 @@
+/** Adam (Kingma and Ba 2015, algorithm 1), whose whole state can be saved and put back. */
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import { adamStep } from '../../engines/tfjs-extensions/fused-adam.js';
+import type { Tf } from '../../engines/tfjs.js';
+import type { LossGradients } from './gradients.js';
+import type { StepOptions } from './learner.js';
+
+export interface AdamOptions {
+  beta1?: number;
+  /** The gradient of half this times the squared weights is added to that of the loss. */
+  weightDecay?: number;
+}
+
+const BETA2 = 0.999;
+const EPSILON = 1e-7;
+
+/** Invariant: `moments` holds two of each variable's shape, the first and the second, in the order of the variables. */
+export class Adam {
+  readonly moments: Variable[];
+
+  constructor(
+    private readonly tf: Tf,
+    readonly variables: Variable[],
+    private readonly options: AdamOptions = {},
+  ) {
+    this.moments = variables.flatMap(({ shape }) =>
+      [0, 1].map(() => tf.tidy(() => tf.variable(tf.zeros(shape), false))),
+    );
+  }
+
+  /** Moves the variables by one step against the gradients of a loss, and resolves to its value before that. Disposes both. */
+  async descend(
+    { value, gradients: own }: LossGradients,
+    { rate, step, share }: StepOptions,
+  ): Promise<number> {
+    const gradients = share ? await share(own) : own;
+    this.apply(gradients, rate, step);
+    const [before] = await value.data();
+    this.tf.dispose([value, ...gradients]);
+    return before;
+  }
+
+  private apply(gradients: Tensor[], rate: number, step: number): void {
+    const { tf } = this;
+    const { beta1 = 0.9, weightDecay = 0 } = this.options;
+    // Both corrections of the moments at once.
+    const correction = Math.sqrt(1 - BETA2 ** step);
+    const numbers = {
+      beta1,
+      beta2: BETA2,
+      decay: weightDecay,
+      rate: (rate * correction) / (1 - beta1 ** step),
+      epsilon: EPSILON * correction,
+    };
+    this.variables.forEach((variable, i) => {
+      const [first, second] = this.moments.slice(2 * i, 2 * i + 2);
+      const tensors = { variable, gradient: gradients[i], first, second };
+      const moved = adamStep(tf, tensors, numbers);
+      [variable, first, second].forEach((one, k) => {
+        one.assign(moved[k]);
+      });
+      tf.dispose(moved);
+    });
+  }
+
+  dispose(): void {
+    this.tf.dispose(this.moments);
+  }
+}

@@ -1,0 +1,100 @@
+/** Training as it stands after an epoch: enough to go on from there to the same weights. */
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { crc32 } from 'node:zlib';
+import type { Variable } from '@tensorflow/tfjs-core';
+import type { Tf } from '../../engines/tfjs.js';
+import type { EpochLoss } from '../evaluation/metrics.js';
+import type { Start } from '../transfer/warm-start.js';
+
+/** What a checkpoint belongs to, and how far it is. */
+export interface CheckpointState {
+  /** Names the task with all that shapes its result; a checkpoint of another is not used. */
+  task: string;
+  losses: EpochLoss[];
+  /** Selection loss before the first epoch; absent without selection patches. */
+  initial?: number;
+  /** Where there were models that it may have started from. */
+  start?: Start;
+  /** Of the random stream. */
+  random: number;
+  /** Steps taken. */
+  step: number;
+  /** Of a training on several nodes: bytes that went over the member's connections. */
+  traffic?: { bytesSent: number; bytesReceived: number };
+}
+
+/** One that is whole and fits; nothing is put back yet. */
+export interface WholeCheckpoint {
+  state: CheckpointState;
+  /** Puts the values back into the variables. */
+  restore(tf: Tf): void;
+}
+
+/** Little-endian. */
+const SUM_BYTES = 4;
+
+/** A line of JSON, the values of all variables, float32, and the CRC-32 of both. */
+export async function writeCheckpoint(
+  path: string,
+  state: CheckpointState,
+  variables: Variable[],
+): Promise<void> {
+  const values = await Promise.all(variables.map((variable) => variable.data<'float32'>()));
+  const bytes = Buffer.concat([
+    Buffer.from(`${JSON.stringify(state)}\n`),
+    ...values.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)),
+    Buffer.alloc(SUM_BYTES),
+  ]);
+  const end = bytes.length - SUM_BYTES;
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, end)), end);
+  await writeFile(`${path}.new`, bytes);
+  await rename(`${path}.new`, path);
+}
+
+/** Undefined where there is no whole checkpoint of `task` that fits the variables. */
+export async function findCheckpoint(
+  path: string,
+  task: string,
+  variablesOf: (state: CheckpointState) => Variable[],
+): Promise<WholeCheckpoint | undefined> {
+  const file = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (!file || file.length < SUM_BYTES) return undefined;
+  const bytes = file.subarray(0, -SUM_BYTES);
+  if (crc32(bytes) !== file.readUInt32LE(bytes.length)) return undefined;
+  const end = bytes.indexOf('\n');
+  const state = JSON.parse(bytes.subarray(0, end).toString()) as CheckpointState;
+  if (state.task !== task) return undefined;
+  const values = bytes.subarray(end + 1);
+  const variables = variablesOf(state);
+  const expected = variables.reduce((total, { size }) => total + 4 * size, 0);
+  return values.length === expected ? { state, restore: (tf) => assign(tf, variables, values) } : undefined;
+}
+
+/** Puts the values back into the variables. Undefined, and nothing changed, where `findCheckpoint` finds none. */
+export async function readCheckpoint(
+  tf: Tf,
+  path: string,
+  task: string,
+  variablesOf: (state: CheckpointState) => Variable[],
+): Promise<CheckpointState | undefined> {
+  const found = await findCheckpoint(path, task, variablesOf);
+  found?.restore(tf);
+  return found?.state;
+}
+
+function assign(tf: Tf, variables: Variable[], bytes: Buffer): void {
+  let from = 0;
+  for (const variable of variables) {
+    const values = new Float32Array(variable.size);
+    bytes.copy(Buffer.from(values.buffer), 0, from, from + 4 * variable.size);
+    from += 4 * variable.size;
+    tf.tidy(() => variable.assign(tf.tensor(values, variable.shape)));
+  }
+}
+
+export function removeCheckpoint(path: string): Promise<void> {
+  return rm(path, { force: true });
+}

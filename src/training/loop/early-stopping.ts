@@ -1,0 +1,55 @@
+/** The epoch whose weights are kept: the one with the lowest loss on the selection patches. */
+import type { Variable } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/tfjs.js';
+import { variablesOf } from './learner.js';
+import type { EpochLoss } from '../evaluation/metrics.js';
+
+/**
+ * Returns the epoch with the lowest selection loss, the earliest of equals; 0 if none is lower than `initial`, the loss before the
+ * first epoch. Without selection patches it is the last epoch.
+ */
+export function bestEpoch(losses: EpochLoss[], initial?: number): number {
+  const last = losses.at(-1);
+  if (last && last.selection === undefined) return last.epoch;
+  // A checkpoint has null in place of a number that is not finite.
+  let best = { epoch: 0, loss: Number.isFinite(initial) ? initial! : Infinity };
+  for (const { epoch, selection = Infinity } of losses)
+    if (selection < best.loss) best = { epoch, loss: selection };
+  return best.epoch;
+}
+
+/** True if the selection loss has not improved for `patience` epochs. */
+export function hasStalled(losses: EpochLoss[], initial?: number, patience = Infinity): boolean {
+  const last = losses.at(-1);
+  return last?.selection !== undefined && last.epoch - bestEpoch(losses, initial) >= patience;
+}
+
+/** A copy of a model's weights on the engine. Checkpoints store its variables with those of the learner. */
+export class WeightsCopy {
+  readonly variables: Variable[];
+  private readonly own: Variable[];
+
+  constructor(tf: Tf, model: LayersModel) {
+    this.own = variablesOf(model.weights);
+    this.variables = this.own.map((weight) => tf.variable(weight, false));
+  }
+
+  /** Copies the model's weights. */
+  keep(): void {
+    this.variables.forEach((copy, i) => {
+      copy.assign(this.own[i]);
+    });
+  }
+
+  /** Gives the model the weights that `keep` copied last. */
+  restore(): void {
+    this.own.forEach((weight, i) => {
+      weight.assign(this.variables[i]);
+    });
+  }
+
+  dispose(): void {
+    for (const variable of this.variables) variable.dispose();
+  }
+}

@@ -1,0 +1,16 @@
+import { unknownModel } from '../errors.js';
+import { cloudRemovalModel } from './spa-gan.js';
+import { ndmiModel } from './ndmi-unet.js';
+import { ndviModel } from './ndvi-cnn.js';
+import type { ModelSpec } from './model-spec.js';
+
+export const MODELS: readonly ModelSpec[] = [ndviModel, ndmiModel, cloudRemovalModel];
+
+export const MODEL_NAMES = MODELS.map(({ name }) => name);
+
+/** A model's description by its name. Throws TW_TRAIN_MODEL. */
+export function modelNamed(name: string): ModelSpec {
+  const spec = MODELS.find((model) => model.name === name);
+  if (spec === undefined) throw unknownModel(name, MODEL_NAMES.join(', '));
+  return spec;
+}

@@ -1,0 +1,77 @@
+/** Layers of a graph, applied as they are made. */
+import type { SymbolicTensor } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/tfjs.js';
+
+/** Of the batch normalisation's averages, by which a trained model predicts. */
+const MOMENTUM = 0.9;
+const LEAK = 0.2;
+
+/** Layers of one graph, with fixed names and seeds in the order of their making, so that equal models are equal files. */
+export class LayerMaker {
+  private made = 0;
+
+  constructor(
+    readonly tf: Tf,
+    private readonly seed: number,
+  ) {}
+
+  /** Applies a new convolution; by default with a bias, zero-padded, He-initialised and linear. */
+  conv(
+    x: SymbolicTensor,
+    filters: number,
+    kernelSize: number,
+    change: Partial<Parameters<Tf['layers']['conv2d']>[0]> = {},
+  ): SymbolicTensor {
+    const options = {
+      filters,
+      kernelSize,
+      padding: 'same' as const,
+      kernelInitializer: this.kernel(),
+      ...this.named('conv'),
+      ...change,
+    };
+    return apply(this.tf.layers.conv2d(options), x);
+  }
+
+  kernel() {
+    // Spread out, so that neighbouring seeds share no kernel.
+    return this.tf.initializers.heNormal({ seed: Math.imul(this.seed, 0x9e3779b1) + this.made });
+  }
+
+  named(kind: string): { name: string } {
+    return { name: `${kind}${this.made++}` };
+  }
+
+  relu(x: SymbolicTensor): SymbolicTensor {
+    return apply(this.tf.layers.reLU(this.named('relu')), x);
+  }
+
+  /** Convolution, batch normalisation, leaky ReLU. */
+  block(x: SymbolicTensor, filters: number, kernelSize = 3, strides = 1): SymbolicTensor {
+    const { layers } = this.tf;
+    // A bias would be taken out again by the normalisation.
+    const y = this.conv(x, filters, kernelSize, { strides, useBias: false });
+    const normal = apply(layers.batchNormalization({ momentum: MOMENTUM, ...this.named('norm') }), y);
+    return this.leaky(normal);
+  }
+
+  leaky(x: SymbolicTensor): SymbolicTensor {
+    return apply(this.tf.layers.leakyReLU({ alpha: LEAK, ...this.named('leaky') }), x);
+  }
+
+  add(...terms: SymbolicTensor[]): SymbolicTensor {
+    return this.tf.layers.add(this.named('add')).apply(terms) as SymbolicTensor;
+  }
+
+  multiply(...factors: SymbolicTensor[]): SymbolicTensor {
+    return this.tf.layers.multiply(this.named('multiply')).apply(factors) as SymbolicTensor;
+  }
+
+  join(...parts: SymbolicTensor[]): SymbolicTensor {
+    return this.tf.layers.concatenate(this.named('join')).apply(parts) as SymbolicTensor;
+  }
+}
+
+export function apply(layer: { apply(x: SymbolicTensor): unknown }, x: SymbolicTensor): SymbolicTensor {
+  return layer.apply(x) as SymbolicTensor;
+}

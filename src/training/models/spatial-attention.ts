@@ -1,0 +1,56 @@
+/** The spatial attention of SpA-GAN: a map of where the cloud is, seen from four directions. */
+import type { SymbolicTensor } from '@tensorflow/tfjs-layers';
+import { apply, type LayerMaker } from './layer-builder.js';
+
+/** Rows and columns to pad before and crop after, so that each pixel comes to lie on its neighbour. */
+const DIRECTIONS = [
+  { pad: [[1, 0], [0, 0]], crop: [[0, 1], [0, 0]] },
+  { pad: [[0, 1], [0, 0]], crop: [[1, 0], [0, 0]] },
+  { pad: [[0, 0], [1, 0]], crop: [[0, 0], [0, 1]] },
+  { pad: [[0, 0], [0, 1]], crop: [[0, 0], [1, 0]] },
+] as const; // biome-ignore format: a direction a line
+const WEIGHT_FILTERS = 16;
+
+/**
+ * A map of one channel, 0 to 1 (Pan 2020, `SAM`): two rounds in which each pixel takes in its neighbours, with a weight for
+ * each direction, which a side branch makes of the features.
+ */
+export function attentionMap(make: LayerMaker, x: SymbolicTensor): SymbolicTensor {
+  const filters = x.shape.at(-1) as number;
+  const side = make.relu(make.conv(x, WEIGHT_FILTERS, 3, { useBias: false }));
+  const branch = make.relu(make.conv(side, WEIGHT_FILTERS, 3, { useBias: false }));
+  const weights = DIRECTIONS.map(() => make.conv(branch, 1, 1, { activation: 'sigmoid' }));
+  const first = round(make, make.conv(x, filters, 1, { useBias: false }), weights);
+  const second = round(make, make.conv(first, filters, 1, { useBias: false }), weights);
+  const mixed = make.relu(make.conv(second, filters, 1, { useBias: false }));
+  return make.conv(mixed, 1, 1, { useBias: false, activation: 'sigmoid', name: 'attention' });
+}
+
+/**
+ * Of each direction relu(w * neighbour + b + x), w and b one value a filter, times the direction's weight. A pixel at the edge
+ * has no neighbour: relu(x).
+ */
+function round(make: LayerMaker, x: SymbolicTensor, weights: SymbolicTensor[]): SymbolicTensor {
+  const { layers } = make.tf;
+  return make.join(
+    ...DIRECTIONS.map(({ pad, crop }, i) => {
+      const scaled = apply(
+        layers.depthwiseConv2d({
+          kernelSize: 1,
+          depthwiseInitializer: make.kernel(),
+          ...make.named('scale'),
+        }),
+        x,
+      );
+      const cropped = apply(layers.cropping2D({ cropping: pairs(crop), ...make.named('crop') }), scaled);
+      const shifted = apply(layers.zeroPadding2d({ padding: pairs(pad), ...make.named('shift') }), cropped);
+      return make.multiply(make.relu(make.add(shifted, x)), weights[i]!);
+    }),
+  );
+}
+
+type Pairs = [[number, number], [number, number]];
+
+function pairs([rows, columns]: (typeof DIRECTIONS)[number]['pad' | 'crop']): Pairs {
+  return [[...rows], [...columns]];
+}

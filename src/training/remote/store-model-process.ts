@@ -1,0 +1,103 @@
+/** Stores a model that was trained outside of the node, as if a child of the node had trained it. A job, so that it is there as a whole or not at all. */
+import { readFile } from 'node:fs/promises';
+import type { JobContext, Process } from '../../jobs/index.js';
+import { filterBody, type TileFinder } from '../../query/index.js';
+import type { Storage } from '../../storage/index.js';
+import type { SelectedEngine } from '../../engines/select-engine.js';
+import { placeChanged, wrongModel } from '../errors.js';
+import { DEFAULT_SEED } from '../jobs/train-options.js';
+import { mergeResults } from '../jobs/merge-results.js';
+import { MODEL_NAMES, modelNamed } from '../models/builtin-models.js';
+import { filesOf, trainedPixels } from '../data/training-cells.js';
+import type { TrainResults } from '../jobs/train-results.js';
+import { storedBy, storeModel } from '../registry/store-model.js';
+import { blankModel } from './untrained-model.js';
+import { digestOf, type PlaceInputs, pickedPlace } from './cell-manifest.js';
+import { received, type SentModel, sentEngine, sentModel } from './model-upload.js';
+
+export interface StoreInputs extends PlaceInputs {
+  seed?: number;
+  /** As `RemotePlace` has it. */
+  tiles: string;
+  /** That has trained. */
+  engine: SelectedEngine;
+  trained: SentModel;
+}
+
+/** What the job gets in place of the model itself: the file that holds it. */
+export type StoreGiven = Omit<StoreInputs, 'trained'> & { path: string };
+
+export interface StoreContext {
+  storage: Storage;
+  finder: TileFinder;
+}
+
+/** What says which place is meant. */
+const namedPlace = {
+  model: { enum: MODEL_NAMES },
+  filter: { type: 'object', additionalProperties: false, properties: filterBody },
+};
+
+/** JSON Schemas of `PlaceInputs`. */
+export const placeInputs = { ...namedPlace, validationFrom: { type: 'string', format: 'date-time' } };
+
+export function storeModelProcess(context: StoreContext): Process {
+  return {
+    id: 'store-model',
+    title: 'Store a trained model',
+    description:
+      'Stores the model of one place that was trained outside of the node, such as in a Job of Kubernetes.',
+    inputs: {
+      type: 'object',
+      required: ['model', 'tiles', 'engine', 'trained'],
+      additionalProperties: false,
+      properties: {
+        ...namedPlace,
+        seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
+        tiles: { type: 'string', pattern: '^[0-9a-f]{64}$', description: 'As the place was told' },
+        engine: sentEngine,
+        trained: sentModel,
+      },
+    },
+    resumable: true,
+    // The file that was sent is on this node.
+    canTakeOver: async () => false,
+    run: (given, job) => store(context, given as StoreGiven, job),
+  };
+}
+
+/** Throws TW_TRAIN_CHANGED, TW_TRAIN_WRONG_MODEL, and what `pickedPlace` throws. */
+async function store(
+  { storage, finder }: StoreContext,
+  { model, seed = DEFAULT_SEED, tiles, engine, path, ...inputs }: StoreGiven,
+  job: JobContext,
+): Promise<TrainResults> {
+  const { place, filter } = await pickedPlace(finder, inputs);
+  const { collection, geocode } = place;
+  job.progress({ total: 1 });
+  let stored = await storedBy(storage, job.id, model, place);
+  if (!stored) {
+    if (digestOf(place) !== tiles) throw placeChanged(`${collection} ${geocode}`);
+    const sent: SentModel = JSON.parse(await readFile(path, 'utf8'));
+    const trained = received(sent, await blankModel({ model, seed }, job.signal));
+    const about = { mode: 'contained', model, filter, engine, seed, job: job.id } as const;
+    const files = filesOf(storage, modelNamed(model), place);
+    if ('skipped' in files) throw wrongModel(`${geocode}: ${files.skipped}`);
+    const pixels = trainedPixels(modelNamed(model), place);
+    stored = await storeModel(storage, place, trained, { ...about, ...pixels });
+  }
+  const { r2 } = stored.model.metrics.validation;
+  job.log('info', `${geocode}: validation R2 ${r2.toFixed(3)}`);
+  job.progress({ done: 1 });
+  job.message('1 model stored');
+  return mergeResults([
+    {
+      engine: engine.name,
+      mode: 'contained',
+      models: [stored.model],
+      skipped: [],
+      failed: [],
+      spreads: { [stored.model.id]: stored.spread },
+    },
+  ]);
+}

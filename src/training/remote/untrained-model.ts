@@ -1,0 +1,27 @@
+import { trainingFailed } from '../errors.js';
+import type { ModelFiles } from '../registry/saved-model.js';
+import { EngineProcess, ProcessEnded } from '../../engines/processes/engine-process.js';
+import type { Handler } from '../../engines/processes/serve-requests.js';
+
+export interface BlankModel {
+  model: string;
+  seed: number;
+}
+
+export type BlankModelHandlers = { build: Handler<BlankModel, ModelFiles> };
+
+/**
+ * The files of an untrained model, built in a process of its own; the topology is the same whatever engine builds it. Rejects with the
+ * signal's reason where it aborts, and with TW_TRAIN_MODEL, TW_TRAIN_ENGINE, TW_TRAIN_FAILED.
+ */
+export async function blankModel(blank: BlankModel, signal: AbortSignal): Promise<ModelFiles> {
+  const child = new EngineProcess<BlankModelHandlers>(new URL('./untrained-model-worker.js', import.meta.url), 'wasm');
+  try {
+    return await child.request('build', blank, { signal });
+  } catch (error) {
+    if (!(error instanceof ProcessEnded)) throw error;
+    throw trainingFailed.because(error, `the model was not built (${error.message})`);
+  } finally {
+    child.close();
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Texture by grey-level co-occurrence matrices (Haralick, Shanmugam and Dinstein, 1973; section 2.5 of the paper).
+ *
+ * The values are those of scikit-image's `graycomatrix` (symmetric, normalised, the row and column of level 0 dropped) and `graycoprops`.
+ */
+import { MASKED } from './grey-levels.js';
+
+/** In the order of `graycoprops` in the literature. */
+const TEXTURE_PROPERTIES = [
+  'contrast',
+  'dissimilarity',
+  'homogeneity',
+  'energy',
+  'correlation',
+  'ASM',
+] as const;
+type TextureProperty = (typeof TEXTURE_PROPERTIES)[number];
+
+/** From one pixel of a pair to the other, in pixels. */
+const DISTANCES = [1, 2, 3] as const;
+const ANGLES = [0, Math.PI / 4, Math.PI / 2, (3 * Math.PI) / 4];
+const LEVELS = 256;
+
+/** Names of the values of `textureOf`, in their order: all properties at distance 1, then at 2 and 3. */
+export const TEXTURE_NAMES = DISTANCES.flatMap((distance) =>
+  TEXTURE_PROPERTIES.map((property) => `${property} ${distance}`),
+);
+
+export interface GreyImage {
+  width: number;
+  height: number;
+  /** Row by row, 0 where it is masked. */
+  levels: Uint8Array;
+}
+
+/**
+ * The texture of an image: 18 values named by `TEXTURE_NAMES`, each the mean over four angles. Null where at one of the distances and
+ * angles no two pixels are seen.
+ */
+export function textureOf(image: GreyImage): Float64Array | null {
+  const texture = new Float64Array(TEXTURE_NAMES.length);
+  const pairs = new Uint32Array(LEVELS * LEVELS);
+  // At 45 and 135 degrees distances of 1 and 2 are rounded to the same step.
+  const known = new Map<string, PropertyValues | null>();
+  for (const [d, distance] of DISTANCES.entries()) {
+    for (const angle of ANGLES) {
+      const down = Math.round(Math.sin(angle) * distance);
+      const right = Math.round(Math.cos(angle) * distance);
+      const step = `${down} ${right}`;
+      if (!known.has(step)) {
+        countPairs(image, down, right, pairs);
+        known.set(step, propertiesOf(pairs));
+      }
+      const values = known.get(step);
+      if (!values) return null;
+      for (const [p, property] of TEXTURE_PROPERTIES.entries())
+        texture[d * TEXTURE_PROPERTIES.length + p] += values[property] / ANGLES.length;
+    }
+  }
+  return texture;
+}
+
+/** How often level a has level b a step down (0 or more) and right: `pairs[256 a + b]`. */
+function countPairs({ width, height, levels }: GreyImage, down: number, right: number, pairs: Uint32Array) {
+  pairs.fill(0);
+  const from = Math.max(0, -right);
+  const to = Math.min(width, width - right);
+  const step = down * width + right;
+  for (let row = 0; row < height - down; row++) {
+    const end = row * width + to;
+    for (let at = row * width + from; at < end; at++) pairs[(levels[at] << 8) | levels[at + step]]++;
+  }
+}
+
+type PropertyValues = Record<TextureProperty, number>;
+
+/** Of the symmetric matrix of these pairs, without those that have a masked pixel; null where no other is left. */
+function propertiesOf(pairs: Uint32Array): PropertyValues | null {
+  // Whole numbers, so that no order of adding them changes the result. Of the symmetric matrix the half with i <= j is visited.
+  const byDifference = new Float64Array(LEVELS);
+  const byLevel = new Float64Array(LEVELS);
+  let squaredCounts = 0;
+  for (let i = MASKED + 1; i < LEVELS; i++) {
+    for (let j = i; j < LEVELS; j++) {
+      const count = pairs[(i << 8) | j] + pairs[(j << 8) | i];
+      if (count === 0) continue;
+      const both = i === j ? 1 : 2;
+      byDifference[j - i] += both * count;
+      byLevel[i] += count;
+      if (i !== j) byLevel[j] += count;
+      squaredCounts += both * count * count;
+    }
+  }
+  const total = byLevel.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return null;
+  const mean = (counts: Float64Array, of: (value: number) => number) =>
+    counts.reduce((sum, count, value) => sum + count * of(value), 0) / total;
+  const contrast = mean(byDifference, (difference) => difference ** 2);
+  const level = mean(byLevel, (value) => value);
+  const variance = mean(byLevel, (value) => (value - level) ** 2);
+  const asm = squaredCounts / total ** 2;
+  return {
+    contrast,
+    dissimilarity: mean(byDifference, (difference) => difference),
+    homogeneity: mean(byDifference, (difference) => 1 / (1 + difference ** 2)),
+    energy: Math.sqrt(asm),
+    // E[(i - j)^2] = 2 variance - 2 covariance, as the matrix is symmetric. Of one level alone scikit-image has 1.
+    correlation: variance > 0 ? 1 - contrast / (2 * variance) : 1,
+    ASM: asm,
+  };
+}

@@ -1,0 +1,155 @@
+/** Places by what they look like, in memory. */
+import { setImmediate } from 'node:timers/promises';
+import type { Storage, TextureRecord } from '../../storage/index.js';
+import { nearestTo } from './k-means.js';
+import { storedTextures } from './stored-textures.js';
+import { scalingOf, squaredDistance, standardised } from './feature-vectors.js';
+
+export interface SimilarPlace extends Omit<TextureRecord, 'values'> {
+  /** Euclidean, in standardised values; 0: they look the same. */
+  distance: number;
+  /** The number of its cluster, from 0; absent where no clusters were made. */
+  cluster?: number;
+}
+
+/** Places that are compared with all clusters before others have their turn. */
+const TURN = 100;
+
+/** All textures of a collection. */
+interface Known {
+  places: Omit<TextureRecord, 'values'>[];
+  /** By geocode. */
+  rows: Map<string, number>;
+  /** Standardised, one place after another. */
+  vectors: Float32Array;
+  clusters: Uint16Array | undefined;
+  /** Of the clusters, in standardised values. */
+  centres: number[][];
+}
+
+/** Where a place lies among the others. */
+export interface PlaceInClusters {
+  /** Absent where no clusters were made. */
+  cluster?: number;
+  /** Euclidean distance to the centre of its cluster, in standardised values. */
+  fromCentre?: number;
+}
+
+/**
+ * Invariant: what is kept of a collection was read at its number of changes or later, and is used until there are more. It is read once for all
+ * who ask meanwhile.
+ */
+export class TextureIndex {
+  private readonly kept = new Map<string, { changes: number; known: Promise<Known> }>();
+
+  constructor(private readonly storage: Storage) {}
+
+  /**
+   * The `count` places that look most like one of the same collection, the nearest first, without itself; and itself. Of places that
+   * `fits` turns down none is there. Undefined where its texture is not known.
+   */
+  async nearest(
+    collection: string,
+    geocode: string,
+    count: number,
+    fits: (place: { geocode: string; cluster?: number }) => boolean = () => true,
+  ): Promise<{ place: SimilarPlace; similar: SimilarPlace[] } | undefined> {
+    const known = await this.known(collection);
+    const row = known.rows.get(geocode);
+    if (row === undefined) return undefined;
+    const placeAt = (at: number, distance: number): SimilarPlace => ({
+      ...known.places[at],
+      distance,
+      ...(known.clusters && { cluster: known.clusters[at] }),
+    });
+    const fitting = (at: number) =>
+      at !== row && fits({ geocode: known.places[at].geocode, cluster: known.clusters?.[at] });
+    const found = nearestRows(known.vectors, known.places.length, row, count, fitting);
+    return { place: placeAt(row, 0), similar: found.map(([at, distance]) => placeAt(at, distance)) };
+  }
+
+  /** All places of a collection whose texture is known, by geocode. */
+  async places(collection: string): Promise<{ geocode: string; cluster?: number }[]> {
+    const { places, clusters } = await this.known(collection);
+    return places.map(({ geocode }, row) => ({ geocode, cluster: clusters?.[row] }));
+  }
+
+  /** Undefined where its texture is not known. */
+  async among(collection: string, geocode: string): Promise<PlaceInClusters | undefined> {
+    const { rows, vectors, clusters, centres } = await this.known(collection);
+    const row = rows.get(geocode);
+    if (row === undefined || !clusters) return row === undefined ? undefined : {};
+    const size = vectors.length / rows.size;
+    const cluster = clusters[row];
+    const vector = vectors.subarray(row * size, (row + 1) * size);
+    return { cluster, fromCentre: Math.sqrt(squaredDistance(vector, centres[cluster])) };
+  }
+
+  private known(collection: string): Promise<Known> {
+    const changes = this.storage.textureChanges(collection);
+    const kept = this.kept.get(collection);
+    if (kept?.changes === changes) return kept.known;
+    const known = this.read(collection);
+    const entry = { changes, known };
+    this.kept.set(collection, entry);
+    const forget = () => {
+      if (this.kept.get(collection) === entry) this.kept.delete(collection);
+    };
+    // Collections that are gone are not kept. Who waits has the error; the next reads again.
+    known.then(({ places }) => places.length === 0 && forget(), forget);
+    return known;
+  }
+
+  private async read(collection: string): Promise<Known> {
+    const textures = await storedTextures(this.storage, collection);
+    const clustering = await this.storage.getClustering(collection);
+    const scaling = clustering?.scaling ?? scalingOf(textures.map(({ values }) => values));
+    const size = textures[0]?.values.length ?? 0;
+    const vectors = new Float32Array(size * textures.length);
+    const clusters = clustering && new Uint16Array(textures.length);
+    for (const [row, { values }] of textures.entries()) {
+      const vector = standardised(values, scaling);
+      vectors.set(vector, row * size);
+      if (clusters) clusters[row] = nearestTo(vector, clustering.centres);
+      if (row % TURN === 0) await setImmediate();
+    }
+    return {
+      places: textures.map(({ values: _, ...place }) => place),
+      rows: new Map(textures.map(({ geocode }, row) => [geocode, row])),
+      vectors,
+      clusters,
+      centres: clustering?.centres ?? [],
+    };
+  }
+}
+
+/** The rows nearest to one of `rows` vectors, of those that fit, nearest first; of equals the first. */
+function nearestRows(
+  vectors: Float32Array,
+  rows: number,
+  row: number,
+  count: number,
+  fits: (row: number) => boolean,
+): [row: number, distance: number][] {
+  const size = vectors.length / rows;
+  const own = vectors.subarray(row * size, (row + 1) * size);
+  // Kept in order; few rows get in, so that moving the others costs little.
+  const found: [row: number, squared: number][] = [];
+  let most = Infinity;
+  for (let other = 0; other < rows; other++) {
+    let squared = 0;
+    const from = other * size;
+    for (let i = 0; i < size; i++) {
+      const difference = vectors[from + i] - own[i];
+      squared += difference * difference;
+    }
+    // Also where a value is no number.
+    if (!(squared < most) || !fits(other)) continue;
+    let at = found.length;
+    while (at > 0 && found[at - 1][1] > squared) at--;
+    found.splice(at, 0, [other, squared]);
+    if (found.length > count) found.pop();
+    if (found.length === count) most = found[count - 1][1];
+  }
+  return found.map(([other, squared]) => [other, Math.sqrt(squared)]);
+}

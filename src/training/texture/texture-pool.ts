@@ -1,0 +1,41 @@
+import { WorkerPool } from '../../raster/index.js';
+import type { PlaceDate } from '../data/acquisitions.js';
+import type { FoundClusters } from './cluster-textures.js';
+import type { TileTexture } from './tile-texture.js';
+
+interface ClusterTask {
+  textures: Float64Array[];
+  clusters?: number;
+  seed: number;
+}
+
+export type TextureTask = { date: PlaceDate } | ClusterTask;
+export type TextureAnswer = TileTexture | FoundClusters;
+
+/** Threads that compute textures; started once and kept. */
+export class TextureWorkers {
+  private readonly pool: WorkerPool<TextureTask, TextureAnswer>;
+
+  constructor(threads: number) {
+    this.pool = new WorkerPool(new URL('./texture-worker.js', import.meta.url), threads);
+  }
+
+  get threads(): number {
+    return this.pool.size;
+  }
+
+  /** Of a date with red, green and blue. */
+  texture(date: PlaceDate, signal: AbortSignal): Promise<TileTexture> {
+    return this.pool.run({ date }, { signal }) as Promise<TileTexture>;
+  }
+
+  /** See `clusterTextures`. */
+  cluster(task: ClusterTask, signal: AbortSignal): Promise<FoundClusters> {
+    // It does not look up until it is done, and has nothing to close.
+    return this.pool.run(task, { signal, grace: 0 }) as Promise<FoundClusters>;
+  }
+
+  close(): Promise<void> {
+    return this.pool.close();
+  }
+}

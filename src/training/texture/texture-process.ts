@@ -1,0 +1,330 @@
+/** Textures as a job: each place's, then clusters of the places of a collection. */
+import { messageOf, TilewrightError } from '../../errors.js';
+import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
+import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
+import {
+  checkFilter,
+  type FilterParams,
+  filterBody,
+  parseDatetime,
+  parseFilter,
+  rawUnlessAsked,
+  requireCollections,
+  searchTiles,
+} from '../../query/index.js';
+import {
+  holdTiles,
+  inLanes,
+  type Storage,
+  type TextureRecord,
+  type TileRecord,
+} from '../../storage/index.js';
+import { counted, kindOfReason } from '../../plural.js';
+import { fewTextures, nothingLooksLike, textureFailed } from '../errors.js';
+import { DEFAULT_SEED } from '../jobs/train-options.js';
+import { VISIBLE } from '../models/rgb-inputs.js';
+import { dateFiles, groupByPlace, type Place, valuesOf } from '../data/training-cells.js';
+import { clearestTile } from './clearest-tile.js';
+import { membersOf } from './k-means.js';
+import { isSound, storedTextures } from './stored-textures.js';
+import type { ClusteredCollection, TextureCluster, TextureResults } from './texture-results.js';
+import type { TextureWorkers } from './texture-pool.js';
+
+export interface TextureContext {
+  storage: Storage;
+  workers: TextureWorkers;
+}
+
+export interface TextureInputs {
+  filter?: FilterParams;
+  /** A day or RFC 3339: of the images that are clear and whole, the one nearest to it is looked at. Default: the newest. */
+  near?: string;
+  /** Default: as many as fit best. */
+  clusters?: number;
+  seed?: number;
+}
+
+/** Beyond these, clusters say nothing that people could look through. */
+const MOST_CLUSTERS = 1000;
+const LISTED_FAILURES = 1000;
+/** Places whose textures are stored together. */
+const BATCH = 100;
+
+const OUTPUTS = {
+  textures: { title: 'Places whose texture was computed', schema: { type: 'integer' } },
+  unchanged: { title: 'Places that keep the texture they had', schema: { type: 'integer' } },
+  skipped: {
+    title: 'Places without a texture, by the reason',
+    schema: { type: 'object', additionalProperties: { type: 'integer' } },
+  },
+  failed: { title: 'The first that failed, and why', schema: { type: 'array', items: { type: 'object' } } },
+  failures: { title: 'Places that failed', schema: { type: 'integer' } },
+  collections: {
+    title:
+      'Clusters of all places of each collection whose texture is known, and how well other numbers of clusters fit',
+    schema: { type: 'array', items: { type: 'object' } },
+  },
+  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+};
+
+/** Result of a run. The clusters are made of the textures of all runs. */
+const PART = objectOf({
+  textures: COUNT,
+  unchanged: COUNT,
+  skipped: { type: 'object', additionalProperties: COUNT },
+  failed: listOf(objectOf({ tile: TEXT, code: TEXT, message: TEXT })),
+  failures: COUNT,
+  collections: listOf(objectOf({ collection: TEXT })),
+});
+
+export function textureProcess(context: TextureContext): Process {
+  return {
+    id: 'texture',
+    title: 'Textures of places',
+    description:
+      'Computes what each place looks like (18 values of grey-level co-occurrence), and puts the places of each collection into clusters of those that look alike.',
+    inputs: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        filter: { type: 'object', additionalProperties: false, properties: filterBody },
+        near: {
+          type: 'string',
+          maxLength: 40,
+          // No range.
+          pattern: '^[^/]+$',
+          description:
+            'Of the images that hold 95 % of the cell and at most 5 % cloud, the one nearest to this day or time is looked at. Default: the newest',
+        },
+        clusters: {
+          type: 'integer',
+          minimum: 1,
+          maximum: MOST_CLUSTERS,
+          description: 'Default: as many as fit best by the silhouettes',
+        },
+        seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
+      },
+    },
+    outputs: OUTPUTS,
+    resumable: true,
+    retryInputs: async (inputs, results) => ((results as TextureResults).failures > 0 ? inputs : null),
+    check: (inputs) => {
+      checkFilter(inputs);
+      timeOf(inputs as TextureInputs);
+    },
+    merge: (parts) => mergeTextures(parts as TextureResults[]),
+    part: PART,
+    run: (inputs, job) => computeTextures(context, inputs as TextureInputs, job),
+    conclude: (results, job, inputs) =>
+      cluster(context, results as TextureResults, inputs as TextureInputs, job),
+  };
+}
+
+function timeOf({ near }: TextureInputs): number | undefined {
+  if (near === undefined) return undefined;
+  return parseDatetime(near, { dates: 'days' }).start;
+}
+
+async function computeTextures(
+  { storage, workers }: TextureContext,
+  inputs: TextureInputs,
+  job: JobContext,
+): Promise<TextureResults> {
+  await requireCollections(storage, inputs.filter);
+  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
+  const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
+  const places = groupByPlace(picked.filter(job.isMine));
+  const results: TextureResults = {
+    textures: 0,
+    unchanged: 0,
+    skipped: {},
+    failed: [],
+    failures: 0,
+    collections: collectionsOf(places),
+  };
+  job.partial(() => results);
+  job.message('computing textures');
+  const near = timeOf(inputs);
+  const skip = ({ collection, geocode }: Place, reason: string) => {
+    countReason(results.skipped, reason, 1);
+    job.log('warning', `skipped ${geocode} of ${collection}: ${reason}`);
+  };
+  const fail = (failure: TextureResults['failed'][number]) => {
+    results.failures++;
+    if (results.failed.length < LISTED_FAILURES) results.failed.push(failure);
+    job.log('error', `${failure.tile}: ${failure.message} [${failure.code}]`);
+  };
+  /** Not stored yet. */
+  let made: TextureRecord[] = [];
+  const count = () => {
+    const { textures, unchanged, skipped, failures } = results;
+    const without = Object.values(skipped).reduce((a, b) => a + b, 0);
+    job.progress({
+      total: places.length,
+      done: textures + made.length,
+      skipped: unchanged + without,
+      failed: failures,
+    });
+  };
+  for (let from = 0; from < places.length; from += BATCH) {
+    const batch = places.slice(from, from + BATCH);
+    const known = await texturesNow(storage, batch);
+    try {
+      await inLanes([...batch.entries()], 2 + workers.threads, async ([i, place]) => {
+        job.signal.throwIfAborted();
+        const outcome = await textureOfPlace({ storage, workers }, place, known[i], near, job.signal);
+        if (outcome === 'unchanged') results.unchanged++;
+        else if ('skipped' in outcome) {
+          // What it looked like before is still known.
+          if (known[i]) results.unchanged++;
+          else skip(place, outcome.skipped);
+        } else if ('code' in outcome) fail(outcome);
+        else made.push(outcome);
+        count();
+      });
+    } finally {
+      // Also where the job was stopped: what is made stays, but of tiles that were deleted meanwhile.
+      const there = await storage.getTiles(made.map(({ tile }) => tile));
+      const present = new Set(there.map(({ id }) => id));
+      await storage.putTextures(made.filter(({ tile }) => present.has(tile)));
+      results.textures += present.size;
+      made = [];
+      count();
+    }
+  }
+  return results;
+}
+
+/** The collections of some places, with no cluster so far. */
+function collectionsOf(places: Place[]): ClusteredCollection[] {
+  const grids = new Map(places.map(({ collection, grid }) => [collection, grid]));
+  return [...grids].map(([collection, grid]) => ({ collection, grid, places: 0, clusters: [], curve: [] }));
+}
+
+type Outcome =
+  | TextureRecord
+  | 'unchanged'
+  | { skipped: string }
+  | { tile: string; code: string; message: string };
+
+async function textureOfPlace(
+  { storage, workers }: TextureContext,
+  { collection, grid, geocode, tiles }: Place,
+  known: TextureRecord | undefined,
+  near: number | undefined,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const coloured = tiles.filter((tile) => dateFiles(storage, VISIBLE, tile));
+  if (coloured.length === 0) return { skipped: `no image with ${VISIBLE.join(', ')}` };
+  const tile: TileRecord = clearestTile(coloured, near);
+  const { id, version, start } = tile;
+  if (known?.tile === id && known.version === version) return 'unchanged';
+  // The grey levels of a texture are those of reflectance: most numbers of a camera are brighter.
+  if (valuesOf(VISIBLE, [tile]).includes('scaled counts'))
+    return { skipped: '8-bit numbers without a scale are not reflectance; ingest them with --scale' };
+  const date = dateFiles(storage, VISIBLE, tile)!;
+  try {
+    const read = new Set([date.mask, ...Object.values(date.bands).map(({ path }) => path)]);
+    const groups = tile.groups.filter(({ name }) => read.has(storage.tilePath(tile, name)));
+    const held = await holdTiles(storage, [{ tile, groups }]);
+    try {
+      const texture = await workers.texture(date, signal);
+      return 'skipped' in texture
+        ? texture
+        : { collection, grid, geocode, tile: id, version, start, ...texture };
+    } finally {
+      held.release();
+    }
+  } catch (error) {
+    if (signal.aborted || (error instanceof TilewrightError && error.status === 503)) throw error;
+    const { code, message } =
+      error instanceof TilewrightError ? error : textureFailed.because(error, messageOf(error));
+    return { tile: id, code, message };
+  }
+}
+
+/** The textures of places that are of images which are still there. */
+async function texturesNow(storage: Storage, places: Place[]): Promise<(TextureRecord | undefined)[]> {
+  const known = await storage.getTextures(places);
+  const tiles = await storage.getTiles(known.flatMap((one) => (one ? [one.tile] : [])));
+  const versions = new Map(tiles.map(({ id, version }) => [id, version]));
+  return known.map((one) =>
+    one && isSound(one) && versions.get(one.tile) === one.version ? one : undefined,
+  );
+}
+
+/** Reasons that differ in their numbers alone are one, by the first of them. */
+function countReason(counts: Record<string, number>, reason: string, count: number): void {
+  const known = Object.keys(counts).find((one) => kindOfReason(one) === kindOfReason(reason)) ?? reason;
+  counts[known] = (counts[known] ?? 0) + count;
+}
+
+function mergeTextures(parts: TextureResults[]): TextureResults {
+  const sum = (of: (part: TextureResults) => number) => parts.reduce((total, part) => total + of(part), 0);
+  const skipped: TextureResults['skipped'] = {};
+  for (const part of parts)
+    for (const [reason, count] of Object.entries(part.skipped)) countReason(skipped, reason, count);
+  const collections = new Map(parts.flatMap((part) => part.collections.map((one) => [one.collection, one])));
+  return {
+    textures: sum(({ textures }) => textures),
+    unchanged: sum(({ unchanged }) => unchanged),
+    skipped,
+    failed: parts.flatMap(({ failed }) => failed).slice(0, LISTED_FAILURES),
+    failures: sum(({ failures }) => failures),
+    collections: [...collections.keys()].sort().map((id) => collections.get(id)!),
+  };
+}
+
+/** Throws TW_TRAIN_NO_TEXTURE; TW_TRAIN_FEW_TEXTURES where it is so in one of the collections, and all keep the clusters they had. */
+async function cluster(
+  { storage, workers }: TextureContext,
+  results: TextureResults,
+  { clusters, seed = DEFAULT_SEED }: TextureInputs,
+  job: ConcludeContext,
+): Promise<TextureResults> {
+  job.message('finding clusters');
+  const known: TextureRecord[][] = [];
+  for (const { collection } of results.collections) {
+    const textures = await storedTextures(storage, collection);
+    if (textures.length > 0) known.push(textures);
+  }
+  // Before any collection has others than it had.
+  for (const [{ collection }, { length }] of known.map((textures) => [textures[0], textures] as const))
+    if (clusters !== undefined && length < clusters) throw fewTextures(collection, length, clusters);
+  const collections: ClusteredCollection[] = [];
+  for (const textures of known) {
+    const [{ collection, grid }] = textures;
+    const vectors = textures.map(({ values }) => Float64Array.from(values));
+    const { labels, middles, ...found } = await workers.cluster(
+      { textures: vectors, clusters, seed },
+      job.signal,
+    );
+    const places = textures.length;
+    await storage.putClustering({ collection, ...found, places, createdAt: Date.now() });
+    const members = membersOf(labels, middles.length).map(
+      (own, c): TextureCluster => ({
+        places: own.map((i) => textures[i].geocode),
+        middle: textures[middles[c]].geocode,
+      }),
+    );
+    collections.push({ collection, grid, places, clusters: members, curve: found.curve });
+  }
+  if (collections.length === 0)
+    throw nothingLooksLike(
+      results.textures + results.unchanged > 0 ? ['it was deleted meanwhile'] : reasonsOf(results),
+    );
+  job.message(
+    collections
+      .map(
+        ({ collection, places, clusters }) =>
+          `${collection}: ${counted(places, 'place')} in ${counted(clusters.length, 'cluster')}`,
+      )
+      .join(', '),
+  );
+  return { ...results, collections };
+}
+
+function reasonsOf({ skipped, failed }: TextureResults): string[] {
+  const reasons = Object.entries(skipped).map(([reason, count]) => `${counted(count, 'place')}: ${reason}`);
+  return [...reasons, ...failed.map(({ message }) => message)].slice(0, 3);
+}

@@ -1,0 +1,89 @@
+/**
+ * Seeds first: of each cluster the most typical place trains before the others, which then start from its model (curriculum). All nodes of
+ * a job agree on the seeds, and wait for them.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { JobContext } from '../../jobs/index.js';
+import { type ModelVersionRecord, type Storage, versionNamed } from '../../storage/index.js';
+import type { TextureIndex } from '../texture/texture-index.js';
+
+/** A model that is or will be trained, by its kind and place. */
+export interface ModelOfPlace {
+  model: string;
+  collection: string;
+  geocode: string;
+}
+
+/** The seed of each cluster, collection and kind of model among the places of one node, or of all. */
+type Seeds = Record<string, ModelOfPlace & { fromCentre: number }>;
+
+/** What a node waits for a model that another one has stored, ms. */
+const PATIENCE = 30_000;
+const PAUSE = 100;
+
+/**
+ * Tells which places train next: of each cluster, collection and kind of model that has no seed so far the place that is nearest to the
+ * centre, of those that some node offers. Undefined where no node offers any.
+ */
+export async function agreeOnSeeds(
+  textures: TextureIndex,
+  offered: ModelOfPlace[],
+  seeds: ModelOfPlace[],
+  { meet }: Pick<JobContext, 'meet'>,
+): Promise<((one: ModelOfPlace) => boolean) | undefined> {
+  const clusterOf = async ({ model, collection, geocode }: ModelOfPlace) => {
+    const { cluster, fromCentre } = (await textures.among(collection, geocode)) ?? {};
+    return { key: cluster === undefined ? undefined : `${model} ${cluster} ${collection}`, fromCentre };
+  };
+  const seeded = new Set(await Promise.all(seeds.map(async (seed) => (await clusterOf(seed)).key)));
+  const own: Seeds = {};
+  for (const { model, collection, geocode } of offered) {
+    const one = { model, collection, geocode };
+    const { key, fromCentre } = await clusterOf(one);
+    if (key !== undefined && !seeded.has(key)) add(own, key, { ...one, fromCentre: fromCentre! });
+  }
+  const all: Seeds = {};
+  for (const word of await meet(own)) for (const [key, seed] of Object.entries(word)) add(all, key, seed);
+  const chosen = new Set(Object.values(all).map(nameOf));
+  return chosen.size === 0 ? undefined : (one) => chosen.has(nameOf(one));
+}
+
+/** The models of all seeds, those of other nodes as well, as soon as they are here. */
+export async function trainedSeeds(
+  storage: Pick<Storage, 'getModel'>,
+  own: { id: string; version: string }[],
+  { meet, log, signal }: Pick<JobContext, 'meet' | 'log' | 'signal'>,
+): Promise<ModelVersionRecord[]> {
+  const seeds = (await meet(own)).flat();
+  // What was stored here and is gone was deleted meanwhile.
+  const isOwn = (id: string) => own.some((one) => one.id === id);
+  const until = performance.now() + PATIENCE;
+  const arrived: ModelVersionRecord[] = [];
+  for (const { id, version } of seeds) {
+    for (;;) {
+      const record = await storage.getModel(id);
+      const seed = record && versionNamed(record, version);
+      if (seed) {
+        arrived.push(seed);
+        break;
+      }
+      if (isOwn(id) || performance.now() > until) {
+        log('warning', `no place starts from ${id}: its version ${version} is not on this node`);
+        break;
+      }
+      await sleep(PAUSE, undefined, { signal });
+    }
+  }
+  return arrived;
+}
+
+function add(seeds: Seeds, key: string, seed: Seeds[string]): void {
+  const known = seeds[key];
+  const isNearer =
+    !known ||
+    seed.fromCentre < known.fromCentre ||
+    (seed.fromCentre === known.fromCentre && seed.geocode < known.geocode);
+  if (isNearer) seeds[key] = seed;
+}
+
+const nameOf = ({ model, collection, geocode }: ModelOfPlace) => `${model} ${collection} ${geocode}`;

@@ -1,0 +1,88 @@
+/** The requests that a training process answers, and the types of a place's task and outcome. */
+
+import type { Baselines } from '../evaluation/baselines.js';
+import type { DisplayRange } from '../evaluation/display-range.js';
+import type { EpochLoss, ModelMetrics, Predictions, Spread } from '../evaluation/metrics.js';
+import type { AppliedHoldOut, PatchDataset } from '../patches/patches.js';
+import type { DatePair, PlaceDate } from '../data/acquisitions.js';
+import type { FineTuning } from '../loop/layer-freezing.js';
+import type { Start, StartTask } from '../transfer/warm-start.js';
+import type { ModelFiles } from '../registry/saved-model.js';
+import type { Handler } from '../../engines/processes/serve-requests.js';
+
+/** One model to train. */
+export interface PlaceTask {
+  /** Names the task in progress and results. */
+  id: string;
+  /** The same of all tasks of one place. Default: it shares nothing with others. */
+  place?: string;
+  model: string;
+  seed: number;
+  /** Default: the model's. */
+  epochs?: number;
+  /** Stops if the selection loss has not improved for this number of epochs. */
+  patience?: number;
+  dates: PlaceDate[];
+  /** Of a model that removes cloud. */
+  pairs?: DatePair[];
+  /** The first time that the job holds out, milliseconds since 1970. Default: only ground is held out. */
+  validationFrom?: number;
+  /** Models of other places that it may start from, the best first. Default: it starts fresh. */
+  start?: StartTask;
+  /** Which layers learn when, of a model that starts from another. */
+  fineTuning?: FineTuning;
+  /** File in which the training is kept as it stands, and from which it goes on. */
+  checkpoint?: string;
+}
+
+export interface TrainedPlace {
+  files: ModelFiles;
+  epochs: number;
+  losses: EpochLoss[];
+  /** The epoch whose weights are kept. */
+  bestEpoch: number;
+  /** Where there were models that it may have started from. */
+  start?: Start;
+  metrics: ModelMetrics;
+  /** With which images are scored. */
+  displayRange?: DisplayRange;
+  /** Of the validation patches, where a patch has one value. */
+  predictions?: Predictions;
+  /** Of the true values in the validation patches. */
+  spread: Spread;
+  baseline: Baselines;
+  /** Patches side by side, without the overlap that training uses. */
+  patches: PatchDataset['counts'];
+  split: string;
+  /** Absent for a model of several places. */
+  holdOut?: AppliedHoldOut;
+  /** Bytes of the files that it needs, also where another model of the place had read them. */
+  bytesRead: number;
+  /** From the first byte read to the weights. */
+  seconds: number;
+}
+
+export interface PlaceError {
+  code: string;
+  message: string;
+}
+
+export type PlaceOutcome = { trained: TrainedPlace } | { skipped: string } | { error: PlaceError };
+
+export interface TrainRequest {
+  task: PlaceTask;
+  /** Memory that the process may use, in bytes. */
+  limit?: number;
+  /** The process keeps the decoded bands, because another task for the same place is queued. */
+  keep: boolean;
+}
+
+export interface EpochProgress {
+  epoch: EpochLoss;
+  /** The largest resident set of the process so far, in bytes. */
+  memory: number;
+}
+
+export type TrainingHandlers = {
+  train: Handler<TrainRequest, Exclude<PlaceOutcome, { error: PlaceError }>, EpochProgress>;
+};

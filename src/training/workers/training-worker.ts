@@ -1,0 +1,108 @@
+/** The child process that trains: one engine, one place after another. Started by trainer.ts. */
+import { createHash } from 'node:crypto';
+import { messageOf, TilewrightError } from '../../errors.js';
+import { version as software } from '../../version.js';
+import { type EngineName, type LoadedEngine, loadEngine } from '../../engines/load-engine.js';
+import { engineMemory, overLimit, trainingFailed } from '../errors.js';
+import { imagesOf } from '../patches/labelled-images.js';
+import { modelNamed } from '../models/builtin-models.js';
+import type { ModelSpec } from '../models/model-spec.js';
+import { cutPatches, type PatchDataset } from '../patches/patches.js';
+import { type ReadOutcome, type ReadRasters, readPlace } from '../data/read-acquisitions.js';
+import { imagesToScore, scoreTile, type TileSource } from '../evaluation/tile-scores.js';
+import { trainModel } from '../loop/train-model.js';
+import { saveModel } from '../registry/saved-model.js';
+import type { PlaceTask, TrainingHandlers } from './training-messages.js';
+import { serveRequests } from '../../engines/processes/serve-requests.js';
+
+const [engine] = process.argv.slice(2);
+
+/** What was read of one place, for the next model of it, and for the scores of the last one on whole tiles. */
+let kept: { place?: string; rasters: ReadRasters } | undefined;
+
+serveRequests<TrainingHandlers>(
+  {
+    async train(request, report) {
+      try {
+        return await train(request, report);
+      } catch (error) {
+        throw knownError(error, request.limit);
+      } finally {
+        if (!request.keep) kept = undefined;
+      }
+    },
+  },
+  trainingFailed,
+);
+
+/** How V8, the engines and the system say that there is no more memory; WebAssembly goes on with the address 0 and meets its bounds. */
+const NO_MEMORY =
+  /out of memory|allocation failed|memory access out of bounds|unable to grow|could not allocate|bad_alloc|ENOMEM|\bOOM\b/i;
+
+function knownError(error: unknown, limit?: number): TilewrightError {
+  const message = messageOf(error);
+  if (limit !== undefined && (engineMemory.is(error) || NO_MEMORY.test(message)))
+    return overLimit.because(error, limit, message);
+  return error instanceof TilewrightError ? error : trainingFailed.because(error, message);
+}
+
+const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
+  const loaded = await loadEngine(engine as EngineName);
+  const { tf } = loaded;
+  const started = performance.now();
+  const { model: name, seed, epochs, patience, start, fineTuning, checkpoint } = task;
+  const spec = modelNamed(name);
+  const data = await dataOf(spec, task, keep);
+  if ('skipped' in data) return data;
+  const { dataset, source, bytesRead } = data;
+  const { model, ...result } = await trainModel(tf, spec, dataset, {
+    ...{ seed, epochs, patience, start, fineTuning },
+    scoreTile: (model, range) => scoreTile(tf, model, spec, range, source, kept?.rasters),
+    onEpoch: (epoch) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
+    checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
+  });
+  const files = await saveModel(tf, model);
+  model.dispose();
+  return {
+    trained: {
+      ...result,
+      files,
+      epochs: result.losses.length,
+      patches: dataset.counts,
+      split: dataset.split,
+      holdOut: dataset.holdOut,
+      bytesRead,
+      seconds: (performance.now() - started) / 1000,
+    },
+  };
+};
+
+/** The patches of a place, and what its tiles are scored by. The pixels themselves go, before the training begins. */
+async function dataOf(
+  spec: ModelSpec,
+  task: PlaceTask,
+  keep: boolean,
+): Promise<{ dataset: PatchDataset; source: TileSource; bytesRead: number } | { skipped: string }> {
+  const pixels = await read(task, keep);
+  if ('skipped' in pixels) return pixels;
+  const { dates, pairs, validationFrom } = task;
+  const images = imagesOf(spec, pixels.dates, pairs);
+  const patches = cutPatches(spec, images, validationFrom);
+  if ('skipped' in patches) return patches;
+  const { dataset } = patches;
+  const scored = imagesToScore(images, dataset.validationImages);
+  return { dataset, source: { dates, pairs, scored }, bytesRead: pixels.bytesRead };
+}
+
+async function read({ place, dates }: PlaceTask, keep: boolean): Promise<ReadOutcome> {
+  if (kept?.place !== place) kept = undefined;
+  if (keep) kept ??= { place, rasters: new Map() };
+  return readPlace(dates, kept?.rasters);
+}
+
+/** A digest of all that shapes the result. Files of tiles never change; their paths name their versions. */
+function fingerprint({ checkpoint: _, ...task }: PlaceTask, { name, version }: LoadedEngine): string {
+  return createHash('sha256')
+    .update(JSON.stringify([software, name, version, task]))
+    .digest('hex');
+}

@@ -1,0 +1,199 @@
+/** Fill against a naive oracle: pixel by pixel, date by date, in physical values. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { localOwners } from '../../src/dht/index.js';
+import { TileFinder } from '../../src/query/index.js';
+import { Mask, type PixelArray } from '../../src/raster/index.js';
+import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
+import { fillProcess, type WrangleResults, WrangleWorkers } from '../../src/derive/index.js';
+import { atEnd } from '../support/at-end.js';
+import { tempFolder } from '../support/temp.js';
+import { DAY, derivedTiles, type GivenScene, pixelsOf, randomly, runProcess, storeScene } from './tiles.js';
+
+const WIDTH = 24;
+const HEIGHT = 16;
+const CODES = [Mask.nodata, Mask.clear, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed];
+
+/** A date of two groups, 10m and 20m, whose numbers are stored in one of three ways. */
+function sceneOf(id: string, day: number, seed: number, weights: number[], coding: number): GivenScene {
+  const random = randomly(seed);
+  const [scale, offset] = [
+    [0.0001, 0],
+    [0.0001, -0.1],
+    [0.0002, 0.05],
+  ][coding]!;
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const mask = Uint8Array.from({ length: WIDTH * HEIGHT }, () => {
+    const drawn = random() * total;
+    const below = (n: number) => weights.slice(0, n + 1).reduce((sum, weight) => sum + weight, 0);
+    return CODES.find((_, n) => drawn < below(n)) ?? Mask.clear;
+  });
+  const pixels = (width: number, height: number, holes: boolean) =>
+    Uint16Array.from({ length: width * height }, (_, i) =>
+      (holes ? mask[i] === Mask.nodata : random() < 0.1) ? 0 : 2000 + Math.floor(random() * 5000),
+    );
+  const group = (name: string, width: number, height: number, bands: string[]) => ({
+    name,
+    width,
+    height,
+    bands: bands.map((band) => ({
+      name: band,
+      scale,
+      offset,
+      pixels: pixels(width, height, name === '10m'),
+    })),
+  });
+  const groups = [group('10m', WIDTH, HEIGHT, ['red', 'nir']), group('20m', WIDTH / 2, HEIGHT / 2, ['swir'])];
+  return { id, day, tiles: [{ geocode: '9q8yyk', groups, mask }] };
+}
+
+const process_ = (storage: Storage, workers: WrangleWorkers) =>
+  fillProcess({ storage, finder: new TileFinder(storage, localOwners(storage.index)), workers });
+
+const percentOf = (codes: Uint8Array, is: (code: number) => boolean, of: (code: number) => boolean) => {
+  const all = [...codes].filter(of).length;
+  return all === 0 ? null : (100 * [...codes].filter((code) => of(code) && is(code)).length) / all;
+};
+const coverageOf = (codes: Uint8Array) =>
+  percentOf(
+    codes,
+    (code) => code !== 0,
+    () => true,
+  ) as number;
+const cloudOf = (codes: Uint8Array) =>
+  percentOf(
+    codes,
+    (code) => code === 2,
+    (code) => code >= 1 && code <= 4,
+  );
+
+/** What the words of the documentation say, one pixel after another. */
+function oracle(
+  base: TileRecord,
+  masks: Map<string, Uint8Array>,
+  others: TileRecord[],
+  cover: number,
+  cloud: number,
+) {
+  const donors = others.filter(({ start }) => Math.abs(start - base.start) <= 16 * DAY);
+  donors.sort(
+    (a, b) =>
+      (a.cloudCover ?? 1e9) - (b.cloudCover ?? 1e9) ||
+      Math.abs(a.start - base.start) - Math.abs(b.start - base.start) ||
+      (a.id < b.id ? -1 : 1),
+  );
+  const mask = [...masks.get(base.id)!];
+  const from: (string | null)[] = mask.map((code) => (code === 0 ? null : base.id));
+  const used = [base.id];
+  for (const { id } of donors) {
+    if (coverageOf(Uint8Array.from(mask)) >= cover && (cloudOf(Uint8Array.from(mask)) ?? 0) <= cloud) break;
+    const donor = masks.get(id)!;
+    let gave = false;
+    for (const [i, code] of mask.entries()) {
+      const theirs = donor[i]!;
+      const fits =
+        ([0, 2, 3].includes(code) && [1, 4].includes(theirs)) || (code === 0 && theirs === Mask.notAssessed);
+      if (!fits) continue;
+      mask[i] = theirs;
+      from[i] = id;
+      gave = true;
+    }
+    if (gave) used.push(id);
+  }
+  return { mask: Uint8Array.from(mask), from, used };
+}
+
+test('fill takes what a naive loop over pixels and dates takes', async (t) => {
+  const dir = await tempFolder(t);
+  const workers = new WrangleWorkers(1);
+  atEnd(t, () => workers.close());
+  let run = 0;
+  const date = fc.record({
+    day: fc.integer({ min: 0, max: 30 }),
+    seed: fc.integer({ min: 1, max: 1e6 }),
+    weights: fc.tuple(...[3, 4, 3, 1, 1, 1].map((most) => fc.integer({ min: 0, max: most }))),
+    coding: fc.integer({ min: 0, max: 2 }),
+  });
+  const property = fc.asyncProperty(
+    fc.array(date, { minLength: 2, maxLength: 5 }),
+    fc.constantFrom(0, 50, 90, 100),
+    fc.constantFrom(0, 10, 60),
+    async (dates, toCoverage, toCloud) => {
+      const storage = await Storage.open(join(dir, `run${run++}`), { reserve: 0 });
+      try {
+        const tiles: TileRecord[] = [];
+        for (const [i, { day, seed, weights, coding }] of dates.entries())
+          tiles.push(...(await storeScene(storage, sceneOf(`s${i}`, day, seed, [...weights], coding))));
+        const results = await runProcess<WrangleResults>(storage, process_(storage, workers), {
+          toCoverage,
+          toCloud,
+        });
+        const made = await derivedTiles(storage, 'filled');
+        assert.equal(made.length, results.tiles);
+        assert.equal(results.failures, 0);
+        const masks = new Map<string, Uint8Array>();
+        const bands = new Map<string, PixelArray[][]>();
+        for (const tile of [...tiles, ...made]) {
+          masks.set(tile.id, (await pixelsOf(storage, tile, 'mask'))[0] as Uint8Array);
+          bands.set(tile.id, [await pixelsOf(storage, tile, '10m'), await pixelsOf(storage, tile, '20m')]);
+        }
+        for (const tile of made) {
+          const base = tiles.find(({ id }) => id === tile.derivedFrom[0])!;
+          const others = tiles.filter((other) => other !== base);
+          const { mask, from, used } = oracle(base, masks, others, toCoverage, toCloud);
+          assert.deepEqual(tile.derivedFrom, used);
+          assert.deepEqual(masks.get(tile.id), mask);
+          const [provenance] = await pixelsOf(storage, tile, 'provenance');
+          assert.deepEqual(
+            [...provenance],
+            from.map((id) => (id === null ? 255 : used.indexOf(id))),
+          );
+          for (const [g, width] of [WIDTH, WIDTH / 2].entries()) {
+            const ratio = WIDTH / width;
+            const { scale, offset } = base.groups[g]!.bands[0]!;
+            const groupBands = bands.get(tile.id)![g]!;
+            for (const [b, band] of groupBands.entries())
+              for (const [i, stored] of band.entries()) {
+                const [row, column] = [Math.floor(i / width), i % width];
+                const fine = (row * ratio + ratio / 2) * WIDTH + column * ratio + ratio / 2;
+                const pixelOf = (id: string) => bands.get(id)![g]![b]![i]!;
+                const chosen = from[ratio === 1 ? i : fine] ?? base.id;
+                // Data is never replaced by none.
+                const at = pixelOf(chosen) === 0 ? base.id : chosen;
+                const given = pixelOf(at);
+                const coding = tiles.find(({ id }) => id === at)!.groups[g]!.bands[b]!;
+                const physical = given * coding.scale + coding.offset;
+                const expected = given === 0 ? 0 : Math.round((physical - offset) / scale);
+                assert.ok(
+                  Math.abs(stored - expected) <= (coding.scale === scale && coding.offset === offset ? 0 : 1),
+                );
+              }
+          }
+          assert.equal(tile.cloudCover, cloudOf(mask));
+          const coarse = bands.get(tile.id)![1]![0]! as Uint16Array;
+          const valid = (100 * coarse.filter((value) => value !== 0).length) / coarse.length;
+          assert.equal(tile.coverage, Math.min(coverageOf(mask), valid));
+          assert.ok(tile.coverage >= base.coverage);
+          assert.equal(tile.source, 'filled');
+          assert.match(tile.id, new RegExp(`^${base.id}_filled-[0-9a-f]{10}$`));
+          assert.equal(
+            tile.groups.find(({ name }) => name === '10m')!.bands[0]!.validPercent,
+            coverageOf(mask),
+          );
+        }
+        const again = await runProcess<WrangleResults>(storage, process_(storage, workers), {
+          toCoverage,
+          toCloud,
+        });
+        assert.deepEqual([again.tiles, again.unchanged], [0, made.length]);
+        const report = await verify(storage);
+        assert.deepEqual([report.problemCount, report.orphanCount], [0, 0]);
+      } finally {
+        await storage.close();
+      }
+    },
+  );
+  await fc.assert(property, { seed: 42, numRuns: 15 });
+});

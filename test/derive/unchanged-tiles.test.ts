@@ -1,0 +1,286 @@
+/** Which derived tiles a run leaves as they are: those that it would make again from the same versions of the same inputs. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import fc from 'fast-check';
+import { LevelStore } from '../../src/coordination/level-kv-store.js';
+import { localOwners } from '../../src/dht/index.js';
+import { restoreCoordination } from '../../src/dht/recovery/restore-etcd.js';
+import { SLOTS } from '../../src/dht/placement/slots.js';
+import { TileFinder } from '../../src/query/index.js';
+import { Mask } from '../../src/raster/index.js';
+import { Storage, type TileRecord, toArray } from '../../src/storage/index.js';
+import { fillProcess, splitProcess, type WrangleResults, WrangleWorkers } from '../../src/derive/index.js';
+import { type RunningMember, startMember, until } from '../dht/cluster-members.js';
+import { type SharedPlace, sharedPlace } from '../dht/shared-stores.js';
+import { atEnd } from '../support/at-end.js';
+import { tempFolder } from '../support/temp.js';
+import { type GivenScene, randomly, runProcess, storeScene } from './tiles.js';
+
+const CELL = '9q8yy';
+const SIDE = 16;
+
+/** A delivery of scene `s<number>`: the same for the same seed. Six of its columns hold no data, and up to four are cloud. */
+function delivery(scene: number, seed: number): GivenScene {
+  const random = randomly(1 + (scene * 10 + seed + 1) * 12_345_678);
+  const [hole, cloud] = [Math.floor(random() * SIDE), Math.floor(random() * SIDE)];
+  const isIn = (column: number, from: number, width: number) => (column - from + SIDE) % SIDE < width;
+  const mask = Uint8Array.from({ length: SIDE * SIDE }, (_, i) =>
+    isIn(i % SIDE, hole, 6) ? Mask.nodata : isIn(i % SIDE, cloud, 4) ? Mask.cloud : Mask.clear,
+  );
+  const pixels = Uint16Array.from(mask, (code) =>
+    code === Mask.nodata ? 0 : 1 + Math.floor(random() * 999),
+  );
+  const groups = [{ width: SIDE, height: SIDE, bands: [{ name: 'red', pixels }] }];
+  return { id: `s${scene}`, day: scene, tiles: [{ geocode: CELL, groups, mask }] };
+}
+
+function openWorkers(t: TestContext): WrangleWorkers {
+  const workers = new WrangleWorkers(1);
+  atEnd(t, () => workers.close());
+  return workers;
+}
+
+async function single(t: TestContext): Promise<{ storage: Storage; workers: WrangleWorkers }> {
+  const workers = openWorkers(t);
+  const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
+  atEnd(t, () => storage.close());
+  return { storage, workers };
+}
+
+const contextOf = (storage: Storage, workers: WrangleWorkers) => ({
+  storage,
+  finder: new TileFinder(storage, localOwners(storage.index)),
+  workers,
+});
+
+const fill = (storage: Storage, workers: WrangleWorkers) =>
+  runProcess<WrangleResults>(storage, fillProcess(contextOf(storage, workers)), {});
+const split = (storage: Storage, workers: WrangleWorkers, source = 'raw') =>
+  runProcess<WrangleResults>(storage, splitProcess(contextOf(storage, workers)), {
+    precision: CELL.length + 1,
+    filter: { source },
+  });
+
+const countsOf = ({ tiles, unchanged, removed = 0, failures }: WrangleResults) => {
+  assert.equal(failures, 0);
+  return { tiles, unchanged, removed };
+};
+
+const derived = async (storage: Storage) =>
+  (await toArray(storage.catalogue.tiles.values())).filter(({ source }) => source !== 'raw');
+
+/** All of a tile but its name in the store and when it was made. */
+async function contentOf(storage: Storage, tile: TileRecord) {
+  const { version: _v, createdAt: _c, inputsDigest: _d, ...record } = tile;
+  await storage.bringFiles(tile, tile.groups);
+  const files = await Promise.all(
+    tile.groups.map(async ({ name }) => (await readFile(storage.tilePath(tile, name))).toString('base64')),
+  );
+  return { record, files };
+}
+
+/** A cluster of one node, whose etcd may be lost. */
+class Place {
+  private stores = 0;
+  private constructor(
+    private where: SharedPlace,
+    private node: RunningMember,
+  ) {}
+
+  static async open(t: TestContext): Promise<Place> {
+    const where = await sharedPlace(t);
+    const place = new Place(where, await startMember(where, 'a'));
+    await place.loaded();
+    return place;
+  }
+
+  get storage(): Storage {
+    return this.node.storage;
+  }
+
+  async restore(): Promise<void> {
+    await this.node.stop();
+    const folder = join(this.where.folder, `coordination-${++this.stores}`);
+    const coordination = await LevelStore.open(folder);
+    this.where.stops.push(() => coordination.close());
+    await restoreCoordination(coordination, this.where.objects);
+    this.where = { ...this.where, coordination };
+    this.node = await startMember(this.where, 'a');
+    await this.loaded();
+  }
+
+  private async loaded(): Promise<void> {
+    await until('all is loaded', () => this.node.cluster.replica.slots.length === SLOTS);
+  }
+}
+
+type Step =
+  | { kind: 'deliver'; scene: number; seed: number }
+  /** Delivers a scene twice; tiles are derived from the first delivery while the second one is on its way. */
+  | { kind: 'derive meanwhile'; scene: number; seeds: [number, number] }
+  | { kind: 'delete'; scene: number }
+  | { kind: 'delete derived'; nth: number }
+  | { kind: 'restore' };
+
+const scene = fc.integer({ min: 0, max: 2 });
+const seed = fc.integer({ min: 0, max: 3 });
+const stepOf = <K extends Step['kind'], R extends object>(
+  kind: K,
+  rest: { [F in keyof R]: fc.Arbitrary<R[F]> },
+) => fc.record({ kind: fc.constant(kind), ...rest });
+const step = fc.oneof(
+  { weight: 3, arbitrary: stepOf('deliver', { scene, seed }) },
+  { weight: 3, arbitrary: stepOf('derive meanwhile', { scene, seeds: fc.tuple(seed, seed) }) },
+  { weight: 1, arbitrary: stepOf('delete', { scene }) },
+  { weight: 1, arbitrary: stepOf('delete derived', { nth: fc.nat({ max: 50 }) }) },
+  { weight: 2, arbitrary: stepOf('restore', {}) },
+) as fc.Arbitrary<Step>;
+
+test('after any deliveries, deletions and restorations a run leaves nothing that it would make otherwise', async (t) => {
+  const workers = openWorkers(t);
+  const place = await Place.open(t);
+  const fresh = await tempFolder(t);
+  let run = 0;
+  /** Seeds of the deliveries that are in the store, by scene. */
+  const there = new Map<number, number>();
+
+  const derive = async (storage: Storage) => [
+    await fill(storage, workers),
+    await split(storage, workers),
+    await split(storage, workers, 'filled'),
+  ];
+  const check = async () => {
+    const found = await derive(place.storage);
+    const anew = await Storage.open(join(fresh, `${run++}`), { reserve: 0 });
+    try {
+      for (const [number, seed] of there) await storeScene(anew, delivery(number, seed));
+      const expected = (await derive(anew)).map(countsOf);
+      for (const n of [0, 1]) {
+        const { tiles, unchanged } = countsOf(found[n]!);
+        assert.equal(tiles + unchanged, expected[n]!.tiles);
+      }
+      const ids = new Set<string>();
+      for (const tile of await derived(anew)) {
+        const own = await place.storage.getTile(tile.id);
+        assert.ok(own, tile.id);
+        assert.deepEqual(await contentOf(place.storage, own), await contentOf(anew, tile));
+        ids.add(tile.id);
+      }
+      // Of a scene that is there nothing remains that its present version does not make.
+      const parents = new Set([...there.keys()].map((number) => `test_s${number}_g${CELL}`));
+      for (const { id, source, derivedFrom } of await derived(place.storage))
+        if (source === 'split' && parents.has(derivedFrom[0]!)) assert.ok(ids.has(id), id);
+    } finally {
+      await anew.close();
+    }
+    assert.ok((await derive(place.storage)).every((results) => countsOf(results).tiles === 0));
+  };
+
+  const take = async (one: Step) => {
+    if (one.kind === 'deliver') {
+      await storeScene(place.storage, delivery(one.scene, one.seed));
+      there.set(one.scene, one.seed);
+    } else if (one.kind === 'derive meanwhile') {
+      const [first, second] = one.seeds;
+      await storeScene(place.storage, delivery(one.scene, first));
+      const meanwhile = async () => void (await derive(place.storage));
+      await storeScene(place.storage, delivery(one.scene, second), meanwhile);
+      there.set(one.scene, second);
+    } else if (one.kind === 'delete') {
+      if (there.delete(one.scene)) await place.storage.deleteScene('test', `s${one.scene}`);
+    } else if (one.kind === 'delete derived') {
+      const tiles = await derived(place.storage);
+      if (tiles.length > 0) await place.storage.deleteTile(tiles[one.nth % tiles.length]!.id);
+    } else await place.restore();
+  };
+
+  const property = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
+    for (const one of steps) await take(one);
+    await check();
+  });
+  await fc.assert(property, { seed: 7, numRuns: 8, endOnFailure: true });
+});
+
+test('a delivery that began before a tile was derived, and ends after it, makes the tile out of date', async (t) => {
+  const { storage, workers } = await single(t);
+  await storeScene(storage, delivery(0, 1));
+  await storeScene(storage, delivery(0, 2), async () => {
+    assert.ok(countsOf(await split(storage, workers)).tiles > 0);
+  });
+  const [raw] = await toArray(storage.catalogue.tiles.values());
+  const old = await derived(storage);
+  assert.ok(
+    old.every(({ version }) => raw!.version < version),
+    'each has a later version than the input that it was not made of',
+  );
+  assert.equal(countsOf(await split(storage, workers)).unchanged, 0);
+  assert.deepEqual(countsOf(await split(storage, workers)).tiles, 0);
+});
+
+test('a delivery of the same content is another version; the same tiles are made of it', async (t) => {
+  const { storage, workers } = await single(t);
+  await storeScene(storage, delivery(0, 1));
+  const first = countsOf(await split(storage, workers));
+  const content = async () => Promise.all((await derived(storage)).map((tile) => contentOf(storage, tile)));
+  const before = await content();
+  await storeScene(storage, delivery(0, 1));
+  assert.deepEqual(countsOf(await split(storage, workers)), { ...first, unchanged: 0 });
+  assert.deepEqual(await content(), before);
+});
+
+test('an input that is deleted makes another tile of the others; one that is back makes its tile again', async (t) => {
+  const { storage, workers } = await single(t);
+  for (const number of [0, 1, 2]) await storeScene(storage, delivery(number, 1));
+  const [before] = await derivedBy(await fill(storage, workers), storage);
+  await storage.deleteScene('test', before!.derivedFrom.at(-1)!.split('_')[1]!);
+  assert.deepEqual(countsOf(await fill(storage, workers)), { tiles: 1, unchanged: 0, removed: 0 });
+  assert.deepEqual(countsOf(await fill(storage, workers)), { tiles: 0, unchanged: 1, removed: 0 });
+  const { id } = before!;
+  // A tile whose input is gone stays until it is deleted. It is no answer to the next command.
+  assert.deepEqual(await storage.getTile(id), before);
+  for (const number of [0, 1, 2])
+    if (!(await storage.getScene('test', `s${number}`))) await storeScene(storage, delivery(number, 1));
+  assert.deepEqual(countsOf(await fill(storage, workers)), { tiles: 1, unchanged: 0, removed: 0 });
+  const after = await storage.getTile(id);
+  assert.notEqual(after!.inputsDigest, before!.inputsDigest);
+  assert.deepEqual(await contentOf(storage, after!), await contentOf(storage, before!));
+});
+
+async function derivedBy({ tiles }: WrangleResults, storage: Storage): Promise<TileRecord[]> {
+  const made = await derived(storage);
+  assert.deepEqual([made.length, tiles], [1, 1]);
+  return made;
+}
+
+test('a tile goes where the next version of its input holds nothing', async (t) => {
+  const { storage, workers } = await single(t);
+  const [half] = delivery(0, 1).tiles;
+  const whole = { ...half!, mask: new Uint8Array(SIDE * SIDE).fill(Mask.clear) };
+  const pixels = Uint16Array.from(whole.mask, (_, i) => 1 + i);
+  whole.groups = [{ ...whole.groups[0]!, bands: [{ name: 'red', pixels }] }];
+  await storeScene(storage, { id: 's0', day: 0, tiles: [whole] });
+  const all = countsOf(await split(storage, workers));
+  await storeScene(storage, delivery(0, 1));
+  const left = countsOf(await split(storage, workers));
+  assert.ok(left.tiles > 0 && left.removed > 0);
+  assert.deepEqual(left, { tiles: left.tiles, unchanged: 0, removed: all.tiles - left.tiles });
+  assert.equal((await derived(storage)).length, left.tiles);
+  assert.deepEqual(countsOf(await split(storage, workers)), {
+    tiles: 0,
+    unchanged: left.tiles,
+    removed: 0,
+  });
+});
+
+test('tiles of older versions of the program, which did not record their inputs, are made again once', async (t) => {
+  const { storage, workers } = await single(t);
+  await storeScene(storage, delivery(0, 1));
+  const { tiles } = countsOf(await split(storage, workers));
+  const { catalogue } = storage;
+  const old = (await derived(storage)).map(({ inputsDigest: _, ...record }) => record);
+  await catalogue.write(old.map((record) => catalogue.tiles.set(record.id, record)));
+  assert.deepEqual(countsOf(await split(storage, workers)), { tiles, unchanged: 0, removed: 0 });
+  assert.deepEqual(countsOf(await split(storage, workers)), { tiles: 0, unchanged: tiles, removed: 0 });
+});

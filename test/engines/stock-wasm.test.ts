@@ -1,0 +1,33 @@
+/** The self-test must refuse what the stock WASM backend computes. */
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
+import * as core from '@tensorflow/tfjs-core';
+import * as layers from '@tensorflow/tfjs-layers';
+import '@tensorflow/tfjs-backend-wasm';
+import { selfTest } from '../../src/engines/self-test.js';
+import type { Tf } from '../../src/engines/tfjs.js';
+import { heapLoops } from '../../src/engines/compute-primitives/wasm-primitives.js';
+import { registerTrainingKernels } from '../../src/engines/wasm-kernels/register.js';
+
+const tf = { ...core, ...layers } as Tf;
+await tf.setBackend('wasm');
+const loops = heapLoops(tf.backend() as BackendWasm);
+
+it('refuses the stock kernels: first some are missing, then one is wrong, and the repaired one passes', async () => {
+  await assert.rejects(selfTest(tf), /not yet supported in gradients|not registered/);
+
+  const stock = { ...tf.getKernel(tf.MaxPoolGrad, 'wasm')! };
+  registerTrainingKernels(tf, loops);
+  const repaired = tf.getKernel(tf.MaxPoolGrad, 'wasm')!;
+  const { kernelFunc } = repaired;
+  repaired.kernelFunc = stock.kernelFunc;
+  const wrong = await selfTest(tf);
+  assert.equal(wrong.passed, false);
+  assert.ok(wrong.error > 1e-3, `error ${wrong.error}`);
+  assert.match(wrong.where, /^gradient of /);
+
+  repaired.kernelFunc = kernelFunc;
+  const sound = await selfTest(tf);
+  assert.equal(sound.passed, true, `${sound.where}: ${sound.error}`);
+});

@@ -1,0 +1,325 @@
+/** Several members in one process, beside one that trains on all of their batches itself. */
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { Mask } from '../../../src/raster/index.js';
+import { commonCell } from '../../../src/storage/index.js';
+import { lineSums, ridge, startSums } from '../../../src/training/evaluation/baselines.js';
+import { batchOf } from '../../../src/training/patches/batches.js';
+import { displayRange } from '../../../src/training/evaluation/display-range.js';
+import { alone, type Ring } from '../../../src/training/distributed/ring-all-reduce.js';
+import { poolMoments } from '../../../src/training/distributed/tensor-all-reduce.js';
+import { joinPatches } from '../../../src/training/patches/concat-patches.js';
+import { distributedReport, pooledPlaces } from '../../../src/training/distributed/distributed-report.js';
+import { type PlacePatches, trainTogether } from '../../../src/training/distributed/data-parallel-training.js';
+import { loadEngine } from '../../../src/engines/load-engine.js';
+import type { Tf } from '../../../src/engines/tfjs.js';
+import { diverged } from '../../../src/training/errors.js';
+import { baselinesOf } from '../../../src/training/evaluation/evaluate.js';
+import { meanScores } from '../../../src/training/evaluation/image-scores.js';
+import { imagesOf } from '../../../src/training/patches/labelled-images.js';
+import { metricsOf, modelNamed } from '../../../src/training/index.js';
+import type { Batch } from '../../../src/training/loop/learner.js';
+import type { Metrics } from '../../../src/training/evaluation/metrics.js';
+import type { ModelSpec } from '../../../src/training/models/model-spec.js';
+import { visibleMix } from '../../../src/training/models/rgb-inputs.js';
+import { cutPatches, type PatchDataset } from '../../../src/training/patches/patches.js';
+import type { DatePair } from '../../../src/training/data/acquisitions.js';
+import { predict } from '../../../src/training/inference/predict-patches.js';
+import { randomStream, shuffledOrder } from '../../../src/random.js';
+import { scoreTile } from '../../../src/training/evaluation/tile-scores.js';
+import { learnerOf } from '../../../src/training/loop/train-model.js';
+import { tempFolder } from '../../support/temp.js';
+import { clouded, type Field, field } from '../synthetic-land.js';
+import { writeDate } from '../acquisition-files.js';
+import { ringOf } from './process-groups.js';
+
+function datasetOf(spec: ModelSpec, dates: Field[], pairs: DatePair[] = []): PatchDataset {
+  const outcome = cutPatches(
+    { ...spec, leastPatches: Math.min(8, spec.leastPatches) },
+    imagesOf(spec, dates, pairs),
+  );
+  assert.ok('dataset' in outcome, JSON.stringify(outcome));
+  return outcome.dataset;
+}
+
+const place = (geocode: string, dataset: PatchDataset): PlacePatches => ({ geocode, tiles: [], dataset });
+
+const seed = 7;
+
+async function valuesOf(model: LayersModel): Promise<Float32Array[]> {
+  return Promise.all(model.getWeights().map((weight) => weight.data<'float32'>()));
+}
+
+/** All members at once, and their weights. */
+async function trainAll(tf: Tf, spec: ModelSpec, places: PlacePatches[][], epochs: number) {
+  const { rings, links } = await ringOf(places.length);
+  const all = await Promise.all(
+    rings.map(async (ring, i) => {
+      const one = await trainTogether(tf, spec, places[i]!, 100, ring, { seed, epochs });
+      await links[i]?.leave();
+      return one;
+    }),
+  );
+  const weights = await Promise.all(all.map(({ model }) => valuesOf(model)));
+  return { all, weights };
+}
+
+it('a model is of the smallest cell that holds all of its places', () => {
+  assert.equal(commonCell(['u26xy']), 'u26xy');
+  assert.equal(commonCell(['u26xy', 'u27rb', 'u2']), 'u2');
+  assert.equal(commonCell(['u26xy', '9q8yy']), 'world');
+});
+
+describe('training together', () => {
+  const spec = modelNamed('ndvi');
+  let tf: Tf;
+  before(async () => {
+    ({ tf } = await loadEngine('wasm'));
+  });
+  // The last member has few patches, in many steps none.
+  const small = { ...spec, leastPatches: 6, leastValidation: 2 };
+  const datasets = [
+    [field(140, 163, { seed: 1 }), field(150, 150, { seed: 2 })],
+    [field(128, 128, { seed: 3 })],
+    [field(64, 64, { seed: 4 })],
+  ].map((fields) => fields.map((one) => datasetOf(small, [one])));
+  const places = datasets.map((own, m) => own.map((dataset, n) => place(`u${m}${n}`, dataset)));
+  const sets = datasets.map((own) => joinPatches(own.map(({ train }) => train)));
+
+  it('gives what one process gives that trains on the batches of all', async () => {
+    const epochs = 3;
+    const batched = { ...spec, batchSize: 8 };
+    const { all, weights } = await trainAll(tf, batched, places, epochs);
+    for (const other of weights) assert.deepEqual(other, weights[0]);
+    for (const { trained } of all)
+      assert.deepEqual(trained, { ...all[0]!.trained, seconds: trained.seconds });
+
+    const stepsAnEpoch = Math.ceil(sets[0]!.count / 8);
+    assert.ok(sets[2]!.count < stepsAnEpoch);
+    const steps = epochs * stepsAnEpoch;
+    const union = joinPatches(sets);
+    const learner = learnerOf(tf, batched, seed, ridge(lineSums(union)));
+    const streams = sets.map((_, m) => randomStream(seed + m).next);
+    const losses: number[] = [];
+    let step = 0;
+    for (let epoch = 0; epoch < epochs; epoch++) {
+      const orders = sets.map((set, m) => shuffledOrder(set.count, streams[m]!));
+      let sum = 0;
+      for (let part = 0; part < stepsAnEpoch; part++) {
+        const batches = sets.flatMap((set, m) => {
+          const edge = (at: number) => Math.floor((at * set.count) / stepsAnEpoch);
+          const chosen = orders[m]!.subarray(edge(part), edge(part + 1));
+          const batch = batchOf(tf, set, chosen.length ? chosen : orders[m]!.subarray(0, 1), streams[m]!);
+          return chosen.length ? [batch] : [];
+        });
+        const joined: Batch = {
+          size: batches.reduce((all, { size }) => all + size, 0),
+          inputs: tf.concat(batches.map(({ inputs }) => inputs)),
+          targets: tf.concat(batches.map(({ targets }) => targets as Tensor)),
+        };
+        const rate = 0.5 * spec.learningRate * (1 + Math.cos((Math.PI * step++) / steps));
+        sum += joined.size * (await learner.step(joined, { rate, step }));
+      }
+      losses.push(sum / union.count);
+    }
+    const { losses: shared, parameters, members } = all[0]!.trained;
+    assert.equal(all[0]!.trained.steps, steps);
+    // What differs is the rounding of sums, which grows from step to step.
+    losses.forEach((loss, epoch) => {
+      const near = (epoch === 0 ? 1e-5 : 1e-3) * loss;
+      assert.ok(Math.abs(loss - shared[epoch]!.train) < near, `${shared[epoch]!.train} is not ${loss}`);
+    });
+    const validation = joinPatches(datasets.flat().map((one) => one.validation));
+    const expected = metricsOf({
+      truth: validation.targets,
+      predicted: predict(tf, learner.model, validation),
+    });
+    assert.ok(Math.abs(expected.mse - shared.at(-1)!.validation) < 1e-3 * expected.mse);
+    const lowest = Math.min(...shared.map(({ selection }) => selection!));
+    assert.equal(shared[all[0]!.trained.bestEpoch - 1]!.selection, lowest);
+    const trainable = learner.model.trainableWeights.reduce(
+      (sum, { shape }) => sum + shape.reduce<number>((all, side) => all * side!, 1),
+      0,
+    );
+    assert.equal(parameters, trainable);
+    assert.deepEqual(
+      members.map(({ patches }) => patches),
+      sets.map(({ count }) => count),
+    );
+    learner.model.dispose();
+    for (const { model } of all) model.dispose();
+  });
+
+  it('weights the members by the pixels that count', async () => {
+    const plain: ModelSpec = {
+      ...modelNamed('ndmi'),
+      layers: [visibleMix, { type: 'conv', filters: 8 }],
+      ...{ patchSize: 32, batchSize: 4, mostPatches: 4, leastPatches: 4, leastValidation: 1 },
+    };
+    const whole = field(160, 128, { seed: 1 });
+    const bright = field(160, 128, { seed: 2 });
+    for (const values of Object.values(bright.bands)) for (const at of values.keys()) values[at]! += 0.15;
+    // A quarter of each patch is under cloud.
+    bright.mask = bright.mask.map((code, at) => (at % 32 < 8 ? Mask.cloud : code));
+    const sets = [whole, bright].map((one) => datasetOf(plain, [one]));
+    const own = sets.map((dataset, i) => [place(`p${i}`, dataset)]);
+    const { all, weights } = await trainAll(tf, plain, own, 1);
+    const union = joinPatches(sets.map(({ train }) => train));
+    const learner = learnerOf(tf, plain, seed, ridge(startSums(union)));
+    const streams = sets.map((_, m) => randomStream(seed + m).next);
+    const batches = sets.map(({ train }, m) =>
+      batchOf(tf, train, shuffledOrder(train.count, streams[m]!), streams[m]!),
+    );
+    const joined: Batch = {
+      size: union.count,
+      inputs: tf.concat(batches.map(({ inputs }) => inputs)),
+      targets: tf.concat(batches.map(({ targets }) => targets as Tensor)),
+      counts: tf.concat(batches.map(({ counts }) => counts!)),
+    };
+    const loss = await learner.step(joined, { rate: plain.learningRate, step: 1 });
+    assert.ok(Math.abs(loss - all[0]!.trained.losses[0]!.train) < 1e-5 * loss, `${loss}`);
+    (await valuesOf(learner.model)).forEach((values, i) => {
+      values.forEach((value, at) => {
+        assert.ok(Math.abs(value - weights[0]![i]![at]!) < 1e-4, `${value} and ${weights[0]![i]![at]}`);
+      });
+    });
+    for (const { model } of all) model.dispose();
+  });
+
+  it('pools the moments of batch normalisation as those of all values', async () => {
+    const { rings, links } = await ringOf(2);
+    const moments = [
+      { mean: [0, 2], variance: [0.01, 1] },
+      { mean: [1, 2], variance: [0.03, 2] },
+    ].map(({ mean, variance }) =>
+      tf.tidy(() => ({ mean: tf.variable(tf.tensor1d(mean)), variance: tf.variable(tf.tensor1d(variance)) })),
+    );
+    await Promise.all(rings.map((ring, i) => poolMoments(tf, ring, [moments[i]!], i === 0 ? 1 : 3)));
+    await Promise.all(links.map((link) => link?.leave()));
+    for (const { mean, variance } of moments) {
+      assert.deepEqual([...mean.dataSync()], [0.75, 2]);
+      // 0.25 * 0.01 + 0.75 * 0.03 + 0.25 * 0.75, and 0.25 + 1.5.
+      const [first, second] = variance.dataSync();
+      assert.ok(Math.abs(first! - 0.2125) < 1e-6 && Math.abs(second! - 1.75) < 1e-5, `${first} ${second}`);
+    }
+  });
+
+  it('scores all places as one set, and tells the bytes', async () => {
+    const { all } = await trainAll(tf, spec, places, 1);
+    const { trained, model } = all[0]!;
+    const pooled = pooledPlaces(trained);
+    for (const side of ['train', 'validation'] as const) {
+      const whole = joinPatches(datasets.flat().map((one) => one[side]));
+      const expected = metricsOf({ truth: whole.targets, predicted: predict(tf, model, whole) });
+      assert.ok(Math.abs(pooled.metrics[side].mse - expected.mse) < 1e-9);
+      assert.ok(Math.abs(pooled.metrics[side].r2 - expected.r2) < 1e-6);
+    }
+    const report = distributedReport(trained, ['a', 'b', 'c'], 3);
+    assert.equal(report.leastBytes, (4 / 3) * 4 * report.parameters * report.steps);
+    assert.deepEqual(
+      report.places.map(({ geocode }) => geocode),
+      ['u00', 'u01', 'u10', 'u20'],
+    );
+    for (const { ratio, node } of report.members) assert.ok(ratio! > 1 && ratio! < 1.05, `${node}: ${ratio}`);
+    for (const { model } of all) model.dispose();
+  });
+
+  it('scores images with the range of their place, on its patches and on its whole tiles', async (t) => {
+    const folder = await tempFolder(t);
+    const ndmi = { ...modelNamed('ndmi'), mostPatches: 4, leastPatches: 4, leastValidation: 1 };
+    const own = [1, 2].map((one) => {
+      const date = field(256, 192, { seed: one, time: Date.UTC(2020, 5, one) });
+      for (const [at, value] of date.bands.swir16.entries()) date.bands.swir16[at] = value / one;
+      const source = { dates: [writeDate(folder, `${one}`, date)], scored: [0] };
+      return [{ ...place(`p${one}`, datasetOf(ndmi, [date])), source }];
+    });
+    const { all } = await trainAll(tf, ndmi, own, 1);
+    const [{ model, trained }] = all as [(typeof all)[number]];
+    const scores = trained.members.flatMap((member) => member.places);
+    const ranges = own.map(([{ dataset }]) => displayRange(dataset.train));
+    assert.notDeepEqual(ranges[0], ranges[1]);
+    assert.deepEqual(
+      scores.map((one) => one.displayRange),
+      ranges,
+    );
+    for (const [i, { metrics, displayRange, baseline }] of scores.entries()) {
+      const [{ dataset, source }] = own[i]!;
+      const tile = await scoreTile(tf, model, ndmi, displayRange!, source);
+      assert.deepEqual(metrics.tile, tile);
+      assert.equal(tile.msSsim!.scales, 5);
+      assert.deepEqual(baseline, baselinesOf(ndmi.target, dataset, displayRange));
+    }
+    const pooled = pooledPlaces(trained).metrics;
+    assert.deepEqual(pooled.tile, {
+      ...meanScores(scores.map(({ metrics }) => metrics.tile!)),
+      dates: ['2020-06-01T00:00:00.000Z', '2020-06-02T00:00:00.000Z'],
+    });
+    const { mse: _mse, r2: _r2, ...images } = pooled.validation;
+    const validations = scores.map(({ metrics }) => metrics.validation as Required<Metrics>);
+    assert.deepEqual(images, meanScores(validations));
+    assert.ok(images.images!.psnr >= 2);
+    const { places } = distributedReport(trained, ['a', 'b'], 2);
+    assert.deepEqual(
+      places.map((one) => [one.displayRange, one.metrics]),
+      scores.map((one) => [one.displayRange, one.metrics]),
+    );
+    for (const one of all) one.model.dispose();
+  });
+
+  it('averages the moving averages of batch normalisation over the members', async () => {
+    const ndmi = { ...modelNamed('ndmi'), mostPatches: 4, leastPatches: 4, leastValidation: 1 };
+    const own = [1, 2].map((one) => [place(`p${one}`, datasetOf(ndmi, [field(320, 256, { seed: one })]))]);
+    const { all, weights } = await trainAll(tf, ndmi, own, 1);
+    assert.deepEqual(weights[1], weights[0]);
+    for (const { model } of all) model.dispose();
+  });
+
+  it('shares the gradients of a discriminator too', async () => {
+    const removal = { ...modelNamed('cloud-removal'), mostPatches: 2, leastPatches: 2, leastValidation: 1 };
+    const own = [1, 2].map((one) => {
+      const clear = field(320, 256, { seed: one });
+      return [place(`p${one}`, datasetOf(removal, [clouded(clear), clear], [{ cloudy: 0, clear: 1 }]))];
+    });
+    const { all, weights } = await trainAll(tf, removal, own, 1);
+    assert.deepEqual(weights[1], weights[0]);
+    const trainable = (model: LayersModel) =>
+      model.trainableWeights.reduce((sum, one) => sum + one.shape.reduce<number>((a, b) => a * b!, 1), 0);
+    assert.ok(all[0]!.trained.parameters > trainable(all[0]!.model));
+    for (const { model } of all) model.dispose();
+  });
+
+  it('is the same for the same seed in a ring of one, and leaves no tensors behind', async () => {
+    const tensors = tf.memory().numTensors;
+    const once = async (ring: Ring) => {
+      const { model, trained } = await trainTogether(tf, spec, places[0]!, 0, ring, { seed, epochs: 2 });
+      const values = await valuesOf(model);
+      model.dispose();
+      return { values, losses: trained.losses, report: distributedReport(trained, ['a'], 1) };
+    };
+    const first = await once(alone);
+    assert.deepEqual(await once(alone), first);
+    assert.deepEqual(
+      first.report.members.map(({ bytesSent, ratio }) => [bytesSent, ratio]),
+      [[0, null]],
+    );
+    assert.equal(tf.memory().numTensors, tensors);
+  });
+
+  it('ends everywhere where the loss of one member is no number', async () => {
+    const { rings, links } = await ringOf(2);
+    const dataset = datasetOf(spec, [field(128, 128)]);
+    const wild = structuredClone(dataset);
+    wild.train.targets.fill(Number.NaN);
+    const ends = await Promise.allSettled(
+      [dataset, wild].map((one, i) =>
+        trainTogether(tf, spec, [place(`p${i}`, one)], 0, rings[i]!, { seed, epochs: 2 }).catch((error) => {
+          links[i]!.fail(error);
+          throw error;
+        }),
+      ),
+    );
+    for (const end of ends) assert.ok(end.status === 'rejected' && end.reason.code === diverged.code);
+  });
+});

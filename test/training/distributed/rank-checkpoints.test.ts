@@ -1,0 +1,160 @@
+/** Members that are cut off and go on, or begin anew, together: two in one process. */
+import assert from 'node:assert/strict';
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { before, describe, it, type TestContext } from 'node:test';
+import { messageOf } from '../../../src/errors.js';
+import type { Beginning } from '../../../src/training/distributed/rank-checkpoints.js';
+import { distributedReport } from '../../../src/training/distributed/distributed-report.js';
+import { trainTogether } from '../../../src/training/distributed/data-parallel-training.js';
+import { loadEngine } from '../../../src/engines/load-engine.js';
+import type { Tf } from '../../../src/engines/tfjs.js';
+import { trainingFailed } from '../../../src/training/errors.js';
+import { imagesOf } from '../../../src/training/patches/labelled-images.js';
+import { modelNamed } from '../../../src/training/index.js';
+import { cutPatches, type PatchDataset } from '../../../src/training/patches/patches.js';
+import { tempFolder } from '../../support/temp.js';
+import { field } from '../synthetic-land.js';
+import { ringOf } from './process-groups.js';
+
+const EPOCHS = 6;
+const spec = { ...modelNamed('ndvi'), batchSize: 8, leastPatches: 6, leastValidation: 2 };
+
+function datasetOf(side: number, seed: number): PatchDataset {
+  const outcome = cutPatches(spec, imagesOf(spec, [field(side, side, { seed })]));
+  assert.ok('dataset' in outcome, JSON.stringify(outcome));
+  return outcome.dataset;
+}
+
+interface CutOff {
+  /** All members are cut off after this epoch, of which all have written a checkpoint. */
+  after?: number;
+  task?: string;
+}
+
+describe('checkpoints of a training of two members', () => {
+  const datasets = [datasetOf(96, 1), datasetOf(64, 2)];
+  let tf: Tf;
+  let whole: Awaited<ReturnType<typeof train>>;
+  before(async () => {
+    ({ tf } = await loadEngine('wasm'));
+    whole = await train();
+  });
+
+  /** What all members come to, and how they began; without the result where they are cut off. */
+  async function train(folders?: string[], { after, task = 'a training' }: CutOff = {}) {
+    const { rings, links } = await ringOf(2);
+    const beginnings: Beginning[] = [];
+    const member = async (i: number) => {
+      const places = [{ geocode: `u${i}`, tiles: [], dataset: datasets[i]! }];
+      const checkpoint = folders && { folder: folders[i]!, task, everySeconds: 0 };
+      const { model, trained } = await trainTogether(tf, spec, places, 0, rings[i]!, {
+        ...{ seed: 3, epochs: EPOCHS, checkpoint },
+        onBegin: (beginning) => void beginnings.push(beginning),
+        onEpoch: ({ epoch }) => {
+          if (epoch === after) throw trainingFailed('cut off');
+        },
+      });
+      await links[i]!.leave();
+      const weights = await Promise.all(model.getWeights().map((one) => one.data<'float32'>()));
+      model.dispose();
+      return { weights, trained };
+    };
+    const ends = await Promise.allSettled(
+      links.map((link, i) =>
+        member(i).catch((error) => {
+          link.fail(trainingFailed(messageOf(error)));
+          throw error;
+        }),
+      ),
+    );
+    const members = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
+    assert.equal(
+      members.length,
+      after ? 0 : 2,
+      ends.map((end) => end.status === 'rejected' && messageOf(end.reason)).join(),
+    );
+    return { beginnings, members };
+  }
+
+  /** The folders of both, cut off so. */
+  async function cutOff(t: TestContext, options: CutOff): Promise<string[]> {
+    const folder = await tempFolder(t);
+    const folders = ['m0', 'm1'].map((name) => join(folder, name));
+    for (const own of folders) await mkdir(own);
+    await train(folders, options);
+    return folders;
+  }
+
+  /** A member's files by their epochs. */
+  async function filesOf(folder: string): Promise<Map<number, string>> {
+    const files = new Map<number, string>();
+    for (const name of await readdir(folder)) {
+      const [head] = (await readFile(join(folder, name), 'latin1')).split('\n', 1);
+      files.set(JSON.parse(head!).losses.length, join(folder, name));
+    }
+    return files;
+  }
+
+  async function endsAlike(folders: string[], beginning: Beginning): Promise<void> {
+    const { beginnings, members } = await train(folders);
+    assert.deepEqual(beginnings, [beginning, beginning]);
+    for (const [i, { weights, trained }] of members.entries()) {
+      assert.deepEqual(weights, whole.members[i]!.weights);
+      const { losses, steps, parameters } = whole.members[i]!.trained;
+      assert.deepEqual([trained.losses, trained.steps, trained.parameters], [losses, steps, parameters]);
+      for (const { ratio } of distributedReport(trained, ['a', 'b'], 2).members)
+        assert.ok(ratio! > 1 && ratio! < 1.05, String(ratio));
+    }
+  }
+
+  it('go on from the last one, to the same weights', async (t) => {
+    const folders = await cutOff(t, { after: 3 });
+    assert.deepEqual([...(await filesOf(folders[1]!)).keys()].sort(), [2, 3]);
+    const tensors = tf.memory().numTensors;
+    await endsAlike(folders, { epoch: 3, unlike: false });
+    assert.equal(tf.memory().numTensors, tensors);
+  });
+
+  it('go on from the one before where a member was cut off before it wrote the last', async (t) => {
+    for (const late of [0, 1]) {
+      const folders = await cutOff(t, { after: 3 });
+      await rm((await filesOf(folders[late]!)).get(3)!);
+      const copies = folders.map((folder) => `${folder}-copy`);
+      for (const [i, folder] of folders.entries()) await cp(folder, copies[i]!, { recursive: true });
+      await endsAlike(copies, { epoch: 2, unlike: false });
+      // Cut off once more, before the other one writes.
+      await train(folders, { after: 3 });
+      await rm((await filesOf(folders[1 - late]!)).get(3)!);
+      await endsAlike(folders, { epoch: 2, unlike: false });
+    }
+  });
+
+  it('do not go on from one that is damaged', async (t) => {
+    const folders = await cutOff(t, { after: 3 });
+    const path = (await filesOf(folders[1]!)).get(3)!;
+    const bytes = await readFile(path);
+    for (const at of [0, bytes.length >> 1]) {
+      const damaged = Buffer.from(bytes);
+      damaged[at]! ^= 4;
+      await writeFile(path, damaged);
+      const copies = folders.map((folder) => `${folder}-${at}`);
+      for (const [i, folder] of folders.entries()) await cp(folder, copies[i]!, { recursive: true });
+      await endsAlike(copies, { epoch: 2, unlike: false });
+    }
+  });
+
+  it('begin anew together where they have no epoch in common', async (t) => {
+    const folders = await cutOff(t, { after: 4 });
+    const others = await cutOff(t, { after: 2 });
+    await endsAlike([folders[0]!, others[1]!], { epoch: 0, unlike: true });
+  });
+
+  it('begin anew together where one has those of another training, or none has any', async (t) => {
+    const folders = await cutOff(t, { after: 4 });
+    const others = await cutOff(t, { after: 4, task: 'another' });
+    await endsAlike([folders[0]!, others[1]!], { epoch: 0, unlike: true });
+    await endsAlike([others[0]!, folders[1]!], { epoch: 0, unlike: true });
+    await endsAlike(await cutOff(t, { after: 4, task: 'another' }), { epoch: 0, unlike: false });
+  });
+});

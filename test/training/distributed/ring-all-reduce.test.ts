@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { describe, it } from 'node:test';
+import {
+  allGather,
+  allReduce,
+  type Ring,
+  weightedMean,
+} from '../../../src/training/distributed/ring-all-reduce.js';
+import { leftRing, trainingFailed } from '../../../src/training/errors.js';
+import { randomStream } from '../../../src/random.js';
+import { ringOf } from './process-groups.js';
+
+const random = randomStream(11).next;
+const below = (limit: number) => Math.floor(limit * random());
+const vector = (length: number) => Float32Array.from({ length }, () => 2 * random() - 1);
+
+const bitsOf = (values: Float32Array) =>
+  Buffer.from(values.buffer, values.byteOffset, values.byteLength).toString('hex');
+
+describe('a ring', () => {
+  it('gives the weighted mean to all members, the same to the last bit', async () => {
+    for (let size = 1; size <= 8; size++) {
+      const { rings, links } = await ringOf(size);
+      // One ring does many steps. Lengths are also below the number of members, and 0.
+      for (const length of [0, 1, 2, size, size + 1, below(1000), 20_011]) {
+        const vectors = rings.map(() => vector(length));
+        const weights = rings.map((_, i) => (i === size - 1 ? 1 + below(32) : below(32)));
+        // What a member without weight says does not count, whatever it is.
+        weights.forEach((weight, i) => {
+          if (weight === 0) vectors[i]!.fill(Number.NaN);
+        });
+        const total = weights.reduce((sum, weight) => sum + weight, 0);
+        const expected = Float64Array.from({ length }, (_, at) =>
+          vectors.reduce((sum, one, i) => sum + (weights[i]! > 0 ? (weights[i]! / total) * one[at]! : 0), 0),
+        );
+        const means = await Promise.all(rings.map((ring, i) => weightedMean(ring, vectors[i]!, weights[i]!)));
+        for (const mean of means) {
+          assert.equal(bitsOf(mean), bitsOf(means[0]!));
+          mean.forEach((value, at) => {
+            assert.ok(Math.abs(value - expected[at]!) < 1e-6, `${value} is not ${expected[at]}`);
+          });
+        }
+      }
+      await Promise.all(links.map((link) => link.leave()));
+    }
+  });
+
+  it('sends 2 (N - 1) / N of the vector from each member', async () => {
+    for (const size of [2, 3, 5, 8]) {
+      const { rings, links } = await ringOf(size);
+      const length = 40_000;
+      await Promise.all(rings.map((ring) => allReduce(ring, vector(length))));
+      for (const { sent } of rings) {
+        const least = ((2 * (size - 1)) / size) * 4 * length;
+        assert.ok(sent >= least && sent < 1.01 * least, `${sent} of ${least}`);
+      }
+      const all = (of: (ring: Ring) => number) => rings.reduce((sum, ring) => sum + of(ring), 0);
+      assert.equal(
+        all(({ sent }) => sent),
+        all(({ received }) => received),
+      );
+      await Promise.all(links.map((link) => link.leave()));
+    }
+  });
+
+  it('gathers what all members give, in their order', async () => {
+    for (let size = 1; size <= 5; size++) {
+      const { rings, links } = await ringOf(size);
+      const given = rings.map((_, i) => ({ name: `n${i}`, value: random() / 3, none: null }));
+      for (const all of await Promise.all(rings.map((ring, i) => allGather(ring, given[i]))))
+        assert.deepEqual(all, given);
+      await Promise.all(links.map((link) => link.leave()));
+    }
+  });
+
+  it('ends for all where a member goes, naming it', async () => {
+    const { rings, sockets } = await ringOf(4);
+    const steps = rings.map(async (ring, i) => {
+      for (let step = 0; ; step++) {
+        if (i === 2 && step === 3) {
+          sockets[i]!.next.destroy();
+          sockets[i]!.previous.destroy();
+        }
+        await allReduce(ring, vector(5000));
+      }
+    });
+    const ends = await Promise.allSettled(steps);
+    for (const [i, end] of ends.entries()) {
+      assert.ok(end.status === 'rejected' && (i === 2 || leftRing.is(end.reason)), String(i));
+      if (i !== 2) assert.match(end.reason.message, /node m2 fell out/);
+    }
+  });
+
+  it('tells all members why one gives up', async () => {
+    const { rings, links } = await ringOf(5);
+    const waiting = rings.map((ring, i) => (i === 3 ? undefined : allReduce(ring, vector(100))));
+    links[3]!.fail(trainingFailed('of a test'));
+    for (const end of await Promise.allSettled(waiting.filter((one) => one !== undefined)))
+      assert.ok(end.status === 'rejected' && trainingFailed.code === end.reason.code, JSON.stringify(end));
+  });
+
+  it('takes nothing that was damaged on its way', async () => {
+    const first = await ringOf(2);
+    const came = once(first.sockets[1]!.previous, 'data');
+    await Promise.all([first.rings[0]!.send(Buffer.from('gradients')), first.rings[1]!.receive()]);
+    const [whole] = (await came) as [Buffer];
+    await Promise.all(first.links.map((link) => link.leave()));
+    for (const at of [0, 2, 6, 10, 15]) {
+      const { rings, sockets } = await ringOf(2);
+      const frame = Buffer.from(whole);
+      frame[at]! ^= 4;
+      sockets[0]!.next.write(frame);
+      // Who has sent it is told so.
+      for (const ring of rings) await assert.rejects(ring.receive(), /is damaged/);
+    }
+  });
+});

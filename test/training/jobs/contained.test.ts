@@ -1,0 +1,144 @@
+/** The contained mode: processes with limits, each of which trains one place at a time. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, type TestContext, test } from 'node:test';
+import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import { usableCores } from '../../../src/engines/processes/cpu-affinity.js';
+import {
+  type PlaceResult,
+  type PlaceTask,
+  type TrainResults,
+  trainPlaces,
+} from '../../../src/training/index.js';
+import { ingest, testNode } from '../../support/node.js';
+import { runProcess } from '../../support/process.js';
+import { tempFolder } from '../../support/temp.js';
+import { field } from '../synthetic-land.js';
+import { writeDate } from '../acquisition-files.js';
+
+const LINUX = process.platform === 'linux' ? false : 'the kernel holds the limit on Linux alone';
+
+function childrenThatTrain(): number[] {
+  const { stdout } = spawnSync('ps', ['--ppid', String(process.pid), '-o', 'pid=,args='], {
+    encoding: 'utf8',
+  });
+  return stdout
+    .split('\n')
+    .filter((line) => line.includes('training/worker.js'))
+    .map((line) => Number.parseInt(line, 10));
+}
+
+/** What each child that trains may use, as the kernel says it. */
+function coresOfChildren(): string[] {
+  return childrenThatTrain().flatMap((pid) => {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return /^Cpus_allowed_list:\s*(.*)$/m.exec(status)?.[1] ?? [];
+  });
+}
+
+async function resultsOf(
+  tasks: PlaceTask[],
+  options: Partial<Parameters<typeof trainPlaces>[1]> = {},
+): Promise<Map<string, PlaceResult>> {
+  const results = new Map<string, PlaceResult>();
+  for await (const result of trainPlaces(tasks, { engine: 'wasm', cores: 2, ...options }))
+    results.set(result.id, result);
+  return results;
+}
+
+function weightsOf(results: Map<string, PlaceResult>, id: string) {
+  const result = results.get(id)!;
+  assert.ok('trained' in result, JSON.stringify(result));
+  return result.trained.files;
+}
+
+describe('a limit of memory for each place', { skip: LINUX }, () => {
+  const tasksIn = async (t: TestContext) => {
+    const folder = await tempFolder(t);
+    const task = (id: string, edge: number, dates: number): PlaceTask => ({
+      ...{ id, model: 'ndvi', seed: 1, epochs: 2 },
+      dates: Array.from({ length: dates }, (_, i) =>
+        writeDate(folder, `${id}${i}`, field(edge, edge, { seed: i + 1, time: Date.UTC(2020, i, 1) })),
+      ),
+    });
+    return [task('a', 128, 2), task('large', 1024, 8), task('b', 128, 2)];
+  };
+
+  test('is held, fails one place alone, and changes no bit of the others', {
+    timeout: 240_000,
+  }, async (t) => {
+    const tasks = await tasksIn(t);
+    const [a, , b] = tasks as [PlaceTask, PlaceTask, PlaceTask];
+    const free = await resultsOf([a, b]);
+    const held = await resultsOf(tasks, { limit: 230e6 });
+    for (const id of ['a', 'b']) assert.deepEqual(weightsOf(held, id), weightsOf(free, id));
+    const failed = held.get('large')!;
+    assert.ok('error' in failed, 'the large place has trained');
+    assert.equal(failed.error.code, 'TW_TRAIN_MEMORY');
+    assert.match(failed.error.message, /230 MB .*--place-memory/);
+    weightsOf(await resultsOf([tasks[1]!], { limit: 2e9 }), 'large');
+  });
+
+  test('ends the process of the place that fails alone; the others share one', {
+    timeout: 240_000,
+  }, async (t) => {
+    const [a, large, b] = (await tasksIn(t)) as [PlaceTask, PlaceTask, PlaceTask];
+    const c = { ...b, id: 'c' };
+    const pids = new Map<string, number[]>();
+    const onEpoch = ({ id }: { id: string }) => pids.set(id, childrenThatTrain());
+    const results = await resultsOf([a, b, large, c], { limit: 230e6, cores: 1, onEpoch });
+    assert.ok('error' in results.get('large')!);
+    assert.equal(pids.get('a')!.length, 1);
+    assert.deepEqual(pids.get('b'), pids.get('a'));
+    assert.notDeepEqual(pids.get('c'), pids.get('a'));
+    assert.deepEqual(weightsOf(results, 'c'), weightsOf(results, 'b'));
+  });
+});
+
+test('each place has one core by the kernel, and another than the next', { skip: LINUX }, async (t) => {
+  const folder = await tempFolder(t);
+  const dates = [writeDate(folder, 'date', field(128, 128, { seed: 1 }))];
+  const tasks = ['a', 'b'].map((id) => ({ id, model: 'ndvi', seed: 1, epochs: 10_000, dates }));
+  const seen = new Set<string>();
+  const enough = new AbortController();
+  const onEpoch = () => {
+    for (const cores of coresOfChildren()) seen.add(cores);
+    if (seen.size > 1 || usableCores().length < 2) enough.abort();
+  };
+  const training = trainPlaces(tasks, {
+    ...{ engine: 'wasm', cores: 2, limit: 1e9, pinned: true },
+    ...{ signal: enough.signal, onEpoch },
+  });
+  await assert.rejects(training.next(), { name: 'AbortError' });
+  assert.ok(
+    [...seen].every((cores) => usableCores().map(String).includes(cores)),
+    [...seen].join(' '),
+  );
+});
+
+test('a node trains the same models in the contained mode, and says so', { timeout: 240_000 }, async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'), { memory: 3e9 });
+  const size = { width: 800, height: 700 };
+  for (const { path } of await writeSentinelLikeSeries(join(folder, 'scenes'), { size }))
+    await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
+  const inputs = { model: 'ndvi', epochs: 2, filter: { maxCloud: 30, minCoverage: 60 } };
+  const train = (more: object) => runProcess<TrainResults>(node, 'train', { ...inputs, ...more });
+  const partitioned = await train({});
+  const contained = await train({ mode: 'contained', placeMemory: 9e8 });
+  assert.equal(contained.mode, 'contained');
+  assert.ok(contained.models.length > 1, JSON.stringify(contained));
+  const scores = ({ models }: TrainResults) => models.map(({ geocode, metrics }) => ({ geocode, metrics }));
+  assert.deepEqual(scores(contained), scores(partitioned));
+  const card = (await node.server.inject(`/models/${contained.models[0]!.id}/card.json`)).json();
+  assert.equal(card.mode, 'contained');
+  // A process cannot start with so little. The others are found unfit without one, for the same reasons.
+  const model = ['ndvi', 'ndmi'];
+  const starved = await train({ model, mode: 'contained', placeMemory: 1e6 });
+  assert.equal(starved.failed, 'TW_TRAIN_NOTHING');
+  const { skipped } = await train({ model });
+  assert.ok(skipped.length > 0);
+  assert.deepEqual(starved.skipped, skipped);
+});

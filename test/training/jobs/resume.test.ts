@@ -1,0 +1,139 @@
+/** A training that is cut off by kill -9 goes on from its checkpoint when the node starts again, to the same model. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
+import type { ModelCard } from '../../../src/training/index.js';
+import { kill, until } from '../../jobs/servers.js';
+import { atEnd } from '../../support/at-end.js';
+import { start } from '../../support/command.js';
+import { checkDuration } from '../../support/duration.js';
+import { ingest, testNode } from '../../support/node.js';
+import { runProcess } from '../../support/process.js';
+import { freePort } from '../../support/s3.js';
+import { tempFolder } from '../../support/temp.js';
+
+/** A server on a data folder, started again at will, and what is asked of it. */
+async function serverOf(t: TestContext, data: string) {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const ask = async (path: string, init?: RequestInit) => (await fetch(`${url}${path}`, init)).json();
+  return {
+    ask,
+    async serve() {
+      const server = start(['serve', '--data', data, '--port', `${port}`, '--cores', '1', '--reserve', '0']);
+      atEnd(t, () => kill(server));
+      server.stdout?.resume();
+      server.stderr?.resume();
+      await until('the server answers', async () => (await fetch(`${url}/ready`)).ok);
+      return server;
+    },
+    execute: (inputs: object) =>
+      ask('/processes/train/execution', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ inputs }),
+      }),
+    done: (job: string) =>
+      until(`${job} done`, async () => (await ask(`/jobs/${job}`)).status === 'successful'),
+    async weightsOf(model: string) {
+      const response = await fetch(`${url}/models/${model}/weights.bin`);
+      return Buffer.from(await response.arrayBuffer());
+    },
+  };
+}
+
+test('after kill -9 a training goes on from its checkpoint, to the same weights', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const node = await testNode(t, data);
+  const series = await writeSentinelLikeSeries(join(folder, 'scenes'), { size: { width: 800, height: 700 } });
+  for (const { path } of series)
+    await ingest(node, { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
+  const short = { model: 'ndvi', filter: { collections: ['s'] }, epochs: 1 };
+  const { models } = await runProcess<{ models: { id: string; geocode: string }[] }>(node, 'train', short);
+  const [{ id, geocode }] = models as [(typeof models)[number]];
+  await node.close();
+
+  const { serve, ask, execute, done, weightsOf } = await serverOf(t, data);
+  const scratch = join(data, 'scratch');
+  const checkpoints = () =>
+    readdirSync(scratch, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.name.endsWith('.new'))
+      .map(({ parentPath, name }) => join(parentPath, name));
+  let server = await serve();
+
+  for (const mode of ['partitioned', 'distributed'])
+    await t.test(mode, async () => {
+      // Long enough for a checkpoint, which is written after five seconds.
+      const inputs = { ...short, mode, filter: { collections: ['s'], geocode }, epochs: 400 };
+      const { jobID } = await execute(inputs);
+      await until('a checkpoint', async () => checkpoints().length === 1);
+      const [file] = checkpoints();
+      const { started } = await ask(`/jobs/${jobID}`);
+      await kill(server);
+      const head = (await readFile(file!)).toString('latin1').split('\n', 1)[0]!;
+      const { losses } = JSON.parse(head);
+      assert.ok(losses.length > 0 && losses.length < inputs.epochs);
+
+      server = await serve();
+      await done(jobID);
+      const resumed = await weightsOf(id);
+      const { card } = await ask(`/models/${id}`);
+      assert.deepEqual([card.job, card.mode], [jobID, mode]);
+      assert.deepEqual(card.losses.slice(0, losses.length), losses);
+      const { lines } = await ask(`/jobs/${jobID}/logs`);
+      const goesOn = lines.some(
+        ({ text }: { text: string }) => text === `goes on from epoch ${losses.length}`,
+      );
+      assert.equal(goesOn, mode === 'distributed', JSON.stringify(lines));
+      checkDuration(await ask(`/jobs/${jobID}`), await ask(`/jobs/${jobID}/results`), started);
+      assert.deepEqual(readdirSync(scratch), [], 'what it would have gone on from is gone');
+
+      const again = await execute(inputs);
+      await done(again.jobID);
+      assert.deepEqual(await weightsOf(id), resumed);
+      assert.deepEqual((await ask(`/models/${id}`)).card.losses, card.losses);
+    });
+});
+
+test('after kill -9 a curriculum goes on with the first places that it had trained, to the same weights', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const node = await testNode(t, data);
+  const [, , clear] = await writeSentinelLikeSeries(join(folder, 'scenes'));
+  const cut = { collection: 's', precision: 5, scale: 0.0001, maskBand: 5 };
+  await ingest(node, { href: clear!.path, ...cut });
+  await runProcess(node, 'texture', { clusters: 2 });
+  await node.close();
+
+  const { serve, ask, execute, done, weightsOf } = await serverOf(t, data);
+  const inputs = { model: 'ndvi', epochs: 10, transfer: 'similar', curriculum: true };
+  const all = async (job: string) => {
+    const { models } = await ask(`/jobs/${job}/results`);
+    const weights = models.map(async ({ id }: { id: string }) => [id, (await weightsOf(id)).toString('hex')]);
+    return { weights: await Promise.all(weights), from: models.map(({ parent }: ModelCard) => parent) };
+  };
+  let server = await serve();
+  const whole = await execute(inputs);
+  await done(whole.jobID);
+  const expected = await all(whole.jobID);
+  assert.ok(expected.weights.length >= 5);
+
+  // When the first place of both clusters and one more are stored.
+  const { jobID } = await execute(inputs);
+  const isStored = ({ text }: { text: string }) => text.includes('validation R2');
+  const stored = async () => (await ask(`/jobs/${jobID}/logs`)).lines.filter(isStored).length;
+  await until('three models', async () => (await stored()) >= 3);
+  await kill(server);
+  server = await serve();
+  await done(jobID);
+  assert.deepEqual(await all(jobID), expected);
+  const { lines } = await ask(`/jobs/${jobID}/logs`);
+  assert.ok(
+    lines.filter(isStored).length <= expected.weights.length + 1,
+    'what was stored is not trained again',
+  );
+});

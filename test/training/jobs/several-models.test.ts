@@ -1,0 +1,171 @@
+/** Several models of each place in one job: the same as each by itself, also after a kill. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { TilewrightNode } from '../../../src/node.js';
+import type { ModelCard, TrainResults } from '../../../src/training/index.js';
+import { kill, until } from '../../jobs/servers.js';
+import { atEnd } from '../../support/at-end.js';
+import { start, tilewright } from '../../support/command.js';
+import { writeInfraredScene } from '../../support/infrared-scene.js';
+import { ingest, testNode } from '../../support/node.js';
+import { runProcess } from '../../support/process.js';
+import { freePort } from '../../support/s3.js';
+import { tempFolder } from '../../support/temp.js';
+
+const BOTH = ['ndvi', 'ndmi'];
+const SCENE = { collection: 's', datetime: '2024-06-01', scale: 0.0001, precision: 5 };
+
+async function ingestScene(node: TilewrightNode, folder: string): Promise<void> {
+  const href = await writeInfraredScene(join(folder, 'scene.tif'), 600, 700);
+  assert.deepEqual((await ingest(node, { href, ...SCENE })).failed, []);
+}
+
+const summary = ({ models }: TrainResults) =>
+  models.map(({ geocode, model, metrics, baseline }) => ({ geocode, model, metrics, baseline }));
+
+test('a job trains several models of each place, each as in a job of its own', {
+  timeout: 240_000,
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const node = await testNode(t, data);
+  await ingestScene(node, folder);
+  const filter = { collections: ['s'], minCoverage: 30 };
+  const train = (inputs: object) => runProcess<TrainResults>(node, 'train', { filter, epochs: 1, ...inputs });
+  const weightsOf = async ({ models }: TrainResults) =>
+    Promise.all(
+      models.map(async ({ id }) => (await node.server.inject(`/models/${id}/weights.bin`)).rawPayload),
+    );
+
+  const together = await train({ model: BOTH });
+  const weights = await weightsOf(together);
+  const alone: TrainResults[] = [];
+  for (const model of BOTH) alone.push(await train({ model }));
+  const ids = (results: TrainResults[]) => results.flatMap(({ models }) => models.map(({ id }) => id)).sort();
+  assert.deepEqual(ids([together]), ids(alone));
+  assert.deepEqual(await weightsOf(together), weights);
+
+  assert.ok(together.models.some(({ model }) => model === 'ndmi'));
+  const places = together.models.map(({ geocode, model }) => `${geocode} ${model}`);
+  assert.deepEqual(places, places.toSorted());
+  const skipped = alone.flatMap((results) => results.skipped);
+  assert.ok(skipped.length > 0 && skipped.every(({ model }) => model === 'ndmi'));
+  assert.deepEqual(together.skipped, skipped);
+  assert.ok(alone.every(({ pooled }) => pooled));
+  assert.equal(together.pooled, null);
+
+  const { id, geocode, metrics } = together.models.find(({ model }) => model === 'ndmi')!;
+  const { card } = (await node.server.inject(`/models/${id}`)).json() as { card: ModelCard };
+  assert.deepEqual(card.metrics, metrics);
+  const [low, high] = card.displayRange!;
+  assert.ok(-1 <= low && low < high && high <= 1, `${low} to ${high}`);
+  assert.deepEqual(metrics.tile!.dates, ['2024-06-01T00:00:00.000Z']);
+  assert.ok(metrics.tile!.psnr! > 0 && metrics.tile!.msSsim!.scales === 5, JSON.stringify(metrics.tile));
+  const [{ pooled }] = alone.slice(1);
+  assert.ok(pooled!.model.images!.psnr > 0 && pooled!.tile!.images.psnr > 0);
+  for (const { model, metrics, id } of together.models.filter(({ model }) => model === 'ndvi')) {
+    assert.deepEqual(Object.keys(metrics), ['train', 'validation'], `${model} makes no images`);
+    assert.equal((await node.server.inject(`/models/${id}`)).json().card.displayRange, undefined);
+  }
+  const contained = await train({ model: BOTH, mode: 'contained', filter: { ...filter, geocode } });
+  const same = summary(together).filter((model) => model.geocode === geocode);
+  assert.deepEqual(summary(contained), same);
+
+  // The one model of all places is scored on the same images with the same range.
+  const all = await train({ model: 'ndmi', mode: 'distributed', filter: { ...filter, geocode } });
+  const [place] = all.models[0]!.distributed!.places;
+  assert.deepEqual(place!.displayRange, card.displayRange);
+  assert.deepEqual(place!.baseline, card.baseline);
+  assert.deepEqual(place!.metrics.tile!.dates, metrics.tile!.dates);
+  assert.deepEqual(place!.metrics.tile!.images, metrics.tile!.images);
+  assert.deepEqual(all.pooled!.tile, place!.metrics.tile);
+
+  const refused = async (inputs: object): Promise<[number, string]> => {
+    const headers = { authorization: `Bearer ${node.ownerSecret}` };
+    const request = { method: 'POST', url: '/processes/train/execution', headers } as const;
+    const answer = await node.server.inject({ ...request, payload: { inputs } });
+    return [answer.statusCode, answer.json().code];
+  };
+  for (const model of [[], ['ndvi', 'ndvi'], ['ndvi', 'weather'], 'weather'])
+    assert.deepEqual(await refused({ model }), [400, 'TW_API_BAD_REQUEST']);
+  assert.deepEqual(await refused({ model: BOTH, mode: 'distributed' }), [422, 'TW_TRAIN_ONE_MODEL']);
+
+  await node.close();
+  const flags = ['--min-coverage', '30', '--epochs', '1', '--data', data];
+  const { code, stdout, stderr } = await tilewright('train', ...BOTH, ...flags);
+  assert.equal(code, 0, stderr);
+  const [head, ...rows] = stdout.trim().split('\n');
+  assert.match(head!, /^place +model +MSE .* seconds$/);
+  assert.match(stderr, /by their ids, "tilewright predict ndvi" and "tilewright predict ndmi" apply them$/m);
+  for (const [i, { geocode, model }] of together.models.entries())
+    assert.match(rows[i]!, new RegExp(`^${geocode} +${model} `));
+  assert.match(rows.at(-2)!, /^no model for .*\(ndmi\): \d+ usable patches/);
+});
+
+test('after kill -9 the model that was there stays, and the other goes on from its checkpoint', {
+  timeout: 240_000,
+}, async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const node = await testNode(t, data);
+  await ingestScene(node, folder);
+  const { models } = await runProcess<TrainResults>(node, 'train', { model: 'ndmi', epochs: 1 });
+  const [{ geocode }] = models as [TrainResults['models'][number]];
+  await node.close();
+
+  // Long enough for a checkpoint of the second model, which is written after five seconds.
+  const inputs = { model: BOTH, filter: { collections: ['s'], geocode }, epochs: 40 };
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const ask = async (path: string) => (await fetch(`${url}${path}`)).json();
+  const serve = async () => {
+    const server = start(['serve', '--data', data, '--port', `${port}`, '--cores', '1', '--reserve', '0']);
+    atEnd(t, () => kill(server));
+    server.stdout?.resume();
+    server.stderr?.resume();
+    await until('the server answers', async () => (await fetch(`${url}/ready`)).ok);
+    return server;
+  };
+  const execute = async (): Promise<string> => {
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ inputs });
+    const answer = await fetch(`${url}/processes/train/execution`, { method: 'POST', headers, body });
+    return (await answer.json()).jobID;
+  };
+  const done = (job: string) =>
+    until(`${job} done`, async () => (await ask(`/jobs/${job}`)).status === 'successful');
+  const cardOf = async (model: string) => (await ask(`/models/${model}_s_g${geocode}`)).card;
+  const weights = () =>
+    Promise.all(
+      BOTH.map(async (model) => {
+        const response = await fetch(`${url}/models/${model}_s_g${geocode}/weights.bin`);
+        return Buffer.from(await response.arrayBuffer());
+      }),
+    );
+
+  const server = await serve();
+  const job = await execute();
+  const scratch = join(data, 'scratch', job);
+  const hasFirst = async () => (await cardOf('ndvi'))?.job === job;
+  await until('a model and a checkpoint', async () => {
+    return (
+      (await hasFirst()) && existsSync(scratch) && readdirSync(scratch).some((name) => !name.includes('.'))
+    );
+  });
+  const { version } = await cardOf('ndvi');
+  await kill(server);
+
+  await serve();
+  await done(job);
+  assert.equal((await cardOf('ndvi')).version, version);
+  assert.equal((await cardOf('ndmi')).job, job);
+  assert.deepEqual(
+    (await ask(`/jobs/${job}/results`)).models.map(({ model }: { model: string }) => model),
+    ['ndmi', 'ndvi'],
+  );
+  const resumed = await weights();
+  await done(await execute());
+  assert.deepEqual(await weights(), resumed);
+});

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { Mask } from '../../../src/raster/index.js';
+import { imagesOf } from '../../../src/training/patches/labelled-images.js';
+import { modelNamed } from '../../../src/training/index.js';
+import { cutPatches as cut, type PatchDataset, type PatchSet } from '../../../src/training/patches/patches.js';
+import { type Field, field } from '../synthetic-land.js';
+
+const spec = modelNamed('ndvi');
+const { patchSize: PATCH_SIZE, leastPatches: MIN_PATCHES, leastValidation: MIN_VALIDATION_PATCHES } = spec;
+const PATCH_VALUES = PATCH_SIZE ** 2 * 3;
+const cutPatches = (dates: Field[], from?: number) => cut(spec, imagesOf(spec, dates), from);
+
+const DAY = 86_400_000;
+
+function datasetOf(dates: Field[], from?: number): PatchDataset {
+  const outcome = cutPatches(dates, from);
+  assert.ok('dataset' in outcome, 'skipped' in outcome ? outcome.skipped : '');
+  return outcome.dataset;
+}
+
+function reasonOf(dates: Field[]): string {
+  const outcome = cutPatches(dates);
+  assert.ok('skipped' in outcome, 'not skipped');
+  return outcome.skipped;
+}
+
+/** A date whose red says where and when a pixel is: column + width * row, and the date's number in green. */
+function located(width: number, height: number, date: number): Field {
+  const pixels = field(width, height, { time: date * DAY });
+  pixels.bands.red = Float32Array.from(pixels.bands.red, (_, at) => at);
+  pixels.bands.green.fill(date);
+  pixels.bands.nir.fill(width * height);
+  return pixels;
+}
+
+/** Where and when the pixels of a set of located patches are. */
+function places(inputs: Float32Array, width: number): { column: number; row: number; date: number }[] {
+  return Array.from({ length: inputs.length / 3 }, (_, i) => ({
+    column: inputs[3 * i]! % width,
+    row: Math.floor(inputs[3 * i]! / width),
+    date: inputs[3 * i + 1]!,
+  }));
+}
+
+describe('cutPatches', () => {
+  it('trains and validates the removal of cloud on patches with cloud alone', () => {
+    const removal = modelNamed('cloud-removal');
+    const outcomeOf = (width: number, isCloud: (column: number, row: number) => boolean) => {
+      const [clear, cloudy] = [1, 2].map((day) => field(width, width, { time: day * DAY })) as [Field, Field];
+      cloudy.mask = cloudy.mask.map((code, at) =>
+        isCloud(at % width, Math.floor(at / width)) ? Mask.cloud : code,
+      );
+      return cut(removal, imagesOf(removal, [clear, cloudy], [{ clear: 0, cloudy: 1 }]));
+    };
+    // The eastern side, columns 192 to 319, has no cloud.
+    const outcome = outcomeOf(384, (column) => column < 192 || column >= 320);
+    assert.ok('dataset' in outcome, JSON.stringify(outcome));
+    const { dataset } = outcome;
+    assert.equal(dataset.holdOut.side, 'western');
+    // Of the two columns of patches for training one has cloud.
+    assert.deepEqual(dataset.counts, { train: 6, validation: 8 });
+    for (const set of [dataset.selection!, dataset.validation]) {
+      assert.ok(set.counts!.includes(1));
+      assert.ok(set.counts!.every((is, at) => is === 0 || set.cloud![at] === 1));
+    }
+    const none = outcomeOf(448, (column, row) => column < 20 && row < 20);
+    assert.match(
+      'skipped' in none ? none.skipped : '',
+      /^1 usable patches with cloud of 64x64 px, at least 12 are needed/,
+    );
+  });
+
+  it('cuts the inputs and the mean NDVI of clear land', () => {
+    const date = field(128, 128);
+    const { validation, counts, train, selection } = datasetOf([date]);
+    // Eight patches a row: one at the eastern edge is left out, two for validation, a gap of one, four for training. The validation
+    // side leaves out the first and the last row of patches; the last row of the training side is for selection.
+    assert.deepEqual(counts, { train: 32, validation: 12 });
+    assert.equal(validation.count, 12);
+    assert.equal(train.count, 7 * 13);
+    assert.equal(selection!.count, 4);
+    // The first validation patch, by a plain loop.
+    let sum = 0;
+    for (let y = 0; y < 16; y++) {
+      for (let x = 0; x < 16; x++) {
+        const at = (16 + y) * 128 + 80 + x;
+        sum += (date.bands.nir[at]! - date.bands.red[at]!) / (date.bands.nir[at]! + date.bands.red[at]!);
+        assert.equal(validation.inputs[(y * 16 + x) * 3], date.bands.red[at]);
+        assert.equal(validation.inputs[(y * 16 + x) * 3 + 2], date.bands.blue[at]);
+      }
+    }
+    assert.ok(Math.abs(validation.targets[0]! - sum / 256) < 1e-6);
+  });
+
+  it('never trains near a validation pixel, nor on a held-out date', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 128, max: 190 }),
+        fc.integer({ min: 128, max: 190 }),
+        fc.integer({ min: 1, max: 5 }),
+        (width, height, count) => {
+          const dates = Array.from({ length: count }, (_, n) => located(width, height, n));
+          const from = count === 1 ? undefined : Math.ceil(count / 2) * DAY;
+          const { train, selection, validation, holdOut } = datasetOf(dates, from);
+          const trained = places(train.inputs, width);
+          const held = places(validation.inputs, width);
+          const columnsOf = (set: { column: number }[]) => set.map(({ column }) => column);
+          const end = Math.max(...columnsOf(trained), ...columnsOf(places(selection!.inputs, width)));
+          const start = Math.min(...columnsOf(held));
+          assert.ok(start - end > PATCH_SIZE, `training ends at ${end}, validation starts at ${start}`);
+          for (const { column, row } of held) {
+            const edge = Math.min(column, row, width - 1 - column, height - 1 - row);
+            assert.ok(edge >= PATCH_SIZE, `${edge} pixels from the edge of the cell`);
+          }
+          const last = Math.max(...trained.map(({ date }) => date));
+          const first = Math.min(...held.map(({ date }) => date));
+          assert.ok(
+            count === 1 ? first === last : last < from! / DAY && first >= from! / DAY,
+            `trained to ${last}, validated from ${first}`,
+          );
+          assert.equal(holdOut.from, from && new Date(from).toISOString());
+          const rows = (set: PatchSet) => places(set.inputs, width).map(({ row }) => row);
+          assert.ok(Math.max(...rows(train)) < Math.min(...rows(selection!)));
+        },
+      ),
+      { seed: 42, numRuns: 12 },
+    );
+  });
+
+  it('uses all dates on both sides if the place has none on one of them, or too few patches', () => {
+    const dates = [0, 1, 2, 3].map((n) => located(128, 128, n));
+    const datesOf = ({ train, validation }: PatchDataset) =>
+      [train, validation].map(({ inputs }) => [...new Set(places(inputs, 128).map(({ date }) => date))]);
+    const all = [0, 1, 2, 3];
+    const later = 3 * DAY;
+    assert.deepEqual(datesOf(datasetOf(dates, later)), [[0, 1, 2], [3]]);
+    for (const from of [0, 4 * DAY]) {
+      const dataset = datasetOf(dates, from);
+      assert.deepEqual(datesOf(dataset), [all, all]);
+      assert.match(dataset.split, /same dates$/);
+      assert.equal(dataset.holdOut.from, undefined);
+    }
+    dates[3]!.mask.fill(Mask.cloud);
+    assert.deepEqual(datesOf(datasetOf(dates, later)), [
+      [0, 1, 2],
+      [0, 1, 2],
+    ]);
+  });
+
+  it('takes the mean of the usable pixels, and fills the others with it', () => {
+    const date = field(128, 128);
+    for (const code of [Mask.cloud, Mask.shadow, Mask.snow, Mask.nodata]) {
+      const clouded = structuredClone(date);
+      // A corner of the first validation patch: 8x8 of its 256 pixels, bright and without vegetation.
+      for (let y = 0; y < 8; y++) {
+        for (let x = 0; x < 8; x++) {
+          const at = (16 + y) * 128 + 80 + x;
+          clouded.mask[at] = code;
+          clouded.bands.red[at] = 0.9;
+          clouded.bands.nir[at] = 0.9;
+        }
+      }
+      const { validation } = datasetOf([clouded]);
+      let red = 0;
+      let ndvi = 0;
+      for (let i = 0; i < 256; i++) {
+        const at = (16 + Math.floor(i / 16)) * 128 + 80 + (i % 16);
+        if (clouded.mask[at] !== Mask.clear) continue;
+        red += date.bands.red[at]! / 192;
+        ndvi +=
+          (date.bands.nir[at]! - date.bands.red[at]!) / (date.bands.nir[at]! + date.bands.red[at]!) / 192;
+      }
+      assert.ok(Math.abs(validation.inputs[0]! - red) < 1e-6);
+      assert.ok(Math.abs(validation.targets[0]! - ndvi) < 1e-6);
+    }
+  });
+
+  it('counts pixels that nobody assessed as clear', () => {
+    const date = field(128, 128);
+    const clear = datasetOf([date]);
+    date.mask.fill(Mask.notAssessed);
+    assert.deepEqual(datasetOf([date]), clear);
+  });
+
+  it('leaves out a patch with less than three quarters of usable pixels', () => {
+    const date = field(128, 128);
+    const hide = (rows: number) => {
+      for (let y = 16; y < 16 + rows; y++) date.mask.fill(Mask.cloud, y * 128 + 80, y * 128 + 96);
+    };
+    hide(4);
+    assert.equal(datasetOf([date]).counts.validation, 12);
+    hide(5);
+    assert.equal(datasetOf([date]).counts.validation, 11);
+  });
+
+  it('passes over missing values and sums of zero', () => {
+    const date = field(128, 128);
+    const at = 16 * 128 + 80;
+    date.bands.red[at] = Number.NaN;
+    date.bands.red[at + 1] = -date.bands.nir[at + 1]!;
+    const { validation } = datasetOf([date]);
+    assert.ok(validation.inputs.every(Number.isFinite));
+    assert.ok(validation.targets.every((ndvi) => ndvi >= -1 && ndvi <= 1));
+  });
+
+  it('holds out another side where the eastern one is covered', () => {
+    const date = field(160, 128);
+    for (let y = 0; y < 128; y++) date.mask.fill(Mask.cloud, y * 160 + 96, y * 160 + 144);
+    assert.equal(datasetOf([date]).holdOut.side, 'western');
+  });
+
+  it('says why a place is skipped', () => {
+    assert.match(reasonOf([]), /^no dates/);
+    assert.match(reasonOf([field(40, 40)]), /^40x40 px with data are too few/);
+    const date = field(96, 96);
+    assert.match(
+      reasonOf([date]),
+      /^20 usable patches of 16x16 px, at least 32 are needed \(coverage 100 %, cloud 0 %\)$/,
+    );
+    date.mask.fill(Mask.nodata, 0, 96 * 48);
+    date.mask.fill(Mask.cloud, 96 * 72);
+    assert.match(
+      reasonOf([date]),
+      /^4 usable patches of 16x16 px, at least 32 are needed \(coverage 50 %, cloud 50 %\)$/,
+    );
+    date.mask.fill(Mask.notAssessed);
+    assert.match(reasonOf([date]), /cloud not assessed/);
+    // Enough for training, but a large tile with a held-out side under cloud on every edge.
+    const ringed = field(256, 256);
+    for (let at = 0; at < ringed.mask.length; at++) {
+      const x = at % 256;
+      const y = Math.floor(at / 256);
+      if (Math.min(x, y, 255 - x, 255 - y) < 80) ringed.mask[at] = Mask.cloud;
+    }
+    assert.match(reasonOf([ringed]), /usable/);
+  });
+
+  it('asks for enough patches of both kinds, of full size', () => {
+    const { train, validation, counts } = datasetOf([field(140, 163)]);
+    assert.ok(counts.train + counts.validation >= MIN_PATCHES && counts.validation >= MIN_VALIDATION_PATCHES);
+    assert.equal(train.inputs.length, train.count * PATCH_VALUES);
+    assert.equal(validation.inputs.length, validation.count * PATCH_VALUES);
+  });
+});

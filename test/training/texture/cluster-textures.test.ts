@@ -1,0 +1,201 @@
+/**
+ * Clusters of vectors: planted ones are found, the same whatever order they come in; silhouettes against scikit-learn
+ * (test/fixtures/training/reference_silhouette.py).
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { randomStream, shuffledOrder } from '../../../src/random.js';
+import { clusterTextures } from '../../../src/training/texture/cluster-textures.js';
+import { kMeans, nearestTo } from '../../../src/training/texture/k-means.js';
+import { pairwise, silhouette } from '../../../src/training/texture/silhouette.js';
+import {
+  DISTANCE_NAMES,
+  type DistanceName,
+  distanceBetween,
+  scalingOf,
+  standardised,
+} from '../../../src/training/texture/feature-vectors.js';
+
+/** Points around so many centres that are far apart, and which centre each is of. */
+function planted(centres: number, each: number, size: number, seed: number) {
+  const { next } = randomStream(seed);
+  const vectors: number[][] = [];
+  const truth: number[] = [];
+  for (let c = 0; c < centres; c++) {
+    const centre = Array.from(
+      { length: size },
+      (_, d) => 10 * (((c >> (d % 4)) & 1) + c * (d === 0 ? 1 : 0)),
+    );
+    for (let i = 0; i < each; i++) {
+      vectors.push(centre.map((value) => value + next() - 0.5));
+      truth.push(c);
+    }
+  }
+  return { vectors, truth };
+}
+
+/** Whether two ways to number clusters part the vectors alike. */
+function samePartition(a: ArrayLike<unknown>, b: ArrayLike<unknown>): boolean {
+  const pairs = new Set(Array.from(a, (label, i) => `${label} ${b[i]}`));
+  return pairs.size === new Set(Array.from(a)).size && pairs.size === new Set(Array.from(b)).size;
+}
+
+test('planted clusters are found, and their number', () => {
+  for (const centres of [2, 3, 5, 8]) {
+    const { vectors, truth } = planted(centres, 20, 18, centres);
+    const found = clusterTextures(vectors, { seed: 1 });
+    assert.equal(found.centres.length, centres);
+    assert.ok(samePartition(found.labels, truth));
+    for (const [i, vector] of vectors.entries())
+      assert.equal(nearestTo(standardised(vector, found.scaling), found.centres), found.labels[i]);
+    assert.ok(found.curve.length > centres);
+  }
+});
+
+test('planted clusters are the same whatever order they come in', () => {
+  const { vectors, truth } = planted(5, 12, 18, 3);
+  const { curve, middles } = clusterTextures(vectors, { seed: 1 });
+  for (let order = 1; order <= 10; order++) {
+    const permuted = [...shuffledOrder(vectors.length, randomStream(order).next)];
+    const found = clusterTextures(
+      permuted.map((i) => vectors[i]!),
+      { seed: 1 },
+    );
+    assert.ok(
+      samePartition(
+        found.labels,
+        permuted.map((i) => truth[i]!),
+      ),
+      `order ${order}`,
+    );
+    assert.deepEqual(new Set(found.middles.map((i) => permuted[i])), new Set(middles));
+    const point = (points: typeof curve) => points.find(({ clusters }) => clusters === 5)!;
+    for (const name of DISTANCE_NAMES)
+      assert.ok(Math.abs(point(found.curve)[name] - point(curve)[name]) < 1e-6, name);
+  }
+});
+
+test('the number of clusters of many vectors is found by a sample of all of them', () => {
+  // Of the first 2,000 there are two clusters.
+  const { next } = randomStream(4);
+  const centres = [...Array(1000).fill([0, 0]), ...Array(1000).fill([9, 0]), ...Array(400).fill([0, 9])];
+  const vectors: number[][] = centres.map((centre) => centre.map((value: number) => value + next()));
+  const found = [1, 2].map((seed) => clusterTextures(vectors, { seed }));
+  for (const { labels } of found) assert.ok(samePartition(labels, centres.map(String)));
+  const { scaling, labels } = found[0]!;
+  const all = vectors.map((vector) => standardised(vector, scaling));
+  const ofAll = silhouette(pairwise(all, 'euclidean'), labels, 3);
+  const [one, other] = found.map(({ curve }) => curve.find(({ clusters }) => clusters === 3)!.euclidean);
+  for (const sampled of [one!, other!]) assert.ok(Math.abs(sampled - ofAll) < 0.005);
+  assert.notEqual(one, other, 'another seed draws another sample');
+});
+
+test('a number that is given is kept; fewer vectors that differ make fewer clusters', () => {
+  const { vectors } = planted(3, 10, 4, 7);
+  const given = clusterTextures(vectors, { clusters: 4, seed: 1 });
+  assert.deepEqual([given.centres.length, given.curve.length], [4, 0]);
+  const alike = Array.from({ length: 6 }, () => [1, 2, 3]);
+  assert.equal(clusterTextures(alike, { clusters: 3, seed: 1 }).centres.length, 1);
+  assert.equal(clusterTextures(alike, { seed: 1 }).centres.length, 1);
+  assert.deepEqual([...clusterTextures([[4, 5]], { seed: 1 }).labels], [0]);
+});
+
+test('k-means: every vector is with its nearest centre, each centre is the mean of its vectors, and larger clusters come first', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(fc.integer({ min: -50, max: 50 }), { minLength: 2, maxLength: 2 }), {
+        minLength: 1,
+        maxLength: 30,
+      }),
+      fc.integer({ min: 1, max: 6 }),
+      (vectors, k) => {
+        const { centres, labels, inertia } = kMeans(vectors, k, 1);
+        const sizes = centres.map((_, c) => labels.filter((label) => label === c).length);
+        assert.ok(centres.length >= 1 && centres.length <= k);
+        assert.ok(sizes.every((size, c) => size > 0 && (c === 0 || size <= sizes[c - 1]!)));
+        let sum = 0;
+        for (const [i, vector] of vectors.entries()) {
+          const distances = centres.map((centre) => distanceBetween.euclidean(vector, centre));
+          assert.ok(distances[labels[i]!]! <= Math.min(...distances) + 1e-9);
+          sum += distances[labels[i]!]! ** 2;
+        }
+        assert.ok(Math.abs(sum - inertia) < 1e-6 * Math.max(1, sum));
+        assert.deepEqual(kMeans(vectors, k, 1), { centres, labels, inertia });
+      },
+    ),
+    { seed: 1 },
+  );
+});
+
+test('k-means that has not come to rest in its rounds still puts each vector with its nearest centre', () => {
+  const { next } = randomStream(5);
+  const vectors = Array.from({ length: 10_000 }, () => [next() ** 3]);
+  const { centres, labels } = kMeans(vectors, 25, 1);
+  for (const [i, vector] of vectors.entries()) assert.equal(labels[i], nearestTo(vector, centres));
+});
+
+test('silhouette by its definition', () => {
+  const vectors = [[0], [1], [10], [11], [30]];
+  const labels = Uint32Array.of(0, 0, 1, 1, 2);
+  // Of the first: a = 1, b = (10 + 11) / 2; of the last, alone in its cluster, 0.
+  const expected = [1 - 1 / 10.5, 1 - 1 / 9.5, 1 - 1 / 9.5, 1 - 1 / 10.5, 0].reduce((a, b) => a + b) / 5;
+  assert.ok(Math.abs(silhouette(pairwise(vectors, 'euclidean'), labels, 3) - expected) < 1e-6);
+  assert.ok(Math.abs(silhouette(pairwise(vectors, 'manhattan'), labels, 3) - expected) < 1e-6);
+});
+
+interface SilhouetteCase {
+  count: number;
+  size: number;
+  clusters: number;
+  common: number;
+  silhouettes: Record<DistanceName, number>;
+}
+
+const cases: SilhouetteCase[] = JSON.parse(
+  readFileSync(new URL('../../../../test/fixtures/training/silhouette.json', import.meta.url), 'utf8'),
+);
+
+function fraction(i: number, factor: number): number {
+  const value = 43758.5453 * Math.sin(factor * (i + 1));
+  return value - Math.floor(value);
+}
+
+/** The formula of reference_silhouette.py. */
+function clustersOf({ count, size, clusters, common }: SilhouetteCase) {
+  const labels = Uint32Array.from({ length: count }, (_, i) =>
+    i < clusters ? i : Math.floor((clusters - 1) * fraction(i, 78.233)),
+  );
+  const vectors = Array.from(labels, (label, i) =>
+    Array.from(
+      { length: size },
+      (_, d) => fraction(i * size + d, 12.9898) - 0.5 + common * (fraction(label * size + d, 39.425) - 0.5),
+    ),
+  );
+  return { vectors, labels };
+}
+
+for (const one of cases)
+  test(`silhouettes of ${one.count} vectors in ${one.clusters} clusters, as scikit-learn has them`, () => {
+    const { vectors, labels } = clustersOf(one);
+    for (const name of DISTANCE_NAMES) {
+      const actual = silhouette(pairwise(vectors, name), labels, one.clusters);
+      const expected = one.silhouettes[name];
+      assert.ok(Math.abs(actual - expected) < 1e-6, `${name}: ${actual} is not ${expected}`);
+    }
+  });
+
+test('distances and scaling', () => {
+  assert.equal(distanceBetween.euclidean([0, 3], [4, 0]), 5);
+  assert.equal(distanceBetween.manhattan([0, 3], [4, 0]), 7);
+  assert.equal(distanceBetween.cosine([0, 3], [4, 0]), 1);
+  assert.equal(distanceBetween.cosine([1, 1], [2, 2]) < 1e-12, true);
+  assert.deepEqual([distanceBetween.cosine([0, 0], [0, 0]), distanceBetween.cosine([0, 0], [1, 0])], [0, 1]);
+  const scaling = scalingOf([
+    [1, 5],
+    [3, 5],
+  ]);
+  assert.deepEqual(scaling, { means: [2, 5], deviations: [1, 1] });
+  assert.deepEqual([...standardised([3, 5], scaling)], [1, 0]);
+});

@@ -1,0 +1,327 @@
+/** The texture of places as a job and a command: planted textures are found, and found again. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { injected } from '../../../src/cli/target.js';
+import { Client, type SimilarDocument } from '../../../src/client/index.js';
+import { readRaster } from '../../../src/raster/index.js';
+import { Storage, toArray } from '../../../src/storage/index.js';
+import type { TextureResults } from '../../../src/training/index.js';
+import { randomStream } from '../../../src/random.js';
+import { textureOf } from '../../../src/training/texture/glcm.js';
+import { greyLevels } from '../../../src/training/texture/grey-levels.js';
+import { TextureIndex } from '../../../src/training/texture/texture-index.js';
+import { distanceBetween, standardised } from '../../../src/training/texture/feature-vectors.js';
+import { tilewright } from '../../support/command.js';
+import { testNode } from '../../support/node.js';
+import { PLANTED, PLANTED_FLAGS, plantedIn, writePlantedScene } from '../../support/planted-scene.js';
+import { SCENE_FLAGS, type SceneOptions, writeTestScene } from '../../support/scenes.js';
+import { tempFolder } from '../../support/temp.js';
+
+async function texture(...flags: string[]): Promise<TextureResults> {
+  const { code, stdout, stderr } = await tilewright('texture', '--format', 'json', ...flags);
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+test('planted textures are found as clusters, stored with their places, and not computed twice', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const path = await writePlantedScene(join(folder, 'scene.tif'));
+  await tilewright('ingest', path, '--datetime', '2024-06-01T10:00:00Z', ...PLANTED_FLAGS, ...target);
+
+  const whole = [...target, '--min-coverage', '99'];
+  const first = await texture(...whole);
+  const [found] = first.collections;
+  assert.ok(first.textures > 30 && first.unchanged === 0 && first.failures === 0);
+  assert.deepEqual([found!.places, found!.clusters.length], [first.textures, PLANTED.length]);
+  for (const { places, middle } of found!.clusters) {
+    assert.deepEqual([...new Set(places.map(plantedIn))], [plantedIn(middle)]);
+    assert.ok(places.includes(middle));
+  }
+  const best = found!.curve.toSorted((a, b) => b.euclidean + b.cosine - a.euclidean - a.cosine)[0];
+  assert.equal(best!.clusters, PLANTED.length);
+
+  const again = await texture(...whole);
+  assert.deepEqual([again.textures, again.unchanged], [0, first.textures]);
+  assert.deepEqual(again.collections, first.collections);
+  const two = await texture(...whole, '--clusters', '2');
+  assert.equal(two.collections[0]!.clusters.length, 2);
+
+  const storage = await Storage.open(join(folder, 'data'));
+  const [record] = await toArray(storage.textures('planted'));
+  const tile = (await storage.getTiles([record!.tile]))[0]!;
+  const group = tile.groups.find(({ role }) => role === 'data')!;
+  const { header, bands } = await readRaster(storage.tilePath(tile, group.name));
+  const [blue, green, red] = bands.map((band) => Float32Array.from(band, (value) => value * 0.0001));
+  const usable = Uint8Array.from(bands[0]!, (value) => (value === 0 ? 0 : 1));
+  const levels = greyLevels({ red: red!, green: green!, blue: blue! }, usable);
+  const { width, height } = header;
+  assert.deepEqual(record!.values, [...textureOf({ width, height, levels })!]);
+  assert.equal((await storage.getClustering('planted'))!.centres.length, 2);
+  await storage.close();
+
+  const text = await tilewright('texture', ...whole);
+  assert.match(text.stdout, /^planted: \d+ places in 3 clusters$/m);
+  assert.match(text.stdout, /^A (B C A|C B A)\b.*$/m, 'a map of cells');
+  assert.match(text.stdout, /^ +3 +0\.\d+ +#+ /m);
+
+  assert.equal((await tilewright('verify', ...target)).code, 0);
+  assert.equal((await tilewright('delete', 'collection', 'planted', ...target)).code, 0);
+  const emptied = await Storage.open(join(folder, 'data'));
+  assert.deepEqual(await toArray(emptied.textures('planted')), []);
+  assert.equal(await emptied.getClustering('planted'), undefined);
+  await emptied.close();
+});
+
+test('similar lists the nearest places in order, as a scan of all has them', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const path = await writePlantedScene(join(folder, 'scene.tif'));
+  await tilewright('ingest', path, '--datetime', '2024-06-01T10:00:00Z', ...PLANTED_FLAGS, ...target);
+  const similar = async (...flags: string[]): Promise<SimilarDocument> => {
+    const { code, stdout, stderr } = await tilewright('similar', ...flags, '--format', 'json', ...target);
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout);
+  };
+  const storage = await Storage.open(join(folder, 'data'));
+  const [first, ...others] = await toArray(storage.catalogue.tiles.values());
+  await storage.close();
+  const early = await tilewright('similar', first!.id, ...target);
+  assert.equal(early.code, 1);
+  assert.match(
+    early.stderr,
+    /compute it with "tilewright texture --collection planted".* \[TW_TRAIN_UNKNOWN_TEXTURE\]/,
+  );
+
+  await texture('--min-coverage', '99', ...target);
+  const again = await Storage.open(join(folder, 'data'));
+  const textures = await toArray(again.textures('planted'));
+  const { scaling } = (await again.getClustering('planted'))!;
+  await again.close();
+  const own = textures[3]!;
+  const nearest = await similar(own.tile, '-k', '5');
+  assert.deepEqual(await similar(own.geocode, '--collection', 'planted', '-k', '5'), nearest);
+  assert.deepEqual([nearest.place.geocode, nearest.place.distance], [own.geocode, 0]);
+  const scanned = textures
+    .filter(({ geocode }) => geocode !== own.geocode)
+    .map(({ geocode, values }) => {
+      const [a, b] = [values, own.values].map((one) => standardised(one, scaling));
+      return { geocode, distance: distanceBetween.euclidean(a!, b!) };
+    })
+    .sort((a, b) => a.distance - b.distance);
+  for (const [i, { geocode, distance, cluster }] of nearest.similar.entries()) {
+    assert.equal(geocode, scanned[i]!.geocode);
+    assert.ok(Math.abs(distance - scanned[i]!.distance) < 1e-4);
+    assert.equal(cluster, nearest.place.cluster);
+    assert.equal(plantedIn(geocode), plantedIn(own.geocode));
+  }
+  assert.equal(nearest.similar.length, 5);
+  assert.equal((await similar(own.tile, '-k', '1000')).similar.length, textures.length - 1);
+  const text = await tilewright('similar', own.tile, ...target);
+  assert.match(text.stdout, new RegExp(`^${own.geocode} +0\\.000 +[A-Z] +2024-06-01 +${own.tile}$`, 'm'));
+
+  const unseen = others.find(({ id }) => !textures.some(({ tile }) => tile === id))!;
+  assert.deepEqual(await similar(own.tile, '--collection', 'planted', '-k', '5'), nearest);
+  for (const [flags, message] of [
+    [['no_such_tile'], /no item no_such_tile/],
+    [[unseen.id], /no texture of \w+ in collection planted is known/],
+    [[own.geocode, '--collection', 'nope'], /there is no collection nope/],
+  ] as const) {
+    const { code, stderr } = await tilewright('similar', ...flags, ...target);
+    assert.notEqual(code, 0);
+    assert.match(stderr, message);
+  }
+  // With the tile that was looked at goes what its place looks like.
+  const [gone] = nearest.similar;
+  assert.equal((await tilewright('delete', 'tile', gone!.tile, ...target)).code, 0);
+  const left = await similar(own.tile, '-k', '1000');
+  assert.deepEqual(left.similar.map(({ geocode }) => geocode).includes(gone!.geocode), false);
+  assert.equal(left.similar.length, textures.length - 2);
+  const unnamed = await tilewright('similar', own.geocode, ...target);
+  assert.equal(unnamed.code, 2);
+  assert.match(unnamed.stderr, /no id of a tile.*give --collection/);
+  assert.equal((await tilewright('similar', own.tile, '-k', '0', ...target)).code, 2);
+});
+
+test('a newer image, or one nearer to the time that is asked for, takes the place of the former', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const ingest = async (name: string, datetime: string, constant?: number) => {
+    const path = await writePlantedScene(join(folder, name), { width: 300, height: 200, constant });
+    await tilewright('ingest', path, '--datetime', datetime, ...PLANTED_FLAGS, ...target);
+  };
+  await ingest('old.tif', '2024-01-01T10:00:00Z');
+  const old = await texture(...target, '--min-coverage', '99');
+  await ingest('new.tif', '2024-06-01T10:00:00Z', 0.1);
+  const newest = await texture(...target, '--min-coverage', '99');
+  assert.equal(newest.textures, old.textures);
+  const [alike] = newest.collections;
+  assert.equal(alike!.clusters.length, 1, 'images of one value look alike');
+  const near = await texture(...target, '--min-coverage', '99', '--near', '2024-02-01');
+  assert.equal(near.textures, old.textures);
+  assert.deepEqual(near.collections, old.collections);
+});
+
+test('an older image takes the place of the former where that has clouds', async (t) => {
+  const folder = await tempFolder(t);
+  const data = join(folder, 'data');
+  const ingest = async (name: string, datetime: string, options: SceneOptions) => {
+    const path = await writeTestScene(join(folder, `${name}.tif`), { width: 400, ...options });
+    await tilewright('ingest', path, '--id', name, '--datetime', datetime, ...SCENE_FLAGS, '--data', data);
+  };
+  /** After another run: which places have a texture of which scene, and the cloud cover of what each could have. */
+  const look = async (...flags: string[]) => {
+    const results = await texture('--min-coverage', '99', '--data', data, ...flags);
+    const storage = await Storage.open(data);
+    const records = await toArray(storage.textures('test'));
+    const tiles = await toArray(storage.catalogue.tiles.values());
+    await storage.close();
+    const scenes = new Map(
+      records.map((one) => [one.geocode, tiles.find(({ id }) => id === one.tile)!.scene]),
+    );
+    return { results, scenes, tiles };
+  };
+  // Its eastern half is cloud.
+  await ingest('cloudy', '2024-06-20T10:00:00Z', { cloud: 50 });
+  const before = await look();
+  const cloud = (geocode: string) => before.tiles.find((tile) => tile.geocode === geocode)!.cloudCover!;
+  const clouded = (geocode: string) => cloud(geocode) > 5;
+  const partly = [...before.scenes.keys()].filter(clouded);
+  assert.ok(partly.length > 0, 'places that had a texture of some clear pixels');
+  assert.ok(before.scenes.size > partly.length);
+  assert.match(Object.keys(before.results.skipped).join(), /fewer than 500 clear pixels/);
+
+  await ingest('clear', '2024-05-01T10:00:00Z', { seed: 2 });
+  const after = await look();
+  const places = [...after.scenes.keys()];
+  assert.ok(places.some((geocode) => cloud(geocode) === 100));
+  for (const [geocode, scene] of after.scenes)
+    assert.equal(scene, clouded(geocode) ? 'clear' : 'cloudy', geocode);
+  const changed = places.filter(clouded).length;
+  assert.deepEqual(
+    [after.results.textures, after.results.unchanged, after.results.skipped],
+    [changed, places.length - changed, {}],
+  );
+
+  // To a time near the older one the cloudy image is of no use anywhere.
+  const near = await look('--near', '2024-05-20');
+  assert.deepEqual([...new Set(near.scenes.values())], ['clear']);
+  assert.equal(near.results.textures, places.length - changed);
+});
+
+test('a job that is cancelled while it finds clusters ends as cancelled, with its textures', async (t) => {
+  const folder = await tempFolder(t);
+  const node = await testNode(t, join(folder, 'data'));
+  const client = new Client(injected(node));
+  const href = await writePlantedScene(join(folder, 'scene.tif'), { width: 300, height: 200 });
+  await client.run('ingest', {
+    ...{ href, collection: 'planted', precision: 6, scale: 0.0001, datetime: '2024-06-01T10:00:00Z' },
+  });
+  // So many that their clusters take minutes.
+  const { next } = randomStream(1);
+  const about = { collection: 'planted', grid: 'geohash', tile: 'none', version: '1', start: 0 } as const;
+  const many = Array.from({ length: 20_000 }, (_, i) => ({
+    ...{ ...about, geocode: `s${i}` },
+    values: Array.from({ length: 18 }, next),
+  }));
+  await node.storage.putTextures(many);
+  const stop = new AbortController();
+  const onProgress = ({ message }: { message?: string }) => {
+    if (message === 'finding clusters') stop.abort();
+  };
+  const hooks = { onProgress, signal: stop.signal };
+  await assert.rejects(client.run('texture', { clusters: 1000 }, hooks), { code: 'TW_CLIENT_STOPPED' });
+  const [newest] = await client.jobs(1);
+  assert.deepEqual([newest!.processID, newest!.status], ['texture', 'dismissed']);
+  const log = await client.jobLog(newest!.jobID);
+  assert.ok(log.some(({ text }) => /^skipped \w+ of planted: fewer than 500 clear pixels/.test(text)));
+  assert.ok((await toArray(node.storage.textures('planted'))).length > many.length);
+  assert.equal(await node.storage.getClustering('planted'), undefined);
+});
+
+test('too many clusters for one collection leave the others as they are', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  for (const [name, width] of [
+    ['few', 120],
+    ['many', 600],
+  ] as const) {
+    const path = await writePlantedScene(join(folder, `${name}.tif`), { width, height: 120 });
+    const flags = PLANTED_FLAGS.map((flag) => (flag === 'planted' ? name : flag));
+    await tilewright('ingest', path, '--datetime', '2024-06-01', ...flags, ...target);
+  }
+  const { collections } = await texture(...target, '--clusters', '1');
+  const fit = collections.find(({ collection }) => collection === 'many')!.places;
+  assert.ok(fit > collections.find(({ collection }) => collection === 'few')!.places);
+  const { code, stderr } = await tilewright('texture', ...target, '--clusters', `${fit}`);
+  assert.equal(code, 1);
+  assert.match(stderr, /collection few has .* \[TW_TRAIN_FEW_TEXTURES\]/);
+  const storage = await Storage.open(join(folder, 'data'));
+  for (const name of ['few', 'many']) assert.equal((await storage.getClustering(name))!.centres.length, 1);
+  await storage.close();
+});
+
+test('a place whose new image shows too little keeps what it had; one of no numbers is computed anew', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const ingest = async (name: string, datetime: string, side: number) => {
+    const path = await writePlantedScene(join(folder, name), { width: side, height: side });
+    await tilewright('ingest', path, '--datetime', datetime, ...PLANTED_FLAGS, ...target);
+  };
+  await ingest('old.tif', '2024-01-01T10:00:00Z', 300);
+  await texture(...target);
+  await ingest('small.tif', '2024-06-01T10:00:00Z', 15);
+  const after = await texture(...target, '--datetime', '2024-06-01');
+  assert.deepEqual([after.textures, after.unchanged], [0, 1], JSON.stringify(after));
+
+  const storage = await Storage.open(join(folder, 'data'));
+  const [one, ...others] = await toArray(storage.textures('planted'));
+  const former = [one!, ...others].map((texture) => ({ ...texture, version: 'gone' }));
+  await storage.putTextures([{ ...one!, values: one!.values.map(() => Number.NaN) }]);
+  const index = new TextureIndex(storage);
+  assert.equal(await index.nearest('planted', one!.geocode, 5), undefined);
+  assert.equal((await index.places('planted')).length, others.length);
+  await storage.close();
+  assert.equal((await texture(...target)).textures, 1);
+
+  // Of an image that is not there any more nothing is kept.
+  const again = await Storage.open(join(folder, 'data'));
+  await again.putTextures(former);
+  await again.close();
+  const without = await texture(...target, '--datetime', '2024-06-01');
+  assert.deepEqual([without.textures, without.unchanged], [0, 0], JSON.stringify(without));
+});
+
+test('what cannot be done is said', async (t) => {
+  const folder = await tempFolder(t);
+  const target = ['--data', join(folder, 'data')];
+  const run = (...flags: string[]) => tilewright('texture', ...target, ...flags);
+  const size = { width: 300, height: 200 };
+  const path = await writePlantedScene(join(folder, 'scene.tif'), size);
+  const grey = await writePlantedScene(join(folder, 'grey.tif'), { ...size, names: ['a', 'b', 'c', 'd'] });
+  const like = ['--collection', 'grey', '--scale', '0.0001', '--precision', '6'];
+  const ingested = await tilewright('ingest', grey, '--datetime', '2024-06-01', ...like, ...target);
+  assert.equal(ingested.code, 0, ingested.stderr);
+  const colourless = await run();
+  assert.equal(colourless.code, 1);
+  assert.match(colourless.stderr, /no image with red, green, blue \[TW_TRAIN_NO_TEXTURE\]/);
+
+  await tilewright('ingest', path, '--datetime', '2024-06-01', ...PLANTED_FLAGS, ...target);
+  const nothing = await run('--bbox', '0,0,1,1');
+  assert.equal(nothing.code, 1);
+  assert.match(nothing.stderr, /no tile fits the filter \[TW_TRAIN_NO_TEXTURE\]/);
+  const many = await run('--collection', 'planted', '--clusters', '500');
+  assert.equal(many.code, 1);
+  assert.match(
+    many.stderr,
+    /has \d+ places with a texture, too few for 500 clusters.* \[TW_TRAIN_FEW_TEXTURES\]/,
+  );
+  for (const flags of [
+    ['--clusters', '0'],
+    ['--clusters', 'some'],
+    ['--near', 'yesterday'],
+    ['--collection', 'none'],
+  ])
+    assert.equal((await run(...flags)).code, 2, flags.join(' '));
+});
