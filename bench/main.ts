@@ -1,27 +1,27 @@
 /** npm run bench -- NAME [--short] [--threads N] [--rows N] [--format json]: runs a benchmark; without a name, lists them. */
 import { parseArgs } from 'node:util';
-import { type BenchOptions, type BenchResult, machine } from './bench.js';
+import { type BenchOptions, type BenchResult, machine } from './support/bench.js';
 
 /** Each is loaded only when it runs. */
 const benchmarks: Record<string, () => Promise<(options: BenchOptions) => Promise<BenchResult[]>>> = {
-  ingest: async () => (await import('./ingest.js')).benchIngest,
-  fill: async () => (await import('./fill.js')).benchFill,
-  xyz: async () => (await import('./xyz.js')).benchXyz,
-  analysis: async () => (await import('./analysis.js')).benchAnalysis,
-  'analysis-nodes': async () => (await import('./analysis-nodes.js')).benchAnalysisNodes,
-  'spectral-net': async () => (await import('./spectral-net.js')).benchSpectralNet,
-  cube: async () => (await import('./cube.js')).benchCube,
-  series: async () => (await import('./series.js')).benchSeries,
-  cloud: async () => (await import('./cloud.js')).benchCloud,
-  query: async () => (await import('./query.js')).benchQuery,
-  search: async () => (await import('./search.js')).benchSearch,
-  placement: async () => (await import('./placement.js')).benchPlacement,
-  engine: async () => (await import('./engine.js')).benchEngine,
-  throughput: async () => (await import('./throughput.js')).benchThroughput,
-  cluster: async () => (await import('./cluster.js')).benchCluster,
-  training: async () => (await import('./training.js')).benchTraining,
-  texture: async () => (await import('./texture.js')).benchTexture,
-  transfer: async () => (await import('./transfer.js')).benchTransfer,
+  ingest: async () => (await import('./ingest/ingest.js')).benchIngest,
+  fill: async () => (await import('./ingest/fill.js')).benchFill,
+  xyz: async () => (await import('./imagery/xyz.js')).benchXyz,
+  analysis: async () => (await import('./analysis/analysis.js')).benchAnalysis,
+  'analysis-nodes': async () => (await import('./analysis/analysis-nodes.js')).benchAnalysisNodes,
+  'spectral-net': async () => (await import('./analysis/spectral-net.js')).benchSpectralNet,
+  cube: async () => (await import('./ingest/cube.js')).benchCube,
+  series: async () => (await import('./imagery/series.js')).benchSeries,
+  cloud: async () => (await import('./ingest/cloud.js')).benchCloud,
+  query: async () => (await import('./search/query.js')).benchQuery,
+  search: async () => (await import('./search/search.js')).benchSearch,
+  placement: async () => (await import('./cluster/placement.js')).benchPlacement,
+  engine: async () => (await import('./engine/engine.js')).benchEngine,
+  throughput: async () => (await import('./engine/throughput.js')).benchThroughput,
+  cluster: async () => (await import('./cluster/cluster.js')).benchCluster,
+  training: async () => (await import('./training/training.js')).benchTraining,
+  texture: async () => (await import('./transfer/texture.js')).benchTexture,
+  transfer: async () => (await import('./transfer/transfer.js')).benchTransfer,
 };
 
 const usage = `npm run bench -- NAME [--short] [--threads N] [--rows N] [--format json]\nnames: ${Object.keys(benchmarks).join(', ')}`;

@@ -6,9 +6,9 @@
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeCog } from '../../src/raster/index.js';
-import { type BenchResult, median, result } from '../bench.js';
-import { treeCpuSeconds } from '../measure-tree.js';
-import { sceneFile } from '../scene.js';
+import { type BenchResult, median, result } from '../support/bench.js';
+import { treeCpuSeconds } from '../support/measure-tree.js';
+import { sceneFile } from '../support/scene.js';
 import { ask, eventually, type Server } from './servers.js';
 
 const SCENES = 6;

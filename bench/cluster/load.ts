@@ -1,6 +1,6 @@
 /** Commits of several clients at once, at one node and at three; and a lone node that is killed and started again. */
 import type { SceneRecord, TileRecord } from '../../src/storage/index.js';
-import { COLLECTION, tilesOf, wholeRecords } from '../search-data.js';
+import { COLLECTION, tilesOf, wholeRecords } from '../search/search-data.js';
 import { type Figure, quantile } from './rounds.js';
 import { ask, eventually, type Place, type Server, send, settled, startNode, stop } from './servers.js';
 import { openWriter } from './writer.js';

@@ -1,8 +1,8 @@
 /** What is lost for how long: a node is killed, and one comes back with an empty disk. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type BenchResult, result } from '../bench.js';
-import { treeCpuSeconds } from '../measure-tree.js';
+import { type BenchResult, result } from '../support/bench.js';
+import { treeCpuSeconds } from '../support/measure-tree.js';
 import { smallScene, startIngest } from './ingests.js';
 import { ask, askBytes, eventually, type Place, type Server, startNode } from './servers.js';
 

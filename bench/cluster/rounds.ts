@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type BenchResult, median, result } from '../bench.js';
+import { type BenchResult, median, result } from '../support/bench.js';
 import { COMMAND, type Place, startEtcd } from './servers.js';
 
 export interface Figure {

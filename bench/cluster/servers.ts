@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Place as Spot } from '../../test/cluster/network/network.js';
-import { endsWithUs, freePort, until } from '../peer-process.js';
+import { endsWithUs, freePort, until } from '../support/peer-process.js';
 
 /** The program of this checkout. */
 export const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));

@@ -1,6 +1,6 @@
 /** node step.js ENGINE NET STEPS: the CPU time of a training step, as JSON; a process of its own for each engine. */
 import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
-import { median } from '../bench.js';
+import { median } from '../support/bench.js';
 import { batchFor, learnerNamed, type NetName } from './nets.js';
 
 /** Primitives are made in the first step, and Node compiles code in the background for about ten. */

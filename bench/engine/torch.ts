@@ -1,5 +1,5 @@
 /** PyTorch from PyPI, as a peer. */
-import { installPython } from '../python.js';
+import { installPython } from '../support/python.js';
 
 /** The Python that has PyTorch, some gigabytes; undefined where it cannot be installed. */
 export const installTorch = (log: (line: string) => void) =>

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { median } from '../bench.js';
+import { median } from '../support/bench.js';
 
 const PINGS = 200;
 const BULK = 32 << 20;

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { stop } from '../cluster/servers.js';
-import { endsWithUs } from '../peer-process.js';
+import { endsWithUs } from '../support/peer-process.js';
 import type { LineFigures } from './echo.js';
 import type { TrainingCluster } from './nodes.js';
 

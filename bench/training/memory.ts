@@ -3,8 +3,8 @@ import { selectEngine } from '../../src/engines/select-engine.js';
 import { type PlaceTask, trainPlaces } from '../../src/training/index.js';
 import { clouded, field } from '../../test/training/synthetic-land.js';
 import { writeDate } from '../../test/training/acquisition-files.js';
-import { type BenchOptions, type BenchResult, result } from '../bench.js';
-import { peakMBBelow } from '../measure-tree.js';
+import { type BenchOptions, type BenchResult, result } from '../support/bench.js';
+import { peakMBBelow } from '../support/measure-tree.js';
 import { withFolder } from './folder.js';
 import { markdown } from './markdown.js';
 

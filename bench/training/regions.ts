@@ -7,7 +7,7 @@ import {
   writeSentinelLikeSeries,
 } from '../../data-samples/index.js';
 import { hasEnded, type JobDocument } from '../../src/client/job-events.js';
-import { geohash } from '../../src/geocode/index.js';
+import { geohash } from '../../src/grid/index.js';
 import { crsFromEpsg, projector } from '../../src/raster/index.js';
 import { ask, eventually, type Server } from '../cluster/servers.js';
 

@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { processUsage } from '../../src/api/operations/process-usage.js';
+import { processUsage } from '../../src/api/routes/operations/process-usage.js';
 import { type ComparedRun, type Usage, withUsage } from '../../src/cli/compare/index.js';
 import type { TrainingMode, TrainResults } from '../../src/training/index.js';
 import { ask, TOKEN } from '../cluster/servers.js';
-import { endsWithUs } from '../peer-process.js';
+import { endsWithUs } from '../support/peer-process.js';
 import type { TrainingCluster } from './nodes.js';
 import { COLLECTION } from './regions.js';
 

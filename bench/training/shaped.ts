@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { NamespaceNetwork } from '../../test/cluster/network/namespaces.js';
-import { endsWithUs } from '../peer-process.js';
+import { endsWithUs } from '../support/peer-process.js';
 
 const SWITCH = fileURLToPath(new URL('../../../bench/training/switch.py', import.meta.url));
 const ip = (...args: string[]) => promisify(execFile)('ip', args);

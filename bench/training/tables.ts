@@ -18,7 +18,7 @@ import {
   winsOf,
 } from '../../src/cli/compare/index.js';
 import type { TrainingMode } from '../../src/training/index.js';
-import { type BenchResult, result } from '../bench.js';
+import { type BenchResult, result } from '../support/bench.js';
 import { markdown } from './markdown.js';
 
 export const MODES: TrainingMode[] = ['distributed', 'partitioned', 'contained'];

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SERIES_EPSG, SERIES_PIXEL } from '../../data-samples/index.js';
 import type { Client } from '../../src/client/index.js';
-import { geohash } from '../../src/geocode/index.js';
+import { geohash } from '../../src/grid/index.js';
 import { encodeCog } from '../../src/raster/index.js';
 import { extentOf, LAND } from '../training/regions.js';
 import { LAND_KINDS, plantedBands } from './planted-land.js';

@@ -1,5 +1,5 @@
 /** What curves say: how soon each start comes to what a fresh start comes to, and how far it goes. */
-import { median } from '../bench.js';
+import { median } from '../support/bench.js';
 import type { Curve } from './curves.js';
 
 /** A start over all places and seeds. What is not reached is Infinity. */

@@ -3,9 +3,9 @@
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
-import { requireDescriptors } from './descriptors.js';
-import { endByInterrupt } from './interrupt.js';
-import { watchStreams } from './streams.js';
+import { requireDescriptors } from './file-descriptor-limit.js';
+import { endByInterrupt } from './signals.js';
+import { watchStreams } from './stdio.js';
 
 /** Loaded by name, so that a command does not wait for the code of the others. */
 const COMMANDS: Record<string, () => Promise<Command>> = {
@@ -15,21 +15,21 @@ const COMMANDS: Record<string, () => Promise<Command>> = {
   search: async () => (await import('./commands/search.js')).searchCommand(),
   series: async () => (await import('./commands/series.js')).seriesCommand(),
   spectrum: async () => (await import('./commands/spectrum.js')).spectrumCommand(),
-  fill: async () => (await import('./commands/fill.js')).fillCommand(),
-  split: async () => (await import('./commands/split.js')).splitCommand(),
-  coalesce: async () => (await import('./commands/coalesce.js')).coalesceCommand(),
-  analyse: async () => (await import('./commands/analyse.js')).analyseCommand(),
-  tensor: async () => (await import('./commands/tensor.js')).tensorCommand(),
-  train: async () => (await import('./commands/train.js')).trainCommand(),
+  fill: async () => (await import('./commands/derive/fill.js')).fillCommand(),
+  split: async () => (await import('./commands/derive/split.js')).splitCommand(),
+  coalesce: async () => (await import('./commands/derive/coalesce.js')).coalesceCommand(),
+  analyse: async () => (await import('./commands/analyse/index.js')).analyseCommand(),
+  tensor: async () => (await import('./commands/derive/tensor.js')).tensorCommand(),
+  train: async () => (await import('./commands/training/train.js')).trainCommand(),
   compare: async () => (await import('./commands/compare.js')).compareCommand(),
-  texture: async () => (await import('./commands/texture.js')).textureCommand(),
-  similar: async () => (await import('./commands/similar.js')).similarCommand(),
-  predict: async () => (await import('./commands/predict.js')).predictCommand(),
-  models: async () => (await import('./commands/models.js')).modelsCommand(),
+  texture: async () => (await import('./commands/training/texture.js')).textureCommand(),
+  similar: async () => (await import('./commands/training/similar.js')).similarCommand(),
+  predict: async () => (await import('./commands/training/predict.js')).predictCommand(),
+  models: async () => (await import('./commands/training/models.js')).modelsCommand(),
   jobs: async () => (await import('./commands/jobs.js')).jobsCommand(),
   info: async () => (await import('./commands/info.js')).infoCommand(),
   delete: async () => (await import('./commands/delete.js')).deleteCommand(),
-  node: async () => (await import('./commands/node.js')).nodeCommand(),
+  node: async () => (await import('./commands/cluster/node.js')).nodeCommand(),
   verify: async () => (await import('./commands/verify.js')).verifyCommand(),
 };
 
@@ -38,7 +38,7 @@ const allCommands = () => Promise.all(Object.values(COMMANDS).map((make) => make
 /** With the command that `argv` begins with, or with all where it names none, for help and hints. */
 async function buildProgram(argv: string[]): Promise<Command> {
   // Imported here, because its imports open more files than a low limit of descriptors allows.
-  const { applyConfigFile, applyEnvironment } = await import('./options.js');
+  const { applyConfigFile, applyEnvironment } = await import('./options/option-groups.js');
   const program = new Command('tilewright')
     .description('Geohash tiles, space-time queries and a small model for each place, from satellite scenes.')
     .version(version)

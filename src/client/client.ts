@@ -22,7 +22,7 @@ import type {
 } from './documents.js';
 import { badAnswer, JobError, jobLost, noFile, stopped, unreachable } from './errors.js';
 import { followEvents, hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
-import { FileBody } from './send-long.js';
+import { FileBody } from './send-body.js';
 import { failure, type Transport } from './transport.js';
 
 export interface Progress {

@@ -18,6 +18,6 @@ export type {
 } from './documents.js';
 export { JobError, unreachable } from './errors.js';
 export { hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
-export { FileBody } from './send-long.js';
+export { FileBody } from './send-body.js';
 export type { Answer, Transport } from './transport.js';
 export { decoded, httpTransport } from './transport.js';

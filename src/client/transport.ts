@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { messageOf, TilewrightError } from '../errors.js';
 import { badAnswer, unreachable } from './errors.js';
-import { FileBody, sendLong } from './send-long.js';
+import { FileBody, sendLong } from './send-body.js';
 
 export interface Answer {
   status: number;

@@ -1,5 +1,5 @@
 /** A node's part in a cluster: it joins, and says who owns what, who runs, and what they hold. */
-import type { GridName } from '../geocode/index.js';
+import type { GridName } from '../grid/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
 import { draining, joined, rebalanced } from './placement/placement-changes.js';
 import { endClaimsOf, holderOf, isHolder } from './commit/fenced-lock.js';

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import type { Asking, Owners } from '../dht/index.js';
-import { type Bbox, cellBbox, type Grid, gridByName, quadtile } from '../geocode/index.js';
+import { type Bbox, cellBbox, type Grid, gridByName, quadtile } from '../grid/index.js';
 import { all, type Filter, keptUntilChange, type Partly, searchOf, type TileFinder } from '../query/index.js';
 import { WorkerPool } from '../raster/index.js';
 import type { CollectionRecord, RowOrder, Storage, TileRecord, TileSource } from '../storage/index.js';

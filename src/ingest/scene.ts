@@ -1,5 +1,5 @@
 /** A scene as its format describes it, before any pixel is read. Plain data: parts of it are sent to worker threads. */
-import type { PixelSize } from '../geocode/index.js';
+import type { PixelSize } from '../grid/index.js';
 import type {
   ColourTable,
   Container,

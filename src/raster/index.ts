@@ -1,20 +1,20 @@
-export { mapToPixel, pixelToMap } from './affine.js';
-export { blockRows } from './blocks.js';
-export { openContainer } from './container.js';
+export { mapToPixel, pixelToMap } from './crs/affine.js';
+export { blockRows } from './tiff/read-block.js';
+export { openContainer } from './subdatasets.js';
 export { crsFromEpsg, type Projection, projector } from './crs/crs.js';
 export { crsFromWkt } from './crs/wkt.js';
-export { readEnviLibrary } from './envi/library.js';
-export { endingGdalWith } from './gdal/process.js';
-export type { GivenPosition } from './given-position.js';
-export { openTimeAxis, type TimeAxis } from './hdf5/cf-time.js';
-export { type CubeLayout, openHdf5Cube } from './hdf5/cube.js';
-export { readHdf5Lists, readHdf5Points } from './hdf5/values.js';
-export { openRaster } from './header.js';
-export { hullOf, type PixelCorner } from './hull.js';
-export { inflateStart } from './inflate/inflate.js';
-export { assessFrom, cloudCoverOf, coverageOf, histogramOf, unassessedMask } from './mask.js';
-export { type OdlNode, odlList, odlNodes, parseOdl } from './odl.js';
-export { openFile, readWhole } from './open-file.js';
+export { readEnviLibrary } from './envi/spectral-library.js';
+export { endingGdalWith } from './gdal/run-gdal.js';
+export type { GivenPosition } from './file/georeferencing-override.js';
+export { openTimeAxis, type TimeAxis } from './hdf5/cf/time-axis.js';
+export { type CubeLayout, openHdf5Cube } from './hdf5/cube-header.js';
+export { readHdf5Lists, readHdf5Points } from './hdf5/read-values.js';
+export { openRaster } from './open-raster.js';
+export { hullOf, type PixelCorner } from './pixels/convex-hull.js';
+export { inflateStart } from './compression/deflate/inflate.js';
+export { assessFrom, cloudCoverOf, coverageOf, histogramOf, unassessedMask } from './pixels/quality-mask.js';
+export { type OdlNode, odlList, odlNodes, parseOdl } from './metadata/odl.js';
+export { openFile, readWhole } from './file/open-file.js';
 export {
   bytesPerSample,
   DATA_TYPES,
@@ -24,21 +24,21 @@ export {
   parseNodata,
   pixelsOf,
   storedNodata,
-} from './pixels.js';
+} from './pixels/data-types.js';
 export { readAllRows, readRaster, readRows, readWindow, readWindowInto } from './read.js';
-export { type FileKind, fileKind, SIGNATURE_BYTES } from './recognise.js';
-export { simdKernel } from './simd-kernel.js';
+export { type FileKind, fileKind, SIGNATURE_BYTES } from './file/file-signature.js';
+export { simdKernel } from './pixels/load-wasm.js';
 export { SPECTRAL_INDICES, type SpectralIndex } from '../expressions/spectral-indices.js';
-export { isSpectrum, nearestBand, spectralTags } from './spectral-tags.js';
-export { toNanometres } from './spectral-units.js';
-export { undoDifferences, undoFloatPredictor } from './tiff/predictor.js';
+export { isSpectrum, nearestBand, spectralTags } from './metadata/spectral-tags.js';
+export { toNanometres } from './metadata/wavelength-units.js';
+export { undoDifferences, undoFloatPredictor } from './compression/predictor.js';
 export * from './types.js';
-export { markingNodata, type ValidityBand, validityBandOf, withoutAlpha } from './validity.js';
+export { markingNodata, type ValidityBand, validityBandOf, withoutAlpha } from './pixels/validity-band.js';
 export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './warp/control-grid.js';
 export { sourceExtent, type WarpSource, warp } from './warp/warp.js';
-export { warpValid } from './warp/warp-valid.js';
+export { warpValid } from './warp/warp-masked.js';
 export { serveTasks, WorkerPool } from '../async/worker-pool.js';
-export { type AssembledFile, assembleBand } from './write/band-file.js';
-export { type CogImage, encodeCog } from './write/cog.js';
-export type { ImageFacts } from './write/cog-directory.js';
-export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './write/cube-file.js';
+export { type AssembledFile, assembleBand } from './tiff/write/band-file.js';
+export { type CogImage, encodeCog } from './tiff/write/write-cog.js';
+export type { ImageFacts } from './tiff/write/cog-ifds.js';
+export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './tiff/write/cube-file.js';

@@ -4,10 +4,10 @@ import { windowOutside } from './errors.js';
 import { type GdalRead, readWithGdal } from './gdal/read.js';
 import { readHdf5 } from './hdf5/read.js';
 import { readHdf5Cube } from './hdf5/read-cube.js';
-import { openRaster } from './header.js';
+import { openRaster } from './open-raster.js';
 import { readMat } from './mat/read.js';
-import { newPixels } from './pixels.js';
-import { readTiff } from './tiff/read-tiff.js';
+import { newPixels } from './pixels/data-types.js';
+import { readTiff } from './tiff/read.js';
 import type { PixelArray, RasterHeader, Read, Window } from './types.js';
 
 /**

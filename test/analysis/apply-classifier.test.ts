@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { storeClassifier } from '../../src/analysis/classifier-registry/classifier-card.js';
 import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
 import { setOf, VALIDATION } from '../../src/analysis/labels/split.js';
-import { gridByName } from '../../src/geocode/index.js';
+import { gridByName } from '../../src/grid/index.js';
 import { crsFromEpsg, projector, readRaster } from '../../src/raster/index.js';
 import type { PredictResults } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';

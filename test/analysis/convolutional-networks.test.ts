@@ -12,7 +12,7 @@ import { eachPatch } from '../../src/analysis/convolutional-networks/each-patch.
 import { NETS, type NetName, patchSide } from '../../src/analysis/convolutional-networks/network-specs.js';
 import { labelledPatches } from '../../src/analysis/convolutional-networks/labelled-patches.js';
 import type { SpectrumFile } from '../../src/analysis/tile-reading/spectrum-blocks.js';
-import { gridByName } from '../../src/geocode/index.js';
+import { gridByName } from '../../src/grid/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import { exportOnnx, loadEngine, loadModel, type PredictResults, type Tf } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';

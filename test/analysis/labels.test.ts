@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { deflateSync } from 'node:zlib';
 import { readLabels } from '../../src/analysis/index.js';
 import { checkLabels, labelCodes, openLabels } from '../../src/analysis/labels/labels.js';
-import { gridByName } from '../../src/geocode/index.js';
+import { gridByName } from '../../src/grid/index.js';
 import { eachRun, parseRegion } from '../../src/imagery/index.js';
 import { random } from '../raster/images.js';
 import { tempFolder } from '../support/temp.js';

@@ -7,7 +7,7 @@ import type { AnomalyResults } from '../../src/analysis/index.js';
 import { components } from '../../src/analysis/transforms/pca-mnf.js';
 import { localDistances } from '../../src/analysis/pixel-methods/local-rx.js';
 import type { Neighbour } from '../../src/analysis/tile-reading/neighbour-blocks.js';
-import { gridByName } from '../../src/geocode/index.js';
+import { gridByName } from '../../src/grid/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { processUsage } from '../../src/api/operations/process-usage.js';
+import { processUsage } from '../../src/api/routes/operations/process-usage.js';
 
 const LINUX = process.platform === 'linux' ? false : 'only Linux has /proc';
 

@@ -1,7 +1,7 @@
 /** The list of a collection's scenes, in pages. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { injected } from '../../src/cli/target.js';
+import { injected } from '../../src/cli/connect.js';
 import { Client, type SceneSummary } from '../../src/client/index.js';
 import { sceneKey } from '../../src/storage/catalogue/catalogue.js';
 import { COLLECTION } from '../storage/sample-scenes.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { duration, progressLine, size, warningLines } from '../../src/cli/output.js';
+import { duration, progressLine, size, warningLines } from '../../src/cli/output/print.js';
 
 test('a warning of many scenes or bands is told once', () => {
   const band = (number: number) =>

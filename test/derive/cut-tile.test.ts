@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { localOwners } from '../../src/dht/index.js';
-import { cellBbox, geohash, gridByName, quadtile } from '../../src/geocode/index.js';
+import { cellBbox, geohash, gridByName, quadtile } from '../../src/grid/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Mask, type PixelArray, readRaster } from '../../src/raster/index.js';
 import { Storage, type TileRecord, verify } from '../../src/storage/index.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type GridName, gridByName, groundSize } from '../../src/geocode/index.js';
+import { type GridName, gridByName, groundSize } from '../../src/grid/index.js';
 import { type DataType, Mask, newPixels } from '../../src/raster/index.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
 import { cellSizes, tileBytes } from '../../src/derive/tiles/cell-sizes.js';

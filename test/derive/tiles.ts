@@ -1,6 +1,6 @@
 /** Stores tiles of chosen pixels, as an ingest of a made-up product would, and reads them back. */
 import { join } from 'node:path';
-import { type GridName, gridByName } from '../../src/geocode/index.js';
+import { type GridName, gridByName } from '../../src/grid/index.js';
 import { type CellGroup, encodeCell, encodeMask } from '../../src/ingest/index.js';
 import { Jobs, type Process } from '../../src/jobs/index.js';
 import { type DataType, type PixelArray, readRaster } from '../../src/raster/index.js';

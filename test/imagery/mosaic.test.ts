@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { gridByName } from '../../src/geocode/index.js';
+import { gridByName } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';

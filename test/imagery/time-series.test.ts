@@ -1,7 +1,7 @@
 /** Series against a naive reading of all pixels. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { gridByName } from '../../src/geocode/index.js';
+import { gridByName } from '../../src/grid/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import { tilesOf } from '../support/node.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { grids } from '../../src/geocode/index.js';
+import { grids } from '../../src/grid/index.js';
 import { mapPixels, viewOfCell } from '../../src/imagery/rendering/viewport.js';
 
 const SIZE = 16;

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { parseLightgbm, predict } from '../../src/ingest/cloud/index.js';
-import { MAX_MODEL_BYTES } from '../../src/ingest/cloud/lightgbm.js';
+import { MAX_MODEL_BYTES } from '../../src/ingest/cloud/lightgbm-model.js';
 import { readModelFile } from '../../src/ingest/cloud/model-file.js';
 import { tempFolder } from '../support/temp.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { areaMean } from '../../src/ingest/cloud/area-mean.js';
-import { dilate, meanOverDisk } from '../../src/ingest/cloud/disk.js';
+import { dilate, meanOverDisk } from '../../src/ingest/cloud/disk-filters.js';
 import { type BandPixels, MODEL_BANDS, modelCloud, parseLightgbm } from '../../src/ingest/cloud/index.js';
 import { Mask } from '../../src/raster/index.js';
 

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type Bounds, type Grid, geohash, gridByName, quadtile } from '../../src/geocode/index.js';
-import { sceneCells } from '../../src/ingest/cells.js';
-import { sourceProjection } from '../../src/ingest/source-projection.js';
+import { type Bounds, type Grid, geohash, gridByName, quadtile } from '../../src/grid/index.js';
+import { sceneCells } from '../../src/ingest/plan/scene-cells.js';
+import { sourceProjection } from '../../src/ingest/georeferencing/grid-to-source.js';
 import {
   controlGrid,
   crsFromEpsg,

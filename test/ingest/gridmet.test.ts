@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { stepsOf, variableNames } from '../../src/ingest/formats/cf-grid.js';
+import { stepsOf, variableNames } from '../../src/ingest/formats/generic/cf-grid.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

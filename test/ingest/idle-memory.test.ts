@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Arena } from '../../src/ingest/arena.js';
-import { Idle } from '../../src/ingest/idle.js';
+import { Arena } from '../../src/ingest/cut/shared-memory.js';
+import { Idle } from '../../src/ingest/job/idle-timer.js';
 
 test('the end of the last work starts the time, and new work stops it', async () => {
   const calls: string[] = [];

@@ -4,7 +4,7 @@ import { copyFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { coordinationUnavailable } from '../../src/dht/index.js';
-import { geohash } from '../../src/geocode/index.js';
+import { geohash } from '../../src/grid/index.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import { verify } from '../../src/storage/index.js';
 import { gdalWarp, hasGdal } from '../support/gdal.js';

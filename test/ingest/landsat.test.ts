@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type MtlForm, writeLandsatLikeScene } from '../../data-samples/index.js';
-import { geohash } from '../../src/geocode/index.js';
+import { geohash } from '../../src/grid/index.js';
 import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
 import { parseMtl } from '../../src/ingest/formats/landsat/mtl.js';
 import { readRaster } from '../../src/raster/index.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import proj4 from 'proj4';
 import { SAFE_ORIGIN, type SafeProductFiles, writeSafe } from '../../data-samples/index.js';
-import { geohash } from '../../src/geocode/index.js';
+import { geohash } from '../../src/grid/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { hasGdal } from '../support/gdal.js';

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gridByName } from '../../src/geocode/index.js';
+import { gridByName } from '../../src/grid/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { gdalWarp } from '../support/gdal.js';
 import { type RasterOptions, writeRaster } from '../support/rasters.js';

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { writeSafe } from '../../data-samples/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
-import { planScene } from '../../src/ingest/plan.js';
+import { planScene } from '../../src/ingest/plan/scene-plan.js';
 import { Jobs } from '../../src/jobs/index.js';
 import { Storage, toArray } from '../../src/storage/index.js';
 import { tilewright } from '../support/command.js';

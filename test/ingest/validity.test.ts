@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { gridByName } from '../../src/geocode/index.js';
+import { gridByName } from '../../src/grid/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { findInputs } from '../../src/ingest/index.js';
 import type { Scene } from '../../src/ingest/scene.js';

@@ -12,8 +12,8 @@ import {
   mentions,
   namesOf,
   rawUnlessAsked,
-} from '../../src/query/filter/filter.js';
-import { likeMatcher, likePrefix, literalPattern } from '../../src/query/filter/like.js';
+} from '../../src/query/filter/filter-tree.js';
+import { likeMatcher, likePrefix, literalPattern } from '../../src/query/filter/like-pattern.js';
 
 /** A pattern as a regular expression. */
 const regexOf = (pattern: string) =>

@@ -1,5 +1,5 @@
 /** What a filter means, read off a record: searches must give what a scan over all records gives. */
-import { cellBbox, gridByName } from '../../src/geocode/index.js';
+import { cellBbox, gridByName } from '../../src/grid/index.js';
 import type {
   NumberExpression,
   PeriodExpression,

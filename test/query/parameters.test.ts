@@ -14,8 +14,8 @@ import {
   parseInstant,
   writeDatetime,
 } from '../../src/query/index.js';
-import { checkBbox } from '../../src/query/parse-bbox.js';
-import { parseNumber } from '../../src/query/parse-number.js';
+import { checkBbox } from '../../src/query/values/parse-bbox.js';
+import { parseNumber } from '../../src/query/values/parse-number.js';
 
 test('a box that is refused is answered with the reason', () => {
   const wrong: [bbox: string, why: string][] = [

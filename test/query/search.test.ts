@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { withDeadline } from '../../src/query/deadline.js';
+import { withDeadline } from '../../src/query/compile/query-timeout.js';
 import { all, type FilterParams, parseFilter, parseSort, searchTiles } from '../../src/query/index.js';
-import { findPlaces, mergePlaces, pageOf, searchOf } from '../../src/query/search.js';
+import { findPlaces, mergePlaces, pageOf, searchOf } from '../../src/query/search/search-index.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { orders, scan } from './scan.js';
 import { tile, tiles } from './tiles.js';

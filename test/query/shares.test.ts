@@ -16,7 +16,7 @@ import {
   mergeContents,
   mergeExtents,
 } from '../../src/query/index.js';
-import { findPlaces, mergePlaces } from '../../src/query/search.js';
+import { findPlaces, mergePlaces } from '../../src/query/search/search-index.js';
 import { ColumnIndex, type Rows, type RunTest, type TileRecord } from '../../src/storage/index.js';
 import { tiles } from './tiles.js';
 import { wideFilters } from './trees.js';

@@ -1,6 +1,6 @@
 /** Random tiles that meet filters often: few places, few times, few names. */
 import fc from 'fast-check';
-import { geohash, gridByName, quadtile } from '../../src/geocode/index.js';
+import { geohash, gridByName, quadtile } from '../../src/grid/index.js';
 import type { GroupRecord, TileRecord, TileSource } from '../../src/storage/index.js';
 
 export const tileSources: TileSource[] = ['raw', 'split', 'filled', 'coalesced', 'predicted', 'cloud-free'];

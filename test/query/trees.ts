@@ -7,9 +7,9 @@ import {
   propertiesOf,
   type TextExpression,
 } from '../../src/query/filter/expression.js';
-import type { Like } from '../../src/query/filter/filter.js';
-import { type TemporalOp, temporalRelations } from '../../src/query/filter/temporal.js';
-import { type SpatialOp, spatialRelations } from '../../src/query/geometry/spatial.js';
+import type { Like } from '../../src/query/filter/filter-tree.js';
+import { type TemporalOp, temporalRelations } from '../../src/query/filter/temporal-relations.js';
+import { type SpatialOp, spatialRelations } from '../../src/query/geometry/spatial-relations.js';
 import { all, type Filter } from '../../src/query/index.js';
 import { shapes } from './spatial-oracle.js';
 import { cells, day, percent, tileSources, times, wavelengths } from './tiles.js';

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { GdalInfo } from '../../src/raster/gdal/info.js';
-import { crsOf } from '../../src/raster/gdal/position.js';
+import type { GdalInfo } from '../../src/raster/gdal/gdalinfo.js';
+import { crsOf } from '../../src/raster/gdal/georeferencing.js';
 import {
   type Crs,
   crsFromEpsg,

@@ -7,7 +7,7 @@ import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { readBlock, readCog, readMaskBlock } from '../../src/imagery/reading/tile-geotiff.js';
 import { CUBE_BLOCK, CubeFile, encodeCube, readRaster } from '../../src/raster/index.js';
-import { combineCrc32 } from '../../src/raster/write/crc32.js';
+import { combineCrc32 } from '../../src/raster/tiff/write/combine-crc32.js';
 import { gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
 import { assertSamePixels, pixels, random } from './images.js';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { constants, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import { kernels } from '../../src/raster/kernels-by-type.js';
-import { pixelsOf, UNSIGNED } from '../../src/raster/pixels.js';
-import { deflate, deflateDifferences } from '../../src/raster/write/deflate.js';
+import { kernels } from '../../src/raster/pixels/typed-kernels.js';
+import { pixelsOf, UNSIGNED } from '../../src/raster/pixels/data-types.js';
+import { deflate, deflateDifferences } from '../../src/raster/compression/deflate/deflate.js';
 import { pixels, random } from './images.js';
 
 /** What a predictor may leave, and what it may not. */

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
-import { type GdalRun, gdalOutput } from '../../src/raster/gdal/process.js';
+import { type GdalRun, gdalOutput } from '../../src/raster/gdal/run-gdal.js';
 import {
   encodeCog,
   openRaster,

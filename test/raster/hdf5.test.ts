@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
-import { openTimeAxis } from '../../src/raster/hdf5/cf-time.js';
-import { openHdf5Container } from '../../src/raster/hdf5/container.js';
-import { degreesOfPacked } from '../../src/raster/hdf5/eos-position.js';
+import { openTimeAxis } from '../../src/raster/hdf5/cf/time-axis.js';
+import { openHdf5Container } from '../../src/raster/hdf5/subdatasets.js';
+import { degreesOfPacked } from '../../src/raster/hdf5/eos-georeferencing.js';
 import { openHdf5 } from '../../src/raster/hdf5/header.js';
 import { type Hdf5Header, readHdf5 } from '../../src/raster/hdf5/read.js';
 import {

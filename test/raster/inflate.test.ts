@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { constants, createDeflate, deflateRawSync, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import { inflate, inflateStart, sumRows } from '../../src/raster/inflate/inflate.js';
-import { kernels } from '../../src/raster/kernels-by-type.js';
-import { pixelsOf, UNSIGNED } from '../../src/raster/pixels.js';
-import { deflate } from '../../src/raster/write/deflate.js';
+import { inflate, inflateStart, sumRows } from '../../src/raster/compression/deflate/inflate.js';
+import { kernels } from '../../src/raster/pixels/typed-kernels.js';
+import { pixelsOf, UNSIGNED } from '../../src/raster/pixels/data-types.js';
+import { deflate } from '../../src/raster/compression/deflate/deflate.js';
 import { random } from './images.js';
 
 /** What is decoded here and not by zlib has at least room for this many bytes. */

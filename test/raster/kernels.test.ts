@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isInvertible } from '../../src/raster/affine.js';
+import { isInvertible } from '../../src/raster/crs/affine.js';
 import {
   controlGrid,
   DATA_TYPES,
@@ -17,7 +17,7 @@ import {
   warp,
   warpValid,
 } from '../../src/raster/index.js';
-import { kernels } from '../../src/raster/kernels-by-type.js';
+import { kernels } from '../../src/raster/pixels/typed-kernels.js';
 import {
   besideNodata,
   bytesPerSample,
@@ -31,8 +31,8 @@ import {
   storedNodata,
   swapBytes,
   UNSIGNED,
-} from '../../src/raster/pixels.js';
-import { type OverviewResampling, pyramid } from '../../src/raster/write/overviews.js';
+} from '../../src/raster/pixels/data-types.js';
+import { type OverviewResampling, pyramid } from '../../src/raster/tiff/write/overviews.js';
 import { random } from './images.js';
 
 const runs = { seed: 42, numRuns: 150 };

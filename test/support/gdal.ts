@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Bounds } from '../../src/geocode/index.js';
+import type { Bounds } from '../../src/grid/index.js';
 import { type PixelArray, readRaster } from '../../src/raster/index.js';
 
 export const hasGdal = (() => {

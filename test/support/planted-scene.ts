@@ -1,6 +1,6 @@
 /** A scene whose cells have planted textures. */
 import { writeFile } from 'node:fs/promises';
-import { geohash } from '../../src/geocode/index.js';
+import { geohash } from '../../src/grid/index.js';
 import { encodeCog } from '../../src/raster/index.js';
 
 export const PLANTED = ['smooth', 'noise', 'stripes'] as const;

@@ -1,5 +1,5 @@
 /** The labelled spectra of a job: each run holds those of its tiles, and sums over all of them are exact. */
-import type { GridName } from '../../geocode/index.js';
+import type { GridName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import type { TileSource } from '../../storage/index.js';

@@ -1,6 +1,6 @@
 /** Stored classifiers: their files, and a card that says what they were trained on and how good they are. */
 import { createHash } from 'node:crypto';
-import { gridByName } from '../../geocode/index.js';
+import { gridByName } from '../../grid/index.js';
 import { type Filter, toCql2Json } from '../../query/index.js';
 import {
   commonCell,

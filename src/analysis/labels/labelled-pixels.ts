@@ -1,5 +1,5 @@
 /** The labelled pixels of a tile, and sums over them. Runs in worker threads. */
-import type { GridName } from '../../geocode/index.js';
+import type { GridName } from '../../grid/index.js';
 import { ExactSums, type WholeSums } from '../reproducible-sums/band-statistics.js';
 import { TileClassSums, type WholeClassSums } from '../reproducible-sums/class-sums.js';
 import { BandProducts } from '../reproducible-sums/band-products.js';

@@ -1,7 +1,7 @@
 /** Labels of pixels: an image of codes, or polygons and points. */
 import { createInflate } from 'node:zlib';
 import { messageOf } from '../../errors.js';
-import { type GridName, gridByName } from '../../geocode/index.js';
+import { type GridName, gridByName } from '../../grid/index.js';
 import { type BandFile, eachRun, parseRegion, type Region, valuesOfCell } from '../../imagery/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { crsFromEpsg, projector } from '../../raster/index.js';

@@ -1,6 +1,6 @@
 /** The pixels of a collection at which functions of the spectrum are largest, of all runs of a job together. */
 
-import { gridByName } from '../../geocode/index.js';
+import { gridByName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { crsFromEpsg, projector } from '../../raster/index.js';

@@ -1,5 +1,5 @@
 /** Spectra of a collection that a report shows. */
-import { cellBbox, gridByName } from '../../geocode/index.js';
+import { cellBbox, gridByName } from '../../grid/index.js';
 import { type Imagery, parseRegion, type Region } from '../../imagery/index.js';
 import { all, type Filter, parseFilter, type TileFinder } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';

@@ -1,5 +1,5 @@
 /** Pictures of the tiles that an analysis has made, for its report. */
-import { gridByName } from '../../geocode/index.js';
+import { gridByName } from '../../grid/index.js';
 import { type Html, html } from '../../html/index.js';
 import type { CellPart, ColourScale, Imagery, LookParams } from '../../imagery/index.js';
 import { type Filter, parseSort, searchOf, type TileFinder } from '../../query/index.js';

@@ -1,5 +1,5 @@
 /** The tiles around a tile, for methods that look at the pixels around a pixel. */
-import { gridByName } from '../../geocode/index.js';
+import { gridByName } from '../../grid/index.js';
 import { all, type TileFinder } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
 import { foundTiles } from '../../derive/index.js';

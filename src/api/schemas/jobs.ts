@@ -1,6 +1,6 @@
 /** Documents of OGC API Processes: processes, jobs, logs. */
-import { JOB_STATES } from '../processes/job-query.js';
-import { count, links, listOf, mapOf, number, object, oneOf, percent, ref, text, time } from './shapes.js';
+import { JOB_STATES } from '../routes/processes/job-filter.js';
+import { count, links, listOf, mapOf, number, object, oneOf, percent, ref, text, time } from './builders.js';
 
 const summary = {
   id: text,

@@ -15,7 +15,7 @@ import {
   ref,
   text,
   time,
-} from './shapes.js';
+} from './builders.js';
 
 const version = { stac_version: oneOf('1.0.0') };
 const bbox = { type: 'array', items: number, minItems: 4, maxItems: 6 };

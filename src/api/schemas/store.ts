@@ -13,7 +13,7 @@ import {
   ref,
   text,
   time,
-} from './shapes.js';
+} from './builders.js';
 
 const scene = {
   id: text,

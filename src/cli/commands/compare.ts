@@ -8,8 +8,8 @@ import {
   withFilter,
   withResources,
   withTarget,
-} from '../options.js';
-import { MODES, withTrainingFlags } from './training-flags.js';
+} from '../options/option-groups.js';
+import { MODES, withTrainingFlags } from './training/training-options.js';
 
 export function compareCommand(): Command {
   const command = new Command('compare')

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { interruptSignal } from '../interrupt.js';
+import { interruptSignal } from '../signals.js';
 import {
   type CommonOptions,
   flag,
@@ -8,7 +8,7 @@ import {
   type ResourceOptions,
   withCommon,
   withResources,
-} from '../options.js';
+} from '../options/option-groups.js';
 
 interface DemoFlags extends CommonOptions, ResourceOptions {
   out: string;

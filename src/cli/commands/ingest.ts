@@ -7,7 +7,7 @@ import { messageOf, TilewrightError } from '../../errors.js';
 import type { IngestOptions, IngestResults } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
 import { notFolder } from '../errors.js';
-import { interruptSignal } from '../interrupt.js';
+import { interruptSignal } from '../signals.js';
 import {
   flag,
   integer,
@@ -17,11 +17,11 @@ import {
   withCloudModel,
   withResources,
   withTarget,
-} from '../options.js';
-import { count, duration, note, print, printJson, progressLine, warningLines } from '../output.js';
-import { isStdoutLost } from '../streams.js';
-import { hasDataFolder, type OpenTarget, openTarget } from '../target.js';
-import { settledInputs } from '../watch.js';
+} from '../options/option-groups.js';
+import { count, duration, note, print, printJson, progressLine, warningLines } from '../output/print.js';
+import { isStdoutLost } from '../stdio.js';
+import { hasDataFolder, type OpenTarget, openTarget } from '../connect.js';
+import { settledInputs } from '../watch-folders.js';
 
 type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean };
 

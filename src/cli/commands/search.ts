@@ -8,10 +8,10 @@ import {
   type TargetOptions,
   withFilter,
   withTarget,
-} from '../options.js';
-import { count, note, notePartial, print, printJson, table } from '../output.js';
-import { everyPage } from '../pages.js';
-import { openTarget } from '../target.js';
+} from '../options/option-groups.js';
+import { count, note, notePartial, print, printJson, table } from '../output/print.js';
+import { everyPage } from '../fetch-all-pages.js';
+import { openTarget } from '../connect.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
 

@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net';
 import { Command } from 'commander';
 import { messageOf } from '../../errors.js';
 import type { NodeConfig } from '../../node.js';
-import { stopSignal } from '../interrupt.js';
+import { stopSignal } from '../signals.js';
 import {
   bytes,
   type CommonOptions,
@@ -18,8 +18,8 @@ import {
   withCommon,
   withData,
   withResources,
-} from '../options.js';
-import { note, printJson } from '../output.js';
+} from '../options/option-groups.js';
+import { note, printJson } from '../output/print.js';
 
 interface ServeFlags extends CommonOptions, ResourceOptions {
   data: string;

@@ -7,10 +7,10 @@ import {
   withFilter,
   withResources,
   withTarget,
-} from '../options.js';
-import { count, note, notePartial, print, printJson, table } from '../output.js';
-import { allowCsv, geometryOf, PLACE } from '../place.js';
-import { openTarget } from '../target.js';
+} from '../options/option-groups.js';
+import { count, note, notePartial, print, printJson, table } from '../output/print.js';
+import { allowCsv, geometryOf, PLACE } from '../options/place-argument.js';
+import { openTarget } from '../connect.js';
 
 type SpectrumFlags = Omit<TargetOptions, 'format'> & FilterOptions & { format: 'text' | 'json' | 'csv' };
 

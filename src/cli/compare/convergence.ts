@@ -1,6 +1,6 @@
 /** The error on the validation patches after each epoch. */
 import type { TrainingMode, TrainResults } from '../../training/index.js';
-import type { Comparison } from './comparison.js';
+import type { Comparison } from './comparison-data.js';
 import { runsOf } from './summary.js';
 
 export interface Curve {

@@ -1,6 +1,6 @@
 /** The tables of a comparison, for the terminal and for the report. */
 import type { TrainingMode, TrainResults } from '../../training/index.js';
-import type { ComparedRun, Comparison } from './comparison.js';
+import type { ComparedRun, Comparison } from './comparison-data.js';
 import { MEASURES, MEASURES_OF, type Measure, trainedPlaces } from './measures.js';
 import { bytesText, digits, type Spread, spreadOf, spreadText, verdict } from './spread.js';
 import { type ModeSummary, placesOf, summaryOf, winsOf } from './summary.js';

@@ -1,5 +1,5 @@
 /** Coalesce as a job: tiles of one dataset are cut to the cells and times of another. */
-import { type Bbox, cellBbox, gridByName } from '../../geocode/index.js';
+import { type Bbox, cellBbox, gridByName } from '../../grid/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import {
   all,

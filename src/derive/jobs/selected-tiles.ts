@@ -1,5 +1,5 @@
 /** The cells in which a filter picks tiles. */
-import type { GridName } from '../../geocode/index.js';
+import type { GridName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { all, type Filter, searchOf, searchTiles, type TileFinder } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';

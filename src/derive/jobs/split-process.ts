@@ -1,5 +1,5 @@
 /** Split as a job: tiles become the tiles of their finer cells. */
-import { gridByName } from '../../geocode/index.js';
+import { gridByName } from '../../grid/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import {
   checkFilter,

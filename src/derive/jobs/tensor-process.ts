@@ -1,7 +1,7 @@
 /** Tensors as a job: bands of all tiles of a cell at one size, as one file a cell. */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cellBbox, type GridName, gridByName, type PixelGrid, pixelGrids } from '../../geocode/index.js';
+import { cellBbox, type GridName, gridByName, type PixelGrid, pixelGrids } from '../../grid/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
 import {

@@ -1,6 +1,6 @@
 /** Writes the planes of a tensor as a NumPy file or a GeoTIFF. */
 import { open, writeFile } from 'node:fs/promises';
-import { type Bbox, type GridName, gridByName } from '../../geocode/index.js';
+import { type Bbox, type GridName, gridByName } from '../../grid/index.js';
 import type { DataType, PixelArray } from '../../raster/index.js';
 import { npyHead } from './npy.js';
 import type { PlanesTask } from '../derive-tasks.js';

@@ -1,5 +1,5 @@
 /** How many pixels the groups of tiles have in another cell. */
-import { gridByName, groundSize, type PixelGrid, pixelGrids } from '../../geocode/index.js';
+import { gridByName, groundSize, type PixelGrid, pixelGrids } from '../../grid/index.js';
 import { bytesPerSample } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
 

@@ -1,5 +1,5 @@
 /** Brings the pixels of a stored group onto the pixel grid of another cell. */
-import { type Bounds, type GridName, gridByName } from '../../geocode/index.js';
+import { type Bounds, type GridName, gridByName } from '../../grid/index.js';
 import {
   type Affine,
   type ControlGrid,

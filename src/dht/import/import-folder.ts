@@ -1,7 +1,7 @@
 /** Moves what a single node has stored into a cluster: its files into the tile store, its records into the commit log. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TilewrightError } from '../../errors.js';
-import { fitPixelSizes } from '../../geocode/index.js';
+import { fitPixelSizes } from '../../grid/index.js';
 import {
   byCollection,
   type Claim,

@@ -1,5 +1,5 @@
 /** Whether records of a folder and of a cluster are of the same thing. */
-import { fitPixelSizes } from '../../geocode/index.js';
+import { fitPixelSizes } from '../../grid/index.js';
 import {
   type CollectionRecord,
   type ModelRecord,

@@ -1,7 +1,7 @@
 /** The placement as the text of one document. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { messageOf } from '../../errors.js';
-import { type GridName, grids } from '../../geocode/index.js';
+import { type GridName, grids } from '../../grid/index.js';
 import { badPlacement } from '../errors.js';
 import {
   type Owner,

@@ -1,5 +1,5 @@
 /** Which nodes own which slots. */
-import { type GridName, gridByName } from '../../geocode/index.js';
+import { type GridName, gridByName } from '../../grid/index.js';
 import { type PrefixLengths, SLOTS, slotOfCell } from './slots.js';
 
 /**

@@ -1,4 +1,4 @@
-import { type GridName, grids } from '../../geocode/index.js';
+import { type GridName, grids } from '../../grid/index.js';
 import type { ColumnIndex, Rows, RunTest } from '../../storage/index.js';
 import type { SlotSet } from './slot-set.js';
 import { type PrefixLengths, SLOTS, slotOf } from './slots.js';

@@ -1,5 +1,5 @@
 /** Which slots can hold the tiles that a search may match. */
-import { type Grid, grids } from '../../geocode/index.js';
+import { type Grid, grids } from '../../grid/index.js';
 import { isWithin, type KeyRange, mergeRanges, type Selection } from '../../storage/index.js';
 import { type PrefixLengths, SLOTS, slotOf } from './slots.js';
 

@@ -1,6 +1,6 @@
 /** Slots: the equal arcs of the SHA-1 space that tiles and scenes fall into. */
 import { hash } from 'node:crypto';
-import type { GridName } from '../../geocode/index.js';
+import type { GridName } from '../../grid/index.js';
 
 /** How many slots there are: 14 bits of a digest. */
 export const SLOTS = 16_384;

@@ -1,5 +1,5 @@
 /** A band of a tile as a Cloud Optimized GeoTIFF of its own, for programs that read one band a file. */
-import { gridByName } from '../../geocode/index.js';
+import { gridByName } from '../../grid/index.js';
 import { type AssembledFile, assembleBand, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
 import type { Cog } from './tile-geotiff.js';

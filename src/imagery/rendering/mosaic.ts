@@ -1,5 +1,5 @@
 /** Pictures put together from the tiles of a place: for each pixel the first tile, least cloudy first, that shows the ground. */
-import { type Bounds, gridByName } from '../../geocode/index.js';
+import { type Bounds, gridByName } from '../../grid/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
 import { bandFiles, groupsOf, maskFile, resolveBands } from '../../expressions/resolve-bands.js';
 import { type CellView, type MapPixels, viewOfCell } from './viewport.js';

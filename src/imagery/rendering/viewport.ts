@@ -1,5 +1,5 @@
 /** Which part of a cell a picture shows, and where the pixels of the picture lie in it. */
-import { type Bounds, type Grid, quadtile } from '../../geocode/index.js';
+import { type Bounds, type Grid, quadtile } from '../../grid/index.js';
 
 /**
  * Positions of the centres of a picture's columns and rows in a cell: 0 is its western or northern edge, 1 the eastern or

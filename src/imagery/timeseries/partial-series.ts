@@ -2,7 +2,7 @@
 
 import type { OwnerShare } from '../../dht/index.js';
 import { type SentError, sentError } from '../../errors.js';
-import { gridByName } from '../../geocode/index.js';
+import { gridByName } from '../../grid/index.js';
 import { type Filter, findPlaces, searchOf } from '../../query/index.js';
 import type { WorkerPool } from '../../raster/index.js';
 import { type GroupRecord, inLanes, type Storage, type TileRecord } from '../../storage/index.js';

@@ -1,6 +1,6 @@
 /** The answer of one owner to a spectra query: sums per date and cell, so that no pixels are sent. */
 import type { OwnerShare } from '../../dht/index.js';
-import { gridByName } from '../../geocode/index.js';
+import { gridByName } from '../../grid/index.js';
 import { type Filter, findPlaces, searchOf } from '../../query/index.js';
 import { isSpectrum, type SpectralTags, spectralTags, type WorkerPool } from '../../raster/index.js';
 import { type GroupRecord, inLanes, type Storage, type TileRecord } from '../../storage/index.js';

@@ -1,6 +1,6 @@
 /** Places of which series are made: a point, or the inside of polygons, in degrees. */
 import { excerpt } from '../../errors.js';
-import type { Bbox, Grid } from '../../geocode/index.js';
+import type { Bbox, Grid } from '../../grid/index.js';
 import { longitudeFirst } from '../../query/index.js';
 import { badRegion } from '../errors.js';
 

@@ -9,9 +9,9 @@
 import { Mask } from '../../raster/index.js';
 import { badCloudBands, badCloudModel } from '../errors.js';
 import { areaMean, type BandPixels } from './area-mean.js';
-import { dilate, meanOverDisk } from './disk.js';
-import type { LightgbmModel } from './lightgbm.js';
-import { predict } from './predict.js';
+import { dilate, meanOverDisk } from './disk-filters.js';
+import type { LightgbmModel } from './lightgbm-model.js';
+import { predict } from './lightgbm-predict.js';
 
 /** Bands that the model asks for, in its order. */
 export const MODEL_BANDS = 'B01 B02 B04 B05 B08 B8A B09 B10 B11 B12'.split(' ');

@@ -1,6 +1,6 @@
 /** A process: work that runs as a job, the same from the command line and over HTTP (OGC API Processes, part 1). */
 import { TilewrightError } from '../../errors.js';
-import type { GridName } from '../../geocode/index.js';
+import type { GridName } from '../../grid/index.js';
 import type { LogLevel } from '../../storage/index.js';
 import { FailedWithResults } from '../errors.js';
 

@@ -1,5 +1,5 @@
 /** Counters that rows are shown to one by one, and the buckets that come of their counts. */
-import { type Grid, type GridName, gridByName, grids } from '../../geocode/index.js';
+import { type Grid, type GridName, gridByName, grids } from '../../grid/index.js';
 import type { Rows } from '../../storage/index.js';
 
 export interface Bucket {

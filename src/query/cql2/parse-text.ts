@@ -3,9 +3,9 @@
  * CQL2 JSON; `positions` tells it where its objects stand in the text.
  */
 import { filterTooComplex } from '../errors.js';
-import { MAX_DEPTH } from '../filter/filter.js';
+import { MAX_DEPTH } from '../filter/filter-tree.js';
 import { parseGeometry } from './parse-wkt.js';
-import { TokenStream, tokenize } from './tokens.js';
+import { TokenStream, tokenize } from './lexer.js';
 
 export interface ParsedText {
   json: unknown;

@@ -1,5 +1,5 @@
 /** Geometry literals of CQL2 text: well-known text, and BBOX. Their GeoJSON; whether it makes sense is checked later. */
-import type { TokenStream } from './tokens.js';
+import type { TokenStream } from './lexer.js';
 
 type Reader = (tokens: TokenStream) => unknown;
 

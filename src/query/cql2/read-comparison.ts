@@ -1,7 +1,7 @@
 /** Comparisons of CQL2 JSON, of two operands of any kind. */
 import { badCql2 } from '../errors.js';
 import { comparisons } from '../filter/comparisons.js';
-import { all, any, type ComparisonOp, type Filter } from '../filter/filter.js';
+import { all, any, type ComparisonOp, type Filter } from '../filter/filter-tree.js';
 import type { PropertyKind } from '../filter/properties.js';
 import { instantOf, isObject, numberOf, shown, textOf } from './read-literals.js';
 import { KIND_NAMES, type Operand } from './read-operands.js';

@@ -9,10 +9,10 @@ import {
   type Filter,
   MAX_DEPTH,
   MAX_UNKNOWN_DEPTH,
-} from '../filter/filter.js';
-import { likeMatcher } from '../filter/like.js';
-import { type TemporalOp, temporalConverse } from '../filter/temporal.js';
-import { type SpatialOp, spatialConverse } from '../geometry/spatial.js';
+} from '../filter/filter-tree.js';
+import { likeMatcher } from '../filter/like-pattern.js';
+import { type TemporalOp, temporalConverse } from '../filter/temporal-relations.js';
+import { type SpatialOp, spatialConverse } from '../geometry/spatial-relations.js';
 import { parseCql2Text } from './parse-text.js';
 import { compare, literalOf, MIRRORED } from './read-comparison.js';
 import { checkValue, instantOf, isObject, shapeOf } from './read-literals.js';

@@ -1,9 +1,9 @@
 /** Values in CQL2 JSON, checked against what they are compared with. */
 import { badCql2 } from '../errors.js';
-import type { OpenPeriod } from '../filter/filter.js';
+import type { OpenPeriod } from '../filter/filter-tree.js';
 import { readGeometry, type Shape } from '../geometry/shape.js';
-import { checkBbox } from '../parse-bbox.js';
-import { parseDatetime } from '../parse-datetime.js';
+import { checkBbox } from '../values/parse-bbox.js';
+import { parseDatetime } from '../values/parse-datetime.js';
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -2,9 +2,9 @@
 import { badCql2, filterTooComplex, unsupportedCql2 } from '../errors.js';
 import { type ArithmeticOp, arithmeticOps, calculate } from '../filter/arithmetic.js';
 import type { NumberExpression, TextExpression, TimeExpression } from '../filter/expression.js';
-import { checkPatterns, checkText, MAX_DEPTH } from '../filter/filter.js';
+import { checkPatterns, checkText, MAX_DEPTH } from '../filter/filter-tree.js';
 import { type Fold, folds } from '../filter/fold-text.js';
-import { foldPattern } from '../filter/like.js';
+import { foldPattern } from '../filter/like-pattern.js';
 import { kindOf, type PropertyKind, propertyNamed } from '../filter/properties.js';
 import { isObject, shown } from './read-literals.js';
 

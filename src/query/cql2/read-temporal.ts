@@ -6,9 +6,9 @@ import {
   propertiesOf,
   type TimeExpression,
 } from '../filter/expression.js';
-import { all, any, type Filter, type OpenPeriod } from '../filter/filter.js';
+import { all, any, type Filter, type OpenPeriod } from '../filter/filter-tree.js';
 import type { TimeProperty } from '../filter/properties.js';
-import { type TemporalOp, temporalConverse, temporalRelations } from '../filter/temporal.js';
+import { type TemporalOp, temporalConverse, temporalRelations } from '../filter/temporal-relations.js';
 import { isObject, periodOf, shown } from './read-literals.js';
 import type { Operand, OperandReader } from './read-operands.js';
 

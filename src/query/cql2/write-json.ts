@@ -6,7 +6,7 @@ import type {
   TextExpression,
   TimeExpression,
 } from '../filter/expression.js';
-import type { Comparison, Filter, OpenPeriod } from '../filter/filter.js';
+import type { Comparison, Filter, OpenPeriod } from '../filter/filter-tree.js';
 
 export function toCql2Json(filter: Filter): unknown {
   switch (filter.op) {

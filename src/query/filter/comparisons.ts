@@ -1,5 +1,5 @@
 /** The comparisons of two values. */
-import type { ComparisonOp } from './filter.js';
+import type { ComparisonOp } from './filter-tree.js';
 
 /** A comparison with NaN is false. */
 export const comparisons: Record<ComparisonOp, <T extends string | number>(one: T, value: T) => boolean> = {

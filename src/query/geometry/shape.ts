@@ -1,8 +1,8 @@
 /** Geometries of filters: GeoJSON (RFC 7946) or a box, in degrees, two coordinates a point. */
 import { excerpt } from '../../errors.js';
-import type { Bbox } from '../../geocode/index.js';
+import type { Bbox } from '../../grid/index.js';
 import { badGeometry } from '../errors.js';
-import { longitudeFirst } from '../longitude-first.js';
+import { longitudeFirst } from '../values/axis-order-hint.js';
 
 export type Point = [x: number, y: number];
 

@@ -1,11 +1,11 @@
 /** The header of an ENVI image (NV5, "ENVI Header Files"). */
 import { stat } from 'node:fs/promises';
 import { corrupt, notTiff, sizeDiffers, unsupported } from '../errors.js';
-import { type GivenPosition, placeAt } from '../given-position.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
-import { bytesPerStored, parseNodata, readAs } from '../pixels.js';
-import { withFile } from '../source-file.js';
-import { toNanometres, type Wavelengths, widthsOf } from '../spectral-units.js';
+import { type GivenPosition, placeAt } from '../file/georeferencing-override.js';
+import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../file/limits.js';
+import { bytesPerStored, parseNodata, readAs } from '../pixels/data-types.js';
+import { withFile } from '../file/source-file.js';
+import { toNanometres, type Wavelengths, widthsOf } from '../metadata/wavelength-units.js';
 import type { BandTags, EnviBlocks, RasterHeader, StoredType } from '../types.js';
 import {
   type EnviFields,
@@ -15,9 +15,9 @@ import {
   numbersOf,
   parseEnviHeader,
   wholeNumber,
-} from './fields.js';
+} from './header-fields.js';
 import { differenceOf, headerBeside, imageOf } from './files.js';
-import { enviPosition } from './position.js';
+import { enviPosition } from './georeferencing.js';
 
 const TYPES: Record<number, StoredType> = {
   1: 'uint8',

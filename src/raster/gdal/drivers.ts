@@ -1,5 +1,5 @@
 /** The formats that are read through GDAL, and the only drivers that may open them. */
-import type { RasterKind } from '../recognise.js';
+import type { RasterKind } from '../file/file-signature.js';
 
 export type GdalKind = Exclude<RasterKind, 'tiff' | 'hdf5' | 'envi' | 'mat'>;
 

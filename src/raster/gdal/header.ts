@@ -2,14 +2,14 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { gdalFailed, noLayer, severalLayers, unsupported } from '../errors.js';
-import { type GivenPosition, placeAt } from '../given-position.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
-import { bytesPerSample, parseNodata } from '../pixels.js';
+import { type GivenPosition, placeAt } from '../file/georeferencing-override.js';
+import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../file/limits.js';
+import { bytesPerSample, parseNodata } from '../pixels/data-types.js';
 import type { BandTags, ColourTable, DataType, RasterHeader } from '../types.js';
 import { FORMATS, type GdalKind } from './drivers.js';
-import { type GdalBand, type GdalInfo, gdalInfo } from './info.js';
-import { layersOf } from './layers.js';
-import { crsOf, transformOf } from './position.js';
+import { type GdalBand, type GdalInfo, gdalInfo } from './gdalinfo.js';
+import { layersOf } from './subdatasets.js';
+import { crsOf, transformOf } from './georeferencing.js';
 
 /**
  * Reads the header of a raster through GDAL. `layer` names one of several; a file of several needs it. A given position replaces its own.

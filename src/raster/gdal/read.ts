@@ -1,10 +1,10 @@
 /** Pixels through gdal_translate, which writes them to a pipe as an uncompressed TIFF; no file lies between. */
 import { gdalFailed } from '../errors.js';
-import { kernels } from '../kernels-by-type.js';
-import { bytesPerSample, pixelsOf } from '../pixels.js';
+import { kernels } from '../pixels/typed-kernels.js';
+import { bytesPerSample, pixelsOf } from '../pixels/data-types.js';
 import type { GdalBlocks, RasterHeader, Read, Window } from '../types.js';
 import { formatOfDriver } from './drivers.js';
-import { gdalOutput } from './process.js';
+import { gdalOutput } from './run-gdal.js';
 import { type StreamedImage, TiffStream } from './tiff-stream.js';
 
 /** A raster that this reader decodes. */

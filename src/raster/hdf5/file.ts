@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Dataset, File, Metadata } from 'h5wasm/node';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { corrupt, rasterUnreadable } from '../errors.js';
-import { type Hdf5Library, hdf5Library } from './library.js';
+import { type Hdf5Library, hdf5Library } from './h5wasm.js';
 
 /** Text, or numbers; a single number is an array of one. */
 export type AttributeValue = string | number[];

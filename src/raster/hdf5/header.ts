@@ -1,14 +1,14 @@
 /** Opens one dataset of an HDF5 file as a raster. */
 import { stat } from 'node:fs/promises';
 import { unsupported } from '../errors.js';
-import { MAX_SIDE } from '../limits.js';
-import { bytesPerSample } from '../pixels.js';
+import { MAX_SIDE } from '../file/limits.js';
+import { bytesPerSample } from '../pixels/data-types.js';
 import type { BandTags, Hdf5Blocks, RasterHeader } from '../types.js';
-import { cfPosition } from './cf-position.js';
-import { eosPosition } from './eos-position.js';
+import { cfPosition } from './cf/georeferencing.js';
+import { eosPosition } from './eos-georeferencing.js';
 import { type Attributes, type Hdf5File, withHdf5 } from './file.js';
-import { missingData } from './missing.js';
-import { type StoredNumbers, storedNumbers } from './stored.js';
+import { missingData } from './cf/missing-data.js';
+import { type StoredNumbers, storedNumbers } from './stored-dataset.js';
 
 /** A year of hours is 8,784 bands. */
 const MAX_BANDS = 16_384;

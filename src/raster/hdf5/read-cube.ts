@@ -1,10 +1,10 @@
 /** Reads pixels of cubes whose bands lie within rows or pixels: chunk by chunk, so that each is decoded once. */
 import { corrupt } from '../errors.js';
-import { bytesPerSample, emptyPixel } from '../pixels.js';
+import { bytesPerSample, emptyPixel } from '../pixels/data-types.js';
 import type { Hdf5CubeBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
 import { type Hdf5File, withHdf5 } from './file.js';
-import { isMissing } from './missing.js';
-import { type StoredNumbers, sliceNumbers, storedNumbers } from './stored.js';
+import { isMissing } from './cf/missing-data.js';
+import { type StoredNumbers, sliceNumbers, storedNumbers } from './stored-dataset.js';
 
 export interface Hdf5CubeHeader extends RasterHeader {
   blocks: Hdf5CubeBlocks;

@@ -1,10 +1,10 @@
 /** Reads pixels of a dataset by hyperslabs. */
 import { corrupt } from '../errors.js';
-import { bytesPerSample, emptyPixel } from '../pixels.js';
+import { bytesPerSample, emptyPixel } from '../pixels/data-types.js';
 import type { Hdf5Blocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
 import { type Hdf5File, withHdf5 } from './file.js';
-import { clearMissing } from './missing.js';
-import { sliceNumbers } from './stored.js';
+import { clearMissing } from './cf/missing-data.js';
+import { sliceNumbers } from './stored-dataset.js';
 
 export interface Hdf5Header extends RasterHeader {
   blocks: Hdf5Blocks;

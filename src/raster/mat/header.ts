@@ -1,9 +1,9 @@
 /** A cube in a MATLAB 5 file: an array of numbers with rows, columns and bands. */
 import { corrupt, noCrs, noLayer, severalLayers, unsupported } from '../errors.js';
-import { type GivenPosition, placeAt } from '../given-position.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../limits.js';
-import { bytesPerStored, readAs } from '../pixels.js';
-import { withFile } from '../source-file.js';
+import { type GivenPosition, placeAt } from '../file/georeferencing-override.js';
+import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../file/limits.js';
+import { bytesPerStored, readAs } from '../pixels/data-types.js';
+import { withFile } from '../file/source-file.js';
 import type { RasterHeader } from '../types.js';
 import { type MatArray, matArrays } from './elements.js';
 

@@ -1,9 +1,9 @@
 /** Bilinear interpolation over the squares of a control grid. Each data type gets its own copy: see kernels-by-type.ts. */
 
-import type { KernelSource } from '../kernels.js';
+import type { KernelSource } from '../pixels/kernels.js';
 import type { PixelArray } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
-import { between, EDGE, LONGEST, MARGIN, type Squares, UNIT } from './squares.js';
+import { between, EDGE, LONGEST, MARGIN, type Squares, UNIT } from './grid-squares.js';
 
 /** Pixels of 8 and 16 bits: half a unit of the weights, of 14 bits along a row and 13 between rows, so that these are rounded. */
 const HALF_ALONG = 2 ** 5;

@@ -1,6 +1,6 @@
 /** Positions of the pixels of a destination in a source image: exact at the nodes of a grid, interpolated between them. */
-import type { Bounds } from '../../geocode/index.js';
-import { mapToPixel } from '../affine.js';
+import type { Bounds } from '../../grid/index.js';
+import { mapToPixel } from '../crs/affine.js';
 import type { Projection } from '../crs/crs.js';
 import type { Affine } from '../types.js';
 

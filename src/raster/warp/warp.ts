@@ -1,12 +1,12 @@
 /** Brings source pixels onto the pixel grid of a destination, by inverse mapping over a control grid. */
 
 import { invalidImage, windowOutside } from '../errors.js';
-import { kernels } from '../kernels-by-type.js';
-import { besideNodata, dataTypeOf, emptyPixel, isFloat, storedNodata } from '../pixels.js';
+import { kernels } from '../pixels/typed-kernels.js';
+import { besideNodata, dataTypeOf, emptyPixel, isFloat, storedNodata } from '../pixels/data-types.js';
 import type { PixelArray, Resampling, Window } from '../types.js';
-import { bilinearSimd } from './bilinear-simd.js';
+import { bilinearSimd } from './bilinear-wasm.js';
 import { between, type ControlGrid, OFF_MAP } from './control-grid.js';
-import { type Squares, squaresOf, workOn } from './squares.js';
+import { type Squares, squaresOf, workOn } from './grid-squares.js';
 
 /** A window of a scene, of which all pixels are in memory. */
 export interface WarpSource {

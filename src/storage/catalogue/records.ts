@@ -1,5 +1,5 @@
 /** What the catalogue remembers. Plain JSON; times are milliseconds since 1970-01-01T00:00:00Z. */
-import type { GridName, PixelSizes } from '../../geocode/index.js';
+import type { GridName, PixelSizes } from '../../grid/index.js';
 import type { DataType, SpectralTags } from '../../raster/index.js';
 
 /** The operations that make tiles. */

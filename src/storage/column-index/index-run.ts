@@ -1,5 +1,5 @@
 /** A run: columns, dictionaries and orders of some of the tiles of the index. */
-import { grids } from '../../geocode/index.js';
+import { grids } from '../../grid/index.js';
 import { CellDirectory } from './cell-directory.js';
 import { allocate, type Columns, Dictionary, resize } from './columns.js';
 import type { IdParts } from './tile-id-parser.js';

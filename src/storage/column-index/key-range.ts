@@ -1,5 +1,5 @@
 /** Ranges of geocode keys. */
-import { type GridName, grids } from '../../geocode/index.js';
+import { type GridName, grids } from '../../grid/index.js';
 
 /** Geocode keys of one grid, from <= key < to. */
 export interface KeyRange {

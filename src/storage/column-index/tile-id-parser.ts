@@ -1,5 +1,5 @@
 /** Reading a tile's id as collection, scene, cell and suffix. */
-import { grids } from '../../geocode/index.js';
+import { grids } from '../../grid/index.js';
 
 /** One way to read an id as `<collection>_<scene>_<grid letter><geocode><suffix>`. */
 export interface IdParts {

@@ -1,6 +1,6 @@
 /** Ids and the names of files. Whatever comes from a request is checked here before it becomes part of a path. */
 import { randomInt } from 'node:crypto';
-import { type GridName, gridByName } from '../../geocode/index.js';
+import { type GridName, gridByName } from '../../grid/index.js';
 import { storageBadName } from '../errors.js';
 import type { TileRecord } from '../catalogue/records.js';
 

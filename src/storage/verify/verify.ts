@@ -3,7 +3,7 @@
 import { lstat, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { type GridName, grids } from '../../geocode/index.js';
+import { type GridName, grids } from '../../grid/index.js';
 import { sceneKey, type Table } from '../catalogue/catalogue.js';
 import { onDisk, storageCorrupt } from '../errors.js';
 import { modelFile, modelFolder, tileFile, tileFolder } from '../files/paths.js';

@@ -1,5 +1,5 @@
 /** Reads the pixels of a place's dates as physical values. */
-import type { PixelGrid } from '../../geocode/index.js';
+import type { PixelGrid } from '../../grid/index.js';
 import { Mask, type PixelArray, type RasterHeader, readRaster } from '../../raster/index.js';
 import type { DatePixels } from './acquisition-pixels.js';
 import type { BandName } from '../models/model-spec.js';

@@ -1,5 +1,5 @@
 /** Places to train on: one cell of one collection with all of its dates. */
-import type { GridName } from '../../geocode/index.js';
+import type { GridName } from '../../grid/index.js';
 import { type BandPlace, findBands } from '../../imagery/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { counted } from '../../plural.js';

@@ -1,5 +1,5 @@
 /** The pixel size at which a model reads a tile. */
-import type { PixelGrid } from '../../geocode/index.js';
+import type { PixelGrid } from '../../grid/index.js';
 import type { TileRecord } from '../../storage/index.js';
 import type { TilePixels } from '../data/trained-pixels.js';
 

@@ -1,5 +1,5 @@
 /** What a training job answers, and what it says of places without a model. */
-import type { GridName } from '../../geocode/index.js';
+import type { GridName } from '../../grid/index.js';
 import type { Baselines } from '../evaluation/baselines.js';
 import type { ModelCard } from '../registry/model-card.js';
 import { counted, kindOfReason } from '../../plural.js';

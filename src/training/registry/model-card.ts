@@ -1,5 +1,5 @@
 /** The model card: where a model comes from, how it was trained, and how good it is. */
-import type { GridName } from '../../geocode/index.js';
+import type { GridName } from '../../grid/index.js';
 import type { ModelScore } from '../../storage/index.js';
 import type { Baselines } from '../evaluation/baselines.js';
 import type { DisplayRange } from '../evaluation/display-range.js';

@@ -1,5 +1,5 @@
 /** What the `texture` job makes. */
-import type { GridName } from '../../geocode/index.js';
+import type { GridName } from '../../grid/index.js';
 import type { ClusteringRecord } from '../../storage/index.js';
 
 export interface TextureResults {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { DEFAULT_PREFIX_LENGTHS, SLOTS, slotOf, slotOfScene } from '../../../src/dht/index.js';
-import { geohash, gridByName } from '../../../src/geocode/index.js';
+import { geohash, gridByName } from '../../../src/grid/index.js';
 import { cells } from '../../query/tiles.js';
 
 test('slots are the first 14 bits of SHA-1, as sha1sum gives them', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { geohash, gridByName } from '../../../src/geocode/index.js';
+import { geohash, gridByName } from '../../../src/grid/index.js';
 import { ColumnIndex, type TileRecord } from '../../../src/storage/index.js';
 import { newestFirst, tile, tiles } from '../../query/tiles.js';
 

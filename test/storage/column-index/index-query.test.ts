@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { gridByName } from '../../../src/geocode/index.js';
+import { gridByName } from '../../../src/grid/index.js';
 import {
   ColumnIndex,
   type IndexQuery,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type GridName, gridByName, pixelGrids } from '../../../src/geocode/index.js';
+import { type GridName, gridByName, pixelGrids } from '../../../src/grid/index.js';
 import type { Window } from '../../../src/raster/index.js';
 import { divisions, validationDate } from '../../../src/training/patches/hold-out.js';
 

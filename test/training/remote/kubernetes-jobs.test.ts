@@ -8,7 +8,7 @@ import { delimiter, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import { trainingJob } from '../../../src/cli/training-jobs.js';
+import { trainingJob } from '../../../src/cli/commands/training/kubernetes-jobs.js';
 import { type ModelCard, reasonsOf } from '../../../src/training/index.js';
 import { finished, start, tilewright } from '../../support/command.js';
 import { eventually } from '../../support/eventually.js';

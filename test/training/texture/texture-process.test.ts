@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { injected } from '../../../src/cli/target.js';
+import { injected } from '../../../src/cli/connect.js';
 import { Client, type SimilarDocument } from '../../../src/client/index.js';
 import { readRaster } from '../../../src/raster/index.js';
 import { Storage, toArray } from '../../../src/storage/index.js';

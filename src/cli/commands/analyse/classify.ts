@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { ClassifyInputs, ClassifyResults } from '../../../analysis/index.js';
 import { labelsMissing } from '../../errors.js';
-import { flag, integer } from '../../options.js';
-import { count, percent, print, size, table } from '../../output.js';
-import { type AnalyseFlags, analysis, printMaps } from './analysis.js';
+import { flag, integer } from '../../options/option-groups.js';
+import { count, percent, print, size, table } from '../../output/print.js';
+import { type AnalyseFlags, analysis, printMaps } from './run-analysis.js';
 
 type ClassifyFlags = AnalyseFlags & {
   labels?: string;

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { ClusterResults } from '../../../analysis/index.js';
-import { flag, integer, positiveInteger } from '../../options.js';
-import { count, percent, print, table } from '../../output.js';
-import { type AnalyseFlags, analysis, printMaps } from './analysis.js';
+import { flag, integer, positiveInteger } from '../../options/option-groups.js';
+import { count, percent, print, table } from '../../output/print.js';
+import { type AnalyseFlags, analysis, printMaps } from './run-analysis.js';
 
 type ClusterFlags = AnalyseFlags & { clusters: number; seed?: number; iterations?: number };
 

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { MatchInputs, MatchResults } from '../../../analysis/index.js';
-import { flag, number } from '../../options.js';
-import { count, print, table } from '../../output.js';
-import { type AnalyseFlags, analysis, loadingText, printMaps } from './analysis.js';
-import { LIBRARY_FILE, libraryOf } from './library.js';
+import { flag, number } from '../../options/option-groups.js';
+import { count, print, table } from '../../output/print.js';
+import { type AnalyseFlags, analysis, loadingText, printMaps } from './run-analysis.js';
+import { LIBRARY_FILE, libraryOf } from './spectral-library.js';
 
 type MatchFlags = AnalyseFlags & {
   library: string;

@@ -7,10 +7,10 @@ import type {
   SmoothInputs,
   SmoothResults,
 } from '../../../analysis/index.js';
-import { flag, integer, positiveInteger } from '../../options.js';
-import { count, note, print, printJson, table } from '../../output.js';
-import { splitBands } from '../tensor.js';
-import { type AnalyseFlags, analysis, printMaps } from './analysis.js';
+import { flag, integer, positiveInteger } from '../../options/option-groups.js';
+import { count, note, print, printJson, table } from '../../output/print.js';
+import { splitBands } from '../derive/tensor.js';
+import { type AnalyseFlags, analysis, printMaps } from './run-analysis.js';
 
 type IndicesFlags = AnalyseFlags & { indices?: string; list?: true };
 

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { AnomalyResults, ComponentsResults, StatsResults } from '../../../analysis/index.js';
-import { flag, positiveInteger } from '../../options.js';
-import { count, percent, print, table } from '../../output.js';
-import { type AnalyseFlags, analysis, loadingText, printMaps } from './analysis.js';
+import { flag, positiveInteger } from '../../options/option-groups.js';
+import { count, percent, print, table } from '../../output/print.js';
+import { type AnalyseFlags, analysis, loadingText, printMaps } from './run-analysis.js';
 
 type ComponentsFlags = AnalyseFlags & { components?: number };
 type AnomalyFlags = AnalyseFlags & { windowPixels?: number[]; components?: number };

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { UnmixInputs, UnmixResults } from '../../../analysis/index.js';
-import { flag, integer, positiveInteger } from '../../options.js';
-import { count, print, table } from '../../output.js';
-import { type AnalyseFlags, analysis, printMaps } from './analysis.js';
-import { LIBRARY_FILE, libraryOf } from './library.js';
+import { flag, integer, positiveInteger } from '../../options/option-groups.js';
+import { count, print, table } from '../../output/print.js';
+import { type AnalyseFlags, analysis, printMaps } from './run-analysis.js';
+import { LIBRARY_FILE, libraryOf } from './spectral-library.js';
 
 type UnmixFlags = AnalyseFlags & {
   endmembers?: number;

@@ -8,12 +8,12 @@ import { basename, dirname, join } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { missingBand, notRecognised } from '../../errors.js';
-import { gridResolution } from '../../resolution.js';
+import { gridResolution } from '../../georeferencing/pixel-size.js';
 import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat } from '../../scene.js';
-import { flaggedTime } from '../acquisition-time.js';
-import { NASA, USGS } from '../providers.js';
-import { bit, qualityBand } from '../quality-band.js';
-import { type LandsatLevel, type LandsatProduct, productOfMtl, productOfNames } from './landsat-product.js';
+import { flaggedTime } from '../shared/acquisition-time.js';
+import { NASA, USGS } from '../shared/providers.js';
+import { bit, qualityBand } from '../shared/quality-lookup.js';
+import { type LandsatLevel, type LandsatProduct, productOfMtl, productOfNames } from './product.js';
 import { findMtl } from './mtl.js';
 
 const TITLES: Record<LandsatLevel, string> = {

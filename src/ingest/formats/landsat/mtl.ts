@@ -2,8 +2,8 @@
 import { basename } from 'node:path';
 import { odlNodes, parseOdl } from '../../../raster/index.js';
 import { badMetadata } from '../../errors.js';
-import { readMetadata } from '../metadata-file.js';
-import { readXml, type XmlElement } from '../xml.js';
+import { readMetadata } from '../shared/metadata-file.js';
+import { readXml, type XmlElement } from '../shared/xml.js';
 
 export type MtlGroup = { [key: string]: string };
 

@@ -3,9 +3,9 @@
  * (S2-PDGS-TAS-DI-PSD), issues 12 to 15; elements are looked up by name, because their parents changed between issues.
  */
 import { badMetadata } from '../../errors.js';
-import { parseTime } from '../acquisition-time.js';
-import { elementsOf, readXml, textOf, type XmlElement } from '../xml.js';
-import { BANDS, type Radiometry, type Sentinel2Level } from './sentinel2-bands.js';
+import { parseTime } from '../shared/acquisition-time.js';
+import { elementsOf, readXml, textOf, type XmlElement } from '../shared/xml.js';
+import { BANDS, type Radiometry, type Sentinel2Level } from './bands.js';
 
 export interface SafeProduct {
   level: Sentinel2Level;

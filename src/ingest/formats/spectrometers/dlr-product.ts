@@ -3,8 +3,8 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { badMetadata } from '../../errors.js';
 import type { Candidate } from '../../scene.js';
-import { parseTime, type TimeSpan } from '../acquisition-time.js';
-import { elementsOf, textOf, type XmlElement } from '../xml.js';
+import { parseTime, type TimeSpan } from '../shared/acquisition-time.js';
+import { elementsOf, textOf, type XmlElement } from '../shared/xml.js';
 
 /** The metadata file: the given one, or the one in the folder. The first group of `pattern` is the stem of the product. */
 export function metadataFileOf({ path, entries }: Candidate, pattern: RegExp): string | undefined {

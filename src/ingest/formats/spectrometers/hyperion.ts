@@ -8,13 +8,13 @@ import { basename, dirname, join } from 'node:path';
 import { openRaster } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
-import { gridResolution } from '../../resolution.js';
+import { gridResolution } from '../../georeferencing/pixel-size.js';
 import type { Candidate, Scene, SceneFormat } from '../../scene.js';
-import { flaggedTime, parseTime, type TimeSpan } from '../acquisition-time.js';
+import { flaggedTime, parseTime, type TimeSpan } from '../shared/acquisition-time.js';
 import { type MtlGroup, readMtl } from '../landsat/mtl.js';
-import { NASA, USGS } from '../providers.js';
+import { NASA, USGS } from '../shared/providers.js';
 import { HYPERION_BANDS } from './hyperion-bands.js';
-import { spectralNames } from './spectral-names.js';
+import { spectralNames } from '../shared/common-band-names.js';
 
 const BAND_FILE = /^(EO1H\w+)_B(\d{3})_L1T\.TIFF?$/i;
 const METADATA = /^(EO1H\w+)_MTL[._]L1T(?:\.TXT)?$/i;

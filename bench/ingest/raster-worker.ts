@@ -1,0 +1,111 @@
+/** A thread of the ingest benchmark: decodes rows, warps cells, writes tiles. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { geohash } from '../../src/grid/index.js';
+import {
+  controlGrid,
+  encodeCog,
+  projector,
+  type RasterHeader,
+  type Resampling,
+  readRows,
+  serveTasks,
+  warp,
+} from '../../src/raster/index.js';
+
+/** Pixels per side of a cell. */
+export const CELL = 512;
+
+export type Task =
+  | { kind: 'decode'; header: RasterHeader; rowStart: number; rowEnd: number; pixels: SharedArrayBuffer }
+  | {
+      kind: 'warp';
+      header: RasterHeader;
+      pixels: SharedArrayBuffer;
+      geocodes: string[];
+      resampling: Resampling;
+      simd: boolean;
+      keep: boolean;
+    }
+  | { kind: 'write'; folder: string };
+
+export interface Done {
+  /** Pixels that hold data. */
+  valid: number;
+  tiles: number;
+}
+
+interface Tile {
+  geocode: string;
+  pixels: Uint16Array;
+}
+
+/** Warped tiles that a `write` will write. */
+let kept: Tile[] = [];
+const scratch = new Uint16Array(CELL * CELL);
+
+serveTasks<Task, Done>(async (task) => {
+  switch (task.kind) {
+    case 'decode': {
+      const { header, rowStart, rowEnd, pixels } = task;
+      await readRows(header, [0], rowStart, rowEnd, [new Uint16Array(pixels)], 0);
+      return { valid: 0, tiles: 0 };
+    }
+    case 'warp':
+      return warpCells(task);
+    case 'write': {
+      for (const { geocode, pixels } of kept)
+        writeFileSync(join(task.folder, `${geocode}.tif`), encodeTile(geocode, pixels));
+      const done = { valid: 0, tiles: kept.length };
+      kept = [];
+      return done;
+    }
+  }
+});
+
+function warpCells({ header, pixels, geocodes, resampling, simd, keep }: Task & { kind: 'warp' }): Done {
+  const project = projector('EPSG:4326', header.crs);
+  const source = {
+    pixels: new Uint16Array(pixels),
+    window: { column: 0, row: 0, width: header.width, height: header.height },
+    sceneWidth: header.width,
+    sceneHeight: header.height,
+    nodata: header.nodata,
+  };
+  const valid = new Uint8Array(CELL * CELL);
+  const done = { valid: 0, tiles: 0 };
+  for (const geocode of geocodes) {
+    const grid = controlGrid(
+      { bounds: geohash.bounds(geocode), width: CELL, height: CELL },
+      project,
+      header.transform,
+    );
+    const out = keep ? new Uint16Array(CELL * CELL) : scratch;
+    valid.fill(1);
+    const count = warp(resampling, source, grid, out, valid, simd);
+    if (count === 0) continue;
+    done.valid += count;
+    done.tiles++;
+    if (keep) kept.push({ geocode, pixels: out });
+  }
+  return done;
+}
+
+function encodeTile(geocode: string, pixels: Uint16Array): Buffer {
+  const { west, east, south, north } = geohash.bounds(geocode);
+  return encodeCog({
+    width: CELL,
+    height: CELL,
+    dataType: 'uint16',
+    bands: [pixels],
+    transform: {
+      originX: west,
+      originY: north,
+      pixelWidth: (east - west) / CELL,
+      pixelHeight: (north - south) / CELL,
+    },
+    epsg: 4326,
+    nodata: 0,
+    overviews: 'mean',
+  });
+}

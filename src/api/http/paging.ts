@@ -1,0 +1,50 @@
+/** Lists in pages: `limit`, and `token` from the link to the next page. */
+import type { FastifyRequest } from 'fastify';
+import { requestUrl } from './base-url.js';
+import { badPage } from '../errors.js';
+
+export interface Paging {
+  limit?: number;
+  token?: string;
+}
+
+const DEFAULT_LIMIT = 10;
+const MAX_LIMIT = 10_000;
+
+/** Properties of a schema. No limit is too large: an answer has the most that is allowed, as the APIs of STAC and OGC want. */
+export const paging = {
+  limit: { type: 'integer', minimum: 1, default: DEFAULT_LIMIT },
+  token: { type: 'string' },
+};
+
+export function limitOf({ limit = DEFAULT_LIMIT }: Paging, most = MAX_LIMIT): number {
+  return Math.min(limit, most);
+}
+
+/** The address of the page that `token` begins, of the list that was asked for. */
+export function nextPage(request: FastifyRequest, token: string): string {
+  const url = requestUrl(request);
+  url.searchParams.set('token', token);
+  return url.href;
+}
+
+/** Properties of the schema of a short list, which is whole without a limit. */
+export const listPaging = {
+  limit: { type: 'integer', minimum: 1 },
+  token: { type: 'string', maxLength: 200 },
+};
+
+/** A page of a list that is in memory. The token is the id of the last element of the page before. Throws TW_API_TOKEN. */
+export function pageOf<T extends { id: string }>(
+  request: FastifyRequest,
+  list: T[],
+  { limit = list.length, token }: Paging,
+): { page: T[]; links: object[] } {
+  const start = token === undefined ? 0 : list.findIndex(({ id }) => id === token) + 1;
+  if (token !== undefined && start === 0) throw badPage(token);
+  const page = list.slice(start, start + limit);
+  const link = (rel: string, href: string) => ({ rel, type: 'application/json', href });
+  const hasNext = start + limit < list.length;
+  const next = hasNext ? [link('next', nextPage(request, page.at(-1)!.id))] : [];
+  return { page, links: [link('self', requestUrl(request).href), ...next] };
+}

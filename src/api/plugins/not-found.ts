@@ -1,0 +1,40 @@
+/** Which methods each path knows, so that a request with another one is told them (RFC 9110, section 15.5.6). */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { methodNotAllowed, notFound } from '../errors.js';
+
+interface Path {
+  pattern: RegExp;
+  methods: Set<string>;
+}
+
+/** Answers what no route takes: 405 with `Allow` where the path is known, else 404. Before the routes are registered. */
+export function answerUnknown(server: FastifyInstance): void {
+  const paths = new Map<string, Path>();
+  server.addHook('onRoute', ({ url, method }) => {
+    if (url.includes('*')) return;
+    const path = paths.get(url) ?? { pattern: patternOf(url), methods: new Set(['OPTIONS']) };
+    for (const one of [method].flat()) path.methods.add(one);
+    paths.set(url, path);
+  });
+  const refuse = (request: FastifyRequest, reply: FastifyReply): never => {
+    const [asked] = request.url.split('?');
+    const methods = new Set<string>();
+    for (const path of paths.values())
+      if (path.pattern.test(asked)) for (const method of path.methods) methods.add(method);
+    if (methods.size === 0) throw notFound(`route ${request.method} ${asked}`);
+    const allow = [...methods].sort().join(', ');
+    reply.header('allow', allow);
+    throw methodNotAllowed(request.method, asked, allow);
+  };
+  // Before a body is looked for, which some methods must have.
+  server.addHook('preParsing', async (request, reply) => {
+    if (request.is404) refuse(request, reply);
+  });
+  server.setNotFoundHandler(refuse);
+}
+
+/** `/tiles/:itemId/:group.tif` as a regular expression. */
+function patternOf(url: string): RegExp {
+  const parts = url.split(/:\w+/).map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('[^/]+')}/?$`);
+}

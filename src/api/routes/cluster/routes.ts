@@ -1,0 +1,117 @@
+/** The cluster: its nodes and who owns what. */
+import type { FastifyInstance } from 'fastify';
+import { locate, type Moves, type Placement, SLOTS } from '../../../dht/index.js';
+import type { GridName } from '../../../grid/index.js';
+import { badRequest, notFound } from '../../errors.js';
+import { answers } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
+import { messageRoutes } from './message-routes.js';
+import { admitNeighbours } from './training-connections.js';
+import { nodesOf } from './list-nodes.js';
+import { usageOf } from './usage.js';
+
+export async function clusterRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { cluster: service, nodeId } = services;
+  const tags = ['cluster'];
+
+  const nodes = { summary: 'Nodes, and how many slots each owns', tags };
+  server.get(
+    '/cluster/nodes',
+    { schema: { ...nodes, response: { 200: answers('Nodes', 'The nodes') } } },
+    async () => {
+      if (!service) return { nodes: [{ id: nodeId, slots: SLOTS, running: true, draining: false }] };
+      const { silentSince } = service.cluster;
+      return {
+        nodes: await nodesOf(service),
+        ...(silentSince !== undefined && { asOf: new Date(silentSince).toISOString() }),
+      };
+    },
+  );
+
+  let pending: ReturnType<typeof usageOf> | undefined;
+  const usage = { summary: 'CPU time, memory and bytes sent by each node that runs', tags };
+  server.get(
+    '/cluster/usage',
+    { schema: { ...usage, response: { 200: answers('Usage', 'The usage of the nodes') } } },
+    () => {
+      // Concurrent requests share one answer, so that many clients do not multiply the requests to the other nodes.
+      pending ??= usageOf(services).finally(() => {
+        pending = undefined;
+      });
+      return pending;
+    },
+  );
+
+  const placement = { summary: 'The owners of every slot', tags };
+  server.get(
+    '/cluster/placement',
+    { schema: { ...placement, response: { 200: answers('Placement', 'The placement') } } },
+    async (): Promise<Placement | { nodes: { id: string }[]; owners: number }> =>
+      service?.cluster.placement ?? { nodes: [{ id: nodeId }], owners: 1 },
+  );
+
+  const location = { summary: 'The owners of a cell', tags };
+  server.get<{ Params: { grid: string; geocode: string } }>(
+    '/cluster/locate/:grid/:geocode',
+    { schema: { ...location, response: { 200: answers('Location', 'Where its tiles are') } } },
+    async ({ params: { grid, geocode } }) => {
+      if (grid !== 'geohash' && grid !== 'quadtile')
+        throw badRequest(`there is no grid ${grid}; use geohash or quadtile`);
+      if (service) return locate(service.cluster.placement, grid as GridName, geocode);
+      return { grid, geocode, owners: [{ node: nodeId, state: 'available' }] };
+    },
+  );
+
+  const drain = { summary: 'Lets a node give its slots to others', tags };
+  server.post<{ Params: { id: string } }>(
+    '/cluster/nodes/:id/drain',
+    { config: { write: true }, schema: { ...drain, response: { 200: answers('Drained', 'The node') } } },
+    async ({ params: { id } }) => {
+      if (!service) throw notFound(`a cluster with a node ${id}`);
+      await service.cluster.drain(id);
+      return { id, draining: true };
+    },
+  );
+
+  const rejoin = { summary: 'Lets a node that gives its slots away take slots again', tags };
+  server.post<{ Params: { id: string } }>(
+    '/cluster/nodes/:id/join',
+    { config: { write: true }, schema: { ...rejoin, response: { 200: answers('Drained', 'The node') } } },
+    async ({ params: { id } }) => {
+      if (!service) throw notFound(`a cluster with a node ${id}`);
+      await service.cluster.rejoin(id);
+      return { id, draining: false };
+    },
+  );
+
+  const rebalanceBody = {
+    type: 'object',
+    nullable: true,
+    additionalProperties: false,
+    properties: { dryRun: { type: 'boolean', description: 'Tell what would move, and move nothing' } },
+  };
+  const rebalance = { summary: 'Spreads the slots anew by the bytes of their tiles', tags };
+  server.post<{ Body: { dryRun?: boolean } | null }>(
+    '/cluster/rebalance',
+    {
+      config: { write: true },
+      schema: {
+        ...rebalance,
+        body: rebalanceBody,
+        response: { 200: answers('Rebalanced', 'What moves') },
+      },
+    },
+    async ({ body }): Promise<Moves & { dryRun: boolean }> => {
+      if (!service) throw notFound('a cluster');
+      const dryRun = body?.dryRun ?? false;
+      return { dryRun, ...(await service.cluster.rebalance({ dryRun })) };
+    },
+  );
+
+  if (!service) return;
+  await server.register((scope) => messageRoutes(scope, service));
+  admitNeighbours(server.server, service.doors);
+}

@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto';
+import { isAbsolute } from 'node:path';
+import { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Fence, type IngestInputs, outsideFence } from '../../../ingest/index.js';
+import type { Process } from '../../../jobs/index.js';
+import type { JobRecord } from '../../../storage/index.js';
+import { badRequest, outsideFolder } from '../../errors.js';
+import { type ExecuteRequest, executeBody, wantedResultOptions } from '../processes/execute-request.js';
+import {
+  answerJob,
+  idempotencyKey,
+  keyHeader,
+  startAnswers,
+  startJob,
+  startWithFile,
+} from '../processes/start-job.js';
+import type { Services } from '../../services.js';
+import { admit, receive } from './upload.js';
+
+type Options = Omit<IngestInputs, 'paths' | 'fenced' | 'sentAs'>;
+
+interface IngestBody extends Options {
+  href: string | string[];
+}
+
+interface UploadQuery extends Options {
+  filename?: string;
+}
+
+const FILE = 'application/octet-stream';
+
+/**
+ * `POST /ingest` starts a job: with `{"href"}`, for a scene on the server's disk inside an allowed folder; with a file as
+ * body (`application/octet-stream`), for that file, its options being query parameters. `POST /processes/ingest/execution`
+ * is the first of these in the words of the OGC.
+ */
+export async function ingestRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { jobs } = services;
+  const ingest = services.processes.get('ingest');
+  if (!ingest) throw new Error('the ingest process is not wired');
+  const { paths: _paths, ...options } = ingest.inputs.properties as Record<string, unknown>;
+  const object = { type: 'object', additionalProperties: false };
+  const hrefs = { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 10_000 };
+  const href = { anyOf: [{ type: 'string' }, hrefs] };
+
+  server.removeContentTypeParser('text/plain');
+  server.addContentTypeParser(FILE, (_request, payload, done) => done(null, payload));
+
+  server.post<{ Body: IngestBody | Readable | undefined; Querystring: UploadQuery }>(
+    '/ingest',
+    {
+      config: { write: true },
+      schema: {
+        summary: 'Ingests a scene from a folder of the server, or a file that is sent',
+        tags: ['ingest'],
+        headers: keyHeader,
+        response: startAnswers,
+        querystring: { ...object, properties: { filename: { type: 'string' }, ...options } },
+        body: {
+          content: {
+            'application/json': {
+              schema: { ...object, required: ['href'], properties: { href, ...options } },
+            },
+            [FILE]: { schema: { type: 'string', format: 'binary' } },
+          },
+        },
+      },
+      onRequest: async ({ headers }) => {
+        if (headers['content-type'] === FILE) await admit(headers['content-length'], services);
+      },
+      preValidation: async (request) => {
+        const { query } = request;
+        if (typeof query.bands === 'string') query.bands = bandNumbers(query.bands);
+        if (typeof query.wavelengths === 'string')
+          query.wavelengths = (query.wavelengths as string).split(',').map(Number);
+      },
+    },
+    async (request, reply) => {
+      const { body, query } = request;
+      if (body instanceof Readable) {
+        const { filename, ...rest } = query;
+        if (!filename) throw badRequest('a file needs its name: POST /ingest?filename=scene.tif');
+        return ingestUpload(request, reply, body, filename, rest);
+      }
+      if (body === undefined) throw badRequest(`send JSON with "href", or a file as ${FILE}`);
+      if (Object.keys(query).length > 0) throw badRequest('options beside "href" belong into the JSON');
+      const { href, ...rest } = body;
+      return ingestPaths(request, reply, { ...rest, paths: [href].flat() });
+    },
+  );
+
+  server.post<{ Body: ExecuteRequest & { inputs: IngestInputs } }>(
+    '/processes/ingest/execution',
+    {
+      config: { write: true },
+      schema: {
+        summary: 'Starts a job: ingest scenes',
+        tags: ['processes'],
+        headers: keyHeader,
+        response: startAnswers,
+        body: executeBody(ingest),
+      },
+    },
+    (request, reply) => {
+      const resultOptions = wantedResultOptions(ingest as Process, request.body);
+      return ingestPaths(request, reply, request.body.inputs, resultOptions);
+    },
+  );
+
+  async function ingestPaths(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    asked: IngestInputs,
+    resultOptions?: JobRecord['resultOptions'],
+  ) {
+    const paths = await Promise.all(asked.paths.map((path) => allowedPath(path, request.isOwner, services)));
+    const inputs = { ...asked, paths };
+    const terms = request.isOwner ? {} : { given: { ...inputs, fenced: true } };
+    const started = await startJob(request, jobs, ingest as Process, inputs, {
+      asked,
+      resultOptions,
+      ...terms,
+    });
+    return answerJob(request, reply, started);
+  }
+
+  async function ingestUpload(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    body: Readable,
+    filename: string,
+    options: Options,
+  ) {
+    // Only a request that may be sent twice is compared with another one.
+    const digest = idempotencyKey(request) === undefined ? undefined : createHash('sha256');
+    const { path, scratch } = await receive(body, filename, services, digest);
+    const inputs = { ...options, paths: [filename] };
+    const started = await startWithFile(request, services, ingest as Process, inputs, {
+      scratch,
+      given: { ...options, paths: [path], sentAs: filename },
+      asked: { ...options, filename, sha256: digest?.digest('hex') },
+    });
+    return answerJob(request, reply, started);
+  }
+}
+
+/** "red=3,nir=4" as the numbers that the schema wants; what is none is left for it to refuse. */
+function bandNumbers(text: string): Record<string, number> {
+  return Object.fromEntries(
+    text.split(',').map((pair) => {
+      const [name, number] = pair.split(/[=:]/);
+      return [name, Number(number)];
+    }),
+  );
+}
+
+/**
+ * The real path of an href; the server's own user may name any path. The job looks again when it opens the files. The same answer
+ * for what is missing and what is outside: the route tells nothing of the disk.
+ */
+async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: Services): Promise<string> {
+  const path = pathOf(href);
+  if (isOwner) return path;
+  if (!isAbsolute(path)) throw outsideFolder(href);
+  return new Fence(allowedFolders).enter(path).catch((error) => {
+    throw outsideFence.is(error) ? outsideFolder.because(error, href) : error;
+  });
+}
+
+function pathOf(href: string): string {
+  if (!href.startsWith('file:')) return href;
+  try {
+    return fileURLToPath(href);
+  } catch (error) {
+    throw outsideFolder.because(error, href);
+  }
+}

@@ -1,0 +1,247 @@
+/** Maps in the browser: XYZ map tiles of a collection, TileJSON, and previews of single tiles. */
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { noMapTile, type PictureEncoding, type PictureFormat } from '../../../imagery/index.js';
+import {
+  attributionOf,
+  type Filter,
+  type FilterParams,
+  parseFilter,
+  parseSource,
+} from '../../../query/index.js';
+import type { CollectionRecord } from '../../../storage/index.js';
+import { baseUrl, requestUrl } from '../../http/base-url.js';
+import { isKnown } from '../../http/conditional-request.js';
+import { notFound } from '../../errors.js';
+import { partial } from '../../http/partial-result.js';
+import { sendRanged } from '../../http/byte-ranges.js';
+import { answers, bytes, empty } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
+import {
+  type EdgeQuery,
+  edgeQuery,
+  lookParams,
+  lookQuery,
+  type MapQuery,
+  mapFilterQuery,
+} from './render-params.js';
+
+const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
+
+/** Formats by their names in addresses. */
+const FORMATS: Record<string, PictureFormat> = { png: 'png', webp: 'webp', jpg: 'jpeg', jpeg: 'jpeg' };
+const FORMAT_NAMES = Object.keys(FORMATS);
+const ASK_FOR = `ask for ${FORMAT_NAMES.slice(0, -1).join(', ')} or ${FORMAT_NAMES.at(-1)}`;
+
+const TYPES: Record<PictureFormat, string> = { png: 'image/png', webp: 'image/webp', jpeg: 'image/jpeg' };
+
+/** Pixels of a map tile's side. */
+const SIDE = 256;
+
+export async function mapRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { storage, finder, imagery } = services;
+  const tags = ['maps'];
+  const picture = {
+    200: bytes('The picture', ...Object.values(TYPES)),
+    206: bytes('The range that was asked for', ...Object.values(TYPES)),
+    304: empty('The client has this picture'),
+  };
+
+  const collectionOf = async (id: string): Promise<CollectionRecord> => {
+    const found = await storage.getCollection(id);
+    if (!found) throw notFound(`collection ${id}`);
+    return found;
+  };
+
+  const mapTile = async (
+    request: FastifyRequest<{ Params: TileAddress; Querystring: MapQuery & EdgeQuery }>,
+    reply: FastifyReply,
+    format: PictureFormat | undefined,
+  ) => {
+    const { query, params } = request;
+    const { tile, size } = placeOf(params);
+    const picture = await imagery.mapTile({
+      collection: await collectionOf(params.collection),
+      filter: filterOf(query),
+      source: sourceOf(query),
+      look: lookParams(query),
+      tile,
+      size,
+      buffer: query.buffer,
+      format,
+    });
+    return sendPicture(request, reply, picture);
+  };
+
+  server.get<{ Params: TileAddress & { format: string }; Querystring: MapQuery & EdgeQuery }>(
+    '/xyz/:collection/:z/:x/:y.:format',
+    {
+      schema: {
+        summary:
+          'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x for twice the pixels',
+        tags,
+        response: picture,
+        querystring: object({ ...mapFilterQuery, ...lookQuery, ...edgeQuery }),
+      },
+    },
+    async (request, reply) => mapTile(request, reply, formatOf('map tile', request.params.format)),
+  );
+
+  server.get<{ Params: TileAddress; Querystring: MapQuery & EdgeQuery & FormatQuery }>(
+    '/xyz/:collection/:z/:x/:y',
+    {
+      schema: {
+        summary:
+          'A map tile in the format of a parameter: by default png if some of it is transparent, else jpeg',
+        tags,
+        response: picture,
+        querystring: object({ ...mapFilterQuery, ...lookQuery, ...edgeQuery, ...formatQuery }),
+      },
+    },
+    async (request, reply) => mapTile(request, reply, FORMATS[request.query.format ?? '']),
+  );
+
+  server.get<{
+    Params: { collection: string };
+    Querystring: MapQuery & EdgeQuery & { tile_format: string; tile_scale: number };
+  }>(
+    '/xyz/:collection/tilejson.json',
+    {
+      schema: {
+        summary: 'TileJSON 3.0.0 of a collection; its parameters are those of the map tiles',
+        tags,
+        response: { 200: answers('TileJson', 'Where the map tiles are') },
+        querystring: object({
+          ...mapFilterQuery,
+          ...lookQuery,
+          ...edgeQuery,
+          tile_format: { enum: FORMAT_NAMES, default: 'png' },
+          tile_scale: { type: 'integer', minimum: 1, maximum: 2, default: 1 },
+        }),
+      },
+    },
+    async (request) => {
+      const { query } = request;
+      const collection = await collectionOf(request.params.collection);
+      const extent = await imagery.mapExtent({
+        collection,
+        source: sourceOf(query),
+        look: lookParams(query),
+        size: query.tile_scale * SIDE,
+        buffer: query.buffer,
+      });
+      if (!extent) throw notFound(`tile in collection ${collection.id}`);
+      const carried = requestUrl(request).searchParams;
+      for (const name of ['tile_format', 'tile_scale', 'f']) carried.delete(name);
+      const tail = `${query.tile_scale === 2 ? '@2x' : ''}.${query.tile_format}`;
+      const search = carried.size > 0 ? `?${carried}` : '';
+      const address = `${baseUrl(request)}/xyz/${encodeURIComponent(collection.id)}`;
+      return {
+        tilejson: '3.0.0',
+        name: collection.title,
+        attribution: attributionOf(collection, extent.start, extent.end),
+        scheme: 'xyz',
+        tiles: [`${address}/{z}/{x}/{y}${tail}${search}`],
+        minzoom: extent.minZoom,
+        maxzoom: extent.maxZoom,
+        bounds: extent.bounds,
+        center: extent.center,
+        colour_scale: extent.colourScale,
+        ...partial(extent),
+      };
+    },
+  );
+
+  const preview = async (
+    request: FastifyRequest<{ Params: { itemId: string }; Querystring: MapQuery }>,
+    reply: FastifyReply,
+    format: PictureFormat | undefined,
+  ) => {
+    const { itemId } = request.params;
+    const tile = await finder.get(itemId);
+    if (!tile) throw notFound(`item ${itemId}`);
+    return sendPicture(request, reply, await imagery.preview(tile, lookParams(request.query), format));
+  };
+
+  server.get<{ Params: { itemId: string; format: string }; Querystring: MapQuery }>(
+    '/preview/:itemId.:format',
+    {
+      schema: {
+        summary: 'A tile as a picture of its cell, at most 512 pixels wide or high, with its clouds',
+        tags,
+        response: picture,
+        querystring: object(lookQuery),
+      },
+    },
+    async (request, reply) => preview(request, reply, formatOf('preview', request.params.format)),
+  );
+
+  server.get<{ Params: { itemId: string }; Querystring: MapQuery & FormatQuery }>(
+    '/preview/:itemId',
+    {
+      schema: {
+        summary:
+          'A preview in the format of a parameter: by default png if some of it is transparent, else jpeg',
+        tags,
+        response: picture,
+        querystring: object({ ...lookQuery, ...formatQuery }),
+      },
+    },
+    async (request, reply) => preview(request, reply, FORMATS[request.query.format ?? '']),
+  );
+}
+
+interface TileAddress {
+  collection: string;
+  z: string;
+  x: string;
+  y: string;
+}
+
+interface FormatQuery {
+  format?: string;
+}
+
+const formatQuery = { format: { enum: FORMAT_NAMES } };
+
+function formatOf(what: string, name: string): PictureFormat {
+  if (!Object.hasOwn(FORMATS, name)) throw notFound(`${what} as ${name}: ${ASK_FOR}`);
+  return FORMATS[name];
+}
+
+/** Zoom, column and row of a map tile, and its pixels of a side. Throws TW_IMAGERY_NO_MAP_TILE. */
+function placeOf({ z, x, y }: TileAddress) {
+  const [, row, twice] = /^(.*?)(@2x)?$/.exec(y)!;
+  const numbers = [z, x, row].map(wholeNumber);
+  if (numbers.some(Number.isNaN)) throw noMapTile(z, x, row);
+  return { tile: { z: numbers[0], x: numbers[1], y: numbers[2] }, size: twice ? 2 * SIDE : SIDE };
+}
+
+/** NaN for what is no plain number: there is no such map tile. */
+const wholeNumber = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN);
+
+/** Raw tiles unless told otherwise. */
+const sourceOf = ({ source = 'raw' }: FilterParams) => parseSource(source);
+
+/** Days may stand without a time. */
+function filterOf({ datetime, minCloud, maxCloud, minCoverage, platform, ...query }: FilterParams): Filter {
+  const params = { datetime, minCloud, maxCloud, minCoverage, source: sourceOf(query), platform };
+  return parseFilter(params, { periods: true });
+}
+
+/**
+ * What the tiles of a place show changes with each ingest, so the digest of the picture is its ETag. GDAL opens a picture
+ * over HTTP only if the server answers ranges.
+ */
+function sendPicture(request: FastifyRequest, reply: FastifyReply, { bytes, format }: PictureEncoding) {
+  const etag = `"${createHash('sha1').update(bytes).digest('base64url')}"`;
+  reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
+  if (isKnown(request, reply, etag)) return reply.send();
+  reply.type(TYPES[format]);
+  const read = (start: number, end: number) => Readable.from([bytes.subarray(start, end + 1)]);
+  return sendRanged(request, reply, { etag, bytes: bytes.length, read });
+}

@@ -1,0 +1,78 @@
+/** Time series of a place. */
+import type { FastifyInstance } from 'fastify';
+import { parseRegion, type SeriesDate } from '../../../imagery/index.js';
+import { type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../../../query/index.js';
+import { partial } from '../../http/partial-result.js';
+import { answers } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
+
+interface SeriesBody extends FilterParams {
+  geometry: { type: string };
+  expression: string;
+}
+
+const body = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['geometry', 'expression'],
+  properties: { geometry: { type: 'object' }, expression: { type: 'string' }, ...filterBody },
+};
+
+export async function seriesRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  server.post<{ Body: SeriesBody }>(
+    '/timeseries',
+    {
+      schema: {
+        summary: 'Values of an expression at a point or polygon, by date',
+        tags: ['series'],
+        body,
+        response: { 200: answers('Series', 'Dates, the earliest first') },
+      },
+    },
+    async (request) => {
+      const { geometry, expression, ...params } = request.body;
+      const region = parseRegion(geometry);
+      const { dates, skipped, unanswered } = await services.imagery.series({
+        region,
+        expression,
+        filter: rawUnlessAsked(parseFilter(params, { periods: true })),
+      });
+      return {
+        expression,
+        geometry,
+        series: dates.map((date) => documentOf(date, region.kind === 'point')),
+        skipped,
+        ...partial({ unanswered }),
+      };
+    },
+  );
+}
+
+/** A point has a value; a polygon has statistics. Null where no pixel is valid. */
+function documentOf(
+  { start, end, collection, scenes, pixels, valid, ...values }: SeriesDate,
+  point: boolean,
+) {
+  const orNull = (value: number) => (Number.isNaN(value) ? null : value);
+  const { mean, std, min, max, median } = values;
+  return {
+    datetime: new Date(start).toISOString(),
+    ...(end !== start && { end_datetime: new Date(end).toISOString() }),
+    collection,
+    scenes,
+    ...(point
+      ? { value: orNull(mean) }
+      : {
+          mean: orNull(mean),
+          std: orNull(std),
+          min: orNull(min),
+          max: orNull(max),
+          median: orNull(median),
+        }),
+    valid,
+    pixels,
+  };
+}

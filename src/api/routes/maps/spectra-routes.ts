@@ -1,0 +1,78 @@
+/** Spectra of a place. */
+import type { FastifyInstance } from 'fastify';
+import { parseRegion, type SpectrumDate } from '../../../imagery/index.js';
+import { type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../../../query/index.js';
+import { partial } from '../../http/partial-result.js';
+import { answers } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
+
+interface SpectraBody extends FilterParams {
+  geometry: { type: string };
+}
+
+const body = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['geometry'],
+  properties: { geometry: { type: 'object' }, ...filterBody },
+};
+
+export async function spectraRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  server.post<{ Body: SpectraBody }>(
+    '/spectra',
+    {
+      schema: {
+        summary: 'The spectrum of a point or polygon on each date, of tiles of imaging spectrometers',
+        tags: ['series'],
+        body,
+        response: { 200: answers('Spectra', 'Dates, the earliest first; wavelengths in nm') },
+      },
+    },
+    async (request) => {
+      const { geometry, ...params } = request.body;
+      const region = parseRegion(geometry);
+      const filter = rawUnlessAsked(parseFilter(params, { periods: true }));
+      const { dates, skipped, unanswered } = await services.imagery.spectra({ region, filter });
+      const sensors = new Map<string, SpectrumDate['bands']>();
+      const sensorOf = ({ bands }: SpectrumDate) => {
+        const key = JSON.stringify(bands);
+        sensors.set(key, bands);
+        return [...sensors.keys()].indexOf(key);
+      };
+      const spectra = dates.map((date) => documentOf(date, sensorOf(date), region.kind === 'point'));
+      return {
+        geometry,
+        sensors: [...sensors.values()].map((bands) => ({ bands: bands.map(bandOf) })),
+        spectra,
+        skipped,
+        ...partial({ unanswered }),
+      };
+    },
+  );
+}
+
+function bandOf({ name, wavelength, fwhm, good }: SpectrumDate['bands'][number]) {
+  return { name, wavelength, ...(fwhm !== undefined && { fwhm }), ...(good === false && { bad_band: true }) };
+}
+
+/** A point has values; a polygon has means and standard deviations. Null where a band holds no data. */
+function documentOf(
+  { start, end, collection, scenes, valid, pixels, mean, std }: SpectrumDate,
+  sensor: number,
+  isPoint: boolean,
+) {
+  const numbers = (values: number[]) => values.map((value) => (Number.isNaN(value) ? null : value));
+  return {
+    datetime: new Date(start).toISOString(),
+    ...(end !== start && { end_datetime: new Date(end).toISOString() }),
+    collection,
+    scenes,
+    sensor,
+    ...(isPoint ? { values: numbers(mean) } : { mean: numbers(mean), std: numbers(std) }),
+    valid,
+    pixels,
+  };
+}

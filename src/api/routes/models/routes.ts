@@ -1,0 +1,204 @@
+/** Trained models and their versions: lists, cards, STAC Items, files, and their deletion. */
+import type { FastifyInstance } from 'fastify';
+import type { ClassifierCard } from '../../../analysis/index.js';
+import { isoTime, urls } from '../../../query/index.js';
+import {
+  bestVersion,
+  type ModelRecord,
+  type ModelVersionRecord,
+  noModel,
+  noModelVersion,
+  toArray,
+  versionNamed,
+  versionsOf,
+} from '../../../storage/index.js';
+import { type CardSummary, exportOnnx } from '../../../training/index.js';
+import { baseUrl } from '../../http/base-url.js';
+import { isKnown, weakTag } from '../../http/conditional-request.js';
+import { answers, bytes, empty, GEOJSON } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
+import { modelItem } from './stac-item.js';
+
+/** What the lists say of a version. */
+function listed({ card, files: _files, score: _score, createdAt, ...version }: ModelVersionRecord) {
+  const { metrics, baseline, seconds, parent } = card as CardSummary | ClassifierCard;
+  const { epochs, classifier } = card as { epochs?: number; classifier?: string };
+  return {
+    ...version,
+    createdAt: isoTime(createdAt),
+    epochs,
+    classifier,
+    metrics,
+    baseline,
+    seconds,
+    parent,
+  };
+}
+
+/** What a model's versions are to each other. */
+function standing(model: ModelRecord) {
+  const versions = versionsOf(model);
+  return { latest: model.version, best: bestVersion(versions).version, versions: versions.length };
+}
+
+const JSON_TYPE = 'application/json';
+const BINARY = 'application/octet-stream';
+const FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
+
+/** Says how many versions were deleted; 204 has no body. */
+const DELETED_VERSIONS = 'tilewright-deleted-versions';
+const DELETED = { ...empty('It is deleted'), headers: { [DELETED_VERSIONS]: { type: 'integer' } } };
+
+interface VersionParams {
+  id: string;
+  /** Absent where the latest is meant. `latest` and `best` stand for what they are at the moment. */
+  version?: string;
+}
+
+export async function modelRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { storage } = services;
+  const describe = (summary: string) => ({ summary, tags: ['models'] });
+
+  const find = async (id: string): Promise<ModelRecord> => {
+    const model = await storage.getModel(id);
+    if (!model) throw noModel(id);
+    return model;
+  };
+  const findVersion = async ({ id, version = 'latest' }: VersionParams) => {
+    const model = await find(id);
+    const one = versionNamed(model, version);
+    if (!one) throw noModelVersion(id, version);
+    return { model, one };
+  };
+  const onnxOf = async (one: ModelVersionRecord) => {
+    const [json, weights] = await Promise.all(
+      ['model.json', 'weights.bin'].map((name) => storage.readModelFile(one, name)),
+    );
+    return exportOnnx(json!, weights!, `${one.id}, version ${one.version}`);
+  };
+
+  server.get(
+    '/models',
+    { schema: { ...describe('All models'), response: { 200: answers('Models', 'All of them') } } },
+    async (request) => {
+      const { model: urlOf } = urls(baseUrl(request));
+      const scanned = await toArray(storage.scanModels());
+      const models = scanned.flatMap(({ record }) => record ?? []);
+      const damaged = scanned.flatMap(({ key, error }) => (error ? key : []));
+      return {
+        models: models.map((model) => ({
+          ...listed(versionsOf(model)[0]!),
+          ...standing(model),
+          links: [
+            { rel: 'self', type: JSON_TYPE, href: urlOf(model.id) },
+            { rel: 'item', type: GEOJSON, href: `${urlOf(model.id)}/item` },
+          ],
+        })),
+        ...(damaged.length > 0 && { damaged }),
+      };
+    },
+  );
+
+  server.get<{ Params: { id: string } }>(
+    '/models/:id/versions',
+    {
+      schema: {
+        ...describe('Versions of a model, the latest first'),
+        response: { 200: answers('ModelVersions', 'Those that are kept') },
+      },
+    },
+    async (request) => {
+      const model = await find(request.params.id);
+      return { ...standing(model), versions: versionsOf(model).map(listed) };
+    },
+  );
+
+  for (const [path, what] of [
+    ['/models/:id', 'model'],
+    ['/models/:id/versions/:version', 'version of a model; latest and best are versions'],
+  ] as const) {
+    server.get<{ Params: VersionParams }>(
+      path,
+      { schema: { ...describe(`A ${what}: its card`), response: { 200: answers('Model', 'The model') } } },
+      async (request) => {
+        const { model, one } = await findVersion(request.params);
+        const { score: _score, createdAt, ...shown } = one;
+        const card = JSON.parse((await storage.readModelFile(one, 'card.json')).toString());
+        const { model: urlOf, modelItem: itemOf } = urls(baseUrl(request));
+        const links = [
+          { rel: 'item', type: GEOJSON, href: itemOf(one) },
+          { rel: 'version-history', type: JSON_TYPE, href: `${urlOf(one.id)}/versions` },
+        ];
+        return { ...shown, createdAt: isoTime(createdAt), card, ...standing(model), links };
+      },
+    );
+
+    server.get<{ Params: VersionParams }>(
+      `${path}/item`,
+      {
+        schema: {
+          ...describe(`A ${what}: as a STAC Item of the Machine Learning Model extension`),
+          response: { 200: answers('ModelItem', 'The Item', GEOJSON) },
+        },
+      },
+      async (request, reply) => {
+        const { model, one } = await findVersion(request.params);
+        reply.type(GEOJSON);
+        return modelItem(model, one, baseUrl(request));
+      },
+    );
+
+    server.get<{ Params: VersionParams & { file: string } }>(
+      `${path}/:file`,
+      {
+        schema: {
+          ...describe(`A ${what}: a file of it; model.onnx is made when it is asked for`),
+          response: {
+            200: bytes('The file', JSON_TYPE, BINARY),
+            304: empty('The client has this version'),
+          },
+          params: {
+            type: 'object',
+            properties: {
+              id: { type: 'string' },
+              ...(path.includes(':version') && { version: { type: 'string' } }),
+              file: { enum: FILES },
+            },
+          },
+        },
+      },
+      async (request, reply) => {
+        const { file } = request.params;
+        const { one } = await findVersion(request.params);
+        const isJson = file.endsWith('.json');
+        reply.type(isJson ? JSON_TYPE : BINARY);
+        // JSON may be compressed. The hook that says so does not see a 304, which has no body.
+        if (isJson) reply.header('vary', 'accept-encoding');
+        if (isKnown(request, reply, isJson ? weakTag(one.version) : `"${one.version}"`)) return reply.send();
+        const sent = file === 'model.onnx' ? await onnxOf(one) : await storage.readModelFile(one, file);
+        return reply.send(sent);
+      },
+    );
+
+    server.delete<{ Params: VersionParams }>(
+      path,
+      {
+        schema: {
+          ...describe(
+            what === 'model' ? 'Deletes a model with all its versions' : 'Deletes a version of a model',
+          ),
+          response: { 204: DELETED },
+        },
+        config: { write: true },
+      },
+      async (request, reply) => {
+        const { id, version } = request.params;
+        const versions = await storage.deleteModel(id, version);
+        return reply.code(204).header(DELETED_VERSIONS, versions).send();
+      },
+    );
+  }
+}

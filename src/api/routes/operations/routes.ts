@@ -1,0 +1,70 @@
+import type { FastifyInstance } from 'fastify';
+import { baseUrl } from '../../http/base-url.js';
+import { notReady } from '../../errors.js';
+import { FORMAT_QUERY } from '../../plugins/format-parameter.js';
+import { answers, bytes } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
+import { METRICS_TYPE, metricsOf } from './metrics.js';
+
+/** `/health`, `/ready`, `/metrics` and `/openapi.json`. */
+export async function operationRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  server.get(
+    '/health',
+    {
+      // Who watches over the process has no token.
+      config: { open: true },
+      schema: {
+        summary: 'Is the node up, and what does it hold',
+        tags: ['operations'],
+        response: { 200: answers('Health', 'It is') },
+      },
+    },
+    async () => ({
+      status: 'ok',
+      node: services.nodeId,
+      version: services.version,
+      ...(await services.storage.stats()),
+    }),
+  );
+
+  server.get(
+    '/ready',
+    {
+      config: { open: true },
+      schema: {
+        summary: 'May requests be sent to the node; in a cluster, when its slots are loaded',
+        tags: ['operations'],
+        response: { 200: answers('Ready', 'They may') },
+      },
+    },
+    async () => {
+      if (services.cluster && !services.cluster.cluster.isReady) throw notReady();
+      return { status: 'ready' };
+    },
+  );
+
+  server.get(
+    '/metrics',
+    {
+      schema: {
+        summary: 'Figures of the node for Prometheus',
+        tags: ['operations'],
+        response: { 200: bytes('The figures', 'text/plain') },
+      },
+    },
+    async (_request, reply) => {
+      reply.type(METRICS_TYPE);
+      return metricsOf(services);
+    },
+  );
+
+  server.get('/openapi.json', { schema: { hide: true, querystring: FORMAT_QUERY } }, async (request, reply) =>
+    // A Buffer, because fastify would add a charset to text, and clients compare this type as it is written.
+    reply
+      .header('content-type', 'application/vnd.oai.openapi+json;version=3.0')
+      .send(Buffer.from(JSON.stringify({ ...server.swagger(), servers: [{ url: baseUrl(request) }] }))),
+  );
+}

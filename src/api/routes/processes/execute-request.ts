@@ -1,0 +1,102 @@
+/** The members of an OGC execute request beside `inputs`: which outputs are wanted, and how the results answer with them. */
+import { randomUUID } from 'node:crypto';
+import type { FastifyReply } from 'fastify';
+import type { Process } from '../../../jobs/index.js';
+import type { JobRecord } from '../../../storage/index.js';
+import { noCallbacks, noOutput } from '../../errors.js';
+
+export interface ExecuteRequest {
+  inputs?: unknown;
+  outputs?: Record<string, object>;
+  response?: 'document' | 'raw';
+  subscriber?: unknown;
+}
+
+const JSON_TYPE = 'application/json';
+
+/** Outputs that one request may name. No process has more. */
+const MAX_OUTPUTS = 100;
+
+const output = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    transmissionMode: { enum: ['value'] },
+    format: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { mediaType: { enum: [JSON_TYPE] }, encoding: { enum: ['UTF-8'] } },
+    },
+  },
+};
+
+/** JSON Schema of the body of an execute request. */
+export function executeBody({ inputs }: Process) {
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      inputs,
+      outputs: {
+        type: 'object',
+        maxProperties: MAX_OUTPUTS,
+        additionalProperties: output,
+        description: 'The outputs that the results have; all of them if none is named.',
+      },
+      response: {
+        enum: ['document', 'raw'],
+        description: 'How the results answer: one document by default, or with the outputs themselves.',
+      },
+      subscriber: { description: 'Refused: the server sends no callbacks. Follow /jobs/ID/events.' },
+    },
+    required: inputs.required ? ['inputs'] : [],
+  };
+}
+
+/** How the job is to answer; undefined for a document with everything. Throws TW_API_NO_CALLBACKS, TW_API_NO_OUTPUT. */
+export function wantedResultOptions(
+  process: Process,
+  request: ExecuteRequest | undefined,
+): JobRecord['resultOptions'] {
+  const { outputs = {}, response, subscriber } = request ?? {};
+  if (subscriber !== undefined) throw noCallbacks();
+  const names = Object.keys(outputs);
+  const declared = process.outputs ?? {};
+  for (const name of names)
+    if (!Object.hasOwn(declared, name)) throw noOutput(process.id, name, Object.keys(declared));
+  const isRaw = response === 'raw';
+  if (names.length === 0 && !isRaw) return undefined;
+  return { ...(names.length > 0 && { outputs: names }), ...(isRaw && { raw: true }) };
+}
+
+/** The wanted members of the results. */
+function selected(results: unknown, names: string[] | undefined): unknown {
+  if (names === undefined || typeof results !== 'object' || results === null) return results;
+  return Object.fromEntries(Object.entries(results).filter(([name]) => names.includes(name)));
+}
+
+/**
+ * Answers with the results of a job as its request asked for them. Raw results are the value of the only output, or a part for each of
+ * several outputs (OGC 18-062r2, 7.13.2).
+ */
+export function sendResults(
+  reply: FastifyReply,
+  results: unknown,
+  options: JobRecord['resultOptions'],
+): unknown {
+  const document = selected(results, options?.outputs);
+  if (!options?.raw || typeof document !== 'object' || document === null) return document;
+  const values = document as Record<string, unknown>;
+  const outputs = (options.outputs ?? Object.keys(values)).map(
+    (name) => [name, Object.hasOwn(values, name) ? values[name] : null] as const,
+  );
+  const [first, ...others] = outputs;
+  if (first && others.length === 0) return reply.type(JSON_TYPE).send(JSON.stringify(first[1]));
+  const boundary = randomUUID();
+  const parts = outputs.map(
+    ([name, value]) =>
+      `--${boundary}\r\ncontent-type: ${JSON_TYPE}\r\ncontent-id: <${encodeURIComponent(name)}>\r\n\r\n${JSON.stringify(value)}\r\n`,
+  );
+  const type = `multipart/related; type="${JSON_TYPE}"; boundary=${boundary}`;
+  return reply.type(type).send(Buffer.from(`${parts.join('')}--${boundary}--\r\n`));
+}

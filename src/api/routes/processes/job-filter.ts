@@ -1,0 +1,58 @@
+/** Which jobs a list holds: the parameters of the OGC's job list. */
+import { parseDatetime } from '../../../query/index.js';
+import type { JobRecord } from '../../../storage/index.js';
+
+export interface JobQuery {
+  type?: string[];
+  processID?: string[];
+  status?: string[];
+  /** Times of creation. */
+  datetime?: string;
+  /** Seconds that the job has run, so far or in all. */
+  minDuration?: number;
+  maxDuration?: number;
+  limit?: number;
+  /** The list begins after the job of this id. */
+  token?: string;
+}
+
+export const JOB_STATES = ['accepted', 'running', 'successful', 'failed', 'dismissed'];
+const list = (items: object) => ({ type: 'array', items });
+const seconds = { type: 'number', minimum: 0 };
+
+export const jobQuery = {
+  type: list({ enum: ['process'] }),
+  processID: list({ type: 'string' }),
+  status: list({ enum: JOB_STATES }),
+  datetime: { type: 'string' },
+  minDuration: seconds,
+  maxDuration: seconds,
+  limit: { type: 'integer', minimum: 1 },
+  token: { type: 'string', maxLength: 40 },
+};
+
+/** "running,accepted" as the list that the schema wants. */
+export function splitLists(query: JobQuery): void {
+  for (const name of ['type', 'processID', 'status'] as const) {
+    const given: unknown = query[name];
+    if (typeof given === 'string') query[name] = given.split(',');
+  }
+}
+
+/** Throws TW_QUERY_DATETIME. */
+export function wantedJobs(query: JobQuery): (job: JobRecord) => boolean {
+  const { processID, status, datetime, minDuration = 0, maxDuration = Infinity } = query;
+  const { start = -Infinity, end = Infinity } = datetime === undefined ? {} : parseDatetime(datetime);
+  const anyDuration = query.minDuration === undefined && query.maxDuration === undefined;
+  const runsFor = ({ started, finished = Date.now() }: JobRecord) => {
+    if (started === undefined) return false;
+    const ran = (finished - started) / 1000;
+    return ran >= minDuration && ran <= maxDuration;
+  };
+  return (job) =>
+    (!processID || processID.includes(job.process)) &&
+    (!status || status.includes(job.status)) &&
+    job.created >= start &&
+    job.created <= end &&
+    (anyDuration || runsFor(job));
+}

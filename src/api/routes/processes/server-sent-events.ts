@@ -1,0 +1,40 @@
+/** Server-sent events (WHATWG HTML, 9.2) of a job. */
+import { type EventOptions, type JobEvent, type JobsView, jobEvents } from '../../../jobs/index.js';
+import { iso, statusInfo } from './status-info.js';
+
+/** After a lost connection clients wait so long, ms. */
+const RECONNECT = 2000;
+
+/** The text of an event stream, event by event. */
+export async function* eventText(
+  jobs: JobsView,
+  id: string,
+  options: EventOptions,
+  base: string,
+): AsyncGenerator<string> {
+  yield `retry: ${RECONNECT}\n\n`;
+  for await (const event of jobEvents(jobs, id, options)) yield textOf(id, event, base);
+}
+
+function textOf(jobID: string, event: JobEvent, base: string): string {
+  switch (event.kind) {
+    case 'idle':
+      return ': still here\n\n';
+    case 'progress':
+      return message('progress', statusInfo(event.job, base));
+    case 'log': {
+      const { time, level, text } = event.line;
+      return message('log', { time: iso(time), level, text }, event.seq);
+    }
+    case 'state': {
+      const { status, time, job, seq } = event;
+      const data = job ? statusInfo(job, base) : { jobID, type: 'process', status };
+      return message('state', { time: iso(time), ...data }, seq);
+    }
+  }
+}
+
+/** JSON has no line ends of its own, so that one `data` line holds it. */
+function message(event: string, data: unknown, id?: number): string {
+  return `event: ${event}\n${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,136 @@
+/** What was ingested: scenes listed; tiles, scenes and collections deleted. */
+import type { FastifyInstance } from 'fastify';
+import { type Filter, searchOf, type TileFinder, unanswered } from '../../../query/index.js';
+import { type SceneRecord, type TileRecord, toArray } from '../../../storage/index.js';
+import { badPage, notFound } from '../../errors.js';
+import { limitOf, nextPage, type Paging, paging } from '../../http/paging.js';
+import { answers, empty } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
+
+const iso = (time: number) => new Date(time).toISOString();
+
+function summary({ id, collection, start, end, platform, geocodes, warnings, committedAt }: SceneRecord) {
+  return {
+    id,
+    collection,
+    datetime: iso(start),
+    end_datetime: iso(end),
+    platform,
+    tiles: geocodes.length,
+    warnings,
+    committed: iso(committedAt),
+  };
+}
+
+/** A paging token is the id of a scene; that one may be deleted meanwhile. */
+const SCENE_ID = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,119}$/;
+
+/** Says how many tiles were deleted; 204 has no body. */
+const DELETED_TILES = 'tilewright-deleted-tiles';
+const DELETED = { ...empty('It is deleted'), headers: { [DELETED_TILES]: { type: 'integer' } } };
+
+export async function sceneRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { storage, finder, cluster } = services;
+  const describe = (text: string) => ({ schema: { summary: text, tags: ['scenes'] } });
+  const write = (text: string) => ({
+    schema: { ...describe(text).schema, response: { 204: DELETED } },
+    config: { write: true },
+  });
+
+  server.get<{ Params: { id: string }; Querystring: Paging }>(
+    '/collections/:id/scenes',
+    {
+      schema: {
+        ...describe('Scenes of a collection, in the order of their ids').schema,
+        querystring: { type: 'object', additionalProperties: false, properties: paging },
+        response: { 200: answers('Scenes', 'A page of scenes') },
+      },
+    },
+    async (request) => {
+      const { id } = request.params;
+      if (!(await storage.getCollection(id))) throw notFound(`collection ${id}`);
+      const { token } = request.query;
+      if (token !== undefined && !SCENE_ID.test(token)) throw badPage(token);
+      const limit = limitOf(request.query);
+      // One more tells whether there is a next page. Its token is the last id of this one.
+      const found = await toArray(storage.scanScenes(id, token, limit + 1));
+      const here = found.slice(0, limit);
+      const next = (token: string) => ({
+        rel: 'next',
+        type: 'application/json',
+        href: nextPage(request, token),
+      });
+      return {
+        // Damaged records are passed over; `verify` names them.
+        scenes: here.flatMap(({ record }) => (record ? [summary(record)] : [])),
+        links: found.length > limit ? [next(here[limit - 1].id)] : [],
+      };
+    },
+  );
+
+  server.get<{ Params: { id: string; sceneId: string } }>(
+    '/collections/:id/scenes/:sceneId',
+    {
+      schema: {
+        ...describe('A scene and its cells').schema,
+        response: { 200: answers('Scene', 'The scene') },
+      },
+    },
+    async (request) => {
+      const { id, sceneId } = request.params;
+      const scene = await storage.getScene(id, sceneId);
+      if (!scene) throw notFound(`scene ${sceneId} in collection ${id}`);
+      return { ...summary(scene), geocodes: scene.geocodes };
+    },
+  );
+
+  server.delete<{ Params: { id: string; itemId: string } }>(
+    '/collections/:id/items/:itemId',
+    write('Deletes a tile'),
+    async (request, reply) => {
+      const { id, itemId } = request.params;
+      const get = (tile: string) => (cluster ? finder.get(tile) : storage.getTile(tile));
+      if ((await get(itemId))?.collection !== id) throw notFound(`item ${itemId} in collection ${id}`);
+      await storage.deleteTile(itemId, get);
+      return reply.code(204).header(DELETED_TILES, 1).send();
+    },
+  );
+
+  server.delete<{ Params: { id: string; sceneId: string } }>(
+    '/collections/:id/scenes/:sceneId',
+    write('Deletes a scene with its tiles'),
+    async (request, reply) => {
+      const tiles = await storage.deleteScene(request.params.id, request.params.sceneId);
+      return reply.code(204).header(DELETED_TILES, tiles).send();
+    },
+  );
+
+  server.delete<{ Params: { id: string } }>(
+    '/collections/:id',
+    write('Deletes a collection with its scenes and tiles; models stay'),
+    async (request, reply) => {
+      const { id } = request.params;
+      const tilesLeft = cluster ? () => tilesOfCollection(finder, id) : undefined;
+      const tiles = await storage.deleteCollection(id, tilesLeft);
+      return reply.code(204).header(DELETED_TILES, tiles).send();
+    },
+  );
+}
+
+/** Those of all nodes. Throws TW_QUERY_UNANSWERED. */
+async function* tilesOfCollection(finder: TileFinder, id: string): AsyncGenerator<TileRecord> {
+  const filter: Filter = { op: '=', property: 'collection', value: id };
+  let token: string | undefined;
+  do {
+    const page = await finder.find(searchOf(filter, { limit: PAGE, token }));
+    if (page.unanswered) throw unanswered(page.unanswered.length);
+    yield* page.tiles;
+    token = page.next;
+  } while (token !== undefined);
+}
+
+/** Tiles that other nodes send at once. */
+const PAGE = 1000;

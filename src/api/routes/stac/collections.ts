@@ -1,0 +1,78 @@
+/** STAC collections, and what is asked of one collection elsewhere. */
+import type { FastifyInstance } from 'fastify';
+import { toStacCollection, toStacItem, withContent } from '../../../query/index.js';
+import { type CollectionRecord, type Storage, toArray } from '../../../storage/index.js';
+import { baseUrl } from '../../http/base-url.js';
+import { notFound } from '../../errors.js';
+import { listPaging, type Paging, pageOf } from '../../http/paging.js';
+import { partial } from '../../http/partial-result.js';
+import { answers } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
+
+/** Throws TW_API_NOT_FOUND. */
+export async function requireCollection(storage: Storage, id: string): Promise<CollectionRecord> {
+  const found = await storage.getCollection(id);
+  if (!found) throw notFound(`collection ${id}`);
+  return found;
+}
+
+export async function collectionRoutes(
+  server: FastifyInstance,
+  { services: { storage, finder } }: { services: Services },
+): Promise<void> {
+  const tags = ['stac'];
+  const describe = async (records: CollectionRecord[], base: string) => {
+    const [{ extents, unanswered }, { contents }] = await Promise.all([finder.extents(), finder.contents()]);
+    const collections = records.map((record) => {
+      const document = toStacCollection(record, extents.get(record.id), base);
+      const content = contents.get(record.id);
+      if (!content) return document;
+      return withContent(
+        document,
+        content,
+        content.tiles.map((tile) => toStacItem(tile, record, base)),
+      );
+    });
+    return { collections, ...partial({ unanswered }) };
+  };
+
+  server.get<{ Querystring: Paging }>(
+    '/collections',
+    {
+      schema: {
+        summary: 'All collections',
+        tags,
+        response: { 200: answers('Collections', 'All of them, or a page') },
+        // Others are ignored: pystac-client sends `q`, `bbox` and `datetime`, and filters the answer itself.
+        querystring: { type: 'object', properties: listPaging },
+      },
+    },
+    async (request) => {
+      const base = baseUrl(request);
+      const { page, links } = pageOf(request, await toArray(storage.collections()), request.query);
+      return {
+        ...(await describe(page, base)),
+        links: [
+          { rel: 'root', type: 'application/json', href: `${base}/` },
+          { rel: 'parent', type: 'application/json', href: `${base}/` },
+          ...links,
+        ],
+      };
+    },
+  );
+
+  server.get<{ Params: { id: string } }>(
+    '/collections/:id',
+    {
+      schema: { summary: 'One collection', tags, response: { 200: answers('Collection', 'The collection') } },
+    },
+    async (request) => {
+      const record = await requireCollection(storage, request.params.id);
+      const {
+        collections: [document],
+        ...lacking
+      } = await describe([record], baseUrl(request));
+      return { ...document, ...lacking };
+    },
+  );
+}

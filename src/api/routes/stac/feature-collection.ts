@@ -1,0 +1,17 @@
+import type { JsonBytes } from '../../../query/index.js';
+
+/** Writes a FeatureCollection to `out`, with its other members; `write` adds one feature. Returns the bytes. */
+export function featureCollection<T>(
+  out: JsonBytes,
+  features: T[],
+  write: (feature: T) => void,
+  others: object,
+): Buffer {
+  out.text('{"type":"FeatureCollection","features":[');
+  for (const [i, feature] of features.entries()) {
+    if (i > 0) out.text(',');
+    write(feature);
+  }
+  out.text(`],${JSON.stringify(others).slice(1)}`);
+  return out.take();
+}

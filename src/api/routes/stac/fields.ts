@@ -1,0 +1,93 @@
+/** The `fields` extension 1.0: which members of Items an answer has. */
+import { badRequest } from '../../errors.js';
+
+export interface Fields {
+  /** What an answer has before `include` and `exclude` are looked at. */
+  base: 'all' | 'default' | 'minimal';
+  include: string[];
+  exclude: string[];
+}
+
+/** Short, and enough to find the Item again. */
+const MINIMAL = ['type', 'stac_version', 'id', 'collection'];
+/** So that what is left is an Item. */
+const DEFAULT = [...MINIMAL, 'geometry', 'bbox', 'links', 'assets', 'properties.datetime'];
+
+/** `id,+geometry,-assets` or an object of two lists. Undefined asks for everything. Throws TW_API_BAD_REQUEST. */
+export function parseFields(given: unknown): Fields | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given === 'string') {
+    const names = given
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== '');
+    const include = names.filter((name) => !name.startsWith('-')).map((name) => name.replace(/^\+/, ''));
+    const exclude = names.filter((name) => name.startsWith('-')).map((name) => name.slice(1));
+    return { base: include.length > 0 ? 'minimal' : 'default', include, exclude };
+  }
+  const lists = (given ?? {}) as { include?: unknown; exclude?: unknown };
+  const include = listOf('include', lists.include);
+  const exclude = listOf('exclude', lists.exclude);
+  const onlyExcludes = lists.include === undefined && exclude.length > 0;
+  return { base: include.length > 0 ? 'minimal' : onlyExcludes ? 'all' : 'default', include, exclude };
+}
+
+function listOf(name: string, value: unknown): string[] {
+  const list = value ?? [];
+  if (Array.isArray(list) && list.every((one) => typeof one === 'string')) return list;
+  throw badRequest(`fields.${name} is not a list of names`);
+}
+
+type Members = Record<string, unknown>;
+
+/**
+ * An Item with the wanted members only. Members of `properties` are named with or without `properties.`. The longer path
+ * wins, and of equal ones that which is included.
+ */
+export function selectFields(item: object, fields: Fields | undefined): object {
+  if (!fields) return item;
+  const pathOf = (name: string) =>
+    name.includes('.') || name in item ? name.split('.') : ['properties', name];
+  const base = { all: Object.keys(item), default: DEFAULT, minimal: MINIMAL }[fields.base];
+  const selected: Members = {};
+  for (const name of base) copy(item as Members, selected, pathOf(name));
+  const rules = [
+    // Without its `type` it would be no GeoJSON.
+    ...fields.exclude
+      .filter((name) => name !== 'type')
+      .map((name) => ({
+        path: pathOf(name),
+        apply: (path: string[]) => remove(selected, path),
+      })),
+    ...fields.include.map((name) => ({
+      path: pathOf(name),
+      apply: (path: string[]) => copy(item as Members, selected, path),
+    })),
+  ];
+  for (const { path, apply } of rules.sort((a, b) => a.path.length - b.path.length)) apply(path);
+  return selected;
+}
+
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Copies what a path leads to; objects on the way are new ones. */
+function copy(from: Members, to: Members, [name, ...rest]: string[]): void {
+  if (name === undefined || !Object.hasOwn(from, name)) return;
+  const value = from[name];
+  if (rest.length === 0) to[name] = value;
+  else if (isMembers(value)) {
+    to[name] = Object.hasOwn(to, name) ? { ...(to[name] as Members) } : {};
+    copy(value, to[name] as Members, rest);
+  }
+}
+
+function remove(from: Members, [name, ...rest]: string[]): void {
+  if (name === undefined || !Object.hasOwn(from, name)) return;
+  const value = from[name];
+  if (rest.length === 0) delete from[name];
+  else if (isMembers(value)) {
+    from[name] = { ...value };
+    remove(from[name] as Members, rest);
+  }
+}

@@ -1,0 +1,39 @@
+/** What the parameter `filter` can ask for: the filter extension. */
+import type { FastifyInstance } from 'fastify';
+import { queryablesSchema } from '../../../query/index.js';
+import { toArray } from '../../../storage/index.js';
+import { baseUrl } from '../../http/base-url.js';
+import { answers } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
+import { requireCollection } from './collections.js';
+
+const SCHEMA_TYPE = 'application/schema+json';
+
+export async function queryableRoutes(
+  server: FastifyInstance,
+  { services: { storage } }: { services: Services },
+): Promise<void> {
+  const tags = ['stac'];
+  const response = { 200: answers('Queryables', 'A JSON Schema', SCHEMA_TYPE) };
+
+  server.get(
+    '/queryables',
+    { schema: { summary: 'What filters can ask for', tags, response } },
+    async (request, reply) => {
+      const collection = (await toArray(storage.collections())).map(({ id }) => id);
+      reply.type(SCHEMA_TYPE);
+      return queryablesSchema(`${baseUrl(request)}/queryables`, 'Queryables of tilewright', { collection });
+    },
+  );
+
+  server.get<{ Params: { id: string } }>(
+    '/collections/:id/queryables',
+    { schema: { summary: 'What filters can ask for in a collection', tags, response } },
+    async (request, reply) => {
+      const { id, title } = await requireCollection(storage, request.params.id);
+      const url = `${baseUrl(request)}/collections/${encodeURIComponent(id)}/queryables`;
+      reply.type(SCHEMA_TYPE);
+      return queryablesSchema(url, `Queryables of ${title}`, { collection: [id] });
+    },
+  );
+}

@@ -1,0 +1,83 @@
+/** Tile files, and single bands of them, with ranges so that GDAL, QGIS and others read them in place. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { bandFileOf } from '../../../imagery/index.js';
+import type { GroupRecord, TileRecord } from '../../../storage/index.js';
+import { isKnown, requireMatch } from '../../http/conditional-request.js';
+import { notFound, tileDamaged } from '../../errors.js';
+import { onGone } from '../../http/on-disconnect.js';
+import { sendRanged } from '../../http/byte-ranges.js';
+import { bytes, empty } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
+import { readAssembled } from './assembled-file.js';
+
+const TIFF = 'image/tiff; application=geotiff; profile=cloud-optimized';
+
+/** A version never changes, so it is the ETag. */
+export async function tileRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { storage, finder } = services;
+  const tags = ['tiles'];
+  const response = {
+    200: bytes('The file', TIFF),
+    206: bytes('The range that was asked for', TIFF),
+    304: empty('The client has this version'),
+  };
+
+  /** The path of a group's file, which stays until the answer is sent. Throws TW_API_TILE_FILE. */
+  const hold = async (tile: TileRecord, group: GroupRecord, reply: FastifyReply): Promise<string> => {
+    const release = await storage.holdFiles(tile, [group]);
+    onGone(reply, release);
+    const path = storage.tilePath(tile, group.name);
+    const size = await stat(path).then(
+      (file) => file.size,
+      () => undefined,
+    );
+    if (size !== group.bytes) throw tileDamaged(`the file ${tile.id}/${group.name}.tif`);
+    return path;
+  };
+
+  /** Sends the file of a band group, or of one band of the group. */
+  const send = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { itemId, group: groupName, band: bandName }: { itemId: string; group: string; band?: string },
+  ): Promise<FastifyReply> => {
+    const tile = await finder.get(itemId);
+    const group = tile?.groups.find((one) => one.name === groupName);
+    const band = group?.bands.findIndex((one) => one.name === bandName) ?? -1;
+    if (!tile || !group || (bandName !== undefined && band < 0))
+      throw notFound(
+        `tile file ${[itemId, groupName, ...(bandName === undefined ? [] : [bandName])].join('/')}.tif`,
+      );
+    const etag = `"${tile.version}"`;
+    requireMatch(request, etag);
+    reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
+    if (isKnown(request, reply, etag)) return reply.send();
+    const path = await hold(tile, group, reply);
+    reply.type(TIFF);
+    if (bandName === undefined || group.bands.length === 1) {
+      const read = (start: number, end: number) => createReadStream(path, { start, end });
+      return sendRanged(request, reply, { etag, bytes: group.bytes, read });
+    }
+    const file = bandFileOf(tile, group, band, path);
+    const read = (start: number, end: number) => Readable.from(readAssembled(path, file, start, end));
+    return sendRanged(request, reply, { etag, bytes: file.bytes, read });
+  };
+
+  server.get<{ Params: { itemId: string; group: string } }>(
+    '/tiles/:itemId/:group.tif',
+    { schema: { summary: 'A band group of a tile as Cloud Optimized GeoTIFF', tags, response } },
+    async (request, reply) => send(request, reply, request.params),
+  );
+
+  server.get<{ Params: { itemId: string; group: string; band: string } }>(
+    '/tiles/:itemId/:group/:band.tif',
+    { schema: { summary: 'One band of a tile as Cloud Optimized GeoTIFF', tags, response } },
+    async (request, reply) => send(request, reply, request.params),
+  );
+}

@@ -1,0 +1,81 @@
+/** Places that are trained outside of the node: what is read there, and the model that comes back. */
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import {
+  type CheckInputs,
+  checkPlace,
+  type PlaceInputs,
+  placeInputs,
+  remotePlace,
+  SENT_LIMIT,
+  type StoreInputs,
+} from '../../../training/index.js';
+import { receive } from '../ingest/upload.js';
+import { type ExecuteRequest, executeBody, wantedResultOptions } from '../processes/execute-request.js';
+import { answerJob, keyHeader, startAnswers, startWithFile } from '../processes/start-job.js';
+import { answers } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
+
+export async function trainingRoutes(
+  server: FastifyInstance,
+  { services }: { services: Services },
+): Promise<void> {
+  const { storage, finder, processes } = services;
+  const storing = processes.get('store-model');
+  if (!storing) throw new Error('the process that stores models is not wired');
+
+  server.post<{ Body: PlaceInputs }>(
+    '/training/place',
+    {
+      schema: {
+        summary: 'What has to be read to train a model of one place',
+        tags: ['processes'],
+        response: { 200: answers('TrainingPlace', 'Its dates, with the paths of their files') },
+        body: { type: 'object', additionalProperties: false, required: ['model'], properties: placeInputs },
+      },
+    },
+    async ({ body }) => remotePlace(finder, body),
+  );
+
+  const { model, ...picking } = placeInputs;
+  server.post<{ Body: CheckInputs }>(
+    '/training/check',
+    {
+      schema: {
+        summary: 'Which models cannot be trained at one place, and why',
+        tags: ['processes'],
+        response: { 200: answers('CheckedPlace', 'The place') },
+        body: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['models'],
+          properties: { models: { type: 'array', minItems: 1, uniqueItems: true, items: model }, ...picking },
+        },
+      },
+    },
+    async ({ body }) => checkPlace({ storage, finder }, body),
+  );
+
+  server.post<{ Body: ExecuteRequest & { inputs: StoreInputs } }>(
+    '/processes/store-model/execution',
+    {
+      bodyLimit: SENT_LIMIT,
+      config: { write: true },
+      schema: {
+        summary: 'Starts a job: store a trained model',
+        tags: ['processes'],
+        headers: keyHeader,
+        response: startAnswers,
+        body: executeBody(storing),
+      },
+    },
+    async (request, reply) => {
+      const resultOptions = wantedResultOptions(storing, request.body);
+      const { trained, ...inputs } = request.body.inputs;
+      const file = Readable.from([JSON.stringify(trained)], { objectMode: false });
+      const { path, scratch } = await receive(file, 'model.json', services);
+      const options = { scratch, resultOptions, given: { ...inputs, path }, asked: request.body.inputs };
+      return answerJob(request, reply, await startWithFile(request, services, storing, inputs, options));
+    },
+  );
+}

@@ -1,0 +1,88 @@
+/** The runner and the output that the commands of all analyses share. */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import type { MapResults, TileCounts } from '../../../analysis/index.js';
+import type { Timed } from '../../../jobs/index.js';
+import { interruptSignal } from '../../signals.js';
+import {
+  type FilterOptions,
+  filterOf,
+  flag,
+  type TargetOptions,
+  withFilter,
+  withResources,
+  withTarget,
+} from '../../options/option-groups.js';
+import { count, duration, note, print, printJson, progressLine } from '../../output/print.js';
+import { openTarget } from '../../connect.js';
+import { splitBands } from '../derive/tensor.js';
+
+export type AnalyseFlags = TargetOptions & FilterOptions & { bands?: string; output?: string };
+
+type Results = TileCounts & { files: string[] };
+
+/** A command that runs the analysis of its name. */
+export function analysis<Flags extends AnalyseFlags, R extends Results>(
+  command: Command,
+  inputsOf: (flags: Flags) => Promise<object>,
+  show: (results: R, flags: Flags) => void,
+  /** Does what flags ask for in place of an analysis; undefined if they ask for one. */
+  instead: (flags: Flags) => Promise<void> | undefined = () => undefined,
+): Command {
+  command
+    .addOption(
+      flag(
+        '--bands <list>',
+        'names or wavelengths such as 660nm,860nm; default: all good bands that hold data',
+      ),
+    )
+    .addOption(flag('--output <folder>', 'also write the files of the result into this folder'));
+  return withTarget(withResources(withFilter(command))).action(async (flags: Flags) => {
+    const other = instead(flags);
+    if (other) return other;
+    const inputs = await inputsOf(flags);
+    const target = await openTarget(flags);
+    const line = progressLine('tiles');
+    try {
+      const { output } = flags;
+      const bands = flags.bands === undefined ? undefined : splitBands(flags.bands);
+      const { job, results } = await target.client.run<R>(
+        `analyse-${command.name()}`,
+        { filter: filterOf(flags), bands, ...inputs },
+        { signal: interruptSignal(), onProgress: line.update },
+      );
+      line.end();
+      if (output !== undefined) {
+        await mkdir(output, { recursive: true });
+        for (const file of results.files) await target.client.download(job, file, join(output, file));
+      }
+      if (results.failures > 0) process.exitCode = 3;
+      if (flags.format === 'json') return printJson({ job, ...results });
+      show(results, flags);
+      printEnd(results, output);
+    } finally {
+      line.end();
+      await target.close();
+    }
+  });
+}
+
+export function loadingText(loading = 0): string {
+  return loading > 0
+    ? `; with fewer than 10 pixels for each band, ${loading} of the mean variance was added to the diagonal of the covariance`
+    : '';
+}
+
+export function printMaps({ tiles, unchanged, source, collection }: MapResults): void {
+  print(
+    `${count(tiles, 'tile')} made, ${unchanged} unchanged: --collection ${collection} --source ${source}`,
+  );
+}
+
+function printEnd({ skipped, failed, files, seconds }: Timed<Results>, output: string | undefined): void {
+  for (const [reason, number] of Object.entries(skipped)) note(`tiles left out: ${number} (${reason})`);
+  for (const { tile, message } of failed) note(`failed: ${tile}: ${message}`);
+  const written = output === undefined ? '' : `${count(files.length, 'file')} in ${output}, `;
+  print(`${written}${duration(seconds)}`);
+}

@@ -1,0 +1,58 @@
+/** What the commands that make tiles of tiles have in common. */
+import type { Timed } from '../../../jobs/index.js';
+import type { TileSource } from '../../../storage/index.js';
+import type { WrangleResults } from '../../../derive/index.js';
+import { interruptSignal } from '../../signals.js';
+import type { FilterOptions, TargetOptions } from '../../options/option-groups.js';
+import { count, duration, noFit, note, print, printJson, progressLine } from '../../output/print.js';
+import { orResults } from '../../job-outcome.js';
+import { openTarget } from '../../connect.js';
+
+/** Runs a process and prints what it made, or that there was nothing to do. Exit code 3 where some tiles failed. */
+export async function runWrangle<Results extends WrangleResults = WrangleResults>(
+  process_: string,
+  /** Of the tiles that it makes. */
+  source: TileSource,
+  inputs: object,
+  flags: TargetOptions & FilterOptions,
+): Promise<Timed<Results>> {
+  const hint = `they lie beside the raw tiles: "search --source ${source}" finds them alone, "--source raw" leaves them out`;
+  const target = await openTarget(flags);
+  const line = progressLine('tiles');
+  try {
+    const { job, results, error } = await orResults<Results>(
+      target.client.run(process_, inputs, { signal: interruptSignal(), onProgress: line.update }),
+    );
+    line.end();
+    if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
+    else printResults(results);
+    if (results.tiles > 0) note(hint);
+    const { tiles, unchanged, removed = 0, skipped, failures } = results;
+    if (error) {
+      note(`error: ${error.message} [${error.code}]`);
+      process.exitCode = 1;
+    } else if (failures > 0) process.exitCode = 3;
+    else if (tiles + unchanged + removed === 0) note(`nothing to do: ${reasonOf(skipped, flags)}`);
+    return results;
+  } finally {
+    line.end();
+    await target.close();
+  }
+}
+
+/** Why nothing came of what the filter picks. */
+function reasonOf(skipped: WrangleResults['skipped'], flags: FilterOptions): string {
+  const reasons = Object.entries(skipped).map(([reason, number]) => `${count(number, 'tile')}, ${reason}`);
+  return reasons.length > 0 ? reasons.join('; ') : `no tile fits the filter. ${noFit(flags)}`.trimEnd();
+}
+
+function printResults(results: Timed<WrangleResults>): void {
+  const { tiles, unchanged, removed = 0, skipped, failed, failures, seconds } = results;
+  for (const { tile, code, message } of failed) note(`failed ${tile}: ${message} [${code}]`);
+  // Where that is all there is, it is said why there is nothing to do.
+  for (const [reason, number] of tiles + unchanged + removed + failures > 0 ? Object.entries(skipped) : [])
+    print(`${count(number, 'tile')} skipped: ${reason}`);
+  const removing = removed > 0 ? `, ${removed} removed` : '';
+  const failing = failures > 0 ? `, ${failures} failed` : '';
+  print(`${count(tiles, 'tile')} made, ${unchanged} unchanged${removing}${failing}, ${duration(seconds)}`);
+}

@@ -1,0 +1,110 @@
+import { mkdir } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { Command } from 'commander';
+import type { Client } from '../../../client/index.js';
+import type { Timed } from '../../../jobs/index.js';
+import type { TensorFile, TensorResults } from '../../../derive/index.js';
+import { oneFileOnly } from '../../errors.js';
+import { interruptSignal } from '../../signals.js';
+import {
+  type FilterOptions,
+  filterOf,
+  flag,
+  number,
+  type TargetOptions,
+  withFilter,
+  withResources,
+  withTarget,
+} from '../../options/option-groups.js';
+import { count, duration, note, print, printJson, progressLine } from '../../output/print.js';
+import { openTarget } from '../../connect.js';
+
+type TensorFlags = TargetOptions &
+  FilterOptions & {
+    bands: string;
+    resolution?: number;
+    as?: 'npy' | 'tif';
+    stored?: boolean;
+    output: string;
+  };
+
+export function tensorCommand(): Command {
+  const command = new Command('tensor')
+    .description(
+      'stack bands and expressions of all dates of a cell at one size, as a NumPy file or a GeoTIFF',
+    )
+    .addOption(
+      flag(
+        '--bands <list>',
+        'names or expressions such as red,nir,mask,ndvi,red/green, of spectra also 860nm or 12; <collection>/<name> takes it from that collection alone',
+      ).makeOptionMandatory(),
+    )
+    .addOption(flag('--output <path>', 'a file ending in .npy or .tif, or a folder').makeOptionMandatory())
+    .addOption(flag('--as <kind>', 'what goes into a folder; default npy').choices(['npy', 'tif']))
+    .addOption(
+      flag('--resolution <metres>', 'size of a pixel; by default that of the finest data band', number),
+    )
+    .addOption(flag('--stored', 'stored numbers in place of physical values'));
+  return withTarget(withResources(withFilter(command))).action(async (flags: TensorFlags) => {
+    const target = await openTarget(flags);
+    const line = progressLine('cells');
+    try {
+      const { resolution, stored, output } = flags;
+      const single = /\.(npy|tif)$/.test(output);
+      const format = single ? (extname(output).slice(1) as 'npy' | 'tif') : (flags.as ?? 'npy');
+      const { job, results } = await target.client.run<TensorResults>(
+        'tensor',
+        { filter: filterOf(flags), bands: splitBands(flags.bands), resolution, format, stored },
+        { signal: interruptSignal(), onProgress: line.update },
+      );
+      line.end();
+      if (single && results.files.length > 1) throw oneFileOnly(output, results.files.length);
+      if (!single) await mkdir(output, { recursive: true });
+      const pathOf = ({ name }: TensorFile) => (single ? output : join(output, name));
+      for (const file of results.files) await download(target.client, job, file, pathOf(file));
+      if (flags.format === 'json') printJson({ job, ...results });
+      else printResults(results, pathOf);
+      if (results.files.length > 0) return;
+      note('error: no tile fits the filter');
+      process.exitCode = 1;
+    } finally {
+      line.end();
+      await target.close();
+    }
+  });
+}
+
+/** Parts between commas; those in brackets belong to functions. */
+export function splitBands(list: string): string[] {
+  const parts = [''];
+  let depth = 0;
+  for (const letter of list) {
+    if (letter === '(') depth++;
+    if (letter === ')') depth--;
+    if (letter === ',' && depth === 0) parts.push('');
+    else parts[parts.length - 1] += letter;
+  }
+  return parts;
+}
+
+/** A NumPy file says nothing of its axes: what they mean lies beside it. */
+async function download(client: Client, job: string, { name }: TensorFile, path: string): Promise<void> {
+  await client.download(job, name, path);
+  const beside = (file: string) => file.replace(/\.npy$/, '.json');
+  if (name.endsWith('.npy')) await client.download(job, beside(name), beside(path));
+}
+
+function printResults(
+  { files, skipped, seconds }: Timed<TensorResults>,
+  pathOf: (file: TensorFile) => string,
+): void {
+  for (const file of files) print(`${pathOf(file)}: ${file.dataType}, ${file.shape.join(' x ')}`);
+  const taken = files.flatMap(({ substitutes }) => substitutes);
+  for (const line of new Set(
+    taken.map((one) => `${one.collection} has no ${one.asked}: ${one.taken} is taken`),
+  ))
+    note(line);
+  for (const [reason, number] of Object.entries(skipped))
+    print(`${count(number, 'cell')} skipped: ${reason}`);
+  print(`${count(files.length, 'file')}, ${duration(seconds)}`);
+}

@@ -1,0 +1,12 @@
+import type { Option } from 'commander';
+import { flag } from '../../options/option-groups.js';
+
+/** Of commands that load a training engine. The names are those of src/training, which is not loaded for help. */
+export function engineFlag(): Option {
+  return flag('--engine <name>', 'use this engine or fail').choices([
+    'tfjs-node-gpu',
+    'tfjs-node',
+    'wasm-onednn',
+    'wasm',
+  ]);
+}

@@ -1,0 +1,106 @@
+/** Trainings of single places as Jobs of Kubernetes. They fit the chart in deploy/, installed under the name `tilewright`. */
+import { createHash } from 'node:crypto';
+import { version } from '../../../version.js';
+
+export interface PlaceToTrain {
+  model: string;
+  collection: string;
+  geocode: string;
+  /** Address of the node that holds it. */
+  server: string;
+  /** Bytes that the process that trains may take. */
+  memory: number;
+  /** More flags of `tilewright train`, by which all places are trained alike. */
+  flags: string[];
+}
+
+/** Seconds that a Job and its log stay after its end. */
+const KEPT = 86_400;
+const RESTRICTED = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+};
+
+/** Bytes of the process that fetches the tiles, sends the model, and waits: 69 MB were measured. */
+const BESIDE = 128e6;
+
+/**
+ * Trains the place in its own container, beside the node that holds it: reads the tiles there, and has it store the model. It is tried
+ * once more where that fails.
+ */
+export function trainingJob({ model, collection, geocode, server, memory, flags }: PlaceToTrain) {
+  const pod = podOf(server);
+  const labels = {
+    'app.kubernetes.io/name': 'tilewright',
+    'app.kubernetes.io/component': 'training',
+    'tilewright/model': model,
+    'tilewright/geocode': geocode,
+  };
+  // Ids of collections may have letters that names must not have.
+  const suffix = createHash('sha256')
+    .update(JSON.stringify([collection, flags]))
+    .digest('hex')
+    .slice(0, 8);
+  const place = ['--collection', collection, '--geocode', geocode];
+  const resources = { cpu: '1', memory: String(memory + BESIDE) };
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: `train-${model}-${geocode}-${suffix}`,
+      ...(pod && { namespace: pod.namespace }),
+      labels,
+      annotations: { 'tilewright/collection': collection },
+    },
+    spec: {
+      backoffLimit: 1,
+      ttlSecondsAfterFinished: KEPT,
+      template: {
+        metadata: { labels },
+        spec: {
+          restartPolicy: 'Never',
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+          ...(pod && { affinity: nextTo(pod.name) }),
+          containers: [
+            {
+              name: 'train',
+              image: `tilewright:${version}`,
+              args: ['train', model, '--mode', 'contained', '--here', ...place, ...flags, '--server', server],
+              env: [
+                {
+                  name: 'TILEWRIGHT_TOKEN',
+                  valueFrom: { secretKeyRef: { name: 'tilewright-auth', key: 'token' } },
+                },
+              ],
+              resources: { requests: resources, limits: resources },
+              securityContext: RESTRICTED,
+              volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
+            },
+          ],
+          volumes: [{ name: 'tmp', emptyDir: {} }],
+        },
+      },
+    },
+  };
+}
+
+/** Of the address that the chart gives a node: http://POD.SERVICE.NAMESPACE.svc:8080. */
+function podOf(server: string): { name: string; namespace: string } | undefined {
+  const [, name, namespace] = /^https?:\/\/([^.:/]+)\.[^.:/]+\.([^.:/]+)\.svc\b/.exec(server) ?? [];
+  return name && namespace ? { name, namespace } : undefined;
+}
+
+/** On its machine, where the tiles are; it waits until there is room. */
+const nextTo = (pod: string) => ({
+  podAffinity: {
+    requiredDuringSchedulingIgnoredDuringExecution: [
+      {
+        topologyKey: 'kubernetes.io/hostname',
+        labelSelector: { matchLabels: { 'statefulset.kubernetes.io/pod-name': pod } },
+      },
+    ],
+  },
+});

@@ -1,0 +1,174 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Command } from 'commander';
+import type { ClassifierCard } from '../../../analysis/index.js';
+import type { Client, ModelDocument } from '../../../client/index.js';
+import type { Metrics, ModelCard } from '../../../training/index.js';
+import {
+  isClassifier,
+  isClassifierDocument,
+  type ListedClassifier,
+  printClassifier,
+  printClassifiers,
+} from './classifier-output.js';
+import { cannotWrite } from '../../errors.js';
+import { type TargetOptions, withTarget } from '../../options/option-groups.js';
+import { count, duration, imageMeasures, mse, note, print, printJson, table } from '../../output/print.js';
+import { openTarget } from '../../connect.js';
+
+interface ModelFlags extends TargetOptions {
+  version?: string;
+  export?: string;
+}
+
+export function modelsCommand(): Command {
+  const command = new Command('models')
+    .description('list trained models; with an id show one, or write its files')
+    .argument('[id]', 'show this model and its versions; with --format json its whole card')
+    .option('--version <version>', 'this version of the model, or best; else the latest')
+    .option('--export <path>', 'write the model: as ONNX to a FILE.onnx, else all its files to a folder');
+  return withTarget(command).action(async (id: string | undefined, flags: ModelFlags) => {
+    if (id === undefined && (flags.version ?? flags.export) !== undefined)
+      command.error('error: --version and --export are of one model: name its id');
+    const target = await openTarget(flags);
+    try {
+      if (id === undefined) await listModels(target.client, flags);
+      else if (flags.export === undefined) await showModel(target.client, id, flags);
+      else await exportModel(target.client, id, flags.export, flags);
+    } finally {
+      await target.close();
+    }
+  });
+}
+
+async function listModels(client: Client, { format }: ModelFlags): Promise<void> {
+  const listed = await client.models();
+  if (format === 'json') return printJson(listed);
+  const models = listed.models as (ListedModel | ListedClassifier)[];
+  const nets = models.filter((one): one is ListedModel => !isClassifier(one));
+  const rows = nets.map(({ id, geocode, createdAt, metrics, baseline, versions }) => [
+    id,
+    geocode,
+    createdAt,
+    mse(metrics.validation.mse),
+    metrics.validation.r2.toFixed(3),
+    mse(baseline.linear.mse),
+    mse(baseline.mean.mse),
+    versions,
+  ]);
+  const titles = ['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'versions'];
+  if (rows.length > 0) for (const line of table([titles, ...rows])) print(line);
+  printClassifiers(models.filter(isClassifier));
+  print(count(models.length, 'model'));
+  for (const id of listed.damaged ?? [])
+    note(`warning: the record of ${id} is damaged: train it again, or "tilewright delete model ${id}"`);
+}
+
+async function showModel(client: Client, id: string, { format, version }: ModelFlags): Promise<void> {
+  const model = await client.model<ModelCard | ClassifierCard>(id, version);
+  if (format === 'json') return printJson(model);
+  const versions = await client.modelVersions(id);
+  if (isClassifierDocument(model)) return printClassifier(model, versions);
+  printModel(model as ModelDocument<ModelCard>);
+  print();
+  const rows = versions.map(({ version, createdAt, metrics, parent }) => [
+    version,
+    createdAt,
+    mse(metrics.validation.mse),
+    metrics.validation.r2.toFixed(3),
+    parent ?? '-',
+    [version === model.latest ? 'latest' : [], version === model.best ? 'best' : []].flat().join(', '),
+  ]);
+  for (const line of table([['version', 'trained', 'MSE', 'R2', 'began with', ''], ...rows])) print(line);
+}
+
+/** The files that the server has or makes of a model. */
+const FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
+
+async function exportModel(client: Client, id: string, path: string, flags: ModelFlags): Promise<void> {
+  // What `latest` and `best` stand for may change between two files.
+  const { version } = await client.model(id, flags.version);
+  const isFile = path.endsWith('.onnx');
+  const written = isFile ? [path] : FILES.map((file) => join(path, file));
+  try {
+    await mkdir(isFile ? dirname(path) : path, { recursive: true });
+    for (const [i, file] of (isFile ? ['model.onnx'] : FILES).entries())
+      await client.saveModelFile(id, version, file, written[i]!);
+  } catch (error) {
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    throw cannotWrite.because(error, path, error.message);
+  }
+  if (flags.format === 'json') printJson({ id, version, written });
+  else print(`wrote version ${version} of ${id}: ${written.join(', ')}`);
+}
+
+interface ListedModel {
+  id: string;
+  geocode: string;
+  /** RFC 3339. */
+  createdAt: string;
+  metrics: { validation: { mse: number; r2: number } };
+  baseline: Record<'linear' | 'mean', { mse: number }>;
+  versions: number;
+}
+
+function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
+  const { collection, grid, geocode, data, patches, engine, epochs, seed, seconds, displayRange } = card;
+  const days = data.map(({ datetime }) => datetime.slice(0, 10)).sort();
+  const facts = [
+    ['model', id],
+    ['version', version],
+    ['place', `${geocode} (${grid}), collection ${collection}`],
+    ['trained', `${card.createdAt}, ${count(epochs, 'epoch')} in ${duration(seconds)}, seed ${seed}`],
+    ['engine', `${engine.name} ${engine.version}, tilewright ${card.softwareVersion}`],
+    [
+      'data',
+      `${count(days.length, 'tile')} from ${days[0]} to ${days.at(-1)}, ${megabytes(card.bytesRead)} read`,
+    ],
+    ['patches', `${patches.train} for training, ${patches.validation} for validation`],
+    ...(card.pixelSize ? [['pixels', `${card.pixelSize.group}, ${valuesOf(card)}`]] : []),
+    ['split', card.split],
+    ...(displayRange ? [['images', `scored with 8 bits, ${shown(displayRange)}`]] : []),
+    ['began', beginningOf(card)],
+  ];
+  for (const line of table(facts)) print(line);
+  print();
+  const { metrics, baseline } = card;
+  const measured: [string, Metrics | undefined][] = [
+    ['model', metrics.validation],
+    ['linear regression', baseline.linear],
+    ['mean of training', baseline.mean],
+    ['the nearest clear date', baseline.nearest],
+    ['the median of clear dates', baseline.median],
+    ['the cloudy date as it is', baseline.unchanged],
+    ['model, on its training patches', metrics.train],
+  ];
+  const titles = Object.keys(imageMeasures(metrics.validation));
+  const rows = measured.flatMap(([name, one]) => {
+    if (!one) return [];
+    const ofImages = imageMeasures(one);
+    return [[name, mse(one.mse), one.r2.toFixed(3), ...titles.map((title) => ofImages[title] ?? '')]];
+  });
+  const { tile } = metrics;
+  if (tile) {
+    const ofTile = imageMeasures(tile);
+    const name = `model, on the whole tile (${count(tile.dates.length, 'date')}, training ground included)`;
+    rows.push([name, '', '', ...titles.map((title) => ofTile[title] ?? '')]);
+  }
+  for (const line of table([['on the validation patches', 'MSE', 'R2', ...titles], ...rows])) print(line);
+}
+
+const valuesOf = ({ values }: ModelCard) =>
+  values === 'scaled counts' ? '8-bit numbers divided by 255, not reflectance' : 'reflectance';
+
+function beginningOf({ parent, transfer }: ModelCard): string {
+  if (parent === null) return transfer?.fresh ? `fresh: ${transfer.fresh}` : 'fresh';
+  const from = `with the weights of ${parent}`;
+  if (!transfer) return from;
+  const { version, policy, fineTuning, distance } = transfer;
+  return `${from}, version ${version}, ${policy}, distance ${distance!.toFixed(3)}, fine-tuning ${fineTuning}`;
+}
+
+const shown = ([low, high]: [number, number]) => `${low.toFixed(4)} as 0 and ${high.toFixed(4)} as 255`;
+
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`;

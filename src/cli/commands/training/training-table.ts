@@ -1,0 +1,63 @@
+/** The table of trained models. */
+import type { TrainResults } from '../../../training/index.js';
+import { imageMeasures, mse, table } from '../../output/print.js';
+
+type Trained = TrainResults['models'][number];
+type Scored = Pick<Trained, 'baseline' | 'parent'> & {
+  metrics: Omit<Trained['metrics'], 'train'>;
+  model?: string;
+};
+
+/** Marks models that are worse on their validation patches than the mean of their training. */
+const WORSE = ' *';
+
+/**
+ * Returns no line for no model. A model for several places has a row for each of them below its own; models of several places have a last
+ * row with their pooled scores, if there are some.
+ */
+export function trainingTable(
+  models: readonly Trained[],
+  namesModels: boolean,
+  pooled: TrainResults['pooled'],
+): string[] {
+  const isOfSeveral = new Set(models.map(({ collection }) => collection)).size > 1;
+  const row = (place: string, scored: Scored, more: { collection?: string; took?: number } = {}) => {
+    const { model, metrics, baseline, parent } = scored;
+    const { validation, tile } = metrics;
+    return {
+      ...(isOfSeveral && { collection: more.collection ?? '' }),
+      place,
+      ...(namesModels && { model }),
+      ...(parent !== undefined && { from: parent.slice(parent.lastIndexOf('_') + 2) }),
+      MSE: mse(validation.mse) + (validation.mse > baseline.mean.mse ? WORSE : ''),
+      R2: validation.r2.toFixed(3),
+      ...imageMeasures(validation),
+      ...(tile?.msSsim && { 'tile MS-SSIM': imageMeasures(tile)['MS-SSIM'] }),
+      'MSE linear': mse(baseline.linear.mse),
+      'MSE mean': mse(baseline.mean.mse),
+      ...(baseline.unchanged && { 'MSE cloudy': mse(baseline.unchanged.mse) }),
+      ...(baseline.nearest && { 'MSE nearest': mse(baseline.nearest.mse) }),
+      ...(baseline.median && { 'MSE median': mse(baseline.median.mse) }),
+      ...(more.took !== undefined && { seconds: more.took.toFixed(1) }),
+    };
+  };
+  const rows = models.flatMap((model) => [
+    row(model.geocode, model, { collection: model.collection, took: model.seconds }),
+    ...(model.distributed?.places ?? []).map((place) => row(`- ${place.geocode}`, place)),
+  ]);
+  if (rows.length === 0) return [];
+  if (pooled && models.length > 1) {
+    const { model: validation, tile, ...baseline } = pooled;
+    rows.push(row('all places', { metrics: { validation, tile }, baseline }));
+  }
+  // The row with the most cells has them in their order.
+  const fullest = rows.toSorted((a, b) => Object.keys(b).length - Object.keys(a).length);
+  const titles = [...new Set(fullest.flatMap(Object.keys))];
+  const cells = rows.map((one) => titles.map((title) => (one as Record<string, string>)[title] ?? ''));
+  const lines = table([titles, ...cells]);
+  if (rows.some(({ MSE }) => MSE.endsWith(WORSE)))
+    lines.push(
+      `${WORSE.trim()} worse than the mean of the training; "tilewright predict" warns of such a model`,
+    );
+  return lines;
+}

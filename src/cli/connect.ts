@@ -1,0 +1,131 @@
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { Client, decoded, FileBody, httpTransport, type Transport } from '../client/index.js';
+import type { TilewrightNode } from '../node.js';
+import { readLock, storageLocked } from '../storage/index.js';
+import { noDataFolder } from './errors.js';
+import { defaultResources, type TargetOptions } from './options/option-groups.js';
+
+export interface OpenTarget {
+  client: Client;
+  /** For messages: the server's address or the folder. */
+  name: string;
+  close(): Promise<void>;
+}
+
+export const hasDataFolder = (dir: string) => existsSync(join(dir, 'node.json'));
+
+/**
+ * Where a command works: the server it names, a node in this process over the data folder, or, where a server holds that
+ * folder, that server. With `create`, a missing folder is made; with `resume`, a node in this process goes on with the jobs
+ * that a server has left.
+ */
+export async function openTarget(
+  options: TargetOptions,
+  { create = false, resume = false } = {},
+): Promise<OpenTarget> {
+  const { data, server, token } = options;
+  if (server) return remote(server, token);
+  if (!create && !hasDataFolder(data)) throw noDataFolder(data);
+  try {
+    // Loaded here, so that a command that speaks to a server starts fast.
+    const { openNode } = await import('../node.js');
+    const node = await openNode({ ...defaultResources(), ...options, resume });
+    return { client: new Client(injected(node)), name: data, close: () => node.close() };
+  } catch (error) {
+    const lock = storageLocked.is(error) ? await readLock(data) : null;
+    if (lock?.url) return remote(lock.url, lock.secret);
+    throw error;
+  }
+}
+
+function remote(url: string, token: string | undefined): OpenTarget {
+  return { client: new Client(httpTransport(url, token)), name: url, close: async () => {} };
+}
+
+/** Addresses in the answers of a node in this process begin with this host. */
+const HOST = 'localhost';
+
+/** Requests go straight into the node's routes, without a socket. */
+export function injected(node: TilewrightNode): Transport {
+  const asOwner = { host: HOST, authorization: `Bearer ${node.ownerSecret}` };
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const response = await node.server.inject({
+      method: method as 'GET' | 'POST' | 'DELETE',
+      url: path,
+      headers: {
+        ...asOwner,
+        ...(body instanceof FileBody && { 'content-type': 'application/octet-stream' }),
+      },
+      ...(body !== undefined && {
+        payload: (body instanceof FileBody ? createReadStream(body.path) : body) as object,
+      }),
+    });
+    const answer = response.body ? JSON.parse(response.body) : null;
+    removeOwnLinks(answer);
+    await nameLocalFiles(node, answer);
+    return { status: response.statusCode, body: answer, headers: response.headers as Record<string, string> };
+  };
+  const open: Transport['open'] = async (path, headers, signal) => {
+    const request = { url: path, headers: { ...asOwner, ...headers }, payloadAsStream: true, signal };
+    const response = await node.server.inject(request);
+    return { status: response.statusCode, body: decoded(response.stream()) };
+  };
+  const download: Transport['download'] = async (url, into) => {
+    const response = await node.server.inject({ url, headers: asOwner, payloadAsStream: true });
+    const answer = { status: response.statusCode, headers: response.headers as Record<string, string> };
+    if (answer.status >= 400) return { ...answer, body: JSON.parse(await text(response.stream())) };
+    await pipeline(response.stream(), createWriteStream(into));
+    return { ...answer, body: null };
+  };
+  return Object.assign(ask, { open, download });
+}
+
+interface Linked {
+  links?: { rel: string; href: string }[];
+}
+
+/**
+ * Removes the links to this node from a document and from the documents that it lists, because no server answers them. The client follows
+ * the links to next pages. The Items from which one is derived stay, as ids, which are references relative to it.
+ */
+function removeOwnLinks(answer: Linked | null): void {
+  const isOwn = (href: string) => href.startsWith(`http://${HOST}/`);
+  for (const one of [answer, ...Object.values(answer ?? {}).flat()] as (Linked | null)[])
+    if (Array.isArray(one?.links))
+      one.links = one.links
+        .filter(({ rel, href }) => rel === 'next' || rel === 'derived_from' || !isOwn(href))
+        .map((link) =>
+          link.rel === 'derived_from' && isOwn(link.href)
+            ? { ...link, href: link.href.slice(link.href.lastIndexOf('/') + 1) }
+            : link,
+        );
+}
+
+interface Item {
+  type?: string;
+  id: string;
+  assets: Record<string, { href: string }>;
+}
+
+/**
+ * No server answers the addresses of assets here, so that they become the files' own paths: GDAL and QGIS open these. Of a
+ * picture there is no file.
+ */
+async function nameLocalFiles(
+  node: TilewrightNode,
+  answer: (Partial<Item> & { features?: Item[] }) | null,
+): Promise<void> {
+  const items = answer?.features ?? (answer?.type === 'Feature' ? [answer as Item] : []);
+  for (const { id, assets } of items) {
+    const tile = await node.storage.getTile(id);
+    if (!tile) continue;
+    for (const [name, asset] of Object.entries(assets)) {
+      if (tile.groups.some((group) => group.name === name))
+        asset.href = resolve(node.storage.tilePath(tile, name));
+      else delete assets[name];
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/** Predicted against true NDVI, pooled and for each place, on shared axes. */
+import { decimalsOf, type Html, html, linearScale, r2, signed, significant } from '../../../html/index.js';
+import { type Axis, axes, dotsOf, panel, panels, xOf, yOf } from './chart.js';
+import type { ReportMetrics, ReportModel, ReportTraining } from './report-data.js';
+
+export function scatterCharts({ models, pooled }: ReportTraining): Html {
+  const values = models.flatMap(({ predictions }) => [...predictions.truth, ...predictions.predicted]);
+  // NDVI lies in -1 to 1; a prediction beyond is drawn on the edge.
+  const scale = linearScale(values.map((value) => Math.min(1, Math.max(-1, value))));
+  const decimals = decimalsOf(scale.step);
+  const axis: Axis = { scale, label: (tick) => signed(tick + 0, decimals) };
+  const dots = ({ geocode, predictions: { truth, predicted } }: ReportModel) =>
+    html`<path class="dots" data-tip="${geocode}" d="${dotsOf(
+      truth.flatMap((value, i): [number, number][] => {
+        const point: [number, number] = [xOf(scale.at(value)), yOf(scale.at(predicted[i]!))];
+        return point.every(Number.isFinite) ? [point] : [];
+      }),
+    )}"/>`;
+  const frame = html`${axes(axis, axis)}<path class="identity" d="M${xOf(0)} ${yOf(0)}L${xOf(1)} ${yOf(1)}"/>`;
+  const names = html`<text x="${xOf(0) + 4}" y="${yOf(1) + 4}">predicted NDVI</text><text x="${xOf(1) - 2}" y="${yOf(0) - 4}" text-anchor="end">true NDVI</text>`;
+  const all =
+    pooled &&
+    html`<div class="pooled">${scatterPanel(
+      html`All places`,
+      'all places together',
+      pooled.model,
+      html`${frame}${names}${models.map(dots)}`,
+    )}</div>`;
+  const each = models.map((model) =>
+    scatterPanel(
+      html`${model.geocode}`,
+      `place ${model.geocode}`,
+      model.metrics.validation,
+      html`${frame}${dots(model)}`,
+    ),
+  );
+  return html`<div class="scatter">${all}${panels(each)}</div>`;
+}
+
+function scatterPanel(title: Html, name: string, { mse, r2: fit }: ReportMetrics, content: Html): Html {
+  const figures = html`<span>R² ${r2(fit)} · MSE ${significant(mse)}</span>`;
+  const alt = `Predicted against true NDVI of ${name}: R2 ${r2(fit)}, mean squared error ${significant(mse)}`;
+  return panel(title, figures, alt, content);
+}

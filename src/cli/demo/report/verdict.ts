@@ -1,0 +1,63 @@
+/** What the figures of a training say, in words, also where they are bad. */
+import { significant } from '../../../html/index.js';
+import { count } from '../../output/print.js';
+import type { ReportModel, ReportTraining } from './report-data.js';
+
+/** Is the model better than the simple baselines? One to three sentences. */
+export function verdict({ models, pooled }: ReportTraining): string {
+  if (models.length === 0) return 'No model was trained, so there is nothing to compare.';
+  const beatsRidge = models.filter(
+    ({ metrics, baseline }) => metrics.validation.mse < baseline.linear.mse,
+  ).length;
+  // Turned round, so that a model whose error is no number counts as beaten.
+  const belowMean = models.filter(
+    ({ metrics, baseline }) => !(metrics.validation.mse < baseline.mean.mse),
+  ).length;
+  return [byPlace(beatsRidge, models.length), againstMean(belowMean), pooled && together(pooled)]
+    .filter(Boolean)
+    .join(' ');
+}
+
+/** So many places are named in a sentence. */
+const MAX_NAMES = 12;
+
+/** Where the model is not better than both baselines. */
+export function losers(models: ReportModel[]): string {
+  const lost = models.filter(
+    ({ metrics, baseline }) => !(metrics.validation.mse < Math.min(baseline.linear.mse, baseline.mean.mse)),
+  );
+  if (lost.length === 0) return 'Here it does so everywhere.';
+  if (lost.length === models.length) return 'Here it does so nowhere.';
+  const names = lost.slice(0, MAX_NAMES).map(({ geocode }) => geocode);
+  const more = lost.length > MAX_NAMES ? ` and ${lost.length - MAX_NAMES} more` : '';
+  return `Here it does not in ${names.join(', ')}${more}.`;
+}
+
+function byPlace(wins: number, places: number): string {
+  const all = count(places, 'place');
+  if (wins === places) {
+    return places === 1
+      ? 'The model has a lower error than ridge regression in its one place.'
+      : `The model has a lower error than ridge regression in all ${all}.`;
+  }
+  const simple = 'a linear fit to three band means is simpler and does at least as well there';
+  if (wins === 0) {
+    return places === 1
+      ? `The model does not beat ridge regression: ${simple}.`
+      : `The model beats ridge regression in none of ${all}: ${simple}.`;
+  }
+  return `The model has a lower error than ridge regression in ${wins} of ${all}; in ${places - wins === 1 ? 'the other one' : `the other ${places - wins}`} it does not: ${simple}.`;
+}
+
+function againstMean(losses: number): string {
+  if (losses === 0) return '';
+  return `In ${count(losses, 'place')} it is no better than always answering the training mean: do not use it there.`;
+}
+
+function together({ model, linear }: NonNullable<ReportTraining['pooled']>): string {
+  const change = Math.round(Math.abs(1 - model.mse / linear.mse) * 100);
+  const figures = `(${significant(model.mse)} against ${significant(linear.mse)})`;
+  if (!Number.isFinite(change)) return '';
+  if (change === 0) return `Over all patches together the two errors are about equal ${figures}.`;
+  return `Over all patches together its error is ${change} % ${model.mse < linear.mse ? 'lower' : 'higher'} than that of ridge ${figures}.`;
+}

@@ -1,0 +1,28 @@
+/** The argument <place> of commands, and of those whose output is a table. */
+import { readFileSync } from 'node:fs';
+import type { Command, Option } from 'commander';
+import { messageOf } from '../../errors.js';
+import { badPlace } from '../errors.js';
+
+export const PLACE = 'longitude,latitude such as 14.96,47.84; or GeoJSON: a file, or the text itself';
+
+/** A GeoJSON object. Throws TW_CLI_PLACE. */
+export function geometryOf(place: string): object {
+  const point = /^\s*([-+.\de]+)\s*,\s*([-+.\de]+)\s*$/i.exec(place);
+  if (point) return { type: 'Point', coordinates: [Number(point[1]), Number(point[2])] };
+  try {
+    const document: unknown = JSON.parse(
+      place.trimStart().startsWith('{') ? place : readFileSync(place, 'utf8'),
+    );
+    if (typeof document === 'object' && document !== null) return document;
+  } catch (error) {
+    throw badPlace.because(error, place, messageOf(error));
+  }
+  throw badPlace(place, 'it is no GeoJSON object');
+}
+
+/** A table can be printed as CSV, too. */
+export function allowCsv(command: Command): void {
+  const format = command.options.find((option: Option) => option.name() === 'format');
+  format?.choices(['text', 'json', 'csv']);
+}

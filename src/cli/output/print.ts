@@ -1,0 +1,149 @@
+/** What people read goes to stderr while work goes on; results go to stdout, as text or as one JSON document. */
+import type { Partly, Progress } from '../../client/index.js';
+import { SLOTS } from '../../dht/index.js';
+import type { ImageScores } from '../../training/index.js';
+import type { FilterOptions } from '../options/option-groups.js';
+
+export function printJson(document: unknown): void {
+  process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+}
+
+export function print(line = ''): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** Formats a share from 0 to 1, such as "61.2 %". */
+export const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+
+export function note(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Says so where an answer lacks tiles. */
+export function notePartial({ partial, unansweredSlots = [] }: Partly): void {
+  if (!partial) return;
+  const [missing, all] = [unansweredSlots.length, SLOTS].map((n) => n.toLocaleString('en'));
+  note(`warning: ${missing} of ${all} slots have no node that answers; this is not all`);
+}
+
+/** Of answers that are told as one: what any of them lacks. */
+export function partlyOf(...answers: Partly[]): Partly {
+  const unanswered = new Set(answers.flatMap(({ unansweredSlots = [] }) => unansweredSlots));
+  if (!answers.some(({ partial }) => partial)) return {};
+  return { partial: true, unansweredSlots: [...unanswered].sort((a, b) => a - b) };
+}
+
+/** Why a filter may pick nothing although tiles are there; empty where nothing is known to be the reason. */
+export function noFit({ minCloud, maxCloud, geocode, recurse }: FilterOptions): string {
+  return [
+    (minCloud ?? maxCloud) !== undefined && 'Tiles without a known cloud cover fit no cloud limit.',
+    geocode !== undefined && !recurse && '--recurse takes the cells below a geocode too.',
+  ]
+    .filter((reason) => reason !== false)
+    .join(' ');
+}
+
+/** Columns padded to their widest cell; numbers to the right. */
+export function table(rows: (string | number)[][]): string[] {
+  const widths = rows[0]?.map((_, c) => Math.max(...rows.map((row) => String(row[c]).length))) ?? [];
+  const cell = (value: string | number, width: number) =>
+    typeof value === 'number' ? String(value).padStart(width) : value.padEnd(width);
+  return rows.map((row) =>
+    row
+      .map((value, c) => cell(value, widths[c]))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** How often progress is written where stderr is not a terminal, in milliseconds. */
+const QUIET_INTERVAL = 15_000;
+
+/** One line on a terminal that is rewritten; elsewhere a line now and then. */
+export function progressLine(unit: string): { update(progress: Progress): void; end(): void } {
+  const { stderr } = process;
+  const started = performance.now();
+  let last = stderr.isTTY ? 0 : started;
+  let drawn = false;
+  return {
+    update({ message, tiles, progress }) {
+      const now = performance.now();
+      if (tiles.total === 0 || now - last < (stderr.isTTY ? 100 : QUIET_INTERVAL)) return;
+      last = now;
+      const worked = tiles.done + tiles.failed;
+      const finished = worked + tiles.skipped;
+      const seconds = (now - started) / 1000;
+      const left = progress > 0 ? `, ${duration((seconds * (100 - progress)) / progress)} left` : '';
+      // What is skipped takes next to no time.
+      const rate = worked > 0 ? `, ${(worked / seconds).toFixed(1)}/s` : '';
+      const counts = `${finished} of ${tiles.total} ${unit}${rate}, ${Math.floor(progress)} %${left}`;
+      const text = message ? `${message}: ${counts}` : counts;
+      if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, terminalWidth(stderr) - 1)}`);
+      else note(text);
+      drawn = true;
+    },
+    end() {
+      if (drawn && stderr.isTTY) stderr.write('\r\x1b[2K');
+    },
+  };
+}
+
+/** Columns of a terminal. Some terminals of containers and CI say that they have none. */
+const terminalWidth = ({ columns }: { columns?: number }) => columns || 80;
+
+/** A mean squared error: these go over many powers of ten. */
+export const mse = (value: number) => value.toExponential(2);
+
+export function duration(seconds: number): string {
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  const minutes = Math.round(whole / 60);
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** "1.5 GB": in powers of ten. */
+export function size(bytes: number): string {
+  if (bytes < 1000) return `${bytes} B`;
+  const units = ['kB', 'MB', 'GB', 'TB', 'PB'];
+  let [value, unit] = [bytes / 1000, 0];
+  // From 999.5 on it would be rounded to 1000.
+  for (; value >= 999.5 && unit < units.length - 1; unit++) value /= 1000;
+  return `${value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit]}`;
+}
+
+export const count = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+
+/**
+ * A line for each warning of some scenes, however many have it: "a and 3 others: no MTL file". What differs in numbers and bands
+ * alone, as the warnings of one scene band by band do, is told by its first.
+ */
+export function warningLines(scenes: { id: string; warnings: string[] }[]): string[] {
+  const told = new Map<string, { text: string; ids: Set<string>; texts: Set<string> }>();
+  for (const { id, warnings } of scenes)
+    for (const text of warnings) {
+      const kind = text.replace(/\bB?\d+A?\b/g, '0');
+      const known = told.get(kind) ?? { text, ids: new Set(), texts: new Set() };
+      known.ids.add(id);
+      known.texts.add(text);
+      told.set(kind, known);
+    }
+  return Array.from(told.values(), ({ text, ids, texts }) => {
+    const [first] = ids;
+    const others = ids.size > 1 ? ` and ${count(ids.size - 1, 'other')}` : '';
+    return `${first}${others}: ${text}${texts.size > 1 ? ` (and ${texts.size - 1} more like it)` : ''}`;
+  });
+}
+
+/** Measures of predicted images that there are, by their titles. Those of older versions are marked with the range of values that they used. */
+export function imageMeasures({ psnr, ssim, msSsim, images }: Partial<ImageScores>): Record<string, string> {
+  const older = (range: string) => (images ? '' : range);
+  return {
+    ...(msSsim && {
+      'MS-SSIM': `${msSsim.value.toFixed(3)} (${count(msSsim.scales, 'scale')}${older(', range 2.0')})`,
+    }),
+    ...(psnr !== undefined && { 'PSNR dB': psnr.toFixed(1) + older(' (range 1.0)') }),
+    ...(ssim !== undefined && { SSIM: ssim.toFixed(3) + older(' (range 1.0)') }),
+  };
+}

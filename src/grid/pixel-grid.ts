@@ -1,0 +1,54 @@
+/** How many pixels a cell has. */
+import type { Grid } from './grid.js';
+import { groundSize } from './ellipsoid.js';
+
+export interface PixelGrid {
+  width: number;
+  height: number;
+}
+
+/** Two lengths, or a ratio and a whole number, that differ by no more than this share are the same. */
+const TOLERANCE = 1e-3;
+
+/**
+ * Pixel grid of a cell for each band group of a product, from the groups' nominal pixel sizes in ground metres. It depends
+ * on nothing else, so all dates of a cell stack. Geohash: the cell's WGS84 arc lengths over the pixel size, the coarsest
+ * group rounded first, finer groups a whole multiple of it where their sizes are. Quadtile: for each group the smallest
+ * power of two that is not coarser than its pixels.
+ */
+export function pixelGrids(
+  grid: Grid,
+  geocode: string,
+  resolutions: readonly { x: number; y: number }[],
+): PixelGrid[] {
+  const ground = groundSize(grid, geocode);
+  const counts = grid.name === 'geohash' ? wholeMultiples : powersOfTwo;
+  const widths = counts(
+    ground.width,
+    resolutions.map((resolution) => resolution.x),
+  );
+  const heights = counts(
+    ground.height,
+    resolutions.map((resolution) => resolution.y),
+  );
+  return widths.map((width, i) => ({ width, height: heights[i] }));
+}
+
+function wholeMultiples(length: number, sizes: number[]): number[] {
+  const coarsest = Math.max(...sizes);
+  const coarsestCount = Math.max(1, Math.round(length / coarsest));
+  return sizes.map((size) => {
+    const ratio = coarsest / size;
+    const whole = Math.round(ratio);
+    const isWhole = Math.abs(ratio - whole) <= TOLERANCE * whole;
+    return isWhole ? coarsestCount * whole : Math.max(1, Math.round(length / size));
+  });
+}
+
+function powersOfTwo(length: number, sizes: number[]): number[] {
+  return sizes.map((size) => {
+    let count = 1;
+    while (length / count > size * (1 + TOLERANCE)) count *= 2;
+    return count;
+  });
+}

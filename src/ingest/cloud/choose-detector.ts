@@ -1,0 +1,88 @@
+/** Which test tells the cloud of a scene, where it is not the product's own mask. */
+
+import { finestGroup } from '../plan/scene-cells.js';
+import { MODEL_BANDS } from './index.js';
+import type { Scene, SourceBand } from '../scene.js';
+import type { AssessBand, CloudTest } from '../cut/ingest-tasks.js';
+
+/** A test, and the bands that it reads under the names by which it knows them. */
+export interface SceneTest {
+  test: CloudTest;
+  bands: Record<string, AssessBand>;
+}
+
+/** The band that goes by each of the six names of the reflectance tests. */
+const SIX: Record<string, string[]> = {
+  blue: ['blue'],
+  green: ['green'],
+  red: ['red'],
+  nir: ['nir08', 'nir'],
+  swir16: ['swir16'],
+  swir22: ['swir22'],
+};
+
+/**
+ * The operator's model where the scene has all of its bands (Sentinel-2 L1C), whatever mask the product has; else the reflectance
+ * tests where the product has no mask and allows them, or the user `asked` for them. Null where nothing tests, with a warning on
+ * the scene where bands are missing.
+ */
+export function cloudTestOf(scene: Scene, modelPath: string | undefined, asked: boolean): SceneTest | null {
+  if (modelPath !== undefined) {
+    const bands = findBands(scene, Object.fromEntries(MODEL_BANDS.map((name) => [name, [name]])), byName);
+    const pixelSize = finestGroup(scene).resolution.x;
+    if (bands) return { test: { kind: 'model', path: modelPath, pixelSize }, bands };
+  }
+  if (scene.quality.length > 0 || !(scene.reflectanceTest || asked)) return null;
+  const bands = findBands(scene, SIX, (band) => band.commonName);
+  if (!bands) {
+    const advice = asked ? ' (name them by --bands)' : '';
+    scene.warnings.push(
+      `cloud is not assessed: the tests need bands named ${Object.keys(SIX).join(', ')}${advice}`,
+    );
+    return null;
+  }
+  if (isUncalibrated(scene, bands)) {
+    scene.warnings.push('cloud is not assessed: the tests need reflectance from 0 to 1; say how by --scale');
+    return null;
+  }
+  return { test: { kind: 'reflectance' }, bands };
+}
+
+/** Whole numbers that nothing turns into reflectance: the tests would find cloud everywhere. */
+function isUncalibrated(scene: Scene, bands: Record<string, AssessBand>): boolean {
+  return Object.values(bands).some(({ group: name, scale }) => {
+    const group = scene.groups.find((one) => one.name === name);
+    return scale === 1 && !group?.bands[0].header.dataType.startsWith('float');
+  });
+}
+
+const byName = (band: SourceBand) => band.name;
+
+function findBands(
+  scene: Scene,
+  wanted: Record<string, string[]>,
+  nameOf: (band: SourceBand) => string | undefined,
+): Record<string, AssessBand> | null {
+  const found: Record<string, AssessBand> = {};
+  for (const [as, names] of Object.entries(wanted)) {
+    const band = names.flatMap((name) => bandNamed(scene, name, nameOf))[0];
+    if (!band) return null;
+    found[as] = band;
+  }
+  return found;
+}
+
+function bandNamed(
+  scene: Scene,
+  name: string,
+  nameOf: (band: SourceBand) => string | undefined,
+): AssessBand[] {
+  return scene.groups
+    .filter((group) => group.role === 'data')
+    .flatMap(({ name: group, nodata, bands }) =>
+      bands.flatMap((band, index) => {
+        const { scale, offset } = band;
+        return nameOf(band) === name ? [{ group, band: index, scale, offset, nodata }] : [];
+      }),
+    );
+}

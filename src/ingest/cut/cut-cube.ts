@@ -1,0 +1,260 @@
+/**
+ * Cuts a cube out of one cell. A tile of an imaging spectrometer has hundreds of megabytes, so its source is read and its file is written
+ * by rows of blocks: memory holds the source pixels of some rows of blocks, and one row of blocks of the tile.
+ */
+import { rmSync } from 'node:fs';
+import { gridByName } from '../../grid/index.js';
+import {
+  bytesPerSample,
+  type ControlGrid,
+  CUBE_BLOCK,
+  CubeFile,
+  coverageOf,
+  histogramOf,
+  type PixelArray,
+  pixelsOf,
+  type RasterHeader,
+  readAllRows,
+  readWindow,
+  readWindowInto,
+  rowsOfGrid,
+  sourceExtent,
+  type Window,
+  warp,
+  warpValid,
+} from '../../raster/index.js';
+import { controlOf, maskCodes } from './warp-group.js';
+import { cubeImage, encodeMask, groupRecord } from './encode-tile.js';
+import { sourceProjection } from '../georeferencing/grid-to-source.js';
+import type { CellGroup, CubeResult, CubeTask, CutSource } from './ingest-tasks.js';
+import { clearUnseen } from './unseen-pixels.js';
+import { validityBands } from './validity-bands.js';
+
+/** Rows of blocks [from, to) of the tile, in pixels, and the part of the source that they need. */
+interface Strip {
+  from: number;
+  to: number;
+  window: Window;
+}
+
+type Source = Pick<RasterHeader, 'crs' | 'transform' | 'width' | 'height'>;
+type CubeCell = Pick<CellGroup, 'grid' | 'geocode' | 'width' | 'height' | 'dataType' | 'bands'>;
+
+/** Bytes that a cube takes while it is cut: the least with which it can be cut, and the most that it has a use for. */
+export function cubeBytes(cell: CubeCell, source: Source): { least: number; most: number } {
+  const control = controlGridOf(cell, source);
+  const each = rowsOfBlocks(cell, control, source);
+  const whole = stripsOf(cell, control, source, Infinity);
+  const largest = (strips: Strip[]) => Math.max(0, ...strips.map(({ window }) => sourceBytes(cell, window)));
+  return { least: outBytes(cell) + largest(each), most: outBytes(cell) + largest(whole) };
+}
+
+/** Null where no band holds a valid pixel in the cell; then there is no file. Throws the errors of the system. */
+export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
+  const { cell, bands, path } = task;
+  const { header } = bands[0]!;
+  const image = cubeImage(cell);
+  const file = new CubeFile(path, image);
+  try {
+    const control = controlGridOf(cell, header);
+    const validity = new Validity(cell);
+    const out = bandsIn(task, 0, cell.width * CUBE_BLOCK);
+    const room = task.bytes - outBytes(cell);
+    for (const strip of stripsOf(cell, control, header, room)) {
+      const source = await readStrip(task, strip.window);
+      for (let from = strip.from; from < strip.to; from += CUBE_BLOCK) {
+        const part = rowsOfGrid(control, from, Math.min(from + CUBE_BLOCK, strip.to));
+        cutRows(cell, source, strip.window, header, part, out, validity, from);
+        file.addRows(out);
+      }
+    }
+    if (validity.counts.every((count) => count === 0)) {
+      rmSync(path);
+      return null;
+    }
+    const valid = validity.pixels();
+    const percents = validity.counts.map((count) => (100 * count) / (cell.width * cell.height));
+    const record = groupRecord(cell, percents, file.finish(image.hasMask ? valid : undefined));
+    const mask = task.mask && encodeMask(cell, await codesOf(task, valid));
+    return { record, coverage: coverageOf(histogramOf(valid)), mask };
+  } finally {
+    file.close();
+  }
+}
+
+/**
+ * Which pixels of a cube hold data: those that hold some in every good band. Bands of the bad-band list do not count, and neither do
+ * those that are empty in the cell, as the water vapour bands of most products are: they would leave no pixel.
+ *
+ * Invariant: `held[i]` is the number of good bands that hold data at pixel i, and `counts[b]` the number of pixels of band b that do.
+ */
+class Validity {
+  readonly counts: number[];
+  private readonly held: Uint16Array;
+  private readonly isGood: boolean[];
+
+  constructor({ width, height, bands }: CubeCell) {
+    this.held = new Uint16Array(width * height);
+    this.counts = bands.map(() => 0);
+    this.isGood = bands.map(({ good }) => good !== false);
+  }
+
+  /** `valid`: 1 for the pixels of some rows that hold data in a band, `count` of them; the first is pixel `from`. */
+  add(band: number, valid: Uint8Array, count: number, from: number): void {
+    this.counts[band] += count;
+    if (!this.isGood[band] || count === 0) return;
+    const { held } = this;
+    for (let i = 0; i < valid.length; i++) held[from + i] += valid[i]!;
+  }
+
+  pixels(): Uint8Array {
+    const good = this.counts.filter((count, band) => count > 0 && this.isGood[band]).length;
+    return Uint8Array.from(this.held, (count) => Number(good > 0 && count === good));
+  }
+}
+
+/** Cuts rows of blocks out of all bands; the first row is row `from` of the tile. */
+function cutRows(
+  cell: CubeTask['cell'],
+  { arrays, validOf }: StripPixels,
+  window: Window,
+  { width, height }: RasterHeader,
+  control: ControlGrid,
+  out: PixelArray[],
+  validity: Validity,
+  from: number,
+): void {
+  const size = control.width * control.height;
+  const valid = new Uint8Array(size);
+  const nodata = cell.nodata ?? undefined;
+  for (const [band, pixels] of arrays.entries()) {
+    const input = { pixels, window, sceneWidth: width, sceneHeight: height, nodata };
+    const into = out[band]!.subarray(0, size);
+    const holds = validOf[band];
+    const count = holds
+      ? warpValid(cell.resampling, input, holds, control, into, valid.fill(1))
+      : warp(cell.resampling, input, control, into, valid.fill(1));
+    validity.add(band, valid, count, from * cell.width);
+  }
+}
+
+/** The source pixels of a strip. */
+interface StripPixels {
+  /** One array a band, in the task's memory. */
+  arrays: PixelArray[];
+  /** For each band, its validity band (0 = no data), or null if only the nodata value counts. */
+  validOf: (PixelArray | null)[];
+}
+
+async function readStrip(task: CubeTask, window: Window): Promise<StripPixels> {
+  const arrays = bandsIn(task, outBytes(task.cell), window.width * window.height);
+  if (window.width === 0 || window.height === 0) return { arrays, validOf: [] };
+  for (const header of new Set(task.bands.map((band) => band.header))) {
+    const own = task.bands.flatMap((band, i) =>
+      band.header === header ? [{ index: band.index, into: arrays[i]! }] : [],
+    );
+    await readWindowInto(
+      header,
+      own.map(({ index }) => index),
+      window,
+      own.map(({ into }) => into),
+    );
+  }
+  const bands = task.bands.map(({ detector }, i) => ({ detector, good: task.cell.bands[i]!.good !== false }));
+  clearUnseen(arrays, bands, task.cell.nodata);
+  const { validity, ofBands } = validityBands(task);
+  const read: PixelArray[] = [];
+  for (const { header, index } of validity) read.push((await readWindow(header, [index], window))[0]!);
+  return { arrays, validOf: ofBands.map((at) => (at === null ? null : read[at]!)) };
+}
+
+/** Arrays of `pixels` pixels, one a band, from byte `from` of the task's memory on. */
+function bandsIn({ cell, bands, buffer, offset }: CubeTask, from: number, pixels: number): PixelArray[] {
+  const each = alignedBytes(cell, pixels);
+  return bands.map((_, i) => pixelsOf(cell.dataType, buffer, offset + from + i * each, pixels));
+}
+
+const alignedBytes = ({ dataType }: CubeCell, pixels: number) =>
+  Math.ceil((pixels * bytesPerSample(dataType)) / 8) * 8;
+
+const outBytes = (cell: CubeCell) => cell.bands.length * alignedBytes(cell, cell.width * CUBE_BLOCK);
+
+const sourceBytes = (cell: CubeCell, { width, height }: Window) =>
+  cell.bands.length * alignedBytes(cell, width * height);
+
+/** Mask codes of the cell, by the quality bands. */
+async function codesOf({ cell, mask }: CubeTask, valid: Uint8Array): Promise<Uint8Array> {
+  const sources: CutSource[] = [];
+  for (const { header, index, nodata } of mask!) {
+    const { dataType, crs, transform, width, height } = header;
+    const { window } = stripsOf({ ...cell, bands: [] }, controlGridOf(cell, header), header, Infinity)[0]!;
+    const [rowStart, rowEnd] = [window.row, window.row + window.height];
+    const buffer = new SharedArrayBuffer(width * window.height * bytesPerSample(dataType));
+    const into = [pixelsOf(dataType, buffer, 0, width * window.height)];
+    await readAllRows([{ header, bands: [index], rowStart, rowEnd, into, firstRow: rowStart }]);
+    const place = { crs, transform, width, height, rowStart, rowEnd };
+    sources.push({ dataType, nodata, ...place, buffer, offsets: [0], validity: [null] });
+  }
+  const tables = mask!.map(({ codes }, source) => ({ source, band: 0, codes }));
+  return maskCodes(sources, tables, (source) => controlGridOf(cell, source), valid);
+}
+
+function controlGridOf(
+  cell: Pick<CubeCell, 'grid' | 'geocode' | 'width' | 'height'>,
+  source: Source,
+): ControlGrid {
+  const grid = gridByName(cell.grid);
+  const projection = sourceProjection(grid.epsg, source);
+  return controlOf(grid.bounds(cell.geocode), cell, source, projection);
+}
+
+/** Rows of blocks, as many together as have room for their source pixels, `room` bytes; one at least. */
+function stripsOf(cell: CubeCell, control: ControlGrid, source: Source, room: number): Strip[] {
+  const strips: Strip[] = [];
+  for (const next of rowsOfBlocks(cell, control, source)) {
+    const last = strips.at(-1);
+    const window = last && joined(last.window, next.window);
+    if (window && sourceBytes(cell, window) <= room) Object.assign(last, { to: next.to, window });
+    else strips.push(next);
+  }
+  return strips;
+}
+
+function rowsOfBlocks({ height }: CubeCell, control: ControlGrid, source: Source): Strip[] {
+  return Array.from({ length: Math.ceil(height / CUBE_BLOCK) }, (_, i) => {
+    const [from, to] = [i * CUBE_BLOCK, Math.min((i + 1) * CUBE_BLOCK, height)];
+    return { from, to, window: windowOf(rowsOfGrid(control, from, to), source) };
+  });
+}
+
+/** Pixels beyond the exact ones: a bilinear neighbour. */
+const MARGIN = 1;
+
+/**
+ * The part of the source that a part of the tile needs: rows and columns each for itself, also where the other ones lie beside the source,
+ * as `warp` asks for it.
+ */
+function windowOf(control: ControlGrid, { width, height }: Source): Window {
+  const { left, top, right, bottom } = sourceExtent(control);
+  if (left > right) return NOWHERE;
+  const clip = (value: number, most: number) => Math.max(0, Math.min(most, value));
+  const column = clip(Math.floor(left) - MARGIN, width);
+  const row = clip(Math.floor(top) - MARGIN, height);
+  return {
+    ...{ column, row },
+    width: clip(Math.ceil(right) + MARGIN, width) - column,
+    height: clip(Math.ceil(bottom) + MARGIN, height) - row,
+  };
+}
+
+/** The window of a part of the tile outside the source's projection. */
+const NOWHERE: Window = { column: 0, row: 0, width: 0, height: 0 };
+
+function joined(a: Window, b: Window): Window {
+  if (a === NOWHERE) return b;
+  if (b === NOWHERE) return a;
+  const [column, row] = [Math.min(a.column, b.column), Math.min(a.row, b.row)];
+  const right = Math.max(a.column + a.width, b.column + b.width);
+  const bottom = Math.max(a.row + a.height, b.row + b.height);
+  return { column, row, width: right - column, height: bottom - row };
+}

@@ -1,0 +1,349 @@
+/** Cuts the cells of a scene into staged tiles: pass by pass, chunk by chunk. */
+import { join } from 'node:path';
+import type { Grid, PixelGrid } from '../../grid/index.js';
+import { type RasterHeader, spectralTags } from '../../raster/index.js';
+import {
+  asStorageError,
+  type GroupRecord,
+  inLanes,
+  type SceneWrite,
+  type TileRecord,
+} from '../../storage/index.js';
+import type { Piece } from './shared-memory.js';
+import type { RowSpan } from '../plan/source-rows.js';
+import { finestGroup } from '../plan/scene-cells.js';
+import { bandBytes, planChunks, windowBytes, windowHeights } from './row-chunks.js';
+import type { SceneTest } from '../cloud/choose-detector.js';
+import { cubeBytes } from './cut-cube.js';
+import type { IngestContext, IngestHooks, IngestOptions } from '../options.js';
+import { isCube, type Pass, passesOf } from '../plan/cut-passes.js';
+import { groupGrids, type ScenePlan } from '../plan/scene-plan.js';
+import { RowWindow } from './row-buffer.js';
+import { groupNamed, type Scene, type SourceBand, type SourceGroup } from '../scene.js';
+import {
+  type AssessTask,
+  type BlankTask,
+  type CellFile,
+  type CellGroup,
+  type CubeResult,
+  type CubeTask,
+  type CutResult,
+  type CutSource,
+  type CutTask,
+  decodeTasks,
+  type MaskResult,
+} from './ingest-tasks.js';
+import { validityBands } from './validity-bands.js';
+
+/** What is known of a cell while its groups are cut. */
+interface Cell {
+  geocode: string;
+  /** Pixels of each group of the scene. */
+  sizes: PixelGrid[];
+  /** By group of the scene; null where the cell holds nothing of it. */
+  results: (Written | null)[];
+  /** Where its files are staged. */
+  folder: string | undefined;
+}
+
+/** What is left of a result when its files are on disk. */
+interface Written {
+  record: GroupRecord;
+  coverage: number;
+  mask: { record: GroupRecord; cloudCover: number | null; footprint: MaskResult['footprint'] } | null;
+}
+
+/** Everything that cutting one scene needs. */
+interface Work {
+  context: IngestContext;
+  scene: Scene;
+  grid: Grid;
+  write: SceneWrite;
+  compress: IngestOptions['compress'];
+  signal: AbortSignal | undefined;
+  /** Cells at once: one in each thread, one that waits for it, and two whose files are being written. */
+  lanes: number;
+  /** Counts finished cells of a pass. */
+  step(): void;
+}
+
+/** The tiles of the scene, published but not committed. Cells in which no data band holds a valid pixel make none. */
+export async function cutScene(
+  context: IngestContext,
+  plan: ScenePlan,
+  geocodes: string[],
+  write: SceneWrite,
+  test: SceneTest | null,
+  compress: IngestOptions['compress'],
+  hooks: IngestHooks,
+): Promise<TileRecord[]> {
+  const { scene, grid } = plan;
+  const cells = new Map<string, Cell>();
+  for (const geocode of geocodes) {
+    cells.set(geocode, { geocode, sizes: groupGrids(plan, geocode), results: [], folder: undefined });
+  }
+  let steps = 0;
+  const step = () => hooks.onShare?.(++steps / (geocodes.length * scene.groups.length));
+  const { signal } = hooks;
+  const lanes = 4 * context.workers.threads;
+  const work: Work = { context, scene, grid, write, compress, signal, lanes, step };
+  for (const pass of passesOf(scene, test === null)) await runPass(work, pass, cells);
+  for (const [g, group] of scene.groups.entries())
+    if (isCube(group)) await cutCubes(work, g, cells, test === null);
+
+  const holdsData = ({ results }: Cell) =>
+    scene.groups.some((group, g) => group.role === 'data' && results[g]);
+  const kept = [...cells.values()].filter(holdsData);
+  hooks.onTiles?.(kept.length);
+  await fillBlanks(work, kept);
+  if (test) await assessCells(work, kept, test);
+  await write.publish(kept.map(({ geocode }) => geocode));
+  signal?.throwIfAborted();
+  return kept.map((cell) => tileRecord(scene, write, cell));
+}
+
+/** Cuts the groups of one pass out of all cells. */
+async function runPass(work: Work, pass: Pass, cells: Map<string, Cell>): Promise<void> {
+  const { context, scene, grid, signal, lanes } = work;
+  const { sources } = pass;
+  const chunks = planChunks(scene.path, sources, grid, [...cells.keys()], context.arena.size);
+  const heights = windowHeights(sources, chunks);
+  const bytes = sources.reduce((sum, source, i) => sum + windowBytes(source, heights[i]), 0);
+  const memory = await context.arena.take(bytes, scene.path, signal);
+  try {
+    const windows = placeWindows(sources, heights, memory);
+    for (const chunk of chunks) {
+      const reads = windows.flatMap(({ files }, i) =>
+        files.flatMap((file) => file.moveTo(chunk.windows[i], lanes)),
+      );
+      const decoding = decodeTasks(reads, context.workers.processes);
+      await inLanes(decoding, lanes, (task) => context.workers.decode(task, signal));
+      await inLanes(chunk.geocodes, lanes, async (geocode) => {
+        const cell = cells.get(geocode) as Cell;
+        const read = windows.map((window, i) => cutSource(sources[i], window, chunk.windows[i]));
+        for (const { group, source, mask } of pass.cuts) {
+          const task: CutTask = {
+            kind: 'cut',
+            cell: cellGroup(work, group, cell),
+            sources: read,
+            source,
+            mask,
+          };
+          const result = await context.workers.cut(task, signal);
+          cell.results[group] = result && (await writeFiles(work, cell, result));
+          work.step();
+        }
+      });
+    }
+  } finally {
+    memory.release();
+  }
+}
+
+/** Cuts a cube out of all cells: each is a task of its own, which reads what it needs and writes its file. */
+async function cutCubes(
+  work: Work,
+  g: number,
+  cells: Map<string, Cell>,
+  withQuality: boolean,
+): Promise<void> {
+  const { context, scene, write, signal } = work;
+  const { arena, workers } = context;
+  const { bands } = scene.groups[g]!;
+  const [{ header }] = bands as [SourceBand];
+  const mask = scene.groups[g] === finestGroup(scene) ? qualityRasters(scene, withQuality) : null;
+  const share = Math.floor(arena.size / (workers.threads + 1));
+  await inLanes([...cells.values()], workers.threads + 1, async (cell) => {
+    const group = cellGroup(work, g, cell);
+    const { least, most } = cubeBytes(group, header);
+    const bytes = Math.max(least, Math.min(most, share));
+    const memory = await arena.take(bytes, scene.path, signal);
+    try {
+      cell.folder ??= await write.stagingFolder(cell.geocode);
+      const path = join(cell.folder, `${group.name}.tif`);
+      const { buffer, offset } = memory;
+      const rasters = bands.map(({ header, index, detector }) => ({ header, index, detector }));
+      const task: CubeTask = { kind: 'cube', cell: group, bands: rasters, path, buffer, offset, bytes, mask };
+      const result = await workers.cube(task, signal).catch((error) => {
+        throw asStorageError(error, path);
+      });
+      if (result)
+        await write.keepFile(path).catch((error) => {
+          throw asStorageError(error, path);
+        });
+      cell.results[g] = result && (await writeMask(work, cell.folder, result));
+      work.step();
+    } finally {
+      memory.release();
+    }
+  });
+}
+
+/** The bands with quality codes of a scene. */
+function qualityRasters(scene: Scene, withQuality: boolean): NonNullable<CubeTask['mask']> {
+  if (!withQuality) return [];
+  return scene.quality.map(({ group, band, codes }) => {
+    const { bands, nodata } = groupNamed(scene, group);
+    const { header, index } = bands[band]!;
+    return { header, index, nodata, codes };
+  });
+}
+
+/** The windows of one source: one a raster, and where each band of the source and its validity lie in memory. */
+interface SourceWindow extends Pick<CutSource, 'buffer' | 'offsets' | 'validity'> {
+  files: RowWindow[];
+}
+
+function placeWindows(sources: SourceGroup[], heights: number[], { buffer, offset }: Piece): SourceWindow[] {
+  let next = offset;
+  return sources.map((source, i) => {
+    const { validity, ofBands } = validityBands(source);
+    const placed = [...source.bands, ...validity].map(({ header, index }) => {
+      const at = next;
+      next += bandBytes(header, heights[i]);
+      return { header, index, offset: at };
+    });
+    const rasters = [...new Set(placed.map(({ header }) => rasterName(header)))];
+    const files = rasters.map((name) => {
+      const own = placed.filter(({ header }) => rasterName(header) === name);
+      const indexes = own.map(({ index }) => index);
+      const offsets = own.map(({ offset }) => offset);
+      return new RowWindow(own[0]!.header, indexes, buffer, offsets);
+    });
+    const offsets = placed.slice(0, source.bands.length).map(({ offset }) => offset);
+    const stored = placed
+      .slice(source.bands.length)
+      .map(({ header: { dataType }, offset }) => ({ dataType, offset }));
+    return {
+      buffer,
+      offsets,
+      validity: ofBands.map((at) => (at === null ? null : stored[at]!)),
+      files,
+    };
+  });
+}
+
+/** A file may hold several rasters, each with bands of its own. */
+const rasterName = ({ path, blocks }: RasterHeader) =>
+  `${path}\n${'dataset' in blocks ? blocks.dataset : ''}\n${'directory' in blocks ? blocks.directory : ''}`;
+
+function cutSource(
+  { bands, nodata }: SourceGroup,
+  { buffer, offsets, validity }: SourceWindow,
+  [rowStart, rowEnd]: RowSpan,
+): CutSource {
+  const { dataType, crs, transform, width, height } = bands[0].header;
+  return { dataType, nodata, crs, transform, width, height, rowStart, rowEnd, buffer, offsets, validity };
+}
+
+function cellGroup({ scene, grid, write, compress }: Work, g: number, { geocode, sizes }: Cell): CellGroup {
+  const { name, role, resampling, nodata, colours, bands } = scene.groups[g];
+  return {
+    grid: grid.name,
+    geocode,
+    ...sizes[g],
+    name,
+    role,
+    resampling,
+    dataType: bands[0].header.dataType,
+    nodata,
+    colours,
+    bands: bands.map(({ name, commonName, scale, offset, ...tags }) => ({
+      ...{ name, commonName, scale, offset },
+      ...spectralTags(tags),
+    })),
+    metadata: {
+      COLLECTION: write.collection.id,
+      SCENE: scene.id,
+      GRID: grid.name,
+      GEOCODE: geocode,
+      DATETIME: new Date(scene.start).toISOString(),
+      ...(scene.platform && { PLATFORM: scene.platform }),
+    },
+    ...(compress && { compressed: true }),
+  };
+}
+
+/** A tile has all groups of its scene, also those of which the cell holds nothing. */
+async function fillBlanks(work: Work, cells: Cell[]): Promise<void> {
+  const { context, scene, signal, lanes } = work;
+  const finest = scene.groups.indexOf(finestGroup(scene));
+  const blanks = cells.flatMap((cell) =>
+    scene.groups.flatMap((_, g) => (cell.results[g] ? [] : [{ cell, g }])),
+  );
+  await inLanes(blanks, lanes, async ({ cell, g }) => {
+    const blank: BlankTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
+    const result = await context.workers.blank(blank, signal);
+    cell.results[g] = await writeFiles(work, cell, result);
+  });
+}
+
+/** Makes the masks anew, from the files of all groups. */
+async function assessCells(work: Work, cells: Cell[], { test, bands }: SceneTest): Promise<void> {
+  const { context, scene, signal, lanes } = work;
+  const finest = scene.groups.indexOf(finestGroup(scene));
+  await inLanes(cells, lanes, async (cell) => {
+    const written = cell.results[finest] as Written;
+    const folder = cell.folder as string;
+    const task: AssessTask = { kind: 'assess', cell: cellGroup(work, finest, cell), folder, test, bands };
+    const { file, cloudCover, footprint } = await context.workers.assess(task, signal);
+    await writeStaged(work.write, folder, file);
+    written.mask = { record: file.record, cloudCover, footprint };
+  });
+}
+
+/** Here and not in the threads that made the files: while the disk syncs one, these cut the next. */
+async function writeFiles(work: Work, cell: Cell, { file, coverage, mask }: CutResult): Promise<Written> {
+  const { write } = work;
+  cell.folder ??= await write.stagingFolder(cell.geocode);
+  await writeStaged(write, cell.folder, file);
+  return writeMask(work, cell.folder, { record: file.record, coverage, mask });
+}
+
+/** Writes the mask of a group whose own file is written. */
+async function writeMask(
+  { write }: Work,
+  folder: string,
+  { record, coverage, mask }: CubeResult,
+): Promise<Written> {
+  if (mask) await writeStaged(write, folder, mask.file);
+  return {
+    record,
+    coverage,
+    mask: mask && { cloudCover: mask.cloudCover, footprint: mask.footprint, record: mask.file.record },
+  };
+}
+
+/** The folder's entry is synced when the tile is published. */
+async function writeStaged(write: SceneWrite, folder: string, { record, bytes }: CellFile): Promise<void> {
+  const path = join(folder, `${record.name}.tif`);
+  try {
+    await write.writeFile(path, bytes);
+  } catch (error) {
+    throw asStorageError(error, path);
+  }
+}
+
+function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: Cell): TileRecord {
+  const groups = results as Written[];
+  const mask = groups.find((group) => group.mask)?.mask as NonNullable<Written['mask']>;
+  const coverages = groups.filter(({ record }) => record.role === 'data').map(({ coverage }) => coverage);
+  return {
+    id: write.tileId(geocode),
+    collection: write.collection.id,
+    scene: scene.id,
+    grid: write.collection.grid,
+    geocode,
+    version: write.version,
+    source: 'raw',
+    start: scene.start,
+    end: scene.end,
+    platform: scene.platform,
+    coverage: Math.min(...coverages),
+    cloudCover: mask.cloudCover,
+    groups: [...groups.map(({ record }) => record), mask.record],
+    footprint: mask.footprint,
+    derivedFrom: [],
+    createdAt: Date.now(),
+  };
+}

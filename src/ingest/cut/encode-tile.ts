@@ -1,0 +1,169 @@
+/** Makes the files of one cell, and says what its records need to know of them. */
+import { crc32 } from 'node:zlib';
+import { gridByName } from '../../grid/index.js';
+import {
+  type CubeImage,
+  cloudCoverOf,
+  coverageOf,
+  emptyPixel,
+  encodeCog,
+  encodeCube,
+  histogramOf,
+  hullOf,
+  type ImageFacts,
+  isSpectrum,
+  Mask,
+  newPixels,
+  spectralTags,
+} from '../../raster/index.js';
+import type { GroupRecord } from '../../storage/index.js';
+import type { GroupPixels } from './warp-group.js';
+import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './ingest-tasks.js';
+
+/** The group and, where there is one, the mask. */
+export function encodeCell(cell: CellGroup, pixels: GroupPixels): CutResult {
+  return {
+    file: encodeGroup(cell, pixels),
+    coverage: pixels.coverage,
+    mask: pixels.mask && encodeMask(cell, pixels.mask),
+  };
+}
+
+/** A group without any data, and a mask that says so. */
+export function encodeBlank(cell: CellGroup, withMask: boolean): CutResult {
+  const size = cell.width * cell.height;
+  const empty = newPixels(cell.dataType, size).fill(emptyPixel(cell.dataType, cell.nodata ?? undefined));
+  const bands = cell.bands.map(() => empty);
+  const validPercent = cell.bands.map(() => 0);
+  const valid = new Uint8Array(size);
+  return encodeCell(cell, { bands, validPercent, coverage: 0, valid, mask: withMask ? valid : null });
+}
+
+function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: GroupPixels): CellFile {
+  if (isSpectrum(cell.bands)) {
+    const image = cubeImage(cell);
+    const bytes = ownBytes(encodeCube(image, bands, image.hasMask ? valid : undefined));
+    return { bytes, record: groupRecord(cell, validPercent, sumsOf(bytes)) };
+  }
+  // Without a nodata value, only the mask can mark missing pixels.
+  const mask = lacksNodata(cell) && coverage < 100 ? valid : undefined;
+  const overviews = cell.resampling === 'bilinear' ? 'mean' : 'nearest';
+  const bytes = ownBytes(encodeCog({ ...imageFacts(cell), bands, mask, overviews }));
+  return { bytes, record: groupRecord(cell, validPercent, sumsOf(bytes)) };
+}
+
+/** Returns the layout of a cube's file. */
+export function cubeImage(cell: CellGroup): CubeImage {
+  const hasMask = lacksNodata(cell);
+  return { ...imageFacts(cell), bands: cell.bands.length, hasMask, isCompressed: cell.compressed ?? false };
+}
+
+/** Floating point has NaN for no data. */
+function lacksNodata({ nodata, dataType }: CellGroup): boolean {
+  return nodata === null && !dataType.startsWith('float');
+}
+
+function imageFacts(cell: CellGroup): ImageFacts {
+  const { grid, geocode, width, height, dataType, nodata, colours, metadata } = cell;
+  const cells = gridByName(grid);
+  const { west, south, east, north } = cells.bounds(geocode);
+  return {
+    width,
+    height,
+    dataType,
+    nodata: nodata ?? undefined,
+    colours,
+    rgb: isPicture(cell),
+    bandTags: cell.bands.map(({ name, scale, offset, ...tags }) => ({
+      ...{ description: name, scale, offset },
+      ...spectralTags(tags),
+    })),
+    epsg: cells.epsg,
+    transform: {
+      originX: west,
+      originY: north,
+      pixelWidth: (east - west) / width,
+      pixelHeight: (north - south) / height,
+    },
+    metadata: { ...metadata, ...classItems(cell.bands) },
+  };
+}
+
+/** TIFF has no place for the names of classes. */
+function classItems(bands: readonly CellBand[]): Record<string, string> {
+  const classes = bands.flatMap((band) => band.classes ?? []);
+  return Object.fromEntries(classes.map(({ value, name }) => [`CLASS_${value}`, name]));
+}
+
+/** `validPercent`: of each band. */
+export function groupRecord(
+  cell: CellGroup,
+  validPercent: number[],
+  sums: Pick<GroupRecord, 'bytes' | 'crc32'>,
+): GroupRecord {
+  const { name, role, dataType, width, height, nodata, resampling } = cell;
+  // Spectra are cut by nearest neighbour so that they stay measured ones, and are no codes.
+  const isCodes = role === 'data' && resampling === 'nearest' && !isSpectrum(cell.bands);
+  return {
+    name,
+    role,
+    dataType,
+    width,
+    height,
+    nodata,
+    ...(isCodes && { codes: true as const }),
+    bands: cell.bands.map(({ name, commonName, scale, offset, classes, ...tags }, i) => ({
+      name,
+      ...(commonName && { commonName }),
+      ...(classes && { classes }),
+      scale,
+      offset,
+      ...spectralTags(tags),
+      validPercent: validPercent[i],
+    })),
+    ...sums,
+  };
+}
+
+/** Whether its first bands are a picture as every program shows it: bytes of red, green and blue. */
+function isPicture({ dataType, bands }: CellGroup): boolean {
+  return dataType === 'uint8' && ['red', 'green', 'blue'].every((name, i) => bands[i]?.commonName === name);
+}
+
+/** Mask codes of the size of the cell's group. */
+export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskResult {
+  const histogram = histogramOf(codes);
+  const mask = {
+    ...cell,
+    name: 'mask',
+    role: 'qa' as const,
+    dataType: 'uint8' as const,
+    nodata: Mask.nodata,
+    colours: undefined,
+    bands: [{ name: 'mask', scale: 1, offset: 0 }],
+  };
+  const facts = { ...imageFacts(mask), bandTags: [{ description: 'mask' }] };
+  const bytes = ownBytes(encodeCog({ ...facts, bands: [codes], overviews: 'nearest' }));
+  const record = { ...groupRecord(mask, [coverageOf(histogram)], sumsOf(bytes)), role: 'mask' as const };
+  return {
+    file: { bytes, record },
+    cloudCover: cloudCoverOf(histogram),
+    footprint: footprintOf(cell, codes),
+  };
+}
+
+function footprintOf({ grid, geocode, width, height }: CellGroup, codes: Uint8Array): [number, number][] {
+  const { west, south, east, north } = gridByName(grid).bounds(geocode);
+  return (hullOf(codes, width, height) ?? []).map(([column, row]) => [
+    west + ((east - west) * column) / width,
+    north - ((north - south) * row) / height,
+  ]);
+}
+
+const sumsOf = (bytes: Uint8Array) => ({ bytes: bytes.length, crc32: crc32(bytes) });
+
+/** Small buffers lie in one that Node shares out, which cannot move to another thread. */
+function ownBytes(file: Buffer): Uint8Array<ArrayBuffer> {
+  const own = file.buffer instanceof ArrayBuffer && file.byteLength === file.buffer.byteLength;
+  return own ? new Uint8Array(file.buffer as ArrayBuffer) : Uint8Array.from(file);
+}

@@ -1,0 +1,197 @@
+/** What the ingest threads are asked to do. */
+import type { GridName } from '../../grid/index.js';
+import type {
+  Affine,
+  ColourTable,
+  Crs,
+  DataType,
+  RasterHeader,
+  Resampling,
+  SpectralTags,
+} from '../../raster/index.js';
+import type { ClassRecord, GroupRecord } from '../../storage/index.js';
+import type { RowRead } from './row-buffer.js';
+import type { DescribeOptions, Scene } from '../scene.js';
+
+/** Find the scenes of an input: libraries that read headers may be caught in damaged ones. */
+export interface DescribeTask {
+  kind: 'describe';
+  path: string;
+  options: DescribeOptions;
+}
+
+/** Decode rows into memory that no other task reads or writes meanwhile. */
+export interface DecodeTask {
+  kind: 'decode';
+  reads: RowRead[];
+}
+
+/**
+ * Work for the threads. What GDAL reads is shared out among a few processes, each of which takes one file after another:
+ * processes take their time to start. Each other piece is a task of its own.
+ */
+export function decodeTasks(reads: RowRead[], processes: number): DecodeTask[] {
+  const throughGdal = reads.filter(({ header }) => header.blocks.reader === 'gdal');
+  const shares = Array.from({ length: processes }, (_, share) =>
+    throughGdal.filter((_, i) => i % processes === share),
+  );
+  const others = reads.filter((read) => !throughGdal.includes(read)).map((read) => [read]);
+  return [...shares.filter((share) => share.length > 0), ...others].map((reads) => ({
+    kind: 'decode',
+    reads,
+  }));
+}
+
+/** Rows [rowStart, rowEnd) of some bands of a source, in memory that is not written while cells are cut. */
+export interface CutSource {
+  dataType: DataType;
+  nodata: number | null;
+  crs: Crs;
+  transform: Affine;
+  /** Size of the whole source raster. */
+  width: number;
+  height: number;
+  rowStart: number;
+  rowEnd: number;
+  buffer: SharedArrayBuffer;
+  /** Where each band begins in the buffer, bytes. */
+  offsets: number[];
+  /** For each band, its validity band in memory (0 = no data), or null if only the nodata value counts. */
+  validity: (StoredBand | null)[];
+}
+
+/** A band of the source's rows in its buffer. */
+export interface StoredBand {
+  dataType: DataType;
+  /** Offset in the buffer, bytes. */
+  offset: number;
+}
+
+/** A band as the file of a cell describes it. */
+export interface CellBand extends SpectralTags {
+  name: string;
+  commonName?: string;
+  scale: number;
+  offset: number;
+  classes?: ClassRecord[];
+}
+
+/** One cell's part of one band group, and what its file says. */
+export interface CellGroup {
+  grid: GridName;
+  geocode: string;
+  /** Pixels of the group in this cell. */
+  width: number;
+  height: number;
+  name: string;
+  role: 'data' | 'qa';
+  resampling: Resampling;
+  dataType: DataType;
+  nodata: number | null;
+  colours: ColourTable | undefined;
+  bands: CellBand[];
+  metadata: Record<string, string>;
+  /** Whether the blocks of a cube are compressed, which they are not by default; those of other groups always are. */
+  compressed?: boolean;
+}
+
+/** Cut one group of one cell out of its sources; of the finest data group also the mask. */
+export interface CutTask {
+  kind: 'cut';
+  cell: CellGroup;
+  /** All that is in memory. */
+  sources: CutSource[];
+  /** Which of them is the group's own. */
+  source: number;
+  /** Quality codes for the mask by source and band; null where the task makes no mask. */
+  mask: { source: number; band: number; codes: Uint8Array }[] | null;
+}
+
+/**
+ * Cut a cube out of one cell, rows of blocks at a time, into a file; if it is the finest data group, make the mask, too. What the task
+ * takes for pixels is its part of the buffer.
+ */
+export interface CubeTask {
+  kind: 'cube';
+  cell: CellGroup;
+  /** `detector` as in `SourceBand`. */
+  bands: (SourceRaster & { detector?: string | undefined })[];
+  /** Path of the file, which must not exist. */
+  path: string;
+  buffer: SharedArrayBuffer;
+  offset: number;
+  bytes: number;
+  /** Null where the task makes no mask. */
+  mask: (SourceRaster & { nodata: number | null; codes: Uint8Array })[] | null;
+}
+
+/** A band of a file. */
+export interface SourceRaster {
+  header: RasterHeader;
+  index: number;
+}
+
+/** Make a group in which the cell holds no data. */
+export interface BlankTask {
+  kind: 'blank';
+  cell: CellGroup;
+  mask: boolean;
+}
+
+/** How cloud is told without a mask of the product. */
+export type CloudTest =
+  | { kind: 'reflectance' }
+  /** `pixelSize`: metres of a pixel of the mask. */
+  | { kind: 'model'; path: string; pixelSize: number };
+
+/** A band among the staged files of a cell. Physical value = stored * scale + offset. */
+export interface AssessBand {
+  group: string;
+  /** Index within the group's file. */
+  band: number;
+  scale: number;
+  offset: number;
+  nodata: number | null;
+}
+
+/** Make the mask anew from the staged files of a cell. */
+export interface AssessTask {
+  kind: 'assess';
+  /** The group whose size the mask has. */
+  cell: CellGroup;
+  folder: string;
+  test: CloudTest;
+  /** By the names that the test knows them by. */
+  bands: Record<string, AssessBand>;
+}
+
+/** A file of a tile, not yet written. */
+export interface CellFile {
+  record: GroupRecord;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+export interface MaskResult {
+  file: CellFile;
+  /** Percent of the assessed pixels; null where none is assessed. */
+  cloudCover: number | null;
+  /** Closed ring around the valid pixels, in grid coordinates. */
+  footprint: [x: number, y: number][];
+}
+
+/** A `CutResult` whose file is already written. */
+export interface CubeResult {
+  record: GroupRecord;
+  coverage: number;
+  mask: MaskResult | null;
+}
+
+export interface CutResult {
+  file: CellFile;
+  /** Percent of the pixels that hold data in every band. */
+  coverage: number;
+  mask: MaskResult | null;
+}
+
+export type IngestTask = DescribeTask | DecodeTask | CutTask | CubeTask | BlankTask | AssessTask;
+export type IngestResult = Scene[] | CutResult | CubeResult | MaskResult | null;

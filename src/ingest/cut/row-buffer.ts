@@ -1,0 +1,71 @@
+/** A rolling window over the rows of one source file, in memory that worker threads share. */
+import { bytesPerSample, type RasterHeader } from '../../raster/index.js';
+import type { RowSpan } from '../plan/source-rows.js';
+
+/** One piece of decoding work: rows [rowStart, rowEnd) of a file. */
+export interface RowRead {
+  header: RasterHeader;
+  bands: number[];
+  rowStart: number;
+  rowEnd: number;
+  buffer: SharedArrayBuffer;
+  /** Where each band's part of the buffer begins, bytes; row r lies at (r - firstRow) * width pixels from there. */
+  offsets: number[];
+  firstRow: number;
+}
+
+/**
+ * Invariant: when the work of the last `moveTo` is done, the window holds the decoded rows [start, end), and rows that two
+ * windows in a row have in common were decoded once.
+ */
+export class RowWindow {
+  start = 0;
+  end = 0;
+
+  constructor(
+    readonly header: RasterHeader,
+    readonly bands: number[],
+    private readonly buffer: SharedArrayBuffer,
+    /** One a band; each has room for as many rows as `moveTo` will be asked to hold. */
+    readonly offsets: number[],
+  ) {}
+
+  /** Moves the window to rows [start, end), and returns the work that fills its new rows, in up to `pieces` pieces. */
+  moveTo([start, end]: RowSpan, pieces: number): RowRead[] {
+    const from = Math.max(start, this.start);
+    const to = Math.min(end, this.end);
+    const kept = from < to;
+    if (kept && start !== this.start) {
+      const bytes = rowBytes(this.header);
+      for (const offset of this.offsets) {
+        const band = new Uint8Array(this.buffer, offset);
+        band.copyWithin((from - start) * bytes, (from - this.start) * bytes, (to - this.start) * bytes);
+      }
+    }
+    this.start = start;
+    this.end = end;
+    return kept
+      ? [...this.decode(start, from, pieces), ...this.decode(to, end, pieces)]
+      : this.decode(start, end, pieces);
+  }
+
+  /** Pieces begin at block borders, so that no two of them decode the same block. */
+  private decode(from: number, to: number, pieces: number): RowRead[] {
+    const { header, bands, buffer, offsets, start: firstRow } = this;
+    const block = header.blocks.height;
+    // Other readers start anew for each piece, and take their time for it.
+    const count = header.blocks.reader === 'tiff' ? pieces : 1;
+    const step = Math.max(1, Math.ceil((to - from) / block / count)) * block;
+    const work: RowRead[] = [];
+    for (let row = from; row < to; ) {
+      const rowEnd = Math.min(to, Math.floor(row / block) * block + step);
+      work.push({ header, bands, rowStart: row, rowEnd, buffer, offsets, firstRow });
+      row = rowEnd;
+    }
+    return work;
+  }
+}
+
+export function rowBytes(header: RasterHeader): number {
+  return header.width * bytesPerSample(header.dataType);
+}

@@ -1,0 +1,109 @@
+/** Divides the cells of a pass into runs whose source rows fit into memory together. */
+import type { Grid } from '../../grid/index.js';
+import { blockRows, type RasterHeader } from '../../raster/index.js';
+import { aligned } from './shared-memory.js';
+import { type RowSpan, rowsOfCell } from '../plan/source-rows.js';
+import { tooLarge } from '../errors.js';
+import { rowBytes } from './row-buffer.js';
+import type { SourceGroup } from '../scene.js';
+import { validityBands } from './validity-bands.js';
+
+/** Cells that are cut together, and the rows of each source that are in memory meanwhile. */
+export interface Chunk {
+  geocodes: string[];
+  windows: RowSpan[];
+}
+
+interface Cell {
+  geocode: string;
+  rows: RowSpan[];
+}
+
+/** What the window of one band takes in memory, bytes. */
+export function bandBytes(header: RasterHeader, rows: number): number {
+  return aligned(rows * rowBytes(header));
+}
+
+/** Bytes of the windows of all bands and validity bands of a source. */
+export function windowBytes(source: SourceGroup, rows: number): number {
+  const { bands } = source;
+  const { validity } = validityBands(source);
+  const validityBytes = validity.reduce((sum, { header }) => sum + bandBytes(header, rows), 0);
+  return bandBytes(bands[0].header, rows) * bands.length + validityBytes;
+}
+
+const height = ([from, to]: RowSpan) => to - from;
+
+/** The most rows that the window of each source holds at once. */
+export function windowHeights(sources: SourceGroup[], chunks: Chunk[]): number[] {
+  return sources.map((_, i) => chunks.reduce((most, { windows }) => Math.max(most, height(windows[i])), 0));
+}
+
+/**
+ * Runs of cells from the top of the image to its bottom, whose windows take at most `budget` bytes. A window begins where its
+ * cells do, and ends at a block border, so that a block is decoded once. Only where not even one cell fits so, it ends with its
+ * cells, and the blocks there are decoded again for the next run. Throws TW_INGEST_TOO_LARGE.
+ */
+export function planChunks(
+  path: string,
+  sources: SourceGroup[],
+  grid: Grid,
+  geocodes: string[],
+  budget: number,
+): Chunk[] {
+  const cells = geocodes.map((geocode) => ({
+    geocode,
+    rows: sources.map((source) => rowsOfCell(source, grid, geocode)),
+  }));
+  cells.sort((a, b) => a.rows[0][0] - b.rows[0][0] || a.rows[0][1] - b.rows[0][1]);
+  const toBlockEnd = (rows: RowSpan[]) =>
+    rows.map(([from, to], i): RowSpan => [from, blockRows(sources[i].bands[0].header, from, to)[1]]);
+  const chunks = runsOf(sources, cells, toBlockEnd, budget) ?? runsOf(sources, cells, (rows) => rows, budget);
+  if (chunks) return chunks;
+  const needed = cells.map(({ rows }) =>
+    rows.reduce((sum, span, i) => sum + windowBytes(sources[i], height(span)), 0),
+  );
+  throw tooLarge(
+    path,
+    needed.reduce((most, bytes) => Math.max(most, bytes), 0),
+    budget,
+  );
+}
+
+const join = (a: RowSpan, b: RowSpan): RowSpan =>
+  a[0] === a[1] ? b : b[0] === b[1] ? a : [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
+
+/** Null where one cell alone exceeds the budget. */
+function runsOf(
+  sources: SourceGroup[],
+  cells: Cell[],
+  windowsOf: (rows: RowSpan[]) => RowSpan[],
+  budget: number,
+): Chunk[] | null {
+  /** Heights of the windows of all chunks so far: each window has its place in memory for the whole pass. */
+  const heights = sources.map(() => 0);
+  const fits = (windows: RowSpan[]) =>
+    windows.reduce((sum, span, i) => sum + windowBytes(sources[i], Math.max(heights[i], height(span))), 0) <=
+    budget;
+  const chunks: Chunk[] = [];
+  let rows: RowSpan[] = [];
+  for (const cell of cells) {
+    const open = chunks.at(-1);
+    if (open) {
+      const joined = rows.map((span, i) => join(span, cell.rows[i]));
+      const windows = windowsOf(joined);
+      if (fits(windows)) {
+        rows = joined;
+        open.windows = windows;
+        open.geocodes.push(cell.geocode);
+        continue;
+      }
+      for (const [i, span] of open.windows.entries()) heights[i] = Math.max(heights[i], height(span));
+    }
+    rows = cell.rows;
+    const windows = windowsOf(rows);
+    if (!fits(windows)) return null;
+    chunks.push({ geocodes: [cell.geocode], windows });
+  }
+  return chunks;
+}

@@ -1,0 +1,203 @@
+/**
+ * Grids by the CF conventions in netCDF-4 or HDF5, one scene for each step of time: gridMET, which says so itself, and any other
+ * with the name of its collection.
+ */
+import { TilewrightError } from '../../../errors.js';
+import {
+  type Container,
+  openRaster,
+  openTimeAxis,
+  type RasterHeader,
+  type TimeAxis,
+} from '../../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../../band-groups.js';
+import { missingBand, noCollection, noDatetime, notRecognised } from '../../errors.js';
+import { groundResolution } from '../../georeferencing/pixel-size.js';
+import type { DescribeOptions, Resolution, Scene, SceneFormat } from '../../scene.js';
+import { flaggedTime, parseSpan, stamp, type TimeSpan } from '../shared/acquisition-time.js';
+import { CLIMATOLOGY_LAB } from '../shared/providers.js';
+import { cleanId, stemOf } from '../shared/scene-id.js';
+
+/** A variable of the file with its place and its times. */
+interface Variable {
+  name: string;
+  header: RasterHeader;
+  /** Undefined where it does not change with time. */
+  time: TimeAxis | undefined;
+}
+
+/** What is known of all files of a product. */
+interface Product {
+  collection: Scene['collection'];
+  /** The same for all scenes; null where it is measured. */
+  resolution: Resolution | null;
+  /** Milliseconds that one step stands for, where the file does not say. */
+  span: number;
+}
+
+const DAY = 86_400_000;
+
+const GRIDMET: Product = {
+  collection: {
+    id: 'gridmet',
+    title: 'gridMET daily surface meteorology of the contiguous United States',
+    license: 'CC0-1.0',
+    attribution: 'Abatzoglou (2013), doi:10.1002/joc.3413',
+    providers: [CLIMATOLOGY_LAB],
+  },
+  // 1/24 of a degree on the equator.
+  resolution: { x: 4638.3, y: 4638.3 },
+  span: DAY,
+};
+
+export const cfGrid: SceneFormat = {
+  name: 'CF grid (netCDF-4, HDF5)',
+
+  async detect({ kind }) {
+    return kind === 'hdf5';
+  },
+
+  async describe({ path, container: open }, options) {
+    const container = await open();
+    const product = productOf(container, options);
+    const { variables, warnings } = await variablesOf(container);
+    const axis = variables.find(({ time }) => time)?.time;
+    const steps = axis ? stepsOf(axis, product.span) : [timeOf(path, container, options)];
+    const moving = variables.filter(({ time }) => sameSteps(time, axis));
+    warnings.push(
+      ...variables
+        .filter((variable) => !moving.includes(variable))
+        .map(({ name }) => `${name} is left out: it has other times than ${moving[0].name}`),
+    );
+    const bands = bandsOf(path, moving, product, options);
+    const name = options.id ?? (moving.length === 1 ? moving[0].name : stemOf(path));
+    return steps.map((step, i) => ({
+      path,
+      id: options.id && steps.length === 1 ? options.id : `${cleanId(name)}_${dated(step.start)}`,
+      collection: product.collection,
+      platform: options.platform ?? null,
+      ...step,
+      groups: groupBands(
+        bands.map((band) => ({ ...band, index: band.index + i * (axis?.bandsPerStep ?? 0) })),
+      ),
+      quality: [],
+      reflectanceTest: false,
+      // What is true of the file is said once.
+      warnings: i === 0 ? warnings : [],
+    }));
+  },
+};
+
+/** gridMET names its paper in every file. */
+function productOf({ path, metadata }: Container, { collection }: DescribeOptions): Product {
+  const text = Object.values(metadata).join('\n');
+  if (/10\.1002\/joc\.3413|\bgridMET\b/i.test(text)) return GRIDMET;
+  if (!collection) throw noCollection(path);
+  return {
+    collection: {
+      id: collection,
+      title: metadata.title || collection,
+      license: metadata.license || 'proprietary',
+    },
+    resolution: null,
+    span: 0,
+  };
+}
+
+/** The variables that have a place on Earth. What has none is bounds, or belongs to another grid. */
+async function variablesOf({
+  path,
+  layers,
+}: Container): Promise<{ variables: Variable[]; warnings: string[] }> {
+  const variables: Variable[] = [];
+  const faults: { name: string; error: TilewrightError }[] = [];
+  for (const { name } of layers) {
+    try {
+      const header = await openRaster(path, name);
+      variables.push({ name, header, time: await openTimeAxis(path, name) });
+    } catch (error) {
+      if (!(error instanceof TilewrightError)) throw error;
+      faults.push({ name, error });
+    }
+  }
+  if (variables.length === 0) {
+    throw faults[0]?.error ?? notRecognised(path, 'it holds no variable with rows and columns');
+  }
+  const names = variableNames(variables.map(({ name }) => name));
+  return {
+    variables: variables.map((variable, i) => ({ ...variable, name: names[i] })),
+    warnings: [
+      ...faults.map(({ name, error }) => `${name} is left out: ${error.message}`),
+      ...variables.flatMap(({ header }) => header.warnings ?? []),
+    ],
+  };
+}
+
+/** The last parts of paths; where some are alike, what stands below the group that these have in common. */
+export function variableNames(paths: string[]): string[] {
+  const split = paths.map((path) => path.split('/').filter((part) => part !== ''));
+  return split.map((parts) => {
+    const alike = split.filter((other) => other.at(-1) === parts.at(-1));
+    if (alike.length === 1) return parts.slice(-1).join();
+    const common = parts.findIndex(
+      (part, i) => i === parts.length - 1 || alike.some((other) => other[i] !== part),
+    );
+    return parts.slice(common).join('/');
+  });
+}
+
+function bandsOf(
+  path: string,
+  variables: Variable[],
+  product: Product,
+  options: DescribeOptions,
+): UngroupedBand[] {
+  const bands = variables.flatMap(({ name, header, time }) => {
+    const count = time?.bandsPerStep ?? header.bands;
+    const tags = header.bandTags[0];
+    return Array.from(
+      { length: count },
+      (_, index): UngroupedBand => ({
+        name: count === 1 ? name : `${name}_${index + 1}`,
+        header,
+        index,
+        role: 'data',
+        resampling: header.metadata.flag_values === undefined ? 'bilinear' : 'nearest',
+        resolution: product.resolution ?? groundResolution(header),
+        nodata: options.nodata ?? header.nodata ?? null,
+        scale: options.scale ?? tags.scale ?? 1,
+        offset: options.offset ?? tags.offset ?? 0,
+      }),
+    );
+  });
+  for (const [name, number] of Object.entries(options.bands ?? {})) {
+    if (number < 1 || number > bands.length) {
+      throw missingBand(path, `${name}=${number}`, `The file has ${bands.length} bands; correct --bands.`);
+    }
+    bands[number - 1].name = name;
+  }
+  return bands;
+}
+
+function sameSteps(a: TimeAxis | undefined, b: TimeAxis | undefined): boolean {
+  if (!a || !b) return a === b;
+  return a.steps.length === b.steps.length && a.steps.every(({ start }, i) => start === b.steps[i].start);
+}
+
+/** Bounds of a step end where the next one begins; a scene ends a millisecond before, so that days do not overlap. */
+export function stepsOf({ steps }: TimeAxis, span: number): TimeSpan[] {
+  return steps.map(({ start, end }) => {
+    if (end > start) return { start, end: end - 1 };
+    return { start, end: span === 0 ? start : start + span - 1 };
+  });
+}
+
+/** Where no variable has an axis of time: the flag, else what the file says it covers. */
+function timeOf(path: string, { metadata }: Container, options: DescribeOptions): TimeSpan {
+  const span = flaggedTime(options) ?? parseSpan(metadata.time_coverage_start ?? '');
+  if (!span) throw noDatetime(path);
+  return span;
+}
+
+/** A date alone where the step begins at midnight. */
+const dated = (time: number) => stamp(time).replace(/T000000Z$/, '');

@@ -1,0 +1,55 @@
+/** What flags say of a raster that does not say it itself: where it lies, and the wavelengths of its bands. */
+import { crsFromEpsg, type GivenPosition, type RasterHeader } from '../../../raster/index.js';
+import { badOption } from '../../errors.js';
+import type { DescribeOptions } from '../../scene.js';
+
+const CORNERS = 'EPSG:CODE,ULX,ULY,LRX,LRY, such as EPSG:32633,500000,5300000,503000,5297000';
+
+/** What --position says; undefined without the flag. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
+export function flaggedPosition({ position }: DescribeOptions): GivenPosition | undefined {
+  if (position === undefined) return undefined;
+  const [system, ...rest] = position.split(',');
+  const code = /^EPSG:(\d{4,6})$/i.exec(system!.trim())?.[1];
+  const numbers = rest.map((text) => (text.trim() === '' ? NaN : Number(text)));
+  const [left, top, right, bottom] = numbers as [number, number, number, number];
+  if (code === undefined || numbers.length !== 4 || !numbers.every(Number.isFinite))
+    throw badOption('--position', position, CORNERS);
+  if (left >= right || bottom >= top)
+    throw badOption('--position', position, 'a lower right corner that is south-east of the upper left one');
+  return { crs: crsFromEpsg(Number(code)), corners: [left, top, right, bottom] };
+}
+
+/** Optical instruments measure between these, nm. */
+const SHORTEST = 100;
+const LONGEST = 100_000;
+
+/**
+ * The header with the wavelengths of --wavelengths, nm: one a band, or those of the first and the last band, between which the others are
+ * evenly spaced. Without the flag it is the same. Throws TW_INGEST_BAD_OPTION.
+ */
+export function withWavelengths(header: RasterHeader, { wavelengths }: DescribeOptions): RasterHeader {
+  if (wavelengths === undefined) return header;
+  const said = wavelengths.slice(0, 3).join(',') + (wavelengths.length > 3 ? ',...' : '');
+  const isOptical = (nanometres: number) => nanometres >= SHORTEST && nanometres <= LONGEST;
+  if (!wavelengths.every(isOptical))
+    throw badOption('--wavelengths', said, `nanometres from ${SHORTEST} to ${LONGEST}`);
+  if (wavelengths.every((nanometres) => nanometres === wavelengths[0]))
+    throw badOption('--wavelengths', said, 'wavelengths that differ');
+  const { bands } = header;
+  const isEnds = wavelengths.length === 2 && bands > 1;
+  if (wavelengths.length !== bands && !isEnds)
+    throw badOption(
+      '--wavelengths',
+      `with ${wavelengths.length} values`,
+      `${bands}, one for each band, or those of the first and the last band`,
+    );
+  const [first, last] = wavelengths as [number, number];
+  const step = (last - first) / (bands - 1);
+  const at = (band: number) => wavelengths[band] ?? NaN;
+  const even = (band: number) => Number((first + band * step).toFixed(3));
+  const wavelengthOf = wavelengths.length === bands ? at : even;
+  return {
+    ...header,
+    bandTags: header.bandTags.map((tags, band) => ({ ...tags, wavelength: wavelengthOf(band) })),
+  };
+}

@@ -1,0 +1,115 @@
+/** The bands of a raster of no known product, as flags, a STAC Item beside it and its own tags describe them. */
+import {
+  type BandTags,
+  isSpectrum,
+  Mask,
+  markingNodata,
+  type RasterHeader,
+  spectralTags,
+  storedNodata,
+  withoutAlpha,
+} from '../../../raster/index.js';
+import type { UngroupedBand } from '../../band-groups.js';
+import { badOption, missingBand } from '../../errors.js';
+import { groundResolution } from '../../georeferencing/pixel-size.js';
+import type { DescribeOptions, QualityBand, SourceGroup } from '../../scene.js';
+import { spectralNames } from '../shared/common-band-names.js';
+import type { ItemAsset } from './stac-item-document.js';
+
+/** STAC eo 1.1.0 common names; a band so named gets it as its common name too. */
+const COMMON_NAMES = new Set(
+  'coastal blue green red rededge rededge071 rededge075 rededge078 yellow pan nir nir08 nir09 cirrus swir16 swir22 lwir lwir11 lwir12'.split(
+    ' ',
+  ),
+);
+
+export type BandOptions = Pick<DescribeOptions, 'bands' | 'nodata' | 'scale' | 'offset' | 'maskBand'>;
+
+/**
+ * Flags win over the Item, and the Item over the file's own tags. A band of a palette or with classes holds codes, which are
+ * never averaged. A file of one band without a name takes `fallback`.
+ */
+export function describeBands(
+  opened: RasterHeader,
+  options: BandOptions,
+  asset?: ItemAsset,
+  fallback?: string,
+): UngroupedBand[] {
+  const { path, alpha } = opened;
+  const flagged = flaggedNames(path, opened, options);
+  // An alpha band is not a measurement, unless the user names it as a band.
+  const isData = alpha !== undefined && (flagged[alpha] !== undefined || alpha + 1 === options.maskBand);
+  const header = isData ? withoutAlpha(opened) : opened;
+  const resolution = groundResolution(header);
+  const spectrum = isSpectrum(header.bandTags);
+  const common = spectrum ? spectralNames(header.bandTags) : undefined;
+  return header.bandTags.flatMap((tags, index): UngroupedBand | [] => {
+    if (index === header.alpha) return [];
+    const item = asset?.bands[index] ?? asset?.everyBand;
+    const single = header.bands === 1 ? fallback : undefined;
+    const own = spectrum ? nameOfSpectralBand(tags) : nameOfBand(tags);
+    const name = (flagged[index] ?? item?.name ?? (own || single) ?? `b${index + 1}`).trim();
+    const base = { name, header, index, resolution };
+    if (index + 1 === options.maskBand) return { ...base, role: 'qa', nodata: null, scale: 1, offset: 0 };
+    const nodataOfItem = storedNodata(header.dataType, item?.nodata ?? undefined);
+    const commonName = item?.commonName ?? common?.get(index) ?? name.toLowerCase();
+    const codes = header.palette || (item?.codes ?? false);
+    return {
+      ...base,
+      commonName: COMMON_NAMES.has(commonName) ? commonName : undefined,
+      role: 'data',
+      ...((codes || spectrum) && { resampling: 'nearest' }),
+      ...spectralTags(tags),
+      nodata: options.nodata ?? nodataOfItem ?? markingNodata(header) ?? null,
+      scale: options.scale ?? item?.scale ?? tags.scale ?? 1,
+      offset: options.offset ?? item?.offset ?? tags.offset ?? 0,
+    };
+  });
+}
+
+/** As in the requests that name bands. */
+const LONGEST_NAME = 200;
+
+/** Long descriptions are no names. */
+function nameOfBand({ description = '' }: BandTags): string {
+  return description.length > LONGEST_NAME ? '' : description;
+}
+
+/** Descriptions such as "band 1 (418.24 Nanometers)" repeat the number and the wavelength, and are no names. */
+function nameOfSpectralBand({ description }: BandTags): string | undefined {
+  return description !== undefined && /^[\w.-]{1,64}$/.test(description) ? description : undefined;
+}
+
+/** Names of --bands by band index. */
+function flaggedNames(path: string, header: RasterHeader, options: BandOptions): (string | undefined)[] {
+  const names: (string | undefined)[] = [];
+  const requireBand = (flag: string, label: string, number: number) => {
+    if (number >= 1 && number <= header.bands) return;
+    throw missingBand(path, label, `The file has ${header.bands} bands; correct ${flag}.`);
+  };
+  for (const [name, number] of Object.entries(options.bands ?? {})) {
+    requireBand('--bands', `${name}=${number}`, number);
+    names[number - 1] = name;
+  }
+  const { maskBand } = options;
+  if (maskBand !== undefined) requireBand('--mask-band', String(maskBand), maskBand);
+  return names;
+}
+
+/** What --mask-band says: 0 is clear, any other value is cloud. Empty without the flag. */
+export function maskBandQuality(
+  header: RasterHeader,
+  groups: SourceGroup[],
+  { maskBand }: BandOptions,
+): QualityBand[] {
+  if (maskBand === undefined) return [];
+  if (header.dataType !== 'uint8' && header.dataType !== 'uint16') {
+    const expected = `a band of 8 or 16 bit codes, but ${header.path} holds ${header.dataType}`;
+    throw badOption('--mask-band', String(maskBand), expected);
+  }
+  const group = groups.find((g) => g.role === 'qa');
+  if (!group) throw new Error('the mask band has no group');
+  const codes = new Uint8Array(header.dataType === 'uint8' ? 256 : 65536).fill(Mask.cloud);
+  codes[0] = Mask.clear;
+  return [{ group: group.name, band: 0, codes }];
+}

@@ -1,0 +1,121 @@
+/** Any single raster, its bands and time described by flags, by a STAC Item beside it, or by its own tags. */
+import { basename } from 'node:path';
+import { type Container, openRaster, type RasterHeader } from '../../../raster/index.js';
+import { groupBands } from '../../band-groups.js';
+import { badSidecar, manyLayers, noCollection, noDatetime, notRecognised } from '../../errors.js';
+import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../../scene.js';
+import { flaggedTime, parseTime, stamp, type TimeSpan, timesInName } from '../shared/acquisition-time.js';
+import { flaggedPosition, withWavelengths } from './metadata-options.js';
+import { describeBands, maskBandQuality } from './raster-bands.js';
+import { cleanId, stemOf } from '../shared/scene-id.js';
+import { spectrumWarnings } from './spectrum-warnings.js';
+import { itemOfFile, type StacItem } from './stac-item-document.js';
+
+export const rasterFile: SceneFormat = {
+  name: 'raster file',
+
+  async detect({ entries }) {
+    return entries === null;
+  },
+
+  async describe(candidate, options) {
+    const { path } = candidate;
+    const header = withWavelengths(await openWith(candidate, options), options);
+    const item = await itemOfFile(path);
+    const name = basename(path);
+    const assets = item?.assets ?? [];
+    const asset = assets.find(({ file }) => file === name) ?? (assets.length === 1 ? assets[0] : undefined);
+    const warnings = [...(header.warnings ?? [])];
+    const span = timeOf(header, options, item, warnings);
+    const bands = describeBands(header, options, asset, asset?.key);
+    const groups = groupBands(bands);
+    if (bands.some((band) => band.header.alpha !== undefined)) warnings.push(alphaCounts(header));
+    warnings.push(...spectrumWarnings(groups, options));
+    // An Item of several files is one scene for each of them.
+    const itemId = item && (assets.length > 1 && asset ? `${item.id}_${asset.key}` : item.id);
+    const scene: Scene = {
+      ...describeWhole(path, options, item),
+      id: options.id ?? (itemId ? cleanId(itemId) : `${cleanId(stemOf(name))}_${stamp(span.start)}`),
+      platform: options.platform ?? item?.platform ?? header.metadata.PLATFORM ?? null,
+      ...span,
+      groups,
+      quality: maskBandQuality(header, groups, options),
+      reflectanceTest: false,
+      warnings,
+    };
+    return [scene];
+  },
+};
+
+const alphaCounts = ({ alpha = 0 }: RasterHeader) =>
+  `pixels hold no data where band ${alpha + 1}, alpha, is 0 (--bands NAME=${alpha + 1} makes it a band like the others)`;
+
+/** The header, with the layer and the position that flags name. */
+async function openWith(
+  { path, kind, header, container }: Candidate,
+  options: DescribeOptions,
+): Promise<RasterHeader> {
+  const { layer } = options;
+  const position = flaggedPosition(options);
+  if (layer === undefined && (kind === 'hdf4' || kind === 'netcdf')) refuseLayers(await container());
+  return layer === undefined && !position ? header() : openRaster(path, layer, position);
+}
+
+/** A file of several layers does not say which of them belong together, and at what time. */
+function refuseLayers({ path, layers }: Container): void {
+  if (layers.length === 1) return;
+  if (layers.length === 0) throw notRecognised(path, 'GDAL finds no raster in it');
+  const names = layers.slice(0, 50).map(({ name }) => name);
+  const more = layers.length > names.length ? ` and ${layers.length - names.length} more` : '';
+  throw manyLayers(path, `${layers.length} layers: ${names.join(', ')}${more}`);
+}
+
+/** What flags and the Item say, whatever the rasters are. */
+export function describeWhole(
+  path: string,
+  options: DescribeOptions,
+  item: StacItem | null,
+): Pick<Scene, 'path' | 'collection'> {
+  const id = options.collection ?? item?.collection;
+  if (!id) throw noCollection(path);
+  if (item && id === item.collection && !/^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$/.test(id)) {
+    throw badSidecar(item.path, `its collection ${id.slice(0, 80)} is no name here; add --collection`);
+  }
+  return { path, collection: { id, title: id, license: item?.license ?? 'proprietary' } };
+}
+
+/** The same of all files, so that it is told once. */
+const DATED_BY_NAME =
+  'the file does not say when it was taken; its time is the date in its name (--datetime says otherwise)';
+
+const DATED_BY_TAG =
+  'its time is the TIFF tag DateTime, which is mostly the time at which a program saved the file (--datetime says otherwise)';
+
+const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
+
+/** The TIFF tag DateTime, "YYYY:MM:DD HH:MM:SS" without a zone, by custom in UTC. NaN if it is missing or in another form. */
+const taggedTime = ({ dateTime = '' }: RasterHeader) =>
+  parseTime(dateTime.replace(/^(\d{4}):(\d\d):(\d\d) /, '$1-$2-$3T'));
+
+/** Flags, then the Item, then the metadata of the file, then a date in its name, then the TIFF tag DateTime. Throws TW_INGEST_BAD_OPTION and _NO_DATETIME. */
+function timeOf(
+  header: RasterHeader,
+  options: DescribeOptions,
+  item: StacItem | null,
+  warnings: string[],
+): TimeSpan {
+  const said = flaggedTime(options) ?? item?.span;
+  if (said) return said;
+  const described = parseTime(header.metadata.ACQUISITION_DATETIME ?? '');
+  if (!Number.isNaN(described)) return { start: described, end: described };
+  const named = timesInName(basename(header.path));
+  const tagged = taggedTime(header);
+  if (named.length === 0 && !Number.isNaN(tagged)) {
+    warnings.push(DATED_BY_TAG);
+    return { start: tagged, end: tagged };
+  }
+  if (named.length !== 1) throw noDatetime(header.path, named.map(isoDay));
+  warnings.push(DATED_BY_NAME);
+  const [start] = named;
+  return { start, end: start };
+}

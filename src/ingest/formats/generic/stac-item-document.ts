@@ -1,0 +1,210 @@
+/**
+ * STAC Items (1.0 and 1.1) as descriptions of the rasters beside them: the id, the time and what the bands mean. Position and
+ * size come from the rasters, and no file is opened because an Item names it.
+ */
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import { basename, dirname, extname, join } from 'node:path';
+import { badSidecar } from '../../errors.js';
+import { parseTime, type TimeSpan } from '../shared/acquisition-time.js';
+
+/** Characters; the same limit as for the input `platform` of an ingest. */
+const MAX_PLATFORM = 100;
+
+export interface ItemBand {
+  name?: string;
+  commonName?: string;
+  nodata?: number;
+  scale?: number;
+  offset?: number;
+  /** True where the item gives classes, so that the values are codes. */
+  codes: boolean;
+}
+
+export interface ItemAsset {
+  key: string;
+  /** The last part of its address. */
+  file: string;
+  /** True where the address is a name beside the Item, and not a path or a URL. */
+  beside: boolean;
+  type: string;
+  roles: string[];
+  bands: ItemBand[];
+  /** What holds for bands that are not listed. */
+  everyBand: ItemBand;
+}
+
+export interface StacItem {
+  path: string;
+  id: string;
+  collection?: string;
+  span?: TimeSpan;
+  platform?: string;
+  license?: string;
+  assets: ItemAsset[];
+}
+
+const MAX_BYTES = 1_000_000;
+
+/**
+ * The Item that describes a file: `<stem>.json`, `<name>.json`, or an `item.json` or the folder's only .json where one of its
+ * assets is the file. Null where there is none. Throws TW_INGEST_BAD_SIDECAR.
+ */
+export async function itemOfFile(path: string): Promise<StacItem | null> {
+  const folder = dirname(path);
+  const name = basename(path);
+  const entries = await readdir(folder);
+  for (const own of [`${basename(name, extname(name))}.json`, `${name}.json`]) {
+    const item = entries.includes(own) ? await readItem(join(folder, own), true) : null;
+    if (item) return item;
+  }
+  const item = await itemOfFolder(folder, entries);
+  return item?.assets.some((asset) => asset.file === name) ? item : null;
+}
+
+/** The Item in a folder: `item.json`, or the only .json in it. */
+export async function itemOfFolder(folder: string, entries: string[]): Promise<StacItem | null> {
+  const documents = entries.filter((entry) => /\.json$/i.test(entry));
+  const name = documents.includes('item.json')
+    ? 'item.json'
+    : documents.length === 1
+      ? documents[0]
+      : undefined;
+  return name === undefined ? null : readItem(join(folder, name), false);
+}
+
+/**
+ * Null where the file is no STAC Item at all. Links are not followed: they could lead out of an allowed folder. A file that is
+ * an Item by its name alone (`own`) must be one that can be read.
+ */
+async function readItem(path: string, own: boolean): Promise<StacItem | null> {
+  const info = await lstat(path);
+  if (!info.isFile()) return null;
+  if (info.size > MAX_BYTES) {
+    if (own) throw badSidecar(path, `it has more than ${MAX_BYTES} bytes`);
+    return null;
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    if (own) throw badSidecar.because(error, path, 'it is not JSON');
+    return null;
+  }
+  if (!isObject(json) || json.type !== 'Feature' || json.stac_version === undefined) return null;
+  const item = fieldsOf(path, json);
+  const properties = fieldsOf(path, item.object('properties') ?? {}, 'properties.');
+  const id = item.string('id');
+  if (!id) throw badSidecar(path, 'it has no id');
+  const platform = properties.string('platform');
+  if (platform && platform.length > MAX_PLATFORM)
+    throw badSidecar(path, `properties.platform is longer than ${MAX_PLATFORM} characters`);
+  return {
+    path,
+    id,
+    collection: item.string('collection'),
+    span: spanOf(path, properties),
+    platform,
+    license: properties.string('license'),
+    assets: Object.entries(item.object('assets') ?? {}).map(([key, asset]) => {
+      if (!isObject(asset)) throw badSidecar(path, `assets.${key} is no object`);
+      return assetOf(key, fieldsOf(path, asset, `assets.${key}.`));
+    }),
+  };
+}
+
+function spanOf(path: string, properties: Fields): TimeSpan | undefined {
+  const time = (name: string) => {
+    const text = properties.string(name);
+    const value = text === undefined ? undefined : parseTime(text);
+    if (Number.isNaN(value)) throw badSidecar(path, `properties.${name} is no time: ${text}`);
+    return value;
+  };
+  const start = time('start_datetime') ?? time('datetime');
+  const end = time('end_datetime') ?? start;
+  if (start === undefined || end === undefined) return undefined;
+  if (end < start) throw badSidecar(path, 'its end_datetime is before its start');
+  return { start, end };
+}
+
+function assetOf(key: string, asset: Fields): ItemAsset {
+  const href = (asset.string('href') ?? '').replace(/^\.\//, '');
+  const file = href.slice(href.lastIndexOf('/') + 1);
+  const lists = ['bands', 'eo:bands', 'raster:bands'].map((name) => asset.objects(name));
+  const count = Math.max(...lists.map((list) => list.length));
+  const bands = Array.from({ length: count }, (_, i) =>
+    bandOf([...lists.map((list) => list[i]).filter((fields) => fields !== undefined), asset]),
+  );
+  return {
+    key,
+    file,
+    beside: file === href && file !== '' && file !== '..',
+    type: asset.string('type') ?? '',
+    roles: asset.list('roles').map(String),
+    bands,
+    everyBand: { ...bandOf([asset]), name: undefined },
+  };
+}
+
+/** What the first of these that says something says: `bands` of STAC 1.1, `eo:bands` and `raster:bands` of 1.0, the asset itself. */
+function bandOf(said: Fields[]): ItemBand {
+  const first = <T>(read: (fields: Fields) => T | undefined) =>
+    said.map(read).find((value) => value !== undefined);
+  const has = (name: string) => said.some((fields) => fields.list(name).length > 0);
+  return {
+    name: first((fields) => fields.string('name')),
+    commonName: first((fields) => fields.string('common_name') ?? fields.string('eo:common_name')),
+    nodata: first((fields) => fields.nodata()),
+    scale: first((fields) => fields.number('scale') ?? fields.number('raster:scale')),
+    offset: first((fields) => fields.number('offset') ?? fields.number('raster:offset')),
+    codes: has('classification:classes') || has('classification:bitfields'),
+  };
+}
+
+type JsonObject = Record<string, unknown>;
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** raster 1.1.0 writes values that JSON has no numbers for as text. */
+const SPECIAL = new Map<unknown, number>([
+  ['nan', NaN],
+  ['inf', Infinity],
+  ['-inf', -Infinity],
+]);
+
+/** Fields of one object of a document by name: absent or null is undefined, and another type than asked is an error. */
+interface Fields {
+  string(name: string): string | undefined;
+  number(name: string): number | undefined;
+  object(name: string): JsonObject | undefined;
+  list(name: string): unknown[];
+  objects(name: string): Fields[];
+  nodata(): number | undefined;
+}
+
+function fieldsOf(path: string, object: JsonObject, prefix = ''): Fields {
+  const read = <T>(name: string, kind: string, is: (value: unknown) => value is T): T | undefined => {
+    const value = Object.hasOwn(object, name) ? object[name] : undefined;
+    if (value === undefined || value === null) return undefined;
+    if (!is(value)) throw badSidecar(path, `${prefix}${name} is no ${kind}`);
+    return value;
+  };
+  const list = (name: string) =>
+    read(name, 'list', (value): value is unknown[] => Array.isArray(value)) ?? [];
+  return {
+    list,
+    string: (name) => read(name, 'text', (value) => typeof value === 'string'),
+    number: (name) => read(name, 'number', (value) => typeof value === 'number'),
+    object: (name) => read(name, 'object', isObject),
+    objects: (name) =>
+      list(name).map((value, i) => {
+        if (!isObject(value)) throw badSidecar(path, `${prefix}${name}[${i}] is no object`);
+        return fieldsOf(path, value, `${prefix}${name}[${i}].`);
+      }),
+    nodata: () => {
+      const isNodata = (value: unknown) => typeof value === 'number' || SPECIAL.has(value);
+      const value = read('nodata', 'number', (given): given is unknown => isNodata(given));
+      return typeof value === 'number' ? value : SPECIAL.get(value);
+    },
+  };
+}

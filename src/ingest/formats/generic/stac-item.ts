@@ -1,0 +1,71 @@
+/** A folder with a STAC Item and its assets, one raster or more beside it: one scene. */
+import { join } from 'node:path';
+import { openRaster } from '../../../raster/index.js';
+import { groupBands } from '../../band-groups.js';
+import { badOption, noDatetime, notRecognised } from '../../errors.js';
+import type { Candidate, DescribeOptions, SceneFormat } from '../../scene.js';
+import { flaggedTime } from '../shared/acquisition-time.js';
+import { describeBands } from './raster-bands.js';
+import { describeWhole } from './raster-file.js';
+import { cleanId } from '../shared/scene-id.js';
+import { type ItemAsset, itemOfFolder, type StacItem } from './stac-item-document.js';
+
+export const stacItem: SceneFormat = {
+  name: 'STAC Item',
+
+  // An Item that cannot be read is a broken one.
+  async detect(candidate) {
+    if (!candidate.entries) return false;
+    return (await find(candidate).catch(() => true)) !== null;
+  },
+
+  async describe(candidate, options) {
+    const found = await find(candidate);
+    if (!found) throw notRecognised(candidate.path, 'the folder holds no STAC Item with rasters beside it');
+    const { item, assets } = found;
+    refuseBandFlags(options);
+    const span = flaggedTime(options) ?? item.span;
+    if (!span) throw noDatetime(candidate.path);
+    const bands = await Promise.all(
+      assets.map(async (asset) => {
+        const header = await openRaster(join(candidate.path, asset.file));
+        return describeBands(header, options, asset, asset.key);
+      }),
+    );
+    const scene = {
+      ...describeWhole(candidate.path, options, item),
+      id: options.id ?? cleanId(item.id),
+      platform: options.platform ?? item.platform ?? null,
+      ...span,
+      groups: groupBands(bands.flat()),
+      quality: [],
+      reflectanceTest: false,
+      warnings: [],
+    };
+    return [scene];
+  },
+};
+
+/** Bands are counted in a file, and an Item has several. */
+function refuseBandFlags({ bands, maskBand }: DescribeOptions): void {
+  const expected = 'the flag to be left out, because the assets of the STAC Item name the bands';
+  const named = Object.entries(bands ?? {}).map(([name, number]) => `${name}=${number}`);
+  if (bands) throw badOption('--bands', named.join(','), expected);
+  if (maskBand !== undefined) throw badOption('--mask-band', String(maskBand), expected);
+}
+
+/** The folder's Item and those of its assets that are rasters in the folder itself; null where there are none. */
+async function find({ path, entries }: Candidate): Promise<{ item: StacItem; assets: ItemAsset[] } | null> {
+  const item = await itemOfFolder(path, entries ?? []);
+  const assets = item?.assets.filter(
+    (asset) => asset.beside && entries?.includes(asset.file) && isRaster(asset),
+  );
+  return item && assets && assets.length > 0 ? { item, assets } : null;
+}
+
+const NOT_DATA = new Set(['thumbnail', 'overview', 'visual', 'metadata']);
+
+function isRaster({ type, file, roles }: ItemAsset): boolean {
+  if (roles.some((role) => NOT_DATA.has(role)) && !roles.includes('data')) return false;
+  return type ? /^image\/(tiff|jp2|vnd\.stac\.geotiff)/.test(type) : /\.(tiff?|jp2|img)$/i.test(file);
+}

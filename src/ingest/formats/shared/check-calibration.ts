@@ -1,0 +1,39 @@
+/** Whether what flags and files say of values leaves them apart. */
+import { bytesPerSample, type DataType, lowestPixel, storedNodata } from '../../../raster/index.js';
+import { badOption, badScale } from '../../errors.js';
+import type { DescribeOptions, Scene, SourceBand, SourceGroup } from '../../scene.js';
+
+/** Throws TW_INGEST_BAD_OPTION for a `--nodata` that no band can hold, and TW_INGEST_BAD_SCALE. */
+export function requireUsableValues({ path, groups }: Scene, { nodata }: DescribeOptions): void {
+  const data = groups.filter(({ role }) => role === 'data');
+  const flagged = data.filter((group) => nodata !== undefined && group.nodata === nodata);
+  if (flagged.length > 0 && !flagged.some(canHold)) {
+    const types = [...new Set(flagged.map(typeOf))];
+    throw badOption(
+      '--nodata',
+      String(nodata),
+      `a value that pixels of ${types.join(' or ')} of ${path} can hold`,
+    );
+  }
+  for (const band of data.flatMap(({ bands }) => bands))
+    if (!keepsApart(band)) throw badScale(path, band.name, band.scale, band.offset);
+}
+
+const typeOf = ({ bands }: SourceGroup): DataType => bands[0]!.header.dataType;
+
+function canHold(group: SourceGroup): boolean {
+  const { nodata } = group;
+  const stored = storedNodata(typeOf(group), nodata ?? undefined);
+  // Floats hold infinity, but a number that is too large for them would become it.
+  return stored !== undefined && (Number.isFinite(stored) || !Number.isFinite(nodata));
+}
+
+/** Whether two stored values can give two physical values. These are single precision wherever they are computed with. */
+function keepsApart({ header: { dataType }, scale, offset }: SourceBand): boolean {
+  const physical = (stored: number) => Math.fround(stored * scale + offset);
+  if (dataType.startsWith('float'))
+    return Math.fround(scale) !== 0 && Number.isFinite(Math.fround(scale)) && Number.isFinite(physical(0));
+  const lowest = lowestPixel(dataType);
+  const [first, last] = [physical(lowest), physical(lowest + 2 ** (8 * bytesPerSample(dataType)) - 1)];
+  return Number.isFinite(first) && Number.isFinite(last) && first !== last;
+}

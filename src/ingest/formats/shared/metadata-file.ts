@@ -1,0 +1,29 @@
+import { openFile } from '../../../raster/index.js';
+import { badMetadata } from '../../errors.js';
+
+/** Far above what space agencies write: the largest tile metadata of Sentinel-2 has about 1 MB. */
+const MAX_BYTES = 16e6;
+
+/** The bytes of a metadata file. Throws TW_INGEST_BAD_METADATA where it is too large to be one. */
+export async function readMetadata(path: string): Promise<Buffer> {
+  const bytes = await readStart(path, MAX_BYTES + 1);
+  if (bytes.length > MAX_BYTES) {
+    throw badMetadata(path, `it is larger than the ${MAX_BYTES / 1e6} MB that metadata may have`);
+  }
+  return bytes;
+}
+
+/** The first bytes of a file, or all where it has fewer. Throws TW_INGEST_BAD_METADATA where it cannot be opened. */
+export async function readStart(path: string, bytes: number): Promise<Buffer> {
+  const file = await openFile(path).catch((error) => {
+    throw badMetadata.because(error, path, (error as Error).message);
+  });
+  try {
+    const { size } = await file.stat();
+    const start = Buffer.alloc(Math.min(size, bytes));
+    const { bytesRead } = await file.read(start, 0, start.length, 0);
+    return start.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * NAIP aerial images, as the USDA names and cuts them: m_<quad>_<quarter>_<UTM zone>_<pixel>_<date>[_<delivery date>].
+ *
+ * The files carry no tag that says NAIP, and many say nothing at all. So a file is NAIP where its name and its content agree:
+ * four bands of 8 bits (red, green, blue, near infrared) in NAD83 UTM, in the zone of the name. Anything else is a plain raster;
+ * images of three bands are too, because true and false colour cannot be told apart.
+ */
+import { basename } from 'node:path';
+import { markingNodata, type RasterHeader, withoutAlpha } from '../../../raster/index.js';
+import { groupBands, type UngroupedBand } from '../../band-groups.js';
+import { isRaster } from '../shared/probe-input.js';
+import { notRecognised } from '../../errors.js';
+import { gridResolution } from '../../georeferencing/pixel-size.js';
+import type { Resolution, SceneFormat } from '../../scene.js';
+import { flaggedTime, parseTime } from '../shared/acquisition-time.js';
+import { USDA } from '../shared/providers.js';
+
+const BANDS = ['red', 'green', 'blue', 'nir'];
+
+interface NaipName {
+  /** Up to the date of the flight. */
+  id: string;
+  zone: number;
+  /** Metres. */
+  pixel: number;
+  start: number;
+}
+
+export const naip: SceneFormat = {
+  name: 'NAIP',
+
+  async detect(candidate) {
+    const name = parseName(basename(candidate.path));
+    if (!name || (candidate.kind !== 'tiff' && candidate.kind !== 'jp2')) return false;
+    return isRaster(candidate, (header) => isNaip(header, name));
+  },
+
+  async describe({ path, header: open }, options) {
+    const name = parseName(basename(path));
+    if (!name) throw notRecognised(path, 'it is not named as NAIP images are');
+    // Some files call the near infrared alpha.
+    const header = withoutAlpha(await open());
+    const resolution = resolutionOf(header, name);
+    const bands = BANDS.map((band, index): UngroupedBand => {
+      const nodata = options.nodata ?? markingNodata(header) ?? null;
+      const base = { name: band, commonName: band, header, index, resolution };
+      return { ...base, role: 'data', nodata, scale: 1, offset: 0 };
+    });
+    const { start, end } = flaggedTime(options) ?? { start: name.start, end: name.start };
+    const scene = {
+      path,
+      id: options.id ?? name.id,
+      collection: {
+        id: 'naip',
+        title: 'National Agriculture Imagery Program',
+        license: 'PDDL-1.0',
+        attribution: 'NAIP imagery courtesy of the U.S. Department of Agriculture',
+        providers: [USDA],
+      },
+      platform: options.platform ?? 'aircraft',
+      start,
+      end,
+      groups: groupBands(bands),
+      quality: [],
+      reflectanceTest: false,
+      warnings: [],
+    };
+    return [scene];
+  },
+};
+
+/** Null where the name is not NAIP's. Pixels are written as 1, h (half a metre), 060 or 030 (centimetres). */
+function parseName(file: string): NaipName | null {
+  const match = /^(m_\d{7}_(?:ne|nw|se|sw)_(\d{1,2})_(1|h|\d{3})_(\d{4})(\d\d)(\d\d))(?!\d)/i.exec(file);
+  if (!match) return null;
+  const [, id, zone, pixel, year, month, day] = match;
+  const start = parseTime(`${year}-${month}-${day}`);
+  const metres = pixel === '1' ? 1 : /h/i.test(pixel) ? 0.5 : Number(pixel) / 100;
+  return Number.isNaN(start) ? null : { id: id.toLowerCase(), zone: Number(zone), pixel: metres, start };
+}
+
+function isNaip({ bands, dataType, crs }: RasterHeader, { zone }: NaipName): boolean {
+  const utm = /\+proj=utm \+zone=(\d+) (?!.*\+south).*\+(?:datum=NAD83|ellps=GRS80)/.exec(crs.proj4);
+  return bands === BANDS.length && dataType === 'uint8' && Number(utm?.[1]) === zone;
+}
+
+/** That of the name where the file has it, so that years stack; files made smaller have their own. */
+function resolutionOf(header: RasterHeader, { pixel }: NaipName): Resolution {
+  const own = gridResolution(header);
+  const isNominal = [own.x, own.y].every((metres) => Math.abs(metres - pixel) <= 0.01 * pixel);
+  return isNominal ? { x: pixel, y: pixel } : own;
+}

@@ -1,0 +1,24 @@
+/** Warns if the datum shift of a scene is less exact than its pixels are small. */
+import { groundDistance } from '../../grid/index.js';
+import { earthLocator } from './raster-extent.js';
+import type { Position } from './grid-to-source.js';
+
+/** Undefined if the error of the datum shift is below half a pixel. */
+export function datumWarning(position: Position): string | undefined {
+  const { datumErrorMetres = 0 } = position.crs;
+  if (datumErrorMetres === 0) return undefined;
+  if (datumErrorMetres === Infinity)
+    return 'its datum is taken as WGS 84, because no shift between them is known: positions may be off by some hundred metres';
+  const pixel = pixelMetres(position);
+  if (datumErrorMetres <= pixel / 2) return undefined;
+  return `the datum shift used is approximate: positions may be off by ${datumErrorMetres} m. Reproject with gdalwarp and PROJ's grids for better positions.`;
+}
+
+/** Side of the pixel in the middle of a raster; 0 if that is not on Earth. */
+function pixelMetres(position: Position): number {
+  const locate = earthLocator(position);
+  const column = Math.floor(position.width / 2);
+  const row = Math.floor(position.height / 2);
+  const metres = groundDistance(locate(column, row), locate(column + 1, row));
+  return Number.isFinite(metres) ? metres : 0;
+}

@@ -1,0 +1,67 @@
+/** From the coordinates of cells to those of a scene, also across the antimeridian and round the poles. */
+import { type Grid, geohash, quadtile } from '../../grid/index.js';
+import {
+  type Crs,
+  mapToPixel,
+  type Projection,
+  pixelToMap,
+  projector,
+  type RasterHeader,
+} from '../../raster/index.js';
+
+/** What says where a raster lies. */
+export type Position = Pick<RasterHeader, 'crs' | 'transform' | 'width' | 'height'>;
+
+/**
+ * The projection from grid coordinates to a raster's own system. Where that system repeats itself in x (degrees of
+ * longitude, cylindrical maps), x is shifted by whole turns of the Earth into [middle - half a turn, middle + half a turn)
+ * of the raster, so that rasters from 0 to 360, or from 179 to 181 degrees, are met from both sides.
+ */
+export function sourceProjection(gridEpsg: Grid['epsg'], position: Position): Projection {
+  const { crs, transform, width, height } = position;
+  const project = projector(`EPSG:${gridEpsg}`, crs);
+  const turn = turnOf(crs);
+  if (turn === undefined) return continued(project, gridEpsg);
+  const [middle] = pixelToMap(transform, width / 2, height / 2);
+  const start = middle - turn / 2;
+  return continued((x, y) => {
+    const [u, v] = project(x, y);
+    return [u + turn * Math.ceil((start - u) / turn), v];
+  }, gridEpsg);
+}
+
+/** Where in a raster, in pixels, a point in grid coordinates lies. */
+export function sourceLocator(gridEpsg: Grid['epsg'], position: Position): Projection {
+  const project = sourceProjection(gridEpsg, position);
+  return (x, y) => mapToPixel(position.transform, ...project(x, y));
+}
+
+/**
+ * Continues a projection beyond the eastern and southern edges of the grid by its mirror image through the edge. Nodes of
+ * control grids lie there, and would jump to the other side of the map.
+ */
+function continued(project: Projection, gridEpsg: Grid['epsg']): Projection {
+  const { east, south } = (gridEpsg === geohash.epsg ? geohash : quadtile).extent;
+  return (x, y) => {
+    if (x < east && y >= south) return project(x, y);
+    const edgeX = x < east ? x : east - NEXT_TO_EDGE * east;
+    const edgeY = y < south ? south : y;
+    const [u, v] = project(edgeX, edgeY);
+    const [s, t] = project(2 * edgeX - x, 2 * edgeY - y);
+    return [2 * u - s, 2 * v - t];
+  };
+}
+
+/** On the edge itself a projection may take either side. */
+const NEXT_TO_EDGE = 1e-12;
+
+const CYLINDRICAL = /\+proj=(merc|eqc|cea|mill)\b/;
+
+/** How far x runs in one turn round the Earth; undefined where the system does not repeat itself. */
+function turnOf(crs: Crs): number | undefined {
+  if (crs.geographic) return 360;
+  if (!CYLINDRICAL.test(crs.proj4)) return undefined;
+  const lon0 = Number(/\+lon_0=(\S+)/.exec(crs.proj4)?.[1] ?? 0);
+  const project = projector('EPSG:4326', crs);
+  return 4 * (project(lon0 + 45, 0)[0] - project(lon0 - 45, 0)[0]);
+}

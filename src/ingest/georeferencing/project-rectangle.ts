@@ -1,0 +1,73 @@
+/** What a rectangle of the grid becomes in the pixels of a raster. */
+import type { Bounds } from '../../grid/index.js';
+import type { Projection } from '../../raster/index.js';
+
+export interface RectImage {
+  /** Where nine points of the rectangle lie, as (column, row) in the raster; those without a counterpart are left out. */
+  points: [column: number, row: number][];
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+  /**
+   * The largest second differences of column and row between three points in a line: eight times as far as a parabola
+   * through them goes beyond them. Infinite where a point has no counterpart.
+   */
+  bend: { x: number; y: number };
+}
+
+/** Points next to the edges: on the edge of the map a projection may take either side. */
+const PARTS = [1e-9, 0.5, 1 - 1e-9];
+/** The three rows, three columns and two diagonals of the nine points. */
+const LINES = [
+  [0, 1, 2],
+  [3, 4, 5],
+  [6, 7, 8],
+  [0, 3, 6],
+  [1, 4, 7],
+  [2, 5, 8],
+  [0, 4, 8],
+  [2, 4, 6],
+];
+
+/** `locate` converts from grid coordinates to (column, row). */
+export function imageOf({ west, south, east, north }: Bounds, locate: Projection): RectImage {
+  const all: [column: number, row: number][] = [];
+  const points: RectImage['points'] = [];
+  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  for (const v of PARTS) {
+    for (const u of PARTS) {
+      const point = locate(west + (east - west) * u, south + (north - south) * v);
+      const [column, row] = point;
+      all.push(point);
+      if (!(Number.isFinite(column) && Number.isFinite(row))) continue;
+      points.push(point);
+      if (column < box.left) box.left = column;
+      if (column > box.right) box.right = column;
+      if (row < box.top) box.top = row;
+      if (row > box.bottom) box.bottom = row;
+    }
+  }
+  return { points, ...box, bend: { x: bendOf(all, 0), y: bendOf(all, 1) } };
+}
+
+function bendOf(points: [number, number][], axis: 0 | 1): number {
+  let worst = 0;
+  for (const [a, b, c] of LINES) {
+    const bend = Math.abs(points[a][axis] - 2 * points[b][axis] + points[c][axis]);
+    if (!(bend <= worst)) worst = Number.isNaN(bend) ? Infinity : bend;
+  }
+  return worst;
+}
+
+/** The four quarters of a rectangle. */
+export function quartersOf({ west, south, east, north }: Bounds): Bounds[] {
+  const x = (west + east) / 2;
+  const y = (south + north) / 2;
+  return [
+    { west, south: y, east: x, north },
+    { west: x, south: y, east, north },
+    { west, south, east: x, north: y },
+    { west: x, south, east, north: y },
+  ];
+}

@@ -1,0 +1,76 @@
+/**
+ * Keeps what a job reads inside folders that the operator allows, though others may write there: a file or folder can become a
+ * link at any time. No link is followed, and files are opened by their real paths.
+ */
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { outsideFence } from '../errors.js';
+
+/** A folder of SAFE products is six levels deep; what is deeper is refused unread. */
+const LEVELS = 6;
+
+/** Invariant: `held` has what each file that was held was at first. */
+export class Fence {
+  private readonly held = new Map<string, string>();
+
+  /** `folders`: real paths. */
+  constructor(private readonly folders: string[]) {}
+
+  /**
+   * The real path of a file or product folder, with all that may be opened beside or below it. Throws TW_INGEST_OUTSIDE where it
+   * is missing, outside, or holds a link.
+   */
+  async enter(path: string): Promise<string> {
+    const real = await realpath(path).catch((error) => {
+      throw outsideFence.because(error, path);
+    });
+    if (!this.encloses(real)) throw outsideFence(path);
+    // Metadata files speak for the files beside them.
+    const product = /\.(txt|json|xml|hdr)$/i.test(real) ? dirname(real) : real;
+    const refused = await findRefused(product, LEVELS).catch((error) => {
+      throw outsideFence.because(error, path);
+    });
+    if (refused !== undefined) throw outsideFence(path, refused);
+    return real;
+  }
+
+  /**
+   * Throws TW_INGEST_OUTSIDE where a file is not at its real path, or is not what it was when it was held first. Asked before
+   * and after files are read, it tells of a file that another took the place of, even for a moment: renaming changes its ctime.
+   */
+  async hold(paths: Iterable<string>): Promise<void> {
+    for (const path of new Set(paths)) {
+      const [real, file] = await Promise.all([realpath(path), lstat(path, { bigint: true })]).catch(
+        (error) => {
+          throw outsideFence.because(error, path);
+        },
+      );
+      const state = [file.dev, file.ino, file.ctimeNs].join();
+      const before = this.held.get(path) ?? state;
+      if (real !== path || !this.encloses(real) || !file.isFile() || state !== before) {
+        throw outsideFence(path);
+      }
+      this.held.set(path, state);
+    }
+  }
+
+  private encloses(real: string): boolean {
+    return this.folders.some((folder) => {
+      const below = relative(folder, real);
+      return below !== '..' && !below.startsWith(`..${sep}`) && !isAbsolute(below);
+    });
+  }
+}
+
+/** Returns the first path that is a link or another special file, or a folder that is too deep. */
+async function findRefused(path: string, levels: number): Promise<string | undefined> {
+  if (!(await stat(path)).isDirectory()) return undefined;
+  if (levels === 0) return path;
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    const below = join(path, entry.name);
+    if (!entry.isFile() && !entry.isDirectory()) return below;
+    const found = entry.isDirectory() ? await findRefused(below, levels - 1) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

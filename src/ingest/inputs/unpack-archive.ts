@@ -1,0 +1,321 @@
+/**
+ * Unpacks untrusted zip, tar and tar.gz files, and rasters compressed with gzip. Entries are streamed to disk. An archive is refused as a whole
+ * if an entry could leave the folder, fill the disk or hide something.
+ */
+import { constants, createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, open as openFile, readdir, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { pipeline as connect } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { crc32, createGunzip, gunzipSync, constants as zlib } from 'node:zlib';
+import { extract } from 'tar-stream';
+import { type Entry, getFileNameLowLevel, openPromise, type ZipFile } from 'yauzl';
+import { messageOf, TilewrightError } from '../../errors.js';
+import { fileKind, SIGNATURE_BYTES } from '../../raster/index.js';
+import { asStorageError, type DiskReserve } from '../../storage/index.js';
+import {
+  archiveBroken,
+  archiveEncrypted,
+  archiveLink,
+  archiveName,
+  archiveTooLarge,
+  archiveTwice,
+  archiveUnknown,
+} from '../errors.js';
+
+type ArchiveKind = 'zip' | 'tar' | 'tar.gz' | 'raster.gz';
+
+export interface UnpackOptions {
+  /** Of the disk that the folder is on; asked for what is declared, and for every byte as it comes. */
+  reserve: DiskReserve;
+  maxEntries?: number;
+  signal?: AbortSignal;
+}
+
+export interface Unpacked {
+  /** Paths of the files relative to the folder, with `/`, in the order of the archive. */
+  files: string[];
+  bytes: number;
+}
+
+const MAX_ENTRIES = 100_000;
+/** An archive that unpacks to more than this many times its size is a bomb: rasters are far below. */
+const MAX_RATIO = 200;
+/** Up to so many bytes any ratio is fine: empty rasters compress well. */
+const HARMLESS = 10e6;
+/** Bytes of a name, and of one part of it: what file systems take. */
+const LONGEST_NAME = 1024;
+const LONGEST_PART = 255;
+const DEEPEST = 32;
+
+const BLOCK = 512;
+
+/** Compressed bytes that hold the first bytes of the unpacked file; they unpack to 4 MB at most. */
+const GZIP_START_BYTES = 4096;
+
+/** The kind of an archive by its first bytes, and for gzip by the first bytes of the unpacked file; null for other files. */
+async function archiveKind(path: string): Promise<ArchiveKind | null> {
+  const file = await openFile(path, 'r');
+  try {
+    const start = Buffer.alloc(GZIP_START_BYTES);
+    const { bytesRead } = await file.read(start, 0, start.length, 0);
+    const kind = fileKind(start.subarray(0, Math.min(bytesRead, SIGNATURE_BYTES)));
+    if (kind === 'gzip') return gzipKind(path, start.subarray(0, bytesRead));
+    return kind === 'zip' || kind === 'tar' ? kind : null;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Throws TW_INGEST_ARCHIVE_BROKEN if the unpacked file is neither a tar archive nor a raster. */
+function gzipKind(path: string, start: Buffer): ArchiveKind {
+  const unpacked = gunzipSync(start, { finishFlush: zlib.Z_SYNC_FLUSH }).subarray(0, SIGNATURE_BYTES);
+  if (unpacked.length === 0) throw archiveBroken(path, `its first ${start.length} bytes unpack to nothing`);
+  const kind = fileKind(unpacked);
+  // A tar archive without a file begins with zeros.
+  if (kind === 'tar' || unpacked.every((byte) => byte === 0)) return 'tar.gz';
+  if (kind === null || kind === 'zip' || kind === 'gzip')
+    throw archiveBroken(path, 'it unpacks to neither a tar archive nor a raster file');
+  return 'raster.gz';
+}
+
+/**
+ * Unpacks an archive into `folder`, which must be empty or missing. If it fails or is aborted, the folder is removed with
+ * all that is in it. Archives inside the archive stay as they are. Throws TW_INGEST_ARCHIVE_..., TW_STORAGE_DISK_LOW, _FULL.
+ */
+export async function unpack(path: string, folder: string, options: UnpackOptions): Promise<Unpacked> {
+  const { reserve, maxEntries = MAX_ENTRIES, signal = new AbortController().signal } = options;
+  signal.throwIfAborted();
+  const kind = await archiveKind(path).catch((error) => {
+    throw asArchiveError(error, path, path);
+  });
+  if (!kind) throw archiveUnknown(path);
+  await mkdir(folder, { recursive: true });
+  // It is removed if this fails, so that it must not hold anything of others.
+  if ((await readdir(folder)).length > 0) throw new Error(`${folder} is not empty`);
+  const budget = new Budget(path, (await stat(path)).size, reserve, maxEntries);
+  const target = new Target(path, folder, budget, signal);
+  try {
+    if (kind === 'zip') await unpackZip(path, target, budget);
+    else if (kind === 'raster.gz') await unpackRaster(path, target);
+    else await unpackTar(path, kind, target, budget, signal);
+    return { files: target.files, bytes: target.bytes };
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw signal.aborted ? signal.reason : asArchiveError(error, path, folder);
+  }
+}
+
+async function unpackZip(path: string, target: Target, budget: Budget): Promise<void> {
+  const zip = await openPromise(path, { decodeStrings: false });
+  try {
+    await unpackEntries(path, zip, target, budget);
+  } finally {
+    zip.close();
+  }
+}
+
+async function unpackEntries(path: string, zip: ZipFile, target: Target, budget: Budget): Promise<void> {
+  budget.requireEntries(zip.entryCount);
+  for await (const entry of zip.eachEntry()) {
+    // The types say string; without decoding it is the bytes of the name.
+    const raw = entry.fileName as unknown as Buffer;
+    const name = getFileNameLowLevel(entry.generalPurposeBitFlag, raw, entry.extraFields, true);
+    budget.entry();
+    if (entry.isEncrypted()) throw archiveEncrypted(path, name);
+    const kind = zipEntryKind(entry, name);
+    if (kind === 'folder') await target.folder(name);
+    else if (kind !== 'file') throw archiveLink(path, name, kind);
+    else {
+      await budget.require(entry.uncompressedSize);
+      const crc = await target.file(name, () => zip.openReadStreamPromise(entry));
+      if (crc !== entry.crc32)
+        throw archiveBroken(path, `the checksum of ${JSON.stringify(name)} does not fit`);
+    }
+  }
+}
+
+const { S_IFMT, S_IFREG, S_IFDIR, S_IFLNK } = constants;
+const UNIX = 3;
+
+/** APPNOTE 4.4.2 and 4.4.15: archives made on Unix keep the file's mode in the upper half of the external attributes. */
+function zipEntryKind(entry: Entry, name: string): string {
+  const type = entry.versionMadeBy >> 8 === UNIX ? (entry.externalFileAttributes >>> 16) & S_IFMT : 0;
+  if (type === S_IFLNK) return 'symlink';
+  if (type !== 0 && type !== S_IFREG && type !== S_IFDIR) return 'device';
+  return name.endsWith('/') || type === S_IFDIR ? 'folder' : 'file';
+}
+
+/** The file keeps the name of the compressed one without `.gz`, because names of files have dates and ids. */
+async function unpackRaster(path: string, target: Target): Promise<void> {
+  const name = basename(path).replace(/(?<=.)\.gz$/i, '');
+  // The target limits the bytes, and gets an error of either stream from the last one.
+  await target.file(name, async () => connect(createReadStream(path), createGunzip(), () => {}));
+}
+
+async function unpackTar(
+  path: string,
+  kind: 'tar' | 'tar.gz',
+  target: Target,
+  budget: Budget,
+  signal: AbortSignal,
+): Promise<void> {
+  const tar = extract();
+  let streamed = 0;
+  let entriesEnd = 0;
+  const watch = async function* (chunks: AsyncIterable<Buffer>) {
+    for await (const chunk of chunks) {
+      streamed += chunk.length;
+      budget.stream(chunk.length);
+      yield chunk;
+    }
+  };
+  const source = createReadStream(path, { highWaterMark: 1 << 18 });
+  const feed =
+    kind === 'tar'
+      ? pipeline(source, watch, tar, { signal })
+      : pipeline(source, createGunzip(), watch, tar, { signal });
+  const take = async () => {
+    for await (const entry of tar) {
+      const { name, type, size = 0 } = entry.header;
+      budget.entry();
+      if (type === 'directory') await target.folder(name);
+      else if (type !== 'file' && type !== 'contiguous-file')
+        throw archiveLink(path, name, type ?? 'thing of an unknown kind');
+      else {
+        await budget.require(size);
+        await target.file(name, async () => entry as AsyncIterable<Uint8Array>);
+      }
+      const padded = type === 'directory' ? 0 : Math.ceil(size / BLOCK) * BLOCK;
+      entriesEnd = entry.offset + BLOCK + padded;
+      entry.resume();
+    }
+  };
+  const ends = await Promise.allSettled([take(), feed]);
+  const errors = ends.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  // Where one side fails, the other only reports that the stream was closed early.
+  const cause = errors.find((error) => error instanceof TilewrightError) ?? errors.at(-1);
+  if (cause !== undefined) throw cause;
+  // A tar ends with blocks of zeros; one that was cut off between two entries does not.
+  if (streamed < entriesEnd + BLOCK) throw archiveBroken(path, 'its end is missing');
+}
+
+/** What one archive may still use. `require` refuses what is declared, `spend` what really comes. */
+class Budget {
+  private bytes: number;
+  private streamed: number;
+  private entries = 0;
+  constructor(
+    private readonly path: string,
+    archiveBytes: number,
+    private readonly reserve: DiskReserve,
+    private readonly maxEntries: number,
+  ) {
+    this.bytes = Math.max(HARMLESS, MAX_RATIO * archiveBytes);
+    this.streamed = this.bytes + maxEntries * 4 * BLOCK;
+  }
+
+  entry(): void {
+    this.requireEntries(++this.entries);
+  }
+
+  requireEntries(count: number): void {
+    if (count > this.maxEntries)
+      throw archiveTooLarge(this.path, `it has more than ${this.maxEntries} entries`);
+  }
+
+  async require(bytes: number): Promise<void> {
+    if (bytes > this.bytes) throw this.tooLarge();
+    await this.reserve.require(bytes);
+  }
+
+  async spend(bytes: number): Promise<void> {
+    if (bytes > this.bytes) throw this.tooLarge();
+    this.bytes -= bytes;
+    await this.reserve.check(bytes);
+  }
+
+  /** Bytes of a tar stream: its files, and up to four blocks of header and padding an entry. */
+  stream(bytes: number): void {
+    this.streamed -= bytes;
+    if (this.streamed < 0) throw this.tooLarge();
+  }
+
+  private tooLarge(): TilewrightError {
+    return archiveTooLarge(this.path, `its files have more than ${MAX_RATIO} times its size`);
+  }
+}
+
+/** The folder that is unpacked into. Invariant: every path below it is made of checked names, and nothing is a link. */
+class Target {
+  readonly files: string[] = [];
+  bytes = 0;
+
+  constructor(
+    private readonly archive: string,
+    private readonly root: string,
+    private readonly budget: Budget,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  async folder(name: string): Promise<void> {
+    const path = this.pathOf(name);
+    await this.onlyOnce(name, () => mkdir(join(this.root, path), { recursive: true }));
+  }
+
+  /** Writes one file and gives the CRC-32 of its bytes. `open` is called when its place is found to be free. */
+  async file(name: string, open: () => Promise<AsyncIterable<Uint8Array>>): Promise<number> {
+    const path = this.pathOf(name);
+    const file = join(this.root, path);
+    const budget = this.budget;
+    let crc = 0;
+    const count = async function* (chunks: AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunks) {
+        await budget.spend(chunk.length);
+        crc = crc32(chunk, crc);
+        yield chunk;
+      }
+    };
+    await this.onlyOnce(name, async () => {
+      await mkdir(dirname(file), { recursive: true });
+      await pipeline(await open(), count, createWriteStream(file, { flags: 'wx' }), { signal: this.signal });
+    });
+    this.bytes += (await stat(file)).size;
+    this.files.push(path);
+    return crc;
+  }
+
+  /** The file system itself tells what is there already: it knows whether `a` and `A` are the same. */
+  private async onlyOnce(name: string, work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!['EEXIST', 'ENOTDIR', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+      throw archiveTwice.because(error, this.archive, name);
+    }
+  }
+
+  /** A name as a path below the root; '' for the root itself. Throws TW_INGEST_ARCHIVE_NAME. */
+  private pathOf(name: string): string {
+    const refuse = (reason: string) => archiveName(this.archive, name, reason);
+    if (name.includes('\0')) throw refuse('it holds a zero byte');
+    if (name.includes('\\')) throw refuse('it holds a backslash');
+    if (name.startsWith('/') || /^[A-Za-z]:/.test(name)) throw refuse('it is an absolute path');
+    const parts = name.split('/').filter((part) => part !== '' && part !== '.');
+    if (parts.includes('..')) throw refuse('it leads out of the folder');
+    if (
+      Buffer.byteLength(name) > LONGEST_NAME ||
+      parts.some((part) => Buffer.byteLength(part) > LONGEST_PART)
+    )
+      throw refuse('it is too long');
+    if (parts.length > DEEPEST) throw refuse(`it is more than ${DEEPEST} folders deep`);
+    return parts.join('/');
+  }
+}
+
+/** Errors of the file system as those of the store; all others are the archive's fault. */
+function asArchiveError(error: unknown, path: string, folder: string): unknown {
+  if (error instanceof TilewrightError) return error;
+  if ((error as NodeJS.ErrnoException).syscall !== undefined) return asStorageError(error, folder);
+  return archiveBroken.because(error, path, messageOf(error));
+}

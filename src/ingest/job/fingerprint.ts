@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import type { GridName } from '../../grid/index.js';
+import type { RasterHeader } from '../../raster/index.js';
+import { readModelFile } from '../cloud/index.js';
+import type { SceneTest } from '../cloud/choose-detector.js';
+import { type Scene, sourceFiles } from '../scene.js';
+
+/** Raised whenever the same input would make other tiles. */
+const PIPELINE = 4;
+
+/** Digests by path, kept for one ingest: a file may hold a scene for each day of a year. */
+export type FileDigests = Map<string, string>;
+
+/** What shapes the tiles of a scene beside the scene itself. */
+export interface HowToCut {
+  grid: GridName;
+  precision: number;
+  test: SceneTest | null;
+  compress?: 'deflate' | undefined;
+}
+
+/**
+ * Digest of everything that shapes a scene's tiles: the bytes of its files and every option. File names and places are left
+ * out, so that a copy elsewhere is the same scene.
+ */
+export async function fingerprintOf(
+  scene: Scene,
+  { grid, precision, test, compress }: HowToCut,
+  digests: FileDigests,
+  signal?: AbortSignal,
+): Promise<string> {
+  for (const file of sourceFiles(scene))
+    if (!digests.has(file)) digests.set(file, await digestOf(file, signal));
+  const { id, platform, start, end, quality } = scene;
+  const groups = scene.groups.map(({ bands, ...group }) => ({
+    ...group,
+    bands: bands.map(({ header, ...band }) => ({
+      ...band,
+      file: digests.get(header.path),
+      ...(header.mask && header.mask.path !== header.path && { mask: digests.get(header.mask.path) }),
+      ...(header.isDescribedOutside && { described: describedOutside(header) }),
+    })),
+  }));
+  const codes = quality.map((band) => ({
+    ...band,
+    codes: createHash('sha256').update(band.codes).digest('hex'),
+  }));
+  const everything = {
+    PIPELINE,
+    grid,
+    precision,
+    id,
+    platform,
+    start,
+    end,
+    groups,
+    quality: codes,
+    test: test && (await testDigest(test)),
+    compress,
+  };
+  return createHash('sha256').update(JSON.stringify(everything, nameNumbers)).digest('hex');
+}
+
+/** Facts that are not in the bytes of the file: a corrected header, or another position, makes other tiles. */
+function describedOutside({ width, height, dataType, crs, transform, blocks }: RasterHeader) {
+  const layout = blocks.reader === 'envi' || blocks.reader === 'mat' ? blocks : undefined;
+  return { width, height, dataType, crs: crs.proj4, transform, layout };
+}
+
+/** JSON has no NaN and no infinities, and would make all of them null. */
+const nameNumbers = (_: string, value: unknown) =>
+  typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
+
+async function digestOf(path: string, signal?: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash, { signal });
+  return hash.digest('hex');
+}
+
+/** A model by its bytes: another place of it changes nothing. */
+async function testDigest({ test }: SceneTest): Promise<string> {
+  if (test.kind === 'reflectance') return test.kind;
+  return createHash('sha256')
+    .update(await readModelFile(test.path))
+    .digest('hex');
+}

@@ -1,0 +1,346 @@
+/** One run of the ingest process. */
+import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { coordinationUnavailable } from '../../dht/index.js';
+import { messageOf, TilewrightError } from '../../errors.js';
+import { FailedWithResults, type JobContext } from '../../jobs/index.js';
+import type { CollectionRecord, Storage } from '../../storage/index.js';
+import { unpack } from '../inputs/unpack-archive.js';
+import type { Arena } from '../cut/shared-memory.js';
+import { allFailed, ingestFailed } from '../errors.js';
+import { Fence } from '../inputs/path-guard.js';
+import { findInputs, isArchive } from '../formats/index.js';
+import type { Founders } from './first-scene-lock.js';
+import { ingestScene, type SceneResult } from './ingest-scene.js';
+import type { IngestContext, IngestOptions } from '../options.js';
+import { planScene, type ScenePlan } from '../plan/scene-plan.js';
+import { type Scene, sourceFiles } from '../scene.js';
+import { SceneTurns } from './duplicate-scenes.js';
+import type { IngestWorkers } from '../cut/ingest-pool.js';
+
+export interface IngestInputs extends IngestOptions {
+  /** Files or folders on the disk of the node. */
+  paths: string[];
+  /** Reads only what lies in the allowed folders, as they are when it runs. For the server to say, not for its users. */
+  fenced?: boolean;
+  /** What the sender calls the only path, an uploaded file. Also for the server to say. */
+  sentAs?: string;
+}
+
+export interface IngestResults {
+  collection: string | null;
+  scenes: SceneResult[];
+  tiles: number;
+  failed: { path: string; code: string; message: string }[];
+  /** Folders below the given ones that are no products; they were not looked into. */
+  passedOver: string[];
+}
+
+export interface IngestProcessContext {
+  storage: Storage;
+  workers: IngestWorkers;
+  /** Bytes that ingest may take beside what the program itself does. */
+  memory: number;
+  cloudModel?: string | undefined;
+  /** Real paths of the folders that those may have read who do not own the node; none by default. */
+  allowedFolders?: string[];
+}
+
+/** How the lines of the log begin that are told before a scene is cut. */
+export const PLAN_NOTE = 'plan: ';
+
+/** A restart of etcd or the election of a leader is over after this, ms; then a scene has failed. */
+const AWAY_PATIENCE = 120_000;
+const AWAY_PAUSE = 1000;
+
+/** How many failures the error of a job names where all scenes failed. */
+const NAMED_REASONS = 3;
+
+/** Scenes at once: while one waits for the disk, another is cut. More would only share out the memory. */
+const MOST_SCENES = 4;
+
+/** A scene, and its place in the order in which all were found. */
+interface Found {
+  place: number;
+  scene: Scene;
+  /** Folder that is removed when its last scene has ended. */
+  scratch: Scratch | undefined;
+}
+
+/** An archive's files, for as long as scenes of it are under way. */
+interface Scratch {
+  folder: string;
+  scenes: number;
+}
+
+/**
+ * One run over all inputs. Invariants: scenes are described one after another, in the order of the inputs, and are cut a few at
+ * once; every input ends as a result or as a failure.
+ */
+export class IngestRun {
+  private readonly context: IngestContext;
+  private readonly results: SceneResult[] = [];
+  private readonly failed: IngestResults['failed'] = [];
+  private readonly passedOver: string[] = [];
+  private readonly tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
+  private readonly turns: SceneTurns;
+  private readonly unpacked = new Set<Scratch>();
+  private readonly noted = new Set<string>();
+  /** Collections as they would be after the scenes of a dry run so far. */
+  private readonly dry = new Map<string, CollectionRecord>();
+  private readonly fence: Fence | undefined;
+  /** What users call files and folders that only the server knows, innermost first. */
+  private readonly called: [path: string, name: string][] = [];
+  private inputs = 0;
+  /** Scenes found so far, and the share of the work that is done of each. */
+  private readonly shares: number[] = [];
+  private inputsDescribed = 0;
+
+  constructor(
+    { storage, workers, cloudModel, allowedFolders = [] }: IngestProcessContext,
+    arena: Arena,
+    founders: Founders,
+    private readonly options: IngestInputs,
+    private readonly job: JobContext,
+  ) {
+    this.context = {
+      storage,
+      workers,
+      arena,
+      cloudModel,
+      digests: new Map(),
+    };
+    this.turns = new SceneTurns(founders, job.signal);
+    const { fenced, sentAs, paths } = options;
+    if (fenced) this.fence = new Fence(allowedFolders);
+    if (sentAs !== undefined) this.called.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
+  }
+
+  async run(): Promise<IngestResults> {
+    this.job.partial(() => this.soFar());
+    const scenes = this.scenes();
+    const lane = async () => {
+      // The generator hands out one scene at a time, however many lanes ask.
+      for (let next = await scenes.next(); !next.done; next = await scenes.next()) {
+        const { place, scene, scratch } = next.value;
+        const result = await this.attempt(scene.path, () => this.ingest(next.value));
+        if (result) {
+          this.results[place] = result;
+          this.logScene(result);
+        }
+        this.share(place, 1);
+        if (scratch && --scratch.scenes === 0) await this.remove(scratch);
+      }
+    };
+    const lanes = Math.min(MOST_SCENES, 1 + this.context.workers.threads);
+    const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
+    for (const scratch of this.unpacked) await this.remove(scratch);
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    const results = this.soFar();
+    this.job.message(summaryOf(results.scenes.length, this.failed, this.options.dryRun));
+    if (results.scenes.length > 0 || this.failed.length === 0) return results;
+    const reasons = this.failed.slice(0, NAMED_REASONS).map(({ message }) => message);
+    throw new FailedWithResults(allFailed(this.failed.length, reasons), results);
+  }
+
+  private soFar(): IngestResults {
+    const results = this.results.filter(Boolean);
+    return {
+      collection: results[0]?.collection ?? null,
+      scenes: results,
+      tiles: results.reduce((sum, { tiles }) => sum + tiles, 0),
+      failed: this.failed,
+      passedOver: this.passedOver,
+    };
+  }
+
+  /** What is true of many scenes is told once, before the first of them is cut. */
+  private logNotes({ notes }: ScenePlan): void {
+    for (const { level, text } of notes) {
+      if (!this.noted.has(text)) this.job.log(level, `${PLAN_NOTE}${text}`);
+      this.noted.add(text);
+    }
+  }
+
+  private logScene({ collection, id, tiles, unchanged, replaced, warnings }: SceneResult): void {
+    const what = unchanged ? 'already there' : `${tiles} tiles${replaced ? ', replaced' : ''}`;
+    this.job.log('info', `${collection}/${id}: ${what}`);
+    for (const warning of warnings) this.job.log('warning', `${collection}/${id}: ${warning}`);
+  }
+
+  private logFailure({ path, code, message }: IngestResults['failed'][number]): void {
+    this.job.log('error', `${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
+  }
+
+  private async *scenes(): AsyncGenerator<Found> {
+    const inputs: string[] = [];
+    for (const path of this.options.paths) {
+      const found = await this.attempt(path, async () => findInputs(await this.enter(path)));
+      inputs.push(...(found?.inputs ?? []));
+      this.passedOver.push(...(found?.passedOver ?? []));
+    }
+    this.inputs = inputs.length;
+    for (const input of inputs) {
+      this.job.signal.throwIfAborted();
+      const found = await this.attempt(input, () => this.describe(input));
+      const { scenes, scratch } = found ?? { scenes: [], scratch: undefined };
+      this.inputsDescribed++;
+      const first = this.shares.length;
+      this.shares.push(...scenes.map(() => 0));
+      for (const [i, scene] of scenes.entries()) yield { place: first + i, scene, scratch };
+    }
+  }
+
+  private async describe(path: string): Promise<{ scenes: Scene[]; scratch: Scratch | undefined }> {
+    const input = await this.enter(path);
+    if (await isArchive(input)) return this.describeArchive(input);
+    const scenes = await this.scenesOf(input);
+    // What is a link by now is not where the headers come from.
+    await this.enter(input);
+    await this.fence?.hold(scenes.flatMap(sourceFiles));
+    return { scenes: scenes.map((scene) => this.named(scene, scene.path)), scratch: undefined };
+  }
+
+  private async describeArchive(input: string): Promise<{ scenes: Scene[]; scratch: Scratch }> {
+    const { storage } = this.context;
+    const scratch = { folder: await storage.scratchFolder('unpacked'), scenes: 0 };
+    this.unpacked.add(scratch);
+    this.called.unshift([scratch.folder, input]);
+    try {
+      const { signal } = this.job;
+      this.message(`unpacking ${input}`);
+      await this.fence?.hold([input]);
+      await unpack(input, scratch.folder, { reserve: storage.reserve, signal });
+      await this.fence?.hold([input]);
+      const { inputs, passedOver } = await findInputs(scratch.folder);
+      this.passedOver.push(...passedOver.map((folder) => this.nameOf(folder)));
+      const scenes: Scene[] = [];
+      for (const one of inputs) {
+        const name = inputs.length === 1 ? input : one;
+        const found = await this.attempt(name, () => this.scenesOf(one));
+        scenes.push(...(found ?? []).map((scene) => this.named(scene, name)));
+      }
+      scratch.scenes = scenes.length;
+      if (scenes.length === 0) await this.remove(scratch);
+      return { scenes, scratch };
+    } catch (error) {
+      await this.remove(scratch);
+      throw error;
+    }
+  }
+
+  private scenesOf(path: string): Promise<Scene[]> {
+    const { paths: _, ...options } = this.options;
+    return this.context.workers.describe(path, options, this.job.signal);
+  }
+
+  /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */
+  private async enter(path: string): Promise<string> {
+    return this.fence ? this.fence.enter(path) : path;
+  }
+
+  /** A text without names that only the server knows. */
+  private nameOf(text: string): string {
+    return this.called.reduce((named, [path, name]) => named.replaceAll(path, () => name), text);
+  }
+
+  private named(scene: Scene, path: string): Scene {
+    const warnings = scene.warnings.map((warning) => this.nameOf(warning));
+    return { ...scene, path: this.nameOf(path), warnings };
+  }
+
+  private message(text: string): void {
+    this.job.message(this.nameOf(text));
+  }
+
+  private async remove(scratch: Scratch): Promise<void> {
+    this.unpacked.delete(scratch);
+    await rm(scratch.folder, { recursive: true, force: true });
+  }
+
+  private async ingest({ place, scene, scratch }: Found): Promise<SceneResult> {
+    const { job, context, options, tiles, fence } = this;
+    this.message(scene.path);
+    const id = options.collection ?? scene.collection.id;
+    const cut = async () => {
+      const plan = await planScene(context.storage, scene, options, this.dry);
+      this.logNotes(plan);
+      return this.patiently(scene.path, () => ingestOnce(plan));
+    };
+    const ingestOnce = async (plan: ScenePlan) => {
+      let cells = 0;
+      let made = 0;
+      try {
+        const result = await ingestScene(context, plan, options, {
+          signal: job.signal,
+          onCells: (count) => {
+            cells = count;
+            tiles.total += count;
+          },
+          onShare: (share) => this.share(place, share),
+          onTiles: (count) => {
+            made = count;
+          },
+          onRead: async () => {
+            // Nobody else reaches what was unpacked into the data folder.
+            if (!scratch) await fence?.hold(sourceFiles(scene));
+          },
+        });
+        tiles.done += made;
+        tiles.skipped += cells - made;
+        return result;
+      } catch (error) {
+        // It is begun anew.
+        if (coordinationUnavailable.is(error)) tiles.total -= cells;
+        else tiles.failed += cells;
+        throw error;
+      }
+    };
+    return this.turns.take(id, scene, cut);
+  }
+
+  /** Repeats work that etcd's silence has ended before anything was committed, for AWAY_PATIENCE ms. */
+  private async patiently<T>(path: string, work: () => Promise<T>): Promise<T> {
+    const { log, signal } = this.job;
+    for (let until: number | undefined; ; ) {
+      try {
+        return await work();
+      } catch (error) {
+        until ??= performance.now() + AWAY_PATIENCE;
+        if (!coordinationUnavailable.is(error) || performance.now() > until) throw error;
+        log('warning', `${this.nameOf(path)}: etcd does not answer; the scene is tried again`);
+        await sleep(AWAY_PAUSE, undefined, { signal });
+      }
+    }
+  }
+
+  /** Progress by scenes: those of inputs that are not described yet count as one each. */
+  private share(place: number, share: number): void {
+    this.shares[place] = share;
+    const done = this.shares.reduce((sum, one) => sum + one, 0);
+    const scenes = this.shares.length + this.inputs - this.inputsDescribed;
+    this.job.progress({ ...this.tiles, share: scenes === 0 ? 0 : done / scenes });
+  }
+
+  /** Null where the work failed; the failure is kept. A cancelled job ends. */
+  private async attempt<T>(path: string, work: () => Promise<T>): Promise<T | null> {
+    try {
+      return await work();
+    } catch (error) {
+      if (this.job.signal.aborted) throw error;
+      const { code, message } =
+        error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
+      const failure = { path: this.nameOf(path), code, message: this.nameOf(message) };
+      this.failed.push(failure);
+      this.logFailure(failure);
+      return null;
+    }
+  }
+}
+
+/** One line for who only looks at the job. */
+function summaryOf(scenes: number, failed: IngestResults['failed'], dryRun = false): string {
+  const done = `${scenes} ${dryRun ? 'looked at, none ingested' : 'ingested'}`;
+  return failed.length === 0 ? done : `${done}, ${failed.length} failed: ${failed[0].message}`;
+}

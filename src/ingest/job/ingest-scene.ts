@@ -1,0 +1,102 @@
+/**
+ * A scene on disk becomes tiles: find its cells, decode its rows through rolling windows, cut every cell in worker threads, and
+ * commit all tiles together.
+ */
+import { bytesPerSample } from '../../raster/index.js';
+import type { SceneRecord } from '../../storage/index.js';
+import { finestGroup, sceneCells } from '../plan/scene-cells.js';
+import { cloudTestOf } from '../cloud/choose-detector.js';
+import { cutScene } from '../cut/cut-scene.js';
+import { noValidPixels, tileTooLarge } from '../errors.js';
+import { fingerprintOf } from './fingerprint.js';
+import type { IngestContext, IngestHooks, IngestOptions } from '../options.js';
+import { isCube } from '../plan/cut-passes.js';
+import { groupGrids, type ScenePlan } from '../plan/scene-plan.js';
+
+export interface SceneResult {
+  id: string;
+  collection: string;
+  tiles: number;
+  /** True where the store already held exactly this scene. */
+  unchanged: boolean;
+  /** True where an earlier delivery of the scene, or one with other flags, was replaced. */
+  replaced: boolean;
+  warnings: string[];
+  /** Of a dry run: the cells that the scene touches. Those without a valid pixel would make no tile. */
+  geocodes?: string[];
+}
+
+/** Ingests one scene. All of its tiles become visible together, or none. */
+export async function ingestScene(
+  context: IngestContext,
+  plan: ScenePlan,
+  { dryRun = false, cloudTest = false, compress: compressCubes }: IngestOptions,
+  hooks: IngestHooks = {},
+): Promise<SceneResult> {
+  const { storage } = context;
+  const { scene, collection, grid } = plan;
+  const { precision } = collection;
+  const result = { id: scene.id, collection: collection.id, unchanged: false, replaced: false };
+  const previous = await storage.getScene(collection.id, scene.id);
+  const test = cloudTestOf(scene, context.cloudModel, cloudTest);
+  // Other groups are always compressed, and are the same tiles with the option as without it.
+  const compress = scene.groups.some(isCube) ? compressCubes : undefined;
+  const how = { grid: grid.name, precision, test, compress };
+  const fingerprint = await fingerprintOf(scene, how, context.digests, hooks.signal);
+  const asThere = async (known: SceneRecord | undefined): Promise<SceneResult | undefined> => {
+    // A tile that was damaged on disk is made again.
+    if (known?.fingerprint !== fingerprint || !(await storage.isWhole(collection, known))) return undefined;
+    const { geocodes, warnings } = known;
+    return { ...result, tiles: geocodes.length, unchanged: true, warnings };
+  };
+  const there = await asThere(previous);
+  if (there) return there;
+
+  const cells = sceneCells(scene, grid, precision);
+  refuseLargeTiles(plan, cells);
+  const { start, end, platform, warnings } = scene;
+  const replaced = previous !== undefined;
+  if (dryRun) return { ...result, tiles: cells.length, replaced, warnings, geocodes: cells };
+  hooks.onCells?.(cells.length);
+  const write = await storage.beginScene(collection, scene.id, cells);
+  try {
+    // Another may have delivered it since it was looked for.
+    const now = await storage.getScene(collection.id, scene.id);
+    const since = now?.version === previous?.version ? undefined : await asThere(now);
+    if (since) {
+      await write.abort();
+      return since;
+    }
+    const tiles = await cutScene(context, plan, cells, write, test, compress, hooks);
+    await hooks.onRead?.();
+    if (tiles.length === 0) throw noValidPixels(scene.path);
+    await write.commit({ fingerprint, start, end, platform, warnings }, tiles);
+    return { ...result, tiles: tiles.length, replaced, warnings };
+  } catch (error) {
+    await write.abort();
+    throw error;
+  }
+}
+
+/** A thread holds all bands of a tile, and its files, at once; cubes are cut piece by piece, into files of 4 GiB at most. */
+const MAX_TILE_BYTES = 512e6;
+const MAX_CUBE_BYTES = 4e9;
+
+function refuseLargeTiles(plan: ScenePlan, cells: string[]): void {
+  const { scene } = plan;
+  for (const geocode of cells) {
+    const sizes = groupGrids(plan, geocode);
+    const bytesOf = (g: number) => {
+      const { width, height } = sizes[g];
+      const { bands } = scene.groups[g];
+      return width * height * bands.length * bytesPerSample(bands[0].header.dataType);
+    };
+    const groups = [...scene.groups.keys()];
+    const [cubes, others] = [true, false].map((one) => groups.filter((g) => isCube(scene.groups[g]) === one));
+    const bytes = others.reduce((sum, g) => sum + bytesOf(g), 0);
+    if (bytes > MAX_TILE_BYTES || cubes.some((g) => bytesOf(g) > MAX_CUBE_BYTES)) {
+      const { width, height } = sizes[scene.groups.indexOf(finestGroup(scene))];
+      throw tileTooLarge(scene.path, geocode, width, height);
+    }
+  }
+}

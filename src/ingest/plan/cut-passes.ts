@@ -1,0 +1,62 @@
+/**
+ * A scene is cut in passes, mostly one a band group, so that only the rows of one group are in memory at a time. The pass of the
+ * finest data group makes the mask: it also reads the groups that hold quality codes, and cuts those too.
+ */
+import { isSpectrum } from '../../raster/index.js';
+import { finestGroup } from './scene-cells.js';
+import { groupNamed, type QualityBand, type Scene, type SourceGroup } from '../scene.js';
+
+export interface Pass {
+  /** What is in memory together. */
+  sources: SourceGroup[];
+  cuts: Cut[];
+}
+
+/** A group that is cut in a pass. */
+export interface Cut {
+  /** Index of the group within the scene. */
+  group: number;
+  /** Index of it within the sources of the pass. */
+  source: number;
+  /** How the mask is made of the sources; null where this cut makes none. */
+  mask: MaskSource[] | null;
+}
+
+/** A band with quality codes among the sources of a pass. */
+export interface MaskSource {
+  source: number;
+  band: number;
+  codes: Uint8Array;
+}
+
+/** Groups that are cut by themselves, see `cut-cube.ts`: their rows would not fit into memory. */
+export const isCube = ({ role, bands }: SourceGroup) => role === 'data' && isSpectrum(bands);
+
+/** Without `quality`, the mask only says where there is data. */
+export function passesOf(scene: Scene, quality: boolean): Pass[] {
+  const first = isCube(finestGroup(scene)) ? [] : [maskPass(scene, quality ? scene.quality : [])];
+  const cut = new Set(first.flatMap(({ cuts }) => cuts.map(({ group }) => group)));
+  const others = [...scene.groups.keys()].filter((g) => !cut.has(g) && !isCube(scene.groups[g]!));
+  return [
+    ...first,
+    ...others.map((g) => ({
+      sources: [scene.groups[g]],
+      cuts: [{ group: g, source: 0, mask: null }],
+    })),
+  ];
+}
+
+function maskPass(scene: Scene, quality: QualityBand[]): Pass {
+  const { groups } = scene;
+  const finest = groups.indexOf(finestGroup(scene));
+  const read = [finest];
+  const mask = quality.map(({ group: name, band, codes }) => {
+    const g = groups.indexOf(groupNamed(scene, name));
+    if (!read.includes(g)) read.push(g);
+    return { source: read.indexOf(g), band, codes };
+  });
+  return {
+    sources: read.map((g) => groups[g]),
+    cuts: read.map((group, source) => ({ group, source, mask: group === finest ? mask : null })),
+  };
+}

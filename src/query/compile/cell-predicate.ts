@@ -1,0 +1,41 @@
+import { type Grid, grids } from '../../grid/index.js';
+import { isWithin, type mergeRanges, type RunTest } from '../../storage/index.js';
+
+/**
+ * A test of rows by their cells. Each cell is decided once; those with a key in `inside` are known to pass. Rows that
+ * follow each other often share their cell, so the last answer is at hand.
+ */
+export function cellTest(
+  decide: (grid: Grid, geocode: string) => boolean,
+  inside: ReturnType<typeof mergeRanges> = [],
+): RunTest {
+  const known = new Map<number, Map<number, boolean>>();
+  return ({ columns: { grid, key, precision } }) => {
+    let last = { grid: -1, key: -1, precision: -1, passes: false };
+    return (row) => {
+      const cell = { grid: grid[row], key: key[row], precision: precision[row] };
+      if (cell.key === last.key && cell.precision === last.precision && cell.grid === last.grid)
+        return last.passes;
+      const passes =
+        (inside.length > 0 && isWithin(inside, cell.grid, cell.key)) ||
+        decided(known, cell, () =>
+          decide(grids[cell.grid], grids[cell.grid].geocode(cell.key, cell.precision)),
+        );
+      last = { ...cell, passes };
+      return passes;
+    };
+  };
+}
+
+function decided(
+  known: Map<number, Map<number, boolean>>,
+  { grid, key, precision }: { grid: number; key: number; precision: number },
+  decide: () => boolean,
+): boolean {
+  const level = grid * 256 + precision;
+  const answers = known.get(level) ?? new Map<number, boolean>();
+  known.set(level, answers);
+  const answer = answers.get(key) ?? decide();
+  answers.set(key, answer);
+  return answer;
+}

@@ -1,0 +1,288 @@
+/** Conditions made into tests of rows, with the bounds that they give. */
+import { type Bbox, cellBbox, grids } from '../../grid/index.js';
+import { mergeRanges, type RowTest, type RunTest } from '../../storage/index.js';
+import { type Cover, coverShape, keyOf, keysBelow } from '../geometry/cell-covering.js';
+import { Outline } from '../geometry/prepared-geometry.js';
+import { spatialRelations } from '../geometry/spatial-relations.js';
+import { cellTest } from './cell-predicate.js';
+import { comparisons } from '../filter/comparisons.js';
+import { compare, match, periods } from './compile-expression.js';
+import type {
+  Comparison,
+  ComparisonOp,
+  Condition,
+  IsNull,
+  Like,
+  Membership,
+  Spatial,
+  Temporal,
+} from '../filter/filter-tree.js';
+import { likeMatcher, likePrefix } from '../filter/like-pattern.js';
+import { never, type Plan } from './query-plan.js';
+import type { NumberProperty, TextProperty } from '../filter/properties.js';
+import {
+  hasPeriod,
+  isNumber,
+  isWavelength,
+  numberColumn,
+  textTest,
+  timeColumns,
+  wavelengthTest,
+} from './row-values.js';
+import { hullOf, type Period, temporalRelations } from '../filter/temporal-relations.js';
+
+/** The rows for which a condition is true, or, `negated`, false. */
+export function compileCondition(condition: Condition, negated: boolean): Plan {
+  if ('shape' in condition) return spatial(condition, negated);
+  switch (condition.op) {
+    case 'compare':
+      return compare(condition);
+    case 'match':
+      return match(condition, negated);
+    case 'periods':
+      return periods(condition, negated);
+    case 'isNull':
+      return isNull(condition, negated);
+    case 'in':
+      return membership(condition, negated);
+    case 'like':
+      return like(condition, negated);
+  }
+  if ('value' in condition) return comparison(condition);
+  return isTemporal(condition) ? temporal(condition, negated) : timeComparison(condition);
+}
+
+const isTemporal = (condition: { op: string }): condition is Temporal => condition.op.startsWith('t_');
+
+// Text
+
+type ValueComparison = Extract<Comparison, { value: unknown }>;
+
+function comparison({ op, property, value }: ValueComparison): Plan {
+  if (typeof value === 'number') return numberComparison(property as NumberProperty, op, value);
+  const name = property as TextProperty;
+  if (op === '=') return texts(name, [value], false);
+  const compare = comparisons[op];
+  return { test: textTest(name, (text) => compare(text, value)) };
+}
+
+function membership(condition: Membership, negated: boolean): Plan {
+  if ('periods' in condition) return timeMembership(condition, negated);
+  const { property, values } = condition;
+  if (!isNumber(property)) return texts(property, values as string[], negated);
+  if (isWavelength(property)) {
+    const wanted = new Set(values as number[]);
+    return { test: wavelengthTest(property, (value) => wanted.has(value) !== negated) };
+  }
+  const wanted = new Set((values as number[]).map(Math.fround));
+  const test: RunTest = (rows) => {
+    const column = numberColumn(rows, property);
+    return (row) => !Number.isNaN(column[row]) && wanted.has(column[row]) !== negated;
+  };
+  return { test };
+}
+
+/** One of some texts, or, `negated`, none of them. */
+function texts(property: TextProperty, values: string[], negated: boolean): Plan {
+  const wanted = new Set(values);
+  if (property === 'geocode' && !negated && wanted.size === 1) return cellsOf(values[0]!, 'itself');
+  const test = textTest(property, (text) => wanted.has(text) !== negated);
+  if (negated) return { test };
+  if (property === 'id') return { test, ids: wanted };
+  const geocodes =
+    property === 'grid:code' ? values.map(geocodeIn) : property === 'geocode' ? values : undefined;
+  const ranges = geocodes?.flatMap((geocode) =>
+    grids.filter((grid) => grid.accepts(geocode)).map((grid) => keyOf(grid, geocode)),
+  );
+  return { test, ranges };
+}
+
+function like({ property, pattern }: Like, negated: boolean): Plan {
+  const { prefix, isAll } = likePrefix(pattern);
+  if (property === 'geocode' && isAll && prefix !== '' && !negated) return cellsOf(prefix, 'below');
+  const matches = likeMatcher(pattern);
+  return { test: textTest(property, (text) => matches(text) !== negated) };
+}
+
+// Cells
+
+const geocodeIn = (code: string) => code.slice(code.indexOf('-') + 1);
+
+/** The cell of a geocode in every grid that has it, or with those below. */
+function cellsOf(geocode: string, which: 'itself' | 'below'): Plan {
+  const { length } = geocode;
+  const found = grids.flatMap((one, code) => {
+    if (!one.accepts(geocode)) return [];
+    const range = which === 'below' ? keysBelow(one, geocode) : keyOf(one, geocode);
+    return [{ code, range }];
+  });
+  if (found.length === 0) return never;
+  const test: RunTest = ({ columns: { grid, key, precision } }) => {
+    const [first, second] = found.map(
+      ({ code, range: { from, to } }): RowTest =>
+        (row) =>
+          key[row] >= from &&
+          key[row] < to &&
+          grid[row] === code &&
+          (which === 'below' ? precision[row] >= length : precision[row] === length),
+    );
+    return second ? (row) => first!(row) || second(row) : first!;
+  };
+  return { test, ranges: found.map(({ range }) => range) };
+}
+
+const WORLD: Bbox = [-180, -90, 180, 90];
+
+function spatial({ op, shape }: Spatial, negated: boolean): Plan {
+  const outline = new Outline(shape);
+  const relation = spatialRelations[op];
+  const test = (inside: Cover['inside']) =>
+    cellTest((grid, geocode) => relation(cellBbox(grid, geocode), outline) !== negated, mergeRanges(inside));
+  if (negated || op === 's_disjoint') return { test: test([]) };
+  if (op === 's_intersects' && outline.covers(WORLD)) return {};
+  const { inside, edge } = coverShape(outline);
+  // Every other relation needs a point in common too.
+  return { test: test(op === 's_intersects' ? inside : []), ranges: [...inside, ...edge] };
+}
+
+// Numbers
+
+function numberComparison(property: NumberProperty, op: ComparisonOp, value: number): Plan {
+  if (isWavelength(property)) {
+    const compare = comparisons[op];
+    return { test: wavelengthTest(property, (one) => compare(one, value)) };
+  }
+  const bound = Math.fround(value);
+  const test: RunTest = (rows) => {
+    const column = numberColumn(rows, property);
+    const tests: Record<ComparisonOp, RowTest> = {
+      '=': (row) => column[row] === bound,
+      '<>': (row) => column[row] < bound || column[row] > bound,
+      '<': (row) => column[row] < bound,
+      '<=': (row) => column[row] <= bound,
+      '>': (row) => column[row] > bound,
+      '>=': (row) => column[row] >= bound,
+    };
+    return tests[op];
+  };
+  return { test };
+}
+
+// Times
+
+function withKnown(test: RowTest, known: RowTest | undefined): RowTest {
+  return known ? (row) => known(row) && test(row) : test;
+}
+
+function temporal({ op, property, period }: Temporal, negated: boolean): Plan {
+  const start = period[0] ?? -Infinity;
+  const end = period[1] ?? Infinity;
+  const relation = temporalRelations[op];
+  const test: RunTest = (rows) => {
+    const { first, last, known } = timeColumns(rows, property);
+    return withKnown(
+      op === 't_intersects'
+        ? (row) => (first[row] <= end && last[row] >= start) !== negated
+        : (row) => relation(first[row], last[row], start, end) !== negated,
+      known,
+    );
+  };
+  const hull = negated || property === 'created' ? undefined : hullOf(op, [start, end]);
+  const isTime = op === 't_intersects' && property === 'datetime' && !negated;
+  return { test, time: hull && rangeOf(hull), isTime };
+}
+
+type TimeComparison = Extract<Comparison, { period: unknown }>;
+
+function timeComparison({ op, property, period }: TimeComparison): Plan {
+  const [start, end] = period;
+  const test: RunTest = (rows) => {
+    const { first: column, known } = timeColumns(rows, property);
+    const tests: Record<ComparisonOp, RowTest> = {
+      '=': (row) => column[row] >= start && column[row] <= end,
+      '<>': (row) => column[row] < start || column[row] > end,
+      '<': (row) => column[row] < start,
+      '<=': (row) => column[row] <= end,
+      '>': (row) => column[row] > end,
+      '>=': (row) => column[row] >= start,
+    };
+    return withKnown(tests[op], known);
+  };
+  const hulls: Record<ComparisonOp, Period> = {
+    '=': [start, end],
+    '<>': [-Infinity, Infinity],
+    '<': [-Infinity, start],
+    '<=': [-Infinity, end],
+    '>': [end, Infinity],
+    '>=': [start, Infinity],
+  };
+  const time = property === 'created' ? undefined : rangeOf(hulls[op]);
+  return { test, time };
+}
+
+type TimeMembership = Extract<Membership, { periods: unknown }>;
+
+function timeMembership({ property, periods }: TimeMembership, negated: boolean): Plan {
+  const merged: [start: number, end: number][] = [];
+  for (const [start, end] of [...periods].sort(([a], [b]) => a - b)) {
+    const last = merged.at(-1);
+    if (last && start <= last[1]) last[1] = Math.max(last[1], end);
+    else merged.push([start, end]);
+  }
+  const isIn = (time: number) => {
+    let [low, high] = [0, merged.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (merged[middle]![1] < time) low = middle + 1;
+      else high = middle;
+    }
+    return low < merged.length && merged[low]![0] <= time;
+  };
+  const test: RunTest = (rows) => {
+    const { first: column, known } = timeColumns(rows, property);
+    return withKnown((row) => isIn(column[row]) !== negated, known);
+  };
+  if (negated || property === 'created' || merged.length === 0) return { test };
+  return { test, time: rangeOf([merged[0]![0], merged.at(-1)![1]]) };
+}
+
+const rangeOf = ([start, end]: Period) => ({ start, end });
+
+// Null
+
+function isNull({ property }: IsNull, negated: boolean): Plan {
+  const test = nullTest(property);
+  if (!test) return negated ? {} : never;
+  return {
+    test: (rows) => {
+      const isNullIn = test(rows);
+      return (row) => isNullIn(row) !== negated;
+    },
+  };
+}
+
+/** Undefined for properties that every Item has. */
+function nullTest(property: IsNull['property']): RunTest | undefined {
+  switch (property) {
+    case 'eo:cloud_cover':
+      return ({ columns: { cloud } }) =>
+        (row) =>
+          Number.isNaN(cloud[row]);
+    case 'platform':
+      return ({ columns: { platform }, platforms }) =>
+        (row) =>
+          platforms.names[platform[row]] === null;
+    case 'hsi:wavelength_min':
+    case 'hsi:wavelength_max':
+      return ({ columns: { wavelengths }, wavelengthRanges }) =>
+        (row) =>
+          wavelengthRanges.names[wavelengths[row]] === null;
+    case 'start_datetime':
+    case 'end_datetime':
+      return (rows) => {
+        const known = hasPeriod(rows);
+        return (row) => !known(row);
+      };
+  }
+  return undefined;
+}

@@ -1,0 +1,142 @@
+/** Conditions on computed values, and on two properties, made into tests of rows. They are tests alone: few have bounds that the index knows. */
+import type { Rows, RunTest } from '../../storage/index.js';
+import { calculate } from '../filter/arithmetic.js';
+import { comparisons } from '../filter/comparisons.js';
+import {
+  type NumberExpression,
+  type PeriodEnd,
+  type PeriodExpression,
+  propertiesOf,
+  type TextExpression,
+} from '../filter/expression.js';
+import type { Compare, ComparisonOp, Match, Periods } from '../filter/filter-tree.js';
+import { folds } from '../filter/fold-text.js';
+import { likeMatcher } from '../filter/like-pattern.js';
+import type { Plan } from './query-plan.js';
+import type { TextProperty } from '../filter/properties.js';
+import { numberOf, type RowValue, textOf, textTest, timeColumns } from './row-values.js';
+import { hullOf, type Period, temporalConverse, temporalRelations } from '../filter/temporal-relations.js';
+
+/** The rows for which a comparison is true. It has an opposite, which is compiled for those where it is false. */
+export function compare(condition: Compare): Plan {
+  switch (condition.kind) {
+    case 'text':
+      return { test: textComparison(condition.sign, condition.args) };
+    case 'number':
+      return { test: numberComparison(condition.sign, condition.args) };
+    case 'time':
+      return { test: timeComparison(condition.sign, condition.args) };
+  }
+}
+
+type ArgsOf<Kind> = Extract<Compare, { kind: Kind }>['args'];
+
+// Texts
+
+/** An expression as a function of the text of its only property. A literal is the same for any text. */
+function textFunction(expression: TextExpression): (text: string) => string {
+  if (typeof expression === 'string') return () => expression;
+  if ('property' in expression) return (text) => text;
+  const fold = folds[expression.op];
+  const inner = textFunction(expression.arg);
+  return (text) => fold(inner(text));
+}
+
+function textComparison(sign: ComparisonOp, [left, right]: ArgsOf<'text'>): RunTest {
+  const holds = comparisons[sign];
+  const [one, other] = [textFunction(left), textFunction(right)];
+  const [first, second] = [left, right].map((side) => propertiesOf(side)[0] as TextProperty | undefined);
+  if (first === undefined || second === undefined || first === second)
+    return textTest((first ?? second)!, (text) => holds(one(text), other(text)));
+  return (rows) => {
+    const [a, b] = [textOf(rows, first), textOf(rows, second)];
+    return (row) => {
+      const [p, q] = [a(row), b(row)];
+      return p !== null && q !== null && holds(one(p), other(q));
+    };
+  };
+}
+
+export function match({ text, pattern }: Match, negated: boolean): Plan {
+  const [property] = propertiesOf(text) as [TextProperty];
+  const value = textFunction(text);
+  const matches = likeMatcher(pattern);
+  return { test: textTest(property, (given) => matches(value(given)) !== negated) };
+}
+
+// Numbers
+
+function numberValue(rows: Rows, expression: NumberExpression): RowValue<number> {
+  if (typeof expression === 'number') return () => expression;
+  if ('property' in expression) return numberOf(rows, expression.property);
+  const { op } = expression;
+  const [a, b] = expression.args.map((arg) => numberValue(rows, arg)) as [RowValue<number>, RowValue<number>];
+  return (row) => calculate(op, a(row), b(row));
+}
+
+function numberComparison(sign: ComparisonOp, [left, right]: ArgsOf<'number'>): RunTest {
+  const holds = comparisons[sign];
+  return (rows) => {
+    const [a, b] = [numberValue(rows, left), numberValue(rows, right)];
+    return (row) => holds(a(row), b(row));
+  };
+}
+
+// Times
+
+function timeComparison(sign: ComparisonOp, [left, right]: ArgsOf<'time'>): RunTest {
+  const holds = comparisons[sign];
+  return (rows) => {
+    const [a, b] = [timeColumns(rows, left.property), timeColumns(rows, right.property)];
+    return (row) =>
+      a.known?.(row) !== false && b.known?.(row) !== false && holds(a.first[row]!, b.first[row]!);
+  };
+}
+
+/** An end of a period in a row, NaN for the unknown. */
+function endValue(rows: Rows, end: PeriodEnd, which: 'first' | 'last', open: number): RowValue<number> {
+  if (end === null) return () => open;
+  if (typeof end === 'number') return () => end;
+  const { known, [which]: column } = timeColumns(rows, end.property);
+  return (row) => (known?.(row) === false ? Number.NaN : column[row]!);
+}
+
+const endsOf = (period: PeriodExpression): [PeriodEnd, PeriodEnd] =>
+  'interval' in period ? period.interval : [period, period];
+
+export function periods({ relation, args }: Periods, negated: boolean): Plan {
+  const holds = temporalRelations[relation];
+  const [[left, leftEnd], [right, rightEnd]] = args.map(endsOf) as [
+    [PeriodEnd, PeriodEnd],
+    [PeriodEnd, PeriodEnd],
+  ];
+  const test: RunTest = (rows) => {
+    const start = endValue(rows, left, 'first', -Infinity);
+    const end = endValue(rows, leftEnd, 'last', Infinity);
+    const otherStart = endValue(rows, right, 'first', -Infinity);
+    const otherEnd = endValue(rows, rightEnd, 'last', Infinity);
+    return (row) => {
+      const [a, aEnd, b, bEnd] = [start(row), end(row), otherStart(row), otherEnd(row)];
+      // A period that is unknown or ends before it starts fails the first two.
+      return a <= aEnd && b <= bEnd && holds(a, aEnd, b, bEnd) !== negated;
+    };
+  };
+  const hull = negated
+    ? undefined
+    : (hullWith(relation, args) ?? hullWith(temporalConverse[relation], [args[1], args[0]]));
+  return hull ? { test, time: { start: hull[0], end: hull[1] } } : { test };
+}
+
+/** The time that a matching tile overlaps, if the one period is the tile's own and the other one is a literal. */
+function hullWith(relation: Periods['relation'], [own, other]: Periods['args']): Period | undefined {
+  const [first, last] = endsOf(own).map((end) =>
+    typeof end === 'object' && end !== null ? end.property : '',
+  );
+  const isOwn =
+    (first === 'datetime' || first === 'start_datetime') && (last === 'datetime' || last === 'end_datetime');
+  if (!isOwn) return undefined;
+  const [start, end] = endsOf(other);
+  if (typeof start === 'object' && start !== null) return undefined;
+  if (typeof end === 'object' && end !== null) return undefined;
+  return hullOf(relation, [start ?? -Infinity, end ?? Infinity]);
+}

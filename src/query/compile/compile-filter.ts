@@ -1,0 +1,59 @@
+/** Filters made into what the index runs. */
+import { compileCondition } from './compile-condition.js';
+import type { ComparisonOp, Condition, Filter, IsUnknown } from '../filter/filter-tree.js';
+import { conjunction, disjunction, never, type Plan } from './query-plan.js';
+
+/**
+ * The plan of a filter, for any index.
+ *
+ * Conditions have three values in SQL and CQL2: true, false, unknown. A search wants those that are true. So NOT is moved
+ * down to the conditions first, by De Morgan's laws, which hold for three values too; then each condition is asked whether
+ * it is true, or, under NOT, whether it is false, and the unknown is neither.
+ */
+export function compileFilter(filter: Filter, negated = false): Plan {
+  if (filter.op === 'not') return compileFilter(filter.arg, !negated);
+  if (filter.op === 'and' || filter.op === 'or') {
+    const plans = filter.args.map((arg) => compileFilter(arg, negated));
+    const isAnd = (filter.op === 'and') !== negated;
+    if (plans.length === 0) return isAnd ? {} : never;
+    return isAnd ? conjunction(plans) : disjunction(plans);
+  }
+  if (filter.op === 'isUnknown') return isUnknown(filter, negated);
+  return negated ? compileNegated(filter) : compileCondition(filter, false);
+}
+
+/** A filter is known where it is true or its negation is. */
+function isUnknown({ arg }: IsUnknown, negated: boolean): Plan {
+  const known = disjunction([compileFilter(arg), compileFilter(arg, true)]);
+  if (negated) return known;
+  const { test } = known;
+  if (!test) return never;
+  return {
+    test: (rows) => {
+      const isKnown = test(rows);
+      return (row) => !isKnown(row);
+    },
+  };
+}
+
+const OPPOSITE: Record<ComparisonOp, ComparisonOp> = {
+  '=': '<>',
+  '<>': '=',
+  '<': '>=',
+  '<=': '>',
+  '>': '<=',
+  '>=': '<',
+};
+
+/** Where a condition has an opposite, that one has bounds of its own. Both are unknown for the same Items. */
+function compileNegated(condition: Condition): Plan {
+  const { op } = condition;
+  if (op === 'compare') return compileCondition({ ...condition, sign: OPPOSITE[condition.sign] }, false);
+  if (op in OPPOSITE) {
+    const opposite = { ...condition, op: OPPOSITE[op as ComparisonOp] } as Condition;
+    return compileCondition(opposite, false);
+  }
+  if (op === 't_disjoint') return compileCondition({ ...condition, op: 't_intersects' }, false);
+  if (op === 's_disjoint') return compileCondition({ ...condition, op: 's_intersects' }, false);
+  return compileCondition(condition, true);
+}

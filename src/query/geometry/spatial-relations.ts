@@ -1,0 +1,31 @@
+/** The spatial functions of CQL2: the dimensionally extended nine-intersection model (OGC 06-103r4, section 6.1.15). */
+import type { Bbox } from '../../grid/index.js';
+import type { Outline } from './prepared-geometry.js';
+
+/** How the cell of an Item lies to a shape. A cell is an area, so what the standard says of points and lines is left out. */
+export const spatialRelations = {
+  s_intersects: (cell: Bbox, shape: Outline) => shape.meets(cell),
+  s_disjoint: (cell: Bbox, shape: Outline) => !shape.meets(cell),
+  s_within: (cell: Bbox, shape: Outline) => shape.covers(cell),
+  s_contains: (cell: Bbox, shape: Outline) => shape.isWithin(cell) && shape.meetsInside(cell),
+  s_equals: (cell: Bbox, shape: Outline) => shape.isWithin(cell) && shape.covers(cell),
+  s_touches: (cell: Bbox, shape: Outline) => shape.meets(cell) && !shape.meetsInside(cell),
+  s_crosses: (cell: Bbox, shape: Outline) =>
+    shape.dimension < 2 && !shape.isWithin(cell) && shape.meetsInside(cell),
+  s_overlaps: (cell: Bbox, shape: Outline) =>
+    shape.dimension === 2 && !shape.isWithin(cell) && shape.meetsInside(cell) && !shape.covers(cell),
+};
+
+export type SpatialOp = keyof typeof spatialRelations;
+
+/** The function that says the same with its arguments changed. */
+export const spatialConverse: Record<SpatialOp, SpatialOp> = {
+  s_intersects: 's_intersects',
+  s_disjoint: 's_disjoint',
+  s_within: 's_contains',
+  s_contains: 's_within',
+  s_equals: 's_equals',
+  s_touches: 's_touches',
+  s_crosses: 's_crosses',
+  s_overlaps: 's_overlaps',
+};

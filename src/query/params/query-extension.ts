@@ -1,0 +1,64 @@
+/** The `query` extension of STAC APIs: comparisons by property. */
+import { readCql2Json } from '../cql2/read-json.js';
+import { isObject } from '../cql2/read-literals.js';
+import { badQueryExtension } from '../errors.js';
+import { all, type Filter } from '../filter/filter-tree.js';
+import { literalPattern } from '../filter/like-pattern.js';
+import { kindOf, propertyNamed } from '../filter/properties.js';
+import { parseNumber } from '../values/parse-number.js';
+
+/** Each as CQL2. */
+const OPERATORS: Record<string, (value: unknown) => [op: string, value: unknown]> = {
+  eq: (value) => ['=', value],
+  neq: (value) => ['<>', value],
+  lt: (value) => ['<', value],
+  lte: (value) => ['<=', value],
+  gt: (value) => ['>', value],
+  gte: (value) => ['>=', value],
+  startsWith: (value) => ['like', `${literal(value)}%`],
+  endsWith: (value) => ['like', `%${literal(value)}`],
+  contains: (value) => ['like', `%${literal(value)}%`],
+  in: (value) => ['in', value],
+};
+
+/** `{"eo:cloud_cover": {"lte": 10}}`, also as JSON text. Throws TW_QUERY_QUERY, and what `readCql2Json` throws. */
+export function parseQuery(given: unknown): Filter {
+  const query = objectOf(given);
+  return all(
+    Object.entries(query).flatMap(([property, comparisons]) => {
+      if (!isObject(comparisons)) throw badQueryExtension(`"${property}" has no object of comparisons`);
+      return Object.entries(comparisons).map(([name, value]) => {
+        if (!Object.hasOwn(OPERATORS, name)) {
+          const known = Object.keys(OPERATORS).join(', ');
+          throw badQueryExtension(`there is no comparison "${name}" (there are ${known})`);
+        }
+        const [op, operand] = OPERATORS[name]!(typed(property, value));
+        return readCql2Json({ op, args: [{ property }, operand] });
+      });
+    }),
+  );
+}
+
+function objectOf(given: unknown): Record<string, unknown> {
+  let value = given;
+  try {
+    if (typeof given === 'string') value = JSON.parse(given);
+  } catch (error) {
+    throw badQueryExtension.because(error, 'it is not JSON');
+  }
+  if (!isObject(value)) throw badQueryExtension('it is not an object');
+  return value;
+}
+
+/** Clients that make the JSON of a URL by hand write numbers as texts. */
+function typed(property: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((one) => typed(property, one));
+  if (typeof value !== 'string' || kindOf(propertyNamed(property)) !== 'number') return value;
+  const number = parseNumber(value);
+  return Number.isNaN(number) ? value : number;
+}
+
+function literal(value: unknown): string {
+  if (typeof value !== 'string') throw badQueryExtension('startsWith, endsWith and contains take a text');
+  return literalPattern(value);
+}

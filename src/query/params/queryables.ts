@@ -1,0 +1,36 @@
+/** The properties that filters can ask for, as JSON Schema: OGC API Features part 3, and the filter extension of STAC APIs. */
+
+import { tileSources } from '../../storage/index.js';
+import { type Property, type PropertyKind, queryables } from '../filter/properties.js';
+
+const KINDS: Record<PropertyKind, object> = {
+  text: { type: 'string' },
+  number: { type: 'number', minimum: 0 },
+  time: { type: 'string', format: 'date-time' },
+  geometry: { $ref: 'https://geojson.org/schema/Geometry.json' },
+};
+
+/** `url` is the address of the document itself. `names` are what some properties are known to be one of. */
+export function queryablesSchema(
+  url: string,
+  title: string,
+  names: { collection?: string[]; platform?: string[] },
+): object {
+  const choices: Record<string, readonly string[] | undefined> = { ...names, source: tileSources };
+  const properties = Object.entries(queryables).map(
+    ([name, { kind, isPercent, title: label, description }]: [string, Property]) => {
+      const choice = choices[name];
+      const schema = { title: label, description, ...KINDS[kind], ...(isPercent && { maximum: 100 }) };
+      return [name, { ...schema, ...(choice?.length && { enum: choice }) }];
+    },
+  );
+  return {
+    $schema: 'https://json-schema.org/draft/2019-09/schema',
+    $id: url,
+    type: 'object',
+    title,
+    description: 'Names that the parameter `filter` takes.',
+    properties: Object.fromEntries(properties),
+    additionalProperties: false,
+  };
+}

@@ -1,0 +1,57 @@
+/** The order of a search: the `sort` extension of STAC APIs. */
+import type { RowOrder, SortColumn } from '../../storage/index.js';
+import { badSort } from '../errors.js';
+import type { PropertyName } from '../filter/properties.js';
+
+interface SortKey {
+  field: string;
+  direction?: 'asc' | 'desc';
+}
+
+const COLUMNS: Partial<Record<PropertyName, SortColumn>> = {
+  datetime: 'start',
+  id: 'id',
+  collection: 'collection',
+  created: 'created',
+  'eo:cloud_cover': 'cloud',
+  pixel_coverage: 'coverage',
+  platform: 'platform',
+  source: 'source',
+  geocode: 'geocode',
+};
+
+/** Names that searches can be ordered by. */
+const sortables = Object.keys(COLUMNS).join(', ');
+
+/**
+ * `-datetime,+eo:cloud_cover`, or a list of fields with directions. Newest first comes after the given keys, and alone where
+ * there are none. Throws TW_QUERY_SORT.
+ */
+export function parseSort(given: unknown): RowOrder {
+  if (given === undefined) return [];
+  const keys = typeof given === 'string' ? given.split(',').map(parseKey) : given;
+  if (!Array.isArray(keys)) throw badSort(shown(given), sortables);
+  const order = new Map<SortColumn, boolean>();
+  for (const key of keys) {
+    if (!isSortKey(key)) throw badSort(shown(key), sortables);
+    const name = key.field.replace(/^properties\./, '');
+    const column = Object.hasOwn(COLUMNS, name) ? COLUMNS[name as PropertyName] : undefined;
+    if (column === undefined) throw badSort(key.field, sortables);
+    if (!order.has(column)) order.set(column, key.direction === 'desc');
+  }
+  return [...order].map(([column, descending]) => ({ column, descending }));
+}
+
+function isSortKey(key: unknown): key is SortKey {
+  if (typeof key !== 'object' || key === null) return false;
+  const { field, direction = 'asc' } = key as Partial<SortKey>;
+  return typeof field === 'string' && (direction === 'asc' || direction === 'desc');
+}
+
+const shown = (value: unknown) => JSON.stringify(value).slice(0, 60);
+
+/** In a URL, a plus sign stands for a space. */
+function parseKey(text: string): SortKey {
+  const [, sign, field] = /^([-+ ]?)(.*)$/s.exec(text) as unknown as [string, string, string];
+  return { field: field.trim(), direction: sign === '-' ? 'desc' : 'asc' };
+}

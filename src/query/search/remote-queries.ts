@@ -1,0 +1,119 @@
+/** The kinds of question about tiles that nodes ask each other, with checks of what other nodes send. */
+import type { QuestionKind } from '../../dht/index.js';
+import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../json-schema.js';
+import { checkSentTiles, POSITION, SORT_COLUMNS, TILE_RECORD, TIME } from '../../storage/index.js';
+import { aggregationQuery } from '../aggregate/aggregate.js';
+import { checkSentFilter } from '../filter/check-remote-filter.js';
+
+const TEXTS = listOf(TEXT);
+const nullable = (schema: object) => ({ anyOf: [{ type: 'null' }, schema] });
+
+/** The check of an object that has a filter: `check` for the other members. */
+export const withFilter =
+  (check: Check): Check =>
+  (question) =>
+    check(question) ?? checkSentFilter((question as { filter: unknown }).filter);
+
+const checkFound = messageCheck(
+  objectOf({
+    found: objectOf({ places: listOf(POSITION), matched: COUNT, more: { type: 'boolean' } }),
+    tiles: {},
+  }),
+);
+
+export const SEARCH: QuestionKind = {
+  name: 'search',
+  question: withFilter(
+    messageCheck(
+      objectOf(
+        {
+          filter: {},
+          order: listOf(objectOf({ column: { enum: SORT_COLUMNS }, descending: { type: 'boolean' } })),
+          // JSON has no infinity.
+          limit: nullable(COUNT),
+        },
+        { after: POSITION },
+      ),
+    ),
+  ),
+  answer: (answer) => checkFound(answer) ?? checkSentTiles((answer as { tiles: unknown }).tiles),
+};
+
+export const TILE: QuestionKind = {
+  name: 'tile',
+  question: messageCheck(TEXT),
+  answer: messageCheck(nullable(TILE_RECORD)),
+};
+
+const countsBy = (key: object) => objectOf({ counts: listOf(tupleOf(key, COUNT)), overflow: COUNT });
+
+/** Days since 1970, as far as a date reaches. */
+const DAY = { type: 'integer', minimum: -1e8, maximum: 1e8 };
+
+export const AGGREGATE: QuestionKind = {
+  name: 'aggregate',
+  question: withFilter(
+    messageCheck(
+      objectOf({
+        filter: {},
+        params: objectOf({}, { ...aggregationQuery, aggregations: { anyOf: [TEXT, TEXTS] } }),
+      }),
+    ),
+  ),
+  answer: messageCheck(
+    objectOf({
+      total: COUNT,
+      first: nullable(TIME),
+      last: nullable(TIME),
+      counts: {
+        type: 'object',
+        properties: { datetime_frequency: countsBy(DAY), grid_geohash_frequency: countsBy(COUNT) },
+        additionalProperties: countsBy({ type: ['string', 'number'] }),
+      },
+    }),
+  ),
+};
+
+/** By the ids of collections. */
+const entriesOf = (schema: object) => listOf(tupleOf(TEXT, schema));
+
+export const EXTENTS: QuestionKind = {
+  name: 'extents',
+  question: messageCheck({ type: 'null' }),
+  answer: messageCheck(
+    entriesOf(
+      objectOf({
+        bbox: { type: 'array', minItems: 4, maxItems: 4, items: NUMBER },
+        start: TIME,
+        end: TIME,
+      }),
+    ),
+  ),
+};
+
+const SAMPLE = objectOf({
+  platform: { type: ['string', 'null'] },
+  source: TEXT,
+  grid: TEXT,
+  geocode: TEXT,
+  start: TIME,
+  id: TEXT,
+});
+
+const RANGE = objectOf({ minimum: NUMBER, maximum: NUMBER });
+
+export const CONTENTS: QuestionKind = {
+  name: 'contents',
+  question: messageCheck({ type: 'null' }),
+  answer: messageCheck(
+    objectOf({
+      contents: entriesOf(
+        objectOf(
+          { platforms: TEXTS, sources: TEXTS, coverage: RANGE, samples: listOf(SAMPLE) },
+          { cloudCover: RANGE },
+        ),
+      ),
+      samples: listOf(TILE_RECORD),
+    }),
+  ),
+};

@@ -1,0 +1,89 @@
+import type { OwnerShare } from '../../dht/index.js';
+import { type Bbox, cellBbox, grids } from '../../grid/index.js';
+import type { ColumnIndex, Rows } from '../../storage/index.js';
+import { bboxLongitudes, type LongitudeSpan, mergeSpan } from './longitude-spans.js';
+import { onceAChange } from '../memoize.js';
+
+/** Times in milliseconds since 1970. */
+export interface Extent {
+  /** As RFC 7946, section 5.2 has it: west is greater than east if the box crosses the antimeridian. */
+  bbox: Bbox;
+  /** The longitudes that have tiles; extents of several nodes are merged by them. */
+  longitudes: LongitudeSpan[];
+  start: number;
+  end: number;
+}
+
+/** Where and when each collection that has tiles has them, by their ids, from an index in one pass after each change of it. */
+export const collectionExtents = onceAChange(findExtents);
+
+function findExtents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, Extent> {
+  const parts: RunExtents[] = [];
+  index.forEach({ where: only }, (rows) => {
+    const part = extentsOf(rows);
+    parts.push(part);
+    return part.add;
+  });
+  return mergeExtents(parts.map(({ extents }) => extents()));
+}
+
+/** Extents of the rows of one run. */
+interface RunExtents {
+  add(row: number): void;
+  extents(): ReadonlyMap<string, Extent>;
+}
+
+function extentsOf({ columns, collections }: Rows): RunExtents {
+  const { collection, grid, key, precision, start, end } = columns;
+  const extents = new Map<number, Extent>();
+  // Rows come cell by cell, and mostly collection by collection: what the row before was of need not be looked at again.
+  let last = { extent: undefined as Extent | undefined, collection: -1, grid: -1, key: -1, precision: -1 };
+  const add = (row: number) => {
+    const code = collection[row];
+    const extent = code === last.collection ? last.extent! : extentOf(extents, code);
+    if (start[row] < extent.start) extent.start = start[row];
+    if (end[row] > extent.end) extent.end = end[row];
+    const isSame =
+      extent === last.extent &&
+      key[row] === last.key &&
+      precision[row] === last.precision &&
+      grid[row] === last.grid;
+    if (isSame) return;
+    last = { extent, collection: code, grid: grid[row], key: key[row], precision: precision[row] };
+    const cell = cellBbox(grids[last.grid], grids[last.grid].geocode(last.key, last.precision));
+    widen(extent, cell, [[cell[0], cell[2]]]);
+  };
+  return {
+    add,
+    extents: () => new Map(Array.from(extents, ([code, extent]) => [collections.names[code]!, extent])),
+  };
+}
+
+/** What several extents of collections hold together. */
+export function mergeExtents(parts: ReadonlyMap<string, Extent>[]): ReadonlyMap<string, Extent> {
+  const merged = new Map<string, Extent>();
+  for (const [id, { bbox, longitudes, start, end }] of parts.flatMap((part) => [...part])) {
+    const extent = extentOf(merged, id);
+    // Nodes of earlier versions send the box alone.
+    widen(extent, bbox, longitudes ?? [[bbox[0], bbox[2]]]);
+    extent.start = Math.min(extent.start, start);
+    extent.end = Math.max(extent.end, end);
+  }
+  for (const { bbox, longitudes } of merged.values()) [bbox[0], bbox[2]] = bboxLongitudes(longitudes);
+  return merged;
+}
+
+function extentOf<K>(extents: Map<K, Extent>, key: K): Extent {
+  const known = extents.get(key);
+  if (known) return known;
+  const extent: Extent = { bbox: [180, 90, -180, -90], longitudes: [], start: Infinity, end: -Infinity };
+  extents.set(key, extent);
+  return extent;
+}
+
+/** West and east of the box are found when all is merged. */
+function widen({ bbox, longitudes }: Extent, [, south, , north]: Bbox, spans: LongitudeSpan[]): void {
+  bbox[1] = Math.min(bbox[1], south);
+  bbox[3] = Math.max(bbox[3], north);
+  for (const span of spans) mergeSpan(longitudes, span);
+}

@@ -1,0 +1,249 @@
+/** What the tiles of a collection are: `summaries` and `item_assets` of its STAC document. */
+import type { OwnerShare } from '../../dht/index.js';
+import type { GridName } from '../../grid/index.js';
+import type { ColumnIndex, Rows, TileRecord } from '../../storage/index.js';
+import { onceAChange } from '../memoize.js';
+import type { StacCollection } from './collection.js';
+import type { GroupAsset, StacAsset, StacItem } from './item.js';
+
+/** Percent, both included. */
+interface Range {
+  minimum: number;
+  maximum: number;
+}
+
+/** One tile of each platform and source: the first by cell, then by time, then by id. */
+interface Sample {
+  platform: string | null;
+  source: string;
+  grid: GridName;
+  geocode: string;
+  start: number;
+  id: string;
+}
+
+export interface CollectionContent {
+  platforms: string[];
+  sources: string[];
+  /** Undefined where no tile's cloud is known. */
+  cloudCover?: Range;
+  coverage: Range;
+  samples: Sample[];
+}
+
+/** With the records of its samples. */
+export type DescribedContent = Omit<CollectionContent, 'samples'> & { tiles: TileRecord[] };
+
+/** Rows of one collection, platform and source. */
+interface Kind {
+  /** Its sample. */
+  row: number;
+  cloud: Range;
+  coverage: Range;
+}
+
+const nothing = (): Range => ({ minimum: Infinity, maximum: -Infinity });
+
+/** The contents of the collections that have tiles, by their ids, from an index in one pass after each change of it. */
+export const collectionContents = onceAChange(findContents);
+
+function findContents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, CollectionContent> {
+  const parts: RunContents[] = [];
+  index.forEach({ where: only }, (rows) => {
+    const part = contentsOf(rows);
+    parts.push(part);
+    return part.add;
+  });
+  return mergeContents(parts.flatMap(({ contents }) => contents()));
+}
+
+/** Contents of the rows of one run. */
+interface RunContents {
+  add(row: number): void;
+  /** One for each collection, platform and source. */
+  contents(): ReadonlyMap<string, CollectionContent>[];
+}
+
+function contentsOf(rows: Rows): RunContents {
+  const { collection, platform, source, cloud, coverage, grid, key, start } = rows.columns;
+  const isBefore = (a: number, b: number) => {
+    const difference = rows.compareCells(a, b);
+    return difference < 0 || (difference === 0 && rows.idOf(a) < rows.idOf(b));
+  };
+  const kinds = new Map<number, Kind>();
+  let last = -1;
+  let kind: Kind | undefined;
+  const add = (row: number) => {
+    const code = (collection[row]! * 2 ** 16 + platform[row]!) * 2 ** 8 + source[row]!;
+    if (code !== last) {
+      kind = kinds.get(code) ?? { row, cloud: nothing(), coverage: nothing() };
+      kinds.set(code, kind);
+      last = code;
+    }
+    // Sorted rows come in this order, others do not.
+    const mayBeBefore = key[row] <= key[kind!.row] || grid[row] < grid[kind!.row];
+    if (mayBeBefore && isBefore(row, kind!.row)) kind!.row = row;
+    // An unknown cloud cover is NaN, which is neither below nor above.
+    widen(kind!.cloud, cloud[row]!);
+    widen(kind!.coverage, coverage[row]!);
+  };
+  const contents = () =>
+    Array.from(kinds.values(), (one) => {
+      const { row } = one;
+      const sample: Sample = {
+        platform: rows.platforms.names[platform[row]!]!,
+        source: rows.sources.names[source[row]!]!,
+        ...rows.cellOf(row),
+        start: start[row]!,
+        id: rows.idOf(row),
+      };
+      const content: CollectionContent = {
+        platforms: sample.platform === null ? [] : [sample.platform],
+        sources: [sample.source],
+        ...(one.cloud.minimum <= one.cloud.maximum && { cloudCover: outward(one.cloud) }),
+        coverage: outward(one.coverage),
+        samples: [sample],
+      };
+      return new Map([[rows.collections.names[collection[row]!]!, content]]);
+    });
+  return { add, contents };
+}
+
+/** What several contents of collections are together. */
+export function mergeContents(
+  parts: ReadonlyMap<string, CollectionContent>[],
+): ReadonlyMap<string, CollectionContent> {
+  const merged = new Map<string, CollectionContent>();
+  for (const [id, content] of parts.flatMap((part) => [...part])) {
+    const known = merged.get(id);
+    merged.set(id, known ? joined(known, content) : content);
+  }
+  return merged;
+}
+
+function joined(a: CollectionContent, b: CollectionContent): CollectionContent {
+  const cloudCover =
+    a.cloudCover && b.cloudCover ? hull(a.cloudCover, b.cloudCover) : (a.cloudCover ?? b.cloudCover);
+  const samples = new Map<string, Sample>();
+  // Of one kind the first of this order.
+  for (const sample of [...a.samples, ...b.samples].sort(compareSamples)) {
+    const kind = JSON.stringify([sample.platform, sample.source]);
+    if (!samples.has(kind)) samples.set(kind, sample);
+  }
+  return {
+    platforms: [...new Set([...a.platforms, ...b.platforms])].sort(),
+    sources: [...new Set([...a.sources, ...b.sources])].sort(),
+    ...(cloudCover && { cloudCover }),
+    coverage: hull(a.coverage, b.coverage),
+    samples: [...samples.values()],
+  };
+}
+
+/** By platform, those without one first, then by source, then the first tile. */
+function compareSamples(a: Sample, b: Sample): number {
+  return (
+    compareText(a.platform ?? '', b.platform ?? '') ||
+    compareText(a.source, b.source) ||
+    compareText(a.grid, b.grid) ||
+    compareText(a.geocode, b.geocode) ||
+    a.start - b.start ||
+    compareText(a.id, b.id)
+  );
+}
+
+const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+
+const hull = (a: Range, b: Range): Range => ({
+  minimum: Math.min(a.minimum, b.minimum),
+  maximum: Math.max(a.maximum, b.maximum),
+});
+
+function widen(range: Range, value: number): void {
+  if (value < range.minimum) range.minimum = value;
+  if (value > range.maximum) range.maximum = value;
+}
+
+/** In hundredths: the index holds single precision, and no tile may be outside. */
+function outward({ minimum, maximum }: Range): Range {
+  return {
+    minimum: Math.max(0, Math.floor((minimum - 1e-5) * 100) / 100),
+    maximum: Math.min(100, Math.ceil((maximum + 1e-5) * 100) / 100),
+  };
+}
+
+/** The item assets extension, which STAC 1.1 made part of collections. */
+const ITEM_ASSETS = 'https://stac-extensions.github.io/item-assets/v1.0.0/schema.json';
+/** Extensions of Items whose members describe assets of any tile. */
+const OF_ASSETS = /\/(eo|raster)\/v/;
+
+export type DescribedCollection = Omit<StacCollection, 'summaries'> & {
+  /** Lists of values, and ranges. */
+  summaries: Record<string, unknown>;
+  item_assets: Record<string, object>;
+};
+
+/** The document of a collection with what its tiles are; `items` are its samples. */
+export function withContent(
+  document: StacCollection,
+  { platforms, sources, cloudCover, coverage }: DescribedContent,
+  items: StacItem[],
+): DescribedCollection {
+  const extensions = new Set([ITEM_ASSETS, ...items.flatMap(({ stac_extensions }) => stac_extensions)]);
+  const known = [...extensions].filter((one) => one === ITEM_ASSETS || OF_ASSETS.test(one));
+  return {
+    ...document,
+    stac_extensions: [...new Set([...document.stac_extensions, ...known])],
+    summaries: {
+      ...document.summaries,
+      ...(platforms.length > 0 && { platform: platforms }),
+      source: sources,
+      ...(cloudCover && { 'eo:cloud_cover': cloudCover }),
+      pixel_coverage: coverage,
+    },
+    item_assets: itemAssets(items),
+  };
+}
+
+/** What an asset is in every tile; that of a band group has bands. */
+type CommonAsset = Omit<StacAsset, 'href' | 'title'> & { title?: string } & Partial<Bands>;
+type Bands = Omit<GroupAsset, keyof StacAsset | 'proj:shape' | 'proj:transform'>;
+
+/** What the assets of some Items have in common; a band that any of them has is named. */
+function itemAssets(items: StacItem[]): Record<string, CommonAsset> {
+  const common: Record<string, CommonAsset> = {};
+  for (const { assets } of items)
+    for (const [key, asset] of Object.entries(assets)) {
+      const { type, title, roles } = asset;
+      const bands = 'eo:bands' in asset ? bandsOf(asset) : {};
+      const known = common[key];
+      if (known) addBands(known, bands);
+      else common[key] = { type, title, roles, ...bands };
+    }
+  return common;
+}
+
+/** Without statistics, which are those of one tile. */
+function bandsOf({ 'raster:bands': raster, ...asset }: GroupAsset): Bands {
+  const {
+    href: _h,
+    type: _t,
+    title: _n,
+    roles: _r,
+    'proj:shape': _s,
+    'proj:transform': _p,
+    ...bands
+  } = asset;
+  const encodings = raster?.map(({ statistics: _s, valid_percent: _v, ...encoding }) => encoding);
+  return { ...bands, ...(encodings && { 'raster:bands': encodings }) };
+}
+
+function addBands(known: CommonAsset, { 'eo:bands': eo = [], 'raster:bands': raster = [] }: Partial<Bands>) {
+  const names = new Set(known['eo:bands']?.map(({ name }) => name));
+  for (const [i, band] of eo.entries()) {
+    if (names.has(band['name'])) continue;
+    // The title lists the bands of one tile.
+    delete known.title;
+    known['eo:bands'] = [...(known['eo:bands'] ?? []), band];
+    if (raster[i]) known['raster:bands'] = [...(known['raster:bands'] ?? []), raster[i]];
+  }
+}

@@ -1,0 +1,54 @@
+/** What STAC documents of every kind share. */
+import type { CollectionRecord } from '../../storage/index.js';
+
+export interface StacLink {
+  rel: string;
+  href: string;
+  type?: string;
+  title?: string;
+}
+
+export const extension = (name: string) => `https://stac-extensions.github.io/${name}/schema.json`;
+
+/** A collection's notice with the years of what it stands on: "2022", or "2015-2022"; as it is where no time is known. */
+export function attributionOf(
+  { attribution }: CollectionRecord,
+  start: number | null,
+  end: number | null,
+): string | undefined {
+  if (start === null || end === null) return attribution;
+  const [from, to] = [start, end].map((time) => new Date(time).getUTCFullYear());
+  return attribution?.replaceAll('[year]', from === to ? `${from}` : `${from}-${to}`);
+}
+
+export function licenseLinks({ license, licenseUrl }: CollectionRecord): StacLink[] {
+  return licenseUrl === undefined ? [] : [{ rel: 'license', href: licenseUrl, title: license }];
+}
+
+/** Addresses of the API, at a base with or without a slash. */
+export function urls(baseUrl: string) {
+  const base = baseUrl.replace(/\/+$/, '');
+  const collection = (id: string) => `${base}/collections/${encodeURIComponent(id)}`;
+  const tile = (id: string) => `${base}/tiles/${encodeURIComponent(id)}`;
+  const model = (id: string, version?: string) => {
+    const all = `${base}/models/${encodeURIComponent(id)}`;
+    return version === undefined ? all : `${all}/versions/${encodeURIComponent(version)}`;
+  };
+  return {
+    root: `${base}/`,
+    collection,
+    item: (collectionId: string, id: string) => `${collection(collectionId)}/items/${encodeURIComponent(id)}`,
+    xyz: (id: string) => `${base}/xyz/${encodeURIComponent(id)}`,
+    preview: (id: string) => `${base}/preview/${encodeURIComponent(id)}.png`,
+    tile,
+    model,
+    modelItem: ({ id, version }: { id: string; version: string }) => `${model(id, version)}/item`,
+    bandFile: (id: string, group: string, band: string) =>
+      `${tile(id)}/${encodeURIComponent(group)}/${encodeURIComponent(band)}.tif`,
+    file: (id: string, group: string) => `${tile(id)}/${encodeURIComponent(group)}.tif`,
+  };
+}
+
+export function isoTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

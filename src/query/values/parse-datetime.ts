@@ -1,0 +1,106 @@
+/** The parameter `datetime` of STAC APIs. */
+import { badDatetime, badInstant } from '../errors.js';
+
+/** Milliseconds since 1970, closed. An open end is absent. */
+export interface TimeRange {
+  start?: number;
+  end?: number;
+}
+
+const DATE = String.raw`(\d{4})-(\d\d)-(\d\d)`;
+/** A year, a month or a day. */
+const PERIOD_PATTERN = /^(\d{4})(?:-(\d\d)(?:-(\d\d))?)?$/;
+/** RFC 3339, section 5.6: date-time. */
+const INSTANT_PATTERN = new RegExp(
+  String.raw`^${DATE}t(\d\d):(\d\d):(\d\d)(\.\d+)?(?:z|([+-])(\d\d):(\d\d))$`,
+  'i',
+);
+const DAY = 86_400_000;
+const MINUTE = 60_000;
+
+/** Which ends without a time are taken, each for all of it in UTC: days alone, or months and years too. */
+export type Dates = 'none' | 'days' | 'periods';
+
+/**
+ * An instant, or an interval A/B of two, of which one may be open (`..` or nothing). Digits below a millisecond are cut off.
+ * Throws TW_QUERY_DATETIME.
+ */
+export function parseDatetime(text: string, { dates = 'none' }: { dates?: Dates } = {}): TimeRange {
+  const ends = text.split('/');
+  const parse = (end: string) => parseEnd(end, text, dates);
+  if (ends.length === 1) {
+    const [start, last] = parse(text);
+    return { start, end: last };
+  }
+  if (ends.length > 2) throw badDatetime(text, 'has more than two ends');
+  const [from, to] = ends.map((end) => (end === '' || end === '..' ? undefined : parse(end)));
+  if (!from && !to) throw badDatetime(text, 'is open at both ends');
+  if (from && to && from[0] > to[1]) throw badDatetime(text, 'ends before it starts');
+  const range: TimeRange = {};
+  if (from) range.start = from[0];
+  if (to) range.end = to[1];
+  return range;
+}
+
+/** A moment, milliseconds since 1970. Throws TW_QUERY_INSTANT, which names the parameter. */
+export function parseInstant(text: string, parameter: string): number {
+  const match = INSTANT_PATTERN.exec(text);
+  const time = match ? instantOf(match) : undefined;
+  if (time === undefined) throw badInstant(parameter, text);
+  return time;
+}
+
+/** A range with times, as every API takes it. */
+export function writeDatetime({ start, end }: TimeRange): string {
+  const iso = (time: number | undefined) =>
+    time === undefined ? '..' : new Date(time).toISOString().replace('.000Z', 'Z');
+  return `${iso(start)}/${iso(end)}`;
+}
+
+/** First and last millisecond of an instant, a day, a month or a year. */
+function parseEnd(end: string, given: string, dates: Dates): [first: number, last: number] {
+  const instant = INSTANT_PATTERN.exec(end);
+  if (instant) {
+    const time = instantOf(instant);
+    if (time === undefined) throw badDatetime(given, `has a part out of its range in "${end}"`);
+    return [time, time];
+  }
+  const period = PERIOD_PATTERN.exec(end);
+  if (!period) throw badDatetime(given, `has an end that is not an RFC 3339 time with a zone: "${end}"`);
+  const range = periodOf(period);
+  if (!range) throw badDatetime(given, `has a date that does not exist: "${end}"`);
+  const isDay = period[3] !== undefined;
+  if (dates === 'periods' || (dates === 'days' && isDay)) return range;
+  const example = writeDatetime(parseDatetime(given, { dates: 'periods' }));
+  throw badDatetime(given, `has no ${dates === 'days' ? 'day' : 'time'} in "${end}"`, example);
+}
+
+/** Undefined where the calendar has none. */
+function periodOf([, year, month, dayOfMonth]: RegExpExecArray): [first: number, last: number] | undefined {
+  const first = dayOf(['', year, month ?? '01', dayOfMonth ?? '01']);
+  if (first === undefined) return undefined;
+  if (dayOfMonth !== undefined) return [first, first + DAY - 1];
+  const next = new Date(first);
+  if (month === undefined) next.setUTCFullYear(next.getUTCFullYear() + 1);
+  else next.setUTCMonth(next.getUTCMonth() + 1);
+  return [first, next.getTime() - 1];
+}
+
+function dayOf([, year, month, dayOfMonth]: readonly string[]): number | undefined {
+  const text = `${year}-${month}-${dayOfMonth}`;
+  const time = Date.parse(`${text}T00:00:00Z`);
+  // Some days that do not exist are read as days of the next month.
+  return Number.isFinite(time) && new Date(time).toISOString().startsWith(text) ? time : undefined;
+}
+
+function instantOf(match: RegExpExecArray): number | undefined {
+  const first = dayOf(match);
+  const [hours, minutes, seconds] = match.slice(4, 7).map(Number) as [number, number, number];
+  const milliseconds = Number((match[7] ?? '').padEnd(4, '0').slice(1, 4));
+  const [zoneHours, zoneMinutes] = [Number(match[9] ?? 0), Number(match[10] ?? 0)];
+  // Second 60 is a leap second, which is counted as the first of the next minute.
+  const inRange = hours < 24 && minutes < 60 && seconds <= 60 && zoneHours < 24 && zoneMinutes < 60;
+  if (first === undefined || !inRange) return undefined;
+  const offset = (match[8] === '-' ? -1 : 1) * (zoneHours * 60 + zoneMinutes) * MINUTE;
+  return first + (hours * 60 + minutes) * MINUTE + seconds * 1000 + milliseconds - offset;
+}

@@ -1,0 +1,13 @@
+/** Adler-32 (RFC 1950), the checksum of a zlib stream, by adler.wat over the memory of another kernel. */
+import { simdKernel } from '../../pixels/load-wasm.js';
+
+/** That of `length` bytes at `from`, after bytes whose own is `sums`: 1 where there were none. A whole number of 32 bits. */
+export type Adler = (sums: number, from: number, length: number) => number;
+
+export function adlerOver({ memory }: { memory: object }): Adler {
+  const kernel = simdKernel<{ adler: Adler }>(new URL('./adler32.wasm', import.meta.url), {
+    kernel: { memory },
+  });
+  if (!kernel) throw new Error('there is no WebAssembly SIMD');
+  return kernel.adler;
+}

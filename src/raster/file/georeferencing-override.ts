@@ -1,0 +1,23 @@
+/** The position of a raster that does not say it itself, or says it wrongly, as its user gives it. */
+import { noCrs } from '../errors.js';
+import type { Affine, Crs, RasterHeader } from '../types.js';
+
+export interface GivenPosition {
+  crs: Crs;
+  /** Outer corners of the upper left and of the lower right pixel, in the units of the system (longitude first). */
+  corners: readonly [upperLeftX: number, upperLeftY: number, lowerRightX: number, lowerRightY: number];
+}
+
+/** The position of an image of this size. Throws TW_RASTER_NO_CRS if the corners enclose nothing. */
+export function placeAt(
+  { crs, corners }: GivenPosition,
+  { path, width, height }: Pick<RasterHeader, 'path' | 'width' | 'height'>,
+): { crs: Crs; transform: Affine; isDescribedOutside: true } {
+  const [left, top, right, bottom] = corners;
+  if (!(right > left && top > bottom)) throw noCrs(path, 'its pixels have no extent');
+  const transform = {
+    ...{ originX: left, originY: top },
+    ...{ xx: (right - left) / width, xy: 0, yx: 0, yy: (bottom - top) / height },
+  };
+  return { crs, transform, isDescribedOutside: true };
+}

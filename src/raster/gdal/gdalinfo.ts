@@ -1,0 +1,170 @@
+/** What `gdalinfo -json` says of a dataset, checked. */
+import { gdalFailed } from '../errors.js';
+import { formatOfDriver } from './drivers.js';
+import { refuseOutsideFiles } from './external-references.js';
+import { gdalOutput } from './run-gdal.js';
+
+export interface GdalInfo {
+  width: number;
+  height: number;
+  /** WKT 2 and PROJ string; empty where there is no coordinate system. */
+  wkt: string;
+  proj4: string;
+  /** As in GDAL: origin x, xx, xy, origin y, yx, yy. Undefined where the dataset has no position. */
+  geoTransform: number[] | undefined;
+  /** Longitude and latitude of the corners, as PROJ computes them: upper left, lower left, lower right, upper right. */
+  corners: number[][] | undefined;
+  /** Items of the default domain. */
+  metadata: Record<string, string>;
+  subdatasets: Record<string, string>;
+  bands: GdalBand[];
+}
+
+export interface GdalBand {
+  /** In GDAL's words, such as UInt16. */
+  type: string;
+  signedByte: boolean;
+  /** True where its values index a colour table. */
+  palette: boolean;
+  /** True where its values say how opaque a pixel is. */
+  alpha: boolean;
+  /** Red, green, blue and alpha of each value, 0 to 255. */
+  colours: number[][];
+  block: [width: number, height: number];
+  /** As text, so that nan and inf survive. */
+  nodata: string | undefined;
+  description: string | undefined;
+  /** Its name in a netCDF file. */
+  variable: string | undefined;
+  scale: number | undefined;
+  offset: number | undefined;
+}
+
+/** A header of a few hundred layers has some 100 KB. */
+const MAX_JSON_BYTES = 64 * 2 ** 20;
+
+/** Asks GDAL about a dataset that no driver but one may open. `path` is the file, for messages. */
+export function gdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
+  return inSlot(() => runInfo(path, dataset, driver));
+}
+
+/** Processes at once, however many files an input has. */
+let free = 4;
+const waiting: (() => void)[] = [];
+
+async function inSlot<T>(work: () => Promise<T>): Promise<T> {
+  if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
+  else free--;
+  try {
+    return await work();
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else free++;
+  }
+}
+
+async function runInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
+  await refuseOutsideFiles(path, driver);
+  const chunks: Uint8Array[] = [];
+  const args = ['-json', '-proj4', '-norat', '-nogcp', '-if', driver, dataset];
+  const limits = { totalMs: 120_000, outputBytes: MAX_JSON_BYTES };
+  const format = formatOfDriver(driver);
+  for await (const chunk of gdalOutput({ program: 'gdalinfo', calls: [{ args, path, format }], limits }))
+    chunks.push(chunk);
+  const text = Buffer.concat(chunks).toString('utf8');
+  try {
+    return parseInfo(JSON.parse(text));
+  } catch (error) {
+    throw gdalFailed.because(error, path, 'gdalinfo', 'an answer that is not understood', text.slice(0, 200));
+  }
+}
+
+type Json = Record<string, unknown>;
+
+function parseInfo(value: unknown): GdalInfo {
+  const info = object(value, 'the answer');
+  const [width, height] = numbers(info.size, 2, 'size');
+  const system = info.coordinateSystem === undefined ? {} : object(info.coordinateSystem, 'coordinateSystem');
+  const domains = info.metadata === undefined ? {} : object(info.metadata, 'metadata');
+  return {
+    width,
+    height,
+    wkt: text(system.wkt) ?? '',
+    proj4: text(system.proj4) ?? '',
+    geoTransform: info.geoTransform === undefined ? undefined : numbers(info.geoTransform, 6, 'geoTransform'),
+    corners: cornersOf(info.wgs84Extent),
+    metadata: items(domains['']),
+    subdatasets: items(domains.SUBDATASETS),
+    bands: list(info.bands, 'bands').map(parseBand),
+  };
+}
+
+/** Of a GeoJSON polygon; undefined where a corner has no counterpart on the globe. */
+function cornersOf(polygon: unknown): number[][] | undefined {
+  if (polygon === undefined) return undefined;
+  const [ring] = list(object(polygon, 'wgs84Extent').coordinates, 'coordinates');
+  if (!Array.isArray(ring) || ring.length < 4) return undefined;
+  return ring.slice(0, 4).map((corner) => numbers(corner, 2, 'a corner'));
+}
+
+function parseBand(value: unknown): GdalBand {
+  const band = object(value, 'a band');
+  const [width, height] = numbers(band.block, 2, 'block');
+  const domains = band.metadata === undefined ? {} : object(band.metadata, 'metadata of a band');
+  const nodata = band.noDataValue;
+  return {
+    type: text(band.type) ?? '',
+    signedByte: items(domains.IMAGE_STRUCTURE).PIXELTYPE === 'SIGNEDBYTE',
+    palette: band.colorInterpretation === 'Palette',
+    alpha: band.colorInterpretation === 'Alpha',
+    colours: coloursOf(band.colorTable),
+    block: [width, height],
+    nodata: typeof nodata === 'number' ? String(nodata) : text(nodata),
+    description: text(band.description) || undefined,
+    variable: items(domains['']).NETCDF_VARNAME,
+    scale: finite(band.scale),
+    offset: finite(band.offset),
+  };
+}
+
+function coloursOf(table: unknown): number[][] {
+  if (table === undefined) return [];
+  const { entries } = object(table, 'colorTable');
+  return list(entries, 'the colours').map((entry) => numbers(entry, 4, 'a colour'));
+}
+
+function object(value: unknown, what: string): Json {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error(`${what} is no object`);
+  return value as Json;
+}
+
+function list(value: unknown, what: string): unknown[] {
+  if (!Array.isArray(value)) throw new Error(`${what} is no list`);
+  return value;
+}
+
+function numbers(value: unknown, count: number, what: string): number[] {
+  const found = list(value, what);
+  if (found.length !== count || !found.every((item) => typeof item === 'number'))
+    throw new Error(`${what} is not ${count} numbers`);
+  return found as number[];
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function finite(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+/** The text items of a metadata domain. XML domains and absent ones have none. */
+function items(domain: unknown): Record<string, string> {
+  if (typeof domain !== 'object' || domain === null || Array.isArray(domain)) return {};
+  const found = Object.entries(domain).filter(
+    (item): item is [string, string] => typeof item[1] === 'string',
+  );
+  return Object.fromEntries(found);
+}

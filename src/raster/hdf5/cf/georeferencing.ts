@@ -1,0 +1,130 @@
+/** Grids by the CF conventions (CF-1.11, sections 4, 5.6 and appendix F): coordinate variables and a grid mapping. */
+import { posix } from 'node:path';
+import { metresPerUnit } from '../../crs/crs.js';
+import { corrupt, noCrs, unsupported } from '../../errors.js';
+import { cfCrs } from './grid-mapping.js';
+import type { Attributes, Hdf5File } from '../file.js';
+import { type Edge, gridPosition, type Position } from '../georeferencing.js';
+
+export function cfPosition(file: Hdf5File, dataset: string): Position {
+  const variable = file.dataset(dataset)!;
+  const [rows, columns] = file
+    .scales(variable)
+    .slice(-2)
+    .map((scales) => scales.at(0));
+  const y = axisOf(file, rows);
+  const x = axisOf(file, columns);
+  if (x?.kind === 'latitude' || x?.kind === 'y' || y?.kind === 'longitude' || y?.kind === 'x') {
+    throw unsupported(file.path, `${dataset} is stored with its columns before its rows`);
+  }
+  const geographic = y?.kind === 'latitude' && x?.kind === 'longitude';
+  if (!y || !x || (!geographic && (y.kind !== 'y' || x.kind !== 'x'))) {
+    throw noCrs(file.path, `${dataset} has no coordinate variables of latitude and longitude, or y and x`);
+  }
+  const mapping = gridMapping(file, dataset);
+  if (!mapping && !geographic) throw noCrs(file.path, `${dataset} has coordinates but no grid mapping`);
+  const crs = cfCrs(file.path, mapping, geographic, (!geographic && metresOf(file, x.attributes)) || 1);
+  const [height, width] = file.metadata(variable).shape!.slice(-2);
+  const ownUnit = crs.geographic ? 1 : metresPerUnit(crs);
+  // Coordinates without a unit are in that of the system.
+  const unit = (axis: Axis) => (crs.geographic ? 1 : (metresOf(file, axis.attributes) ?? ownUnit) / ownUnit);
+  const across = edgeOf(file, x.path, width, unit(x));
+  return gridPosition(crs, across, edgeOf(file, y.path, height, unit(y)), height);
+}
+
+type AxisKind = 'latitude' | 'longitude' | 'y' | 'x';
+
+interface Axis {
+  path: string;
+  attributes: Attributes;
+  kind: AxisKind;
+}
+
+function axisOf(file: Hdf5File, path: string | undefined): Axis | undefined {
+  if (path === undefined) return undefined;
+  const attributes = file.attributes(path);
+  const kind = kindOf(attributes);
+  return kind && { path, attributes, kind };
+}
+
+/** What a coordinate variable measures; undefined where it is neither (such as latitudes of a rotated pole). */
+function kindOf({ standard_name: name, units }: Attributes): AxisKind | undefined {
+  if (name === 'latitude' || name === 'longitude') return name;
+  if (name === 'projection_y_coordinate') return 'y';
+  if (name === 'projection_x_coordinate') return 'x';
+  if (name !== undefined && name !== '') return undefined;
+  if (/^degrees?_?(north|N)$/i.test(String(units))) return 'latitude';
+  if (/^degrees?_?(east|E)$/i.test(String(units))) return 'longitude';
+  return undefined;
+}
+
+/** Attributes of the variable that `grid_mapping` names, looked for in the dataset's group and those around it. */
+function gridMapping(file: Hdf5File, dataset: string): Attributes | undefined {
+  const text = file.attributes(dataset).grid_mapping;
+  if (typeof text !== 'string') return undefined;
+  // The long form names the coordinates as well: "crs: x y".
+  const name = text.trim().split(/[\s:]/, 1)[0];
+  for (let group = posix.dirname(dataset); ; group = posix.dirname(group)) {
+    const path = posix.join(group, name);
+    if (file.dataset(path)) return file.attributes(path);
+    if (group === '/') throw noCrs(file.path, `its grid mapping ${name} is missing`);
+  }
+}
+
+const METRES: Record<string, number> = {
+  m: 1,
+  meter: 1,
+  meters: 1,
+  metre: 1,
+  metres: 1,
+  km: 1000,
+  kilometer: 1000,
+  kilometers: 1000,
+  kilometre: 1000,
+  kilometres: 1000,
+  ft: 0.3048,
+  foot: 0.3048,
+  feet: 0.3048,
+  'us-ft': 1200 / 3937,
+  us_survey_foot: 1200 / 3937,
+  'us survey foot': 1200 / 3937,
+};
+
+/** Metres of the unit of a projected coordinate; undefined if it names none. */
+function metresOf(file: Hdf5File, { units = '' }: Attributes): number | undefined {
+  const unit = String(units).toLowerCase();
+  if (unit === '') return undefined;
+  if (!Object.hasOwn(METRES, unit)) throw unsupported(file.path, `its coordinates are in ${units}`);
+  return METRES[unit];
+}
+
+/** How far a cell may lie from where even spacing puts it, in cells: far above what float32 coordinates round off. */
+const TOLERANCE = 0.1;
+const PIECE = 65_536;
+
+/** Checks that cell centres are evenly spaced; reads them in pieces. */
+function edgeOf(file: Hdf5File, path: string, length: number, unit: number): Edge {
+  const dataset = file.dataset(path)!;
+  const shape = file.metadata(dataset).shape ?? [];
+  if (shape.length !== 1)
+    throw unsupported(file.path, `its coordinates ${path} have ${shape.length} dimensions`);
+  if (shape[0] !== length)
+    throw corrupt(file.path, `it has ${shape[0]} coordinates ${path} for ${length} pixels`);
+  if (length < 2) throw noCrs(file.path, `a single coordinate in ${path} does not say the size of a pixel`);
+  const at = (i: number) => Number(file.slice(dataset, [[i, i + 1]])[0]);
+  const first = at(0);
+  const step = (at(length - 1) - first) / (length - 1);
+  if (!Number.isFinite(first) || !Number.isFinite(step)) {
+    throw corrupt(file.path, `the coordinates ${path} are not all numbers`);
+  }
+  if (step === 0) throw noCrs(file.path, `the coordinates ${path} are all the same`);
+  for (let from = 0; from < length; from += PIECE) {
+    const values = file.slice(dataset, [[from, Math.min(length, from + PIECE)]]);
+    for (let i = 0; i < values.length; i++) {
+      const error = Math.abs(Number(values[i]) - (first + (from + i) * step)) / Math.abs(step);
+      if (Number.isNaN(error)) throw corrupt(file.path, `the coordinates ${path} are not all numbers`);
+      if (error > TOLERANCE) throw unsupported(file.path, `its coordinates ${path} are not evenly spaced`);
+    }
+  }
+  return { start: (first - step / 2) * unit, step: step * unit };
+}

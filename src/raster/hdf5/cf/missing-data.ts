@@ -1,0 +1,181 @@
+/**
+ * Which stored numbers are missing data, and which integers are unsigned in a signed type: CF-1.11, sections 2.2, 2.5.1 and 8.1,
+ * and the attribute conventions of the NetCDF Users Guide (appendix A), to which CF refers.
+ */
+import {
+  bytesPerSample,
+  dataTypeOf,
+  isFloat,
+  lowestPixel,
+  newPixels,
+  pixelsOf,
+  storedNodata,
+} from '../../pixels/data-types.js';
+import type { DataType, MissingNumbers, PixelArray } from '../../types.js';
+import type { Attributes, AttributeValue, Hdf5File } from '../file.js';
+
+/** The type of a dataset's numbers in the file, and the type that they stand for. */
+export interface NumberTypes {
+  stored: DataType;
+  meant: DataType;
+}
+
+export interface MissingData {
+  /** A value that no valid pixel has. */
+  nodata: number | undefined;
+  /** Undefined if only the nodata value is missing data. */
+  missing: MissingNumbers | undefined;
+  /** Attributes that are not used, for the user. */
+  warnings: string[];
+}
+
+const OTHER_SIGN: Partial<Record<DataType, DataType>> = {
+  int8: 'uint8',
+  int16: 'uint16',
+  int32: 'uint32',
+  uint8: 'int8',
+  uint16: 'int16',
+  uint32: 'int32',
+};
+
+/**
+ * The type that stored numbers stand for: `_Unsigned` changes the sign of integers, and bytes whose valid range ends above 127 are
+ * unsigned.
+ */
+export function meantType(stored: DataType, attributes: Attributes): DataType {
+  const other = OTHER_SIGN[stored];
+  const unsigned = String(attributes._Unsigned ?? '').toLowerCase();
+  if (other && (unsigned === 'true' || unsigned === 'false'))
+    return (unsigned === 'true') === stored.startsWith('u') ? stored : other;
+  const highest = numbersIn(attributes.valid_range)[1] ?? numbersIn(attributes.valid_max)[0] ?? 0;
+  return stored === 'int8' && highest > 127 ? 'uint8' : stored;
+}
+
+/** Stored integers as the type that they stand for: a view of the same bytes. */
+export function asMeant(values: PixelArray, meant: DataType): PixelArray {
+  if (dataTypeOf(values) === meant) return values;
+  return pixelsOf(meant, values.buffer, values.byteOffset, values.length);
+}
+
+/**
+ * What the netCDF library stores where nothing was written, if a variable has no `_FillValue` (NC_FILL_SHORT and so on, netcdf.h). Bytes have
+ * none: all their values may be data.
+ */
+const DEFAULT_FILL: Partial<Record<DataType, number>> = {
+  ...{ int16: -32767, uint16: 65535, int32: -2147483647, uint32: 4294967295 },
+  ...{ float32: Math.fround(9.969209968386869e36), float64: 9.969209968386869e36 },
+};
+
+/**
+ * Reads `_FillValue`, `missing_value`, `valid_min`, `valid_max` and `valid_range` of a dataset. A netCDF variable without
+ * `_FillValue` has that of the library.
+ */
+export function missingData(file: Hdf5File, layer: string, types: NumberTypes): MissingData {
+  const { meant } = types;
+  const attributes = file.attributes(layer);
+  const warnings: string[] = [];
+  const { min, max } = validRange(file, layer, types, warnings);
+  const inPixels = (value: number) => storedNodata(meant, inMeantType(value, types)) ?? [];
+  const declared = [attributes._FillValue, attributes.missing_value].flatMap(numbersIn).flatMap(inPixels);
+  const hasDefault = attributes._FillValue === undefined && file.isNetcdf;
+  const unwritten = hasDefault ? [DEFAULT_FILL[types.stored] ?? []].flat().flatMap(inPixels) : [];
+  const nodata = declared[0] ?? numberOutside(meant, min, max) ?? unwritten[0];
+  const fills = [...new Set([...declared, ...unwritten])].filter(
+    (value) => value !== nodata && !Number.isNaN(value),
+  );
+  const isPlain = fills.length === 0 && min === -Infinity && max === Infinity;
+  return { nodata, missing: isPlain ? undefined : { fills, min, max }, warnings };
+}
+
+export function isMissing(value: number, { fills, min, max }: MissingNumbers): boolean {
+  return value < min || value > max || (fills.length > 0 && fills.includes(value));
+}
+
+/** Sets missing pixels to the nodata value, in place. */
+export function clearMissing(pixels: PixelArray, missing: MissingNumbers, nodata: number): void {
+  for (let i = 0; i < pixels.length; i++) if (isMissing(pixels[i], missing)) pixels[i] = nodata;
+}
+
+/** The numbers of an attribute; some products write them as text. */
+function numbersIn(attribute: AttributeValue | undefined): number[] {
+  if (typeof attribute !== 'string') return attribute ?? [];
+  const words = attribute.split(/[\s,]+/).filter((word) => word !== '');
+  const numbers = words.map(Number);
+  return numbers.some(Number.isNaN) ? [] : numbers;
+}
+
+/** If the integers stand for the other sign, so do those of the attributes: -1 of an unsigned byte is 255. */
+function inMeantType(value: number, { stored, meant }: NumberTypes): number {
+  const count = 2 ** (8 * bytesPerSample(meant));
+  if (stored === meant || value < -count / 2 || value >= count) return value;
+  const pixel = newPixels(meant, 1);
+  pixel[0] = value;
+  return pixel[0];
+}
+
+/** NaN for floating point numbers; for integers an end of their type that is not valid, undefined if both are. */
+function numberOutside(dataType: DataType, min: number, max: number): number | undefined {
+  if (min === -Infinity && max === Infinity) return undefined;
+  if (isFloat(dataType)) return NaN;
+  const lowest = lowestPixel(dataType);
+  const highest = lowest + 2 ** (8 * bytesPerSample(dataType)) - 1;
+  if (min > lowest) return lowest;
+  return max < highest ? highest : undefined;
+}
+
+// --- valid range --------------------------------------------------------------------------------------------------
+
+interface ValidRange {
+  min: number;
+  max: number;
+}
+
+const BOUNDS = ['valid_range', 'valid_min', 'valid_max'] as const;
+/** Part of a count by which a bound of unpacked numbers may miss a stored integer. */
+const ROUNDING = 1e-3;
+
+/** In stored numbers. As in netCDF4-python, `valid_min` and `valid_max` replace a bound of `valid_range`. */
+function validRange(file: Hdf5File, layer: string, types: NumberTypes, warnings: string[]): ValidRange {
+  const attributes = file.attributes(layer);
+  const range = numbersIn(attributes.valid_range);
+  if (attributes.valid_range !== undefined && range.length !== 2)
+    warnings.push(`valid_range of ${layer} is not used: it is not two numbers`);
+  const [low, high] = range.length === 2 ? range : [];
+  const bounds = [
+    numbersIn(attributes.valid_min)[0] ?? low ?? -Infinity,
+    numbersIn(attributes.valid_max)[0] ?? high ?? Infinity,
+  ] as const;
+  const { min, max } = isUnpacked(file, layer, types)
+    ? packedRange(bounds, attributes, types.meant)
+    : packedBounds(bounds, types);
+  if (min <= max) return { min, max };
+  warnings.push(`the valid range of ${layer} is not used: it is from ${bounds.join(' to ')}`);
+  return { min: -Infinity, max: Infinity };
+}
+
+function packedBounds(bounds: readonly number[], types: NumberTypes): ValidRange {
+  const round = types.meant === 'float32' ? Math.fround : (value: number) => value;
+  const [min, max] = bounds.map((bound) => round(inMeantType(bound, types)));
+  return { min, max };
+}
+
+/** The stored numbers whose unpacked values, stored * scale_factor + add_offset, lie within the bounds. */
+function packedRange(bounds: readonly number[], attributes: Attributes, meant: DataType): ValidRange {
+  const [scale = 1] = numbersIn(attributes.scale_factor);
+  const [offset = 0] = numbersIn(attributes.add_offset);
+  const ends = bounds.map((bound) => (bound - offset) / scale);
+  const [min, max] = scale < 0 ? ends.toReversed() : ends;
+  return isFloat(meant) ? { min, max } : { min: Math.ceil(min - ROUNDING), max: Math.floor(max + ROUNDING) };
+}
+
+/**
+ * Bounds are packed numbers, except if they have the type of `scale_factor` and `add_offset` and this is wider than the type of the
+ * packed numbers (NetCDF Users Guide, appendix A, `valid_range`).
+ */
+function isUnpacked(file: Hdf5File, layer: string, { meant }: NumberTypes): boolean {
+  const bytes = (name: string) => file.floatBytes(layer, name);
+  const unpacked = Math.max(bytes('scale_factor'), bytes('add_offset'));
+  const { length } = BOUNDS.filter((name) => bytes(name) > 0);
+  const packed = isFloat(meant) ? bytesPerSample(meant) : 0;
+  return length > 0 && unpacked > packed && BOUNDS.every((name) => [0, unpacked].includes(bytes(name)));
+}

@@ -1,0 +1,98 @@
+/** What a dataset of an HDF5 file holds, and whether it can be read. */
+import type { Dataset, Metadata } from 'h5wasm/node';
+import { corrupt, noLayer, unsupported } from '../errors.js';
+import { bytesPerSample } from '../pixels/data-types.js';
+import type { DataType, PixelArray } from '../types.js';
+import { type Hdf5File, TypeClass } from './file.js';
+import { asMeant, meantType, type NumberTypes } from './cf/missing-data.js';
+
+export interface StoredNumbers {
+  dataset: Dataset;
+  shape: number[];
+  /** The type that the numbers stand for. */
+  dataType: DataType;
+  types: NumberTypes;
+  /** Undefined for a dataset in one piece. */
+  chunks: number[] | undefined;
+}
+
+/** The library holds a chunk in memory as a whole, and its memory ends at 2 GiB. */
+const MAX_CHUNK_BYTES = 2 ** 28;
+/** H5Z_FILTER_*: deflate, shuffle, fletcher32, szip, nbit, scaleoffset. */
+const FILTERS = new Set([1, 2, 3, 4, 5, 6]);
+const OTHER_FILTERS: Record<number, string> = {
+  307: 'bzip2',
+  32000: 'LZF',
+  32001: 'Blosc',
+  32004: 'LZ4',
+  32008: 'bitshuffle',
+  32013: 'ZFP',
+  32015: 'Zstandard',
+  32026: 'Blosc2',
+};
+
+/** A dataset of numbers. Throws TW_RASTER_NO_LAYER, _CORRUPT and _UNSUPPORTED. */
+export function storedNumbers(file: Hdf5File, layer: string): StoredNumbers {
+  const { path } = file;
+  const dataset = file.dataset(layer);
+  if (!dataset) throw noLayer(path, layer, file.datasets());
+  const stored = file.metadata(dataset);
+  const shape = stored.shape ?? [];
+  if (!shape.every((size) => size > 0)) throw corrupt(path, `the size of ${layer} is ${shape.join(' x ')}`);
+  if (stored.virtual_sources) throw unsupported(path, `${layer} is put together from other files`);
+  requireFilters(file, dataset, layer);
+  const storedType = dataTypeOf(path, layer, stored);
+  const dataType = meantType(storedType, file.attributes(layer));
+  const types = { stored: storedType, meant: dataType };
+  return { dataset, shape, dataType, types, chunks: chunksOf(path, layer, stored, dataType) };
+}
+
+/** Numbers of a hyperslab, [from, to) along each dimension, as the type that they stand for. */
+export function sliceNumbers(
+  file: Hdf5File,
+  dataset: Dataset,
+  dataType: DataType,
+  ranges: [from: number, to: number][],
+): PixelArray {
+  return asMeant(file.slice(dataset, ranges) as PixelArray, dataType);
+}
+
+function requireFilters(file: Hdf5File, dataset: Dataset, layer: string): void {
+  const other = file.filters(dataset).find(({ id }) => !FILTERS.has(id));
+  if (!other) return;
+  const name = OTHER_FILTERS[other.id] ?? (other.name || `the unknown filter ${other.id}`);
+  throw unsupported(file.path, `${layer} is compressed with ${name}`);
+}
+
+/** By class, bytes and sign. */
+const DATA_TYPES: Record<string, DataType> = {
+  'integer 1 unsigned': 'uint8',
+  'integer 1 signed': 'int8',
+  'integer 2 unsigned': 'uint16',
+  'integer 2 signed': 'int16',
+  'integer 4 unsigned': 'uint32',
+  'integer 4 signed': 'int32',
+  'float 4': 'float32',
+  'float 8': 'float64',
+};
+
+function dataTypeOf(path: string, layer: string, { type, size, signed }: Metadata): DataType {
+  // Enumerations are stored as their integers.
+  const isInteger = type === TypeClass.integer || type === TypeClass.enum;
+  const sign = signed ? 'signed' : 'unsigned';
+  const name = isInteger ? `integer ${size} ${sign}` : type === TypeClass.float ? `float ${size}` : 'other';
+  const dataType = DATA_TYPES[name];
+  if (dataType) return dataType;
+  const found = name === 'other' ? 'no numbers' : `numbers of ${size} bytes`;
+  throw unsupported(path, `the pixels of ${layer} are ${found}`);
+}
+
+function chunksOf(path: string, layer: string, { chunks }: Metadata, dataType: DataType) {
+  if (!chunks) return undefined;
+  const bytes = chunks.reduce((product, size) => product * size, bytesPerSample(dataType));
+  if (!(bytes > 0)) throw corrupt(path, `the chunks of ${layer} are ${chunks.join(' x ')}`);
+  if (bytes > MAX_CHUNK_BYTES) {
+    throw unsupported(path, `a chunk of ${layer} is ${chunks.join(' x ')} pixels, more than 256 MiB`);
+  }
+  return chunks;
+}

@@ -1,0 +1,55 @@
+/** Lists what an HDF5 or netCDF-4 file holds. */
+import { odlNodes, parseOdl } from '../metadata/odl.js';
+import type { Container, Layer } from '../types.js';
+import { structureOf } from './eos-georeferencing.js';
+import { type Attributes, type Hdf5File, TypeClass, withHdf5 } from './file.js';
+
+/** Key of the metadata under which the structure of an HDF-EOS file stands, as text. */
+const STRUCTURE_KEY = 'StructMetadata';
+const FILE_ATTRIBUTES = '/HDFEOS/ADDITIONAL/FILE_ATTRIBUTES';
+const INVENTORY = /^\/HDFEOS INFORMATION\/(Core|Archive)Metadata\.\d+$/i;
+
+/**
+ * Every dataset of numbers with two dimensions or more, and all that the file says of itself: the attributes of the whole,
+ * the items of HDF-EOS inventories by their names, and its structural metadata under "StructMetadata".
+ * Throws TW_RASTER_UNREADABLE and _CORRUPT.
+ */
+export function openHdf5Container(path: string): Promise<Container> {
+  return withHdf5(path, (file) => {
+    const datasets = file.datasets();
+    const metadata = {
+      ...inventories(file, datasets),
+      ...textOf(file.attributes(FILE_ATTRIBUTES)),
+      ...textOf(file.attributes('/')),
+    };
+    const structure = structureOf(file);
+    if (structure !== undefined) metadata[STRUCTURE_KEY] = structure;
+    return { path, kind: 'hdf5', layers: datasets.flatMap((name) => layerOf(file, name)), metadata };
+  });
+}
+
+function layerOf(file: Hdf5File, name: string): Layer[] {
+  const { type, shape } = file.metadata(file.dataset(name)!);
+  const numeric = type === TypeClass.integer || type === TypeClass.float || type === TypeClass.enum;
+  if (!numeric || !shape || shape.length < 2) return [];
+  const { long_name: description = '' } = file.attributes(name);
+  return [{ name, description: String(description), shape }];
+}
+
+function textOf(attributes: Attributes): Record<string, string> {
+  const entries = Object.entries(attributes);
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, typeof value === 'string' ? value : value.join(', ')]),
+  );
+}
+
+/** Items are ODL objects with a VALUE. */
+function inventories(file: Hdf5File, datasets: string[]): Record<string, string> {
+  const items: Record<string, string> = {};
+  for (const path of datasets.filter((name) => INVENTORY.test(name))) {
+    for (const { name, values } of odlNodes(parseOdl(file.text(path) ?? ''))) {
+      if (values.VALUE !== undefined) items[name] = values.VALUE.replace(/^\("?(.*?)"?\)$/, '$1');
+    }
+  }
+  return items;
+}

@@ -1,0 +1,95 @@
+/** Opens rasters, known by their content and not by their names. */
+import { TilewrightError } from '../errors.js';
+import { openEnvi, openEnviImage } from './envi/header.js';
+import { noLayer, notTiff, rasterUnreadable, severalLayers, unsupported } from './errors.js';
+import { openWithGdal } from './gdal/header.js';
+import type { GivenPosition } from './file/georeferencing-override.js';
+import { openHdf5Container } from './hdf5/subdatasets.js';
+import { openHdf5 } from './hdf5/header.js';
+import { openMat } from './mat/header.js';
+import { fileKind, type RasterKind, recognise } from './file/file-signature.js';
+import { type SourceFile, withFile } from './file/source-file.js';
+import { maskBeside } from './tiff/mask-image.js';
+import { readTiffHeader } from './tiff/header.js';
+import type { RasterHeader } from './types.js';
+
+/**
+ * Reads the header of a raster, with its mask, which may be a file of the same name and `.msk` beside it. `layer` names one of a file that holds several (`openContainer` lists them). `position` replaces what the
+ * file says of its position, except in HDF5.
+ * Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _SIZE_DIFFERS, _CORRUPT, _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS, _NO_LAYER, and
+ * for what GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and _GDAL_TIMEOUT.
+ */
+export async function openRaster(
+  path: string,
+  layer?: string,
+  position?: GivenPosition,
+): Promise<RasterHeader> {
+  const header = await openAlone(path, layer, position);
+  // A file of several layers has no mask for one of them.
+  if (layer !== undefined) return header;
+  const warnings = [...(header.warnings ?? [])];
+  const mask = header.mask ?? (await maskBeside(header, warnings));
+  return { ...header, warnings, ...(mask && { mask }) };
+}
+
+/** The header as the file alone has it. */
+async function openAlone(path: string, layer?: string, position?: GivenPosition): Promise<RasterHeader> {
+  const opened = await withFile(path, async (file) => {
+    const kind = kindOf(file);
+    return kind === 'tiff' && layer === undefined ? readTiffHeader(file, position) : kind;
+  }).catch(async (error) => {
+    // The image of an ENVI header is bare numbers.
+    const image = notTiff.is(error) ? await readable(path, () => openEnviImage(path, position)) : undefined;
+    if (!image) throw error;
+    return image;
+  });
+  if (typeof opened !== 'string') return opened;
+  switch (opened) {
+    case 'tiff':
+      throw noLayer(path, layer ?? '', []);
+    case 'envi':
+      return readable(path, () => openEnvi(path, { position }));
+    case 'mat':
+      return openMat(path, layer, position);
+    case 'hdf5':
+      if (layer === undefined) throw unnamedLayer(path, await layerNames(path));
+      return openHdf5(path, layer);
+    default:
+      return openWithGdal(path, opened, layer, position);
+  }
+}
+
+async function readable<T>(path: string, open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    if (error instanceof TilewrightError) throw error;
+    throw rasterUnreadable.because(error, path, error);
+  }
+}
+
+function unnamedLayer(path: string, layers: string[]): TilewrightError {
+  if (layers.length > 0) return severalLayers(path, layers);
+  return unsupported(path, 'it holds no dataset of numbers with rows and columns');
+}
+
+async function layerNames(path: string): Promise<string[]> {
+  return (await openHdf5Container(path)).layers.map(({ name }) => name);
+}
+
+/** What a file is by its first bytes. Throws TW_RASTER_UNREADABLE and TW_RASTER_NOT_TIFF. */
+export function rasterKind(path: string): Promise<RasterKind> {
+  return withFile(path, async (file) => kindOf(file));
+}
+
+/** Names of images of bare numbers, which mean nothing without a header. */
+const RAW_IMAGE = /\.(bil|bip|bsq)$/i;
+const ENVI_ADVICE =
+  'An ENVI image needs its header, of the same name and with .hdr, beside it; send both in a zip.';
+
+function kindOf({ path, start }: SourceFile): RasterKind {
+  const kind = fileKind(start);
+  if (kind !== null && kind !== 'zip' && kind !== 'gzip' && kind !== 'tar') return kind;
+  const { found, advice } = recognise(start);
+  throw notTiff(path, found, RAW_IMAGE.test(path) ? ENVI_ADVICE : advice);
+}

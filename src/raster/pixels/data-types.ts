@@ -1,0 +1,127 @@
+/** Typed arrays of pixels: their types, sizes and nodata values. */
+import type { DataType, PixelArray, StoredType } from '../types.js';
+
+interface PixelArrayConstructor {
+  new (length: number): PixelArray;
+  new (buffer: ArrayBufferLike, byteOffset?: number, length?: number): PixelArray;
+  readonly BYTES_PER_ELEMENT: number;
+}
+
+const CONSTRUCTORS: Record<DataType, PixelArrayConstructor> = {
+  uint8: Uint8Array,
+  int8: Int8Array,
+  uint16: Uint16Array,
+  int16: Int16Array,
+  uint32: Uint32Array,
+  int32: Int32Array,
+  float32: Float32Array,
+  float64: Float64Array,
+};
+
+export const DATA_TYPES = Object.keys(CONSTRUCTORS) as DataType[];
+
+export function bytesPerSample(dataType: DataType): number {
+  return CONSTRUCTORS[dataType].BYTES_PER_ELEMENT;
+}
+
+/** `length` zeros. */
+export function newPixels(dataType: DataType, length: number): PixelArray {
+  return new CONSTRUCTORS[dataType](length);
+}
+
+/** A typed view of bytes; `byteOffset` must be a multiple of the pixel size. */
+export function pixelsOf(
+  dataType: DataType,
+  buffer: ArrayBufferLike,
+  byteOffset: number,
+  length: number,
+): PixelArray {
+  return new CONSTRUCTORS[dataType](buffer, byteOffset, length);
+}
+
+/** How numbers of a stored type are read: 64-bit integers become float64, in which they are exact up to 2^53. */
+export function readAs(type: StoredType): DataType {
+  return type === 'int64' || type === 'uint64' ? 'float64' : type;
+}
+
+export function bytesPerStored(type: StoredType): number {
+  return bytesPerSample(readAs(type));
+}
+
+/** `length` stored numbers, of this machine's byte order, as pixels; a view of the bytes if they need no conversion. */
+export function numbersOf(
+  type: StoredType,
+  buffer: ArrayBufferLike,
+  byteOffset: number,
+  length: number,
+): PixelArray {
+  if (type === 'int64') return Float64Array.from(new BigInt64Array(buffer, byteOffset, length), Number);
+  if (type === 'uint64') return Float64Array.from(new BigUint64Array(buffer, byteOffset, length), Number);
+  return pixelsOf(type, buffer, byteOffset, length);
+}
+
+/** Turns numbers of `size` bytes into the other byte order, in place. */
+export function swapBytes(bytes: Buffer, size: number): void {
+  if (size === 2) bytes.swap16();
+  else if (size === 4) bytes.swap32();
+  else if (size === 8) bytes.swap64();
+}
+
+export function isFloat(dataType: DataType): boolean {
+  return dataType === 'float32' || dataType === 'float64';
+}
+
+export function dataTypeOf(pixels: PixelArray): DataType {
+  return pixels.constructor.name.replace('Array', '').toLowerCase() as DataType;
+}
+
+/**
+ * The nodata value as a pixel of this type can hold it: undefined where none can (such as -9999 in uint16), so that
+ * `pixel === storedNodata` is exact. NaN stays NaN: NaN in a float raster is always nodata.
+ */
+export function storedNodata(dataType: DataType, nodata: number | undefined): number | undefined {
+  if (nodata === undefined) return undefined;
+  if (dataType === 'float32') return Math.fround(nodata);
+  if (dataType === 'float64') return nodata;
+  const probe = newPixels(dataType, 1);
+  probe[0] = nodata;
+  return probe[0] === nodata ? nodata : undefined;
+}
+
+/** What a pixel without data is set to: the nodata value, or where there is none NaN for floats, else 0. */
+export function emptyPixel(dataType: DataType, nodata: number | undefined): number {
+  return storedNodata(dataType, nodata) ?? (isFloat(dataType) ? NaN : 0);
+}
+
+/** The lowest number that pixels of a type can hold. */
+export function lowestPixel(dataType: DataType): number {
+  if (isFloat(dataType)) return -Infinity;
+  return dataType.startsWith('u') ? 0 : -(2 ** (bytesPerSample(dataType) * 8 - 1));
+}
+
+/** The number next to a nodata value: pixels with data that are computed take it where they would be nodata. */
+export function besideNodata(dataType: DataType, nodata: number): number {
+  return nodata === lowestPixel(dataType) ? nodata + 1 : nodata - 1;
+}
+
+/**
+ * A nodata value as GDAL writes it in text; undefined where there is none, or it is not a number that pixels of this type can hold: as in
+ * GDAL, such a value marks no pixel.
+ */
+export function parseNodata(text: string | undefined, dataType: DataType): number | undefined {
+  const value = numberIn(text);
+  return storedNodata(dataType, value) === undefined ? undefined : value;
+}
+
+function numberIn(text: string | undefined): number | undefined {
+  const word = text?.trim().toLowerCase();
+  if (!word) return undefined;
+  if (/^-?nan/.test(word)) return NaN;
+  const infinite = /^([-+]?)(inf|1\.#inf)/.exec(word);
+  if (infinite) return infinite[1] === '-' ? -Infinity : Infinity;
+  const value = Number(word);
+  return Number.isNaN(value) ? undefined : value;
+}
+
+/** The unsigned type of a size in bytes: differences wrap alike for signed ones. */
+export const UNSIGNED: Record<number, DataType> = { 1: 'uint8', 2: 'uint16', 4: 'uint32' };

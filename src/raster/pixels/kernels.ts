@@ -1,0 +1,241 @@
+/**
+ * Loops over pixels that must be fast. Each data type gets its own copy of this module (see kernels-by-type.ts), because
+ * V8's code for a loop that has met more than four types of arrays is ten times slower.
+ */
+
+import type { PixelArray } from '../types.js';
+import type { ControlGrid } from '../warp/control-grid.js';
+import { between, EDGE } from '../warp/grid-squares.js';
+
+/** A rectangle of a source image. */
+export interface KernelSource {
+  pixels: PixelArray;
+  width: number;
+  height: number;
+  /** Where the rectangle begins in the image. */
+  column: number;
+  row: number;
+  /** The value of pixels without data; NaN where there is none. NaN pixels hold no data anyway. */
+  hole: number;
+}
+
+/**
+ * Nearest pixel. `empty` is written where the source holds no data, and 0 to `valid` there; elsewhere `valid` stays.
+ * Returns the number of pixels with data.
+ */
+export function nearest(
+  { pixels, width, height, column, row, hole }: KernelSource,
+  grid: ControlGrid,
+  out: PixelArray,
+  valid: Uint8Array,
+  empty: number,
+): number {
+  const { step, columns, x: nodesX, y: nodesY } = grid;
+  const outWidth = grid.width;
+  let holes = 0;
+  let o = 0;
+  for (let y = 0; y < grid.height; y++) {
+    const nodeRow = Math.floor(y / step) * columns;
+    const part = (y % step) / step;
+    let endX = between(nodesX, nodeRow, columns, part) - column + EDGE;
+    let endY = between(nodesY, nodeRow, columns, part) - row + EDGE;
+    for (let x = 0, node = nodeRow + 1; x < outWidth; x += step, node++) {
+      const startX = endX;
+      const startY = endY;
+      endX = between(nodesX, node, columns, part) - column + EDGE;
+      endY = between(nodesY, node, columns, part) - row + EDGE;
+      const dx = (endX - startX) / step;
+      const dy = (endY - startY) / step;
+      const count = Math.min(step, outWidth - x);
+      const lastX = startX + dx * (count - 1);
+      const lastY = startY + dy * (count - 1);
+      const left = Math.min(startX, lastX);
+      const right = Math.max(startX, lastX);
+      const top = Math.min(startY, lastY);
+      const bottom = Math.max(startY, lastY);
+      if (right < 0 || bottom < 0 || left >= width || top >= height) {
+        out.fill(empty, o, o + count);
+        valid.fill(0, o, o + count);
+        o += count;
+        holes += count;
+        continue;
+      }
+      const inside = left >= 0 && top >= 0 && right < width && bottom < height;
+      for (let i = 0; i < count; i++, o++) {
+        const sourceX = startX + dx * i;
+        const sourceY = startY + dy * i;
+        if (inside || (sourceX >= 0 && sourceY >= 0 && sourceX < width && sourceY < height)) {
+          const value = pixels[(sourceY | 0) * width + (sourceX | 0)];
+          if (value !== hole && !Number.isNaN(value)) {
+            out[o] = value;
+            continue;
+          }
+        }
+        out[o] = empty;
+        valid[o] = 0;
+        holes++;
+      }
+    }
+  }
+  return o - holes;
+}
+
+/** Half of an image in both directions: each pixel the mean of those of four that hold data; `notHole` where the mean is `hole`. */
+export function halveByMean(
+  source: PixelArray,
+  width: number,
+  height: number,
+  hole: number,
+  out: PixelArray,
+  empty: number,
+  round: boolean,
+  notHole: number,
+): void {
+  for (let row = 0, to = 0; row < height; row += 2) {
+    const upper = row * width;
+    const lower = Math.min(row + 1, height - 1) * width;
+    for (let column = 0; column < width; column += 2) {
+      const right = Math.min(column + 1, width - 1);
+      const a = source[upper + column];
+      const b = source[upper + right];
+      const c = source[lower + column];
+      const d = source[lower + right];
+      // A pixel at the edge stands for its missing neighbour too, which leaves the mean as it is.
+      let sum = a + b + c + d;
+      let count = 4;
+      if (a === hole || b === hole || c === hole || d === hole || Number.isNaN(sum)) {
+        sum = 0;
+        count = 0;
+        for (const value of [a, b, c, d]) {
+          if (value === hole || Number.isNaN(value)) continue;
+          sum += value;
+          count++;
+        }
+      }
+      const mean = sum / count;
+      const value = round ? Math.floor(mean + 0.5) : mean;
+      out[to++] = count === 0 ? empty : value === hole ? notHole : value;
+    }
+  }
+}
+
+/** As `halveByMean`, where a mask tells which pixels hold data; 0 where none of the four does. */
+export function halveByMeanInside(
+  source: PixelArray,
+  mask: Uint8Array,
+  width: number,
+  height: number,
+  out: PixelArray,
+  round: boolean,
+): void {
+  for (let row = 0, to = 0; row < height; row += 2) {
+    const upper = row * width;
+    const lower = Math.min(row + 1, height - 1) * width;
+    for (let column = 0; column < width; column += 2, to++) {
+      const right = Math.min(column + 1, width - 1);
+      const a = upper + column;
+      const b = upper + right;
+      const c = lower + column;
+      const d = lower + right;
+      if ((mask[a] | mask[b] | mask[c] | mask[d]) === 0) continue;
+      let sum = source[a] + source[b] + source[c] + source[d];
+      let count = 4;
+      if (mask[a] === 0 || mask[b] === 0 || mask[c] === 0 || mask[d] === 0) {
+        sum = 0;
+        count = 0;
+        for (const at of [a, b, c, d]) {
+          if (mask[at] === 0) continue;
+          sum += source[at];
+          count++;
+        }
+      }
+      out[to] = round ? Math.floor(sum / count + 0.5) : sum / count;
+    }
+  }
+}
+
+/** One sample of each of `count` pixels of `samples` interleaved values. */
+export function pickSample(
+  source: PixelArray,
+  from: number,
+  samples: number,
+  out: PixelArray,
+  to: number,
+  count: number,
+): void {
+  for (let i = 0; i < count; i++, from += samples) out[to + i] = source[from];
+}
+
+/**
+ * Copies rows of `width` pixels, `stride` apart in the source and in `validity` and `width` in `out`; `hole` where the validity is 0.
+ */
+export function copyValid(
+  source: PixelArray,
+  validity: PixelArray,
+  start: number,
+  stride: number,
+  width: number,
+  height: number,
+  out: PixelArray,
+  hole: number,
+): void {
+  for (let row = 0, to = 0; row < height; row++) {
+    const from = start + row * stride;
+    for (let i = from; i < from + width; i++, to++) out[to] = validity[i] === 0 ? hole : source[i];
+  }
+}
+
+/** Copies pixels that hold data into a narrower type, rounded half up; `empty` for those that are `hole` or NaN. */
+export function narrow(source: PixelArray, hole: number, out: PixelArray, empty: number): void {
+  for (let i = 0; i < out.length; i++) {
+    const value = source[i];
+    out[i] = value === hole || Number.isNaN(value) ? empty : Math.floor(value + 0.5);
+  }
+}
+
+/**
+ * Horizontal differences (TIFF 6.0, section 14) of one block: rows of `width` values at `stride` in `source`, starting at
+ * `start`, become rows of `outWidth` in `out`. What lies beyond the values stays 0, "same as before".
+ */
+export function differenceRows(
+  source: PixelArray,
+  start: number,
+  stride: number,
+  width: number,
+  height: number,
+  out: PixelArray,
+  outWidth: number,
+): void {
+  for (let row = 0; row < height; row++) {
+    let from = start + row * stride;
+    let to = row * outWidth;
+    let previous = 0;
+    for (const end = from + width; from < end; from++, to++) {
+      const value = source[from];
+      out[to] = value - previous;
+      previous = value;
+    }
+  }
+}
+
+/** Undoes `differenceRows` in place: `samples` interleaved values a pixel, `width` pixels a row. */
+export function undoDifferences(values: PixelArray, width: number, height: number, samples: number): void {
+  const rowLength = width * samples;
+  if (samples === 1) {
+    for (let row = 0; row < height; row++) {
+      let at = row * rowLength;
+      let sum = 0;
+      for (const end = at + rowLength; at < end; at++) {
+        sum = (sum + values[at]) | 0;
+        values[at] = sum;
+      }
+    }
+    return;
+  }
+  for (let row = 0; row < height; row++) {
+    const start = row * rowLength;
+    for (let at = start + samples; at < start + rowLength; at++) {
+      values[at] = values[at] + values[at - samples];
+    }
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * Writes Cloud Optimized GeoTIFFs: classic little-endian TIFF, tiled, deflate with a predictor, one band after another
+ * (PlanarConfiguration 2), directories first, then pixels from the smallest overview to the full image. A mask is an image of
+ * one bit a pixel beside each level, which GDAL knows as PER_DATASET.
+ * Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026 (COG); GDAL's tags 42112 and 42113.
+ */
+
+import { invalidImage, tooLarge } from '../../errors.js';
+import { bytesPerSample, dataTypeOf, isFloat } from '../../pixels/data-types.js';
+import { predictFloatRow } from '../../compression/predictor.js';
+import type { DataType, PixelArray } from '../../types.js';
+import { type ImageFacts, imageDirectory, maskDirectory, type StoredBlocks } from './cog-ifds.js';
+import { deflate, deflateDifferences, type PixelRows } from '../../compression/deflate/deflate.js';
+import { type ImageLevel, type OverviewResampling, pyramid } from './overviews.js';
+import { directoryBytes, writeDirectory } from './write-ifd.js';
+
+export interface CogImage extends ImageFacts {
+  /** One array of width x height pixels a band, rows from north to south. */
+  bands: PixelArray[];
+  /** 0 for pixels without data, of images whose values all mean something. */
+  mask?: Uint8Array | undefined;
+  /** How overviews are made: `nearest` for codes and masks. */
+  overviews: OverviewResampling;
+}
+
+/** What is read for one pixel; smaller blocks make map tiles and series faster, and files hardly larger. */
+const LARGEST_BLOCK = 256;
+/** The size that needs no overview: validators of COGs ask for one beyond. */
+const LARGEST_OVERVIEW = 512;
+/** Classic TIFF has offsets of 32 bits. */
+export const MAX_TIFF_BYTES = 2 ** 32 - 1;
+
+/** The bytes of a COG. Throws TW_RASTER_INVALID_IMAGE, and TW_RASTER_TOO_LARGE beyond 4 GiB. */
+export function encodeCog(image: CogImage): Buffer {
+  checkImage(image);
+  const levels = pyramid(image, image.dataType, image.nodata, image.overviews, LARGEST_OVERVIEW);
+  // Each level is followed by its mask.
+  const encoded = levels.flatMap((level) => [
+    encodeBlocks(level, image.dataType),
+    ...(level.mask ? [encodeMask(level, level.mask)] : []),
+  ]);
+  const directories = levels.flatMap((level, i) => {
+    const at = image.mask ? 2 * i : i;
+    const own = imageDirectory(image, image.bands.length, storedBlocks(level, encoded[at]), i > 0);
+    return image.mask ? [own, maskDirectory(storedBlocks(level, encoded[at + 1]), i > 0)] : [own];
+  });
+
+  let position = 8;
+  const starts = directories.map((entries) => {
+    const start = position;
+    position += directoryBytes(entries);
+    return start;
+  });
+  const headBytes = position;
+  const parts: Buffer[] = [];
+  for (const { blocks, offsets } of encoded.toReversed()) {
+    for (const [k, block] of blocks.entries()) {
+      offsets[k] = position;
+      position += block.length;
+      parts.push(block);
+    }
+  }
+  if (position > MAX_TIFF_BYTES) throw tooLarge(position);
+
+  const head = Buffer.alloc(headBytes);
+  head.write('II*\0', 0, 'latin1');
+  head.writeUInt32LE(starts[0], 4);
+  for (const [i, entries] of directories.entries())
+    writeDirectory(head, starts[i], entries, starts[i + 1] ?? 0);
+  return Buffer.concat([head, ...parts], position);
+}
+
+function storedBlocks({ width, height }: ImageLevel, { blocks, ...encoded }: EncodedLevel): StoredBlocks {
+  return { width, height, ...encoded, byteCounts: blocks.map(({ length }) => length), isCompressed: true };
+}
+
+function checkImage({ width, height, bands, dataType, transform, mask, ...tags }: CogImage): void {
+  const { bandTags, colours, rgb } = tags;
+  if (!(Number.isInteger(width) && Number.isInteger(height) && width > 0 && height > 0)) {
+    throw invalidImage(`it is ${width} x ${height} pixels`);
+  }
+  if (bands.length === 0) throw invalidImage('it has no bands');
+  for (const band of bands) {
+    if (dataTypeOf(band) !== dataType)
+      throw invalidImage(`a ${dataTypeOf(band)} band in a ${dataType} image`);
+    if (band.length !== width * height) {
+      throw invalidImage(`a band of ${band.length} pixels in an image of ${width} x ${height}`);
+    }
+  }
+  if (mask && mask.length !== width * height)
+    throw invalidImage(`a mask of ${mask.length} pixels in an image of ${width} x ${height}`);
+  if (bandTags && bandTags.length > bands.length) throw invalidImage('it has more band tags than bands');
+  if (colours && (bands.length > 1 || dataType !== 'uint8' || colours.length !== 768))
+    throw invalidImage('only one band of uint8 can have colours, 256 of them');
+  if (rgb && bands.length < 3) throw invalidImage('it has no three bands for red, green and blue');
+  const { originX, originY, pixelWidth, pixelHeight } = transform;
+  if (!(Number.isFinite(originX + originY + pixelWidth + pixelHeight) && pixelWidth > 0 && pixelHeight > 0)) {
+    throw invalidImage(`its pixels are ${pixelWidth} x ${pixelHeight} at ${originX}, ${originY}`);
+  }
+}
+
+interface EncodedLevel {
+  blockWidth: number;
+  blockHeight: number;
+  /** Band by band, rows of blocks from north to south. */
+  blocks: Buffer[];
+  offsets: Uint32Array;
+}
+
+function encodeBlocks(level: ImageLevel, dataType: DataType): EncodedLevel {
+  const blockWidth = blockSide(level.width);
+  const blockHeight = blockSide(level.height);
+  const blocks: Buffer[] = [];
+  for (const pixels of level.bands)
+    for (let row = 0; row < level.height; row += blockHeight)
+      for (let column = 0; column < level.width; column += blockWidth) {
+        const part = {
+          ...{ start: row * level.width + column, stride: level.width },
+          width: Math.min(blockWidth, level.width - column),
+          height: Math.min(blockHeight, level.height - row),
+        };
+        blocks.push(encodeBlock(pixels, part, blockWidth, blockHeight, dataType));
+      }
+  return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
+}
+
+/** Rows and columns of a block in its band. */
+export type BlockPart = Omit<PixelRows, 'pixels'>;
+
+/** A block as zlib stream of its differences, filled up to blockWidth x blockHeight pixels. */
+export function encodeBlock(
+  pixels: PixelArray,
+  { start, stride, width, height }: BlockPart,
+  blockWidth: number,
+  blockHeight: number,
+  dataType: DataType,
+): Buffer {
+  const size = bytesPerSample(dataType);
+  if (!isFloat(dataType)) {
+    const rows = { pixels: unsignedView(pixels, size), start, stride, width, height };
+    return deflateDifferences(rows, blockWidth, blockHeight);
+  }
+  const bytes = new Uint8Array(blockWidth * blockHeight * size);
+  predictFloatBlock(pixels, start, stride, width, height, size, bytes, blockWidth);
+  return deflate(bytes);
+}
+
+/** One bit a pixel, the leftmost in the highest bit; rows of blocks begin at whole bytes. */
+export function encodeMask(
+  { width, height }: Pick<ImageLevel, 'width' | 'height'>,
+  mask: Uint8Array,
+  blockWidth = blockSide(width),
+  blockHeight = blockSide(height),
+): EncodedLevel {
+  const blocks: Buffer[] = [];
+  for (let top = 0; top < height; top += blockHeight) {
+    for (let left = 0; left < width; left += blockWidth) {
+      const bits = new Uint8Array((blockWidth * blockHeight) / 8);
+      const right = Math.min(blockWidth, width - left);
+      for (let row = 0; row < Math.min(blockHeight, height - top); row++) {
+        const from = (top + row) * width + left;
+        const to = row * blockWidth;
+        for (let i = 0; i < right; i++)
+          if (mask[from + i] !== 0) bits[(to + i) >> 3] |= 128 >> ((to + i) & 7);
+      }
+      blocks.push(deflate(bits));
+    }
+  }
+  return { blockWidth, blockHeight, blocks, offsets: new Uint32Array(blocks.length) };
+}
+
+/** A multiple of 16, as TIFF asks; the last block of a row has hardly more padding than this needs. */
+function blockSide(side: number): number {
+  const blocks = Math.ceil(side / LARGEST_BLOCK);
+  return Math.ceil(side / blocks / 16) * 16;
+}
+
+/** The same bytes as unsigned integers: differences wrap alike for signed ones. */
+function unsignedView(pixels: PixelArray, size: number): Uint8Array | Uint16Array | Uint32Array {
+  const { buffer, byteOffset, byteLength } = pixels;
+  if (size === 1) return new Uint8Array(buffer, byteOffset, byteLength);
+  if (size === 2) return new Uint16Array(buffer, byteOffset, byteLength / 2);
+  return new Uint32Array(buffer, byteOffset, byteLength / 4);
+}
+
+function predictFloatBlock(
+  band: PixelArray,
+  start: number,
+  stride: number,
+  width: number,
+  height: number,
+  size: number,
+  out: Uint8Array,
+  outWidth: number,
+): void {
+  const source = new Uint8Array(band.buffer, band.byteOffset, band.byteLength);
+  const row = new Uint8Array(outWidth * size);
+  for (let y = 0; y < height; y++) {
+    const from = (start + y * stride) * size;
+    row.set(source.subarray(from, from + width * size));
+    const to = y * outWidth * size;
+    predictFloatRow(row, outWidth, size, out.subarray(to, to + outWidth * size));
+  }
+}

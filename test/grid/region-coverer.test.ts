@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type Bounds, coverRegion, grids, type Relation } from '../../src/grid/index.js';
+
+const never = (cells: number) => new Error(`${cells} cells`);
+
+/** A region that is a box, told about as a real one is: sure of little before the closest look. */
+function box(region: Bounds, forgetful: boolean) {
+  return (rect: Bounds, closest: boolean): Relation => {
+    const { west, south, east, north } = rect;
+    if (east <= region.west || west >= region.east || north <= region.south || south >= region.north)
+      return 'outside';
+    if (forgetful && !closest) return 'unclear';
+    const within =
+      west >= region.west && east <= region.east && south >= region.south && north <= region.north;
+    return within ? 'inside' : 'touching';
+  };
+}
+
+for (const grid of grids) {
+  test(`${grid.name}: a box as a region covers what its bounds cover, in the same order`, () => {
+    const part = fc.double({ min: 0, max: 1, noNaN: true });
+    fc.assert(
+      fc.property(
+        part,
+        part,
+        part,
+        part,
+        fc.integer({ min: 1, max: 8 }),
+        fc.boolean(),
+        (u, v, w, h, p, slow) => {
+          const { extent } = grid;
+          const cell = grid.cellSize(p);
+          const west = extent.west + u * (extent.east - extent.west);
+          const south = extent.south + v * (extent.north - extent.south);
+          const east = Math.min(extent.east, west + w * 20 * cell.width);
+          const north = Math.min(extent.north, south + h * 20 * cell.height);
+          if (!(east - west > cell.width / 1e3 && north - south > cell.height / 1e3)) return;
+          const region = { west, south, east, north };
+          assert.deepEqual(coverRegion(grid, p, box(region, slow), 1e6, never), grid.cover(region, p));
+        },
+      ),
+      { seed: 42, numRuns: 150 },
+    );
+  });
+
+  test(`${grid.name}: too many cells are refused before they are listed, with about their number`, () => {
+    const { extent } = grid;
+    let asked = 0;
+    const count = (relate: ReturnType<typeof box>) => (rect: Bounds, closest: boolean) => {
+      asked++;
+      return relate(rect, closest);
+    };
+    const { width, height } = grid.cellSize(grid.maxPrecision);
+    const row = { ...extent, south: extent.north - height / 2 };
+    for (const [region, cells] of [
+      [extent, ((extent.east - extent.west) / width) * ((extent.north - extent.south) / height)],
+      [row, (extent.east - extent.west) / width],
+    ] as const) {
+      assert.throws(
+        () => coverRegion(grid, grid.maxPrecision, count(box(region, false)), 1000, never),
+        ({ message }: Error) => {
+          const said = Number.parseFloat(message);
+          return said > cells / 2 && said < cells * 2;
+        },
+      );
+    }
+    assert.ok(asked < 100_000, String(asked));
+    assert.equal(coverRegion(grid, 3, box(extent, false), 1e6, never).length, grid.cover(extent, 3).length);
+  });
+}
+
+test('the closest look is at rectangles of a thousandth of a cell, and what stays unclear there is covered', () => {
+  for (const grid of grids) {
+    const { width, height } = grid.cellSize(3);
+    let closestLooks = 0;
+    const unclear = (rect: Bounds, closest: boolean): Relation => {
+      const [columns, rows] = [width / (rect.east - rect.west), height / (rect.north - rect.south)];
+      assert.equal(closest, Math.round(columns) === 32 && Math.round(rows) === 32);
+      if (closest) closestLooks++;
+      const holds = rect.west <= 1 && rect.east > 1 && rect.south <= 1 && rect.north > 1;
+      return holds ? 'unclear' : 'outside';
+    };
+    assert.deepEqual(coverRegion(grid, 3, unclear, 10, never), [grid.encode(1, 1, 3)]);
+    assert.ok(closestLooks > 0);
+  }
+});
+
+test('as many cells as allowed are listed, one more is refused', () => {
+  for (const grid of grids) {
+    const precision = grid.name === 'geohash' ? 4 : 7;
+    const { width, height } = grid.cellSize(precision);
+    const corner = grid.bounds(grid.encode(1, 1, precision));
+    // Ten rows of ten cells, as certain as can be and only touched.
+    for (const inset of [0, 0.1]) {
+      const region = {
+        west: corner.west + inset * width,
+        south: corner.south + inset * height,
+        east: corner.west + (10 - inset) * width,
+        north: corner.south + (10 - inset) * height,
+      };
+      assert.equal(coverRegion(grid, precision, box(region, false), 100, never).length, 100);
+      assert.throws(() => coverRegion(grid, precision, box(region, false), 99, never), /^Error: \d+ cells$/);
+    }
+  }
+});
