@@ -20,6 +20,7 @@ import {
   unmix,
 } from './analysis/index.js';
 import { buildServer, cannotListen, type ProxyOptions, requireSafeBinding } from './api/index.js';
+import { coalesceProcess, fillProcess, splitProcess, tensorProcess, WrangleWorkers } from './derive/index.js';
 import { type ClusterConfig, folderOfCluster, localOwners, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
 import { Imagery } from './imagery/index.js';
@@ -37,13 +38,6 @@ import {
   trainProcess,
 } from './training/index.js';
 import { version } from './version.js';
-import {
-  coalesceProcess,
-  fillProcess,
-  splitProcess,
-  tensorProcess,
-  WrangleWorkers,
-} from './derive/index.js';
 
 export interface NodeConfig extends ProxyOptions {
   /** Data folder; made where it is missing. */

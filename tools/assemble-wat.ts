@@ -23,6 +23,6 @@ for (const path of readdirSync(join(root, 'src'), { recursive: true, encoding: '
   if (path.endsWith('.wat')) assemble(path, readFileSync(join(root, 'src', path), 'utf8'));
   if (path.endsWith('.tsv')) copyFileSync(join(root, 'src', path), join(root, 'dist/src', path));
 }
-const folder = 'training/engine/wasm/loops';
+const folder = 'engines/compute-primitives';
 assemble(`${folder}/loops.wat`, plainLoops());
 assemble(`${folder}/loops-relaxed.wat`, relaxedLoops());

@@ -1,7 +1,7 @@
 """
 Writes src/raster/crs/epsg.tsv, the EPSG coordinate systems that proj4js can convert, from PROJ's database:
 
-    python3 -m venv /tmp/venv && /tmp/venv/bin/pip install pyproj==3.7.2 numpy && /tmp/venv/bin/python tools/epsg.py
+    python3 -m venv /tmp/venv && /tmp/venv/bin/pip install pyproj==3.7.2 numpy && /tmp/venv/bin/python tools/make-epsg-table.py
 
 A line holds: code, metres, definition, names. `metres` bounds the distance between this definition and the truth because of the datum
 shift: 0 for datums that PROJ takes as equal to WGS 84, ? if PROJ knows no shift. `names` (of geographic systems) are the names of the datum in
@@ -42,7 +42,7 @@ def main():
     codes = sorted({int(info.code) for kind in kinds for info in query_crs_info("EPSG", kind, allow_deprecated=True)})
     with Pool(2) as pool:
         lines = pool.map(line_of, codes, chunksize=50)
-    version = f"# PROJ {pyproj.proj_version_str}, EPSG {pyproj.database.get_database_metadata('EPSG.VERSION')}, written by tools/epsg.py"
+    version = f"# PROJ {pyproj.proj_version_str}, EPSG {pyproj.database.get_database_metadata('EPSG.VERSION')}, written by tools/make-epsg-table.py"
     OUT.write_text("\n".join([version, *(line for line, _ in lines if line), ""]))
     refused = [f"{code}: {why}" for code, (line, why) in zip(codes, lines) if not line]
     print(f"{len(codes) - len(refused)} systems; left out:", *refused, sep="\n  ", file=sys.stderr)

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ENDMEMBERS, writeSpectrometerLikeSeries } from '../../data-samples/index.js';
 import { Client, httpTransport } from '../../src/client/index.js';
-import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { ready, type Server, settled, startEtcd, startNode, startSingle, stop } from '../cluster/servers.js';
+import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { treeCpuSeconds } from '../support/measure-tree.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 

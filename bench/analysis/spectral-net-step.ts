@@ -1,7 +1,7 @@
 /** node spectral-net-step.js ENGINE STEPS: prints the median CPU time of a step of cnn1d, ms. */
 import { Adam } from '../../src/analysis/convolutional-networks/adamw.js';
 import { GROUP, NetCompute } from '../../src/analysis/convolutional-networks/network-runtime.js';
-import { type EngineName, loadEngine } from '../../src/training/index.js';
+import { type EngineName, loadEngine } from '../../src/engines/index.js';
 import { randomStream } from '../../src/random.js';
 import { median, spend } from '../support/bench.js';
 

@@ -1,12 +1,12 @@
 /** `spectral-net`: a training step of `cnn1d` on 64 spectra of 218 bands, beside PyTorch from PyPI: gradient and Adam, one thread, in alternation. */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { selectEngine } from '../../src/training/index.js';
-import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
+import { selectEngine } from '../../src/engines/index.js';
 import { installTorch } from '../engine/torch.js';
+import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 
 const STEP = fileURLToPath(new URL('./spectral-net-step.js', import.meta.url));
-const PEER = fileURLToPath(new URL('../../../bench/spectral_net.py', import.meta.url));
+const PEER = fileURLToPath(new URL('../../../bench/analysis/spectral_net.py', import.meta.url));
 const ONE_THREAD = { OMP_NUM_THREADS: '1', OMP_WAIT_POLICY: 'passive', MKL_NUM_THREADS: '1' };
 
 export async function benchSpectralNet({ short, log }: BenchOptions): Promise<BenchResult[]> {

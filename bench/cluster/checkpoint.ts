@@ -2,7 +2,8 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inLanes, type RecordEdit, type TileRecord } from '../../src/storage/index.js';
+import { inLanes } from '../../src/async/index.js';
+import type { RecordEdit, TileRecord } from '../../src/storage/index.js';
 import { COLLECTION, tilesOf, wholeRecords } from '../search/search-data.js';
 import { type SearchRequest, searchRequests } from '../search/search-requests.js';
 import { type Figure, quantile } from './rounds.js';

@@ -3,6 +3,9 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TileRecord } from '../../src/storage/index.js';
+import { COLLECTION, searchFolder, tilesOf, wholeRecords } from '../search/search-data.js';
+import { searchRequests } from '../search/search-requests.js';
+import type { Tiles } from '../search/tile-rows.js';
 import { type BenchOptions, type BenchResult, isInstalled } from '../support/bench.js';
 import { measureCheckpoint } from './checkpoint.js';
 import { measureCommits } from './commits.js';
@@ -25,9 +28,6 @@ import {
   stop,
 } from './servers.js';
 import { openWriter, type Writer } from './writer.js';
-import { COLLECTION, searchFolder, tilesOf, wholeRecords } from '../search/search-data.js';
-import { searchRequests } from '../search/search-requests.js';
-import type { Tiles } from '../search/tile-rows.js';
 
 const NAMES = ['node-a', 'node-b', 'node-c'];
 const OWNERS = 2;

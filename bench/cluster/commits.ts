@@ -2,8 +2,8 @@
 import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../src/dht/index.js';
 import { geohash } from '../../src/grid/index.js';
 import type { SceneRecord, TileRecord } from '../../src/storage/index.js';
-import { type BenchResult, median, result } from '../support/bench.js';
 import { COLLECTION, tilesOf, wholeRecords } from '../search/search-data.js';
+import { type BenchResult, median, result } from '../support/bench.js';
 import type { Writer } from './writer.js';
 
 const SLOTS_OF_SCENE = 40;

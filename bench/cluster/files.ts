@@ -6,9 +6,10 @@ import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { inLanes, tileFile } from '../../src/storage/index.js';
-import { type BenchResult, median, result, spend } from '../support/bench.js';
+import { inLanes } from '../../src/async/index.js';
+import { tileFile } from '../../src/storage/index.js';
 import { tilesOf, wholeRecords } from '../search/search-data.js';
+import { type BenchResult, median, result, spend } from '../support/bench.js';
 import type { Writer } from './writer.js';
 
 const IN_FLIGHT = 16;

@@ -1,6 +1,7 @@
 /** Searches over HTTP: at the nodes of a cluster in turn, and at one node that has all the tiles. */
-import { type BenchResult, median, result } from '../support/bench.js';
+
 import type { SearchRequest } from '../search/search-requests.js';
+import { type BenchResult, median, result } from '../support/bench.js';
 import { askBytes, type Server } from './servers.js';
 
 export async function measureSearches(

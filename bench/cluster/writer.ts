@@ -1,12 +1,12 @@
 /** Commits and fetches as a node makes them, in this process: it owns no slots and is no member. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { EtcdStore } from '../../src/coordination/etcd/etcd-kv-store.js';
 import { writeCheckpoint } from '../../src/dht/commit/checkpoint.js';
 import { ClusterClaims } from '../../src/dht/commit/cluster-lock-manager.js';
 import { CommitLog } from '../../src/dht/commit/commit-log.js';
-import { EtcdStore } from '../../src/coordination/etcd/etcd-kv-store.js';
-import { Replica } from '../../src/dht/replication/replica.js';
 import { identityOf } from '../../src/dht/recovery/cluster-identity.js';
+import { Replica } from '../../src/dht/replication/replica.js';
 import { type Claims, type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
 import { type Place, storeOf } from './servers.js';
 

@@ -4,13 +4,13 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { toArray } from '../../src/async/index.js';
 import { localOwners } from '../../src/dht/index.js';
 import { cellBbox, geohash, quadtile } from '../../src/grid/index.js';
 import { Imagery } from '../../src/imagery/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { TileFinder } from '../../src/query/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
-import { toArray } from '../../src/storage/index.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { BENCH_FOLDER, sceneFile } from '../support/scene.js';
 import { startTitiler } from './titiler.js';

@@ -4,7 +4,12 @@
  */
 
 import { dilate } from '../../src/ingest/cloud/disk-filters.js';
-import { type LightgbmModel, parseLightgbm, predict, reflectanceCloud } from '../../src/ingest/cloud/index.js';
+import {
+  type LightgbmModel,
+  parseLightgbm,
+  predict,
+  reflectanceCloud,
+} from '../../src/ingest/cloud/index.js';
 import { isBright, isPotentialCloud } from '../../src/ingest/cloud/reflectance-detector.js';
 import { Mask } from '../../src/raster/index.js';
 import {

@@ -1,8 +1,8 @@
 /** `ingest`: first the steps of it over one band, then whole scenes by the real command, made up and real. */
 import { spawnSync } from 'node:child_process';
 import { type BenchOptions, type BenchResult, isInstalled } from '../support/bench.js';
-import { benchSteps } from './raster.js';
 import { benchRealScenes } from '../support/real-scenes.js';
+import { benchSteps } from './raster.js';
 import { benchWholeScene, PYTHON } from './whole-scene.js';
 
 export async function benchIngest(options: BenchOptions): Promise<BenchResult[]> {

@@ -1,6 +1,7 @@
 /** A thread of the ingest benchmark: decodes rows, warps cells, writes tiles. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { serveTasks } from '../../src/async/index.js';
 import { geohash } from '../../src/grid/index.js';
 import {
   controlGrid,
@@ -9,7 +10,6 @@ import {
   type RasterHeader,
   type Resampling,
   readRows,
-  serveTasks,
   warp,
 } from '../../src/raster/index.js';
 

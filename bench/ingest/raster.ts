@@ -6,14 +6,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { WorkerPool } from '../../src/async/index.js';
 import { geohash } from '../../src/grid/index.js';
-import {
-  openRaster,
-  projector,
-  type RasterHeader,
-  type Resampling,
-  WorkerPool,
-} from '../../src/raster/index.js';
+import { openRaster, projector, type RasterHeader, type Resampling } from '../../src/raster/index.js';
 import {
   type BenchOptions,
   type BenchResult,
@@ -23,8 +18,8 @@ import {
   result,
   spend,
 } from '../support/bench.js';
-import type { Done, Task } from './raster-worker.js';
 import { sceneFile } from '../support/scene.js';
+import type { Done, Task } from './raster-worker.js';
 
 const PRECISION = 5;
 const CELL = 512;

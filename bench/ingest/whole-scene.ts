@@ -16,7 +16,7 @@ import { measureTree, type TreeCost } from '../support/measure-tree.js';
 import { BENCH_FOLDER, bandFile } from '../support/scene.js';
 
 const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.meta.url));
-const ROWS_SCRIPT = fileURLToPath(new URL('../../../bench/gdal_rows.py', import.meta.url));
+const ROWS_SCRIPT = fileURLToPath(new URL('../../../bench/ingest/gdal_rows.py', import.meta.url));
 /** Debian's own, for which its package python3-gdal is. */
 export const PYTHON = existsSync('/usr/bin/python3') ? '/usr/bin/python3' : 'python3';
 /** Tiles of which the cost of one gdalwarp each is measured. */

@@ -10,8 +10,8 @@ import { injected } from '../../src/cli/connect.js';
 import { Client } from '../../src/client/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { openNode } from '../../src/node.js';
-import { type BenchOptions, type BenchResult, median, result, spend } from './bench.js';
 import { gdalRows, ingest, megapixels } from '../ingest/whole-scene.js';
+import { type BenchOptions, type BenchResult, median, result, spend } from './bench.js';
 
 const DATA = fileURLToPath(new URL('../../../../shared/data/', import.meta.url));
 /** Folders with one scene each; one does not say when it was taken. */

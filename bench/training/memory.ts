@@ -1,8 +1,8 @@
 /** Peak memory of the process that trains a place, by the size of the place (figure 12 of the paper). */
 import { selectEngine } from '../../src/engines/select-engine.js';
 import { type PlaceTask, trainPlaces } from '../../src/training/index.js';
-import { clouded, field } from '../../test/training/synthetic-land.js';
 import { writeDate } from '../../test/training/acquisition-files.js';
+import { clouded, field } from '../../test/training/synthetic-land.js';
 import { type BenchOptions, type BenchResult, result } from '../support/bench.js';
 import { peakMBBelow } from '../support/measure-tree.js';
 import { withFolder } from './folder.js';

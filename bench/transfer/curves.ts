@@ -1,14 +1,16 @@
 /** How the validation loss of places falls, by what they start from. */
-import { type Storage, toArray } from '../../src/storage/index.js';
+
+import { toArray } from '../../src/async/index.js';
 import type { Tf } from '../../src/engines/tfjs.js';
+import type { Storage } from '../../src/storage/index.js';
+import { readPlace } from '../../src/training/data/read-acquisitions.js';
+import { filesOf, groupByPlace, type Place } from '../../src/training/data/training-cells.js';
+import type { ModelSpec, TextureIndex } from '../../src/training/index.js';
+import type { FineTuning } from '../../src/training/loop/layer-freezing.js';
+import { trainModel } from '../../src/training/loop/train-model.js';
 import { validationDate } from '../../src/training/patches/hold-out.js';
 import { imagesOf } from '../../src/training/patches/labelled-images.js';
-import type { ModelSpec, TextureIndex } from '../../src/training/index.js';
 import { cutPatches, type PatchDataset } from '../../src/training/patches/patches.js';
-import { filesOf, groupByPlace, type Place } from '../../src/training/data/training-cells.js';
-import { readPlace } from '../../src/training/data/read-acquisitions.js';
-import { trainModel } from '../../src/training/loop/train-model.js';
-import type { FineTuning } from '../../src/training/loop/layer-freezing.js';
 import { ancestorsOf, type Descent } from '../../src/training/transfer/provenance.js';
 import { modelsToStartFrom, parentFinder } from '../../src/training/transfer/source-models.js';
 import type { TransferPolicy } from '../../src/training/transfer/transfer-policy.js';

@@ -4,14 +4,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { randomStream } from '../../src/random.js';
 import { Storage, type TextureRecord } from '../../src/storage/index.js';
 import { TextureIndex } from '../../src/training/index.js';
-import { randomStream } from '../../src/random.js';
 import { type GreyImage, TEXTURE_NAMES, textureOf } from '../../src/training/texture/glcm.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 import { installPython } from '../support/python.js';
 
-const PEER = fileURLToPath(new URL('../../../bench/texture.py', import.meta.url));
+const PEER = fileURLToPath(new URL('../../../bench/transfer/texture.py', import.meta.url));
 const SIDE = 512;
 const PLACES = 100_000;
 

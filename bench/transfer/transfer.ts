@@ -9,14 +9,14 @@ import { fileURLToPath } from 'node:url';
 import { digits, spreadOf, spreadText } from '../../src/cli/compare/index.js';
 import { injected } from '../../src/cli/connect.js';
 import { Client } from '../../src/client/index.js';
-import { openNode } from '../../src/node.js';
-import type { Storage } from '../../src/storage/index.js';
+import { selectEngine } from '../../src/engines/index.js';
 import { loadEngine } from '../../src/engines/load-engine.js';
 import type { Tf } from '../../src/engines/tfjs.js';
+import { openNode } from '../../src/node.js';
+import type { Storage } from '../../src/storage/index.js';
 import {
   type ClusteredCollection,
   modelNamed,
-  selectEngine,
   TextureIndex,
   type TextureResults,
   type TrainResults,

@@ -1,18 +1,18 @@
-import { WorkerPool } from '../raster/index.js';
+import { WorkerPool } from '../async/index.js';
 import type { MadeTile } from '../derive/index.js';
+import type { AnalysisResult, AnalysisTask, MapTask, SumsTask } from './analysis-tasks.js';
+import type { Patches, PatchesTask } from './convolutional-networks/labelled-patches.js';
 import type { GradientSums, GradientTask } from './dense-networks/gradient.js';
 import type { Spectra, SpectraTask } from './dense-networks/labelled-spectra.js';
 import type { ScoreSums, ScoreTask } from './dense-networks/score-pixels.js';
 import type { LabelSums, LabelSumsTask } from './labels/labelled-pixels.js';
-import type { Patches, PatchesTask } from './convolutional-networks/labelled-patches.js';
-import type { Components, ComponentsTask } from './transforms/pca-mnf.js';
-import type { DrawTask } from './passes/weighted-draw.js';
-import type { Extreme, ExtremesTask } from './passes/tile-extremes.js';
 import type { NearestTask } from './passes/nearest-centres.js';
-import type { Whitening, WhiteningTask } from './transforms/whitening.js';
+import type { Extreme, ExtremesTask } from './passes/tile-extremes.js';
+import type { DrawTask } from './passes/weighted-draw.js';
 import type { WholeSums } from './reproducible-sums/band-statistics.js';
 import type { WholeClassSums } from './reproducible-sums/class-sums.js';
-import type { AnalysisResult, AnalysisTask, MapTask, SumsTask } from './analysis-tasks.js';
+import type { Components, ComponentsTask } from './transforms/pca-mnf.js';
+import type { Whitening, WhiteningTask } from './transforms/whitening.js';
 
 /** Threads that read spectra of tiles; started once and kept. */
 export class AnalysisWorkers {

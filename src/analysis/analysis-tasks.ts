@@ -1,22 +1,23 @@
 /** Tasks of the analysis threads. Plain data. */
-import type { SpectralTags } from '../raster/index.js';
+
 import type { MadeTile, NewTile } from '../derive/index.js';
+import type { SpectralTags } from '../raster/index.js';
+import type { Patches, PatchesTask } from './convolutional-networks/labelled-patches.js';
 import type { GradientSums, GradientTask } from './dense-networks/gradient.js';
 import type { Spectra, SpectraTask } from './dense-networks/labelled-spectra.js';
 import type { ScoreSums, ScoreTask } from './dense-networks/score-pixels.js';
 import type { LabelSums, LabelSumsTask } from './labels/labelled-pixels.js';
-import type { Patches, PatchesTask } from './convolutional-networks/labelled-patches.js';
-import type { Components, ComponentsTask } from './transforms/pca-mnf.js';
-import type { DrawTask } from './passes/weighted-draw.js';
+import type { NearestTask } from './passes/nearest-centres.js';
 import type { Extreme, ExtremesTask } from './passes/tile-extremes.js';
+import type { DrawTask } from './passes/weighted-draw.js';
 import type { LocalDistance } from './pixel-methods/local-rx.js';
 import type { PixelMethod } from './pixel-methods/pixel-methods.js';
-import type { NearestTask } from './passes/nearest-centres.js';
-import type { Whitening, WhiteningTask } from './transforms/whitening.js';
 import type { WholeSums } from './reproducible-sums/band-statistics.js';
 import type { WholeClassSums } from './reproducible-sums/class-sums.js';
 import type { Neighbour } from './tile-reading/neighbour-blocks.js';
 import type { SpectrumFile } from './tile-reading/spectrum-blocks.js';
+import type { Components, ComponentsTask } from './transforms/pca-mnf.js';
+import type { Whitening, WhiteningTask } from './transforms/whitening.js';
 
 /** Sums are over pixels, or over differences between pixels that are neighbours in a row. */
 export type Summed = 'pixels' | 'differences';

@@ -1,18 +1,18 @@
 /** An analysis thread: sums up the pixels of tiles, and makes tiles of them. */
-import { serveTasks } from '../raster/index.js';
+import { serveTasks } from '../async/index.js';
+import type { AnalysisResult, AnalysisTask } from './analysis-tasks.js';
+import { labelledPatches } from './convolutional-networks/labelled-patches.js';
 import { gradientSums } from './dense-networks/gradient.js';
 import { labelledSpectra } from './dense-networks/labelled-spectra.js';
 import { scoreSums } from './dense-networks/score-pixels.js';
 import { labelSums } from './labels/labelled-pixels.js';
-import { labelledPatches } from './convolutional-networks/labelled-patches.js';
-import { components } from './transforms/pca-mnf.js';
-import { draw } from './passes/weighted-draw.js';
-import { extremes } from './passes/tile-extremes.js';
 import { mapTile } from './output-tiles/make-output-tile.js';
 import { nearestSums } from './passes/nearest-centres.js';
-import { whitening } from './transforms/whitening.js';
+import { extremes } from './passes/tile-extremes.js';
+import { draw } from './passes/weighted-draw.js';
 import { tileSums } from './reproducible-sums/tile-sums.js';
-import type { AnalysisResult, AnalysisTask } from './analysis-tasks.js';
+import { components } from './transforms/pca-mnf.js';
+import { whitening } from './transforms/whitening.js';
 
 serveTasks<AnalysisTask, AnalysisResult>(
   (task) => {

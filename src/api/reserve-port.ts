@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { messageOf } from '../errors.js';
-import { requireSafeBinding } from './plugins/auth.js';
 import { cannotListen, notReady } from './errors.js';
+import { requireSafeBinding } from './plugins/auth.js';
 import { documentOf, PROBLEM_TYPE } from './plugins/problem-details.js';
 
 /**

@@ -1,33 +1,33 @@
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { type AccessOptions, controlAccess } from './plugins/auth.js';
-import { clusterRoutes } from './routes/cluster/routes.js';
+import { paceBodies } from './plugins/body-timeout.js';
 import { compressAnswers } from './plugins/compression.js';
 import { acceptFormat } from './plugins/format-parameter.js';
+import { limitJsonBodies } from './plugins/json-body-limits.js';
+import { answerProblems, BODY_LIMIT, earlyErrors } from './plugins/problem-details.js';
+import { answerSeq } from './plugins/read-your-writes.js';
+import { answerRequestIds, requestIds } from './plugins/request-id.js';
+import { schemaController } from './plugins/validation.js';
+import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
+import { clusterRoutes } from './routes/cluster/routes.js';
+import { ingestRoutes } from './routes/ingest/routes.js';
+import { mapPageRoutes } from './routes/map-page/routes.js';
 import { mapRoutes } from './routes/maps/map-routes.js';
 import { seriesRoutes } from './routes/maps/series-routes.js';
 import { spectraRoutes } from './routes/maps/spectra-routes.js';
-import { ingestRoutes } from './routes/ingest/routes.js';
-import { limitJsonBodies } from './plugins/json-body-limits.js';
-import { mapPageRoutes } from './routes/map-page/routes.js';
 import { modelRoutes } from './routes/models/routes.js';
 import { operationRoutes } from './routes/operations/routes.js';
-import { paceBodies } from './plugins/body-timeout.js';
-import { answerProblems, BODY_LIMIT, earlyErrors } from './plugins/problem-details.js';
 import { processRoutes } from './routes/processes/routes.js';
-import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
-import { answerRequestIds, requestIds } from './plugins/request-id.js';
 import { sceneRoutes } from './routes/scenes/routes.js';
-import { describeAnswers } from './schemas/responses.js';
-import { describeOperations, securitySchemes } from './schemas/operations.js';
-import { publishedSchema } from './schemas/builders.js';
-import { answerSeq } from './plugins/read-your-writes.js';
-import type { Services } from './services.js';
 import { similarRoutes } from './routes/similar/routes.js';
 import { stacRoutes } from './routes/stac/routes.js';
 import { tileRoutes } from './routes/tiles/routes.js';
 import { trainingRoutes } from './routes/training/routes.js';
-import { schemaController } from './plugins/validation.js';
+import { publishedSchema } from './schemas/builders.js';
+import { describeOperations, securitySchemes } from './schemas/operations.js';
+import { describeAnswers } from './schemas/responses.js';
+import type { Services } from './services.js';
 
 export interface ServerOptions extends AccessOptions, ProxyOptions {
   /** Structured request log on stderr. */

@@ -8,7 +8,17 @@ export class Limit {
 
   constructor(private readonly most: number) {}
 
-  /** Waits for a place, and returns what gives it back; to be called once. */
+  /** Runs `work` with a permit. Rejects with the signal's reason if it aborts before that. */
+  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const release = await this.enter(signal);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
+  /** Waits for a permit, and returns the function that gives it back; call that once. */
   async enter(signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
     if (this.running < this.most) this.running++;
@@ -18,20 +28,20 @@ export class Limit {
 
   private turn(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const come = () => {
-        signal?.removeEventListener('abort', go);
+      const proceed = () => {
+        signal?.removeEventListener('abort', abandon);
         resolve();
       };
-      const go = () => {
-        this.waiting.delete(come);
+      const abandon = () => {
+        this.waiting.delete(proceed);
         reject(signal?.reason);
       };
-      signal?.addEventListener('abort', go, { once: true });
-      this.waiting.add(come);
+      signal?.addEventListener('abort', abandon, { once: true });
+      this.waiting.add(proceed);
     });
   }
 
-  /** The place goes to who has waited longest. */
+  /** The permit passes to the longest waiting work. */
   private leave(): void {
     const [first] = this.waiting;
     if (!first) this.running--;

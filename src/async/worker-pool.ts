@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, type Transferable, Worker } from 'node:worker_threads';
 import { messageOf, TilewrightError } from '../errors.js';
-import { workerDied, workerStuck } from '../raster/errors.js';
+import { workerDied, workerStuck } from './errors.js';
 
 /** What a thread is sent: a task, or that the task it has is no longer wanted. */
 type Order<Task> = { task: Task } | { abort: true };

@@ -1,5 +1,5 @@
-import { settle } from './retry-until-answered.js';
 import { type CoordinationStore, only, type PutValue } from './kv-store.js';
+import { settle } from './retry-until-answered.js';
 
 export interface CompareAndSet {
   key: string;

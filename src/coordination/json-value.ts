@@ -1,5 +1,5 @@
 /** Values in the coordination store that are JSON. */
-import { documentDamaged } from '../dht/errors.js';
+import { documentDamaged } from './errors.js';
 import type { KeyValue } from './kv-store.js';
 
 /** The JSON object that a key holds; `has` names fields that it must have. TW_DHT_DOCUMENT_DAMAGED. */

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
+import { backOff } from '../async/index.js';
 import { TilewrightError } from '../errors.js';
-import { leaseGone } from '../dht/errors.js';
-import { backOff } from './retry-until-answered.js';
+import { leaseGone } from './errors.js';
 import type { CoordinationStore } from './kv-store.js';
 
 /**

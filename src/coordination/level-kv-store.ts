@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Level } from 'level';
-import { SerialQueue } from '../async/serial-queue.js';
+import { SerialQueue } from '../async/index.js';
 import { asStorageError, LevelWriter } from '../storage/index.js';
-import { coordinationRefused, leaseGone } from '../dht/errors.js';
+import { coordinationRefused, leaseGone } from './errors.js';
 import type {
   Compare,
   CoordinationStore,

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { backOff } from '../async/index.js';
 import { messageOf, TilewrightError } from '../errors.js';
-import { coordinationUnavailable, leaseGone, outcomeUnknown } from '../dht/errors.js';
+import { coordinationUnavailable, leaseGone, outcomeUnknown } from './errors.js';
 
 /**
  * Repeats `attempt` until it has an answer, for at most `patience` ms.
@@ -36,9 +36,4 @@ function refusedAfter(uncertain: TilewrightError | undefined, error: unknown): u
   return new TilewrightError(code, status, `${message}; the next attempt failed: ${messageOf(error)}`, {
     cause: error,
   });
-}
-
-/** Waits a random time. Its maximum is 20 ms for the first try, doubles with every try, and ends at `longest` ms. */
-export async function backOff(tries: number, longest = 320): Promise<void> {
-  await sleep(Math.random() * Math.min(20 * 2 ** tries, longest));
 }

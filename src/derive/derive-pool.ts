@@ -1,4 +1,5 @@
-import { type PixelArray, WorkerPool } from '../raster/index.js';
+import { WorkerPool } from '../async/index.js';
+import type { PixelArray } from '../raster/index.js';
 import type {
   CutTask,
   FillTask,

@@ -1,6 +1,7 @@
 /** What the wrangling threads are asked to do. Plain data. */
+
+import type { BandPlace, Program } from '../expressions/index.js';
 import type { GridName, PixelGrid } from '../grid/index.js';
-import type { BandPlace, Program } from '../imagery/index.js';
 import type { CellFile } from '../ingest/index.js';
 import type { CogImage, DataType, PixelArray } from '../raster/index.js';
 import type { GroupRecord } from '../storage/index.js';

@@ -1,9 +1,11 @@
 /** A wrangling thread: reads tiles, makes new ones or arrays of them, and encodes their files. */
-import { encodeCog, serveTasks } from '../raster/index.js';
+
+import { serveTasks } from '../async/index.js';
+import { encodeCog } from '../raster/index.js';
+import type { WrangleResult, WrangleTask } from './derive-tasks.js';
+import { planesOf } from './tensors/resize-bands.js';
 import { cutTile } from './tiles/cut-tile.js';
 import { fillTile } from './tiles/fill-tile.js';
-import { planesOf } from './tensors/resize-bands.js';
-import type { WrangleResult, WrangleTask } from './derive-tasks.js';
 
 serveTasks<WrangleTask, WrangleResult>(
   (task) => {

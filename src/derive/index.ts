@@ -1,3 +1,6 @@
+export { WrangleWorkers } from './derive-pool.js';
+export type { MadeTile, NewTile } from './derive-tasks.js';
+export { tilesOutOfReach } from './errors.js';
 export { type CoalesceInputs, coalesceProcess } from './jobs/coalesce-process.js';
 export {
   type Derivation,
@@ -10,14 +13,11 @@ export {
   WRANGLE_PART,
   type WrangleResults,
 } from './jobs/derive-tiles.js';
-export { tilesOutOfReach } from './errors.js';
-export { validOf } from './tiles/valid-percent.js';
 export { type FillInputs, fillProcess } from './jobs/fill-process.js';
-export { npyHead } from './tensors/npy.js';
 export { foundPages, foundTiles, pickedTiles, tilesOfCell } from './jobs/selected-tiles.js';
-export { conversion } from './tiles/gap-filling.js';
 export { type SplitInputs, splitProcess } from './jobs/split-process.js';
-export type { MadeTile, NewTile } from './derive-tasks.js';
-export type { TensorFile } from './tensors/write-tensor.js';
 export { type TensorInputs, type TensorResults, tensorProcess } from './jobs/tensor-process.js';
-export { WrangleWorkers } from './derive-pool.js';
+export { npyHead } from './tensors/npy.js';
+export type { TensorFile } from './tensors/write-tensor.js';
+export { conversion } from './tiles/gap-filling.js';
+export { validOf } from './tiles/valid-percent.js';

@@ -1,28 +1,35 @@
 /** A node's part in a cluster: it joins, and says who owns what, who runs, and what they hold. */
+
+import type { CoordinationStore, Watch } from '../coordination/index.js';
 import type { GridName } from '../grid/index.js';
+import type { Histogram } from '../metrics/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
-import { draining, joined, rebalanced } from './placement/placement-changes.js';
-import { endClaimsOf, holderOf, isHolder } from './commit/fenced-lock.js';
 import { ClusterClaims } from './commit/cluster-lock-manager.js';
 import { CommitLog } from './commit/commit-log.js';
-import type { CoordinationStore, Watch } from '../coordination/kv-store.js';
+import { endClaimsOf, holderOf, isHolder } from './commit/fenced-lock.js';
 import { bytesUnknown, logRestored, otherFolder, otherFormat, singleFolder, unknownNode } from './errors.js';
-import type { Histogram } from '../metrics/histogram.js';
-import { listMembers, type Member, type MembersChange, Membership, watchMembers } from './membership/membership.js';
-import { type Moves, movesBetween } from './placement/placement-diff.js';
-import type { Peer, Peers } from './rpc/peer-client.js';
-import { emptyPlacement, type OwnerState, type Placement, slotsOfNode } from './placement/placement.js';
-import { watchPlacement } from './placement/placement-store.js';
-import { Reconciler } from './replication/slot-reconciler.js';
-import { Replica } from './replication/replica.js';
-import { epochOf, readRestored } from './recovery/restore-epoch.js';
-import { SharedPlacement } from './placement/placement-manager.js';
+import { type Survey, Surveyor } from './membership/cluster-stats.js';
 import { SignOfLife } from './membership/heartbeat.js';
+import {
+  listMembers,
+  type Member,
+  type MembersChange,
+  Membership,
+  watchMembers,
+} from './membership/membership.js';
+import { emptyPlacement, type OwnerState, type Placement, slotsOfNode } from './placement/placement.js';
+import { draining, joined, rebalanced } from './placement/placement-changes.js';
+import { type Moves, movesBetween } from './placement/placement-diff.js';
+import { SharedPlacement } from './placement/placement-manager.js';
+import { watchPlacement } from './placement/placement-store.js';
 import { type PrefixLengths, SLOTS, slotOfCell } from './placement/slots.js';
 import { identityOf, requireWholeLog } from './recovery/cluster-identity.js';
-import { type Survey, Surveyor } from './membership/cluster-stats.js';
-import type { SweepContext, SweepReport } from './replication/object-gc.js';
+import { epochOf, readRestored } from './recovery/restore-epoch.js';
 import { Upkeep } from './replication/maintenance.js';
+import type { SweepContext, SweepReport } from './replication/object-gc.js';
+import { Replica } from './replication/replica.js';
+import { Reconciler } from './replication/slot-reconciler.js';
+import type { Peer, Peers } from './rpc/peer-client.js';
 
 /** How long nodes are waited for that tell what they hold, where the placement hangs on it, and where somebody looks, ms. */
 const SURVEY = 5000;

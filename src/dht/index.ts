@@ -1,4 +1,41 @@
+export { Cluster, type ClusterOptions } from './cluster.js';
+export { writeCheckpoint } from './commit/checkpoint.js';
+export {
+  changeCollection,
+  fixCollection,
+  readCollection,
+  unfixCollection,
+} from './commit/collection-schema.js';
+export { CommitLog, type CommittedEntry } from './commit/commit-log.js';
+export { Claim, claim, forgetDoneClaims, listClaims } from './commit/fenced-lock.js';
+export * from './errors.js';
+export { type MovedIn, type MoveInProgress, moveIn } from './import/import-folder.js';
+export { holdingOf, SURVEY_PATH, type Survey } from './membership/cluster-stats.js';
 export { Absences } from './membership/failure-detector.js';
+export {
+  listMembers,
+  type Member,
+  type MembersChange,
+  Membership,
+  type MembershipEvents,
+  watchMembers,
+} from './membership/membership.js';
+export {
+  type ClusterConfig,
+  GREETING_PATH,
+  type OpenCluster,
+  openCluster,
+  restoreCluster,
+} from './open-cluster.js';
+export {
+  answeringOwners,
+  emptyPlacement,
+  locate,
+  type Owner,
+  type OwnerState,
+  type Placement,
+  slotsOfNode,
+} from './placement/placement.js';
 export {
   draining,
   joined,
@@ -8,52 +45,23 @@ export {
   rebalanced,
   removed,
 } from './placement/placement-changes.js';
-export { writeCheckpoint } from './commit/checkpoint.js';
-export { Claim, claim, forgetDoneClaims, listClaims } from './commit/fenced-lock.js';
-export { Cluster, type ClusterOptions } from './cluster.js';
-export { enterCluster } from './recovery/cluster-document.js';
-export { ClusterOwners, OWNERS_PATH, type OwnerRequest } from './scatter-gather/scatter-gather.js';
-export {
-  changeCollection,
-  fixCollection,
-  readCollection,
-  unfixCollection,
-} from './commit/collection-schema.js';
-export { CommitLog, type CommittedEntry } from './commit/commit-log.js';
-export { limitConnectTime } from './rpc/connect-timeout.js';
-export { compareAndSet } from '../coordination/compare-and-set.js';
-export { documentOf } from '../coordination/json-value.js';
-export { EtcdStore } from '../coordination/etcd/etcd-kv-store.js';
-export { LevelStore } from '../coordination/level-kv-store.js';
-export { pagesOf } from '../coordination/prefix-scan.js';
-export { settle } from '../coordination/retry-until-answered.js';
-export {
-  type CoordinationStore,
-  type KeyValue,
-  only,
-  type PutValue,
-  withPrefix,
-} from '../coordination/kv-store.js';
-export { coveredSlots, everySlot } from './placement/slot-pruning.js';
-export * from './errors.js';
-export type { Histogram } from '../metrics/histogram.js';
-export {
-  listMembers,
-  type Member,
-  type MembersChange,
-  Membership,
-  type MembershipEvents,
-  watchMembers,
-} from './membership/membership.js';
-export { type MovedIn, type MoveInProgress, moveIn } from './import/import-folder.js';
+export { formatPlacement, parsePlacement } from './placement/placement-codec.js';
 export { type Amount, type Moves, movesBetween, sharesOf } from './placement/placement-diff.js';
 export {
-  type ClusterConfig,
-  GREETING_PATH,
-  type OpenCluster,
-  openCluster,
-  restoreCluster,
-} from './open-cluster.js';
+  readPlacement,
+  type StoredPlacement,
+  swapPlacement,
+  watchPlacement,
+} from './placement/placement-store.js';
+export { slotsOfCells } from './placement/slot-lookup.js';
+export { coveredSlots, everySlot } from './placement/slot-pruning.js';
+export { SlotSet } from './placement/slot-set.js';
+export { DEFAULT_PREFIX_LENGTHS, SLOTS, slotOf, slotOfScene } from './placement/slots.js';
+export { enterCluster } from './recovery/cluster-document.js';
+export { limitConnectTime } from './rpc/connect-timeout.js';
+export { sign, verifySignature } from './rpc/message-signature.js';
+export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './rpc/peer-client.js';
+export { askForLines, LINES_TYPE, lineOf } from './rpc/peer-stream.js';
 export {
   type Answers,
   type Asking,
@@ -64,23 +72,5 @@ export {
   type QuestionKind,
   type Share as OwnerShare,
 } from './scatter-gather/owner-queries.js';
-export { askForLines, LINES_TYPE, lineOf } from './rpc/peer-stream.js';
-export { CHECKSUM, MESSAGE_TYPE, type Peer, Peers } from './rpc/peer-client.js';
-export {
-  answeringOwners,
-  emptyPlacement,
-  locate,
-  type Owner,
-  type OwnerState,
-  type Placement,
-  slotsOfNode,
-} from './placement/placement.js';
-export { readPlacement, type StoredPlacement, swapPlacement, watchPlacement } from './placement/placement-store.js';
-export { formatPlacement, parsePlacement } from './placement/placement-codec.js';
-export { Repeated } from '../async/periodic-task.js';
 export { routeTo, type Share } from './scatter-gather/query-router.js';
-export { sign, verifySignature } from './rpc/message-signature.js';
-export { SlotSet } from './placement/slot-set.js';
-export { DEFAULT_PREFIX_LENGTHS, SLOTS, slotOf, slotOfScene } from './placement/slots.js';
-export { slotsOfCells } from './placement/slot-lookup.js';
-export { holdingOf, SURVEY_PATH, type Survey } from './membership/cluster-stats.js';
+export { ClusterOwners, OWNERS_PATH, type OwnerRequest } from './scatter-gather/scatter-gather.js';

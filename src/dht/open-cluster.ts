@@ -1,17 +1,15 @@
 /** Opens what a node of a cluster needs, from its configuration. */
 import { join } from 'node:path';
+import { type CoordinationStore, EtcdStore, LevelStore } from '../coordination/index.js';
 import { messageOf } from '../errors.js';
 import { messageCheck, objectOf } from '../json-schema.js';
 import { makeFolderDurably, type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
 import { Cluster } from './cluster.js';
-import { ClusterOwners } from './scatter-gather/scatter-gather.js';
-import { EtcdStore } from '../coordination/etcd/etcd-kv-store.js';
-import { LevelStore } from '../coordination/level-kv-store.js';
-import type { CoordinationStore } from '../coordination/kv-store.js';
 import { peerRefused } from './errors.js';
 import { listMembers, type Member } from './membership/membership.js';
-import { Peers } from './rpc/peer-client.js';
 import { type RestoreOptions, type RestoreReport, restoreCoordination } from './recovery/restore-etcd.js';
+import { Peers } from './rpc/peer-client.js';
+import { ClusterOwners } from './scatter-gather/scatter-gather.js';
 
 export interface ClusterConfig {
   /** Shared store of tiles: `s3://bucket/prefix` or `file:///folder`. */

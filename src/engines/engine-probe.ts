@@ -3,9 +3,9 @@
  * prints takes only this process along.
  */
 import { messageOf } from '../errors.js';
-import { engineUnavailable, trainingFailed } from '../training/errors.js';
-import { type Handler, serveRequests } from './processes/serve-requests.js';
+import { engineUnavailable, noEngine } from './errors.js';
 import { type EngineName, loadEngine } from './load-engine.js';
+import { type Handler, serveRequests } from './processes/serve-requests.js';
 import { selfTest } from './self-test.js';
 
 /** `reason` says in one line why the engine does not work. */
@@ -31,4 +31,4 @@ const probe: ProbeHandlers['probe'] = async ({ engine, packagesFrom }) => {
   }
 };
 
-serveRequests<ProbeHandlers>({ probe }, trainingFailed);
+serveRequests<ProbeHandlers>({ probe }, noEngine);

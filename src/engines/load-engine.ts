@@ -4,12 +4,12 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { messageOf } from '../errors.js';
-import { engineUnavailable } from '../training/errors.js';
-import { completeNativeConvolutions } from './tfjs-extensions/native-conv.js';
-import { loadOneDnn } from './onednn-addon.js';
-import type { Tf } from './tfjs.js';
 import { hasMultiplyAdd } from './compute-primitives/wasm-heap.js';
 import { heapLoops } from './compute-primitives/wasm-primitives.js';
+import { engineUnavailable } from './errors.js';
+import { loadOneDnn } from './onednn-addon.js';
+import type { Tf } from './tfjs.js';
+import { completeNativeConvolutions } from './tfjs-extensions/native-conv.js';
 import { registerTrainingKernels } from './wasm-kernels/register.js';
 
 /** Version of our own kernels of convolutions, whose results differ from those of other versions in the last bits. */

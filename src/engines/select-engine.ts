@@ -1,8 +1,9 @@
 /** Decides which engine trains: the first of tfjs-node-gpu, WASM on oneDNN, WASM and tfjs-node that works on this machine. */
-import { engineUnavailable, noEngine } from '../training/errors.js';
-import { EngineProcess, ProcessEnded } from './processes/engine-process.js';
-import { ENGINE_NAMES, type EngineName } from './load-engine.js';
+
 import type { ProbeHandlers, ProbeResult } from './engine-probe.js';
+import { engineUnavailable, noEngine } from './errors.js';
+import { ENGINE_NAMES, type EngineName } from './load-engine.js';
+import { EngineProcess, ProcessEnded } from './processes/engine-process.js';
 
 export interface SelectedEngine {
   name: EngineName;

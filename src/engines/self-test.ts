@@ -5,9 +5,9 @@
  */
 import type { Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
-import { adamStep } from './tfjs-extensions/fused-adam.js';
 import { EXPECTED } from './self-test-values.js';
 import type { Tf } from './tfjs.js';
+import { adamStep } from './tfjs-extensions/fused-adam.js';
 
 /** Largest error that passes, relative to the norm of each result. Float32 engines stay near 1e-6. */
 const SELF_TEST_TOLERANCE = 1e-4;

@@ -1,6 +1,7 @@
 /** Reads expressions: a parser by recursive descent, one function a level of precedence. */
-import { badExpression } from '../imagery/errors.js';
+
 import { type Expression, FUNCTIONS, type FunctionName, type Operator } from './ast.js';
+import { badExpression } from './errors.js';
 
 const MAX_LENGTH = 1000;
 /** Brackets, signs and powers within each other. */

@@ -1,24 +1,11 @@
 /** Bands of a tile by the names that people know them by. */
-import { isSpectrum, nearestBand, SPECTRAL_INDICES, storedNodata } from '../raster/index.js';
-import type { GroupRecord, Storage, TileRecord } from '../storage/index.js';
-import { badLook, listBands, unknownBand } from '../imagery/errors.js';
+import { isSpectrum, nearestBand } from '../raster/index.js';
+import type { GroupRecord } from '../storage/index.js';
 import type { Expression } from './ast.js';
+import { listBands, unknownBand } from './errors.js';
 import { parseExpression } from './parser.js';
 import { compile, type Program } from './program.js';
-
-/** One band of a stored file, and what its numbers mean: physical value = stored * scale + offset. Plain data. */
-export interface BandFile {
-  path: string;
-  /** From 0. */
-  band: number;
-  /** Of the full image. */
-  width: number;
-  height: number;
-  /** The stored value without data; NaN where there is none. NaN is without data anyway. */
-  hole: number;
-  scale: number;
-  offset: number;
-}
+import { SPECTRAL_INDICES } from './spectral-indices.js';
 
 /** Group and number of a band, both from 0. */
 export interface BandPlace {
@@ -113,38 +100,6 @@ export function findBands(groups: GroupRecord[], names: readonly string[]): Band
   return found.length === names.length ? found : undefined;
 }
 
-/** Returns the file of a band. `nodata` replaces the nodata value of the band. */
-export function bandFile(
-  storage: Storage,
-  tile: TileRecord,
-  { group, band }: BandPlace,
-  nodata?: number,
-): BandFile {
-  const { name, bands, dataType, width, height, nodata: own } = tile.groups[group];
-  const { scale, offset } = bands[band];
-  const hole = storedNodata(dataType, nodata ?? own ?? undefined) ?? NaN;
-  return { path: storage.tilePath(tile, name), band, width, height, hole, scale, offset };
-}
-
-/**
- * The mask that these bands of a tile are looked at through; undefined where it has none, and then every pixel counts as not
- * assessed. None either for codes alone: classes such as snow, and quality, say themselves what a pixel is.
- */
-export function maskFile(storage: Storage, tile: TileRecord, places: BandPlace[]): BandFile | undefined {
-  const isCode = ({ codes, role }: GroupRecord) => codes === true || role !== 'data';
-  if (places.length > 0 && places.every(({ group }) => isCode(tile.groups[group]))) return undefined;
-  const group = tile.groups.findIndex(({ role }) => role === 'mask');
-  return group < 0 ? undefined : { ...bandFile(storage, tile, { group, band: 0 }), hole: NaN };
-}
-
-/** The groups of a tile whose files hold bands, and where it is asked for its mask. */
-export function groupsOf({ groups }: TileRecord, places: BandPlace[], withMask = false): GroupRecord[] {
-  const wanted = new Set(places.map(({ group }) => groups[group]));
-  const mask = withMask && groups.find(({ role }) => role === 'mask');
-  if (mask) wanted.add(mask);
-  return [...wanted];
-}
-
 /** Expressions over the bands of tiles that have the same groups. */
 export interface Resolved {
   programs: Program[];
@@ -196,27 +151,13 @@ export function layoutOf(groups: GroupRecord[]): string {
     .join(' ');
 }
 
-/** The files of resolved bands in one tile; `nodata` takes the place of the groups' own. */
-export function bandFiles(
-  storage: Storage,
-  tile: TileRecord,
-  places: BandPlace[],
-  nodata?: number,
-): BandFile[] {
-  return places.map((place) => bandFile(storage, tile, place, nodata));
-}
-
 /**
- * The bands of assets as expressions. An asset is a band group or a band; `bidx` picks among all their bands, from 1.
- * Without assets the first group is meant. Throws TW_IMAGERY_BAND, TW_IMAGERY_LOOK.
+ * The bands of assets, by names for expressions. An asset is a band group or a band; without assets the first group is meant.
+ * Throws TW_IMAGERY_BAND.
  */
-export function assetBands(
-  groups: GroupRecord[],
-  assets: string[] | undefined,
-  bidx?: number[],
-): Expression[] {
+export function bandsOfAssets(groups: GroupRecord[], assets: string[] | undefined): string[] {
   const places = bandPlaces(groups);
-  const names = (assets ?? [groups[0].name]).flatMap((asset) => {
+  return (assets ?? [groups[0].name]).flatMap((asset) => {
     const group = groups.find(({ name }) => name === asset);
     if (group) return group.bands.map((_, i) => `${plainName(asset)}_b${i + 1}`);
     const name = places.has(plainName(asset))
@@ -226,10 +167,4 @@ export function assetBands(
       throw unknownBand(asset, listBands([...new Set([...groups.map((one) => one.name), ...places.keys()])]));
     return [name];
   });
-  const picked = bidx?.map((number) => {
-    const name = names[number - 1];
-    if (name === undefined) throw badLook('bidx', `${number} is not among the ${names.length} bands`);
-    return name;
-  });
-  return (picked ?? names).map((name) => ({ kind: 'band', name, position: 0 }));
 }

@@ -1,5 +1,5 @@
-import type { Grid } from './grid.js';
 import { groundSize } from './ellipsoid.js';
+import type { Grid } from './grid.js';
 
 /** A tile narrower than this gives too few patches to train on and too little pixels for its overhead. */
 const MIN_WIDTH = 128;

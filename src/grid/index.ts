@@ -1,10 +1,10 @@
-export { cellBbox, coverPolygon } from './polygon-covering.js';
-export { coverRegion, type Relation } from './region-coverer.js';
+export { defaultPrecision } from './default-precision.js';
+export { groundDistance, groundSize, metresPerDegree } from './ellipsoid.js';
 export { geohash } from './geohash.js';
 export type { Bbox, Bounds, Grid, GridName } from './grid.js';
-export { gridByName, grids } from './registry.js';
-export { groundDistance, groundSize, metresPerDegree } from './ellipsoid.js';
 export { type PixelGrid, pixelGrids } from './pixel-grid.js';
 export { fitPixelSizes, type PixelSize, type PixelSizes, pixelGridsOf } from './pixel-sizes.js';
-export { defaultPrecision } from './default-precision.js';
+export { cellBbox, coverPolygon } from './polygon-covering.js';
 export { quadtile } from './quadtile.js';
+export { coverRegion, type Relation } from './region-coverer.js';
+export { gridByName, grids } from './registry.js';

@@ -1,6 +1,7 @@
 /** How many pixels a cell has. */
-import type { Grid } from './grid.js';
+
 import { groundSize } from './ellipsoid.js';
+import type { Grid } from './grid.js';
 
 export interface PixelGrid {
   width: number;

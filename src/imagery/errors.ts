@@ -1,28 +1,6 @@
 /** Errors of maps and series. */
 import { defineError } from '../errors.js';
 
-export const badExpression = defineError(
-  'TW_IMAGERY_EXPRESSION',
-  400,
-  'An expression cannot be read. The message says where and what was expected there.',
-  (position: number, why: string) => `the expression cannot be read at character ${position + 1}: ${why}`,
-);
-
-export const unknownBand = defineError(
-  'TW_IMAGERY_BAND',
-  400,
-  'An expression or a list of assets names a band that the tiles do not have. The message lists those they have, or says which is nearest to a wavelength.',
-  (name: string, detail: string) => `there is no band "${name}"; ${detail}`,
-);
-
-const MAX_LISTED = 40;
-
-/** For the message of `unknownBand`: cubes have hundreds. */
-export function listBands(names: string[]): string {
-  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : '';
-  return `there are ${names.slice(0, MAX_LISTED).join(', ')}${more}`;
-}
-
 export const badLook = defineError(
   'TW_IMAGERY_LOOK',
   400,

@@ -1,14 +1,30 @@
 /** Maps, previews and time series of stored tiles. */
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { WorkerPool } from '../async/index.js';
 import type { Asking, Owners } from '../dht/index.js';
+import { resolveBands } from '../expressions/index.js';
 import { type Bbox, cellBbox, type Grid, gridByName, quadtile } from '../grid/index.js';
 import { all, type Filter, keptUntilChange, type Partly, searchOf, type TileFinder } from '../query/index.js';
-import { WorkerPool } from '../raster/index.js';
 import type { CollectionRecord, RowOrder, Storage, TileRecord, TileSource } from '../storage/index.js';
 import { marginOf, type PixelSize } from './algorithms/index.js';
-import { resolveBands } from '../expressions/resolve-bands.js';
+import { encodePicture, isTransparent, type PictureFormat } from './colours/index.js';
+import { noMapTile, tooFarOut, tooManyValues } from './errors.js';
+import type { Result, Task } from './imagery-tasks.js';
 import { BlockCache } from './reading/block-cache.js';
+import { TileReader } from './reading/tile-reader.js';
+import { mosaic, planesOf, type Source } from './rendering/mosaic.js';
+import { leastCloudy } from './rendering/mosaic-order.js';
+import { type Rendered, type RenderOrder, render } from './rendering/render-image.js';
+import {
+  type ColourScale,
+  colourScaleOf,
+  type Look,
+  type LookParams,
+  lookBytes,
+  lookOf,
+} from './rendering/render-params.js';
+import { DrawingQueue } from './rendering/render-queue.js';
 import {
   type CellPart,
   type CellView,
@@ -19,21 +35,12 @@ import {
   partOfCell,
   WHOLE_CELL,
 } from './rendering/viewport.js';
-import { encodePicture, isTransparent, type PictureFormat } from './colours/index.js';
-import { DrawingQueue } from './rendering/render-queue.js';
-import { noMapTile, tooFarOut, tooManyValues } from './errors.js';
-import { leastCloudy } from './rendering/mosaic-order.js';
-import { type ColourScale, colourScaleOf, type Look, type LookParams, lookBytes, lookOf } from './rendering/render-params.js';
-import { mosaic, planesOf, type Source } from './rendering/mosaic.js';
-import { type Rendered, type RenderOrder, render } from './rendering/render-image.js';
-import { readSeries, type Series, type SeriesRequest } from './timeseries/time-series.js';
-import { SERIES } from './timeseries/series-query.js';
 import { readShare, type SeriesQuestion, type SeriesShare } from './timeseries/partial-series.js';
-import { readSpectra, type Spectra, type SpectraRequest } from './timeseries/spectra-series.js';
-import { SPECTRA } from './timeseries/spectra-query.js';
 import { readSpectraShare, type SpectraQuestion, type SpectraShare } from './timeseries/partial-spectra.js';
-import type { Result, Task } from './imagery-tasks.js';
-import { TileReader } from './reading/tile-reader.js';
+import { SERIES } from './timeseries/series-query.js';
+import { SPECTRA } from './timeseries/spectra-query.js';
+import { readSpectra, type Spectra, type SpectraRequest } from './timeseries/spectra-series.js';
+import { readSeries, type Series, type SeriesRequest } from './timeseries/time-series.js';
 
 export interface ImageryOptions {
   storage: Storage;

@@ -1,11 +1,12 @@
 /** Tasks of worker threads for maps and series, and their results. */
+
+import type { Program } from '../expressions/index.js';
 import type { DataType, PixelArray } from '../raster/index.js';
 import type { Level } from './reading/tile-geotiff.js';
-import type { Program } from '../expressions/program.js';
-import type { Acquisition, AcquisitionValues } from './timeseries/zonal-statistics.js';
 import type { Rendered, RenderOrder } from './rendering/render-image.js';
 import type { KernelOrder } from './resampling/index.js';
 import type { SpectrumPart, SpectrumSums } from './timeseries/zonal-spectra.js';
+import type { Acquisition, AcquisitionValues } from './timeseries/zonal-statistics.js';
 
 export interface Structure {
   dataType: DataType;

@@ -1,13 +1,15 @@
 /** A worker thread: decodes blocks of tile files, reads series and spectra, and runs kernels, expressions, algorithms and colour formulas. */
-import { type PixelArray, serveTasks } from '../raster/index.js';
+
+import { serveTasks } from '../async/index.js';
+import { evaluate } from '../expressions/index.js';
+import type { PixelArray } from '../raster/index.js';
+import type { Result, Task } from './imagery-tasks.js';
+import { withTileFile } from './reading/open-tile.js';
 import { readBlock, readMaskBlock } from './reading/tile-geotiff.js';
-import { evaluate } from '../expressions/program.js';
-import { acquisitionValues } from './timeseries/zonal-statistics.js';
 import { render } from './rendering/render-image.js';
 import { resampleByKernel } from './resampling/index.js';
 import { spectrumSums } from './timeseries/zonal-spectra.js';
-import type { Result, Task } from './imagery-tasks.js';
-import { withTileFile } from './reading/open-tile.js';
+import { acquisitionValues } from './timeseries/zonal-statistics.js';
 
 serveTasks<Task, Result>(
   (task) => {

@@ -1,11 +1,11 @@
-export type { GroupPixels } from './cut/warp-group.js';
 export { cubeImage, encodeCell, encodeMask, groupRecord } from './cut/encode-tile.js';
+export { IngestWorkers } from './cut/ingest-pool.js';
+export type { CellFile, CellGroup, MaskResult } from './cut/ingest-tasks.js';
+export type { GroupPixels } from './cut/warp-group.js';
 export { notRecognised, outsideFence } from './errors.js';
-export { Fence } from './inputs/path-guard.js';
 export { findInputs } from './formats/index.js';
 export { spectralNames } from './formats/shared/common-band-names.js';
-export type { IngestOptions } from './options.js';
+export { Fence } from './inputs/path-guard.js';
 export { type IngestInputs, type IngestResults, PLAN_NOTE } from './job/ingest-job.js';
 export { ingestProcess } from './job/process.js';
-export type { CellFile, CellGroup, MaskResult } from './cut/ingest-tasks.js';
-export { IngestWorkers } from './cut/ingest-pool.js';
+export type { IngestOptions } from './options.js';

@@ -1,10 +1,10 @@
 /** What an ingest is given, and whom it tells how far it is. */
 import type { GridName } from '../grid/index.js';
 import type { Storage } from '../storage/index.js';
+import type { IngestWorkers } from './cut/ingest-pool.js';
 import type { Arena } from './cut/shared-memory.js';
 import type { FileDigests } from './job/fingerprint.js';
 import type { DescribeOptions } from './scene.js';
-import type { IngestWorkers } from './cut/ingest-pool.js';
 
 export interface IngestContext {
   storage: Storage;

@@ -5,18 +5,10 @@ export {
   aggregationQuery,
   aggregations,
 } from './aggregate/aggregate.js';
-export { collectionContents, mergeContents, withContent } from './stac/collection-summaries.js';
-export { collectionExtents, mergeExtents } from './stac/collection-extents.js';
 export { toCql2Json } from './cql2/write-json.js';
 export { badDatetime, unanswered } from './errors.js';
 export { all, type Filter, mentions, rawUnlessAsked } from './filter/filter-tree.js';
-export { type FoundTiles, type Partly, partly, TileFinder } from './search/tile-finder.js';
-export { JsonBytes } from './stac/json-buffer.js';
 export { keptUntilChange } from './memoize-answer.js';
-export { longitudeFirst } from './values/axis-order-hint.js';
-export { requireCollections } from './params/require-collections.js';
-export { parseBbox } from './values/parse-bbox.js';
-export { parseDatetime, parseInstant, writeDatetime } from './values/parse-datetime.js';
 export {
   checkFilter,
   type FilterParams,
@@ -26,10 +18,18 @@ export {
   parseSource,
 } from './params/parse-filter.js';
 export { queryablesSchema } from './params/queryables.js';
+export { requireCollections } from './params/require-collections.js';
+export { parseSort } from './params/sortby.js';
 export { withFilter } from './search/remote-queries.js';
 export { findPlaces, type Search, searchOf, searchTiles } from './search/search-index.js';
-export { parseSort } from './params/sortby.js';
+export { type FoundTiles, type Partly, partly, TileFinder } from './search/tile-finder.js';
 export { toStacCollection } from './stac/collection.js';
-export { attributionOf, extension, isoTime, type StacLink, urls } from './stac/links.js';
+export { collectionExtents, mergeExtents } from './stac/collection-extents.js';
+export { collectionContents, mergeContents, withContent } from './stac/collection-summaries.js';
 export { type ItemOptions, rectangle, type StacPolygon, stacClass, toStacItem } from './stac/item.js';
 export { itemWriter } from './stac/item-writer.js';
+export { JsonBytes } from './stac/json-buffer.js';
+export { attributionOf, extension, isoTime, type StacLink, urls } from './stac/links.js';
+export { longitudeFirst } from './values/axis-order-hint.js';
+export { parseBbox } from './values/parse-bbox.js';
+export { parseDatetime, parseInstant, writeDatetime } from './values/parse-datetime.js';

@@ -1,20 +1,21 @@
+export { inflateStart } from './compression/deflate/inflate.js';
+export { undoDifferences, undoFloatPredictor } from './compression/predictor.js';
 export { mapToPixel, pixelToMap } from './crs/affine.js';
-export { blockRows } from './tiff/read-block.js';
-export { openContainer } from './subdatasets.js';
 export { crsFromEpsg, type Projection, projector } from './crs/crs.js';
 export { crsFromWkt } from './crs/wkt.js';
 export { readEnviLibrary } from './envi/spectral-library.js';
-export { endingGdalWith } from './gdal/run-gdal.js';
+export { type FileKind, fileKind, SIGNATURE_BYTES } from './file/file-signature.js';
 export type { GivenPosition } from './file/georeferencing-override.js';
+export { openFile, readWhole } from './file/open-file.js';
+export { endingGdalWith } from './gdal/run-gdal.js';
 export { openTimeAxis, type TimeAxis } from './hdf5/cf/time-axis.js';
 export { type CubeLayout, openHdf5Cube } from './hdf5/cube-header.js';
 export { readHdf5Lists, readHdf5Points } from './hdf5/read-values.js';
+export { type OdlNode, odlList, odlNodes, parseOdl } from './metadata/odl.js';
+export { isSpectrum, nearestBand, spectralTags } from './metadata/spectral-tags.js';
+export { toNanometres } from './metadata/wavelength-units.js';
 export { openRaster } from './open-raster.js';
 export { hullOf, type PixelCorner } from './pixels/convex-hull.js';
-export { inflateStart } from './compression/deflate/inflate.js';
-export { assessFrom, cloudCoverOf, coverageOf, histogramOf, unassessedMask } from './pixels/quality-mask.js';
-export { type OdlNode, odlList, odlNodes, parseOdl } from './metadata/odl.js';
-export { openFile, readWhole } from './file/open-file.js';
 export {
   bytesPerSample,
   DATA_TYPES,
@@ -25,20 +26,17 @@ export {
   pixelsOf,
   storedNodata,
 } from './pixels/data-types.js';
-export { readAllRows, readRaster, readRows, readWindow, readWindowInto } from './read.js';
-export { type FileKind, fileKind, SIGNATURE_BYTES } from './file/file-signature.js';
 export { simdKernel } from './pixels/load-wasm.js';
-export { SPECTRAL_INDICES, type SpectralIndex } from '../expressions/spectral-indices.js';
-export { isSpectrum, nearestBand, spectralTags } from './metadata/spectral-tags.js';
-export { toNanometres } from './metadata/wavelength-units.js';
-export { undoDifferences, undoFloatPredictor } from './compression/predictor.js';
-export * from './types.js';
+export { assessFrom, cloudCoverOf, coverageOf, histogramOf, unassessedMask } from './pixels/quality-mask.js';
 export { markingNodata, type ValidityBand, validityBandOf, withoutAlpha } from './pixels/validity-band.js';
+export { readAllRows, readRaster, readRows, readWindow, readWindowInto } from './read.js';
+export { openContainer } from './subdatasets.js';
+export { blockRows } from './tiff/read-block.js';
+export { type AssembledFile, assembleBand } from './tiff/write/band-file.js';
+export type { ImageFacts } from './tiff/write/cog-ifds.js';
+export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './tiff/write/cube-file.js';
+export { type CogImage, encodeCog } from './tiff/write/write-cog.js';
+export * from './types.js';
 export { type ControlGrid, controlGrid, type Destination, rowsOfGrid } from './warp/control-grid.js';
 export { sourceExtent, type WarpSource, warp } from './warp/warp.js';
 export { warpValid } from './warp/warp-masked.js';
-export { serveTasks, WorkerPool } from '../async/worker-pool.js';
-export { type AssembledFile, assembleBand } from './tiff/write/band-file.js';
-export { type CogImage, encodeCog } from './tiff/write/write-cog.js';
-export type { ImageFacts } from './tiff/write/cog-ifds.js';
-export { CUBE_BLOCK, CubeFile, type CubeImage, encodeCube } from './tiff/write/cube-file.js';

@@ -2,15 +2,15 @@
 import { TilewrightError } from '../errors.js';
 import { openEnvi, openEnviImage } from './envi/header.js';
 import { noLayer, notTiff, rasterUnreadable, severalLayers, unsupported } from './errors.js';
-import { openWithGdal } from './gdal/header.js';
-import type { GivenPosition } from './file/georeferencing-override.js';
-import { openHdf5Container } from './hdf5/subdatasets.js';
-import { openHdf5 } from './hdf5/header.js';
-import { openMat } from './mat/header.js';
 import { fileKind, type RasterKind, recognise } from './file/file-signature.js';
+import type { GivenPosition } from './file/georeferencing-override.js';
 import { type SourceFile, withFile } from './file/source-file.js';
-import { maskBeside } from './tiff/mask-image.js';
+import { openWithGdal } from './gdal/header.js';
+import { openHdf5 } from './hdf5/header.js';
+import { openHdf5Container } from './hdf5/subdatasets.js';
+import { openMat } from './mat/header.js';
 import { readTiffHeader } from './tiff/header.js';
+import { maskBeside } from './tiff/mask-image.js';
 import type { RasterHeader } from './types.js';
 
 /**

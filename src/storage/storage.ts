@@ -1,22 +1,11 @@
 /** The store of one node: files of tiles and models, their records, and the index that searches run on. */
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../errors.js';
+import type { CacheFigures } from './cache/file-cache.js';
+import { SharedFiles } from './cache/tile-cache.js';
 import { type Catalogue, type Scanned, sceneKey } from './catalogue/catalogue.js';
-import { type Claims, type CountedClaims, LocalClaims } from './write/write-lock.js';
-import type { ColumnIndex } from './column-index/column-index.js';
 import type { Commit } from './catalogue/commit.js';
 import { Commits } from './catalogue/commit-applier.js';
-import { DataFolder } from './files/data-folder.js';
-import { DerivedWrite } from './write/derived-write.js';
-import { DiskReserve } from './files/disk-reserve.js';
-import { DurableIndex, type IndexLoad } from './column-index/persist/persistent-index.js';
-import { modelDamaged } from './errors.js';
-import type { CacheFigures } from './cache/file-cache.js';
-import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './files/paths.js';
-import { type ModelFilePlace, readModelFile } from './files/model-files.js';
-import { deleteModel, type NewModel, writeModel } from './write/model-write.js';
-import { checkedName, tileId } from './files/names.js';
-import type { ObjectStore } from './object-store/object-store.js';
 import type {
   ClusteringRecord,
   CollectionRecord,
@@ -28,7 +17,26 @@ import type {
   TextureRecord,
   TileRecord,
 } from './catalogue/records.js';
+import type { ColumnIndex } from './column-index/column-index.js';
+import { DurableIndex, type IndexLoad } from './column-index/persist/persistent-index.js';
+import { modelDamaged } from './errors.js';
+import { DataFolder } from './files/data-folder.js';
+import { DiskReserve } from './files/disk-reserve.js';
+import { type ModelFilePlace, readModelFile } from './files/model-files.js';
+import { checkedName, tileId } from './files/names.js';
+import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './files/paths.js';
 import { makeResults, resultFile, sweepResults } from './files/results.js';
+import {
+  makeJobScratch,
+  makeKeptScratch,
+  makeScratch,
+  removeScratch,
+  sweepOldScratch,
+  sweepScratch,
+  syncScratch,
+} from './files/scratch.js';
+import { Sweeper } from './files/version-gc.js';
+import type { ObjectStore } from './object-store/object-store.js';
 import { isStored, isWhole } from './verify/scene-integrity.js';
 import {
   amendCollection,
@@ -39,19 +47,11 @@ import {
   requireSameCells,
   tilesOfCollection,
 } from './write/delete-scenes.js';
+import { DerivedWrite } from './write/derived-write.js';
+import { deleteModel, type NewModel, writeModel } from './write/model-write.js';
 import { SceneWrite } from './write/scene-write.js';
-import {
-  makeJobScratch,
-  makeKeptScratch,
-  makeScratch,
-  removeScratch,
-  sweepOldScratch,
-  sweepScratch,
-  syncScratch,
-} from './files/scratch.js';
-import { SharedFiles } from './cache/tile-cache.js';
-import { Sweeper } from './files/version-gc.js';
 import { textureKey, writeClustering, writeTextures } from './write/texture-write.js';
+import { type Claims, type CountedClaims, LocalClaims } from './write/write-lock.js';
 
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
 const SWEEP_DELAY = 10 * 60_000;

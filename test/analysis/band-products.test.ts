@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ExactSums } from '../../src/analysis/reproducible-sums/band-statistics.js';
 import { BandProducts } from '../../src/analysis/reproducible-sums/band-products.js';
+import { ExactSums } from '../../src/analysis/reproducible-sums/band-statistics.js';
 import { type DataType, newPixels, type PixelArray } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';
 

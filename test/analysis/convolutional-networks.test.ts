@@ -3,18 +3,22 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { fromHalf, toHalf } from '../../src/analysis/numeric/float16.js';
-import type { ClassifyResults } from '../../src/analysis/index.js';
-import { readLabels } from '../../src/analysis/index.js';
-import { setOf } from '../../src/analysis/labels/split.js';
-import { GROUP, NetCompute, type PixelGroup } from '../../src/analysis/convolutional-networks/network-runtime.js';
 import { eachPatch } from '../../src/analysis/convolutional-networks/each-patch.js';
-import { NETS, type NetName, patchSide } from '../../src/analysis/convolutional-networks/network-specs.js';
 import { labelledPatches } from '../../src/analysis/convolutional-networks/labelled-patches.js';
+import {
+  GROUP,
+  NetCompute,
+  type PixelGroup,
+} from '../../src/analysis/convolutional-networks/network-runtime.js';
+import { NETS, type NetName, patchSide } from '../../src/analysis/convolutional-networks/network-specs.js';
+import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
+import { setOf } from '../../src/analysis/labels/split.js';
+import { fromHalf, toHalf } from '../../src/analysis/numeric/float16.js';
 import type { SpectrumFile } from '../../src/analysis/tile-reading/spectrum-blocks.js';
+import { loadEngine, type Tf } from '../../src/engines/index.js';
 import { gridByName } from '../../src/grid/index.js';
 import { readRaster } from '../../src/raster/index.js';
-import { exportOnnx, loadEngine, loadModel, type PredictResults, type Tf } from '../../src/training/index.js';
+import { exportOnnx, loadModel, type PredictResults } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

@@ -3,17 +3,22 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { type Candidate, strongestWithinError } from '../../src/analysis/classification/model-selection.js';
+import { decodedSums, encodedSums } from '../../src/analysis/classification/training-data.js';
+import { modelFiles, networkOf } from '../../src/analysis/classifier-registry/saved-classifier.js';
+import {
+  centredLayers,
+  countOf,
+  layersOf,
+  standardised,
+} from '../../src/analysis/dense-networks/dense-network.js';
 import { gradientSums, QUANTUM } from '../../src/analysis/dense-networks/gradient.js';
 import { inPrecision, type Spectra, sharesOf } from '../../src/analysis/dense-networks/labelled-spectra.js';
-import { minimise } from '../../src/analysis/numeric/l-bfgs.js';
-import { modelFiles, networkOf } from '../../src/analysis/classifier-registry/saved-classifier.js';
-import { centredLayers, countOf, layersOf, standardised } from '../../src/analysis/dense-networks/dense-network.js';
 import { preconditioner } from '../../src/analysis/dense-networks/preconditioner.js';
-import { decodedSums, encodedSums } from '../../src/analysis/classification/training-data.js';
+import { minimise } from '../../src/analysis/numeric/l-bfgs.js';
 import { pixelFunction } from '../../src/analysis/pixel-methods/pixel-methods.js';
 import { loadEngine } from '../../src/engines/load-engine.js';
-import { exportOnnx } from '../../src/training/index.js';
 import { randomStream } from '../../src/random.js';
+import { exportOnnx } from '../../src/training/index.js';
 import { loadModel } from '../../src/training/registry/saved-model.js';
 
 const { next } = randomStream(7);

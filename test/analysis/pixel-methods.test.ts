@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { components } from '../../src/analysis/transforms/pca-mnf.js';
 import { type PixelMethod, pixelFunction } from '../../src/analysis/pixel-methods/pixel-methods.js';
-import { whitening } from '../../src/analysis/transforms/whitening.js';
-import { ExactSums, statisticsOf } from '../../src/analysis/reproducible-sums/band-statistics.js';
 import { BandProducts } from '../../src/analysis/reproducible-sums/band-products.js';
+import { ExactSums, statisticsOf } from '../../src/analysis/reproducible-sums/band-statistics.js';
+import { components } from '../../src/analysis/transforms/pca-mnf.js';
+import { whitening } from '../../src/analysis/transforms/whitening.js';
 import { random } from '../raster/images.js';
 
 interface Reference {

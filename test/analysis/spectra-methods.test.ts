@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { weighted } from '../../src/analysis/numeric/matrix-vector.js';
 import { continuumRemoval, deepestBand } from '../../src/analysis/pixel-methods/continuum-removal.js';
 import { type PixelMethod, pixelFunction } from '../../src/analysis/pixel-methods/pixel-methods.js';
-import { responseWeights } from '../../src/analysis/spectra/spectral-response.js';
-import { runsOf } from '../../src/analysis/spectra/wavelength-gaps.js';
 import { INDEX_NAMES, INDICES } from '../../src/analysis/spectra/narrow-band-indices.js';
 import { savitzkyGolay } from '../../src/analysis/spectra/savitzky-golay.js';
-import { weighted } from '../../src/analysis/numeric/matrix-vector.js';
-import { compile, parseExpression, wavelengthNamed } from '../../src/imagery/index.js';
+import { responseWeights } from '../../src/analysis/spectra/spectral-response.js';
+import { runsOf } from '../../src/analysis/spectra/wavelength-gaps.js';
+import { compile, parseExpression, wavelengthNamed } from '../../src/expressions/index.js';
 import { random } from '../raster/images.js';
 
 interface Reference {

@@ -11,11 +11,11 @@ import type {
   SmoothResults,
   StatsResults,
 } from '../../src/analysis/index.js';
+import { weighted } from '../../src/analysis/numeric/matrix-vector.js';
 import { continuumRemoval } from '../../src/analysis/pixel-methods/continuum-removal.js';
-import { responseWeights } from '../../src/analysis/spectra/spectral-response.js';
 import { savitzkyGolay } from '../../src/analysis/spectra/savitzky-golay.js';
 import { SENSORS } from '../../src/analysis/spectra/sensors.js';
-import { weighted } from '../../src/analysis/numeric/matrix-vector.js';
+import { responseWeights } from '../../src/analysis/spectra/spectral-response.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { openRaster, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';

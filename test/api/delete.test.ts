@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
-import { faultsOf } from '../support/storage-problems.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
+import { faultsOf } from '../support/storage-problems.js';
 import { tempFolder } from '../support/temp.js';
 
 const DESCRIPTION = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 6 };

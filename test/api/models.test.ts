@@ -7,10 +7,10 @@ import { openNode } from '../../src/node.js';
 import { versionsOf } from '../../src/storage/index.js';
 import { exportOnnx } from '../../src/training/index.js';
 import { atEnd } from '../support/at-end.js';
-import { faultsOf } from '../support/storage-problems.js';
 import { putModel } from '../support/models.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
+import { faultsOf } from '../support/storage-problems.js';
 import { tempFolder } from '../support/temp.js';
 
 const DESCRIPTION = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 5 };

@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { WorkerPool } from '../../src/async/index.js';
 import { TilewrightError } from '../../src/errors.js';
-import { WorkerPool } from '../../src/raster/index.js';
-import { atEnd } from '../support/at-end.js';
 import { fixtures, temporaryFolder } from '../raster/gdal.js';
+import { atEnd } from '../support/at-end.js';
 import type { Result, Task } from './worker.js';
 
 const module = new URL('./worker.js', import.meta.url);

@@ -1,7 +1,8 @@
 /** The thread of worker-pool.test.ts. */
 import { threadId } from 'node:worker_threads';
+import { serveTasks } from '../../src/async/index.js';
 import { TilewrightError } from '../../src/errors.js';
-import { readRaster, serveTasks } from '../../src/raster/index.js';
+import { readRaster } from '../../src/raster/index.js';
 
 export type Task =
   | { kind: 'thread'; milliseconds: number }

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Storage, toArray } from '../../src/storage/index.js';
+import { toArray } from '../../src/async/index.js';
+import { Storage } from '../../src/storage/index.js';
 import { tilewright } from '../support/command.js';
 import { putModel } from '../support/models.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';

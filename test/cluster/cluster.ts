@@ -4,7 +4,7 @@ import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { inLanes } from '../../src/storage/index.js';
+import { inLanes } from '../../src/async/index.js';
 import { EtcdCluster } from '../support/etcd.js';
 import type { Cleanups } from './cleanups.js';
 import { askJson, TOKEN, until } from './client.js';

@@ -1,10 +1,11 @@
 /** What was committed, as the log in etcd, its copies in the store and the replicas in the nodes' data folders have it. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { EtcdStore } from '../../src/coordination/index.js';
 import { entriesSince, readManifest, readParts, segmentName } from '../../src/dht/commit/checkpoint.js';
-import { CommitLog, EtcdStore, SlotSet } from '../../src/dht/index.js';
 import { logCopy } from '../../src/dht/commit/log-archive.js';
 import { readSegment } from '../../src/dht/commit/segment.js';
+import { CommitLog, SlotSet } from '../../src/dht/index.js';
 import { type PrefixLengths, slotOfCell } from '../../src/dht/placement/slots.js';
 import { readIdentity } from '../../src/dht/recovery/cluster-identity.js';
 import {

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { writeTestScene } from '../support/scenes.js';
 import { ask, findAll, outcomeOf, type SceneToIngest, startIngest, startJob, until } from './client.js';
-import { DELIVERIES } from './scene-deliveries.js';
 import type { FoundTile } from './observe.js';
+import { DELIVERIES } from './scene-deliveries.js';
 
 /** The collection of these scenes, so that their tiles are not among those that readers search for. */
 export const LAYERS = 'layers';

@@ -4,9 +4,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { EtcdStore } from '../../src/coordination/index.js';
 import { MANIFESTS, writeCheckpoint } from '../../src/dht/commit/checkpoint.js';
 import { forgetDoneClaims } from '../../src/dht/commit/fenced-lock.js';
-import { CommitLog, EtcdStore } from '../../src/dht/index.js';
+import { CommitLog } from '../../src/dht/index.js';
 import { readIdentity } from '../../src/dht/recovery/cluster-identity.js';
 import { sweepStore } from '../../src/dht/replication/object-gc.js';
 import { messageOf } from '../../src/errors.js';

@@ -9,15 +9,15 @@ import { freePort } from '../support/s3.js';
 import type { Violation } from './checkers.js';
 import { Cleanups } from './cleanups.js';
 import { ask, TOKEN, until } from './client.js';
-import { Deliveries } from './scene-deliveries.js';
+import { Layers } from './derived-scenes.js';
 import { faults } from './faults/index.js';
 import type { Event } from './history.js';
-import { Layers } from './derived-scenes.js';
 import { bestNetwork, type NetworkKind } from './network/open.js';
-import { allPairs, namedPairs, type Pair, pairOf } from './scenario-fault-pairs.js';
 import { Random } from './random.js';
 import { runPair } from './run-scenario.js';
+import { allPairs, namedPairs, type Pair, pairOf } from './scenario-fault-pairs.js';
 import { scenarios } from './scenarios/index.js';
+import { Deliveries } from './scene-deliveries.js';
 import { Server } from './server.js';
 import { soak } from './soak.js';
 

@@ -1,6 +1,7 @@
 /** What an answer to a search shows, scene by scene. */
-import type { Deliveries } from './scene-deliveries.js';
+
 import type { Seen } from './history.js';
+import type { Deliveries } from './scene-deliveries.js';
 
 export interface FoundTile {
   id: string;

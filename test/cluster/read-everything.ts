@@ -2,14 +2,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { inLanes } from '../../src/storage/index.js';
+import { inLanes } from '../../src/async/index.js';
 import { burst } from './burst.js';
 import type { Violation } from './checkers.js';
 import { askJson, COLLECTION, findAll } from './client.js';
 import type { TestNode } from './cluster.js';
+import { LAYERS, PREDICT, SPLIT, sumsOf, TRAIN } from './derived-scenes.js';
 import type { Derived } from './history.js';
 import { runJob, stackAll } from './jobs.js';
-import { LAYERS, PREDICT, SPLIT, sumsOf, TRAIN } from './derived-scenes.js';
 import type { FoundTile } from './observe.js';
 import { readAll, readTile, type Setting } from './workload.js';
 

@@ -2,20 +2,20 @@
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../src/errors.js';
+import { faultsOfPlacement, untilSettled } from './await-recovery.js';
 import { check, type Truth, type Violation } from './checkers.js';
 import { Cleanups } from './cleanups.js';
 import { until } from './client.js';
 import { TestCluster, type TestNode } from './cluster.js';
 import { faultsOfCommits } from './commit-verifier.js';
-import type { Deliveries } from './scene-deliveries.js';
-import { History } from './history.js';
 import type { Layers } from './derived-scenes.js';
-import { lookAtAll } from './read-everything.js';
-import { type NetworkKind, openNetwork } from './network/open.js';
-import type { Pair } from './scenario-fault-pairs.js';
-import { Random } from './random.js';
-import { faultsOfPlacement, untilSettled } from './await-recovery.js';
 import { Upkeep } from './gc-load.js';
+import { History } from './history.js';
+import { type NetworkKind, openNetwork } from './network/open.js';
+import { Random } from './random.js';
+import { lookAtAll } from './read-everything.js';
+import type { Pair } from './scenario-fault-pairs.js';
+import type { Deliveries } from './scene-deliveries.js';
 import { readAll, type Setting, Workload } from './workload.js';
 
 const NODES = 3;

@@ -5,12 +5,12 @@ import { crc32 } from 'node:zlib';
 import { messageOf } from '../../src/errors.js';
 import { ask, deleteScene, findAll, type Outcome, outcomeOf, RequestFailed, startIngest } from './client.js';
 import type { TestCluster, TestNode } from './cluster.js';
-import { DELIVERIES, type Deliveries } from './scene-deliveries.js';
+import { type Layers, PREDICT, SPLIT, TRAIN } from './derived-scenes.js';
 import type { History, Read, SceneState, TileRead, Work, Write } from './history.js';
 import { Forgotten, runJob, stackAll } from './jobs.js';
-import { type Layers, PREDICT, SPLIT, TRAIN } from './derived-scenes.js';
 import { type FoundTile, observe } from './observe.js';
 import type { Random } from './random.js';
+import { DELIVERIES, type Deliveries } from './scene-deliveries.js';
 
 const WRITERS = 3;
 const READERS = 3;

@@ -1,6 +1,7 @@
 /** `node commit-child.js FOLDER FIRST`: commits numbers FIRST, FIRST + 1 ... to a store in a folder until it is killed. */
 import { writeSync } from 'node:fs';
-import { CommitLog, claim, LevelStore } from '../../src/dht/index.js';
+import { LevelStore } from '../../src/coordination/index.js';
+import { CommitLog, claim } from '../../src/dht/index.js';
 
 const [folder, first] = process.argv.slice(2);
 if (folder !== undefined) {

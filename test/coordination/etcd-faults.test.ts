@@ -4,26 +4,24 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareAndSet } from '../../src/coordination/compare-and-set.js';
+import { coordinationUnavailable, EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
 import {
   type Claim,
   CommitLog,
   claim,
-  coordinationUnavailable,
-  EtcdStore,
   listMembers,
   type MembersChange,
   Membership,
-  outcomeUnknown,
   readPlacement,
   swapPlacement,
   watchMembers,
   watchPlacement,
 } from '../../src/dht/index.js';
+import { entriesSince } from '../dht/commit/commit-log-contract.js';
+import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { eventually } from '../support/eventually.js';
-import { entriesSince } from '../dht/commit/commit-log-contract.js';
-import { member, noEvents } from '../dht/membership/membership-contract.js';
 
 const WRITERS = 4;
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { after } from 'node:test';
-import { EtcdStore } from '../../src/dht/index.js';
+import { EtcdStore } from '../../src/coordination/index.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { coordinationContract } from './kv-store-contract.js';

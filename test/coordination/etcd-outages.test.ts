@@ -5,22 +5,16 @@ import type { IncomingMessage } from 'node:http';
 import { after, describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareAndSet } from '../../src/coordination/compare-and-set.js';
+import { coordinationRefused, EtcdStore, leaseGone, outcomeUnknown } from '../../src/coordination/index.js';
+import { only } from '../../src/coordination/kv-store.js';
 import { KeptLease } from '../../src/coordination/lease.js';
 import { settle } from '../../src/coordination/retry-until-answered.js';
-import { only } from '../../src/coordination/kv-store.js';
-import {
-  coordinationRefused,
-  EtcdStore,
-  leaseGone,
-  listMembers,
-  Membership,
-  outcomeUnknown,
-} from '../../src/dht/index.js';
+import { listMembers, Membership } from '../../src/dht/index.js';
+import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { eventually } from '../support/eventually.js';
 import { FaultProxy, type Faults } from '../support/fault-proxy.js';
-import { member, noEvents } from '../dht/membership/membership-contract.js';
 
 /** A machine that runs other tests as well may keep etcd waiting for longer than a second. */
 const BUSY = 20_000;

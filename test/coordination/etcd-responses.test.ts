@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, type TestContext, test } from 'node:test';
 import { compareAndSet } from '../../src/coordination/compare-and-set.js';
+import { EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
 import { only } from '../../src/coordination/kv-store.js';
-import { CommitLog, claim, EtcdStore, outcomeUnknown } from '../../src/dht/index.js';
+import { CommitLog, claim } from '../../src/dht/index.js';
 import { JobDocuments } from '../../src/jobs/cluster/job-entries.js';
+import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { FaultProxy } from '../support/fault-proxy.js';
-import { entriesSince } from '../dht/commit/commit-log-contract.js';
 
 /** A machine that runs other tests as well may keep etcd waiting for longer than a second. */
 const BUSY = 20_000;

@@ -6,23 +6,21 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareAndSet } from '../../src/coordination/compare-and-set.js';
-import { only, type Wake } from '../../src/coordination/kv-store.js';
 import {
   badEtcdUrl,
-  claim,
   coordinationFull,
   coordinationRefused,
   coordinationUnavailable,
   EtcdStore,
-  listMembers,
-  Membership,
-} from '../../src/dht/index.js';
+} from '../../src/coordination/index.js';
+import { only, type Wake } from '../../src/coordination/kv-store.js';
+import { claim, listMembers, Membership } from '../../src/dht/index.js';
+import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { eventually } from '../support/eventually.js';
 import { FaultProxy } from '../support/fault-proxy.js';
 import { tempFolder } from '../support/temp.js';
-import { member, noEvents } from '../dht/membership/membership-contract.js';
 
 const toBase64 = (text: string) => Buffer.from(text).toString('base64');
 

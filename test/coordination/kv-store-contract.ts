@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
+import { coordinationRefused, leaseGone } from '../../src/coordination/index.js';
 import {
   type CoordinationStore,
   type Operation,
@@ -11,12 +12,11 @@ import {
   type Wake,
   withPrefix,
 } from '../../src/coordination/kv-store.js';
-import { coordinationRefused, leaseGone } from '../../src/dht/index.js';
-import { eventually } from '../support/eventually.js';
-import { claimContract } from '../dht/commit/fenced-lock-contract.js';
 import { commitLogContract } from '../dht/commit/commit-log-contract.js';
+import { claimContract } from '../dht/commit/fenced-lock-contract.js';
 import { documentContract } from '../dht/document-contract.js';
 import { membershipContract } from '../dht/membership/membership-contract.js';
+import { eventually } from '../support/eventually.js';
 import { StoreModel } from './kv-store-model.js';
 
 /** Opens a store with no keys, which ends with the test. The function returned gives a store to each node. */

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { CommitLog, LevelStore, listClaims } from '../../src/dht/index.js';
+import { LevelStore } from '../../src/coordination/index.js';
+import { CommitLog, listClaims } from '../../src/dht/index.js';
+import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { runAndKill } from '../storage/kill-writer.js';
 import { tempFolder } from '../support/temp.js';
-import { entriesSince } from '../dht/commit/commit-log-contract.js';
 
 const CHILD = fileURLToPath(new URL('commit-child.js', import.meta.url));
 

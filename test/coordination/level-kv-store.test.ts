@@ -2,18 +2,11 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  CommitLog,
-  claim,
-  claimed,
-  claimLost,
-  LevelStore,
-  listClaims,
-  listMembers,
-} from '../../src/dht/index.js';
+import { LevelStore } from '../../src/coordination/index.js';
+import { CommitLog, claim, claimed, claimLost, listClaims, listMembers } from '../../src/dht/index.js';
+import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
-import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { coordinationContract } from './kv-store-contract.js';
 
 coordinationContract(

@@ -1,10 +1,10 @@
+import { coordinationUnavailable, outcomeUnknown } from '../../src/coordination/index.js';
 import type {
   CoordinationStore,
   Transaction,
   TransactionResult,
   Waiting,
 } from '../../src/coordination/kv-store.js';
-import { coordinationUnavailable, outcomeUnknown } from '../../src/dht/index.js';
 
 /**
  * - `answered`: as it should be.

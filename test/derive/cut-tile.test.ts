@@ -4,17 +4,17 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { localOwners } from '../../src/dht/index.js';
-import { cellBbox, geohash, gridByName, quadtile } from '../../src/grid/index.js';
-import { TileFinder } from '../../src/query/index.js';
-import { Mask, type PixelArray, readRaster } from '../../src/raster/index.js';
-import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import {
   coalesceProcess,
   splitProcess,
   type WrangleResults,
   WrangleWorkers,
 } from '../../src/derive/index.js';
+import { localOwners } from '../../src/dht/index.js';
+import { cellBbox, geohash, gridByName, quadtile } from '../../src/grid/index.js';
+import { TileFinder } from '../../src/query/index.js';
+import { Mask, type PixelArray, readRaster } from '../../src/raster/index.js';
+import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { hasGdal } from '../support/gdal.js';
 import { tempFolder } from '../support/temp.js';

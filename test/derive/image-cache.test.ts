@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { newPixels } from '../../src/raster/index.js';
 import { ImageCache } from '../../src/derive/tiles/image-cache.js';
+import { newPixels } from '../../src/raster/index.js';
 
 const BYTES = 200;
 const step = fc.record({

@@ -3,13 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type GridName, gridByName, groundSize } from '../../src/grid/index.js';
-import { type DataType, Mask, newPixels } from '../../src/raster/index.js';
-import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
-import { cellSizes, tileBytes } from '../../src/derive/tiles/cell-sizes.js';
-import { matchGroups } from '../../src/derive/tiles/match-bands.js';
 import { npyHead } from '../../src/derive/tensors/npy.js';
-import { isAligned, type Place, placeOf, resample } from '../../src/derive/tiles/reproject.js';
+import { cellSizes, tileBytes } from '../../src/derive/tiles/cell-sizes.js';
 import {
   beginSplice,
   coarsen,
@@ -22,6 +17,11 @@ import {
   takeFrom,
   windowOf,
 } from '../../src/derive/tiles/gap-filling.js';
+import { matchGroups } from '../../src/derive/tiles/match-bands.js';
+import { isAligned, type Place, placeOf, resample } from '../../src/derive/tiles/reproject.js';
+import { type GridName, gridByName, groundSize } from '../../src/grid/index.js';
+import { type DataType, Mask, newPixels } from '../../src/raster/index.js';
+import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TextureRecord } from '../../src/storage/index.js';
-import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { hooked } from '../coordination/faulty-stores.js';
+import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { type RunningMember, startMember } from './cluster-members.js';
 import { sharedPlace } from './shared-stores.js';
 

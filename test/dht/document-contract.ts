@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { documentDamaged } from '../../src/coordination/index.js';
 import {
   changeCollection,
-  documentDamaged,
   enterCluster,
   fixCollection,
   otherCluster,
@@ -13,8 +13,8 @@ import {
   unfixCollection,
   watchPlacement,
 } from '../../src/dht/index.js';
-import { eventually } from '../support/eventually.js';
 import type { OpenStore } from '../coordination/kv-store-contract.js';
+import { eventually } from '../support/eventually.js';
 
 export function documentContract(open: OpenStore): void {
   test('the placement is swapped by one of those who try, and told to those who watch', async (t) => {

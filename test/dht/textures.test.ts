@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { toArray } from '../../src/async/index.js';
 import { geohash } from '../../src/grid/index.js';
-import { Storage, toArray } from '../../src/storage/index.js';
+import { Storage } from '../../src/storage/index.js';
 import type { TextureResults } from '../../src/training/index.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import {

@@ -9,11 +9,11 @@ const source = fileURLToPath(new URL('../../../src/', import.meta.url));
 
 /** From the bottom to the top. A part may be missing. */
 const PARTS =
-  'html geocode raster storage dht query imagery jobs ingest wrangle training analysis api client cli'.split(
+  'async metrics html grid raster storage coordination dht query expressions imagery jobs ingest derive engines training analysis api client cli'.split(
     ' ',
   );
 /** Files beside the parts that each of them may import. */
-const SHARED = ['errors.ts', 'json-schema.ts', 'serial-queue.ts', 'version.ts'];
+const SHARED = ['errors.ts', 'json-schema.ts', 'plural.ts', 'random.ts', 'version.ts'];
 /** Wires the parts together; the command line alone starts from it. */
 const ROOT = 'node.ts';
 

@@ -2,8 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import {
+  FORWARD,
+  type Loops,
+  TO_FILTER,
+  TO_INPUT,
+} from '../../src/engines/compute-primitives/compute-primitives.js';
 import type { Pooling } from '../../src/engines/onednn-addon.js';
-import { FORWARD, type Loops, TO_FILTER, TO_INPUT } from '../../src/engines/compute-primitives/compute-primitives.js';
 
 interface Sizes {
   batch: number;

@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, describe, it } from 'node:test';
 import type { Tensor, Tensor2D, Tensor3D, Tensor4D } from '@tensorflow/tfjs-core';
-import { Adam } from '../../src/training/loop/adam.js';
 import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
 import { selfTest } from '../../src/engines/self-test.js';
 import type { Tf } from '../../src/engines/tfjs.js';
+import { Adam } from '../../src/training/loop/adam.js';
 import { gradientsOf } from '../../src/training/loop/gradients.js';
 
 interface Reference {

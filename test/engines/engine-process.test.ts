@@ -8,8 +8,8 @@ import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EngineProcess, ProcessEnded } from '../../src/engines/processes/engine-process.js';
 import { atEnd } from '../support/at-end.js';
-import { tempFolder } from '../support/temp.js';
 import { children, childrenGone, HAS_PROC, isRunning } from '../support/child-processes.js';
+import { tempFolder } from '../support/temp.js';
 import type { TestHandlers } from './request-worker.js';
 
 const SCRIPT = new URL('./request-worker.js', import.meta.url);

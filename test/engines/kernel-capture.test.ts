@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { Tensor, Tensor2D, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { Adam } from '../../src/training/loop/adam.js';
-import { batchOf } from '../../src/training/patches/batches.js';
 import { loadEngine } from '../../src/engines/load-engine.js';
-import { record } from '../../src/engines/tfjs-extensions/kernel-capture.js';
 import type { Tf } from '../../src/engines/tfjs.js';
+import { record } from '../../src/engines/tfjs-extensions/kernel-capture.js';
+import { randomStream } from '../../src/random.js';
+import { Adam } from '../../src/training/loop/adam.js';
 import { BatchGradients, gradientsOf } from '../../src/training/loop/gradients.js';
 import { type Batch, variablesOf } from '../../src/training/loop/learner.js';
 import { buildModel } from '../../src/training/models/build-model.js';
 import { modelNamed } from '../../src/training/models/builtin-models.js';
-import { randomStream } from '../../src/random.js';
+import { batchOf } from '../../src/training/patches/batches.js';
 
 const STRAIGHT = { weights: [[0.1, 0.2, 0.3]], bias: [0.1] };
 

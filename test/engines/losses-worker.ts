@@ -1,4 +1,4 @@
-/** node losses-child.js ENGINE: the losses of the first steps of each model, as JSON. */
+/** node losses-worker.js ENGINE: the losses of the first steps of each model, as JSON. */
 import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
 import { MODELS } from '../../src/training/models/builtin-models.js';
 import { freshLearner } from '../training/model-steps.js';

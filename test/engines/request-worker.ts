@@ -1,7 +1,7 @@
 /** A child process for tests of the request/response protocol. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { predictionFailed, trainingFailed } from '../../src/training/errors.js';
 import { type Handler, serveRequests } from '../../src/engines/processes/serve-requests.js';
+import { predictionFailed, trainingFailed } from '../../src/training/errors.js';
 
 export type TestHandlers = {
   echo: Handler<unknown, unknown>;

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { Tensor4D, TensorInfo } from '@tensorflow/tfjs-core';
-import { loadEngine } from '../../src/engines/load-engine.js';
-import { selfTest } from '../../src/engines/self-test.js';
 import { Heap } from '../../src/engines/compute-primitives/wasm-heap.js';
 import { heapLoops } from '../../src/engines/compute-primitives/wasm-primitives.js';
+import { loadEngine } from '../../src/engines/load-engine.js';
+import { selfTest } from '../../src/engines/self-test.js';
 import { loopsContract } from './compute-primitives-contract.js';
 
 const { tf } = await loadEngine('wasm');

@@ -1,5 +1,7 @@
 /** A thread that reads HDF5 inputs: the library in WebAssembly loops on some, and only the end of its thread ends that. */
-import { openContainer, openRaster, serveTasks } from '../../src/raster/index.js';
+
+import { serveTasks } from '../../src/async/index.js';
+import { openContainer, openRaster } from '../../src/raster/index.js';
 import { readPixels } from './read-pixels.js';
 
 serveTasks<string, null>(async (path) => {

@@ -2,13 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  fitPixelSizes,
-  geohash,
-  type PixelSizes,
-  pixelGrids,
-  pixelGridsOf,
-} from '../../src/grid/index.js';
+import { fitPixelSizes, geohash, type PixelSizes, pixelGrids, pixelGridsOf } from '../../src/grid/index.js';
 
 const square = (...sizes: number[]) => sizes.map((size) => ({ x: size, y: size }));
 const fit = (known: PixelSizes, ...sizes: number[]) => {

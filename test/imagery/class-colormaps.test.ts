@@ -1,9 +1,9 @@
 /** Colours of codes: which bands hold codes, and what each code looks like. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { colourFinder } from '../../src/imagery/colours/colormap-lookup.js';
-import { codeColours, colourOfCode, legendOf } from '../../src/imagery/colours/class-colormaps.js';
 import { parseExpression } from '../../src/expressions/parser.js';
+import { codeColours, colourOfCode, legendOf } from '../../src/imagery/colours/class-colormaps.js';
+import { colourFinder } from '../../src/imagery/colours/colormap-lookup.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
 
 const band = (name: string, more: Partial<BandRecord> = {}): BandRecord => ({

@@ -3,10 +3,15 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import sharp from 'sharp';
-import { COLORMAPS, colormap } from '../../src/imagery/colours/named-colormaps.js';
 import { applyColourFormula, parseColourFormula } from '../../src/imagery/colours/colour-formula.js';
 import { parseColormap } from '../../src/imagery/colours/custom-colormap.js';
-import { encodePicture, isTransparent, type PictureFormat, paint } from '../../src/imagery/colours/encode-image.js';
+import {
+  encodePicture,
+  isTransparent,
+  type PictureFormat,
+  paint,
+} from '../../src/imagery/colours/encode-image.js';
+import { COLORMAPS, colormap } from '../../src/imagery/colours/named-colormaps.js';
 import { planeOf, reference } from './titiler.js';
 
 for (const { formula, planes } of reference.formulas)

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { medianBounds, medianOfSorted, medianWithin, sketchOf, within } from '../../src/imagery/timeseries/distributed-median.js';
+import {
+  medianBounds,
+  medianOfSorted,
+  medianWithin,
+  sketchOf,
+  within,
+} from '../../src/imagery/timeseries/distributed-median.js';
 import { randomly } from '../derive/tiles.js';
 
 /** Places with fewer and more values than a sketch has; with many equal ones and without; beside each other and mixed. */

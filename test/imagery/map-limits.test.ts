@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { parseColormap } from '../../src/imagery/colours/index.js';
-import { DrawingQueue } from '../../src/imagery/rendering/render-queue.js';
+import { WorkerPool } from '../../src/async/index.js';
 import { parseExpressions } from '../../src/expressions/parser.js';
-import { lookBytes } from '../../src/imagery/rendering/render-params.js';
+import { parseColormap } from '../../src/imagery/colours/index.js';
 import type { Result, Task } from '../../src/imagery/imagery-tasks.js';
+import { lookBytes } from '../../src/imagery/rendering/render-params.js';
+import { DrawingQueue } from '../../src/imagery/rendering/render-queue.js';
 import type { TilewrightNode } from '../../src/node.js';
-import { WorkerPool } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { bytesOf, writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { BandFile } from '../../src/expressions/resolve-bands.js';
+import type { BandFile } from '../../src/imagery/index.js';
+import type { TileReader } from '../../src/imagery/reading/tile-reader.js';
 import { type CellView, partOfCell } from '../../src/imagery/rendering/viewport.js';
 import { RESAMPLINGS, type Resampling, sampleBand } from '../../src/imagery/resampling/index.js';
-import type { TileReader } from '../../src/imagery/reading/tile-reader.js';
 import type { Window } from '../../src/raster/index.js';
 import { randomly } from '../derive/tiles.js';
 

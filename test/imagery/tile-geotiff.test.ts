@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { BlockCache } from '../../src/imagery/reading/block-cache.js';
-import { type Level, readBlock, readCog, readMaskBlock } from '../../src/imagery/reading/tile-geotiff.js';
 import { withTileFile } from '../../src/imagery/reading/open-tile.js';
+import { type Level, readBlock, readCog, readMaskBlock } from '../../src/imagery/reading/tile-geotiff.js';
 import { DATA_TYPES, encodeCog, newPixels, type PixelArray } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fingerprintOf } from '../../src/ingest/job/fingerprint.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
+import { fingerprintOf } from '../../src/ingest/job/fingerprint.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 

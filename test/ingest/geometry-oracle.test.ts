@@ -4,8 +4,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Bounds, type Grid, geohash, gridByName, quadtile } from '../../src/grid/index.js';
-import { sceneCells } from '../../src/ingest/plan/scene-cells.js';
 import { sourceProjection } from '../../src/ingest/georeferencing/grid-to-source.js';
+import { sceneCells } from '../../src/ingest/plan/scene-cells.js';
 import {
   controlGrid,
   crsFromEpsg,

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Grid, geohash, gridByName, grids, pixelGrids, quadtile } from '../../src/grid/index.js';
-import { rowsOfCell } from '../../src/ingest/plan/source-rows.js';
+import { sourceProjection } from '../../src/ingest/georeferencing/grid-to-source.js';
+import { groundResolution } from '../../src/ingest/georeferencing/pixel-size.js';
 import { sceneCells } from '../../src/ingest/plan/scene-cells.js';
 import { scenePrecision } from '../../src/ingest/plan/scene-plan.js';
-import { groundResolution } from '../../src/ingest/georeferencing/pixel-size.js';
-import { sourceProjection } from '../../src/ingest/georeferencing/grid-to-source.js';
+import { rowsOfCell } from '../../src/ingest/plan/source-rows.js';
 import {
   type ControlGrid,
   controlGrid,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { copyFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { coordinationUnavailable } from '../../src/dht/index.js';
+import { coordinationUnavailable } from '../../src/coordination/index.js';
 import { geohash } from '../../src/grid/index.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import { verify } from '../../src/storage/index.js';

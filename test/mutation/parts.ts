@@ -14,23 +14,23 @@ const SLOW_SEARCHES = [
 ];
 
 export const PARTS: Record<string, Part> = {
-  geocode: {
-    mutate: ['src/geocode/!(errors|grid|index).js'],
+  grid: {
+    mutate: ['src/grid/!(errors|grid|index).js'],
     tests: [
-      'geocode/axis',
-      'geocode/ground',
-      'geocode/grid',
-      'geocode/area',
-      'geocode/pixel-sizes',
-      'geocode/cover-region',
+      'grid/axis',
+      'grid/ellipsoid',
+      'grid/grid',
+      'grid/area',
+      'grid/pixel-sizes',
+      'grid/region-coverer',
     ],
   },
   cql2: {
     mutate: ['src/query/cql2/*.js'],
     tests: [
       'query/parse-filter',
-      'query/sent-filter',
-      'query/temporal',
+      'query/check-remote-filter',
+      'query/temporal-relations',
       'query/expressions',
       'query/filter-parts',
       'query/cql2',
@@ -40,11 +40,11 @@ export const PARTS: Record<string, Part> = {
     leaveOut: ['CASEI equals the full', 'for every character', 'too deep, too long'],
   },
   filter: {
-    mutate: ['src/query/filter/!(properties).js'],
+    mutate: ['src/query/{filter/!(properties),compile/*}.js'],
     tests: [
-      'query/temporal',
+      'query/temporal-relations',
       'query/parse-filter',
-      'query/sent-filter',
+      'query/check-remote-filter',
       'query/expressions',
       'query/cql2',
       'query/filter-parts',
@@ -55,15 +55,15 @@ export const PARTS: Record<string, Part> = {
     leaveOut: ['CASEI equals the full', 'for every character', 'too deep, too long', ...SLOW_SEARCHES],
   },
   query: {
-    mutate: ['src/query/{parse-*,sort,token,longitude-first,collection-extents,geometry/*}.js'],
+    mutate: ['src/query/{values/*,params/*,stac/collection-extents,geometry/*}.js'],
     tests: [
-      'query/temporal',
+      'query/temporal-relations',
       'query/parse-filter',
-      'query/sent-filter',
-      'query/sort-token',
+      'query/check-remote-filter',
+      'query/sortby-paging-token',
       'query/collection-extents',
       'query/cql2',
-      'query/spatial',
+      'query/spatial-relations',
       'query/filter-parts',
       'query/parameters',
       'query/cql2-messages',
@@ -73,41 +73,48 @@ export const PARTS: Record<string, Part> = {
   },
   raster: {
     mutate: [
-      'src/raster/{affine,kernels,mask,pixels,validity,warp/!(bilinear-simd)}.js',
-      'src/raster/write/overviews.js',
+      'src/raster/{crs/affine,pixels/*,warp/!(bilinear-wasm)}.js',
+      'src/raster/tiff/write/overviews.js',
     ],
     tests: [
       'raster/kernels',
-      'raster/mask',
+      'raster/quality-mask',
       'raster/squares',
       'raster/control-grid',
       'raster/warp-window',
       'raster/warp-edges',
       'raster/validity',
-      'raster/bilinear-simd',
+      'raster/bilinear-wasm',
       'raster/warp',
     ],
     leaveOut: ['a large UTM scene', 'the SIMD kernel gives the same'],
   },
   expression: {
-    mutate: ['src/imagery/expression/*.js'],
-    tests: ['imagery/expression'],
+    mutate: ['src/expressions/{ast,parser,program}.js'],
+    tests: ['expressions/expressions'],
   },
   colours: {
     mutate: ['src/imagery/colours/!(index|table).js'],
-    tests: ['imagery/colours', 'imagery/legends'],
+    tests: ['imagery/colours', 'imagery/class-colormaps'],
   },
   sampling: {
-    mutate: ['src/imagery/{median,resampling/*}.js'],
-    tests: ['imagery/median', 'imagery/cell-view', 'imagery/sample'],
+    mutate: ['src/imagery/{timeseries/distributed-median,resampling/*}.js'],
+    tests: ['imagery/distributed-median', 'imagery/viewport', 'imagery/resample-band'],
   },
-  wrangle: {
-    mutate: ['src/wrangle/{cell-sizes,match-bands,npy,resample,splice}.js'],
-    tests: ['wrangle/image-cache', 'wrangle/pixels'],
+  derive: {
+    mutate: [
+      'src/derive/tiles/{cell-sizes,match-bands,reproject,gap-filling}.js',
+      'src/derive/tensors/npy.js',
+    ],
+    tests: ['derive/image-cache', 'derive/tile-pixels'],
   },
   metrics: {
-    mutate: ['src/training/{evaluate,image-metrics,image-scores}.js'],
-    tests: ['training/evaluate', 'training/image-metrics', 'training/image-scores'],
+    mutate: ['src/training/evaluation/{evaluate,image-metrics,image-scores}.js'],
+    tests: [
+      'training/evaluation/evaluate',
+      'training/evaluation/image-metrics',
+      'training/evaluation/image-scores',
+    ],
     leaveOut: [
       'pixels that do not count have no say',
       '128 x 128',

@@ -1,8 +1,8 @@
 /** Filters on their way to another node. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Filter } from '../../src/query/filter/filter-tree.js';
 import { checkSentFilter } from '../../src/query/filter/check-remote-filter.js';
+import type { Filter } from '../../src/query/filter/filter-tree.js';
 import { type FilterParams, parseFilter } from '../../src/query/index.js';
 
 const POLYGON = {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Bbox, cellBbox, type GridName, gridByName } from '../../src/grid/index.js';
-import type { Extent } from '../../src/query/stac/collection-extents.js';
 import { collectionExtents, mergeExtents } from '../../src/query/index.js';
+import type { Extent } from '../../src/query/stac/collection-extents.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { tiles } from './tiles.js';
 

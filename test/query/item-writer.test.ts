@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { itemWriter, JsonBytes, toStacItem } from '../../src/query/index.js';
-import type { CollectionRecord, TileRecord } from '../../src/storage/index.js';
-import { layoutOf } from '../../src/storage/index.js';
 import { TileLayouts } from '../../src/storage/catalogue/tile-schema.js';
+import { type CollectionRecord, layoutOf, type TileRecord } from '../../src/storage/index.js';
 import { groupLists } from '../support/groups.js';
 import { tile, tiles } from './tiles.js';
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Filter } from '../../src/query/index.js';
-import { parseSort } from '../../src/query/params/sortby.js';
 import { decodeToken, encodeToken, searchDigest } from '../../src/query/params/paging-token.js';
+import { parseSort } from '../../src/query/params/sortby.js';
 import type { RowOrder } from '../../src/storage/index.js';
 
 test('an order is read from a text and from a list of fields', () => {

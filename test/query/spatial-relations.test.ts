@@ -5,7 +5,11 @@ import { type Bbox, cellBbox, grids } from '../../src/grid/index.js';
 import { coverShape } from '../../src/query/geometry/cell-covering.js';
 import { Outline } from '../../src/query/geometry/prepared-geometry.js';
 import type { Geometry, Point, Shape } from '../../src/query/geometry/shape.js';
-import { type SpatialOp, spatialConverse, spatialRelations } from '../../src/query/geometry/spatial-relations.js';
+import {
+  type SpatialOp,
+  spatialConverse,
+  spatialRelations,
+} from '../../src/query/geometry/spatial-relations.js';
 import { isWithin, type KeyRange, mergeRanges } from '../../src/storage/index.js';
 import { relates, shapes } from './spatial-oracle.js';
 import { cells } from './tiles.js';

@@ -7,9 +7,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { TilewrightError } from '../../src/errors.js';
-import { openRaster, readRaster } from '../../src/raster/index.js';
 import { jpegFrame } from '../../src/raster/compression/jpeg-frame.js';
 import { decodePackbits } from '../../src/raster/compression/packbits.js';
+import { openRaster, readRaster } from '../../src/raster/index.js';
 import { fixtures, temporaryFolder } from './gdal.js';
 
 const STRIP_BYTE_COUNTS = 279;

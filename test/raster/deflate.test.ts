@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { constants, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import { kernels } from '../../src/raster/pixels/typed-kernels.js';
-import { pixelsOf, UNSIGNED } from '../../src/raster/pixels/data-types.js';
 import { deflate, deflateDifferences } from '../../src/raster/compression/deflate/deflate.js';
+import { pixelsOf, UNSIGNED } from '../../src/raster/pixels/data-types.js';
+import { kernels } from '../../src/raster/pixels/typed-kernels.js';
 import { pixels, random } from './images.js';
 
 /** What a predictor may leave, and what it may not. */
@@ -113,7 +113,7 @@ type SomeRows = typeof someRows extends fc.Arbitrary<infer T> ? T : never;
 
 /** A second copy of the module, which looks for SIMD anew. */
 async function importAgain(): Promise<{ deflateDifferences: typeof deflateDifferences }> {
-  return await import(`../../src/raster/write/deflate.js?${'again'}`);
+  return await import(`../../src/raster/compression/deflate/deflate.js?${'again'}`);
 }
 
 test('differences are those of the plain kernel, with or without SIMD', async () => {

@@ -9,10 +9,10 @@ import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
 import { openTimeAxis } from '../../src/raster/hdf5/cf/time-axis.js';
-import { openHdf5Container } from '../../src/raster/hdf5/subdatasets.js';
 import { degreesOfPacked } from '../../src/raster/hdf5/eos-georeferencing.js';
 import { openHdf5 } from '../../src/raster/hdf5/header.js';
 import { type Hdf5Header, readHdf5 } from '../../src/raster/hdf5/read.js';
+import { openHdf5Container } from '../../src/raster/hdf5/subdatasets.js';
 import {
   newPixels,
   odlList,

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { constants, createDeflate, deflateRawSync, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import { inflate, inflateStart, sumRows } from '../../src/raster/compression/deflate/inflate.js';
-import { kernels } from '../../src/raster/pixels/typed-kernels.js';
-import { pixelsOf, UNSIGNED } from '../../src/raster/pixels/data-types.js';
 import { deflate } from '../../src/raster/compression/deflate/deflate.js';
+import { inflate, inflateStart, sumRows } from '../../src/raster/compression/deflate/inflate.js';
+import { pixelsOf, UNSIGNED } from '../../src/raster/pixels/data-types.js';
+import { kernels } from '../../src/raster/pixels/typed-kernels.js';
 import { random } from './images.js';
 
 /** What is decoded here and not by zlib has at least room for this many bytes. */
@@ -306,7 +306,7 @@ test('rows are summed up as the plain kernel does it', () => {
 
 /** A second copy of the module, which looks for SIMD anew. */
 async function importAgain(): Promise<{ inflate: typeof inflate; inflateStart: typeof inflateStart }> {
-  return await import(`../../src/raster/inflate/inflate.js?${'again'}`);
+  return await import(`../../src/raster/compression/deflate/inflate.js?${'again'}`);
 }
 
 test('without SIMD zlib gives the same', async () => {

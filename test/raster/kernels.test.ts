@@ -17,7 +17,6 @@ import {
   warp,
   warpValid,
 } from '../../src/raster/index.js';
-import { kernels } from '../../src/raster/pixels/typed-kernels.js';
 import {
   besideNodata,
   bytesPerSample,
@@ -32,6 +31,7 @@ import {
   swapBytes,
   UNSIGNED,
 } from '../../src/raster/pixels/data-types.js';
+import { kernels } from '../../src/raster/pixels/typed-kernels.js';
 import { type OverviewResampling, pyramid } from '../../src/raster/tiff/write/overviews.js';
 import { random } from './images.js';
 

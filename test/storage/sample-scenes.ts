@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
-import type {
-  CollectionRecord,
-  DerivedWrite,
-  SceneRecord,
-  SceneWrite,
-  Storage,
-  TileRecord,
+import {
+  type CollectionRecord,
+  type DerivedWrite,
+  type SceneRecord,
+  type SceneWrite,
+  type Storage,
+  type TileRecord,
+  writeSynced,
 } from '../../src/storage/index.js';
-import { writeSynced } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 
 export const COLLECTION: Omit<CollectionRecord, 'createdAt'> = {

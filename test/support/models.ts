@@ -1,11 +1,11 @@
 /** Models for tests: real files of an untrained net, and a card as training writes it. */
 
-import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../../src/storage/index.js';
-import { summaryOf } from '../../src/training/registry/model-card.js';
 import { loadEngine } from '../../src/engines/load-engine.js';
-import { type ImageScores, type ModelCard, modelNamed } from '../../src/training/index.js';
+import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../../src/storage/index.js';
 import type { TileScore } from '../../src/training/evaluation/metrics.js';
+import { type ImageScores, type ModelCard, modelNamed } from '../../src/training/index.js';
 import { buildModel } from '../../src/training/models/build-model.js';
+import { summaryOf } from '../../src/training/registry/model-card.js';
 import { saveModel } from '../../src/training/registry/saved-model.js';
 
 /** What a test wants to be special about a version. */

@@ -1,7 +1,7 @@
+import { toArray } from '../../src/async/index.js';
 import type { IngestResults } from '../../src/ingest/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import type { TileRecord } from '../../src/storage/index.js';
-import { toArray } from '../../src/storage/index.js';
 import { atEnd } from './at-end.js';
 import { runRequest } from './run-job.js';
 

@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DataType, encodeCog, type PixelArray } from '../../src/raster/index.js';
+import type { BandFile } from '../../src/training/data/acquisitions.js';
 import type { PlaceDate } from '../../src/training/index.js';
 import type { BandName } from '../../src/training/models/model-spec.js';
-import type { BandFile } from '../../src/training/data/acquisitions.js';
 import type { Field } from './synthetic-land.js';
 
 const SCALE = 0.0001;

@@ -1,11 +1,12 @@
 /** Steps of training of each model, on random patches. */
-import { adversarialLearner } from '../../src/training/loop/gan-learner.js';
+
 import type { Tf } from '../../src/engines/tfjs.js';
+import { adversarialLearner } from '../../src/training/loop/gan-learner.js';
 import type { Batch, Learner } from '../../src/training/loop/learner.js';
-import { buildModel } from '../../src/training/models/build-model.js';
-import { buildDiscriminator } from '../../src/training/models/patchgan-discriminator.js';
-import { inputPlanes, type ModelSpec, targetShape } from '../../src/training/models/model-spec.js';
 import { regressionLearner } from '../../src/training/loop/regression-learner.js';
+import { buildModel } from '../../src/training/models/build-model.js';
+import { inputPlanes, type ModelSpec, targetShape } from '../../src/training/models/model-spec.js';
+import { buildDiscriminator } from '../../src/training/models/patchgan-discriminator.js';
 
 /** A fresh model of a kind with what trains it, and a batch of two patches. */
 export function freshLearner(tf: Tf, spec: ModelSpec): { learner: Learner; batch: Batch } {

@@ -11,7 +11,7 @@ import { availableParallelism } from 'node:os';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { inLanes } from '../../src/storage/index.js';
+import { inLanes } from '../../src/async/index.js';
 import { cql2Outcome, isCql2Example } from './cql2.js';
 import { isRasterFile, type Outcome } from './raster.js';
 

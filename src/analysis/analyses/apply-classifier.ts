@@ -1,20 +1,21 @@
 /** Applies a stored classifier to the tiles that a filter picks, of its own or of another collection. */
+
+import { derive, type Planned, pickedTiles, type WrangleResults } from '../../derive/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { all, type Filter, mentions } from '../../query/index.js';
 import type { ModelVersionRecord, TileRecord, TileSource } from '../../storage/index.js';
-import { derive, type Planned, pickedTiles, type WrangleResults } from '../../derive/index.js';
-import { type AnalysisContext, fileOf, NO_PIXEL } from '../jobs/analysis-run.js';
-import type { ClassifierCard } from '../classifier-registry/classifier-card.js';
+import type { MapTask } from '../analysis-tasks.js';
 import { bandName } from '../classification/class-map.js';
+import type { ClassifierCard } from '../classifier-registry/classifier-card.js';
 import { inputSpectrum } from '../classifier-registry/input-bands.js';
 import { networkOf } from '../classifier-registry/saved-classifier.js';
 import { type NetMethod, netMethod } from '../convolutional-networks/network-method.js';
 import { withMappers } from '../convolutional-networks/network-processes.js';
 import { isNet } from '../convolutional-networks/network-specs.js';
+import { type AnalysisContext, fileOf, NO_PIXEL } from '../jobs/analysis-run.js';
 import { layersMethod, type PixelMethod } from '../pixel-methods/pixel-methods.js';
-import type { MapTask } from '../analysis-tasks.js';
-import type { TileSpectrum } from '../tile-reading/tile-spectrum.js';
 import { neighboursOf, spectraAround } from '../tile-reading/neighbour-tiles.js';
+import type { TileSpectrum } from '../tile-reading/tile-spectrum.js';
 
 /** Makes tiles of the source `predicted`. Throws TW_ANALYSIS_CLASSIFIER and TW_STORAGE_MODEL_DAMAGED. */
 export async function applyClassifier(

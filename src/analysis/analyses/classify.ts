@@ -1,20 +1,31 @@
 /** Maps of classes from labels. */
 import { parseFilter, rawUnlessAsked } from '../../query/index.js';
-import { withOneSize } from '../jobs/analysis-run.js';
-import { pixelHeight, storeClassifier } from '../classifier-registry/classifier-card.js';
-import { type Calibration, isBaseline, validated } from '../classification/model-selection.js';
-import { CLASSIFY_FIT, type ClassifyFit, type Compared, fitMap, withCodes } from '../classification/class-map.js';
-import { classSections, trainingText } from '../classification/report-sections.js';
+import type { Scores } from '../classification/accuracy.js';
+import {
+  CLASSIFY_FIT,
+  type ClassifyFit,
+  type Compared,
+  fitMap,
+  withCodes,
+} from '../classification/class-map.js';
+import {
+  CLASSIFY_PROPERTIES,
+  type ClassifyInputs,
+  DEFAULT_SEED,
+  netOf,
+} from '../classification/classify-inputs.js';
 import type { ClassifierName } from '../classification/fit-classifier.js';
-import { CLASSIFY_PROPERTIES, type ClassifyInputs, DEFAULT_SEED, netOf } from '../classification/classify-inputs.js';
 import { checkSplit, sortedByWavelength, withLabelled } from '../classification/load-training-data.js';
+import { type Calibration, isBaseline, validated } from '../classification/model-selection.js';
+import { classSections, trainingText } from '../classification/report-sections.js';
 import type { BandWeights, TrainingFacts } from '../classification/training-facts.js';
+import { pixelHeight, storeClassifier } from '../classifier-registry/classifier-card.js';
 import { netOption } from '../errors.js';
 import { collectionOf } from '../jobs/analysis-inputs.js';
-import { checkLabels } from '../labels/labels.js';
-import type { Scores } from '../classification/accuracy.js';
-import type { SplitKind } from '../labels/split.js';
+import { withOneSize } from '../jobs/analysis-run.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
+import { checkLabels } from '../labels/labels.js';
+import type { SplitKind } from '../labels/split.js';
 import { percent } from '../report/render-report.js';
 
 export interface ClassifyResults extends MapResults, Scores {

@@ -2,12 +2,12 @@
 import { html, significant } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { libraryCsv } from '../spectral-library/write-library.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
 import { type Cluster, type KMeans, kMeans } from '../passes/k-means.js';
 import { spectrumChart } from '../report/charts.js';
 import { colourKey, factsOf, percent, tableOf } from '../report/render-report.js';
+import { libraryCsv } from '../spectral-library/write-library.js';
 
 export interface ClusterInputs extends AnalysisInputs {
   /** How many clusters. */

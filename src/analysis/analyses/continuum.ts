@@ -1,8 +1,8 @@
 /** Spectra without their continuum, and the depth of absorptions. */
 import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
-import { withBands } from '../jobs/analysis-run.js';
 import { emptyRange, turnedRange } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
+import { withBands } from '../jobs/analysis-run.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { continuumRemoval } from '../pixel-methods/continuum-removal.js';
 import { spectrumChart } from '../report/charts.js';

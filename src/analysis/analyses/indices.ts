@@ -1,11 +1,18 @@
 /** Maps of narrow-band indices. */
+
+import {
+  compile,
+  type Program,
+  parseExpression,
+  plainName,
+  wavelengthNamed,
+} from '../../expressions/index.js';
 import { significant } from '../../html/index.js';
-import { compile, type Program, parseExpression, plainName, wavelengthNamed } from '../../imagery/index.js';
 import { listOf, objectOf, TEXT } from '../../json-schema.js';
 import { nearestBand } from '../../raster/index.js';
-import { withBands } from '../jobs/analysis-run.js';
 import { indexBands, unknownIndex } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
+import { withBands } from '../jobs/analysis-run.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { tableOf } from '../report/render-report.js';
 import { INDEX_NAMES, INDICES, type IndexName } from '../spectra/narrow-band-indices.js';

@@ -1,15 +1,15 @@
 /** Pixels whose spectra are like those of a library. */
 import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
-import { withBands } from '../jobs/analysis-run.js';
 import { libraryShape } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { checkLibrary, coveredBands, LIBRARY } from '../spectral-library/library-input.js';
-import { type Library, resampledSpectra, resampleLibrary } from '../spectral-library/resample-library.js';
+import { withBands } from '../jobs/analysis-run.js';
 import type { Fitted, MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
 import { type PixelMethod, SMALLEST_VALUE } from '../pixel-methods/pixel-methods.js';
 import { spectrumChart } from '../report/charts.js';
 import { colourKey, factsOf, tableOf } from '../report/render-report.js';
+import { checkLibrary, coveredBands, LIBRARY } from '../spectral-library/library-input.js';
+import { type Library, resampledSpectra, resampleLibrary } from '../spectral-library/resample-library.js';
 
 export const MATCH_METHODS = ['sam', 'sid', 'mf', 'ace'] as const;
 type MatchMethod = (typeof MATCH_METHODS)[number];

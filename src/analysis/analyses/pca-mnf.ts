@@ -4,12 +4,12 @@ import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
 import type { Conclusion, Fitted, MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
-import type { Components, ComponentsTask } from '../transforms/pca-mnf.js';
 import { eigenvalueChart, spectrumChart } from '../report/charts.js';
 import { matrixFile } from '../report/matrix-file.js';
 import { tableOf } from '../report/render-report.js';
 import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { Components, ComponentsTask } from '../transforms/pca-mnf.js';
 
 export interface ComponentsInputs extends AnalysisInputs {
   /** Components that maps are made of. */

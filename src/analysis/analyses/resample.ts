@@ -3,13 +3,13 @@ import { listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { sensorNeeded, sensorRange } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
+import { weighted } from '../numeric/matrix-vector.js';
 import { spectrumChart } from '../report/charts.js';
 import type { MapLook } from '../report/map-sections.js';
 import { tableOf } from '../report/render-report.js';
-import { responseWeights, type SensorBand } from '../spectra/spectral-response.js';
 import { reflectanceTagsOf } from '../spectra/band-tags.js';
 import { SENSOR_NAMES, SENSORS, type SensorName } from '../spectra/sensors.js';
-import { weighted } from '../numeric/matrix-vector.js';
+import { responseWeights, type SensorBand } from '../spectra/spectral-response.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 export interface ResampleInputs extends AnalysisInputs {

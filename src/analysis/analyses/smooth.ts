@@ -1,14 +1,14 @@
 /** Smoothed spectra and their derivatives. */
 import { COUNT, listOf, objectOf } from '../../json-schema.js';
-import { withBands } from '../jobs/analysis-run.js';
 import { badSmoothing, shortRuns } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
+import { withBands } from '../jobs/analysis-run.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
+import { weighted } from '../numeric/matrix-vector.js';
 import { spectrumChart } from '../report/charts.js';
-import { runsOf } from '../spectra/wavelength-gaps.js';
 import { reflectanceTagsOf, spectralTagsOf } from '../spectra/band-tags.js';
 import { type SmoothingWindow, savitzkyGolay } from '../spectra/savitzky-golay.js';
-import { weighted } from '../numeric/matrix-vector.js';
+import { runsOf } from '../spectra/wavelength-gaps.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 export interface SmoothInputs extends AnalysisInputs, Partial<SmoothingWindow> {}

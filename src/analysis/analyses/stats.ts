@@ -3,6 +3,12 @@ import { significant } from '../../html/index.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
 import { listOf, objectOf } from '../../json-schema.js';
 import {
+  ANALYSIS_PROPERTIES,
+  type AnalysisInputs,
+  checkAnalysis,
+  collectionOf,
+} from '../jobs/analysis-inputs.js';
+import {
   type AnalysisContext,
   agreeOnBands,
   BANDS,
@@ -12,7 +18,6 @@ import {
   TILE_COUNTS,
   type TileCounts,
 } from '../jobs/analysis-run.js';
-import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from '../jobs/analysis-inputs.js';
 import { spectrumChart } from '../report/charts.js';
 import { matrixFile } from '../report/matrix-file.js';
 import { matrixPicture } from '../report/matrix-image.js';

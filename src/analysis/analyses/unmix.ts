@@ -1,12 +1,9 @@
 /** Abundances of endmembers. */
 import { html } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { type Analysed, withBands } from '../jobs/analysis-run.js';
 import { libraryOrCount } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { checkLibrary, coveredBands, LIBRARY } from '../spectral-library/library-input.js';
-import { type Library, resampledSpectra, resampleLibrary } from '../spectral-library/resample-library.js';
-import { libraryCsv } from '../spectral-library/write-library.js';
+import { type Analysed, withBands } from '../jobs/analysis-run.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
 import { findEndmembers } from '../passes/endmember-extraction.js';
@@ -14,6 +11,9 @@ import { POSITION } from '../passes/extreme-pixels.js';
 import { AbundanceSolver } from '../pixel-methods/nnls-solver.js';
 import { spectrumChart } from '../report/charts.js';
 import { factsOf, tableOf } from '../report/render-report.js';
+import { checkLibrary, coveredBands, LIBRARY } from '../spectral-library/library-input.js';
+import { type Library, resampledSpectra, resampleLibrary } from '../spectral-library/resample-library.js';
+import { libraryCsv } from '../spectral-library/write-library.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 export interface UnmixInputs extends AnalysisInputs {

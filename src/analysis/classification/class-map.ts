@@ -1,16 +1,23 @@
 /** Fits classifiers to the labelled pixels, and describes the one that makes the map. */
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import type { Scores } from './accuracy.js';
-import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
-import type { Fitted } from '../jobs/map-process.js';
-import { type NetMethod, netMethod } from '../convolutional-networks/network-method.js';
-import { layersMethod, type PixelMethod } from '../pixel-methods/pixel-methods.js';
 import { CLASSIFIER } from '../classifier-registry/classifier-card.js';
-import { type Calibration, type Candidate, candidates, chosenOf, trainChosen, validated } from './model-selection.js';
-import { CLASSIFIERS, type Fitted as FittedClassifier, type Fitting } from './fit-classifier.js';
-import type { ClassifyInputs } from './classify-inputs.js';
-import type { LabelledFitting } from './load-training-data.js';
 import { modelFiles, networkOf } from '../classifier-registry/saved-classifier.js';
+import { type NetMethod, netMethod } from '../convolutional-networks/network-method.js';
+import type { Fitted } from '../jobs/map-process.js';
+import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
+import { layersMethod, type PixelMethod } from '../pixel-methods/pixel-methods.js';
+import type { Scores } from './accuracy.js';
+import type { ClassifyInputs } from './classify-inputs.js';
+import { CLASSIFIERS, type Fitted as FittedClassifier, type Fitting } from './fit-classifier.js';
+import type { LabelledFitting } from './load-training-data.js';
+import {
+  type Calibration,
+  type Candidate,
+  candidates,
+  chosenOf,
+  trainChosen,
+  validated,
+} from './model-selection.js';
 import { LABELLED_TILES, type LabelledTileFacts } from './training-data.js';
 import {
   BAND_WEIGHTS,

@@ -1,8 +1,9 @@
 /** Inputs of a classification. */
+
+import { isNet, type NetName, PRECISIONS, type Precision } from '../convolutional-networks/network-specs.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
 import { LABELS, type Labels } from '../labels/labels.js';
 import type { SplitKind } from '../labels/split.js';
-import { isNet, type NetName, PRECISIONS, type Precision } from '../convolutional-networks/network-specs.js';
 import { CLASSIFIERS, type ClassifierName } from './fit-classifier.js';
 
 export interface ClassifyInputs extends AnalysisInputs {

@@ -1,16 +1,16 @@
 /** Fits a classifier to sets of labelled pixels. */
 import type { JobContext } from '../../jobs/index.js';
-import { randomStream } from '../../training/index.js';
-import type { AnalysisContext } from '../jobs/analysis-run.js';
+import { randomStream } from '../../random.js';
 import { isNet, NETS } from '../convolutional-networks/network-specs.js';
-import type { NetSession } from '../convolutional-networks/training-session.js';
 import { type TrainedNet, trainNet } from '../convolutional-networks/train-network.js';
-import type { LabelledSums } from '../passes/class-statistics.js';
-import { discriminant, withinClasses } from '../transforms/linear-discriminant.js';
-import { minimise } from '../numeric/l-bfgs.js';
+import type { NetSession } from '../convolutional-networks/training-session.js';
 import { countOf, type Layer, layersOf, type Sizes } from '../dense-networks/dense-network.js';
 import { preconditioner } from '../dense-networks/preconditioner.js';
 import type { ScoreSums } from '../dense-networks/score-pixels.js';
+import type { AnalysisContext } from '../jobs/analysis-run.js';
+import { minimise } from '../numeric/l-bfgs.js';
+import type { LabelledSums } from '../passes/class-statistics.js';
+import { discriminant, withinClasses } from '../transforms/linear-discriminant.js';
 import { lossOf, scoresOfRuns, scoresOn, type TrainingData } from './training-data.js';
 
 /** Linear discriminants with shrinkage, logistic regression, a multilayer perceptron, and convolutional networks; the simplest first. */

@@ -1,15 +1,15 @@
 /** Reads the labelled pixels of a job for the classifiers that are fitted to them. */
 import type { JobContext } from '../../jobs/index.js';
 import { requireCollections } from '../../query/index.js';
-import { type Analysed, type AnalysisContext, withBands } from '../jobs/analysis-run.js';
-import { fewLabels } from '../errors.js';
-import { type SplitKind, TRAIN, VALIDATION } from '../labels/split.js';
 import { SETTINGS } from '../convolutional-networks/network-specs.js';
 import { NetSession } from '../convolutional-networks/training-session.js';
-import { type LabelledSums, labelledSums } from '../passes/class-statistics.js';
-import type { Fitting } from './fit-classifier.js';
-import { type ClassifyInputs, DEFAULT_SEED, netOf } from './classify-inputs.js';
 import type { Standard } from '../dense-networks/dense-network.js';
+import { fewLabels } from '../errors.js';
+import { type Analysed, type AnalysisContext, withBands } from '../jobs/analysis-run.js';
+import { type SplitKind, TRAIN, VALIDATION } from '../labels/split.js';
+import { type LabelledSums, labelledSums } from '../passes/class-statistics.js';
+import { type ClassifyInputs, DEFAULT_SEED, netOf } from './classify-inputs.js';
+import type { Fitting } from './fit-classifier.js';
 import { trainingData } from './training-data.js';
 
 /** Labelled pixels and the codes of their classes, ascending. */

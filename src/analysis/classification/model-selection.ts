@@ -1,8 +1,11 @@
 /** Chooses a classifier on the pixels for tuning, and validates on those that had no part in it. */
 import { messageOf } from '../../errors.js';
+import { withTemperature as layersWithTemperature } from '../dense-networks/dense-network.js';
+import { QUANTUM } from '../dense-networks/gradient.js';
+import { type ScoreSums, SQUARE_QUANTUM } from '../dense-networks/score-pixels.js';
 import { singularCovariance } from '../errors.js';
-import { type Scores, scoresOf as tableScores } from './accuracy.js';
 import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
+import { type Scores, scoresOf as tableScores } from './accuracy.js';
 import {
   CLASSIFIERS,
   type ClassifierName,
@@ -12,9 +15,6 @@ import {
   STRENGTHS,
   scoresOf,
 } from './fit-classifier.js';
-import { QUANTUM } from '../dense-networks/gradient.js';
-import { withTemperature as layersWithTemperature } from '../dense-networks/dense-network.js';
-import { type ScoreSums, SQUARE_QUANTUM } from '../dense-networks/score-pixels.js';
 
 /** A classifier with its best regularization strength. Plain JSON. */
 export interface Candidate {

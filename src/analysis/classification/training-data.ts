@@ -3,16 +3,16 @@ import type { GridName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import type { TileSource } from '../../storage/index.js';
+import { BYTES, type Precision } from '../convolutional-networks/network-specs.js';
+import { countOf, type Layer, type Sizes, type Standard } from '../dense-networks/dense-network.js';
+import { type GradientSums, type GradientUnits, QUANTUM } from '../dense-networks/gradient.js';
+import { type Spectra, sharesOf } from '../dense-networks/labelled-spectra.js';
+import { addScores, BINS, noScores, type ScoreSums } from '../dense-networks/score-pixels.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
 import { withLabels } from '../labels/collection-labels.js';
 import { classesOfCodes, type Labels, openLabels } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
-import { BYTES, type Precision } from '../convolutional-networks/network-specs.js';
-import { type GradientSums, type GradientUnits, QUANTUM } from '../dense-networks/gradient.js';
-import { type Spectra, sharesOf } from '../dense-networks/labelled-spectra.js';
 import type { Evaluation } from '../numeric/l-bfgs.js';
-import { countOf, type Layer, type Sizes, type Standard } from '../dense-networks/dense-network.js';
-import { addScores, BINS, noScores, type ScoreSums } from '../dense-networks/score-pixels.js';
 
 /** A tile with labelled pixels. Plain JSON. */
 export interface LabelledTileFacts {

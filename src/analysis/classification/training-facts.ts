@@ -1,9 +1,9 @@
 /** Facts about the training of a classifier, and the importance of bands for its classes. */
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { meetChecked } from '../jobs/analysis-run.js';
-import { VALIDATION } from '../labels/split.js';
 import { BYTES, PRECISIONS, type Precision } from '../convolutional-networks/network-specs.js';
 import type { CamSums } from '../convolutional-networks/training-session.js';
+import { meetChecked } from '../jobs/analysis-run.js';
+import { VALIDATION } from '../labels/split.js';
 import type { Fitted, Fitting } from './fit-classifier.js';
 
 /** Plain JSON. */

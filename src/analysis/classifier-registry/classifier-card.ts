@@ -14,12 +14,12 @@ import {
 } from '../../storage/index.js';
 import { version as softwareVersion } from '../../version.js';
 import type { Scores } from '../classification/accuracy.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
-import type { Calibration } from '../classification/model-selection.js';
 import type { ClassifierName } from '../classification/fit-classifier.js';
-import type { Sizes } from '../dense-networks/dense-network.js';
+import type { Calibration } from '../classification/model-selection.js';
 import type { LabelledTileFacts } from '../classification/training-data.js';
 import type { TrainingFacts } from '../classification/training-facts.js';
+import type { Sizes } from '../dense-networks/dense-network.js';
+import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 /** Kind of model of all classifiers, and the start of their ids. */
 export const CLASSIFIER = 'classifier' as const;

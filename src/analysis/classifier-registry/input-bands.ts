@@ -1,8 +1,8 @@
 /** The bands of a tile that a stored classifier reads. */
 import { nearestBand, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
-import { NO_SPECTRUM } from '../jobs/analysis-run.js';
 import { patchSide } from '../convolutional-networks/network-specs.js';
+import { NO_SPECTRUM } from '../jobs/analysis-run.js';
 import { type AnalysedBand, spectraOf, type TileSpectrum } from '../tile-reading/tile-spectrum.js';
 import { type ClassifierCard, pixelHeight } from './classifier-card.js';
 

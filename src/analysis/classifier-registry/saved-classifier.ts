@@ -1,6 +1,13 @@
 /** A classifier as files: a layers model of TensorFlow.js, as all models are, and a card. */
+
+import {
+  type Layer,
+  layersOf,
+  type Network,
+  type Sizes,
+  transposed,
+} from '../dense-networks/dense-network.js';
 import { damagedClassifier } from '../errors.js';
-import { type Layer, layersOf, type Network, type Sizes, transposed } from '../dense-networks/dense-network.js';
 
 /** Returns `model.json` and `weights.bin`. The model reads physical values of the bands and returns probabilities of the classes. */
 export function modelFiles({ centre, deviation, layers }: Network): Record<string, Uint8Array> {

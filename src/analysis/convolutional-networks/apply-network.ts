@@ -1,11 +1,12 @@
 /** Applies a stored network to tiles. Runs in child processes. */
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { loadModel, type Tf } from '../../training/index.js';
 import type { MadeTile } from '../../derive/index.js';
+import type { Tf } from '../../engines/index.js';
+import { loadModel } from '../../training/index.js';
+import type { MapTask } from '../analysis-tasks.js';
 import { ScaleCheck } from '../classifier-registry/scale-check.js';
 import { madeOfPlanes } from '../output-tiles/make-output-tile.js';
-import type { MapTask } from '../analysis-tasks.js';
 import { centreOf } from './build-network.js';
 import { eachPatch } from './each-patch.js';
 import type { NetMethod } from './network-method.js';

@@ -3,7 +3,7 @@
  * two dimensions are enough: every engine has them, and ONNX.
  */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
-import type { Tf } from '../../training/index.js';
+import type { Tf } from '../../engines/index.js';
 import type { Standard } from '../dense-networks/dense-network.js';
 import { type NetName, type NetShape, SETTINGS } from './network-specs.js';
 

@@ -1,12 +1,14 @@
 /** Reads the labelled pixels of a job with what is around them: each run those of its tiles. */
+
+import type { SelectedEngine } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, objectOf, TEXT } from '../../json-schema.js';
 import { holdTiles, type TileRecord } from '../../storage/index.js';
-import { type SelectedEngine, unlikeEngines } from '../../training/index.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
-import { sharesOf } from '../dense-networks/labelled-spectra.js';
+import { unlikeEngines } from '../../training/index.js';
 import type { Standard } from '../dense-networks/dense-network.js';
+import { sharesOf } from '../dense-networks/labelled-spectra.js';
 import { fewLabels } from '../errors.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
 import { withLabels } from '../labels/collection-labels.js';
 import { classesOfCodes, type Labels, openLabels } from '../labels/labels.js';
 import { SETS, type SplitKind, TRAIN } from '../labels/split.js';

@@ -1,10 +1,10 @@
 /** The labelled pixels of a tile with the spectra around them, as networks are trained on them. Runs in worker threads. */
 
-import { chance, type SpectraValues } from '../dense-networks/labelled-spectra.js';
 import { type Standard, standardised } from '../dense-networks/dense-network.js';
-import { toHalf } from '../numeric/float16.js';
+import { chance, type SpectraValues } from '../dense-networks/labelled-spectra.js';
 import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
 import { SETS, setOf } from '../labels/split.js';
+import { toHalf } from '../numeric/float16.js';
 import { inSharedMemory } from '../numeric/shared-memory.js';
 import { eachPixelAround, type Neighbour } from '../tile-reading/neighbour-blocks.js';
 import type { Precision } from './network-specs.js';

@@ -1,4 +1,6 @@
 /** Child processes in which networks are trained and applied. */
+
+import type { MadeTile, TileMaker } from '../../derive/index.js';
 import {
   answerOf,
   chosenEngine,
@@ -6,13 +8,12 @@ import {
   EnginePool,
   EngineProcess,
   type Handler,
-} from '../../training/index.js';
-import type { MadeTile, TileMaker } from '../../derive/index.js';
+} from '../../engines/index.js';
+import type { MapTask } from '../analysis-tasks.js';
 import type { Standard } from '../dense-networks/dense-network.js';
 import { netFailed } from '../errors.js';
-import type { MapTask } from '../analysis-tasks.js';
-import type { GroupGradient, NetTile, Parameters, PixelGroup } from './network-runtime.js';
 import type { NetMethod } from './network-method.js';
+import type { GroupGradient, NetTile, Parameters, PixelGroup } from './network-runtime.js';
 import type { NetShape } from './network-specs.js';
 
 /** Requests to the processes. A list of groups gets a list of results in the same order. */

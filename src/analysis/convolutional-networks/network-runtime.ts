@@ -1,11 +1,12 @@
 /** A network in an engine: gradients, values and maps of labelled patches. Runs in child processes. */
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
-import { BatchGradients, saveModel, type Tf } from '../../training/index.js';
+import type { Tf } from '../../engines/index.js';
+import { BatchGradients, saveModel } from '../../training/index.js';
 import type { Standard } from '../dense-networks/dense-network.js';
 import { fromHalf } from '../numeric/float16.js';
 import { buildNet, type Net, storedNet } from './build-network.js';
-import { type NetShape, SETTINGS } from './network-specs.js';
 import type { Patches } from './labelled-patches.js';
+import { type NetShape, SETTINGS } from './network-specs.js';
 
 /** Pixels that the engine computes at once. */
 export const GROUP = 64;

@@ -1,9 +1,9 @@
 /** The child process of `NetProcess`. */
-import { type EngineName, loadEngine, serveRequests, type Tf } from '../../training/index.js';
+import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engines/index.js';
 import { netFailed } from '../errors.js';
-import { NetCompute } from './network-runtime.js';
 import { NetMapper } from './apply-network.js';
 import type { NetHandlers } from './network-processes.js';
+import { NetCompute } from './network-runtime.js';
 
 const [engine] = process.argv.slice(2);
 let begun: NetCompute | undefined;

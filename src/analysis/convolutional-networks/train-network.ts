@@ -5,13 +5,13 @@
  */
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { randomStream, shuffledOrder } from '../../training/index.js';
-import { meetChecked } from '../jobs/analysis-run.js';
+import { randomStream, shuffledOrder } from '../../random.js';
 import { netFailed } from '../errors.js';
+import { meetChecked } from '../jobs/analysis-run.js';
 import { fromHalf, toHalf } from '../numeric/float16.js';
 import { Adam } from './adamw.js';
-import type { GroupGradient } from './network-runtime.js';
 import { mayTrain } from './gather-patches.js';
+import type { GroupGradient } from './network-runtime.js';
 import { BYTES, SETTINGS } from './network-specs.js';
 import type { NetSession } from './training-session.js';
 

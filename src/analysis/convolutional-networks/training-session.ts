@@ -1,14 +1,15 @@
 /** Networks on the labelled pixels of a job: processes with an engine compute what all runs then put together. */
+
+import { chosenEngine, type SelectedEngine } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
-import { chosenEngine, type SelectedEngine } from '../../training/index.js';
-import type { Analysed, AnalysisContext } from '../jobs/analysis-run.js';
-import { QUANTUM } from '../dense-networks/gradient.js';
 import type { Standard } from '../dense-networks/dense-network.js';
+import { QUANTUM } from '../dense-networks/gradient.js';
 import { addPanelScores, noScores, type ScoreSums } from '../dense-networks/score-pixels.js';
+import type { Analysed, AnalysisContext } from '../jobs/analysis-run.js';
 import { PANEL } from '../pixel-methods/pixel-panel.js';
-import type { GroupGradient, Parameters, PixelGroup } from './network-runtime.js';
 import { type Gathered, type Group, gatherPatches, type NetOptions } from './gather-patches.js';
 import { asked, NetProcess } from './network-processes.js';
+import type { GroupGradient, Parameters, PixelGroup } from './network-runtime.js';
 import type { NetShape, Precision } from './network-specs.js';
 
 /** The bands that decide for a class. Sums over pixels, in whole numbers of `QUANTUM`. */

@@ -1,7 +1,7 @@
 /** Loss and gradient of a network on labelled spectra. Runs in worker threads. */
 import { PANEL, PixelPanel } from '../pixel-methods/pixel-panel.js';
-import { loadSpectra, type Spectra } from './labelled-spectra.js';
 import { countOf, layersOf, type Sizes, transposed } from './dense-network.js';
+import { loadSpectra, type Spectra } from './labelled-spectra.js';
 import { PanelNetwork, padRows, softmax, uncoded } from './panel-network.js';
 
 export interface GradientTask {

@@ -1,11 +1,12 @@
 /** Spectra of the labelled pixels of a tile, as networks are trained on them. Runs in worker threads. */
-import { fromHalf, toHalf } from '../numeric/float16.js';
-import { mixedBits } from '../numeric/hash.js';
+
+import type { Precision } from '../convolutional-networks/network-specs.js';
 import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
 import { SETS } from '../labels/split.js';
-import type { Precision } from '../convolutional-networks/network-specs.js';
-import { PANEL } from '../pixel-methods/pixel-panel.js';
+import { fromHalf, toHalf } from '../numeric/float16.js';
+import { mixedBits } from '../numeric/hash.js';
 import { inSharedMemory } from '../numeric/shared-memory.js';
+import { PANEL } from '../pixel-methods/pixel-panel.js';
 import { type Standard, standardised } from './dense-network.js';
 
 /** Values in the precision of a job: float32, or the bits of float16. */

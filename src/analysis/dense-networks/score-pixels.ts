@@ -1,8 +1,8 @@
 /** Scores networks on labelled spectra. Runs in worker threads. */
 import { PANEL, PixelPanel } from '../pixel-methods/pixel-panel.js';
+import type { Layer } from './dense-network.js';
 import { QUANTUM } from './gradient.js';
 import { loadSpectra, type Spectra } from './labelled-spectra.js';
-import type { Layer } from './dense-network.js';
 import { PanelNetwork, softmax, uncoded } from './panel-network.js';
 
 export interface ScoreTask {

@@ -1,7 +1,10 @@
 /** The parts that all analyses share: choosing the bands together with the other nodes, and reading the tiles of this run. */
 import { createHash } from 'node:crypto';
+import { inLanes } from '../../async/index.js';
+import { mergeSkipped, pickedTiles } from '../../derive/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { type Imagery, maskFile, unknownBand } from '../../imagery/index.js';
+import { unknownBand } from '../../expressions/index.js';
+import { type Imagery, maskFile } from '../../imagery/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import {
@@ -12,13 +15,17 @@ import {
   type TileFinder,
 } from '../../query/index.js';
 import { storedNodata } from '../../raster/index.js';
-import { holdTiles, inLanes, type Storage, type TileRecord } from '../../storage/index.js';
-import { mergeSkipped, pickedTiles } from '../../derive/index.js';
-import { allFailed, collectionChanged, noSpectra, tileFailed } from '../errors.js';
-import { type AnalysisInputs, collectionOf } from './analysis-inputs.js';
-import { type AnalysedBand, bandSetOf, spectrumOf, type TileSpectrum } from '../tile-reading/tile-spectrum.js';
-import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { holdTiles, type Storage, type TileRecord } from '../../storage/index.js';
 import type { AnalysisWorkers } from '../analysis-pool.js';
+import { allFailed, collectionChanged, noSpectra, tileFailed } from '../errors.js';
+import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import {
+  type AnalysedBand,
+  bandSetOf,
+  spectrumOf,
+  type TileSpectrum,
+} from '../tile-reading/tile-spectrum.js';
+import { type AnalysisInputs, collectionOf } from './analysis-inputs.js';
 
 export interface AnalysisContext {
   storage: Storage;

@@ -1,5 +1,14 @@
 /** Analyses that make a map of each tile, as jobs. */
 import { join } from 'node:path';
+import {
+  derive,
+  mergeSkipped,
+  type Planned,
+  pickedTiles,
+  REPEATABLE,
+  WRANGLE_PART,
+  type WrangleResults,
+} from '../../derive/index.js';
 import { messageOf } from '../../errors.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
 import { objectOf } from '../../json-schema.js';
@@ -12,15 +21,21 @@ import {
 } from '../../query/index.js';
 import { isSpectrum } from '../../raster/index.js';
 import type { Storage, TileSource } from '../../storage/index.js';
-import {
-  derive,
-  mergeSkipped,
-  type Planned,
-  pickedTiles,
-  REPEATABLE,
-  WRANGLE_PART,
-  type WrangleResults,
-} from '../../derive/index.js';
+import type { MapTask } from '../analysis-tasks.js';
+import type { NetMethod } from '../convolutional-networks/network-method.js';
+import { withMappers } from '../convolutional-networks/network-processes.js';
+import { noSpectra } from '../errors.js';
+import { digestOf } from '../numeric/hash.js';
+import type { LocalDistance } from '../pixel-methods/local-rx.js';
+import type { PixelMethod } from '../pixel-methods/pixel-methods.js';
+import type { Curve } from '../report/charts.js';
+import { exampleSpectra } from '../report/example-spectra.js';
+import { type MapLook, mapSections } from '../report/map-sections.js';
+import { bandsText, renderReport, type Section, tilesText } from '../report/render-report.js';
+import { writeFiles } from '../report/result-files.js';
+import { neighboursOf, spectraAround } from '../tile-reading/neighbour-tiles.js';
+import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './analysis-inputs.js';
 import {
   type Analysed,
   type AnalysisContext,
@@ -30,21 +45,6 @@ import {
   LISTED_FAILURES,
   NO_PIXEL,
 } from './analysis-run.js';
-import { noSpectra } from '../errors.js';
-import { digestOf } from '../numeric/hash.js';
-import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './analysis-inputs.js';
-import type { NetMethod } from '../convolutional-networks/network-method.js';
-import { withMappers } from '../convolutional-networks/network-processes.js';
-import type { LocalDistance } from '../pixel-methods/local-rx.js';
-import type { PixelMethod } from '../pixel-methods/pixel-methods.js';
-import type { Curve } from '../report/charts.js';
-import { exampleSpectra } from '../report/example-spectra.js';
-import { type MapLook, mapSections } from '../report/map-sections.js';
-import { bandsText, renderReport, type Section, tilesText } from '../report/render-report.js';
-import { writeFiles } from '../report/result-files.js';
-import type { MapTask } from '../analysis-tasks.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
-import { neighboursOf, spectraAround } from '../tile-reading/neighbour-tiles.js';
 
 type MapMethod = PixelMethod | LocalDistance | NetMethod;
 type FittedMap<Method> = Pick<MapTask<Method>, 'method' | 'bands' | 'tags' | 'classes'>;

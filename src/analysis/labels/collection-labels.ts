@@ -1,9 +1,10 @@
 /** Labels from the tiles of another collection: the codes of the same cell. */
+
+import { tilesOfCell } from '../../derive/index.js';
 import { type BandFile, bandFile } from '../../imagery/index.js';
 import { type HeldTile, holdTiles, type TileRecord, type TileSource } from '../../storage/index.js';
-import { tilesOfCell } from '../../derive/index.js';
-import type { AnalysisContext } from '../jobs/analysis-run.js';
 import { noLabelTiles } from '../errors.js';
+import type { AnalysisContext } from '../jobs/analysis-run.js';
 import type { OpenLabels, TileLabels } from './labels.js';
 
 /**

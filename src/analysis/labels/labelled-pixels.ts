@@ -1,8 +1,8 @@
 /** The labelled pixels of a tile, and sums over them. Runs in worker threads. */
 import type { GridName } from '../../grid/index.js';
+import { BandProducts } from '../reproducible-sums/band-products.js';
 import { ExactSums, type WholeSums } from '../reproducible-sums/band-statistics.js';
 import { TileClassSums, type WholeClassSums } from '../reproducible-sums/class-sums.js';
-import { BandProducts } from '../reproducible-sums/band-products.js';
 import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
 import { labelCodes, type TileLabels } from './labels.js';
 import { SETS, type SplitKind, setOf } from './split.js';

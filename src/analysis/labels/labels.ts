@@ -1,11 +1,11 @@
 /** Labels of pixels: an image of codes, or polygons and points. */
 import { createInflate } from 'node:zlib';
+import { SerialQueue } from '../../async/index.js';
 import { messageOf } from '../../errors.js';
 import { type GridName, gridByName } from '../../grid/index.js';
 import { type BandFile, eachRun, parseRegion, type Region, valuesOfCell } from '../../imagery/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { crsFromEpsg, projector } from '../../raster/index.js';
-import { SerialQueue } from '../../async/serial-queue.js';
 import { badLabels } from '../errors.js';
 
 /** Labels as they are sent with a request. Plain JSON. Codes are 1 to 254; 0 has no label. */

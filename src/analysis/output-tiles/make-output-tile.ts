@@ -1,17 +1,17 @@
 /** Makes a tile of what a method computes of the spectrum of each pixel. Runs in worker threads. */
 
+import { type MadeTile, validOf } from '../../derive/index.js';
 import { codeColours, colourOfCode } from '../../imagery/index.js';
 import { type CellFile, type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
 import { isSpectrum, Mask } from '../../raster/index.js';
 import type { ClassRecord } from '../../storage/index.js';
-import { type MadeTile, validOf } from '../../derive/index.js';
-import { ScaleCheck } from '../classifier-registry/scale-check.js';
 import type { MapClasses, MapTask } from '../analysis-tasks.js';
-import { eachBlock, maskCodes, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { ScaleCheck } from '../classifier-registry/scale-check.js';
 import { localDistances } from '../pixel-methods/local-rx.js';
-import { writeSpectra } from './write-spectral-tile.js';
 import { pixelFunction } from '../pixel-methods/pixel-methods.js';
 import { PANEL } from '../pixel-methods/pixel-panel.js';
+import { eachBlock, maskCodes, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { writeSpectra } from './write-spectral-tile.js';
 
 /**
  * Null if no pixel is clear, holds data in every band, and has a value. A pixel of the new tile is valid if it has a value in some band.

@@ -7,9 +7,9 @@ import { type CellGroup, cubeImage, groupRecord } from '../../ingest/index.js';
 import { CUBE_BLOCK, CubeFile } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
 import type { MapTask } from '../analysis-tasks.js';
-import { eachBlock } from '../tile-reading/spectrum-blocks.js';
 import { type PixelMethod, pixelFunction } from '../pixel-methods/pixel-methods.js';
 import { PANEL } from '../pixel-methods/pixel-panel.js';
+import { eachBlock } from '../tile-reading/spectrum-blocks.js';
 
 export interface WrittenSpectra {
   record: GroupRecord;

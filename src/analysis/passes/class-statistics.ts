@@ -6,10 +6,15 @@ import { withLabels } from '../labels/collection-labels.js';
 import type { LabelSums } from '../labels/labelled-pixels.js';
 import { type Labels, openLabels } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
-import type { ClassMean } from '../transforms/linear-discriminant.js';
 import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 import { CLASS_SUMS, ClassSums, type SentClassSums } from '../reproducible-sums/class-sums.js';
-import { CODED_SUMS, CodedSums, type Coding, type SentCodedSums } from '../reproducible-sums/sums-by-encoding.js';
+import {
+  CODED_SUMS,
+  CodedSums,
+  type Coding,
+  type SentCodedSums,
+} from '../reproducible-sums/sums-by-encoding.js';
+import type { ClassMean } from '../transforms/linear-discriminant.js';
 
 /** Sums of some sets of labelled pixels. */
 export interface ClassStatistics extends BandStatistics {

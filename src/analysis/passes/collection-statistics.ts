@@ -1,11 +1,11 @@
 /** Statistics over all tiles of a job, of all its runs together. */
 import type { JobContext } from '../../jobs/index.js';
 import { listOf, messageCheck } from '../../json-schema.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
+import type { Summed } from '../analysis-tasks.js';
 import { tooFewPixels } from '../errors.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
 import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 import { CODED_SUMS, CodedSums } from '../reproducible-sums/sums-by-encoding.js';
-import type { Summed } from '../analysis-tasks.js';
 
 const checkSums = messageCheck(listOf(listOf(CODED_SUMS)));
 

@@ -5,9 +5,9 @@
  */
 import { inverse, Matrix } from 'ml-matrix';
 import type { JobContext } from '../../jobs/index.js';
-import { randomStream } from '../../training/index.js';
-import type { Analysed, AnalysisContext } from '../jobs/analysis-run.js';
+import { randomStream } from '../../random.js';
 import { fewEndmembers } from '../errors.js';
+import type { Analysed, AnalysisContext } from '../jobs/analysis-run.js';
 import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 import { type ExtremePixel, extremePixels } from './extreme-pixels.js';
 

@@ -6,8 +6,8 @@ import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-
 import { crsFromEpsg, projector } from '../../raster/index.js';
 import type { TileRecord } from '../../storage/index.js';
 import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
-import type { Extreme } from './tile-extremes.js';
 import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import type { Extreme } from './tile-extremes.js';
 
 export interface ExtremePixel extends Extreme {
   /** Id of its tile. */

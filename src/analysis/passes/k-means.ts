@@ -4,8 +4,8 @@
  */
 import type { JobContext } from '../../jobs/index.js';
 import { messageCheck } from '../../json-schema.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
 import { fewClusters } from '../errors.js';
+import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
 import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 import { CLASS_SUMS, ClassSums } from '../reproducible-sums/class-sums.js';
 import { extremePixels } from './extreme-pixels.js';

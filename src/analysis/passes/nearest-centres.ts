@@ -1,8 +1,9 @@
 /** The pixels of a tile by the centre that is nearest to their spectra. Runs in worker threads. */
-import { TileClassSums, type WholeClassSums } from '../reproducible-sums/class-sums.js';
-import { eachBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+
 import { pixelFunction } from '../pixel-methods/pixel-methods.js';
 import { PANEL } from '../pixel-methods/pixel-panel.js';
+import { TileClassSums, type WholeClassSums } from '../reproducible-sums/class-sums.js';
+import { eachBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
 
 /** Centres of clusters, as in the method `euclidean`. */
 export interface Centres {

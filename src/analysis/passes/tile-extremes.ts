@@ -1,7 +1,8 @@
 /** The pixel of a tile at which each of some affine functions of the spectrum is largest. Runs in worker threads. */
-import { eachBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+
 import { pixelFunction } from '../pixel-methods/pixel-methods.js';
 import { PANEL } from '../pixel-methods/pixel-panel.js';
+import { eachBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
 
 export interface ExtremesTask {
   kind: 'extremes';

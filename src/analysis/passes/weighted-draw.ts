@@ -8,11 +8,11 @@
  */
 import { createHash } from 'node:crypto';
 import { mixedBits } from '../numeric/hash.js';
-import { eachBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
-import type { Extreme } from './tile-extremes.js';
 import { pixelFunction } from '../pixel-methods/pixel-methods.js';
-import type { Centres } from './nearest-centres.js';
 import { PANEL } from '../pixel-methods/pixel-panel.js';
+import { eachBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import type { Centres } from './nearest-centres.js';
+import type { Extreme } from './tile-extremes.js';
 
 export interface DrawTask extends Centres {
   kind: 'draw';

@@ -5,10 +5,11 @@
  * The sums over a window follow from those of the window one pixel before it, so the time for a pixel depends on the number of components
  * and not on the size of the window.
  */
+
+import { choleskyOf } from '../numeric/cholesky.js';
 import { eachBlockAround, type Neighbour } from '../tile-reading/neighbour-blocks.js';
 import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
 import { PANEL, type PanelMatrix, PixelPanel } from './pixel-panel.js';
-import { choleskyOf } from '../numeric/cholesky.js';
 
 /** Plain data. Windows are squares around the pixel; their sides are odd numbers of pixels. */
 export interface LocalDistance {

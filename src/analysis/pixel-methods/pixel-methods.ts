@@ -1,11 +1,11 @@
 /** Methods that compute values from the spectrum of a pixel. */
-import { evaluate as evaluateExpression, type Program } from '../../imagery/index.js';
+import { evaluate as evaluateExpression, type Program } from '../../expressions/index.js';
 import type { PixelArray } from '../../raster/index.js';
 import { centredLayers, type Layer, type Network } from '../dense-networks/dense-network.js';
 import { PanelNetwork, padRows, softmax } from '../dense-networks/panel-network.js';
 import type { Coding } from '../reproducible-sums/sums-by-encoding.js';
-import { AbundanceSolver } from './nnls-solver.js';
 import { continuumRemoval, deepestBand } from './continuum-removal.js';
+import { AbundanceSolver } from './nnls-solver.js';
 import { PANEL, PixelPanel } from './pixel-panel.js';
 
 /** Plain data; vectors are of physical values, one number for each band. */

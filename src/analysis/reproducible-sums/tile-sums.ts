@@ -2,8 +2,8 @@
 import type { DataType, PixelArray } from '../../raster/index.js';
 import type { Summed, SumsTask } from '../analysis-tasks.js';
 import { eachBlock, type SpectrumBlock } from '../tile-reading/spectrum-blocks.js';
-import { ExactSums, type WholeSums } from './band-statistics.js';
 import { BandProducts, type DeviationSums } from './band-products.js';
+import { ExactSums, type WholeSums } from './band-statistics.js';
 
 /** One for each of `of`. Throws TW_IMAGERY_TILE_FILE. */
 export function tileSums({ file, of }: SumsTask): WholeSums[] {

@@ -1,8 +1,9 @@
 /** The tiles around a tile, for methods that look at the pixels around a pixel. */
+
+import { foundTiles } from '../../derive/index.js';
 import { gridByName } from '../../grid/index.js';
 import { all, type TileFinder } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
-import { foundTiles } from '../../derive/index.js';
 import { fileOf } from '../jobs/analysis-run.js';
 import type { Neighbour } from './neighbour-blocks.js';
 import type { TileSpectrum } from './tile-spectrum.js';

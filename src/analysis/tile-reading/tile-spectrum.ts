@@ -1,5 +1,5 @@
 /** The spectrum of a tile: the file that holds it, and the bands that an analysis takes. */
-import { badExpression, bandOrExpression, resolveBands, unknownBand } from '../../imagery/index.js';
+import { badExpression, bandOrExpression, resolveBands, unknownBand } from '../../expressions/index.js';
 import { isSpectrum } from '../../raster/index.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../storage/index.js';
 

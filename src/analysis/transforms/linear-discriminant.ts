@@ -1,7 +1,7 @@
 /** Linear discriminant analysis with shrinkage (Friedman 1989; Hastie, Tibshirani and Friedman 2009, 4.3). */
 import { singularCovariance } from '../errors.js';
-import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 import { choleskyOf, inverseOfLower } from '../numeric/cholesky.js';
+import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 
 export interface ClassMean {
   code: number;

@@ -1,8 +1,8 @@
 import { Argument, Command } from 'commander';
 import type { Client } from '../../client/index.js';
+import { openTarget } from '../connect.js';
 import { type TargetOptions, withTarget } from '../options/option-groups.js';
 import { count, print, printJson } from '../output/print.js';
-import { openTarget } from '../connect.js';
 
 type Kind = 'tile' | 'scene' | 'collection' | 'model';
 

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { interruptSignal } from '../signals.js';
 import {
   type CommonOptions,
   flag,
@@ -9,6 +8,7 @@ import {
   withCommon,
   withResources,
 } from '../options/option-groups.js';
+import { interruptSignal } from '../signals.js';
 
 interface DemoFlags extends CommonOptions, ResourceOptions {
   out: string;

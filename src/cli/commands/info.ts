@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { SceneSummary } from '../../client/index.js';
+import { openTarget } from '../connect.js';
 import { notFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options/option-groups.js';
 import { count, notePartial, partlyOf, print, printJson, table, warningLines } from '../output/print.js';
-import { openTarget } from '../connect.js';
 
 export function infoCommand(): Command {
   const command = new Command('info')

@@ -6,8 +6,8 @@ import { type Client, JobError, type LogLine, type RunHooks } from '../../client
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { IngestOptions, IngestResults } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
+import { hasDataFolder, type OpenTarget, openTarget } from '../connect.js';
 import { notFolder } from '../errors.js';
-import { interruptSignal } from '../signals.js';
 import {
   flag,
   integer,
@@ -19,8 +19,8 @@ import {
   withTarget,
 } from '../options/option-groups.js';
 import { count, duration, note, print, printJson, progressLine, warningLines } from '../output/print.js';
+import { interruptSignal } from '../signals.js';
 import { isStdoutLost } from '../stdio.js';
-import { hasDataFolder, type OpenTarget, openTarget } from '../connect.js';
 import { settledInputs } from '../watch-folders.js';
 
 type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean };

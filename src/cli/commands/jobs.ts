@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { Client, JobDocument } from '../../client/index.js';
-import { interruptSignal } from '../signals.js';
+import { openTarget } from '../connect.js';
 import { flag, type TargetOptions, withResources, withTarget } from '../options/option-groups.js';
 import { duration, note, print, printJson, progressLine, table } from '../output/print.js';
-import { openTarget } from '../connect.js';
+import { interruptSignal } from '../signals.js';
 
 type JobsFlags = TargetOptions & { follow?: boolean; cancel?: boolean; retry?: boolean };
 

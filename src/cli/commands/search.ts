@@ -1,5 +1,7 @@
 import { Command } from 'commander';
 import type { ItemCollection } from '../../client/index.js';
+import { openTarget } from '../connect.js';
+import { everyPage } from '../fetch-all-pages.js';
 import {
   type FilterOptions,
   filterOf,
@@ -10,8 +12,6 @@ import {
   withTarget,
 } from '../options/option-groups.js';
 import { count, note, notePartial, print, printJson, table } from '../output/print.js';
-import { everyPage } from '../fetch-all-pages.js';
-import { openTarget } from '../connect.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
 

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { SeriesDocument } from '../../client/index.js';
+import { openTarget } from '../connect.js';
 import {
   type FilterOptions,
   filterOf,
@@ -9,9 +10,8 @@ import {
   withResources,
   withTarget,
 } from '../options/option-groups.js';
-import { count, notePartial, print, printJson, table } from '../output/print.js';
 import { allowCsv, geometryOf, PLACE } from '../options/place-argument.js';
-import { openTarget } from '../connect.js';
+import { count, notePartial, print, printJson, table } from '../output/print.js';
 
 type SeriesFlags = Omit<TargetOptions, 'format'> &
   FilterOptions & { expression: string; format: 'text' | 'json' | 'csv' };

@@ -4,7 +4,6 @@ import { isIPv6 } from 'node:net';
 import { Command } from 'commander';
 import { messageOf } from '../../errors.js';
 import type { NodeConfig } from '../../node.js';
-import { stopSignal } from '../signals.js';
 import {
   bytes,
   type CommonOptions,
@@ -20,6 +19,7 @@ import {
   withResources,
 } from '../options/option-groups.js';
 import { note, printJson } from '../output/print.js';
+import { stopSignal } from '../signals.js';
 
 interface ServeFlags extends CommonOptions, ResourceOptions {
   data: string;

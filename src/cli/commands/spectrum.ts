@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { SpectraDocument, SpectrumEntry } from '../../client/index.js';
+import { openTarget } from '../connect.js';
 import {
   type FilterOptions,
   filterOf,
@@ -8,9 +9,8 @@ import {
   withResources,
   withTarget,
 } from '../options/option-groups.js';
-import { count, note, notePartial, print, printJson, table } from '../output/print.js';
 import { allowCsv, geometryOf, PLACE } from '../options/place-argument.js';
-import { openTarget } from '../connect.js';
+import { count, note, notePartial, print, printJson, table } from '../output/print.js';
 
 type SpectrumFlags = Omit<TargetOptions, 'format'> & FilterOptions & { format: 'text' | 'json' | 'csv' };
 

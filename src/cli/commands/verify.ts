@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { VerifyReport } from '../../storage/index.js';
-import { interruptSignal } from '../signals.js';
+import { openTarget } from '../connect.js';
 import { type TargetOptions, withTarget } from '../options/option-groups.js';
 import { count, note, print, printJson, progressLine } from '../output/print.js';
-import { openTarget } from '../connect.js';
+import { interruptSignal } from '../signals.js';
 
 export function verifyCommand(): Command {
   const command = new Command('verify').description(

@@ -1,7 +1,8 @@
 /** Writes a comparison as CSV with one figure in each row, for spreadsheets, pandas and R. */
+
+import { placeNames } from './cells.js';
 import type { ComparedRun, Comparison } from './comparison-data.js';
 import { MEASURES_OF, measureOf, pooledMeasure, trainedPlaces } from './measures.js';
-import { placeNames } from './cells.js';
 import { netBytes } from './summary.js';
 
 const TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value'];

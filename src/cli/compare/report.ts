@@ -12,13 +12,13 @@ import {
   type Scale,
   signed,
   significant,
+  style,
   trusted,
 } from '../../html/index.js';
-import { style } from '../../html/report-style.js';
+import { differencesOf, leftOut } from './cells.js';
 import type { Comparison } from './comparison-data.js';
 import { curvesOf } from './convergence.js';
 import { type Line, lineChart } from './line-chart.js';
-import { differencesOf, leftOut } from './cells.js';
 import { bytesText, digits } from './spread.js';
 import { baselinesText, runsOf } from './summary.js';
 import { accuracyTable, costTable, placeTable, runTable, type Table } from './tables.js';

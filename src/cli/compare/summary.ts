@@ -1,8 +1,8 @@
 /** Medians and ranges of the runs of each mode. */
 import type { Metrics, TrainingMode } from '../../training/index.js';
+import { commonPlaces, differencesOf, placeNames } from './cells.js';
 import type { ComparedRun, Comparison } from './comparison-data.js';
 import { MEASURES_OF, type Measure, meanOf, measureOf, pooledMeasure, scoresOf, wins } from './measures.js';
-import { commonPlaces, differencesOf, placeNames } from './cells.js';
 import { type Spread, spreadOf, spreadText } from './spread.js';
 import type { Usage } from './usage.js';
 

@@ -7,11 +7,11 @@ import type { IngestInputs, IngestResults } from '../../ingest/index.js';
 import { openNode } from '../../node.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import type { TrainResults } from '../../training/index.js';
+import { injected } from '../connect.js';
 import type { CommonOptions, ResourceOptions } from '../options/option-groups.js';
 import { count, duration, note, print, printJson, progressLine, table } from '../output/print.js';
-import { renderReport } from './report/index.js';
-import { injected } from '../connect.js';
 import { gatherReport } from './gather-report.js';
+import { renderReport } from './report/index.js';
 
 export interface DemoOptions extends CommonOptions, ResourceOptions {
   /** A scene of the user's; undefined makes the samples. */

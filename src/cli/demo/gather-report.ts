@@ -7,8 +7,8 @@ import type { IngestResults } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
 import type { CollectionRecord, Storage, TileRecord } from '../../storage/index.js';
 import type { ModelCard, TrainResults } from '../../training/index.js';
-import { type DemoReport, type ReportModel, type ReportTile, shownTiles } from './report/index.js';
 import { previewOf } from './preview.js';
+import { type DemoReport, type ReportModel, type ReportTile, shownTiles } from './report/index.js';
 
 export interface DemoResults {
   collection: CollectionRecord;

@@ -1,6 +1,6 @@
-import { coordinationRefused } from '../../dht/errors.js';
-import { rangeOf, withRevision } from './etcd-responses.js';
+import { coordinationRefused } from '../errors.js';
 import type { EtcdClient } from './etcd-http-client.js';
+import { rangeOf, withRevision } from './etcd-responses.js';
 
 export interface EtcdLimits {
   /** Quota of its database, bytes: etcd 3.4 does not tell it. */

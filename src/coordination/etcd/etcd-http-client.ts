@@ -5,6 +5,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { json, text } from 'node:stream/consumers';
+import { backOff } from '../../async/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import {
   badEtcdUrl,
@@ -13,9 +14,8 @@ import {
   coordinationUnavailable,
   leaseGone,
   outcomeUnknown,
-} from '../../dht/errors.js';
+} from '../errors.js';
 import { tokenOf } from './etcd-responses.js';
-import { backOff } from '../retry-until-answered.js';
 
 /** gRPC status codes that the gateway passes on in `code`. */
 const NOT_FOUND = 5;

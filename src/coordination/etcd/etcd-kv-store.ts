@@ -1,16 +1,4 @@
-import { leaseGone } from '../../dht/errors.js';
-import {
-  type EtcdKeyValue,
-  type EtcdOperation,
-  type EtcdTransactionResult,
-  leaseIdOf,
-  remainingTtlOf,
-  transactionResultOf,
-  withRevision,
-} from './etcd-responses.js';
-import { type EtcdLimits, etcdWarnings } from './etcd-health.js';
-import { EtcdClient } from './etcd-http-client.js';
-import { EtcdWatch } from './etcd-watch.js';
+import { leaseGone } from '../errors.js';
 import type {
   Compare,
   CoordinationStore,
@@ -23,6 +11,18 @@ import type {
   Wake,
   Watch,
 } from '../kv-store.js';
+import { type EtcdLimits, etcdWarnings } from './etcd-health.js';
+import { EtcdClient } from './etcd-http-client.js';
+import {
+  type EtcdKeyValue,
+  type EtcdOperation,
+  type EtcdTransactionResult,
+  leaseIdOf,
+  remainingTtlOf,
+  transactionResultOf,
+  withRevision,
+} from './etcd-responses.js';
+import { EtcdWatch } from './etcd-watch.js';
 
 /** The coordination store of a cluster: the keys below `/tilewright/<cluster>/` in etcd (3.4 or newer). */
 export class EtcdStore implements CoordinationStore {

@@ -1,8 +1,8 @@
-import { coordinationRefused } from '../../dht/errors.js';
-import { rangeOf, withRevision } from './etcd-responses.js';
-import type { EtcdClient } from './etcd-http-client.js';
-import { backOff } from '../retry-until-answered.js';
+import { backOff } from '../../async/index.js';
+import { coordinationRefused } from '../errors.js';
 import type { Wake } from '../kv-store.js';
+import type { EtcdClient } from './etcd-http-client.js';
+import { rangeOf, withRevision } from './etcd-responses.js';
 
 const CHECK_INTERVAL = 2000;
 const START_TIMEOUT = 1000;

@@ -12,6 +12,7 @@ import {
   type TileFinder,
 } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
+import { unknownCollection } from '../errors.js';
 import { cellSizes, tileBytes } from '../tiles/cell-sizes.js';
 import {
   type Derivation,
@@ -21,7 +22,6 @@ import {
   type WrangleContext,
   type WrangleResults,
 } from './derive-tiles.js';
-import { unknownCollection } from '../errors.js';
 import { DAY, DEFAULT_WINDOW, distance } from './fill-process.js';
 import { foundTiles, type PickedCell, pickedCells, tilesOfCell } from './selected-tiles.js';
 

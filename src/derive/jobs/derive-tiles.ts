@@ -2,18 +2,17 @@
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { inLanes, SerialQueue } from '../../async/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
 import type { TileFinder } from '../../query/index.js';
-import { SerialQueue } from '../../async/serial-queue.js';
 import {
   asStorageError,
   type DerivedWrite,
   derivedTileId,
   type HeldTile,
   holdTiles,
-  inLanes,
   type ObsoleteTile,
   type Storage,
   storageFull,
@@ -21,9 +20,9 @@ import {
   type TileRecord,
   writeSynced,
 } from '../../storage/index.js';
-import { allFailed, wrangleFailed } from '../errors.js';
-import type { CutTask, FillTask, MadeTile, NewTile, TileFiles } from '../derive-tasks.js';
 import type { WrangleWorkers } from '../derive-pool.js';
+import type { CutTask, FillTask, MadeTile, NewTile, TileFiles } from '../derive-tasks.js';
+import { allFailed, wrangleFailed } from '../errors.js';
 
 /** What makes tiles, several at once. */
 export interface TileMaker<T> {

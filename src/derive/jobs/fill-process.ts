@@ -9,9 +9,15 @@ import {
   rawUnlessAsked,
 } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import { derive, type Planned, REPEATABLE, type WrangleContext, type WrangleResults } from './derive-tiles.js';
-import { ofSource, pickedCells, tilesOfCell } from './selected-tiles.js';
 import type { Targets } from '../derive-tasks.js';
+import {
+  derive,
+  type Planned,
+  REPEATABLE,
+  type WrangleContext,
+  type WrangleResults,
+} from './derive-tiles.js';
+import { ofSource, pickedCells, tilesOfCell } from './selected-tiles.js';
 
 export interface FillInputs {
   filter?: FilterParams;

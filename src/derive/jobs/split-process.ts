@@ -10,6 +10,7 @@ import {
   rawUnlessAsked,
 } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
+import { splitTooFine } from '../errors.js';
 import { cellSizes } from '../tiles/cell-sizes.js';
 import {
   type Derivation,
@@ -19,7 +20,6 @@ import {
   type WrangleContext,
   type WrangleResults,
 } from './derive-tiles.js';
-import { splitTooFine } from '../errors.js';
 import { pickedTiles } from './selected-tiles.js';
 
 export interface SplitInputs {

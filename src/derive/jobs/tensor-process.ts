@@ -21,13 +21,13 @@ import {
   type Storage,
   type TileRecord,
 } from '../../storage/index.js';
-import { filesOf, mergeSkipped, type WrangleContext } from './derive-tiles.js';
-import { noBand, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
-import { pickedTiles, tilesOfCell } from './selected-tiles.js';
-import { emptyOf, isBand } from '../tensors/resize-bands.js';
 import type { Plane, PlanesTask } from '../derive-tasks.js';
+import { noBand, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
+import { emptyOf, isBand } from '../tensors/resize-bands.js';
 import { planeOf, type Substitute, wantedOf } from '../tensors/select-bands.js';
 import { type TensorFile, writeNpy, writeTiff } from '../tensors/write-tensor.js';
+import { filesOf, mergeSkipped, type WrangleContext } from './derive-tiles.js';
+import { pickedTiles, tilesOfCell } from './selected-tiles.js';
 
 export interface TensorInputs {
   filter?: FilterParams;

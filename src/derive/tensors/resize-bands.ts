@@ -2,7 +2,7 @@
  * Bands of a tile at one size: up by bilinear, down by the mean; codes by the nearest pixel. Expressions are computed of bands that
  * have this size.
  */
-import { evaluate } from '../../imagery/index.js';
+import { evaluate } from '../../expressions/index.js';
 import {
   controlGrid,
   emptyPixel,
@@ -12,9 +12,9 @@ import {
   storedNodata,
   warp,
 } from '../../raster/index.js';
-import { holeOf, maskOf, type StoredGroup } from '../tiles/read-tile.js';
-import { coarsen } from '../tiles/gap-filling.js';
 import type { Plane, PlanesTask, TileFiles } from '../derive-tasks.js';
+import { coarsen } from '../tiles/gap-filling.js';
+import { holeOf, maskOf, type StoredGroup } from '../tiles/read-tile.js';
 
 interface Size {
   width: number;

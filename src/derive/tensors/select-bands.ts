@@ -1,5 +1,5 @@
 /** The planes of a tensor by what is asked for: names of bands, or expressions over them. */
-import { badExpression, bandOrExpression, resolveBands, unknownBand } from '../../imagery/index.js';
+import { badExpression, bandOrExpression, resolveBands, unknownBand } from '../../expressions/index.js';
 import type { TileRecord } from '../../storage/index.js';
 import type { Plane } from '../derive-tasks.js';
 

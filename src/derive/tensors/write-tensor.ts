@@ -2,10 +2,10 @@
 import { open, writeFile } from 'node:fs/promises';
 import { type Bbox, type GridName, gridByName } from '../../grid/index.js';
 import type { DataType, PixelArray } from '../../raster/index.js';
-import { npyHead } from './npy.js';
-import type { PlanesTask } from '../derive-tasks.js';
-import type { Substitute } from './select-bands.js';
 import type { WrangleWorkers } from '../derive-pool.js';
+import type { PlanesTask } from '../derive-tasks.js';
+import { npyHead } from './npy.js';
+import type { Substitute } from './select-bands.js';
 
 export interface TensorFile {
   name: string;

@@ -1,12 +1,12 @@
 /** Cuts a cell out of one or more tiles of a scene: finer cells of one, or a coarser one of several. */
 import { type CellFile, encodeCell, encodeMask } from '../../ingest/index.js';
 import { emptyPixel, Mask, newPixels, openRaster, type PixelArray } from '../../raster/index.js';
+import type { CutTask, MadeTile, TileFiles } from '../derive-tasks.js';
 import { noMask } from '../errors.js';
-import { type Figures, validOf } from './valid-percent.js';
+import { coarsen } from './gap-filling.js';
 import { cellGroup, holeOf, type StoredGroup } from './read-tile.js';
 import { placeOf, resample } from './reproject.js';
-import { coarsen } from './gap-filling.js';
-import type { CutTask, MadeTile, TileFiles } from '../derive-tasks.js';
+import { type Figures, validOf } from './valid-percent.js';
 
 /** Null where the cell holds no data. */
 export async function cutTile({ tile, sources, sizes }: CutTask): Promise<MadeTile | null> {

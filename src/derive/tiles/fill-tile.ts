@@ -1,5 +1,11 @@
 /** Makes one filled tile: masks first, then only the pixels that are taken. */
-import { type CellFile, type CellGroup, encodeCell, encodeMask, type GroupPixels } from '../../ingest/index.js';
+import {
+  type CellFile,
+  type CellGroup,
+  encodeCell,
+  encodeMask,
+  type GroupPixels,
+} from '../../ingest/index.js';
 import {
   cloudCoverOf,
   coverageOf,
@@ -9,9 +15,7 @@ import {
   type PixelArray,
   readWindowInto,
 } from '../../raster/index.js';
-import { validOf } from './valid-percent.js';
-import { matchGroups } from './match-bands.js';
-import { cellGroup, holeOf, imageGroups, readGroup, readMask } from './read-tile.js';
+import type { FillTask, MadeTile, Targets, TileFiles } from '../derive-tasks.js';
 import {
   beginSplice,
   coarsen,
@@ -24,7 +28,9 @@ import {
   takeFrom,
   windowOf,
 } from './gap-filling.js';
-import type { FillTask, MadeTile, Targets, TileFiles } from '../derive-tasks.js';
+import { matchGroups } from './match-bands.js';
+import { cellGroup, holeOf, imageGroups, readGroup, readMask } from './read-tile.js';
+import { validOf } from './valid-percent.js';
 
 /** Group of a filled tile that says which input each pixel comes from. */
 export const PROVENANCE = 'provenance';

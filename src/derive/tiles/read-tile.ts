@@ -10,8 +10,8 @@ import {
   storedNodata,
 } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
-import { noMask } from '../errors.js';
 import type { NewTile, TileFiles } from '../derive-tasks.js';
+import { noMask } from '../errors.js';
 
 export type StoredGroup = TileFiles['groups'][number];
 

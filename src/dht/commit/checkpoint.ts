@@ -4,19 +4,14 @@
  * these. Only parts that have changed are written anew.
  */
 import { randomUUID } from 'node:crypto';
-import {
-  type Commit,
-  inLanes,
-  type ObjectStore,
-  type RecordEdit,
-  type TileVersion,
-} from '../../storage/index.js';
-import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
+import { inLanes } from '../../async/index.js';
+import type { Commit, ObjectStore, RecordEdit, TileVersion } from '../../storage/index.js';
 import { manifestDamaged } from '../errors.js';
-import { Folded } from './record-state.js';
-import { LogCopies } from './log-archive.js';
-import { encodeSegment, readSegment } from './segment.js';
 import { type PrefixLengths, SLOTS, slotOfCell, slotOfScene } from '../placement/slots.js';
+import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
+import { LogCopies } from './log-archive.js';
+import { Folded } from './record-state.js';
+import { encodeSegment, readSegment } from './segment.js';
 
 const PART_SLOTS = 64;
 /** Parts that are read at once. */

@@ -2,21 +2,21 @@
 import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inLanes } from '../../async/index.js';
+import type { Histogram } from '../../metrics/index.js';
 import {
   type Catalogue,
   type Claim,
   type CountedClaims,
   collectionBusy,
-  inLanes,
   type Storage,
   sceneBusy,
 } from '../../storage/index.js';
-import { requireNoClaim, claim as takeClaim, wholeCollection } from './fenced-lock.js';
+import type { PrefixLengths } from '../placement/slots.js';
+import { nextFence } from '../recovery/restore-epoch.js';
 import { readCollection, unfixCollection } from './collection-schema.js';
 import { Committer, type CommitterOptions } from './committer.js';
-import type { Histogram } from '../../metrics/histogram.js';
-import { nextFence } from '../recovery/restore-epoch.js';
-import type { PrefixLengths } from '../placement/slots.js';
+import { requireNoClaim, claim as takeClaim, wholeCollection } from './fenced-lock.js';
 
 export interface ClusterClaimsOptions extends CommitterOptions {
   /** Its files are what is stored. */

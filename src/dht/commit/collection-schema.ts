@@ -1,6 +1,10 @@
-import { compareAndSet } from '../../coordination/compare-and-set.js';
-import { documentOf } from '../../coordination/json-value.js';
-import { type CoordinationStore, only, type PutValue } from '../../coordination/kv-store.js';
+import {
+  type CoordinationStore,
+  compareAndSet,
+  documentOf,
+  only,
+  type PutValue,
+} from '../../coordination/index.js';
 
 /** What the first ingest of a collection fixes for all nodes. */
 export interface FixedCollection {

@@ -1,29 +1,24 @@
-import { messageOf } from '../../errors.js';
-import { SerialQueue } from '../../async/serial-queue.js';
-import { type Claim, claimKeyOf, claimStateOf, doneValue } from './fenced-lock.js';
-import { type CollectionKey, collectionKeyOf } from './collection-schema.js';
-import { documentOf } from '../../coordination/json-value.js';
-import { follow } from '../../coordination/watch-loop.js';
-import { backOff, settle } from '../../coordination/retry-until-answered.js';
+import { backOff, SerialQueue } from '../../async/index.js';
 import {
   type CoordinationStore,
+  coordinationUnavailable,
+  documentDamaged,
+  documentOf,
+  follow,
   type KeyValue,
   type Operation,
   only,
+  outcomeUnknown,
   type RangeResult,
+  settle,
   type Transaction,
   type Wake,
   type Watch,
-} from '../../coordination/kv-store.js';
-import {
-  claimLost,
-  collectionChanged,
-  coordinationUnavailable,
-  documentDamaged,
-  entryTooLarge,
-  logDamaged,
-  outcomeUnknown,
-} from '../errors.js';
+} from '../../coordination/index.js';
+import { messageOf } from '../../errors.js';
+import { claimLost, collectionChanged, entryTooLarge, logDamaged } from '../errors.js';
+import { type CollectionKey, collectionKeyOf } from './collection-schema.js';
+import { type Claim, claimKeyOf, claimStateOf, doneValue } from './fenced-lock.js';
 
 /** What a commit tells the others. */
 export interface LogEntry {

@@ -1,7 +1,10 @@
 /** From the records of a commit to its place in the log. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { backOff } from '../../async/index.js';
+import { type CoordinationStore, outcomeUnknown } from '../../coordination/index.js';
 import { messageOf } from '../../errors.js';
+import { Histogram } from '../../metrics/index.js';
 import {
   type Catalogue,
   type Change,
@@ -12,8 +15,11 @@ import {
   type RecordEdit,
   type Storage,
 } from '../../storage/index.js';
+import { collectionChanged, commitNotNoted, otherWriter } from '../errors.js';
+import { SlotSet } from '../placement/slot-set.js';
+import type { PrefixLengths } from '../placement/slots.js';
+import type { Replica } from '../replication/replica.js';
 import { segmentName } from './checkpoint.js';
-import { type Claim, requireNoClaim, wholeCollection } from './fenced-lock.js';
 import {
   type CollectionKey,
   changeCollection,
@@ -22,15 +28,9 @@ import {
   unfixCollection,
 } from './collection-schema.js';
 import type { CommitLog, CommittedEntry, ComparedCollection, LogEntry } from './commit-log.js';
-import { backOff } from '../../coordination/retry-until-answered.js';
-import type { CoordinationStore } from '../../coordination/kv-store.js';
-import { collectionChanged, commitNotNoted, otherWriter, outcomeUnknown } from '../errors.js';
-import { Histogram } from '../../metrics/histogram.js';
+import { type Claim, requireNoClaim, wholeCollection } from './fenced-lock.js';
 import { LogCopies } from './log-archive.js';
-import type { Replica } from '../replication/replica.js';
 import { encodeSegment } from './segment.js';
-import { SlotSet } from '../placement/slot-set.js';
-import type { PrefixLengths } from '../placement/slots.js';
 
 type CollectionEdit = Extract<RecordEdit, { table: 'collections' }>;
 

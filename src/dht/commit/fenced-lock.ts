@@ -1,8 +1,12 @@
-import { compareAndSet } from '../../coordination/compare-and-set.js';
-import { documentOf } from '../../coordination/json-value.js';
-import { KeptLease } from '../../coordination/lease.js';
-import { pagesOf } from '../../coordination/prefix-scan.js';
-import { type CoordinationStore, type PutValue, withPrefix } from '../../coordination/kv-store.js';
+import {
+  type CoordinationStore,
+  compareAndSet,
+  documentOf,
+  KeptLease,
+  type PutValue,
+  pagesOf,
+  withPrefix,
+} from '../../coordination/index.js';
 import { claimed } from '../errors.js';
 
 const PREFIX = 'claim/';

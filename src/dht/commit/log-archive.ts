@@ -3,9 +3,10 @@
  *
  * Invariant: an entry is copied only after all before it, as far as no checkpoint holds them; so the copies after a checkpoint have no gap.
  */
-import { inLanes, type ObjectStore, storeExists } from '../../storage/index.js';
-import type { CommitLog, CommittedEntry } from './commit-log.js';
+import { inLanes } from '../../async/index.js';
+import { type ObjectStore, storeExists } from '../../storage/index.js';
 import { copyDamaged, otherWriter } from '../errors.js';
+import type { CommitLog, CommittedEntry } from './commit-log.js';
 
 const PREFIX = 'catalogue/log/';
 const LANES = 16;

@@ -1,8 +1,8 @@
 /** Sends the files of a folder to the tile store of a cluster. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inLanes } from '../../async/index.js';
 import {
-  inLanes,
   type ModelVersionRecord,
   modelFile,
   type ObjectStore,

@@ -1,5 +1,6 @@
 /** Moves what a single node has stored into a cluster: its files into the tile store, its records into the commit log. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CoordinationStore } from '../../coordination/index.js';
 import type { TilewrightError } from '../../errors.js';
 import { fitPixelSizes } from '../../grid/index.js';
 import {
@@ -20,17 +21,16 @@ import {
   tileId,
   versionsOf,
 } from '../../storage/index.js';
-import { endClaimsOf } from '../commit/fenced-lock.js';
 import { ClusterClaims } from '../commit/cluster-lock-manager.js';
 import { CommitLog } from '../commit/commit-log.js';
-import type { CoordinationStore } from '../../coordination/kv-store.js';
+import { endClaimsOf } from '../commit/fenced-lock.js';
 import { claimed, moveInCells, moveInFile, moveInNode } from '../errors.js';
-import { Replica } from '../replication/replica.js';
-import { epochOf, readRestored } from '../recovery/restore-epoch.js';
-import { cellDifference, isSameModel, isSameScene, isSameTile } from './record-equality.js';
-import { SentFiles } from './file-uploader.js';
 import { slotOfCell } from '../placement/slots.js';
 import { readCluster } from '../recovery/cluster-identity.js';
+import { epochOf, readRestored } from '../recovery/restore-epoch.js';
+import { Replica } from '../replication/replica.js';
+import { SentFiles } from './file-uploader.js';
+import { cellDifference, isSameModel, isSameScene, isSameTile } from './record-equality.js';
 
 export interface MoveInOptions {
   /** The folder of the single node, which nobody else has open. */

@@ -1,10 +1,10 @@
 /** What the nodes of a cluster hold, as each of them tells: what shares of the bytes are worked out from. */
 import { COUNT, listOf, messageCheck, objectOf, TEXT, tupleOf } from '../../json-schema.js';
-import type { Member } from './membership.js';
-import type { Peers } from '../rpc/peer-client.js';
-import type { Replica } from '../replication/replica.js';
 import { SlotSet } from '../placement/slot-set.js';
 import { SLOTS } from '../placement/slots.js';
+import type { Replica } from '../replication/replica.js';
+import type { Peers } from '../rpc/peer-client.js';
+import type { Member } from './membership.js';
 
 /** Where nodes are asked. */
 export const SURVEY_PATH = '/cluster/internal/survey';

@@ -6,9 +6,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Repeated } from '../../async/index.js';
 import type { ObjectStore } from '../../storage/index.js';
 import { stillRunning } from '../errors.js';
-import { Repeated } from '../../async/periodic-task.js';
 
 const FOLDER = 'running/';
 /** ms. */

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TilewrightError } from '../../errors.js';
-import { compareAndSet } from '../../coordination/compare-and-set.js';
-import { documentOf } from '../../coordination/json-value.js';
-import { follow } from '../../coordination/watch-loop.js';
-import { KeptLease } from '../../coordination/lease.js';
 import {
   type CoordinationStore,
+  compareAndSet,
+  documentOf,
+  follow,
+  KeptLease,
   type KeyValue,
   type PutValue,
   type Watch,
   withPrefix,
-} from '../../coordination/kv-store.js';
+} from '../../coordination/index.js';
+import { TilewrightError } from '../../errors.js';
 import { nodeIdTaken } from '../errors.js';
 
 /** A running node, as it tells the others. */

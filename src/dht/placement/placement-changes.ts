@@ -4,8 +4,8 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { lastNode, unknownNode } from '../errors.js';
-import { Holders, NOBODY } from './rebalancer.js';
 import { isTakenOver, type Owner, type Placement, type PlacementNode } from './placement.js';
+import { Holders, NOBODY } from './rebalancer.js';
 
 export type NewNode = Omit<PlacementNode, 'draining'>;
 

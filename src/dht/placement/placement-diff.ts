@@ -1,7 +1,7 @@
 /** What changes between two placements, in slots and bytes. */
+
+import { type Owner, type Placement, wantedSpread } from './placement.js';
 import type { SlotBytes } from './placement-changes.js';
-import type { Owner, Placement } from './placement.js';
-import { wantedSpread } from './placement.js';
 import { targetShares } from './target-shares.js';
 
 export interface Amount {

@@ -1,10 +1,10 @@
 /** The placement that all nodes share, as one of them knows it and changes it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SlotBytes } from './placement-changes.js';
-import type { CoordinationStore } from '../../coordination/kv-store.js';
+import type { CoordinationStore } from '../../coordination/index.js';
 import type { Placement } from './placement.js';
-import { readPlacement, type StoredPlacement, swapPlacement } from './placement-store.js';
+import type { SlotBytes } from './placement-changes.js';
 import { formatPlacement, parsePlacement } from './placement-codec.js';
+import { readPlacement, type StoredPlacement, swapPlacement } from './placement-store.js';
 
 /** Between two changes by one node, ms. */
 export const CHANGE_INTERVAL = 1000;

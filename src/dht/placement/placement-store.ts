@@ -1,6 +1,11 @@
-import { compareAndSet } from '../../coordination/compare-and-set.js';
-import { follow } from '../../coordination/watch-loop.js';
-import { type CoordinationStore, only, type PutValue, type Watch } from '../../coordination/kv-store.js';
+import {
+  type CoordinationStore,
+  compareAndSet,
+  follow,
+  only,
+  type PutValue,
+  type Watch,
+} from '../../coordination/index.js';
 
 /** The placement document as it is stored: its text, and the revision that a change of it is compared with. */
 export interface StoredPlacement {

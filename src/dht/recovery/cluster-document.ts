@@ -1,6 +1,4 @@
-import { compareAndSet } from '../../coordination/compare-and-set.js';
-import { documentOf } from '../../coordination/json-value.js';
-import { type CoordinationStore, only } from '../../coordination/kv-store.js';
+import { type CoordinationStore, compareAndSet, documentOf, only } from '../../coordination/index.js';
 import { otherCluster } from '../errors.js';
 
 /** What never changes in the life of a cluster. */

@@ -6,11 +6,11 @@
  * else comes with another coordination store is refused: the two would each number commits, and overwrite what the other has acknowledged.
  */
 import { randomUUID } from 'node:crypto';
+import type { CoordinationStore } from '../../coordination/index.js';
 import { type ObjectStore, storeExists } from '../../storage/index.js';
 import { MANIFESTS, seqOf } from '../commit/checkpoint.js';
-import { enterCluster, foundCluster, readClusterId } from './cluster-document.js';
 import type { CommitLog } from '../commit/commit-log.js';
-import type { CoordinationStore } from '../../coordination/kv-store.js';
+import { listCopies } from '../commit/log-archive.js';
 import {
   clusterDocumentDamaged,
   logBehindStore,
@@ -18,9 +18,9 @@ import {
   otherCoordination,
   storeNotEmpty,
 } from '../errors.js';
-import { listCopies } from '../commit/log-archive.js';
-import { newestRestoration, readRestored } from './restore-epoch.js';
 import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from '../placement/slots.js';
+import { enterCluster, foundCluster, readClusterId } from './cluster-document.js';
+import { newestRestoration, readRestored } from './restore-epoch.js';
 
 /** Of the values in the coordination store and of the objects in the tile store. */
 export const FORMAT = 1;

@@ -3,10 +3,8 @@
  * differ where the tile store was given to another coordination store since.
  */
 import { randomUUID } from 'node:crypto';
+import { type CoordinationStore, documentOf, only, settle } from '../../coordination/index.js';
 import type { ObjectStore } from '../../storage/index.js';
-import { documentOf } from '../../coordination/json-value.js';
-import { settle } from '../../coordination/retry-until-answered.js';
-import { type CoordinationStore, only } from '../../coordination/kv-store.js';
 
 const KEY = 'restored';
 /** Written for the sake of its revision alone. */

@@ -1,24 +1,32 @@
 /** Makes the keys of a cluster in an etcd that has lost them, from the cluster's tile store. */
-import type { ObjectStore } from '../../storage/index.js';
-import { MANIFESTS, type Manifest, PARTS_FOLDER, readManifest, segmentName, seqOf } from '../commit/checkpoint.js';
-import { clusterDocumentOf } from './cluster-document.js';
-import { collectionKeyOf, type FixedCollection } from '../commit/collection-schema.js';
-import { type CommittedEntry, entryPut, logEnds } from '../commit/commit-log.js';
-import { documentOf } from '../../coordination/json-value.js';
+
 import {
   type CoordinationStore,
+  documentOf,
   type Operation,
   only,
   type RangeResult,
   withPrefix,
-} from '../../coordination/kv-store.js';
-import { clusterDocumentDamaged, copiesMissing, notEmpty, otherCluster, stillRunning } from '../errors.js';
-import { Folded } from '../commit/record-state.js';
+} from '../../coordination/index.js';
+import type { ObjectStore } from '../../storage/index.js';
+import {
+  MANIFESTS,
+  type Manifest,
+  PARTS_FOLDER,
+  readManifest,
+  segmentName,
+  seqOf,
+} from '../commit/checkpoint.js';
+import { collectionKeyOf, type FixedCollection } from '../commit/collection-schema.js';
+import { type CommittedEntry, entryPut, logEnds } from '../commit/commit-log.js';
 import { listCopies, readCopies } from '../commit/log-archive.js';
-import { noteRestoration, restoredPut } from './restore-epoch.js';
+import { Folded } from '../commit/record-state.js';
 import { readSegment } from '../commit/segment.js';
+import { clusterDocumentDamaged, copiesMissing, notEmpty, otherCluster, stillRunning } from '../errors.js';
 import { requireStopped } from '../membership/heartbeat.js';
+import { clusterDocumentOf } from './cluster-document.js';
 import { FORMAT, type Identity, readIdentity } from './cluster-identity.js';
+import { noteRestoration, restoredPut } from './restore-epoch.js';
 
 /** While it is there the keys are being written; its value is the id of the cluster. */
 const UNDER_WAY = 'restoring';

@@ -1,11 +1,12 @@
 /** What one node at a time does for all: checkpoints of the log, and the sweep of the shared store. */
+
+import { Repeated } from '../../async/index.js';
 import { writeCheckpoint } from '../commit/checkpoint.js';
-import { claim, forgetDoneClaims } from '../commit/fenced-lock.js';
 import { CHECKPOINT_COMMITS } from '../commit/commit-log.js';
+import { claim, forgetDoneClaims } from '../commit/fenced-lock.js';
 import { claimed } from '../errors.js';
-import { Repeated } from '../../async/periodic-task.js';
-import type { Replica } from './replica.js';
 import { type SweepContext, type SweepReport, sweepStore } from './object-gc.js';
+import type { Replica } from './replica.js';
 
 /** A checkpoint is due after so many commits, or after so long where there are any, ms; it is looked for so often. */
 const CHECKPOINT_TIME = 10 * 60_000;

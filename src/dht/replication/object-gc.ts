@@ -11,6 +11,7 @@
  * Times are those of the store alone: when it wrote the manifest of `base`, beside when it wrote an object just now.
  */
 import { randomUUID } from 'node:crypto';
+import type { CoordinationStore } from '../../coordination/index.js';
 import {
   modelFolder,
   type ObjectInfo,
@@ -31,12 +32,11 @@ import {
   seqOf,
   writeCheckpoint,
 } from '../commit/checkpoint.js';
-import { listClaims } from '../commit/fenced-lock.js';
 import type { CommitLog, CommittedEntry } from '../commit/commit-log.js';
-import type { CoordinationStore } from '../../coordination/kv-store.js';
-import { logDamaged, otherCluster } from '../errors.js';
+import { listClaims } from '../commit/fenced-lock.js';
 import { listCopies, logCopy, readCopies } from '../commit/log-archive.js';
 import { readSegment } from '../commit/segment.js';
+import { logDamaged, otherCluster } from '../errors.js';
 import { type PrefixLengths, slotOfCell } from '../placement/slots.js';
 import { readIdentity, requireWholeLog } from '../recovery/cluster-identity.js';
 

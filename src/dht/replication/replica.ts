@@ -1,5 +1,6 @@
 /** Keeps what a node holds of a cluster up with the commit log. */
-import { SerialQueue } from '../../async/serial-queue.js';
+import { SerialQueue } from '../../async/index.js';
+import type { Wake, Watch } from '../../coordination/index.js';
 import {
   type Commit,
   EDITED_TABLES,
@@ -12,13 +13,12 @@ import {
 } from '../../storage/index.js';
 import { entriesSince, partOf, readManifest, readParts, segmentName } from '../commit/checkpoint.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from '../commit/commit-log.js';
-import type { Wake, Watch } from '../../coordination/kv-store.js';
-import { commitMissing, replicaBehind } from '../errors.js';
 import type { Folded } from '../commit/record-state.js';
 import { readSegment } from '../commit/segment.js';
+import { commitMissing, replicaBehind } from '../errors.js';
+import { bytesOfSlots, inSlots, slotsOfCells } from '../placement/slot-lookup.js';
 import { SlotSet } from '../placement/slot-set.js';
 import type { PrefixLengths } from '../placement/slots.js';
-import { bytesOfSlots, inSlots, slotsOfCells } from '../placement/slot-lookup.js';
 
 export interface ReplicaOptions {
   storage: Storage;

@@ -1,11 +1,11 @@
 /** Brings what a node holds, and the placement, to what they should be: its own slots are loaded and let go, lost nodes replaced. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Absences } from '../membership/failure-detector.js';
-import { joined, left, loaded, removed } from '../placement/placement-changes.js';
 import type { Member } from '../membership/membership.js';
 import { isTakenOver, type Placement, slotsOfNode } from '../placement/placement.js';
-import type { Replica } from './replica.js';
+import { joined, left, loaded, removed } from '../placement/placement-changes.js';
 import { CHANGE_INTERVAL, type SharedPlacement } from '../placement/placement-manager.js';
+import type { Replica } from './replica.js';
 
 /** Commits wait while slots are loaded or dropped: how long, about, ms; and how many slots are so together at first and at most. */
 const TURN_TIME = 300;

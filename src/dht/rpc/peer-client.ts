@@ -3,8 +3,8 @@ import { Agent, request } from 'node:http';
 import { crc32 } from 'node:zlib';
 import { messageOf, receivedError, SENT_ERROR, type SentError, type TilewrightError } from '../../errors.js';
 import { type Check, messageCheck } from '../../json-schema.js';
-import { limitConnectTime } from './connect-timeout.js';
 import { peerFailed } from '../errors.js';
+import { limitConnectTime } from './connect-timeout.js';
 import { sign } from './message-signature.js';
 
 /** Of the header that holds the checksum of a body, decimal. */

@@ -3,7 +3,6 @@ import { receivedError, SENT_ERROR, type SentError, sentError, TilewrightError }
 import { type Check, COUNT, messageCheck } from '../../json-schema.js';
 import { type ColumnIndex, type Storage, tooOld } from '../../storage/index.js';
 import type { Cluster } from '../cluster.js';
-import { coveredSlots, everySlot } from '../placement/slot-pruning.js';
 import {
   badQuestion,
   commitMissing,
@@ -12,11 +11,12 @@ import {
   replicaBehind,
   unknownQuestion,
 } from '../errors.js';
-import type { Answering, Answers, Asking, Bounds, Owners, QuestionKind, Share } from './owner-queries.js';
-import type { Peers } from '../rpc/peer-client.js';
-import { routeTo } from './query-router.js';
-import { SlotSet } from '../placement/slot-set.js';
 import { inSlots } from '../placement/slot-lookup.js';
+import { coveredSlots, everySlot } from '../placement/slot-pruning.js';
+import { SlotSet } from '../placement/slot-set.js';
+import type { Peers } from '../rpc/peer-client.js';
+import type { Answering, Answers, Asking, Bounds, Owners, QuestionKind, Share } from './owner-queries.js';
+import { routeTo } from './query-router.js';
 
 /** What an owner is asked. */
 export interface OwnerRequest {

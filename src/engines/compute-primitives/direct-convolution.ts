@@ -2,9 +2,10 @@
  * Convolutions without dilation: the inputs of a pixel are a run of neighbouring values in each row of the filter, so products read them where they
  * are, and only padding takes a copy.
  */
+
+import { blockedSum, PANEL, pack, ROWS } from './gemm.js';
 import type { Shape } from './im2col-convolution.js';
 import { BYTES, type Heap, upTo } from './wasm-heap.js';
-import { blockedSum, PANEL, pack, ROWS } from './gemm.js';
 
 const PANEL_BYTES = PANEL * BYTES;
 /** Floats of inputs and outputs that the second cache should hold, so that the panels of the outputs of a pixel fill its lines together. */

@@ -2,8 +2,9 @@
  * Convolutions on the heap as products of matrices: the surroundings of some pixels are laid side by side, as rows [pixels,taps],
  * and multiplied with the filter [taps,outputs].
  */
-import { BYTES, type Heap, upTo } from './wasm-heap.js';
+
 import { blockedSum, multiply, PANEL, pack, ROWS } from './gemm.js';
+import { BYTES, type Heap, upTo } from './wasm-heap.js';
 
 /** Pixels of a product: as many as the second cache holds the surroundings of. */
 const MOST_PIXELS = 128;

@@ -1,7 +1,7 @@
 /** The memory of the WASM backend, and the WebAssembly of ours that works on it. */
 import { readFileSync } from 'node:fs';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
-import { engineMemory } from '../../training/errors.js';
+import { engineMemory } from '../errors.js';
 
 /** Functions that tools/wat generates. Addresses and distances are in bytes. */
 export type Exports = Record<

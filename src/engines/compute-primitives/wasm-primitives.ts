@@ -1,11 +1,11 @@
 /** The loops on the heap of tfjs: WebAssembly (tools/wat) where the time goes, TypeScript around it. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
-import * as general from './im2col-convolution.js';
-import * as direct from './direct-convolution.js';
-import { BYTES, Heap, upTo } from './wasm-heap.js';
 import { FORWARD, type Loops, TO_FILTER } from './compute-primitives.js';
-import { avgPool, avgPoolGradient, maxPool, maxPoolGradient } from './pooling.js';
+import * as direct from './direct-convolution.js';
 import { multiply, PANEL, pack, ROWS } from './gemm.js';
+import * as general from './im2col-convolution.js';
+import { avgPool, avgPoolGradient, maxPool, maxPoolGradient } from './pooling.js';
+import { BYTES, Heap, upTo } from './wasm-heap.js';
 import * as winograd from './winograd-convolution.js';
 
 function methodFor(direction: number, shape: general.Shape) {

@@ -3,9 +3,10 @@
  * multiplications for each pair of channels in place of 144. Filters of 4 x 4 with stride 2 are filters of 2 x 2 of four images, of every second
  * row and column; tiles of 3 x 3 outputs take 16 multiplications in place of 36.
  */
+
+import { PANEL, ROWS } from './gemm.js';
 import type { Shape } from './im2col-convolution.js';
 import { BYTES, type Exports, type Heap, upTo } from './wasm-heap.js';
-import { PANEL, ROWS } from './gemm.js';
 
 /** Channels of a vector. */
 const GROUP = 4;

@@ -3,8 +3,8 @@ import type { ChildProcess } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { messageOf, receivedError } from '../../errors.js';
-import { type ForkOptions, forkWithEngine } from './fork-engine.js';
 import type { EngineName } from '../load-engine.js';
+import { type ForkOptions, forkWithEngine } from './fork-engine.js';
 import type { Handler, Handlers, Reply, Request } from './serve-requests.js';
 
 /** How long after the exit of a child its last messages and error output are awaited. */

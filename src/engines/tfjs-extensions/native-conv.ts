@@ -10,10 +10,10 @@ import type {
   NamedAttrMap,
   Tensor4D,
 } from '@tensorflow/tfjs-core';
+import type { Tf } from '../tfjs.js';
 import { replaceConvolutionOfLayers } from './conv-layer.js';
 import { conv2dGrad, type Dilated } from './conv2d-grad.js';
 import { replaceKernel } from './replace-kernel.js';
-import type { Tf } from '../tfjs.js';
 
 const BACKEND = 'tensorflow';
 

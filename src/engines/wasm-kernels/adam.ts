@@ -1,7 +1,7 @@
 import type { KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
 import { ADAM_STEP, type AdamNumbers } from '../tfjs-extensions/fused-adam.js';
 import { floats, wasmKernel } from './wasm-kernel.js';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
 
 type Inputs = Record<'variable' | 'gradient' | 'first' | 'second', TensorInfo>;
 

@@ -9,9 +9,9 @@ import type {
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { layers } from '@tensorflow/tfjs-layers';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
 import { floats, wasmKernel } from './wasm-kernel.js';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
 
 /** A kernel that tfjs does not have. */
 const TRAINING = 'TrainingBatchNorm';

@@ -1,7 +1,7 @@
 import type { AddInputs, KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
 import { floats, wasmKernel } from './wasm-kernel.js';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
 
 /** A bias is added to each row in one pass; the stock kernel works out for each value where the other one lies. The rest stays with it. */
 export function add(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {

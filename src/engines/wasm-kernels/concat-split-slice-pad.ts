@@ -13,9 +13,9 @@ import type {
   Tensor,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
 import { floats, wasmKernel } from './wasm-kernel.js';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
 
 /** Types other than float32 stay with `stock`, here and below. */
 export function concat(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {

@@ -8,10 +8,10 @@ import type {
   KernelConfig,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
 import { activated } from './fused-activation.js';
 import { floats, wasmKernel } from './wasm-kernel.js';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
 
 /** Types other than float32 stay with `stock`, and so do products whose one side is repeated for the batches of the other, or is empty. */
 export function batchMatMul(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {

@@ -9,9 +9,9 @@ import type {
   MaxPoolInputs,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
 import { floats, wasmKernel } from './wasm-kernel.js';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
 
 /** The stock kernels turn NaN into other values, which hides a model that has diverged. Types other than float32 stay with them. */
 export function maxPool(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {

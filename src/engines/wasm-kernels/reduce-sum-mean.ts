@@ -1,8 +1,8 @@
 /** Sums and means of each channel, which batch normalisation and biases take of large tensors. */
 import type { KernelConfig, MeanAttrs, SumAttrs, SumInputs, TensorInfo } from '@tensorflow/tfjs-core';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
 import { floats, wasmKernel } from './wasm-kernel.js';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
 
 /** Of the axes before the last, all of them or those of each image; others stay with `stock`. */
 export function sum(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {

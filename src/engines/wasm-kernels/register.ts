@@ -3,12 +3,12 @@
  * kernels of this folder add and replace them, as loops over its heap, so that no tensor is copied.
  */
 import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
+import type { Tf } from '../tfjs.js';
 import { replaceConvolutionOfLayers } from '../tfjs-extensions/conv-layer.js';
 import { conv2dGrad } from '../tfjs-extensions/conv2d-grad.js';
 import { replaceKernel } from '../tfjs-extensions/replace-kernel.js';
-import type { Tf } from '../tfjs.js';
 import { adamStep } from './adam.js';
-import { add } from './bias-add.js';
 import {
   fusedBatchNorm,
   replaceTrainingOfBatchNormalization,
@@ -16,18 +16,18 @@ import {
   trainingBatchNormGrad,
   trainingBatchNormGradient,
 } from './batch-norm.js';
+import { add } from './bias-add.js';
 import { concat, pad, slice, splitV } from './concat-split-slice-pad.js';
 import { conv2d, conv2dBackpropFilter, conv2dBackpropInput, fusedConv2d } from './convolution/conv2d.js';
 import { depthwiseConv2dBackpropFilter } from './convolution/depthwise-conv2d-backprop-filter.js';
 import { depthwiseConv2dBackpropInput } from './convolution/depthwise-conv2d-backprop-input.js';
 import { cast, identity } from './identity-cast.js';
-import { WASM } from './wasm-kernel.js';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
 import { batchMatMul, fusedMatMul } from './mat-mul.js';
 import { avgPool, avgPoolGrad, maxPool, maxPoolGrad } from './pool.js';
-import { leakyRelu, leakyReluGrad, relu, reluGradient } from './relu.js';
 import { mean, sum } from './reduce-sum-mean.js';
+import { leakyRelu, leakyReluGrad, relu, reluGradient } from './relu.js';
 import { unsortedSegmentSum } from './unsorted-segment-sum.js';
+import { WASM } from './wasm-kernel.js';
 
 /** Call once for a `tf`, after the WASM backend has started. */
 export function registerTrainingKernels(tf: Tf, loops: Loops): void {

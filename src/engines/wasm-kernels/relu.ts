@@ -10,9 +10,9 @@ import type {
   Tensor,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
+import type { Loops } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
 import { floats, wasmKernel } from './wasm-kernel.js';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
 
 /** Kernels that tfjs does not have. */
 const LEAKY_RELU_GRAD = 'LeakyReluGrad';

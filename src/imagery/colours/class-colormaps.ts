@@ -1,8 +1,8 @@
 /** Colours of codes, such as classes of land cover: codes that are near each other mean nothing alike. */
+
+import { type Expression, plainName } from '../../expressions/index.js';
 import type { ColourTable } from '../../raster/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import { plainName } from '../../expressions/resolve-bands.js';
-import type { Expression } from '../../expressions/ast.js';
 import { type Colouring, opaque } from './colormap-lookup.js';
 
 /** The legend of the National Land Cover Database (MRLC): code and RRGGBB. */

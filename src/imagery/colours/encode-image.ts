@@ -1,6 +1,7 @@
 /** Pictures as PNG, WebP and JPEG. */
-import { applyColourFormula, type ColourOperation } from './colour-formula.js';
+
 import { type Colouring, colourFinder } from './colormap-lookup.js';
+import { applyColourFormula, type ColourOperation } from './colour-formula.js';
 
 export type PictureFormat = 'png' | 'webp' | 'jpeg';
 

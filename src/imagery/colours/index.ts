@@ -1,10 +1,9 @@
 /** From values to encoded pictures. A folder of its own: these files read no tiles, and are tested against other programs alone. */
 
-export { COLORMAPS, colormap } from './named-colormaps.js';
-export { type ColourOperation, parseColourFormula } from './colour-formula.js';
-export type { Colouring } from './colormap-lookup.js';
-export { parseColormap } from './custom-colormap.js';
 export { codeColours, colourOfCode, legendOf } from './class-colormaps.js';
+export type { Colouring } from './colormap-lookup.js';
+export { type ColourOperation, parseColourFormula } from './colour-formula.js';
+export { parseColormap } from './custom-colormap.js';
 export {
   BYTES,
   encodePicture,
@@ -14,3 +13,4 @@ export {
   type Range,
   type Style,
 } from './encode-image.js';
+export { COLORMAPS, colormap } from './named-colormaps.js';

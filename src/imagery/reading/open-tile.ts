@@ -1,8 +1,8 @@
 /** Opens stored tile files, for a moment each: they are many, and opening one costs little. */
 import { closeSync, openSync } from 'node:fs';
 import { messageOf } from '../../errors.js';
-import { type Cog, readCog } from './tile-geotiff.js';
 import { tileUnreadable } from '../errors.js';
+import { type Cog, readCog } from './tile-geotiff.js';
 
 /** Gives an open tile file and its structure to `read`. Throws TW_IMAGERY_TILE_FILE for whatever goes wrong. */
 export function withTileFile<T>(path: string, read: (file: number, cog: Cog) => T): T {

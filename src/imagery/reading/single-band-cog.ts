@@ -2,8 +2,8 @@
 import { gridByName } from '../../grid/index.js';
 import { type AssembledFile, assembleBand, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
-import type { Cog } from './tile-geotiff.js';
 import { withTileFile } from './open-tile.js';
+import type { Cog } from './tile-geotiff.js';
 
 /** The band with this number of the group's file at `path`. Throws TW_IMAGERY_TILE_FILE. */
 export function bandFileOf(

@@ -1,7 +1,9 @@
 /** Windows of stored tile files. Blocks are decoded in worker threads, and kept with the structure of their files. */
-import { newPixels, type PixelArray, type Window, type WorkerPool } from '../../raster/index.js';
-import { BlockCache } from './block-cache.js';
+
+import type { WorkerPool } from '../../async/index.js';
+import { newPixels, type PixelArray, type Window } from '../../raster/index.js';
 import type { Result, Structure, Task } from '../imagery-tasks.js';
+import { BlockCache } from './block-cache.js';
 
 /** About what the structure of a file takes in memory. */
 const STRUCTURE_BYTES = 500;

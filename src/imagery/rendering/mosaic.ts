@@ -1,13 +1,13 @@
 /** Pictures put together from the tiles of a place: for each pixel the first tile, least cloudy first, that shows the ground. */
+
+import { type Expression, evaluate, type Program, resolveBands } from '../../expressions/index.js';
 import { type Bounds, gridByName } from '../../grid/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
-import { bandFiles, groupsOf, maskFile, resolveBands } from '../../expressions/resolve-bands.js';
-import { type CellView, type MapPixels, viewOfCell } from './viewport.js';
-import { isClear } from '../reading/clear-pixels.js';
-import type { Expression } from '../../expressions/ast.js';
-import { evaluate, type Program } from '../../expressions/program.js';
-import { MAX_STEPS_HERE, type Resampling, type SampleSource, sampleBand } from '../resampling/index.js';
 import type { Result } from '../imagery-tasks.js';
+import { bandFiles, groupsOf, maskFile } from '../reading/band-files.js';
+import { isClear } from '../reading/clear-pixels.js';
+import { MAX_STEPS_HERE, type Resampling, type SampleSource, sampleBand } from '../resampling/index.js';
+import { type CellView, type MapPixels, viewOfCell } from './viewport.js';
 
 /** What a picture shows. */
 export interface Subject {

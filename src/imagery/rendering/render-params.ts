@@ -1,9 +1,8 @@
 /** How planes of values become colours: asked for by parameters, or a quick look that fits the product. */
 import { excerpt } from '../../errors.js';
+import { type Expression, parseExpressions } from '../../expressions/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
 import { type Algorithm, applyAlgorithm, parseAlgorithm, planesMade, rangeOf } from '../algorithms/index.js';
-import { assetBands } from '../../expressions/resolve-bands.js';
-import { wholeCell } from './viewport.js';
 import {
   BYTES,
   COLORMAPS,
@@ -17,10 +16,10 @@ import {
   type Style,
 } from '../colours/index.js';
 import { badLook } from '../errors.js';
-import type { Expression } from '../../expressions/ast.js';
-import { parseExpressions } from '../../expressions/parser.js';
-import { planesOf, type Source, type Subject } from './mosaic.js';
 import type { Resampling } from '../resampling/index.js';
+import { assetBands } from './asset-bands.js';
+import { planesOf, type Source, type Subject } from './mosaic.js';
+import { wholeCell } from './viewport.js';
 
 /** Parameters of maps, with the names that titiler gives them. Lists come as repeated parameters. */
 export interface LookParams {

@@ -1,9 +1,11 @@
 /** Stored bands as physical values at the pixels of a picture. */
-import type { PixelArray, Window, WorkerPool } from '../../raster/index.js';
-import type { BandFile } from '../../expressions/resolve-bands.js';
-import type { CellView } from '../rendering/viewport.js';
+
+import type { WorkerPool } from '../../async/index.js';
+import type { PixelArray, Window } from '../../raster/index.js';
 import type { Result, Task } from '../imagery-tasks.js';
+import type { BandFile } from '../reading/band-files.js';
 import type { TileReader } from '../reading/tile-reader.js';
+import type { CellView } from '../rendering/viewport.js';
 import { convolve, type KernelName, type Taps, tapsOf } from './kernels.js';
 
 /** Names as titiler and GDAL have them. */

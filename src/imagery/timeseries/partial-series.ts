@@ -1,27 +1,25 @@
 /** What an owner of tiles has for a series: statistics of each date and cell, so that pixels stay where they are. */
 
+import { inLanes, type WorkerPool } from '../../async/index.js';
 import type { OwnerShare } from '../../dht/index.js';
 import { type SentError, sentError } from '../../errors.js';
-import { gridByName } from '../../grid/index.js';
-import { type Filter, findPlaces, searchOf } from '../../query/index.js';
-import type { WorkerPool } from '../../raster/index.js';
-import { type GroupRecord, inLanes, type Storage, type TileRecord } from '../../storage/index.js';
 import {
-  type BandFile,
-  bandFiles,
-  groupsOf,
+  type Expression,
   layoutOf,
-  maskFile,
+  parseExpression,
   type Resolved,
   resolveBands,
-} from '../../expressions/resolve-bands.js';
-import { tooMuch, unknownBand } from '../errors.js';
-import type { Expression } from '../../expressions/ast.js';
-import { parseExpression } from '../../expressions/parser.js';
-import type { Bounds } from './distributed-median.js';
-import { pixelsIn, type Region } from './zone.js';
-import type { Acquisition, AcquisitionValues, Place } from './zonal-statistics.js';
+  unknownBand,
+} from '../../expressions/index.js';
+import { gridByName } from '../../grid/index.js';
+import { type Filter, findPlaces, searchOf } from '../../query/index.js';
+import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
+import { tooMuch } from '../errors.js';
 import type { Result, Task } from '../imagery-tasks.js';
+import { type BandFile, bandFiles, groupsOf, maskFile } from '../reading/band-files.js';
+import type { Bounds } from './distributed-median.js';
+import type { Acquisition, AcquisitionValues, Place } from './zonal-statistics.js';
+import { pixelsIn, type Region } from './zone.js';
 
 /** Plain JSON. */
 export interface SeriesQuestion {

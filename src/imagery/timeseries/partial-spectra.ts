@@ -1,16 +1,18 @@
 /** The answer of one owner to a spectra query: sums per date and cell, so that no pixels are sent. */
+
+import { inLanes, type WorkerPool } from '../../async/index.js';
 import type { OwnerShare } from '../../dht/index.js';
 import { gridByName } from '../../grid/index.js';
 import { type Filter, findPlaces, searchOf } from '../../query/index.js';
-import { isSpectrum, type SpectralTags, spectralTags, type WorkerPool } from '../../raster/index.js';
-import { type GroupRecord, inLanes, type Storage, type TileRecord } from '../../storage/index.js';
-import { bandFiles, groupsOf, maskFile } from '../../expressions/resolve-bands.js';
+import { isSpectrum, type SpectralTags, spectralTags } from '../../raster/index.js';
+import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { tooMuch } from '../errors.js';
-import { pixelsIn, type Region } from './zone.js';
-import type { Place } from './zonal-statistics.js';
+import type { Result, Task } from '../imagery-tasks.js';
+import { bandFiles, groupsOf, maskFile } from '../reading/band-files.js';
 import { MAX_CROSSINGS, MAX_TILES } from './partial-series.js';
 import type { SpectrumPart, SpectrumSums } from './zonal-spectra.js';
-import type { Result, Task } from '../imagery-tasks.js';
+import type { Place } from './zonal-statistics.js';
+import { pixelsIn, type Region } from './zone.js';
 
 /** Plain JSON. */
 export interface SpectraQuestion {

@@ -2,10 +2,10 @@
 import type { Asking, Bounds as Where } from '../../dht/index.js';
 import { all, type Filter, type Partly, partly } from '../../query/index.js';
 import { tooMuch } from '../errors.js';
-import { bboxOf, type Region } from './zone.js';
 import { MAX_TILES } from './partial-series.js';
 import type { SpectraDateShare, SpectralBand, SpectraQuestion, SpectraShare } from './partial-spectra.js';
 import type { SpectrumSums } from './zonal-spectra.js';
+import { bboxOf, type Region } from './zone.js';
 
 /** Spectrum of a place from one sensor at one time, over clear pixels; NaN for a band without data. */
 export interface SpectrumDate {

@@ -1,14 +1,14 @@
 /** Values of an expression at a place, one for each date. */
 import type { Asking, Bounds as Where } from '../../dht/index.js';
 import { receivedError } from '../../errors.js';
+import { parseExpression } from '../../expressions/index.js';
 import { all, type Filter, type Partly, partly } from '../../query/index.js';
 import { comparePlaces } from '../../storage/index.js';
 import { changing, tooMuch } from '../errors.js';
-import { parseExpression } from '../../expressions/parser.js';
 import { type Bounds, medianBounds, medianWithin, type Sketch } from './distributed-median.js';
-import { bboxOf, type Region } from './zone.js';
-import type { PlaceValues } from './zonal-statistics.js';
 import { type DateShare, MAX_TILES, type SeriesQuestion, type SeriesShare } from './partial-series.js';
+import type { PlaceValues } from './zonal-statistics.js';
+import { bboxOf, type Region } from './zone.js';
 
 /** What one sensor saw of the place at one time: over clear pixels that hold data; NaN where there are none. */
 export interface SeriesDate {

@@ -2,10 +2,10 @@
  * Spectra over the pixels of a place on one date. If several tiles hold the same pixel, the first one with data counts. Runs in worker
  * threads.
  */
-import type { BandFile } from '../../expressions/resolve-bands.js';
+import type { BandFile } from '../reading/band-files.js';
+import { withTileFile } from '../reading/open-tile.js';
 import { type Cog, readPlace } from '../reading/tile-geotiff.js';
 import { clearAt, type Place, pixelsByBlock } from './zonal-statistics.js';
-import { withTileFile } from '../reading/open-tile.js';
 
 /** The part of an acquisition that one tile holds. Plain data. */
 export interface SpectrumPart {

@@ -2,13 +2,21 @@
  * Values of an expression over the pixels of a place on one date, which several tiles may hold; of those that hold the same
  * pixel the first that shows it counts. Runs in worker threads; reads only the blocks it touches.
  */
-import type { BandFile } from '../../expressions/resolve-bands.js';
+
+import { evaluate, type Program } from '../../expressions/index.js';
+import type { BandFile } from '../reading/band-files.js';
 import { isClear } from '../reading/clear-pixels.js';
-import { type Cog, readBlock, readMaskBlock } from '../reading/tile-geotiff.js';
-import { evaluate, type Program } from '../../expressions/program.js';
-import { type Bounds, medianOfSorted, type Sketch, sketchOf, type Within, within } from './distributed-median.js';
-import type { PixelList } from './zone.js';
 import { withTileFile } from '../reading/open-tile.js';
+import { type Cog, readBlock, readMaskBlock } from '../reading/tile-geotiff.js';
+import {
+  type Bounds,
+  medianOfSorted,
+  type Sketch,
+  sketchOf,
+  type Within,
+  within,
+} from './distributed-median.js';
+import type { PixelList } from './zone.js';
 
 /** The pixels of a place in one cell, counted in an image of a size over that cell. */
 export interface Place {

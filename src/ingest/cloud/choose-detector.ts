@@ -1,9 +1,9 @@
 /** Which test tells the cloud of a scene, where it is not the product's own mask. */
 
-import { finestGroup } from '../plan/scene-cells.js';
-import { MODEL_BANDS } from './index.js';
-import type { Scene, SourceBand } from '../scene.js';
 import type { AssessBand, CloudTest } from '../cut/ingest-tasks.js';
+import { finestGroup } from '../plan/scene-cells.js';
+import type { Scene, SourceBand } from '../scene.js';
+import { MODEL_BANDS } from './index.js';
 
 /** A test, and the bands that it reads under the names by which it knows them. */
 export interface SceneTest {

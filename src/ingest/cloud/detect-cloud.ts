@@ -2,6 +2,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Mask, type PixelArray, readRaster, storedNodata } from '../../raster/index.js';
+import type { AssessBand, AssessTask } from '../cut/ingest-tasks.js';
+import { cloudModelUnreadable } from '../errors.js';
 import {
   type BandPixels,
   type LightgbmModel,
@@ -10,8 +12,6 @@ import {
   readModelFile,
   reflectanceCloud,
 } from './index.js';
-import { cloudModelUnreadable } from '../errors.js';
-import type { AssessBand, AssessTask } from '../cut/ingest-tasks.js';
 
 /** Mask codes of the cell, in place of those of its staged mask. */
 export async function assessCell({ cell, folder, test, bands }: AssessTask): Promise<Uint8Array> {

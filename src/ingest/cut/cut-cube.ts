@@ -23,12 +23,12 @@ import {
   warp,
   warpValid,
 } from '../../raster/index.js';
-import { controlOf, maskCodes } from './warp-group.js';
-import { cubeImage, encodeMask, groupRecord } from './encode-tile.js';
 import { sourceProjection } from '../georeferencing/grid-to-source.js';
+import { cubeImage, encodeMask, groupRecord } from './encode-tile.js';
 import type { CellGroup, CubeResult, CubeTask, CutSource } from './ingest-tasks.js';
 import { clearUnseen } from './unseen-pixels.js';
 import { validityBands } from './validity-bands.js';
+import { controlOf, maskCodes } from './warp-group.js';
 
 /** Rows of blocks [from, to) of the tile, in pixels, and the part of the source that they need. */
 interface Strip {

@@ -1,25 +1,17 @@
 /** Cuts the cells of a scene into staged tiles: pass by pass, chunk by chunk. */
 import { join } from 'node:path';
+import { inLanes } from '../../async/index.js';
 import type { Grid, PixelGrid } from '../../grid/index.js';
 import { type RasterHeader, spectralTags } from '../../raster/index.js';
-import {
-  asStorageError,
-  type GroupRecord,
-  inLanes,
-  type SceneWrite,
-  type TileRecord,
-} from '../../storage/index.js';
-import type { Piece } from './shared-memory.js';
-import type { RowSpan } from '../plan/source-rows.js';
-import { finestGroup } from '../plan/scene-cells.js';
-import { bandBytes, planChunks, windowBytes, windowHeights } from './row-chunks.js';
+import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } from '../../storage/index.js';
 import type { SceneTest } from '../cloud/choose-detector.js';
-import { cubeBytes } from './cut-cube.js';
 import type { IngestContext, IngestHooks, IngestOptions } from '../options.js';
 import { isCube, type Pass, passesOf } from '../plan/cut-passes.js';
+import { finestGroup } from '../plan/scene-cells.js';
 import { groupGrids, type ScenePlan } from '../plan/scene-plan.js';
-import { RowWindow } from './row-buffer.js';
+import type { RowSpan } from '../plan/source-rows.js';
 import { groupNamed, type Scene, type SourceBand, type SourceGroup } from '../scene.js';
+import { cubeBytes } from './cut-cube.js';
 import {
   type AssessTask,
   type BlankTask,
@@ -33,6 +25,9 @@ import {
   decodeTasks,
   type MaskResult,
 } from './ingest-tasks.js';
+import { RowWindow } from './row-buffer.js';
+import { bandBytes, planChunks, windowBytes, windowHeights } from './row-chunks.js';
+import type { Piece } from './shared-memory.js';
 import { validityBands } from './validity-bands.js';
 
 /** What is known of a cell while its groups are cut. */

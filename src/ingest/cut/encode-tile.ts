@@ -17,8 +17,8 @@ import {
   spectralTags,
 } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
-import type { GroupPixels } from './warp-group.js';
 import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './ingest-tasks.js';
+import type { GroupPixels } from './warp-group.js';
 
 /** The group and, where there is one, the mask. */
 export function encodeCell(cell: CellGroup, pixels: GroupPixels): CutResult {

@@ -1,5 +1,5 @@
-import { Slots } from '../../jobs/index.js';
-import { bytesPerSample, WorkerPool } from '../../raster/index.js';
+import { Limit, WorkerPool } from '../../async/index.js';
+import { bytesPerSample } from '../../raster/index.js';
 import type { DescribeOptions, Scene } from '../scene.js';
 import type {
   AssessTask,
@@ -33,14 +33,14 @@ const READ_GRACE_MS = 2000;
  */
 export class IngestWorkers {
   private readonly pool: WorkerPool<IngestTask, IngestResult>;
-  private readonly gdal: Slots;
+  private readonly gdal: Limit;
   /** Processes of GDAL at once: as many as the memory has room for, and threads. */
   readonly processes: number;
 
   constructor(threads: number, memory: number) {
     const room = Math.floor((GDAL_SHARE * memory) / GDAL_BYTES);
     this.processes = Math.max(1, Math.min(threads, room));
-    this.gdal = new Slots(this.processes);
+    this.gdal = new Limit(this.processes);
     this.pool = new WorkerPool(new URL('./ingest-worker.js', import.meta.url), threads);
   }
 
@@ -53,7 +53,7 @@ export class IngestWorkers {
     // Processes of GDAL have limits of their own.
     const limits = throughGdal ? {} : { grace: READ_GRACE_MS, timeLimit: decodeLimit(task) };
     const run = () => this.pool.run(task, { signal, ...limits });
-    await (throughGdal ? this.gdal.run(signal, run) : run());
+    await (throughGdal ? this.gdal.run(run, signal) : run());
   }
 
   /** As `describeScenes`; also throws TW_RASTER_WORKER_STUCK if that does not end. */

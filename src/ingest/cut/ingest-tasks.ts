@@ -10,8 +10,8 @@ import type {
   SpectralTags,
 } from '../../raster/index.js';
 import type { ClassRecord, GroupRecord } from '../../storage/index.js';
-import type { RowRead } from './row-buffer.js';
 import type { DescribeOptions, Scene } from '../scene.js';
+import type { RowRead } from './row-buffer.js';
 
 /** Find the scenes of an input: libraries that read headers may be caught in damaged ones. */
 export interface DescribeTask {

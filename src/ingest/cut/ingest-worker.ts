@@ -1,12 +1,13 @@
 /** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
+
+import { serveTasks } from '../../async/index.js';
 import { gridByName } from '../../grid/index.js';
-import { endingGdalWith, pixelsOf, readAllRows, serveTasks } from '../../raster/index.js';
+import { endingGdalWith, pixelsOf, readAllRows } from '../../raster/index.js';
 import { assessCell } from '../cloud/detect-cloud.js';
-import { cutGroup } from './warp-group.js';
-import { cutCube } from './cut-cube.js';
-import { encodeBlank, encodeCell, encodeMask } from './encode-tile.js';
 import { describeScenes } from '../formats/index.js';
 import { sourceProjection } from '../georeferencing/grid-to-source.js';
+import { cutCube } from './cut-cube.js';
+import { encodeBlank, encodeCell, encodeMask } from './encode-tile.js';
 import type {
   AssessTask,
   CutResult,
@@ -16,6 +17,7 @@ import type {
   IngestTask,
   MaskResult,
 } from './ingest-tasks.js';
+import { cutGroup } from './warp-group.js';
 
 serveTasks<IngestTask, IngestResult>(
   (task, signal) => {

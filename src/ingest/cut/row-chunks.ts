@@ -1,11 +1,11 @@
 /** Divides the cells of a pass into runs whose source rows fit into memory together. */
 import type { Grid } from '../../grid/index.js';
 import { blockRows, type RasterHeader } from '../../raster/index.js';
-import { aligned } from './shared-memory.js';
-import { type RowSpan, rowsOfCell } from '../plan/source-rows.js';
 import { tooLarge } from '../errors.js';
-import { rowBytes } from './row-buffer.js';
+import { type RowSpan, rowsOfCell } from '../plan/source-rows.js';
 import type { SourceGroup } from '../scene.js';
+import { rowBytes } from './row-buffer.js';
+import { aligned } from './shared-memory.js';
 import { validityBands } from './validity-bands.js';
 
 /** Cells that are cut together, and the rows of each source that are in memory meanwhile. */

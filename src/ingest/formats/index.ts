@@ -1,24 +1,24 @@
 import { dirname, join, resolve } from 'node:path';
 import { nameGroups, withGroups } from '../band-groups.js';
-import { candidateAt } from './shared/probe-input.js';
 import { noCollection, notRecognised, partOfProduct } from '../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
-import { requireUsableValues } from './shared/check-calibration.js';
 import { cfGrid } from './generic/cf-grid.js';
+import { rasterFile } from './generic/raster-file.js';
+import { stacItem } from './generic/stac-item.js';
 import { landsat } from './landsat/landsat.js';
 import { modis } from './modis-viirs/modis.js';
-import { naip } from './us/naip.js';
-import { nlcd } from './us/nlcd.js';
-import { rasterFile } from './generic/raster-file.js';
-import { sentinel2 } from './sentinel2/safe.js';
+import { viirs } from './modis-viirs/viirs.js';
 import { sentinel2Loose } from './sentinel2/loose-bands.js';
+import { sentinel2 } from './sentinel2/safe.js';
+import { requireUsableValues } from './shared/check-calibration.js';
+import { candidateAt } from './shared/probe-input.js';
 import { desis } from './spectrometers/desis.js';
 import { emit } from './spectrometers/emit.js';
 import { enmap } from './spectrometers/enmap.js';
 import { hyperion } from './spectrometers/hyperion.js';
 import { prisma } from './spectrometers/prisma.js';
-import { stacItem } from './generic/stac-item.js';
-import { viirs } from './modis-viirs/viirs.js';
+import { naip } from './us/naip.js';
+import { nlcd } from './us/nlcd.js';
 
 /** In the order they are asked; the first that detects its product describes the input. */
 const FORMATS: SceneFormat[] = [

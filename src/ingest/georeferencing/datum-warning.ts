@@ -1,7 +1,7 @@
 /** Warns if the datum shift of a scene is less exact than its pixels are small. */
 import { groundDistance } from '../../grid/index.js';
-import { earthLocator } from './raster-extent.js';
 import type { Position } from './grid-to-source.js';
+import { earthLocator } from './raster-extent.js';
 
 /** Undefined if the error of the datum shift is below half a pixel. */
 export function datumWarning(position: Position): string | undefined {

@@ -1,8 +1,8 @@
 /** Pixel sizes on the ground. */
 import { groundDistance } from '../../grid/index.js';
 import type { RasterHeader } from '../../raster/index.js';
-import { earthLocator, middleOnEarth } from './raster-extent.js';
 import type { Resolution } from '../scene.js';
+import { earthLocator, middleOnEarth } from './raster-extent.js';
 
 /**
  * To three significant digits: scenes of a series differ in the last digits of their measured pixel size, and their tiles

@@ -1,7 +1,7 @@
 /** Which of the scenes of one run wait for which. */
 import { sceneTwice } from '../errors.js';
-import type { Founders } from './first-scene-lock.js';
 import type { Scene } from '../scene.js';
+import type { Founders } from './first-scene-lock.js';
 
 /** Invariant: of the scenes of one run with one id at most one is ingested. */
 export class SceneTurns {

@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { GridName } from '../../grid/index.js';
 import type { RasterHeader } from '../../raster/index.js';
-import { readModelFile } from '../cloud/index.js';
 import type { SceneTest } from '../cloud/choose-detector.js';
+import { readModelFile } from '../cloud/index.js';
 import { type Scene, sourceFiles } from '../scene.js';
 
 /** Raised whenever the same input would make other tiles. */

@@ -2,22 +2,22 @@
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { coordinationUnavailable } from '../../dht/index.js';
+import { coordinationUnavailable } from '../../coordination/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';
-import { unpack } from '../inputs/unpack-archive.js';
+import type { IngestWorkers } from '../cut/ingest-pool.js';
 import type { Arena } from '../cut/shared-memory.js';
 import { allFailed, ingestFailed } from '../errors.js';
-import { Fence } from '../inputs/path-guard.js';
 import { findInputs, isArchive } from '../formats/index.js';
-import type { Founders } from './first-scene-lock.js';
-import { ingestScene, type SceneResult } from './ingest-scene.js';
+import { Fence } from '../inputs/path-guard.js';
+import { unpack } from '../inputs/unpack-archive.js';
 import type { IngestContext, IngestOptions } from '../options.js';
 import { planScene, type ScenePlan } from '../plan/scene-plan.js';
 import { type Scene, sourceFiles } from '../scene.js';
 import { SceneTurns } from './duplicate-scenes.js';
-import type { IngestWorkers } from '../cut/ingest-pool.js';
+import type { Founders } from './first-scene-lock.js';
+import { ingestScene, type SceneResult } from './ingest-scene.js';
 
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */

@@ -4,14 +4,14 @@
  */
 import { bytesPerSample } from '../../raster/index.js';
 import type { SceneRecord } from '../../storage/index.js';
-import { finestGroup, sceneCells } from '../plan/scene-cells.js';
 import { cloudTestOf } from '../cloud/choose-detector.js';
 import { cutScene } from '../cut/cut-scene.js';
 import { noValidPixels, tileTooLarge } from '../errors.js';
-import { fingerprintOf } from './fingerprint.js';
 import type { IngestContext, IngestHooks, IngestOptions } from '../options.js';
 import { isCube } from '../plan/cut-passes.js';
+import { finestGroup, sceneCells } from '../plan/scene-cells.js';
 import { groupGrids, type ScenePlan } from '../plan/scene-plan.js';
+import { fingerprintOf } from './fingerprint.js';
 
 export interface SceneResult {
   id: string;

@@ -3,8 +3,8 @@
  * finest data group makes the mask: it also reads the groups that hold quality codes, and cuts those too.
  */
 import { isSpectrum } from '../../raster/index.js';
-import { finestGroup } from './scene-cells.js';
 import { groupNamed, type QualityBand, type Scene, type SourceGroup } from '../scene.js';
+import { finestGroup } from './scene-cells.js';
 
 export interface Pass {
   /** What is in memory together. */

@@ -1,12 +1,12 @@
 /** Which cells a scene covers. */
 import { type Bounds, coverRegion, type Grid, type Relation } from '../../grid/index.js';
 import { pixelToMap, projector } from '../../raster/index.js';
-import { imageOf, type RectImage } from '../georeferencing/project-rectangle.js';
-import { datumWarning } from '../georeferencing/datum-warning.js';
-import { type EarthSample, isBeyondReach, sampleEarth } from '../georeferencing/raster-extent.js';
 import { offEarth, outsideGrid, tooManyTiles } from '../errors.js';
-import type { Scene, SourceGroup } from '../scene.js';
+import { datumWarning } from '../georeferencing/datum-warning.js';
 import { type Position, sourceLocator } from '../georeferencing/grid-to-source.js';
+import { imageOf, type RectImage } from '../georeferencing/project-rectangle.js';
+import { type EarthSample, isBeyondReach, sampleEarth } from '../georeferencing/raster-extent.js';
+import type { Scene, SourceGroup } from '../scene.js';
 
 /** More tiles than this in one scene are refused: it is far beyond any product, and mostly a precision typed wrong. */
 const MAX_TILES = 200_000;

@@ -12,10 +12,10 @@ import {
 } from '../../grid/index.js';
 import type { CollectionRecord, LogLevel, Storage } from '../../storage/index.js';
 import { nameGroups, sizeName, withGroups } from '../band-groups.js';
-import { finestGroup } from './scene-cells.js';
 import { middleOnEarth } from '../georeferencing/raster-extent.js';
 import type { IngestOptions } from '../options.js';
 import type { Scene } from '../scene.js';
+import { finestGroup } from './scene-cells.js';
 
 export interface ScenePlan {
   /** With the pixel sizes and the group names of its collection. */

@@ -1,8 +1,8 @@
 /** Which source rows a cell reads. */
 import type { Bounds, Grid } from '../../grid/index.js';
+import { sourceLocator } from '../georeferencing/grid-to-source.js';
 import { imageOf, quartersOf } from '../georeferencing/project-rectangle.js';
 import type { SourceGroup } from '../scene.js';
-import { sourceLocator } from '../georeferencing/grid-to-source.js';
 
 /** Source rows [from, to) of one group; from = to where the cell lies beside the raster. */
 export type RowSpan = [from: number, to: number];

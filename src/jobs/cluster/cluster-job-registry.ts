@@ -1,15 +1,15 @@
 /** Tells all nodes of the jobs that this one leads: by their documents, and objects beside them. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { coordinationFull, coordinationUnavailable, outcomeUnknown } from '../../dht/index.js';
+import { coordinationFull, coordinationUnavailable, outcomeUnknown } from '../../coordination/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { Catalogue, JobRecord } from '../../storage/index.js';
 import { jobInterrupted, jobTakenOver, perhapsAccepted } from '../errors.js';
-import type { JobBoard } from '../local/job-registry.js';
-import { type JobDocument, type JobDocuments, type StoredJob, summaryOf } from './job-entries.js';
-import { MOST_LINES, readLog } from '../local/job-log.js';
-import type { JobObjects } from './job-artifacts.js';
-import { hasEnded } from '../local/job-records.js';
 import type { RequestKey } from '../local/idempotency-keys.js';
+import { MOST_LINES, readLog } from '../local/job-log.js';
+import { hasEnded } from '../local/job-records.js';
+import type { JobBoard } from '../local/job-registry.js';
+import type { JobObjects } from './job-artifacts.js';
+import { type JobDocument, type JobDocuments, type StoredJob, summaryOf } from './job-entries.js';
 
 /** Progress is told to other nodes at most so often, ms, and waits so long for the coordination store. */
 const PROGRESS_INTERVAL = 5000;

@@ -1,20 +1,20 @@
 /** Jobs of a node that is one of many: all nodes know of them, do their work together, and go on with those of a node that is lost. */
 import type { OpenCluster, Peer } from '../../dht/index.js';
 import type { JobRecord, Storage } from '../../storage/index.js';
-import { ClusterBoard } from './cluster-job-registry.js';
-import { distribute } from './job-coordinator.js';
 import { jobNotFound } from '../errors.js';
-import { JobDocuments, recordOf } from './job-entries.js';
-import type { LogLine } from '../local/job-log.js';
-import { JobObjects } from './job-artifacts.js';
-import { Jobs, type StartOptions } from '../local/local-job-service.js';
-import type { JobFile, JobsView } from '../local/job-service.js';
+import type { RequestKey } from '../local/idempotency-keys.js';
 import type { JobListener } from '../local/job-execution.js';
-import { LostJobs } from './job-failover.js';
+import type { LogLine } from '../local/job-log.js';
+import type { JobFile, JobsView } from '../local/job-service.js';
+import { Jobs, type StartOptions } from '../local/local-job-service.js';
 import type { Process } from '../local/process.js';
 import { hasExpired } from '../local/retention.js';
+import { ClusterBoard } from './cluster-job-registry.js';
+import { JobObjects } from './job-artifacts.js';
+import { distribute } from './job-coordinator.js';
+import { JobDocuments, recordOf } from './job-entries.js';
+import { LostJobs } from './job-failover.js';
 import { Shares } from './task-executor.js';
-import type { RequestKey } from '../local/idempotency-keys.js';
 
 export interface ClusterJobsOptions {
   storage: Storage;

@@ -15,7 +15,6 @@ import {
 } from '../../dht/index.js';
 import { messageOf, receivedError, TilewrightError } from '../../errors.js';
 import { type Check, messageCheck, objectOf } from '../../json-schema.js';
-import { balanced, type WorkedSlot } from './task-assignment.js';
 import { jobDismissed, jobInterrupted, noWorker, runLost } from '../errors.js';
 import {
   type ConcludeContext,
@@ -25,6 +24,7 @@ import {
   runWhole,
   type WholeContext,
 } from '../local/process.js';
+import { balanced, type WorkedSlot } from './task-assignment.js';
 import {
   CANCEL_PATH,
   lineCheck,

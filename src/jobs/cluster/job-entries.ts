@@ -13,7 +13,7 @@ import {
   pagesOf,
   settle,
   withPrefix,
-} from '../../dht/index.js';
+} from '../../coordination/index.js';
 import { TilewrightError } from '../../errors.js';
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import type { JobRecord, JobStatus } from '../../storage/index.js';

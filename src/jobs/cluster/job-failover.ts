@@ -1,16 +1,18 @@
 /** Goes on with the jobs of nodes that are lost, and forgets old ones. */
-import { Absences, type Cluster, Repeated } from '../../dht/index.js';
+
+import { Repeated } from '../../async/index.js';
+import { Absences, type Cluster } from '../../dht/index.js';
 import type { TilewrightError } from '../../errors.js';
 import type { JobRecord } from '../../storage/index.js';
-import type { ClusterBoard } from './cluster-job-registry.js';
 import { jobDismissed, jobInterrupted } from '../errors.js';
 import { GC_INTERVAL_MS } from '../local/job-gc.js';
-import { type JobDocuments, recordOf, type StoredJob } from './job-entries.js';
-import type { Asked, JobObjects } from './job-artifacts.js';
-import type { Jobs } from '../local/local-job-service.js';
 import { afterDeath, endedWith, hasEnded } from '../local/job-records.js';
+import type { Jobs } from '../local/local-job-service.js';
 import type { Process } from '../local/process.js';
 import { isRemovable } from '../local/retention.js';
+import type { ClusterBoard } from './cluster-job-registry.js';
+import type { Asked, JobObjects } from './job-artifacts.js';
+import { type JobDocuments, recordOf, type StoredJob } from './job-entries.js';
 
 /** How long a node is away before others go on with its jobs, ms. */
 const GRACE = 30_000;

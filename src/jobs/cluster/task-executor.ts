@@ -1,5 +1,6 @@
 /** Shares of jobs: the work on the cells of some slots, done by a node that owns them. */
 import { rm } from 'node:fs/promises';
+import { Limit } from '../../async/index.js';
 import { type Cluster, notHeld, SlotSet, slotsOfCells } from '../../dht/index.js';
 import { messageOf, SENT_ERROR, type SentError, sentError, TilewrightError } from '../../errors.js';
 import { type Check, COUNT, messageCheck, NUMBER, objectOf, requestCheck, TEXT } from '../../json-schema.js';
@@ -11,9 +12,8 @@ import {
   type Storage,
 } from '../../storage/index.js';
 import { badShareInputs, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
-import { Meetings } from './all-gather.js';
 import type { JobContext, JobProgress, Process } from '../local/process.js';
-import { Slots } from '../slots.js';
+import { Meetings } from './all-gather.js';
 
 /** What an owner is asked to do. */
 export interface ShareRequest {
@@ -116,7 +116,7 @@ export interface ShareOptions {
 
 /** The shares that this node works on, one after another. */
 export class Shares {
-  private readonly turns = new Slots(1);
+  private readonly turns = new Limit(1);
   private readonly running = new Map<string, { job: string; stop: AbortController }>();
   private readonly meetings = new Meetings();
   /** Checks the inputs of a process, by its id. */
@@ -172,7 +172,7 @@ export class Shares {
     this.running.set(run, { job, stop });
     const signal = AbortSignal.any([stop.signal, stopped]);
     try {
-      return await this.turns.run(signal, () => this.work(request, tell, signal));
+      return await this.turns.run(() => this.work(request, tell, signal), signal);
     } finally {
       this.running.delete(run);
     }

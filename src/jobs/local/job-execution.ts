@@ -1,9 +1,9 @@
 /** A job that has not ended: its record and its log on their way to disk. */
 import { type JobRecord, relativePaths, type Storage } from '../../storage/index.js';
 import { FailedWithResults, jobDismissed } from '../errors.js';
-import type { JobBoard } from './job-registry.js';
 import type { JobLog } from './job-log.js';
 import { hasEnded, jobError, stateLine, WAITING } from './job-records.js';
+import type { JobBoard } from './job-registry.js';
 import { type Process, runWhole, type WholeContext } from './process.js';
 
 /** Progress and lines of the log are written at most this often, ms. */

@@ -1,8 +1,8 @@
 /** Removes records, logs, results and scratch files of old jobs from this node. */
 import { firstVersionAt, type Storage } from '../../storage/index.js';
+import type { StartedRequests } from './idempotency-keys.js';
 import { forgetJob } from './job-records.js';
 import { isRemovable, REMOVAL_DELAY_MS, RETENTION_MS } from './retention.js';
-import type { StartedRequests } from './idempotency-keys.js';
 
 export const GC_INTERVAL_MS = 3_600_000;
 

@@ -2,8 +2,8 @@
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { Catalogue, JobRecord, JobStatus, LogRecord, Storage } from '../../storage/index.js';
 import { jobCrashes, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
-import type { JobBoard } from './job-registry.js';
 import { JobLog, logRemoval } from './job-log.js';
+import type { JobBoard } from './job-registry.js';
 import type { Process } from './process.js';
 import { hasExpired } from './retention.js';
 

@@ -1,6 +1,6 @@
 import type { JobRecord } from '../../storage/index.js';
-import type { Process, WholeContext } from './process.js';
 import type { RequestKey } from './idempotency-keys.js';
+import type { Process, WholeContext } from './process.js';
 
 /** Where a node that is one of many tells the others of its jobs, and has them share in the work. */
 export interface JobBoard {

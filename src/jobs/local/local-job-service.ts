@@ -1,7 +1,7 @@
 /** Runs jobs, a few at a time, and keeps their records and logs. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { Repeated } from '../../dht/index.js';
+import { Limit, Repeated } from '../../async/index.js';
 import { messageOf } from '../../errors.js';
 import { type JobRecord, newVersion, type Storage } from '../../storage/index.js';
 import {
@@ -15,16 +15,15 @@ import {
   nothingFailed,
   uploadGone,
 } from '../errors.js';
+import { type RequestKey, StartedRequests } from './idempotency-keys.js';
+import { type JobListener, LiveJob } from './job-execution.js';
 import { collectGarbage, GC_INTERVAL_MS } from './job-gc.js';
-import type { JobBoard } from './job-registry.js';
 import { JobLog, type LogLine, readLog } from './job-log.js';
 import { forgetJob, hasEnded, leftJobs, listJobs, stateLine, WAITING } from './job-records.js';
+import type { JobBoard } from './job-registry.js';
 import type { JobFile, JobsView } from './job-service.js';
-import { type JobListener, LiveJob } from './job-execution.js';
 import type { Process } from './process.js';
 import { hasExpired } from './retention.js';
-import { Slots } from '../slots.js';
-import { type RequestKey, StartedRequests } from './idempotency-keys.js';
 
 const WAITING_LIMIT = 100;
 
@@ -68,7 +67,7 @@ export class Jobs implements JobsView {
   private readonly ends = new Map<string, Promise<JobRecord>>();
   /** Ends that could not be written, so that who asks is not told that the job still runs. */
   private readonly unwritten = new Map<string, JobRecord>();
-  private readonly slots: Slots;
+  private readonly slots: Limit;
   private readonly catalogue: Storage['catalogue'];
   private readonly collecting: Repeated;
   private closed = false;
@@ -82,7 +81,7 @@ export class Jobs implements JobsView {
     private readonly board: JobBoard | undefined,
     onFailure: (error: unknown) => void,
   ) {
-    this.slots = new Slots(concurrency);
+    this.slots = new Limit(concurrency);
     this.catalogue = storage.catalogue;
     // The first time at once: a command ends long before the interval is over.
     this.collecting = new Repeated(() => this.collectGarbage(), GC_INTERVAL_MS, onFailure, 0);
@@ -97,7 +96,7 @@ export class Jobs implements JobsView {
     const left = await leftJobs(storage, processes, board);
     const requests = await StartedRequests.open(storage.catalogue);
     const jobs = new Jobs(storage, requests, resume, concurrency, board, onFailure);
-    const slots = resume ? jobs.slots : new Slots(0);
+    const slots = resume ? jobs.slots : new Limit(0);
     for (const { record, process, log } of left)
       jobs.admit(new LiveJob(storage, process, log, record, Promise.resolve(), board), slots);
     return jobs;
@@ -332,10 +331,10 @@ export class Jobs implements JobsView {
     this.ends.set(job.id, end);
   }
 
-  private async run(job: LiveJob, slots: Slots): Promise<JobRecord> {
+  private async run(job: LiveJob, slots: Limit): Promise<JobRecord> {
     const { signal } = job.abort;
     try {
-      await slots.run(signal, () => job.run());
+      await slots.run(() => job.run(), signal);
     } catch (error) {
       const isAbort = error === signal.reason || (error instanceof Error && error.name === 'AbortError');
       const reason = signal.aborted && isAbort ? signal.reason : error;

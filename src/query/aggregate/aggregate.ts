@@ -1,11 +1,11 @@
 /** Counts over the tiles that a filter picks: the aggregation extension of STAC APIs, 0.3. */
 import { geohash } from '../../grid/index.js';
 import type { ColumnIndex, Rows, RunTest } from '../../storage/index.js';
+import { compileFilter } from '../compile/compile-filter.js';
+import { bothOf } from '../compile/query-plan.js';
 import { withDeadline } from '../compile/query-timeout.js';
 import { badAggregation } from '../errors.js';
-import { compileFilter } from '../compile/compile-filter.js';
 import type { Filter } from '../filter/filter-tree.js';
-import { bothOf } from '../compile/query-plan.js';
 import {
   addCounts,
   type Counted,

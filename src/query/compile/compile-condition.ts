@@ -1,12 +1,7 @@
 /** Conditions made into tests of rows, with the bounds that they give. */
 import { type Bbox, cellBbox, grids } from '../../grid/index.js';
 import { mergeRanges, type RowTest, type RunTest } from '../../storage/index.js';
-import { type Cover, coverShape, keyOf, keysBelow } from '../geometry/cell-covering.js';
-import { Outline } from '../geometry/prepared-geometry.js';
-import { spatialRelations } from '../geometry/spatial-relations.js';
-import { cellTest } from './cell-predicate.js';
 import { comparisons } from '../filter/comparisons.js';
-import { compare, match, periods } from './compile-expression.js';
 import type {
   Comparison,
   ComparisonOp,
@@ -18,8 +13,14 @@ import type {
   Temporal,
 } from '../filter/filter-tree.js';
 import { likeMatcher, likePrefix } from '../filter/like-pattern.js';
-import { never, type Plan } from './query-plan.js';
 import type { NumberProperty, TextProperty } from '../filter/properties.js';
+import { hullOf, type Period, temporalRelations } from '../filter/temporal-relations.js';
+import { type Cover, coverShape, keyOf, keysBelow } from '../geometry/cell-covering.js';
+import { Outline } from '../geometry/prepared-geometry.js';
+import { spatialRelations } from '../geometry/spatial-relations.js';
+import { cellTest } from './cell-predicate.js';
+import { compare, match, periods } from './compile-expression.js';
+import { never, type Plan } from './query-plan.js';
 import {
   hasPeriod,
   isNumber,
@@ -29,7 +30,6 @@ import {
   timeColumns,
   wavelengthTest,
 } from './row-values.js';
-import { hullOf, type Period, temporalRelations } from '../filter/temporal-relations.js';
 
 /** The rows for which a condition is true, or, `negated`, false. */
 export function compileCondition(condition: Condition, negated: boolean): Plan {

@@ -12,10 +12,10 @@ import {
 import type { Compare, ComparisonOp, Match, Periods } from '../filter/filter-tree.js';
 import { folds } from '../filter/fold-text.js';
 import { likeMatcher } from '../filter/like-pattern.js';
-import type { Plan } from './query-plan.js';
 import type { TextProperty } from '../filter/properties.js';
-import { numberOf, type RowValue, textOf, textTest, timeColumns } from './row-values.js';
 import { hullOf, type Period, temporalConverse, temporalRelations } from '../filter/temporal-relations.js';
+import type { Plan } from './query-plan.js';
+import { numberOf, type RowValue, textOf, textTest, timeColumns } from './row-values.js';
 
 /** The rows for which a comparison is true. It has an opposite, which is compiled for those where it is false. */
 export function compare(condition: Compare): Plan {

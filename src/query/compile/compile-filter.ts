@@ -1,6 +1,7 @@
 /** Filters made into what the index runs. */
-import { compileCondition } from './compile-condition.js';
+
 import type { ComparisonOp, Condition, Filter, IsUnknown } from '../filter/filter-tree.js';
+import { compileCondition } from './compile-condition.js';
 import { conjunction, disjunction, never, type Plan } from './query-plan.js';
 
 /**

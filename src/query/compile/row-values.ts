@@ -1,7 +1,6 @@
 /** The values of properties in the rows of the index, and tests of them. */
 import { type Grid, grids } from '../../grid/index.js';
 import { type Rows, type RowTest, type RunTest, rangeNamed } from '../../storage/index.js';
-import { cellTest } from './cell-predicate.js';
 import {
   kindOf,
   type NumberProperty,
@@ -10,6 +9,7 @@ import {
   type TimeProperty,
   type WavelengthProperty,
 } from '../filter/properties.js';
+import { cellTest } from './cell-predicate.js';
 
 /** A value of each row. */
 export type RowValue<T> = (row: number) => T;

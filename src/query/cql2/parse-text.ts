@@ -4,8 +4,8 @@
  */
 import { filterTooComplex } from '../errors.js';
 import { MAX_DEPTH } from '../filter/filter-tree.js';
-import { parseGeometry } from './parse-wkt.js';
 import { TokenStream, tokenize } from './lexer.js';
+import { parseGeometry } from './parse-wkt.js';
 
 export interface ParsedText {
   json: unknown;

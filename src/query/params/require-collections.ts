@@ -1,5 +1,7 @@
 /** Collections that a filter names must be there: a name that is written wrong would pick nothing, without a word. */
-import { type Storage, toArray } from '../../storage/index.js';
+
+import { toArray } from '../../async/index.js';
+import type { Storage } from '../../storage/index.js';
 import { noSuchCollections } from '../errors.js';
 import { type FilterParams, parseList } from './parse-filter.js';
 

@@ -1,6 +1,15 @@
 /** The kinds of question about tiles that nodes ask each other, with checks of what other nodes send. */
 import type { QuestionKind } from '../../dht/index.js';
-import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../json-schema.js';
+import {
+  type Check,
+  COUNT,
+  listOf,
+  messageCheck,
+  NUMBER,
+  objectOf,
+  TEXT,
+  tupleOf,
+} from '../../json-schema.js';
 import { checkSentTiles, POSITION, SORT_COLUMNS, TILE_RECORD, TIME } from '../../storage/index.js';
 import { aggregationQuery } from '../aggregate/aggregate.js';
 import { checkSentFilter } from '../filter/check-remote-filter.js';

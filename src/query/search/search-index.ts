@@ -6,10 +6,10 @@ import {
   type RowOrder,
   type RunTest,
 } from '../../storage/index.js';
-import { withDeadline } from '../compile/query-timeout.js';
 import { compileFilter } from '../compile/compile-filter.js';
-import type { Filter } from '../filter/filter-tree.js';
 import { bothOf } from '../compile/query-plan.js';
+import { withDeadline } from '../compile/query-timeout.js';
+import type { Filter } from '../filter/filter-tree.js';
 import { decodeToken, encodeToken, searchDigest } from '../params/paging-token.js';
 
 export interface SearchOptions {

@@ -9,19 +9,26 @@ import {
   mergeTallies,
   type Tally,
 } from '../aggregate/aggregate.js';
+import { compileFilter } from '../compile/compile-filter.js';
+import { unanswered as unansweredSlots } from '../errors.js';
+import type { Filter } from '../filter/filter-tree.js';
+import { keptUntilChange } from '../memoize-answer.js';
+import { collectionExtents, type Extent, mergeExtents } from '../stac/collection-extents.js';
 import {
   type CollectionContent,
   collectionContents,
   type DescribedContent,
   mergeContents,
 } from '../stac/collection-summaries.js';
-import { collectionExtents, type Extent, mergeExtents } from '../stac/collection-extents.js';
-import { unanswered as unansweredSlots } from '../errors.js';
-import { compileFilter } from '../compile/compile-filter.js';
-import type { Filter } from '../filter/filter-tree.js';
-import { keptUntilChange } from '../memoize-answer.js';
 import { AGGREGATE, CONTENTS, EXTENTS, SEARCH, TILE } from './remote-queries.js';
-import { type FoundPlaces, findPlaces, mergePlaces, pageOf, type Search, type SearchPage } from './search-index.js';
+import {
+  type FoundPlaces,
+  findPlaces,
+  mergePlaces,
+  pageOf,
+  type Search,
+  type SearchPage,
+} from './search-index.js';
 
 /** What may lack tiles. */
 export interface Partly {

@@ -1,8 +1,8 @@
 import type { OwnerShare } from '../../dht/index.js';
 import { type Bbox, cellBbox, grids } from '../../grid/index.js';
 import type { ColumnIndex, Rows } from '../../storage/index.js';
-import { bboxLongitudes, type LongitudeSpan, mergeSpan } from './longitude-spans.js';
 import { onceAChange } from '../memoize.js';
+import { bboxLongitudes, type LongitudeSpan, mergeSpan } from './longitude-spans.js';
 
 /** Times in milliseconds since 1970. */
 export interface Extent {

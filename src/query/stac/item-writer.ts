@@ -8,8 +8,6 @@ import {
   type TileLayout,
   type TileRecord,
 } from '../../storage/index.js';
-import type { JsonBytes } from './json-buffer.js';
-import { attributionOf, isoTime, urls } from './links.js';
 import {
   collectionLinks,
   groupAsset,
@@ -20,6 +18,8 @@ import {
   rectangle,
   toStacItem,
 } from './item.js';
+import type { JsonBytes } from './json-buffer.js';
+import { attributionOf, isoTime, urls } from './links.js';
 
 /**
  * Gives a writer of Items to `out`: what `toStacItem` says, as JSON. It takes a fifth of the time of making objects and

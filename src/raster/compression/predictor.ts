@@ -4,9 +4,10 @@
  * Photoshop TIFF note 3).
  * Values are in the byte order of this machine, which is little-endian wherever Node runs on common hardware.
  */
-import { sumRows } from './deflate/inflate.js';
-import { kernels } from '../pixels/typed-kernels.js';
+
 import { UNSIGNED } from '../pixels/data-types.js';
+import { kernels } from '../pixels/typed-kernels.js';
+import { sumRows } from './deflate/inflate.js';
 
 /** Undoes horizontal differences in place: `samples` interleaved values a pixel, `width` pixels a row. Signed ones wrap alike. */
 export function undoDifferences(

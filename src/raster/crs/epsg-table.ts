@@ -1,4 +1,4 @@
-/** Coordinate systems of the EPSG registry as PROJ defines them: the table that tools/epsg.py writes. */
+/** Coordinate systems of the EPSG registry as PROJ defines them: the table that tools/make-epsg-table.py writes. */
 import { readFileSync } from 'node:fs';
 import type { Datum } from './datum.js';
 

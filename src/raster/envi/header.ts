@@ -3,10 +3,12 @@ import { stat } from 'node:fs/promises';
 import { corrupt, notTiff, sizeDiffers, unsupported } from '../errors.js';
 import { type GivenPosition, placeAt } from '../file/georeferencing-override.js';
 import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../file/limits.js';
-import { bytesPerStored, parseNodata, readAs } from '../pixels/data-types.js';
 import { withFile } from '../file/source-file.js';
 import { toNanometres, type Wavelengths, widthsOf } from '../metadata/wavelength-units.js';
+import { bytesPerStored, parseNodata, readAs } from '../pixels/data-types.js';
 import type { BandTags, EnviBlocks, RasterHeader, StoredType } from '../types.js';
+import { differenceOf, headerBeside, imageOf } from './files.js';
+import { enviPosition } from './georeferencing.js';
 import {
   type EnviFields,
   isEnviHeader,
@@ -16,8 +18,6 @@ import {
   parseEnviHeader,
   wholeNumber,
 } from './header-fields.js';
-import { differenceOf, headerBeside, imageOf } from './files.js';
-import { enviPosition } from './georeferencing.js';
 
 const TYPES: Record<number, StoredType> = {
   1: 'uint8',

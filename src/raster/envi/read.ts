@@ -1,8 +1,8 @@
 /** Reads pixels of ENVI images: bare numbers, band by band, row by row, or pixel by pixel. */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { rasterUnreadable, truncated } from '../errors.js';
-import { kernels } from '../pixels/typed-kernels.js';
 import { bytesPerStored, numbersOf, swapBytes } from '../pixels/data-types.js';
+import { kernels } from '../pixels/typed-kernels.js';
 import type { PixelArray, ReadTarget, Window } from '../types.js';
 import type { EnviNumbers } from './header.js';
 

@@ -1,11 +1,11 @@
 /** Spectral libraries of ENVI: an image of one band, in which each line is a spectrum (file type "ENVI Spectral Library"). */
 import { corrupt, notTiff, unsupported } from '../errors.js';
-import { newPixels } from '../pixels/data-types.js';
 import { withFile } from '../file/source-file.js';
+import { newPixels } from '../pixels/data-types.js';
 import type { SpectralLibrary } from '../types.js';
-import { listOf } from './header-fields.js';
 import { headerBeside } from './files.js';
 import { numbersOfHeader, readFields, reflectanceScale, wavelengthsOf } from './header.js';
+import { listOf } from './header-fields.js';
 import { readEnvi } from './read.js';
 
 /** Libraries are held in memory. The largest that are known have 20 MB. */

@@ -8,8 +8,8 @@ import { bytesPerSample, parseNodata } from '../pixels/data-types.js';
 import type { BandTags, ColourTable, DataType, RasterHeader } from '../types.js';
 import { FORMATS, type GdalKind } from './drivers.js';
 import { type GdalBand, type GdalInfo, gdalInfo } from './gdalinfo.js';
-import { layersOf } from './subdatasets.js';
 import { crsOf, transformOf } from './georeferencing.js';
+import { layersOf } from './subdatasets.js';
 
 /**
  * Reads the header of a raster through GDAL. `layer` names one of several; a file of several needs it. A given position replaces its own.

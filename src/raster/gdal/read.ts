@@ -1,7 +1,7 @@
 /** Pixels through gdal_translate, which writes them to a pipe as an uncompressed TIFF; no file lies between. */
 import { gdalFailed } from '../errors.js';
-import { kernels } from '../pixels/typed-kernels.js';
 import { bytesPerSample, pixelsOf } from '../pixels/data-types.js';
+import { kernels } from '../pixels/typed-kernels.js';
 import type { GdalBlocks, RasterHeader, Read, Window } from '../types.js';
 import { formatOfDriver } from './drivers.js';
 import { gdalOutput } from './run-gdal.js';

@@ -3,8 +3,8 @@ import { stat } from 'node:fs/promises';
 import { corrupt, unsupported } from '../errors.js';
 import { MAX_BANDS, MAX_SIDE } from '../file/limits.js';
 import type { Affine, Crs, DataType, Hdf5CubeBlocks, MissingNumbers, RasterHeader } from '../types.js';
-import { type Hdf5File, withHdf5 } from './file.js';
 import { missingData } from './cf/missing-data.js';
+import { type Hdf5File, withHdf5 } from './file.js';
 import { type StoredNumbers, storedNumbers } from './stored-dataset.js';
 
 /** Facts about a cube that each product stores in its own way. */

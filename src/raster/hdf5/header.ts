@@ -5,9 +5,9 @@ import { MAX_SIDE } from '../file/limits.js';
 import { bytesPerSample } from '../pixels/data-types.js';
 import type { BandTags, Hdf5Blocks, RasterHeader } from '../types.js';
 import { cfPosition } from './cf/georeferencing.js';
+import { missingData } from './cf/missing-data.js';
 import { eosPosition } from './eos-georeferencing.js';
 import { type Attributes, type Hdf5File, withHdf5 } from './file.js';
-import { missingData } from './cf/missing-data.js';
 import { type StoredNumbers, storedNumbers } from './stored-dataset.js';
 
 /** A year of hours is 8,784 bands. */

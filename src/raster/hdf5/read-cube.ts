@@ -2,8 +2,8 @@
 import { corrupt } from '../errors.js';
 import { bytesPerSample, emptyPixel } from '../pixels/data-types.js';
 import type { Hdf5CubeBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
-import { type Hdf5File, withHdf5 } from './file.js';
 import { isMissing } from './cf/missing-data.js';
+import { type Hdf5File, withHdf5 } from './file.js';
 import { type StoredNumbers, sliceNumbers, storedNumbers } from './stored-dataset.js';
 
 export interface Hdf5CubeHeader extends RasterHeader {

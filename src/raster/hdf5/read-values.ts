@@ -1,7 +1,7 @@
 /** Few values of HDF5 files: short lists, such as the wavelengths of a cube's bands, and single ones of a table. */
 import { corrupt } from '../errors.js';
-import { TypeClass, withHdf5 } from './file.js';
 import { isMissing, missingData } from './cf/missing-data.js';
+import { TypeClass, withHdf5 } from './file.js';
 import { sliceNumbers, storedNumbers } from './stored-dataset.js';
 
 /** More values than an instrument has bands are no list of them. */

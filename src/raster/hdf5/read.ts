@@ -2,8 +2,8 @@
 import { corrupt } from '../errors.js';
 import { bytesPerSample, emptyPixel } from '../pixels/data-types.js';
 import type { Hdf5Blocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
-import { type Hdf5File, withHdf5 } from './file.js';
 import { clearMissing } from './cf/missing-data.js';
+import { type Hdf5File, withHdf5 } from './file.js';
 import { sliceNumbers } from './stored-dataset.js';
 
 export interface Hdf5Header extends RasterHeader {

@@ -3,8 +3,8 @@ import type { Dataset, Metadata } from 'h5wasm/node';
 import { corrupt, noLayer, unsupported } from '../errors.js';
 import { bytesPerSample } from '../pixels/data-types.js';
 import type { DataType, PixelArray } from '../types.js';
-import { type Hdf5File, TypeClass } from './file.js';
 import { asMeant, meantType, type NumberTypes } from './cf/missing-data.js';
+import { type Hdf5File, TypeClass } from './file.js';
 
 export interface StoredNumbers {
   dataset: Dataset;

@@ -2,8 +2,8 @@
 import { corrupt, noCrs, noLayer, severalLayers, unsupported } from '../errors.js';
 import { type GivenPosition, placeAt } from '../file/georeferencing-override.js';
 import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../file/limits.js';
-import { bytesPerStored, readAs } from '../pixels/data-types.js';
 import { withFile } from '../file/source-file.js';
+import { bytesPerStored, readAs } from '../pixels/data-types.js';
 import type { RasterHeader } from '../types.js';
 import { type MatArray, matArrays } from './elements.js';
 

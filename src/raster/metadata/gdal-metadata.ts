@@ -2,8 +2,9 @@
  * The XML of TIFF tag 42112, in which GDAL keeps items of the dataset and what bands say of themselves.
  * GDAL escapes the text of an item twice, and expects that of others.
  */
-import { spectralItems, spectralTagsOf } from './spectral-tags.js';
+
 import type { BandTags } from '../types.js';
+import { spectralItems, spectralTagsOf } from './spectral-tags.js';
 
 /** Undefined where there is nothing to say. */
 export function gdalMetadataXml(metadata: Record<string, string>, bandTags: BandTags[]): string | undefined {

@@ -1,6 +1,7 @@
 /** Wavelengths of bands as GDAL metadata items hold them, and as ENVI and EnMAP-Box write and read them. */
-import { tidy, toNanometres, widthsOf } from './wavelength-units.js';
+
 import type { SpectralTags } from '../types.js';
+import { tidy, toNanometres, widthsOf } from './wavelength-units.js';
 
 /** Instruments with fewer bands are no imaging spectrometers. */
 const FEWEST_BANDS = 16;

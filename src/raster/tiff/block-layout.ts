@@ -1,12 +1,13 @@
 /** How the blocks of one image of a TIFF lie in the file, checked against its size. */
-import { rowBytesOf } from './read-block.js';
+
+import { JPEG, LERC } from '../compression/library-codecs.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
 import { MAX_BLOCK_BYTES } from '../file/limits.js';
 import { bytesPerSample } from '../pixels/data-types.js';
 import type { RasterHeader, TiffBlocks } from '../types.js';
-import { JPEG, LERC } from '../compression/library-codecs.js';
-import { TAG } from './tags.js';
+import { rowBytesOf } from './read-block.js';
 import type { TiffDirectory } from './read-ifd.js';
+import { TAG } from './tags.js';
 
 /** Codecs that are decoded, and names for those that are not. */
 const CODECS = new Set([1, 5, 7, 8, 32773, 32946, 34887, 50000]);

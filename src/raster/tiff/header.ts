@@ -1,17 +1,17 @@
 /** Everything that is known of a GeoTIFF before its pixels are read. */
 import { isInvertible } from '../crs/affine.js';
 import { corrupt, noCrs, unsupported } from '../errors.js';
-import { parseGdalMetadata } from '../metadata/gdal-metadata.js';
 import { type GivenPosition, placeAt } from '../file/georeferencing-override.js';
 import { MAX_BANDS, MAX_SIDE } from '../file/limits.js';
-import { parseNodata } from '../pixels/data-types.js';
 import type { SourceFile } from '../file/source-file.js';
+import { parseGdalMetadata } from '../metadata/gdal-metadata.js';
+import { parseNodata } from '../pixels/data-types.js';
 import type { Affine, DataType, RasterHeader } from '../types.js';
 import { blockLayout } from './block-layout.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
 import { maskOf } from './mask-image.js';
-import { ALL_TAGS, TAG } from './tags.js';
 import { readTiffDirectory, type TiffDirectory } from './read-ifd.js';
+import { ALL_TAGS, TAG } from './tags.js';
 
 /** PhotometricInterpretation of images with a colour table. */
 const PALETTE_COLOUR = 3;

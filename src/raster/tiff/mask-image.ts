@@ -9,8 +9,8 @@ import { fileKind } from '../file/file-signature.js';
 import { type SourceFile, withFile } from '../file/source-file.js';
 import type { RasterHeader } from '../types.js';
 import { blockLayout, type ImageShape } from './block-layout.js';
-import { ALL_TAGS, TAG } from './tags.js';
 import { readTiffDirectory, type TiffDirectory } from './read-ifd.js';
+import { ALL_TAGS, TAG } from './tags.js';
 
 /** Enough to know a mask: the offsets of all blocks of all overviews would be many. */
 const FEW_TAGS = new Set<number>([TAG.subfileType, TAG.width, TAG.height]);

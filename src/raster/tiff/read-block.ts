@@ -1,14 +1,14 @@
 /** Reads and decodes single blocks (tiles or strips) of a TIFF. */
 import { readSync } from 'node:fs';
 import { TilewrightError } from '../../errors.js';
-import { corrupt, truncated, unsupported } from '../errors.js';
 import { inflate } from '../compression/deflate/inflate.js';
-import { bytesPerSample, isFloat, pixelsOf, swapBytes } from '../pixels/data-types.js';
 import { decodeJpeg } from '../compression/jpeg.js';
 import type { BlockCodec, BlockShape } from '../compression/library-codecs.js';
 import { decodeLzw } from '../compression/lzw.js';
 import { decodePackbits } from '../compression/packbits.js';
 import { undoDifferences, undoFloatPredictor, undoWideDifferences } from '../compression/predictor.js';
+import { corrupt, truncated, unsupported } from '../errors.js';
+import { bytesPerSample, isFloat, pixelsOf, swapBytes } from '../pixels/data-types.js';
 import type { DataType, PixelArray, RasterHeader, TiffBlocks } from '../types.js';
 
 /** A raster that this reader decodes. */

@@ -1,11 +1,11 @@
 /** Reads pixels of TIFFs block by block. */
 import { closeSync, openSync } from 'node:fs';
-import { decodeBlock, decodeJpegBlock, samplesPerBlock, type TiffHeader } from './read-block.js';
-import { rasterUnreadable } from '../errors.js';
-import { kernels } from '../pixels/typed-kernels.js';
-import { storedNodata } from '../pixels/data-types.js';
-import type { PixelArray, ReadTarget, TiffBlocks, Window } from '../types.js';
 import { libraryCodec } from '../compression/library-codecs.js';
+import { rasterUnreadable } from '../errors.js';
+import { storedNodata } from '../pixels/data-types.js';
+import { kernels } from '../pixels/typed-kernels.js';
+import type { PixelArray, ReadTarget, TiffBlocks, Window } from '../types.js';
+import { decodeBlock, decodeJpegBlock, samplesPerBlock, type TiffHeader } from './read-block.js';
 
 /** Decodes a window of some bands; both lie within the image. */
 export async function readTiff(

@@ -1,7 +1,7 @@
 /** Runs bilinear.wat, WebAssembly SIMD, over those squares of a control grid that it can do. */
 
-import type { KernelSource } from '../pixels/kernels.js';
 import { bytesPerSample, dataTypeOf, isFloat, lowestPixel, pixelsOf } from '../pixels/data-types.js';
+import type { KernelSource } from '../pixels/kernels.js';
 import { simdKernel } from '../pixels/load-wasm.js';
 import type { PixelArray } from '../types.js';
 import type { ControlGrid } from './control-grid.js';

@@ -1,6 +1,7 @@
 /** Warps sources of which a mask or an alpha band says which pixels hold data. */
-import { kernels } from '../pixels/typed-kernels.js';
+
 import { dataTypeOf, emptyPixel, lowestPixel, newPixels, storedNodata } from '../pixels/data-types.js';
+import { kernels } from '../pixels/typed-kernels.js';
 import type { DataType, PixelArray, Resampling, Window } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
 import { sourceExtent, type WarpSource, warp } from './warp.js';

@@ -1,8 +1,8 @@
 /** Brings source pixels onto the pixel grid of a destination, by inverse mapping over a control grid. */
 
 import { invalidImage, windowOutside } from '../errors.js';
-import { kernels } from '../pixels/typed-kernels.js';
 import { besideNodata, dataTypeOf, emptyPixel, isFloat, storedNodata } from '../pixels/data-types.js';
+import { kernels } from '../pixels/typed-kernels.js';
 import type { PixelArray, Resampling, Window } from '../types.js';
 import { bilinearSimd } from './bilinear-wasm.js';
 import { between, type ControlGrid, OFF_MAP } from './control-grid.js';

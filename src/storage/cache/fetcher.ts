@@ -1,14 +1,14 @@
 /** Files of tiles and models that were made on other nodes: fetched from the shared store when they are wanted, and kept in the cache. */
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { DiskReserve } from '../files/disk-reserve.js';
+import type { GroupRecord } from '../catalogue/records.js';
 import { onDisk, storeLost, storeNotFound } from '../errors.js';
-import type { FileCache } from './file-cache.js';
+import type { DiskReserve } from '../files/disk-reserve.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from '../files/paths.js';
+import { scratchFile } from '../files/scratch.js';
 import { sumOfFile } from '../object-store/byte-streams.js';
 import type { ObjectStore } from '../object-store/object-store.js';
-import type { GroupRecord } from '../catalogue/records.js';
-import { scratchFile } from '../files/scratch.js';
+import type { FileCache } from './file-cache.js';
 
 export type StoredGroup = Pick<GroupRecord, 'name' | 'bytes' | 'crc32'>;
 

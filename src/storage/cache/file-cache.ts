@@ -2,7 +2,7 @@
 
 import { readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { SerialQueue } from '../../async/serial-queue.js';
+import { SerialQueue } from '../../async/index.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
 import { onDisk } from '../errors.js';
 import { VERSION_DEPTH } from '../files/version-folder.js';

@@ -1,12 +1,12 @@
 /** Fetches the files of a node's own tiles before somebody asks for them. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { inLanes } from '../../async/index.js';
+import type { TileRecord } from '../catalogue/records.js';
 import type { ColumnIndex } from '../column-index/column-index.js';
+import type { Position } from '../column-index/query/sort-order.js';
 import { storeLost } from '../errors.js';
 import { bytesOf, type FetchedFiles } from './fetcher.js';
 import type { FileCache } from './file-cache.js';
-import { inLanes } from '../../async/map-concurrent.js';
-import type { TileRecord } from '../catalogue/records.js';
-import type { Position } from '../column-index/query/sort-order.js';
 
 /** Files on their way at once. */
 const LANES = 2;

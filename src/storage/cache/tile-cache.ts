@@ -1,9 +1,9 @@
 /** The files of tiles on a node whose tiles are in a shared store: a cache, with what fetches into it and what makes room. */
 import type { Catalogue } from '../catalogue/catalogue.js';
 import type { DiskReserve } from '../files/disk-reserve.js';
+import type { ObjectStore } from '../object-store/object-store.js';
 import { FetchedFiles } from './fetcher.js';
 import { FileCache } from './file-cache.js';
-import type { ObjectStore } from '../object-store/object-store.js';
 import { type TilesToWarm, Warming } from './prefetcher.js';
 
 /** The node's own folder and what it holds. */

@@ -1,11 +1,11 @@
 /** The one way in which tiles enter and leave the catalogue, the index and the disk. */
-import { SerialQueue } from '../../async/serial-queue.js';
-import type { Catalogue, Change } from './catalogue.js';
-import { type Commit, collectionOfLook, type RecordEdit, supersededFolders } from './commit.js';
+import { SerialQueue } from '../../async/index.js';
 import type { DurableIndex } from '../column-index/persist/persistent-index.js';
 import { FormerTiles } from '../column-index/undo-records.js';
-import type { TileRecord } from './records.js';
 import type { Sweeper } from '../files/version-gc.js';
+import type { Catalogue, Change } from './catalogue.js';
+import { type Commit, collectionOfLook, type RecordEdit, supersededFolders } from './commit.js';
+import type { TileRecord } from './records.js';
 
 /**
  * Invariants: the index holds exactly the sound records of the table `tiles`, and changes after the batch that changes

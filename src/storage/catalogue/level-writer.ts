@@ -1,5 +1,5 @@
 import type { Level } from 'level';
-import { SerialQueue } from '../../async/serial-queue.js';
+import { SerialQueue } from '../../async/index.js';
 import { asStorageError, onDisk, writesStopped } from '../errors.js';
 
 /** One put or delete. */

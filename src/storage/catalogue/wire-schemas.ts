@@ -1,5 +1,14 @@
 /** Checks of records that other nodes send. They ask for what readers rely on; nodes of other versions may send more members. */
-import { type Check, COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../json-schema.js';
+import {
+  type Check,
+  COUNT,
+  listOf,
+  messageCheck,
+  NUMBER,
+  objectOf,
+  TEXT,
+  tupleOf,
+} from '../../json-schema.js';
 import type { SentTiles } from './tile-wire-format.js';
 
 /** JSON Schema of a time in milliseconds since 1970 that a date can have. */

@@ -1,18 +1,30 @@
 /** The columns of all tiles that searches read, in memory. */
 import { setImmediate } from 'node:timers/promises';
-import { FirstRows } from './query/top-k.js';
-import { partsOf } from './tile-id-parser.js';
-import type { IndexPage, IndexQuery, Selection } from './query/index-query.js';
-import { DEFAULT_LIMITS, isMostlyGone, isTailDue, type MergeLimits, withShorter } from './compaction/compaction-policy.js';
+import type { TileRecord } from '../catalogue/records.js';
 import { type Merged, mergeRows } from './compaction/compaction.js';
+import {
+  DEFAULT_LIMITS,
+  isMostlyGone,
+  isTailDue,
+  type MergeLimits,
+  withShorter,
+} from './compaction/compaction-policy.js';
+import { type RowRef, Rows } from './index-run.js';
+import type { IndexPage, IndexQuery, Selection } from './query/index-query.js';
 import { type Found, firstPage } from './query/merge-results.js';
 import { countOfTime, firstNewest } from './query/newest-first.js';
-import type { TileRecord } from '../catalogue/records.js';
-import { RowJournal, undo } from './undo-log.js';
-import { isNewestFirst, type Position, placeComparison, type RowOrder, rowComparison } from './query/sort-order.js';
-import { type RowRef, Rows } from './index-run.js';
-import type { RowsImage } from './run-image.js';
 import { type RowVisit, visitSelected } from './query/select-rows.js';
+import {
+  isNewestFirst,
+  type Position,
+  placeComparison,
+  type RowOrder,
+  rowComparison,
+} from './query/sort-order.js';
+import { FirstRows } from './query/top-k.js';
+import type { RowsImage } from './run-image.js';
+import { partsOf } from './tile-id-parser.js';
+import { RowJournal, undo } from './undo-log.js';
 
 const NEWEST_FIRST: RowOrder = [];
 /** A longer tail is merged at once if it is also longer than all other runs together. */

@@ -1,14 +1,14 @@
 /** A run: columns, dictionaries and orders of some of the tiles of the index. */
 import { grids } from '../../grid/index.js';
+import type { TileRecord } from '../catalogue/records.js';
+import { rangeName, wavelengthRange } from '../catalogue/wavelength-range.js';
+import { tileId } from '../files/names.js';
 import { CellDirectory } from './cell-directory.js';
 import { allocate, type Columns, Dictionary, resize } from './columns.js';
-import type { IdParts } from './tile-id-parser.js';
 import { gridCode } from './key-range.js';
-import { tileId } from '../files/names.js';
-import type { TileRecord } from '../catalogue/records.js';
 import { emptyImage, type RowsImage } from './run-image.js';
 import { TextHeap } from './string-heap.js';
-import { rangeName, wavelengthRange } from '../catalogue/wavelength-range.js';
+import type { IdParts } from './tile-id-parser.js';
 
 const MOST_BYTES = 2 ** 32 - 1;
 

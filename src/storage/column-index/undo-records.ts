@@ -1,6 +1,7 @@
 /** Records of tiles that have gone, or were replaced, by the latest commits of a replica. */
-import { tooOld } from '../errors.js';
+
 import type { TileRecord } from '../catalogue/records.js';
+import { tooOld } from '../errors.js';
 
 /** Invariant: `commits` are in ascending order, and all after `oldest` that have removed or replaced a tile. */
 export class FormerTiles {

@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Catalogue } from '../catalogue/catalogue.js';
-import { makeFolderDurably, syncFile, writeFileDurably } from './durable-fs.js';
 import {
   dataFolderIsStore,
   noCatalogue,
@@ -14,6 +13,7 @@ import {
   storageFormat,
   storageLocked,
 } from '../errors.js';
+import { makeFolderDurably, syncFile, writeFileDurably } from './durable-fs.js';
 
 /** Programs that know another one leave the folder alone. In format 1 every tile record was whole; such records are read. */
 const FORMAT = 2;

@@ -1,7 +1,7 @@
 /** Writing files so that they are there after a power cut: bytes, then name, then the folder that holds the name. */
 import { mkdir, open, rename } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { inLanes } from '../../async/map-concurrent.js';
+import { inLanes } from '../../async/index.js';
 
 /** Makes the bytes of a file durable, or the names in a folder. */
 export async function syncFile(path: string): Promise<void> {

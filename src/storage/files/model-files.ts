@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { modelDamaged, onDisk } from '../errors.js';
 import type { ModelFile, ModelVersionRecord } from '../catalogue/records.js';
+import { modelDamaged, onDisk } from '../errors.js';
 
 /** One file of a version of a model: where it lies, and what its record says of it. */
 export interface ModelFilePlace {

@@ -1,8 +1,8 @@
 /** Ids and the names of files. Whatever comes from a request is checked here before it becomes part of a path. */
 import { randomInt } from 'node:crypto';
 import { type GridName, gridByName } from '../../grid/index.js';
-import { storageBadName } from '../errors.js';
 import type { TileRecord } from '../catalogue/records.js';
+import { storageBadName } from '../errors.js';
 
 const WORD = '[A-Za-z0-9][A-Za-z0-9._+-]*';
 /** A file name has at most 255 bytes; a tile id is collection + scene + geocode + the suffix of a derived tile. */

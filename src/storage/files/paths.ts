@@ -4,8 +4,9 @@
  * `models/<model>/<collection>/<grid>/<geocode>/<version>/<file>`.
  * Each name is checked before it becomes part of a path: TW_STORAGE_BAD_NAME.
  */
-import { checkedName, WORLD } from './names.js';
+
 import type { ModelVersionRecord, TileRecord } from '../catalogue/records.js';
+import { checkedName, WORLD } from './names.js';
 
 export type TileVersion = Pick<TileRecord, 'id' | 'grid' | 'geocode' | 'version'>;
 export type ModelVersion = Pick<ModelVersionRecord, 'model' | 'collection' | 'grid' | 'geocode' | 'version'>;

@@ -1,4 +1,4 @@
-/** Folders below `<data>/results` for files that jobs answer with. `src/jobs/retention.ts` says how long they are kept. */
+/** Folders below `<data>/results` for files that jobs answer with. `src/jobs/local/retention.ts` says how long they are kept. */
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onDisk } from '../errors.js';

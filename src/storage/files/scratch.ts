@@ -2,8 +2,8 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Catalogue } from '../catalogue/catalogue.js';
-import { fsyncFolders } from './durable-fs.js';
 import { onDisk } from '../errors.js';
+import { fsyncFolders } from './durable-fs.js';
 import { checkedName, isVersion, newVersion } from './names.js';
 
 const SCRATCH = 'scratch';

@@ -5,9 +5,9 @@
  */
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { fsyncFolders } from './durable-fs.js';
+import { inLanes } from '../../async/index.js';
 import { onDisk, storageBadName } from '../errors.js';
-import { inLanes } from '../../async/map-concurrent.js';
+import { fsyncFolders } from './durable-fs.js';
 
 /** Folders between `tiles` or `models` and the files of a version, the version's own included. */
 export const VERSION_DEPTH = 5;

@@ -1,5 +1,5 @@
 /** Removes the files that no record names: of writes that a dead process left behind, and of replaced versions. */
-import { SerialQueue } from '../../async/serial-queue.js';
+import { SerialQueue } from '../../async/index.js';
 import type { Change, Table } from '../catalogue/catalogue.js';
 import type { DataFolder } from './data-folder.js';
 import { removeVersions } from './version-folder.js';

@@ -5,9 +5,9 @@ import { access, link, mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'n
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import { syncFile, writeSynced } from '../files/durable-fs.js';
+import { inLanes } from '../../async/index.js';
 import { onDisk, storeExists, storeNotFound, storeUnavailable } from '../errors.js';
-import { inLanes } from '../../async/map-concurrent.js';
+import { syncFile, writeSynced } from '../files/durable-fs.js';
 import { checkedName } from '../files/names.js';
 import {
   type Chunks,

@@ -1,6 +1,6 @@
 /** Requests to an S3 server through the AWS SDK: so many at once, again after errors that pass. */
 import { S3Client } from '@aws-sdk/client-s3';
-import { Limit } from '../../async/semaphore.js';
+import { Limit } from '../../async/index.js';
 import { asS3Error, credentialsNamed, isDenied } from './s3-errors.js';
 import { Attempts } from './s3-retry.js';
 

@@ -12,8 +12,8 @@ import {
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
+import { inLanes } from '../../async/index.js';
 import { asStorageError, onDisk, storeExists, storeIo } from '../errors.js';
-import { inLanes } from '../../async/map-concurrent.js';
 import { checkedName, isObjectName } from '../files/names.js';
 import {
   type Chunks,
@@ -35,8 +35,8 @@ import type {
   PutOptions,
   ReadOptions,
 } from './object-store.js';
-import { isAbsent } from './s3-errors.js';
 import { type S3Options, S3Requests } from './s3-client.js';
+import { isAbsent } from './s3-errors.js';
 import { type S3Failure, statusOf } from './s3-retry.js';
 
 /** Files up to here are sent from memory, signed with their SHA-256; larger ones are streamed, with an MD5. */

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { inLanes } from '../../async/index.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
+import type { SceneRecord, TileRecord } from '../catalogue/records.js';
 import { storageCorrupt } from '../errors.js';
-import { inLanes } from '../../async/map-concurrent.js';
 import { tileFile } from '../files/paths.js';
 import type { ObjectStore } from '../object-store/object-store.js';
-import type { SceneRecord, TileRecord } from '../catalogue/records.js';
 
 const LANES = 16;
 

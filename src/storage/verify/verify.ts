@@ -5,16 +5,16 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { type GridName, grids } from '../../grid/index.js';
 import { sceneKey, type Table } from '../catalogue/catalogue.js';
-import { onDisk, storageCorrupt } from '../errors.js';
-import { modelFile, modelFolder, tileFile, tileFolder } from '../files/paths.js';
-import { versionsOf } from '../write/model-versions.js';
-import { modelId, tileId } from '../files/names.js';
-import type { Problem } from './problem.js';
 import type { SceneRecord, TileRecord } from '../catalogue/records.js';
 import type { Position } from '../column-index/query/sort-order.js';
-import type { Storage } from '../storage.js';
-import { type StoredFile, StoredFiles } from './object-verifier.js';
+import { onDisk, storageCorrupt } from '../errors.js';
+import { modelId, tileId } from '../files/names.js';
+import { modelFile, modelFolder, tileFile, tileFolder } from '../files/paths.js';
 import { stagingPath, VERSION_DEPTH } from '../files/version-folder.js';
+import type { Storage } from '../storage.js';
+import { versionsOf } from '../write/model-versions.js';
+import { type StoredFile, StoredFiles } from './object-verifier.js';
+import type { Problem } from './problem.js';
 
 /** At most this many problems and as many orphans are listed; all are counted. */
 const LISTED = 10_000;

@@ -1,12 +1,12 @@
 /** Replacing and deleting scenes, tiles and collections, each in whole commits. */
 import { type Catalogue, sceneKey } from '../catalogue/catalogue.js';
-import type { Claim, Claims } from './write-lock.js';
 import type { Commit, RecordEdit } from '../catalogue/commit.js';
-import { collectionFixed, noCollection, noScene, noTile, sceneBusy, storageCorrupt } from '../errors.js';
-import type { TileVersion } from '../files/paths.js';
-import { tileId } from '../files/names.js';
 import type { CollectionRecord, TileRecord } from '../catalogue/records.js';
+import { collectionFixed, noCollection, noScene, noTile, sceneBusy, storageCorrupt } from '../errors.js';
+import { tileId } from '../files/names.js';
+import type { TileVersion } from '../files/paths.js';
 import { texturesOf } from './texture-write.js';
+import type { Claim, Claims } from './write-lock.js';
 
 const CHUNK = 1000;
 

@@ -1,13 +1,13 @@
 /** Writing tiles that are made from others: each is whole or absent, and those that are committed stay. */
 import type { Catalogue } from '../catalogue/catalogue.js';
-import type { Claim } from './write-lock.js';
 import { byCollection, type Commit } from '../catalogue/commit.js';
-import type { DiskReserve } from '../files/disk-reserve.js';
-import { derivedWriteMisuse, noCollection } from '../errors.js';
-import { type TileVersion, tileFolder } from '../files/paths.js';
 import type { TileRecord } from '../catalogue/records.js';
-import { texturesOf } from './texture-write.js';
+import { derivedWriteMisuse, noCollection } from '../errors.js';
+import type { DiskReserve } from '../files/disk-reserve.js';
+import { type TileVersion, tileFolder } from '../files/paths.js';
 import { publishVersions, removeVersions, stageVersion } from '../files/version-folder.js';
+import { texturesOf } from './texture-write.js';
+import type { Claim } from './write-lock.js';
 
 /** A tile to remove, if it still has this version. */
 export type ObsoleteTile = Pick<TileRecord, 'id' | 'version' | 'collection'>;

@@ -1,15 +1,15 @@
 /** Writing the files and the record of a trained model, and deleting it. */
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import type { Claims } from './write-lock.js';
 import type { Commit } from '../catalogue/commit.js';
-import { writeSynced } from '../files/durable-fs.js';
-import { noModel, noModelVersion, onDisk } from '../errors.js';
-import { modelFolder } from '../files/paths.js';
-import { keptVersions, recordOf, versionsOf } from './model-versions.js';
-import { checkedName, modelId } from '../files/names.js';
 import type { ModelRecord, ModelVersionRecord } from '../catalogue/records.js';
+import { noModel, noModelVersion, onDisk } from '../errors.js';
+import { writeSynced } from '../files/durable-fs.js';
+import { checkedName, modelId } from '../files/names.js';
+import { modelFolder } from '../files/paths.js';
 import { publishVersions, removeVersions, stageVersion } from '../files/version-folder.js';
+import { keptVersions, recordOf, versionsOf } from './model-versions.js';
+import type { Claims } from './write-lock.js';
 
 /** A version of a model without what follows from its files. */
 export type NewModel = Omit<ModelVersionRecord, 'id' | 'files' | 'createdAt'>;

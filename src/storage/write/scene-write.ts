@@ -1,17 +1,17 @@
 /** Writing one scene: its tiles are on disk as they arrive, and all of them become visible at once. */
 import { writeFile } from 'node:fs/promises';
 import { type Catalogue, type Change, sceneKey } from '../catalogue/catalogue.js';
-import type { Claim } from './write-lock.js';
 import type { Commit, RecordEdit } from '../catalogue/commit.js';
+import type { CollectionRecord, SceneRecord, TileRecord } from '../catalogue/records.js';
+import { sceneWriteMisuse } from '../errors.js';
 import type { DiskReserve } from '../files/disk-reserve.js';
 import { syncFile, writeSynced } from '../files/durable-fs.js';
-import { sceneWriteMisuse } from '../errors.js';
-import { tileFolder } from '../files/paths.js';
 import { checkedName, tileId } from '../files/names.js';
-import type { CollectionRecord, SceneRecord, TileRecord } from '../catalogue/records.js';
+import { tileFolder } from '../files/paths.js';
+import { publishVersions, removeVersions, stageVersion } from '../files/version-folder.js';
 import { requireSameCells, tilesOfScene } from './delete-scenes.js';
 import { texturesOf } from './texture-write.js';
-import { publishVersions, removeVersions, stageVersion } from '../files/version-folder.js';
+import type { Claim } from './write-lock.js';
 
 /** What a delivery says of a scene; the rest of its record follows from the write. */
 export type SceneFacts = Pick<SceneRecord, 'fingerprint' | 'start' | 'end' | 'platform' | 'warnings'>;

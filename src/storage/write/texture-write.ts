@@ -1,8 +1,8 @@
 /** Storing what places look like, and the clusters of those that look alike. */
 import type { Catalogue } from '../catalogue/catalogue.js';
-import type { Claims } from './write-lock.js';
 import { byCollection, type RecordEdit } from '../catalogue/commit.js';
 import type { ClusteringRecord, TextureRecord, TileRecord } from '../catalogue/records.js';
+import type { Claims } from './write-lock.js';
 
 export const textureKey = ({ collection, geocode }: Pick<TextureRecord, 'collection' | 'geocode'>) =>
   `${collection}/${geocode}`;

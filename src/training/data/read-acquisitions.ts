@@ -1,8 +1,8 @@
 /** Reads the pixels of a place's dates as physical values. */
 import type { PixelGrid } from '../../grid/index.js';
 import { Mask, type PixelArray, type RasterHeader, readRaster } from '../../raster/index.js';
-import type { DatePixels } from './acquisition-pixels.js';
 import type { BandName } from '../models/model-spec.js';
+import type { DatePixels } from './acquisition-pixels.js';
 import type { BandFile, PlaceDate } from './acquisitions.js';
 
 export type ReadOutcome = { dates: DatePixels[]; bytesRead: number } | { skipped: string };

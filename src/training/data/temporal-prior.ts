@@ -4,9 +4,9 @@
  */
 import type { TileRecord } from '../../storage/index.js';
 import { type LinearFit, type LineSums, ridge } from '../evaluation/baselines.js';
+import type { BandName } from '../models/model-spec.js';
 import { clearPixels, type DatePixels } from './acquisition-pixels.js';
 import { dilated } from './dilate-mask.js';
-import type { BandName } from '../models/model-spec.js';
 
 /** Dates that a prior is made of, at most: those nearest in time. */
 const MOST_DATES = 6;

@@ -1,8 +1,9 @@
 /** Places to train on: one cell of one collection with all of its dates. */
+
+import { type BandPlace, findBands } from '../../expressions/index.js';
 import type { GridName } from '../../grid/index.js';
-import { type BandPlace, findBands } from '../../imagery/index.js';
-import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { counted } from '../../plural.js';
+import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { type BandName, bandsOf, type ModelSpec } from '../models/model-spec.js';
 import type { BandFile, DatePair, PlaceDate } from './acquisitions.js';
 import { priorDates } from './temporal-prior.js';

@@ -5,26 +5,26 @@
 import { crc32 } from 'node:zlib';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { addLineSums, ridge, startSums } from '../evaluation/baselines.js';
-import { batchOf } from '../patches/batches.js';
-import { bestEpoch, hasStalled, WeightsCopy } from '../loop/early-stopping.js';
-import { displayRange } from '../evaluation/display-range.js';
-import type { Tf } from '../../engines/tfjs.js';
-import { diverged, trainingFailed } from '../errors.js';
-import { baselinesOf, countingPairs, evaluate } from '../evaluation/evaluate.js';
-import { variablesOf } from '../loop/learner.js';
-import { type EpochLoss, spreadOf } from '../evaluation/metrics.js';
-import { beginsWithLine, type ModelSpec } from '../models/model-spec.js';
-import { filledOnly, type PatchDataset, type PatchSet } from '../patches/patches.js';
-import { predict } from '../inference/predict-patches.js';
+import type { Tf } from '../../engines/index.js';
 import { randomStream, shuffledOrder } from '../../random.js';
+import { diverged, trainingFailed } from '../errors.js';
+import { addLineSums, ridge, startSums } from '../evaluation/baselines.js';
+import { displayRange } from '../evaluation/display-range.js';
+import { baselinesOf, countingPairs, evaluate } from '../evaluation/evaluate.js';
+import { type EpochLoss, spreadOf } from '../evaluation/metrics.js';
 import { scoreTile, type TileSource } from '../evaluation/tile-scores.js';
+import { predict } from '../inference/predict-patches.js';
+import { bestEpoch, hasStalled, WeightsCopy } from '../loop/early-stopping.js';
+import { variablesOf } from '../loop/learner.js';
 import { learnerOf, rateAt } from '../loop/train-model.js';
-import { allGather, type Ring } from './ring-all-reduce.js';
-import { type Beginning, type KeptTraining, MemberCheckpoints } from './rank-checkpoints.js';
-import { meanOf, movingMoments, poolMoments } from './tensor-all-reduce.js';
+import { beginsWithLine, type ModelSpec } from '../models/model-spec.js';
+import { batchOf } from '../patches/batches.js';
 import { joinPatches } from '../patches/concat-patches.js';
+import { filledOnly, type PatchDataset, type PatchSet } from '../patches/patches.js';
+import { type Beginning, type KeptTraining, MemberCheckpoints } from './rank-checkpoints.js';
 import type { MemberPlace, MemberShare, PlaceScore, Traffic, TrainedTogether } from './rank-messages.js';
+import { allGather, type Ring } from './ring-all-reduce.js';
+import { meanOf, movingMoments, poolMoments } from './tensor-all-reduce.js';
 
 export interface TogetherOptions {
   /** Default: the model's. */

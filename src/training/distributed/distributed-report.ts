@@ -1,8 +1,15 @@
 /** What is told of a model that was trained on many nodes. */
-import type { Baselines } from '../evaluation/baselines.js';
+
 import { counted } from '../../plural.js';
+import type { Baselines } from '../evaluation/baselines.js';
 import type { DisplayRange } from '../evaluation/display-range.js';
-import { type Metrics, type ModelMetrics, pooledScore, pooledSpread, pooledTile } from '../evaluation/metrics.js';
+import {
+  type Metrics,
+  type ModelMetrics,
+  pooledScore,
+  pooledSpread,
+  pooledTile,
+} from '../evaluation/metrics.js';
 import type { AppliedHoldOut, PatchDataset } from '../patches/patches.js';
 import type { TrainedPlace } from '../workers/training-messages.js';
 import type { Beginning } from './rank-checkpoints.js';

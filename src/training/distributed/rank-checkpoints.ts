@@ -1,8 +1,8 @@
 /** Checkpoints of a training of several members, which go on together from one that all of them have. */
 import { join } from 'node:path';
 import type { Variable } from '@tensorflow/tfjs-core';
+import type { Tf } from '../../engines/index.js';
 import { type CheckpointState, findCheckpoint, writeCheckpoint } from '../loop/checkpoint.js';
-import type { Tf } from '../../engines/tfjs.js';
 import { CHECKPOINT_SECONDS } from '../loop/train-model.js';
 import { allGather, type Ring } from './ring-all-reduce.js';
 

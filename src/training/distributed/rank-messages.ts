@@ -1,12 +1,13 @@
 /** The requests that the process of a node in a distributed training answers, and the result of the training. */
+
+import type { Handler } from '../../engines/index.js';
 import type { Baselines } from '../evaluation/baselines.js';
-import type { CardContext } from '../registry/model-card.js';
 import type { DisplayRange } from '../evaluation/display-range.js';
 import type { EpochLoss, ModelMetrics, Spread } from '../evaluation/metrics.js';
 import type { AppliedHoldOut, PatchDataset } from '../patches/patches.js';
+import type { CardContext } from '../registry/model-card.js';
 import type { ModelFiles } from '../registry/saved-model.js';
 import type { PlaceError, PlaceTask } from '../workers/training-messages.js';
-import type { Handler } from '../../engines/processes/serve-requests.js';
 import type { Beginning, KeptTraining } from './rank-checkpoints.js';
 import type { RingPlace } from './ring-connection.js';
 

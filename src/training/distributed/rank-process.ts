@@ -1,8 +1,7 @@
 import type { Duplex } from 'node:stream';
-import type { EngineName } from '../../engines/load-engine.js';
+import { type EngineName, EngineProcess, ProcessEnded } from '../../engines/index.js';
 import { leftRing } from '../errors.js';
-import { EngineProcess, ProcessEnded } from '../../engines/processes/engine-process.js';
-import { join } from './rendezvous.js';
+import type { TogetherOptions } from './data-parallel-training.js';
 import {
   type MemberData,
   type MemberHandlers,
@@ -12,7 +11,7 @@ import {
   PREVIOUS,
   type TrainedTogether,
 } from './rank-messages.js';
-import type { TogetherOptions } from './data-parallel-training.js';
+import { join } from './rendezvous.js';
 
 /** The process of this node in a distributed training. Every method throws TW_TRAIN_RING if the process ends, and what it throws. */
 export class MemberProcess {

@@ -1,19 +1,18 @@
 /** The process of a node in a distributed training: reads the node's places, then trains with the others. Started by member-process.ts. */
 import { Socket } from 'node:net';
+import { type EngineName, loadEngine, serveRequests } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { type EngineName, loadEngine } from '../../engines/load-engine.js';
-import { trainingFailed } from '../errors.js';
-import { imagesOf } from '../patches/labelled-images.js';
-import { modelNamed } from '../models/builtin-models.js';
-import { cutPatches } from '../patches/patches.js';
 import { readPlace } from '../data/read-acquisitions.js';
+import { trainingFailed } from '../errors.js';
 import { imagesToScore } from '../evaluation/tile-scores.js';
+import { modelNamed } from '../models/builtin-models.js';
+import { imagesOf } from '../patches/labelled-images.js';
+import { cutPatches } from '../patches/patches.js';
 import { saveModel } from '../registry/saved-model.js';
-import { serveRequests } from '../../engines/processes/serve-requests.js';
+import { type PlacePatches, trainTogether } from './data-parallel-training.js';
+import { type MemberData, type MemberHandlers, type MemberTask, NEXT, PREVIOUS } from './rank-messages.js';
 import { allGather, alone } from './ring-all-reduce.js';
 import { RingLinks } from './ring-connection.js';
-import { type MemberData, type MemberHandlers, type MemberTask, NEXT, PREVIOUS } from './rank-messages.js';
-import { type PlacePatches, trainTogether } from './data-parallel-training.js';
 
 const [engine] = process.argv.slice(2);
 let model = '';

@@ -1,7 +1,7 @@
 /** Means over the members of a ring: of tensors, and of the statistics of batch normalisation. */
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import type { Tf } from '../../engines/tfjs.js';
+import type { Tf } from '../../engines/index.js';
 import { variablesOf } from '../loop/learner.js';
 import { type Ring, weightedMean } from './ring-all-reduce.js';
 

@@ -1,25 +1,31 @@
 /** The distributed mode: one model for all places, at which all nodes that hold some work together. */
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { chosenEngine } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
+import { counted } from '../../plural.js';
 import { parseFilter, rawUnlessAsked, searchTiles } from '../../query/index.js';
 import { commonCell, type HeldTile, holdTiles, type Storage } from '../../storage/index.js';
 import { version } from '../../version.js';
-import { counted } from '../../plural.js';
-import { chosenEngine } from '../../engines/select-engine.js';
+import type { TrainedPixels } from '../data/trained-pixels.js';
+import { commonPixels, filesOf, groupByPlace, type Place, trainedPixels } from '../data/training-cells.js';
 import { severalCollections, unlikeEngines } from '../errors.js';
-import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs, validationTime } from '../jobs/train-options.js';
 import type { TrainPart } from '../jobs/merge-results.js';
+import {
+  DEFAULT_SEED,
+  modelsOf,
+  type TrainContext,
+  type TrainInputs,
+  validationTime,
+} from '../jobs/train-options.js';
+import { reasonsOf } from '../jobs/train-results.js';
 import { modelNamed } from '../models/builtin-models.js';
 import type { ModelSpec } from '../models/model-spec.js';
-import { commonPixels, filesOf, groupByPlace, type Place, trainedPixels } from '../data/training-cells.js';
-import { reasonsOf } from '../jobs/train-results.js';
 import { storeModel, type TrainedAbout, unstoredModel } from '../registry/store-model.js';
-import type { TrainedPixels } from '../data/trained-pixels.js';
-import type { Door, Doors } from './rendezvous.js';
-import { MemberProcess } from './rank-process.js';
-import type { MemberTask, TrainedTogether } from './rank-messages.js';
 import { beginningOf, distributedReport, pooledPlaces, trafficOf } from './distributed-report.js';
+import type { MemberTask, TrainedTogether } from './rank-messages.js';
+import { MemberProcess } from './rank-process.js';
+import type { Door, Doors } from './rendezvous.js';
 
 /** What a node says of itself before the ring is made. */
 interface Word {

@@ -1,6 +1,7 @@
 /** What a model must beat to be worth its training: the training mean, and ridge regression. */
-import type { Metrics } from './metrics.js';
+
 import type { PatchSet } from '../patches/patches.js';
+import type { Metrics } from './metrics.js';
 
 export interface Baselines {
   mean: Metrics;

@@ -1,11 +1,12 @@
 /** How good predictions are. */
+
+import type { TargetSpec } from '../models/model-spec.js';
+import { filledOnly, type PatchDataset, type PatchSet } from '../patches/patches.js';
 import { type Baselines, linearPredictor, lineSums, ridge, trainingMean } from './baselines.js';
 import type { DisplayRange } from './display-range.js';
 import type { ImagePair } from './image-metrics.js';
 import { imageScores, meanScores } from './image-scores.js';
 import { type Metrics, metricsOf, type Predictions } from './metrics.js';
-import type { TargetSpec } from '../models/model-spec.js';
-import { filledOnly, type PatchDataset, type PatchSet } from '../patches/patches.js';
 
 /** Measures of predictions in the shape of the targets: with a range, those of images too. */
 export function evaluate(

@@ -4,18 +4,18 @@
  * one. They stand beside those of the validation patches, and do not replace them.
  */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
 import type { DatePixels } from '../data/acquisition-pixels.js';
-import type { DisplayRange } from './display-range.js';
-import type { Tf } from '../../engines/tfjs.js';
-import { trainingFailed } from '../errors.js';
-import { imageScores, meanScores } from './image-scores.js';
-import { type Image, imagesOf } from '../patches/labelled-images.js';
-import type { TileScore } from './metrics.js';
-import type { ModelSpec } from '../models/model-spec.js';
 import type { DatePair, PlaceDate } from '../data/acquisitions.js';
+import { type ReadRasters, readPlace } from '../data/read-acquisitions.js';
+import { trainingFailed } from '../errors.js';
 import { fillClouds } from '../inference/fill-clouds.js';
 import { predictImage } from '../inference/sliding-window.js';
-import { type ReadRasters, readPlace } from '../data/read-acquisitions.js';
+import type { ModelSpec } from '../models/model-spec.js';
+import { type Image, imagesOf } from '../patches/labelled-images.js';
+import type { DisplayRange } from './display-range.js';
+import { imageScores, meanScores } from './image-scores.js';
+import type { TileScore } from './metrics.js';
 
 /** Images of a place that are predicted, at most: each takes seconds. */
 const MOST_IMAGES = 3;

@@ -1,14 +1,14 @@
 /** Makes a tile without cloud: clear pixels with the numbers that are stored, cloudy ones filled by a model. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { conversion, type MadeTile, validOf } from '../../derive/index.js';
+import type { Tf } from '../../engines/index.js';
 import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
 import { type DataType, Mask, newPixels, type PixelArray } from '../../raster/index.js';
-import { conversion, type MadeTile, validOf } from '../../derive/index.js';
 import type { DatePixels } from '../data/acquisition-pixels.js';
-import type { Tf } from '../../engines/tfjs.js';
-import { predictionFailed } from '../errors.js';
-import type { ModelSpec } from '../models/model-spec.js';
 import type { PlaceDate } from '../data/acquisitions.js';
 import { type ReadRasters, readPlace } from '../data/read-acquisitions.js';
+import { predictionFailed } from '../errors.js';
+import type { ModelSpec } from '../models/model-spec.js';
 import { fillClouds } from './fill-clouds.js';
 import type { PredictTask } from './predict-tile.js';
 

@@ -1,9 +1,9 @@
 /** Replaces the cloudy pixels of a date by what a model makes of them, and keeps all others as they are. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
 import { type DatePixels, isCloudy, readableOf } from '../data/acquisition-pixels.js';
-import type { Tf } from '../../engines/tfjs.js';
-import type { ModelSpec } from '../models/model-spec.js';
 import { cloudInputs } from '../data/temporal-prior.js';
+import type { ModelSpec } from '../models/model-spec.js';
 import { predictImage } from './sliding-window.js';
 
 export interface FilledDate {

@@ -1,9 +1,7 @@
 /** Child processes that apply models to tiles, several at once. */
 import type { MadeTile, TileMaker } from '../../derive/index.js';
-import type { EngineName } from '../../engines/load-engine.js';
+import { answerOf, type EngineName, EnginePool, type Handler } from '../../engines/index.js';
 import { predictionFailed } from '../errors.js';
-import { answerOf, EnginePool } from '../../engines/processes/engine-pool.js';
-import type { Handler } from '../../engines/processes/serve-requests.js';
 import type { PredictTask } from './predict-tile.js';
 
 export type PredictionHandlers = { predict: Handler<PredictTask, MadeTile | null> };

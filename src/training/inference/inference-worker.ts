@@ -1,14 +1,12 @@
 /** The child process that applies models: one engine, one tile after another. Started by predictors.ts. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engines/index.js';
 import { readModelFile } from '../../storage/index.js';
-import { type EngineName, loadEngine } from '../../engines/load-engine.js';
-import type { Tf } from '../../engines/tfjs.js';
 import { predictionFailed } from '../errors.js';
 import { modelNamed } from '../models/builtin-models.js';
 import { loadModel } from '../registry/saved-model.js';
-import { serveRequests } from '../../engines/processes/serve-requests.js';
-import { type PredictTask, predictTile } from './predict-tile.js';
 import type { PredictionHandlers } from './inference-pool.js';
+import { type PredictTask, predictTile } from './predict-tile.js';
 
 const [engine] = process.argv.slice(2);
 /** Tiles of one place come one after another. */

@@ -1,10 +1,10 @@
 /** What a model says of patches. */
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { inputBatches } from '../patches/batches.js';
-import type { Tf } from '../../engines/tfjs.js';
+import type { Tf } from '../../engines/index.js';
 import { countingPairs } from '../evaluation/evaluate.js';
 import { metricsOf } from '../evaluation/metrics.js';
+import { inputBatches } from '../patches/batches.js';
 import type { PatchSet } from '../patches/patches.js';
 
 /** Pixels of patches that go through a model at once where it does not learn. */

@@ -1,5 +1,14 @@
 /** Prediction as a job: tiles of what models say of the tiles that a filter picks. */
 import { availableParallelism } from 'node:os';
+import {
+  derive,
+  type Planned,
+  pickedTiles,
+  REPEATABLE,
+  WRANGLE_PART,
+  type WrangleResults,
+} from '../../derive/index.js';
+import { chosenEngine, ENGINE_NAMES } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import {
@@ -24,26 +33,16 @@ import {
   versionNamed,
   WORLD,
 } from '../../storage/index.js';
-import {
-  derive,
-  type Planned,
-  pickedTiles,
-  REPEATABLE,
-  WRANGLE_PART,
-  type WrangleResults,
-} from '../../derive/index.js';
-import type { CardSummary } from '../registry/model-card.js';
-import { ENGINE_NAMES } from '../../engines/load-engine.js';
-import { chosenEngine } from '../../engines/select-engine.js';
+import type { PlaceDate } from '../data/acquisitions.js';
+import { priorDates } from '../data/temporal-prior.js';
+import { areAlike, coarsestGroup, dateFiles, valuesOf } from '../data/training-cells.js';
 import { noModel } from '../errors.js';
 import { MODEL_NAMES, modelNamed } from '../models/builtin-models.js';
 import type { ModelSpec } from '../models/model-spec.js';
-import type { PlaceDate } from '../data/acquisitions.js';
-import { areAlike, coarsestGroup, dateFiles, valuesOf } from '../data/training-cells.js';
-import { priorDates } from '../data/temporal-prior.js';
+import type { CardSummary } from '../registry/model-card.js';
+import { Predictors } from './inference-pool.js';
 import { pixelsFor } from './model-pixel-size.js';
 import type { PredictTask } from './predict-tile.js';
-import { Predictors } from './inference-pool.js';
 
 export interface PredictContext {
   storage: Storage;

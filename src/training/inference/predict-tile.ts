@@ -1,17 +1,17 @@
 /** Makes one tile of what a model says of another. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { type MadeTile, type NewTile, validOf } from '../../derive/index.js';
+import type { Tf } from '../../engines/index.js';
 import type { PixelGrid } from '../../grid/index.js';
 import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
 import { type DataType, Mask } from '../../raster/index.js';
 import type { ModelFilePlace } from '../../storage/index.js';
-import { type MadeTile, type NewTile, validOf } from '../../derive/index.js';
 import { mappablePixels } from '../data/acquisition-pixels.js';
-import type { Tf } from '../../engines/tfjs.js';
-import { predictionFailed } from '../errors.js';
-import type { ModelSpec } from '../models/model-spec.js';
 import type { PlaceDate } from '../data/acquisitions.js';
 import { readPlace } from '../data/read-acquisitions.js';
+import { predictionFailed } from '../errors.js';
+import type { ModelSpec } from '../models/model-spec.js';
 import { cloudFreeTile } from './cloud-free-tile.js';
 import { predictImage } from './sliding-window.js';
 

@@ -1,6 +1,6 @@
 /** Applies a model to one date of a place. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import type { Tf } from '../../engines/tfjs.js';
+import type { Tf } from '../../engines/index.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { outputOf } from './predict-patches.js';
 import { Blend, type Windows, windowsOver } from './window-blending.js';

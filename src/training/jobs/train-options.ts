@@ -3,8 +3,8 @@ import { type FilterParams, parseInstant, type TileFinder } from '../../query/in
 import type { Storage } from '../../storage/index.js';
 import type { Doors } from '../distributed/rendezvous.js';
 import type { FineTuning } from '../loop/layer-freezing.js';
-import type { TransferPolicy } from '../transfer/transfer-policy.js';
 import type { TextureIndex } from '../texture/texture-index.js';
+import type { TransferPolicy } from '../transfer/transfer-policy.js';
 
 /**
  * How the work is shared out: a model for each place; one model over all nodes; or a model for each place in processes with limits.

@@ -1,13 +1,19 @@
 /** The partitioned and the contained mode: a model for each place, stored as they come. */
+
+import { chosenEngine } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import type { ModelVersionRecord } from '../../storage/index.js';
-import { chosenEngine } from '../../engines/select-engine.js';
-import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs } from './train-options.js';
-import type { TrainPart } from './merge-results.js';
-import { PlaceTraining, type PlannedModel } from './training-run.js';
 import { agreeOnSeeds, trainedSeeds } from '../transfer/cluster-seeds.js';
 import type { Descent } from '../transfer/provenance.js';
-import { canBeParent, modelsToStartFrom, type ParentFinder, parentFinder } from '../transfer/source-models.js';
+import {
+  canBeParent,
+  modelsToStartFrom,
+  type ParentFinder,
+  parentFinder,
+} from '../transfer/source-models.js';
+import type { TrainPart } from './merge-results.js';
+import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs } from './train-options.js';
+import { PlaceTraining, type PlannedModel } from './training-run.js';
 
 export async function trainPartitioned(
   context: TrainContext,

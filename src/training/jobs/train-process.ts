@@ -1,10 +1,15 @@
 /** Training as a job, in one of its modes. */
+
+import { ENGINE_NAMES } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
-import { checkFilter, filterBody, requireCollections } from '../../query/index.js';
 import { counted } from '../../plural.js';
+import { checkFilter, filterBody, requireCollections } from '../../query/index.js';
 import { trainDistributed } from '../distributed/train-distributed.js';
-import { ENGINE_NAMES } from '../../engines/load-engine.js';
 import { nothingTrained, oneModelTogether, unusedPlaceMemory, unusedTransfer } from '../errors.js';
+import { FINE_TUNINGS } from '../loop/layer-freezing.js';
+import { MODEL_NAMES } from '../models/builtin-models.js';
+import { TRANSFER_POLICIES } from '../transfer/transfer-policy.js';
+import { mergeResults, TRAIN_PART, type TrainPart } from './merge-results.js';
 import {
   modelsOf,
   TRAINING_MODES,
@@ -13,12 +18,8 @@ import {
   type TrainingMode,
   validationTime,
 } from './train-options.js';
-import { mergeResults, TRAIN_PART, type TrainPart } from './merge-results.js';
-import { MODEL_NAMES } from '../models/builtin-models.js';
 import { trainPartitioned } from './train-per-cell.js';
 import { reasonsOf, type TrainResults } from './train-results.js';
-import { FINE_TUNINGS } from '../loop/layer-freezing.js';
-import { TRANSFER_POLICIES } from '../transfer/transfer-policy.js';
 import { withValidationDate } from './validation-date.js';
 
 const MODES: Record<

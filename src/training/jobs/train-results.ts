@@ -1,12 +1,12 @@
 /** What a training job answers, and what it says of places without a model. */
 import type { GridName } from '../../grid/index.js';
-import type { Baselines } from '../evaluation/baselines.js';
-import type { ModelCard } from '../registry/model-card.js';
 import { counted, kindOfReason } from '../../plural.js';
 import type { Distributed } from '../distributed/distributed-report.js';
-import type { TrainingMode } from './train-options.js';
+import type { Baselines } from '../evaluation/baselines.js';
 import type { EpochLoss, Metrics, ModelMetrics, TileScore } from '../evaluation/metrics.js';
+import type { ModelCard } from '../registry/model-card.js';
 import type { Lineage } from '../transfer/provenance.js';
+import type { TrainingMode } from './train-options.js';
 
 export interface TrainResults {
   /** Name of the engine. */

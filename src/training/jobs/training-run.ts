@@ -2,21 +2,27 @@
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import type { SelectedEngine } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
+import { counted } from '../../plural.js';
 import { type Filter, parseFilter, rawUnlessAsked, searchTiles } from '../../query/index.js';
 import { type HeldTile, holdTiles } from '../../storage/index.js';
-import { counted } from '../../plural.js';
-import type { SelectedEngine } from '../../engines/select-engine.js';
-import { unfitByMasks } from '../patches/trainability.js';
-import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs, validationTime } from './train-options.js';
-import type { TrainPart } from './merge-results.js';
-import { modelNamed } from '../models/builtin-models.js';
 import { filesOf, groupByPlace, type Place, trainedPixels } from '../data/training-cells.js';
-import { placeName, reasonsOf } from './train-results.js';
+import { modelNamed } from '../models/builtin-models.js';
+import { unfitByMasks } from '../patches/trainability.js';
 import { type StoredModel, storedBy, storeModel, unstoredModel } from '../registry/store-model.js';
-import { type PlaceProgress, trainPlaces } from '../workers/training-pool.js';
 import { type Ancestors, ancestorsOf, type Descent, lineageOf } from '../transfer/provenance.js';
 import type { PlaceTask, TrainedPlace } from '../workers/training-messages.js';
+import { type PlaceProgress, trainPlaces } from '../workers/training-pool.js';
+import type { TrainPart } from './merge-results.js';
+import {
+  DEFAULT_SEED,
+  modelsOf,
+  type TrainContext,
+  type TrainInputs,
+  validationTime,
+} from './train-options.js';
+import { placeName, reasonsOf } from './train-results.js';
 
 /** A model to be trained. */
 export interface PlannedModel {

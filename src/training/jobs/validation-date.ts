@@ -1,11 +1,11 @@
 /** Finds the date from which on a training job holds out dates, the same for all places on all nodes. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { foundPages, tilesOutOfReach } from '../../derive/index.js';
 import type { PrepareContext } from '../../jobs/index.js';
 import { type Filter, parseFilter, rawUnlessAsked, type TileFinder } from '../../query/index.js';
-import { foundPages, tilesOutOfReach } from '../../derive/index.js';
+import { placeKey } from '../data/training-cells.js';
 import { validationDate } from '../patches/hold-out.js';
 import type { TrainInputs } from './train-options.js';
-import { placeKey } from '../data/training-cells.js';
 
 /** How long nodes that do not answer are waited for. */
 const PATIENCE_MS = 60_000;

@@ -1,7 +1,6 @@
 /** Adam (Kingma and Ba 2015, algorithm 1), whose whole state can be saved and put back. */
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
-import { adamStep } from '../../engines/tfjs-extensions/fused-adam.js';
-import type { Tf } from '../../engines/tfjs.js';
+import { adamStep, type Tf } from '../../engines/index.js';
 import type { LossGradients } from './gradients.js';
 import type { StepOptions } from './learner.js';
 

@@ -1,9 +1,9 @@
 /** The epoch whose weights are kept: the one with the lowest loss on the selection patches. */
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import type { Tf } from '../../engines/tfjs.js';
-import { variablesOf } from './learner.js';
+import type { Tf } from '../../engines/index.js';
 import type { EpochLoss } from '../evaluation/metrics.js';
+import { variablesOf } from './learner.js';
 
 /**
  * Returns the epoch with the lowest selection loss, the earliest of equals; 0 if none is lower than `initial`, the loss before the

@@ -5,8 +5,8 @@
  */
 import type { Tensor, Tensor4D } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
 import { Adam } from './adam.js';
-import type { Tf } from '../../engines/tfjs.js';
 import { gradientsOf } from './gradients.js';
 import { type Batch, hold, type Learner, trainedLayers, variablesOf } from './learner.js';
 import { meanOfCounting } from './regression-learner.js';

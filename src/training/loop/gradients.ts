@@ -1,7 +1,6 @@
 /** Value and gradients of a loss. */
 import type { NamedTensorMap, Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
-import { type Replay, record } from '../../engines/tfjs-extensions/kernel-capture.js';
-import type { Tf } from '../../engines/tfjs.js';
+import { type Replay, record, type Tf } from '../../engines/index.js';
 import type { Batch } from './learner.js';
 
 /** The gradients are in the order of the variables. All are the caller's to dispose. */

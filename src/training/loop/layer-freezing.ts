@@ -1,7 +1,7 @@
 /** Which layers learn when: schedules of a model that starts from one of another place. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { trainedLayers } from './learner.js';
 import type { ModelSpec } from '../models/model-spec.js';
+import { trainedLayers } from './learner.js';
 
 /**
  * `all`: all layers from the start. `head`: the last layers alone, on the features of the other place. `gradual`: the last layers alone

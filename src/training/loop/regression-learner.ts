@@ -1,8 +1,8 @@
 /** Training by the mean squared error over the pixels that count. */
 import type { Scalar, Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
 import { Adam } from './adam.js';
-import type { Tf } from '../../engines/tfjs.js';
 import { BatchGradients } from './gradients.js';
 import { type Batch, hold, type Learner, trainedLayers, variablesOf } from './learner.js';
 

@@ -1,15 +1,11 @@
 /** Trains one model on one place. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { adversarialLearner } from './gan-learner.js';
-import { type Baselines, type LinearFit, ridge, startSums } from '../evaluation/baselines.js';
-import { batchOf } from '../patches/batches.js';
-import { bestEpoch, hasStalled, WeightsCopy } from './early-stopping.js';
-import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
-import { type DisplayRange, displayRange } from '../evaluation/display-range.js';
-import type { Tf } from '../../engines/tfjs.js';
+import type { Tf } from '../../engines/index.js';
+import { randomStream, shuffledOrder } from '../../random.js';
 import { diverged } from '../errors.js';
+import { type Baselines, type LinearFit, ridge, startSums } from '../evaluation/baselines.js';
+import { type DisplayRange, displayRange } from '../evaluation/display-range.js';
 import { baselinesOf, countingPairs, evaluate } from '../evaluation/evaluate.js';
-import type { Learner } from './learner.js';
 import {
   type EpochLoss,
   type ModelMetrics,
@@ -18,15 +14,19 @@ import {
   spreadOf,
   type TileScore,
 } from '../evaluation/metrics.js';
-import { buildModel } from '../models/build-model.js';
-import { buildDiscriminator } from '../models/patchgan-discriminator.js';
-import { beginsWithLine, type ModelSpec } from '../models/model-spec.js';
-import { filledOnly, type PatchDataset, type PatchSet } from '../patches/patches.js';
 import { meanSquaredError, predict } from '../inference/predict-patches.js';
-import { randomStream, shuffledOrder } from '../../random.js';
-import { regressionLearner } from './regression-learner.js';
-import { type FineTuning, headEpochs, headOf } from './layer-freezing.js';
+import { buildModel } from '../models/build-model.js';
+import { beginsWithLine, type ModelSpec } from '../models/model-spec.js';
+import { buildDiscriminator } from '../models/patchgan-discriminator.js';
+import { batchOf } from '../patches/batches.js';
+import { filledOnly, type PatchDataset, type PatchSet } from '../patches/patches.js';
 import { type Start, type StartTask, startFrom } from '../transfer/warm-start.js';
+import { readCheckpoint, removeCheckpoint, writeCheckpoint } from './checkpoint.js';
+import { bestEpoch, hasStalled, WeightsCopy } from './early-stopping.js';
+import { adversarialLearner } from './gan-learner.js';
+import { type FineTuning, headEpochs, headOf } from './layer-freezing.js';
+import type { Learner } from './learner.js';
+import { regressionLearner } from './regression-learner.js';
 
 export interface TrainOptions {
   /** Passes over the training patches. Default: the model's. */

@@ -1,10 +1,10 @@
 /** Turns a model's description into a tfjs layers model, of standard layers alone, so that it opens anywhere. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
 import type { LinearFit } from '../evaluation/baselines.js';
-import type { Tf } from '../../engines/tfjs.js';
-import { attentionMap } from './spatial-attention.js';
 import { apply, LayerMaker } from './layer-builder.js';
 import { inputPlanes, type LayerSpec, type ModelSpec } from './model-spec.js';
+import { attentionMap } from './spatial-attention.js';
 
 /** The layer that holds the line with which a model begins. */
 export const LINE = 'line';

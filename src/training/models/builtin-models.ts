@@ -1,8 +1,8 @@
 import { unknownModel } from '../errors.js';
-import { cloudRemovalModel } from './spa-gan.js';
+import type { ModelSpec } from './model-spec.js';
 import { ndmiModel } from './ndmi-unet.js';
 import { ndviModel } from './ndvi-cnn.js';
-import type { ModelSpec } from './model-spec.js';
+import { cloudRemovalModel } from './spa-gan.js';
 
 export const MODELS: readonly ModelSpec[] = [ndviModel, ndmiModel, cloudRemovalModel];
 

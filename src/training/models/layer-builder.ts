@@ -1,6 +1,6 @@
 /** Layers of a graph, applied as they are made. */
 import type { SymbolicTensor } from '@tensorflow/tfjs-layers';
-import type { Tf } from '../../engines/tfjs.js';
+import type { Tf } from '../../engines/index.js';
 
 /** Of the batch normalisation's averages, by which a trained model predicts. */
 const MOMENTUM = 0.9;

@@ -1,4 +1,4 @@
-import { SPECTRAL_INDICES } from '../../raster/index.js';
+import { SPECTRAL_INDICES } from '../../expressions/index.js';
 import type { ModelSpec } from './model-spec.js';
 import { VISIBLE, visibleMix } from './rgb-inputs.js';
 

@@ -1,6 +1,6 @@
 /** What tells true images without cloud from made ones, while a model that removes cloud is trained (the paper's figure 8). */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
-import type { Tf } from '../../engines/tfjs.js';
+import type { Tf } from '../../engines/index.js';
 import { LayerMaker } from './layer-builder.js';
 
 const FIRST = 32;

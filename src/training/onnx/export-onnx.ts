@@ -1,7 +1,7 @@
 /** A model as an ONNX file, for programs that read no tfjs. */
 import { onnxLayer, onnxWeights } from '../errors.js';
-import { Graph, type Port } from './onnx-graph.js';
 import { addLayer, type LayerConfig, type Value, type Weight } from './layer-converters.js';
+import { Graph, type Port } from './onnx-graph.js';
 
 /** Where a value comes from: a layer, which of its applications and which of their results. */
 type Origin = [layer: string, application: number, result: number, options?: object];

@@ -1,8 +1,8 @@
 /** Patches as tensors. */
 import type { Tensor4D } from '@tensorflow/tfjs-core';
-import { copyTurned } from './augmentation.js';
-import type { Tf } from '../../engines/tfjs.js';
+import type { Tf } from '../../engines/index.js';
 import type { Batch } from '../loop/learner.js';
+import { copyTurned } from './augmentation.js';
 import type { PatchSet } from './patches.js';
 
 /** The chosen patches, each turned or mirrored at random, its targets and masks with it. Dispose its tensors. */

@@ -1,8 +1,8 @@
 /** What one date, or a pair of dates, shows of a place: the planes that go into a model and those that should come out. */
 import { clearPixels, type DatePixels, isCloudy, readableOf } from '../data/acquisition-pixels.js';
-import { bandsOf, type ModelSpec, type TargetSpec } from '../models/model-spec.js';
 import type { DatePair } from '../data/acquisitions.js';
 import { cloudInputs } from '../data/temporal-prior.js';
+import { bandsOf, type ModelSpec, type TargetSpec } from '../models/model-spec.js';
 
 /** All planes have width x height values. */
 export interface Image {

@@ -6,9 +6,9 @@
  * dates for both, and only the ground differs. The choice looks at masks only, never at values.
  */
 import { Mask, type Window } from '../../raster/index.js';
+import type { ModelSpec } from '../models/model-spec.js';
 import { divisions, type Ground, SELECTION_SHARE, type Side } from './hold-out.js';
 import type { Image } from './labelled-images.js';
-import type { ModelSpec } from '../models/model-spec.js';
 
 /** Share of a patch's pixels that must be readable. */
 const MIN_USABLE = 0.75;

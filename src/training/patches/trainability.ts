@@ -2,13 +2,13 @@
 import { readRaster } from '../../raster/index.js';
 import { type GroupRecord, holdTiles, type Storage } from '../../storage/index.js';
 import { clearPixels, type DatePixels, isCloudy, readableOf } from '../data/acquisition-pixels.js';
-import type { Image } from './labelled-images.js';
+import type { DatePair, PlaceDate } from '../data/acquisitions.js';
+import { coarsened, differInSize } from '../data/read-acquisitions.js';
+import { coarsestGroup, filesOf, type Place } from '../data/training-cells.js';
 import { modelNamed } from '../models/builtin-models.js';
 import { bandsOf, type ModelSpec } from '../models/model-spec.js';
+import type { Image } from './labelled-images.js';
 import { tooFewPatches } from './patches.js';
-import type { DatePair, PlaceDate } from '../data/acquisitions.js';
-import { coarsestGroup, filesOf, type Place } from '../data/training-cells.js';
-import { coarsened, differInSize } from '../data/read-acquisitions.js';
 
 /** Why a model cannot be trained at a place, without reading a band; undefined if nothing speaks against it. Throws the TW_STORE_ and TW_RASTER_ errors. */
 export async function unfit(

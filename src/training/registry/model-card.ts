@@ -1,16 +1,17 @@
 /** The model card: where a model comes from, how it was trained, and how good it is. */
+
+import type { SelectedEngine } from '../../engines/index.js';
 import type { GridName } from '../../grid/index.js';
 import type { ModelScore } from '../../storage/index.js';
+import type { BandValues, TilePixels } from '../data/trained-pixels.js';
+import type { Distributed } from '../distributed/distributed-report.js';
 import type { Baselines } from '../evaluation/baselines.js';
 import type { DisplayRange } from '../evaluation/display-range.js';
-import type { Distributed } from '../distributed/distributed-report.js';
-import type { SelectedEngine } from '../../engines/select-engine.js';
-import type { TrainingMode } from '../jobs/train-options.js';
 import type { EpochLoss, ModelMetrics, Spread } from '../evaluation/metrics.js';
+import type { TrainingMode } from '../jobs/train-options.js';
 import { modelNamed } from '../models/builtin-models.js';
 import { hasBatchNorm } from '../models/model-spec.js';
 import type { AppliedHoldOut } from '../patches/patches.js';
-import type { BandValues, TilePixels } from '../data/trained-pixels.js';
 import type { Lineage } from '../transfer/provenance.js';
 import type { TrainedPlace } from '../workers/training-messages.js';
 

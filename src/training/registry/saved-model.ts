@@ -1,7 +1,7 @@
 /** A model as files: what `tf.loadLayersModel` opens, here and in a browser. */
 import type { io } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import type { Tf } from '../../engines/tfjs.js';
+import type { Tf } from '../../engines/index.js';
 
 const WEIGHTS = 'weights.bin';
 

@@ -2,11 +2,11 @@
 import { type Filter, toCql2Json } from '../../query/index.js';
 import { modelId, newVersion, type Storage, versionsOf } from '../../storage/index.js';
 import { version as softwareVersion } from '../../version.js';
-import { type CardContext, type CardSummary, modelCard, scoreOf, summaryOf } from './model-card.js';
-import type { Spread } from '../evaluation/metrics.js';
 import type { Place } from '../data/training-cells.js';
+import type { Spread } from '../evaluation/metrics.js';
 import type { TrainResults } from '../jobs/train-results.js';
 import type { TrainedPlace } from '../workers/training-messages.js';
+import { type CardContext, type CardSummary, modelCard, scoreOf, summaryOf } from './model-card.js';
 
 export type TrainedAbout = Pick<
   CardContext,

@@ -1,5 +1,6 @@
 /** A place that is trained outside of its node, as in a Job of Kubernetes: what is read there. */
 import { createHash } from 'node:crypto';
+import { foundTiles } from '../../derive/index.js';
 import {
   type Filter,
   type FilterParams,
@@ -8,14 +9,13 @@ import {
   type TileFinder,
 } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
-import { foundTiles } from '../../derive/index.js';
-import { nothingTrained, onePlaceAtATime } from '../errors.js';
-import { unfit } from '../patches/trainability.js';
-import { validationDate } from '../patches/hold-out.js';
-import { validationTime } from '../jobs/train-options.js';
-import { modelNamed } from '../models/builtin-models.js';
 import type { DatePair, PlaceDate } from '../data/acquisitions.js';
 import { filesOf, groupByPlace, type Place } from '../data/training-cells.js';
+import { nothingTrained, onePlaceAtATime } from '../errors.js';
+import { validationTime } from '../jobs/train-options.js';
+import { modelNamed } from '../models/builtin-models.js';
+import { validationDate } from '../patches/hold-out.js';
+import { unfit } from '../patches/trainability.js';
 
 /** Of the kind `model`, at the one place that the filter picks. */
 export interface PlaceInputs {

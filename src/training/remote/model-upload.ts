@@ -2,8 +2,9 @@
  * A model that was trained outside of its node, as it is sent there. Who may write may send any numbers, and no more than numbers: the
  * topology is built by the node itself, and so is the card but for what was measured.
  */
+
+import { ENGINE_NAMES } from '../../engines/index.js';
 import { parseInstant } from '../../query/index.js';
-import { ENGINE_NAMES } from '../../engines/load-engine.js';
 import { wrongModel } from '../errors.js';
 import type { ModelFiles } from '../registry/saved-model.js';
 import type { TrainedPlace } from '../workers/training-messages.js';

@@ -1,19 +1,19 @@
 /** Stores a model that was trained outside of the node, as if a child of the node had trained it. A job, so that it is there as a whole or not at all. */
 import { readFile } from 'node:fs/promises';
+import type { SelectedEngine } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { filterBody, type TileFinder } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
-import type { SelectedEngine } from '../../engines/select-engine.js';
-import { placeChanged, wrongModel } from '../errors.js';
-import { DEFAULT_SEED } from '../jobs/train-options.js';
-import { mergeResults } from '../jobs/merge-results.js';
-import { MODEL_NAMES, modelNamed } from '../models/builtin-models.js';
 import { filesOf, trainedPixels } from '../data/training-cells.js';
+import { placeChanged, wrongModel } from '../errors.js';
+import { mergeResults } from '../jobs/merge-results.js';
+import { DEFAULT_SEED } from '../jobs/train-options.js';
 import type { TrainResults } from '../jobs/train-results.js';
+import { MODEL_NAMES, modelNamed } from '../models/builtin-models.js';
 import { storedBy, storeModel } from '../registry/store-model.js';
-import { blankModel } from './untrained-model.js';
 import { digestOf, type PlaceInputs, pickedPlace } from './cell-manifest.js';
 import { received, type SentModel, sentEngine, sentModel } from './model-upload.js';
+import { blankModel } from './untrained-model.js';
 
 export interface StoreInputs extends PlaceInputs {
   seed?: number;

@@ -1,10 +1,9 @@
 /** The child process that builds a model and trains nothing. Started by blank-model.ts. */
-import { type EngineName, loadEngine } from '../../engines/load-engine.js';
+import { type EngineName, loadEngine, serveRequests } from '../../engines/index.js';
 import { trainingFailed } from '../errors.js';
 import { buildModel } from '../models/build-model.js';
 import { modelNamed } from '../models/builtin-models.js';
 import { saveModel } from '../registry/saved-model.js';
-import { serveRequests } from '../../engines/processes/serve-requests.js';
 import type { BlankModelHandlers } from './untrained-model.js';
 
 const [engine] = process.argv.slice(2);

@@ -1,7 +1,6 @@
+import { EngineProcess, type Handler, ProcessEnded } from '../../engines/index.js';
 import { trainingFailed } from '../errors.js';
 import type { ModelFiles } from '../registry/saved-model.js';
-import { EngineProcess, ProcessEnded } from '../../engines/processes/engine-process.js';
-import type { Handler } from '../../engines/processes/serve-requests.js';
 
 export interface BlankModel {
   model: string;
@@ -15,7 +14,10 @@ export type BlankModelHandlers = { build: Handler<BlankModel, ModelFiles> };
  * signal's reason where it aborts, and with TW_TRAIN_MODEL, TW_TRAIN_ENGINE, TW_TRAIN_FAILED.
  */
 export async function blankModel(blank: BlankModel, signal: AbortSignal): Promise<ModelFiles> {
-  const child = new EngineProcess<BlankModelHandlers>(new URL('./untrained-model-worker.js', import.meta.url), 'wasm');
+  const child = new EngineProcess<BlankModelHandlers>(
+    new URL('./untrained-model-worker.js', import.meta.url),
+    'wasm',
+  );
   try {
     return await child.request('build', blank, { signal });
   } catch (error) {

@@ -1,7 +1,5 @@
 /** Clusters of tiles that look alike. */
 import { randomStream, shuffledOrder } from '../../random.js';
-import { type Clustering, kMeans, membersOf, nearestTo } from './k-means.js';
-import { pairwise, silhouette } from './silhouette.js';
 import {
   DISTANCE_NAMES,
   type DistanceName,
@@ -10,6 +8,8 @@ import {
   standardised,
   type Vector,
 } from './feature-vectors.js';
+import { type Clustering, kMeans, membersOf, nearestTo } from './k-means.js';
+import { pairwise, silhouette } from './silhouette.js';
 
 /** Numbers of clusters that are tried, and vectors that are looked at for that. */
 const FEWEST_CLUSTERS = 2;

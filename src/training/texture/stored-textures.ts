@@ -1,5 +1,7 @@
 /** The textures that the catalogue holds. */
-import { type Storage, type TextureRecord, toArray } from '../../storage/index.js';
+
+import { toArray } from '../../async/index.js';
+import type { Storage, TextureRecord } from '../../storage/index.js';
 
 /** Of a collection, by their geocodes. One whose values are no numbers counts as none, since it can be computed again. */
 export async function storedTextures(

@@ -1,9 +1,9 @@
 /** Places by what they look like, in memory. */
 import { setImmediate } from 'node:timers/promises';
 import type { Storage, TextureRecord } from '../../storage/index.js';
+import { scalingOf, squaredDistance, standardised } from './feature-vectors.js';
 import { nearestTo } from './k-means.js';
 import { storedTextures } from './stored-textures.js';
-import { scalingOf, squaredDistance, standardised } from './feature-vectors.js';
 
 export interface SimilarPlace extends Omit<TextureRecord, 'values'> {
   /** Euclidean, in standardised values; 0: they look the same. */

@@ -1,4 +1,4 @@
-import { WorkerPool } from '../../raster/index.js';
+import { WorkerPool } from '../../async/index.js';
 import type { PlaceDate } from '../data/acquisitions.js';
 import type { FoundClusters } from './cluster-textures.js';
 import type { TileTexture } from './tile-texture.js';

@@ -1,7 +1,10 @@
 /** Textures as a job: each place's, then clusters of the places of a collection. */
+
+import { inLanes } from '../../async/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
+import { counted, kindOfReason } from '../../plural.js';
 import {
   checkFilter,
   type FilterParams,
@@ -12,23 +15,16 @@ import {
   requireCollections,
   searchTiles,
 } from '../../query/index.js';
-import {
-  holdTiles,
-  inLanes,
-  type Storage,
-  type TextureRecord,
-  type TileRecord,
-} from '../../storage/index.js';
-import { counted, kindOfReason } from '../../plural.js';
+import { holdTiles, type Storage, type TextureRecord, type TileRecord } from '../../storage/index.js';
+import { dateFiles, groupByPlace, type Place, valuesOf } from '../data/training-cells.js';
 import { fewTextures, nothingLooksLike, textureFailed } from '../errors.js';
 import { DEFAULT_SEED } from '../jobs/train-options.js';
 import { VISIBLE } from '../models/rgb-inputs.js';
-import { dateFiles, groupByPlace, type Place, valuesOf } from '../data/training-cells.js';
 import { clearestTile } from './clearest-tile.js';
 import { membersOf } from './k-means.js';
 import { isSound, storedTextures } from './stored-textures.js';
-import type { ClusteredCollection, TextureCluster, TextureResults } from './texture-results.js';
 import type { TextureWorkers } from './texture-pool.js';
+import type { ClusteredCollection, TextureCluster, TextureResults } from './texture-results.js';
 
 export interface TextureContext {
   storage: Storage;

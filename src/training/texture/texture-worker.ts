@@ -1,8 +1,8 @@
 /** A thread that computes the textures of tiles, and finds clusters of them. */
-import { serveTasks } from '../../raster/index.js';
+import { serveTasks } from '../../async/index.js';
 import { clusterTextures } from './cluster-textures.js';
-import { textureOfTile } from './tile-texture.js';
 import type { TextureAnswer, TextureTask } from './texture-pool.js';
+import { textureOfTile } from './tile-texture.js';
 
 serveTasks<TextureTask, TextureAnswer>((task) =>
   'date' in task ? textureOfTile(task.date) : clusterTextures(task.textures, task),

@@ -1,8 +1,8 @@
 /** The texture of a stored tile. */
 import { clearPixels } from '../data/acquisition-pixels.js';
-import { VISIBLE } from '../models/rgb-inputs.js';
 import type { PlaceDate } from '../data/acquisitions.js';
 import { readPlace } from '../data/read-acquisitions.js';
+import { VISIBLE } from '../models/rgb-inputs.js';
 import { textureOf } from './glcm.js';
 import { greyLevels } from './grey-levels.js';
 

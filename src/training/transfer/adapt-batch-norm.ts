@@ -1,10 +1,10 @@
 /** Batch normalisation of a model that comes from another place. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { inputBatches } from '../patches/batches.js';
-import type { Tf } from '../../engines/tfjs.js';
-import { type PatchSet, patchesAt } from '../patches/patches.js';
-import { patchesAtOnce } from '../inference/predict-patches.js';
+import type { Tf } from '../../engines/index.js';
 import { randomStream, shuffledOrder } from '../../random.js';
+import { patchesAtOnce } from '../inference/predict-patches.js';
+import { inputBatches } from '../patches/batches.js';
+import { type PatchSet, patchesAt } from '../patches/patches.js';
 
 /**
  * Replaces the averages of all batch normalisations by those of these patches (AdaBN, Li et al. 2016, "Revisiting batch

@@ -1,7 +1,7 @@
 /** From which models the places of a job start, and what is remembered of it. */
 import { TilewrightError } from '../../errors.js';
-import type { Storage } from '../../storage/index.js';
 import { counted } from '../../plural.js';
+import type { Storage } from '../../storage/index.js';
 import type { Place } from '../data/training-cells.js';
 import type { FineTuning } from '../loop/layer-freezing.js';
 import type { FoundParents, ParentFinder } from './source-models.js';

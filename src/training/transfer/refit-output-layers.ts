@@ -1,12 +1,12 @@
 /** The layers that make the output of a model, fitted to a place in closed form. */
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
 import { type LinearFit, ridge, startSums } from '../evaluation/baselines.js';
-import { inputBatches } from '../patches/batches.js';
-import type { Tf } from '../../engines/tfjs.js';
-import { CHANGE, LINE, setLayer } from '../models/build-model.js';
-import type { PatchSet } from '../patches/patches.js';
 import { patchesAtOnce, predict } from '../inference/predict-patches.js';
+import { CHANGE, LINE, setLayer } from '../models/build-model.js';
+import { inputBatches } from '../patches/batches.js';
+import type { PatchSet } from '../patches/patches.js';
 
 /** Fits the line of a model anew to what all else of it leaves of the targets. */
 export function fitLine(tf: Tf, model: LayersModel, patches: PatchSet): void {

@@ -1,13 +1,12 @@
 /** Which models of other places a place may start from. */
 import type { JobContext } from '../../jobs/index.js';
-import type { Storage } from '../../storage/index.js';
-import { bestVersion, type ModelVersionRecord, versionsOf } from '../../storage/index.js';
-import type { CardSummary } from '../registry/model-card.js';
 import { counted } from '../../plural.js';
-import type { Place } from '../data/training-cells.js';
 import { randomStream } from '../../random.js';
-import type { TransferPolicy } from './transfer-policy.js';
+import { bestVersion, type ModelVersionRecord, type Storage, versionsOf } from '../../storage/index.js';
+import type { Place } from '../data/training-cells.js';
+import type { CardSummary } from '../registry/model-card.js';
 import type { TextureIndex } from '../texture/texture-index.js';
+import type { TransferPolicy } from './transfer-policy.js';
 
 /** A model that a place may start from. */
 export interface Parent {

@@ -1,11 +1,11 @@
 /** Where the training of a place starts: fresh, or with the weights of a model of another place. */
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { ModelFilePlace } from '../../storage/index.js';
-import type { Tf } from '../../engines/tfjs.js';
-import { type PatchDataset, type PatchSet, somePatches } from '../patches/patches.js';
 import { meanSquaredError } from '../inference/predict-patches.js';
+import { type PatchDataset, type PatchSet, somePatches } from '../patches/patches.js';
 import { type WeightValues, weightsOf } from '../registry/saved-model.js';
 import { adaptNorms } from './adapt-batch-norm.js';
 import { fitLine, shiftOutput } from './refit-output-layers.js';

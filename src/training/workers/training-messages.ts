@@ -1,14 +1,14 @@
 /** The requests that a training process answers, and the types of a place's task and outcome. */
 
+import type { Handler } from '../../engines/index.js';
+import type { DatePair, PlaceDate } from '../data/acquisitions.js';
 import type { Baselines } from '../evaluation/baselines.js';
 import type { DisplayRange } from '../evaluation/display-range.js';
 import type { EpochLoss, ModelMetrics, Predictions, Spread } from '../evaluation/metrics.js';
-import type { AppliedHoldOut, PatchDataset } from '../patches/patches.js';
-import type { DatePair, PlaceDate } from '../data/acquisitions.js';
 import type { FineTuning } from '../loop/layer-freezing.js';
-import type { Start, StartTask } from '../transfer/warm-start.js';
+import type { AppliedHoldOut, PatchDataset } from '../patches/patches.js';
 import type { ModelFiles } from '../registry/saved-model.js';
-import type { Handler } from '../../engines/processes/serve-requests.js';
+import type { Start, StartTask } from '../transfer/warm-start.js';
 
 /** One model to train. */
 export interface PlaceTask {

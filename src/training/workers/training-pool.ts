@@ -1,12 +1,10 @@
 /** Trains many places at once, in child processes. */
 import { availableParallelism } from 'node:os';
+import { type EngineName, EngineProcess, ProcessEnded, usableCores } from '../../engines/index.js';
 import { TilewrightError } from '../../errors.js';
-import type { EngineName } from '../../engines/load-engine.js';
-import { usableCores } from '../../engines/processes/cpu-affinity.js';
 import { overLimit, trainingFailed, workerEnded } from '../errors.js';
 import type { EpochLoss } from '../evaluation/metrics.js';
 import type { EpochProgress, PlaceOutcome, PlaceTask, TrainingHandlers } from './training-messages.js';
-import { EngineProcess, ProcessEnded } from '../../engines/processes/engine-process.js';
 
 export type PlaceResult = { id: string } & PlaceOutcome;
 
@@ -209,7 +207,11 @@ class TrainingWorker {
     const { limit } = this;
     const options = { limit, core: this.core };
     if (!this.process?.alive)
-      this.process = new EngineProcess(new URL('./training-worker.js', import.meta.url), this.engine, options);
+      this.process = new EngineProcess(
+        new URL('./training-worker.js', import.meta.url),
+        this.engine,
+        options,
+      );
     try {
       return await this.process.request('train', { task, limit, keep }, { onProgress });
     } catch (error) {

@@ -1,19 +1,24 @@
 /** The child process that trains: one engine, one place after another. Started by trainer.ts. */
 import { createHash } from 'node:crypto';
+import {
+  type EngineName,
+  engineMemory,
+  type LoadedEngine,
+  loadEngine,
+  serveRequests,
+} from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { version as software } from '../../version.js';
-import { type EngineName, type LoadedEngine, loadEngine } from '../../engines/load-engine.js';
-import { engineMemory, overLimit, trainingFailed } from '../errors.js';
-import { imagesOf } from '../patches/labelled-images.js';
-import { modelNamed } from '../models/builtin-models.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import { cutPatches, type PatchDataset } from '../patches/patches.js';
 import { type ReadOutcome, type ReadRasters, readPlace } from '../data/read-acquisitions.js';
+import { overLimit, trainingFailed } from '../errors.js';
 import { imagesToScore, scoreTile, type TileSource } from '../evaluation/tile-scores.js';
 import { trainModel } from '../loop/train-model.js';
+import { modelNamed } from '../models/builtin-models.js';
+import type { ModelSpec } from '../models/model-spec.js';
+import { imagesOf } from '../patches/labelled-images.js';
+import { cutPatches, type PatchDataset } from '../patches/patches.js';
 import { saveModel } from '../registry/saved-model.js';
 import type { PlaceTask, TrainingHandlers } from './training-messages.js';
-import { serveRequests } from '../../engines/processes/serve-requests.js';
 
 const [engine] = process.argv.slice(2);
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fixCollection, readCollection } from '../../../src/dht/index.js';
 import { noCollection } from '../../../src/storage/errors.js';
-import { COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
 import { faultyObjects } from '../../coordination/faulty-stores.js';
+import { COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
 import { type RunningMember, startMember, until } from '../cluster-members.js';
 import { sharedPlace } from '../shared-stores.js';
 

@@ -7,16 +7,22 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { segmentName, writeCheckpoint } from '../../../src/dht/commit/checkpoint.js';
-import { listClaims } from '../../../src/dht/commit/fenced-lock.js';
 import { ClusterClaims } from '../../../src/dht/commit/cluster-lock-manager.js';
 import { CommitLog, type CommittedEntry } from '../../../src/dht/commit/commit-log.js';
-import { Folded } from '../../../src/dht/commit/record-state.js';
+import { listClaims } from '../../../src/dht/commit/fenced-lock.js';
 import { LogCopies, listCopies, readCopies } from '../../../src/dht/commit/log-archive.js';
-import { Replica } from '../../../src/dht/replication/replica.js';
+import { Folded } from '../../../src/dht/commit/record-state.js';
 import { readSegment } from '../../../src/dht/commit/segment.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../../src/dht/placement/slots.js';
+import { Replica } from '../../../src/dht/replication/replica.js';
 import { TilewrightError } from '../../../src/errors.js';
 import { Storage } from '../../../src/storage/index.js';
+import {
+  type Fault,
+  type Faults,
+  faultyCoordination,
+  faultyObjects,
+} from '../../coordination/faulty-stores.js';
 import {
   COLLECTION,
   cellsOf,
@@ -25,7 +31,6 @@ import {
   tileRecord,
   writeDerived,
 } from '../../storage/sample-scenes.js';
-import { type Fault, type Faults, faultyCoordination, faultyObjects } from '../../coordination/faulty-stores.js';
 import { type SharedPlace, sharedPlace } from '../shared-stores.js';
 
 /** Short, so that an outage of a few requests is longer; a busy machine may exceed it without a fault. */

@@ -12,8 +12,8 @@ import {
   fixCollection,
   logDamaged,
 } from '../../../src/dht/index.js';
-import { eventually } from '../../support/eventually.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
+import { eventually } from '../../support/eventually.js';
 
 const entry = (segment: string) => ({ segment, slots: 'AAAA' });
 

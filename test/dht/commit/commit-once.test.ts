@@ -3,23 +3,21 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { coordinationUnavailable, LevelStore, outcomeUnknown } from '../../../src/coordination/index.js';
 import {
   CommitLog,
   claim,
   claimed,
   claimLost,
-  coordinationUnavailable,
   fixCollection,
-  LevelStore,
   listClaims,
-  outcomeUnknown,
   swapPlacement,
   unfixCollection,
 } from '../../../src/dht/index.js';
+import { type Fate, LossyStore } from '../../coordination/lossy-store.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
 import { entriesSince } from './commit-log-contract.js';
-import { type Fate, LossyStore } from '../../coordination/lossy-store.js';
 
 const fates = fc.array(
   fc.constantFrom<Fate>('answered', 'answered', 'unsent', 'unanswered', 'late', 'late'),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { segmentDamaged } from '../../../src/dht/errors.js';
 import { encodeSegment, readSegment } from '../../../src/dht/commit/segment.js';
+import { segmentDamaged } from '../../../src/dht/errors.js';
 import { DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/placement/slots.js';
 import type { Commit, TileRecord } from '../../../src/storage/index.js';
 import { tile, tiles } from '../../query/tiles.js';

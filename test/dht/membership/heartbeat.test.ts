@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { toArray } from '../../../src/async/index.js';
 import { SignOfLife } from '../../../src/dht/membership/heartbeat.js';
 import { messageOf } from '../../../src/errors.js';
-import { type ObjectStore, toArray } from '../../../src/storage/index.js';
+import type { ObjectStore } from '../../../src/storage/index.js';
 import { until } from '../cluster-members.js';
 import { sharedPlace } from '../shared-stores.js';
 

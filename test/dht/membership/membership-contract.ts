@@ -11,8 +11,8 @@ import {
   nodeIdTaken,
   watchMembers,
 } from '../../../src/dht/index.js';
-import { eventually } from '../../support/eventually.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
+import { eventually } from '../../support/eventually.js';
 
 export const member = (id: string): Member => ({
   id,

@@ -3,15 +3,16 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { toArray } from '../../../src/async/index.js';
 import { ClusterClaims } from '../../../src/dht/commit/cluster-lock-manager.js';
 import { CommitLog } from '../../../src/dht/commit/commit-log.js';
 import { emptyPlacement, joined, movesBetween, rebalanced, sharesOf } from '../../../src/dht/index.js';
-import { Replica } from '../../../src/dht/replication/replica.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../../src/dht/placement/slots.js';
-import { Storage, toArray } from '../../../src/storage/index.js';
+import { Replica } from '../../../src/dht/replication/replica.js';
+import { Storage } from '../../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeDerived, writeScene } from '../../storage/sample-scenes.js';
-import { node, skewedBytes } from './placements.js';
 import { sharedPlace } from '../shared-stores.js';
+import { node, skewedBytes } from './placements.js';
 
 async function naive(storage: Storage): Promise<number[]> {
   const sums = new Array<number>(SLOTS).fill(0);

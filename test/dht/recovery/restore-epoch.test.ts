@@ -1,7 +1,12 @@
 /** The number of a restoration, which versions begin with. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { epochOf, noteRestoration, readRestored, restoredPut } from '../../../src/dht/recovery/restore-epoch.js';
+import {
+  epochOf,
+  noteRestoration,
+  readRestored,
+  restoredPut,
+} from '../../../src/dht/recovery/restore-epoch.js';
 import { sharedPlace } from '../shared-stores.js';
 
 test('the epoch is the number of the restoration, also where an earlier version did not record it', async (t) => {

@@ -3,16 +3,23 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { LevelStore } from '../../../src/coordination/level-kv-store.js';
 import { writeCheckpoint } from '../../../src/dht/commit/checkpoint.js';
 import { CommitLog } from '../../../src/dht/commit/commit-log.js';
-import { LevelStore } from '../../../src/coordination/level-kv-store.js';
 import { listCopies, logCopy } from '../../../src/dht/commit/log-archive.js';
-import { restoreCoordination } from '../../../src/dht/recovery/restore-etcd.js';
 import { SLOTS } from '../../../src/dht/placement/slots.js';
-import { COLLECTION, cellsOf, factsOf, stageTile, tileRecord, writeScene } from '../../storage/sample-scenes.js';
+import { restoreCoordination } from '../../../src/dht/recovery/restore-etcd.js';
+import { hooked } from '../../coordination/faulty-stores.js';
+import {
+  COLLECTION,
+  cellsOf,
+  factsOf,
+  stageTile,
+  tileRecord,
+  writeScene,
+} from '../../storage/sample-scenes.js';
 import { tilewright } from '../../support/command.js';
 import { EtcdCluster, noEtcd } from '../../support/etcd.js';
-import { hooked } from '../../coordination/faulty-stores.js';
 import { startMember, until } from '../cluster-members.js';
 import { type SharedPlace, sharedPlace } from '../shared-stores.js';
 

@@ -20,6 +20,7 @@ import {
   versionsOf,
   writeSynced,
 } from '../../../src/storage/index.js';
+import { hooked } from '../../coordination/faulty-stores.js';
 import {
   bytesOf,
   COLLECTION,
@@ -32,7 +33,6 @@ import {
   writeScene,
 } from '../../storage/sample-scenes.js';
 import { BUCKET, CREDENTIALS, environment, noS3Server, S3Server } from '../../support/s3.js';
-import { hooked } from '../../coordination/faulty-stores.js';
 import { type RunningMember, startMember, until } from '../cluster-members.js';
 import { type SharedPlace, sharedPlace } from '../shared-stores.js';
 

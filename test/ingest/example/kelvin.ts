@@ -1,9 +1,9 @@
 /** Temperature maps of the made-up satellite Kelvin-1: one GeoTIFF of two bands, and its own tags say the rest. */
 
 import { groupBands } from '../../../src/ingest/band-groups.js';
-import { isRaster } from '../../../src/ingest/formats/shared/probe-input.js';
 import { noDatetime } from '../../../src/ingest/errors.js';
 import { parseTime } from '../../../src/ingest/formats/shared/acquisition-time.js';
+import { isRaster } from '../../../src/ingest/formats/shared/probe-input.js';
 import { bit, qualityBand } from '../../../src/ingest/formats/shared/quality-lookup.js';
 import { gridResolution } from '../../../src/ingest/georeferencing/pixel-size.js';
 import type { SceneFormat } from '../../../src/ingest/scene.js';

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { coordinationFull } from '../../../src/dht/index.js';
+import { toArray } from '../../../src/async/index.js';
+import { coordinationFull } from '../../../src/coordination/index.js';
 import { ClusterBoard } from '../../../src/jobs/cluster/cluster-job-registry.js';
-import { Jobs } from '../../../src/jobs/index.js';
-import { JobDocuments } from '../../../src/jobs/cluster/job-entries.js';
 import { JobObjects } from '../../../src/jobs/cluster/job-artifacts.js';
+import { JobDocuments } from '../../../src/jobs/cluster/job-entries.js';
+import { Jobs } from '../../../src/jobs/index.js';
 import { storageFull } from '../../../src/storage/errors.js';
-import { Storage, toArray } from '../../../src/storage/index.js';
+import { Storage } from '../../../src/storage/index.js';
 import { faultyCoordination } from '../../coordination/faulty-stores.js';
 import { sharedPlace } from '../../dht/shared-stores.js';
 import { eventually } from '../../support/eventually.js';

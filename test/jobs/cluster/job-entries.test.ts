@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { toArray } from '../../../src/async/index.js';
+import { type CoordinationStore, LevelStore } from '../../../src/coordination/index.js';
 import type { Transaction } from '../../../src/coordination/kv-store.js';
-import { type CoordinationStore, LevelStore } from '../../../src/dht/index.js';
 import { type JobDocument, JobDocuments, recordOf } from '../../../src/jobs/cluster/job-entries.js';
 import { KEPT, nameOf } from '../../../src/jobs/local/idempotency-keys.js';
-import { toArray } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
 

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { toArray } from '../../../src/async/index.js';
 import { ClusterBoard } from '../../../src/jobs/cluster/cluster-job-registry.js';
-import { JobDocuments, summaryOf } from '../../../src/jobs/cluster/job-entries.js';
 import { JobObjects } from '../../../src/jobs/cluster/job-artifacts.js';
-import { type JobRecord, newVersion, Storage, toArray } from '../../../src/storage/index.js';
+import { JobDocuments, summaryOf } from '../../../src/jobs/cluster/job-entries.js';
+import { type JobRecord, newVersion, Storage } from '../../../src/storage/index.js';
 import { faultyObjects } from '../../coordination/faulty-stores.js';
 import { sharedPlace } from '../../dht/shared-stores.js';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { toArray } from '../../../src/async/index.js';
 import { KEPT, MOST_KEYS, StartedRequests } from '../../../src/jobs/local/idempotency-keys.js';
-import { Catalogue, toArray } from '../../../src/storage/index.js';
+import { Catalogue } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
 

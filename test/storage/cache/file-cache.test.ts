@@ -4,8 +4,8 @@ import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { DataFolder } from '../../../src/storage/files/data-folder.js';
 import { FileCache } from '../../../src/storage/cache/file-cache.js';
+import { DataFolder } from '../../../src/storage/files/data-folder.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../sample-scenes.js';
 

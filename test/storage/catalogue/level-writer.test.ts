@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { cp, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { LevelStore } from '../../../src/dht/index.js';
+import { LevelStore } from '../../../src/coordination/index.js';
 import { Catalogue } from '../../../src/storage/index.js';
 import { smallDisk } from '../../support/small-disk.js';
 import { tempFolder } from '../../support/temp.js';

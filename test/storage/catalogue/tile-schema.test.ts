@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Level } from 'level';
-import { type GroupRecord, layoutOf, Storage, type TileRecord, verify } from '../../../src/storage/index.js';
 import { decodeRecord, encodeRecord } from '../../../src/storage/catalogue/record-codec.js';
 import { TileLayouts } from '../../../src/storage/catalogue/tile-schema.js';
+import { type GroupRecord, layoutOf, Storage, type TileRecord, verify } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
-import { faultsOf } from '../../support/storage-problems.js';
 import { groupLists } from '../../support/groups.js';
+import { faultsOf } from '../../support/storage-problems.js';
 import { COLLECTION, cellsOf, tempFolder, writeScene } from '../sample-scenes.js';
 
 const record = (id: string, groups: GroupRecord[], part: Partial<TileRecord> = {}): TileRecord => ({

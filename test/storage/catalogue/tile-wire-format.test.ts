@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { layoutOf, Storage, TileList, tilesOf, toArray } from '../../../src/storage/index.js';
+import { toArray } from '../../../src/async/index.js';
+import { layoutOf, Storage, TileList, tilesOf } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder, writeDerived, writeScene } from '../sample-scenes.js';
 

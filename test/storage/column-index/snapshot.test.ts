@@ -6,14 +6,13 @@ import { type TestContext, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { Level } from 'level';
-import { ColumnIndex, Storage, type TileRecord, verify } from '../../../src/storage/index.js';
-import { writeParts } from '../../../src/storage/column-index/persist/parts-file.js';
 import { encodeRecord } from '../../../src/storage/catalogue/record-codec.js';
+import { writeParts } from '../../../src/storage/column-index/persist/parts-file.js';
 import { SnapshotFolder } from '../../../src/storage/column-index/persist/snapshot-file.js';
+import { ColumnIndex, Storage, type TileRecord, verify } from '../../../src/storage/index.js';
 import { tile, tiles } from '../../query/tiles.js';
 import { atEnd } from '../../support/at-end.js';
 import { faultsOf } from '../../support/storage-problems.js';
-import { assertIndexed } from './index-oracle.js';
 import {
   COLLECTION,
   cellsOf,
@@ -23,6 +22,7 @@ import {
   tileRecord,
   writeScene,
 } from '../sample-scenes.js';
+import { assertIndexed } from './index-oracle.js';
 
 const stamp = { sequence: 7, tag: 'x', damaged: [] };
 const NAME = '000000000007.snap';

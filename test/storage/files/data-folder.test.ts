@@ -7,8 +7,8 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { DataFolder, type NewCollection, readLock, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
-import { faultsOf } from '../../support/storage-problems.js';
 import { smallDisk } from '../../support/small-disk.js';
+import { faultsOf } from '../../support/storage-problems.js';
 import { COLLECTION, cellsOf, stageTile, tempFolder, writeScene } from '../sample-scenes.js';
 
 const CHILD = fileURLToPath(new URL('./open-child.js', import.meta.url));

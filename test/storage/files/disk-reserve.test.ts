@@ -7,9 +7,9 @@ import { DiskReserve } from '../../../src/storage/files/disk-reserve.js';
 import { Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tilewright } from '../../support/command.js';
-import { faultsOf } from '../../support/storage-problems.js';
 import { SCENE_FLAGS, writeTestScene } from '../../support/scenes.js';
 import { smallDisk } from '../../support/small-disk.js';
+import { faultsOf } from '../../support/storage-problems.js';
 import { tempFolder } from '../../support/temp.js';
 import { COLLECTION, cellsOf, stageTile, writeScene } from '../sample-scenes.js';
 

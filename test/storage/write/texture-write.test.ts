@@ -1,7 +1,8 @@
 /** What places look like goes with the tile that was looked at, and can be computed again where its record is damaged. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Storage, type TextureRecord, type TileRecord, toArray, verify } from '../../../src/storage/index.js';
+import { toArray } from '../../../src/async/index.js';
+import { Storage, type TextureRecord, type TileRecord, verify } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { damageRecords } from '../../support/damage.js';
 import { COLLECTION, cellsOf, tempFolder, writeDerived, writeScene } from '../sample-scenes.js';

@@ -6,8 +6,8 @@ import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask, readRaster } from '../../../src/raster/index.js';
 import { readPlace } from '../../../src/training/data/read-acquisitions.js';
-import { field } from '../synthetic-land.js';
 import { writeDate, writeRaster } from '../acquisition-files.js';
+import { field } from '../synthetic-land.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'tilewright-read-'));
 after(() => rmSync(folder, { recursive: true }));

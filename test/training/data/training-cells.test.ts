@@ -2,13 +2,22 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { bandOrExpression, findBands, resolveBands } from '../../../src/imagery/index.js';
-import { SPECTRAL_INDICES } from '../../../src/raster/index.js';
+import { planeOf, wantedOf } from '../../../src/derive/tensors/select-bands.js';
+import {
+  bandOrExpression,
+  findBands,
+  resolveBands,
+  SPECTRAL_INDICES,
+} from '../../../src/expressions/index.js';
 import type { GroupRecord, TileRecord } from '../../../src/storage/index.js';
+import {
+  commonPixels,
+  dateFiles,
+  filesOf,
+  trainedPixels,
+} from '../../../src/training/data/training-cells.js';
 import { modelNamed } from '../../../src/training/index.js';
 import type { BandName } from '../../../src/training/models/model-spec.js';
-import { commonPixels, dateFiles, filesOf, trainedPixels } from '../../../src/training/data/training-cells.js';
-import { planeOf, wantedOf } from '../../../src/derive/tensors/select-bands.js';
 
 const storage = { tilePath: (_: unknown, group: string) => group };
 

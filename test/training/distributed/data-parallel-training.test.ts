@@ -3,36 +3,39 @@ import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { Mask } from '../../../src/raster/index.js';
-import { commonCell } from '../../../src/storage/index.js';
-import { lineSums, ridge, startSums } from '../../../src/training/evaluation/baselines.js';
-import { batchOf } from '../../../src/training/patches/batches.js';
-import { displayRange } from '../../../src/training/evaluation/display-range.js';
-import { alone, type Ring } from '../../../src/training/distributed/ring-all-reduce.js';
-import { poolMoments } from '../../../src/training/distributed/tensor-all-reduce.js';
-import { joinPatches } from '../../../src/training/patches/concat-patches.js';
-import { distributedReport, pooledPlaces } from '../../../src/training/distributed/distributed-report.js';
-import { type PlacePatches, trainTogether } from '../../../src/training/distributed/data-parallel-training.js';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
+import { randomStream, shuffledOrder } from '../../../src/random.js';
+import { Mask } from '../../../src/raster/index.js';
+import { commonCell } from '../../../src/storage/index.js';
+import type { DatePair } from '../../../src/training/data/acquisitions.js';
+import {
+  type PlacePatches,
+  trainTogether,
+} from '../../../src/training/distributed/data-parallel-training.js';
+import { distributedReport, pooledPlaces } from '../../../src/training/distributed/distributed-report.js';
+import { alone, type Ring } from '../../../src/training/distributed/ring-all-reduce.js';
+import { poolMoments } from '../../../src/training/distributed/tensor-all-reduce.js';
 import { diverged } from '../../../src/training/errors.js';
+import { lineSums, ridge, startSums } from '../../../src/training/evaluation/baselines.js';
+import { displayRange } from '../../../src/training/evaluation/display-range.js';
 import { baselinesOf } from '../../../src/training/evaluation/evaluate.js';
 import { meanScores } from '../../../src/training/evaluation/image-scores.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
-import { metricsOf, modelNamed } from '../../../src/training/index.js';
-import type { Batch } from '../../../src/training/loop/learner.js';
 import type { Metrics } from '../../../src/training/evaluation/metrics.js';
+import { scoreTile } from '../../../src/training/evaluation/tile-scores.js';
+import { metricsOf, modelNamed } from '../../../src/training/index.js';
+import { predict } from '../../../src/training/inference/predict-patches.js';
+import type { Batch } from '../../../src/training/loop/learner.js';
+import { learnerOf } from '../../../src/training/loop/train-model.js';
 import type { ModelSpec } from '../../../src/training/models/model-spec.js';
 import { visibleMix } from '../../../src/training/models/rgb-inputs.js';
+import { batchOf } from '../../../src/training/patches/batches.js';
+import { joinPatches } from '../../../src/training/patches/concat-patches.js';
+import { imagesOf } from '../../../src/training/patches/labelled-images.js';
 import { cutPatches, type PatchDataset } from '../../../src/training/patches/patches.js';
-import type { DatePair } from '../../../src/training/data/acquisitions.js';
-import { predict } from '../../../src/training/inference/predict-patches.js';
-import { randomStream, shuffledOrder } from '../../../src/random.js';
-import { scoreTile } from '../../../src/training/evaluation/tile-scores.js';
-import { learnerOf } from '../../../src/training/loop/train-model.js';
 import { tempFolder } from '../../support/temp.js';
-import { clouded, type Field, field } from '../synthetic-land.js';
 import { writeDate } from '../acquisition-files.js';
+import { clouded, type Field, field } from '../synthetic-land.js';
 import { ringOf } from './process-groups.js';
 
 function datasetOf(spec: ModelSpec, dates: Field[], pairs: DatePair[] = []): PatchDataset {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
+import { randomStream } from '../../../src/random.js';
 import {
   allGather,
   allReduce,
@@ -8,7 +9,6 @@ import {
   weightedMean,
 } from '../../../src/training/distributed/ring-all-reduce.js';
 import { leftRing, trainingFailed } from '../../../src/training/errors.js';
-import { randomStream } from '../../../src/random.js';
 import { ringOf } from './process-groups.js';
 
 const random = randomStream(11).next;

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { linearPredictor, lineSums, ridge, trainingMean } from '../../../src/training/evaluation/baselines.js';
+import {
+  linearPredictor,
+  lineSums,
+  ridge,
+  trainingMean,
+} from '../../../src/training/evaluation/baselines.js';
 import { metricsOf, pooledScore, spreadOf } from '../../../src/training/index.js';
 import type { PatchSet } from '../../../src/training/patches/patches.js';
 

@@ -1,11 +1,11 @@
 /** Scores of predictions and of what needs no training, value by value. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { randomStream } from '../../../src/random.js';
 import { PEAK, rendered } from '../../../src/training/evaluation/display-range.js';
 import { baselinesOf, countingPairs, evaluate } from '../../../src/training/evaluation/evaluate.js';
 import { psnr } from '../../../src/training/evaluation/image-metrics.js';
 import type { PatchSet } from '../../../src/training/patches/patches.js';
-import { randomStream } from '../../../src/random.js';
 
 const [COUNT, SIZE, BANDS, INPUT_BANDS] = [3, 2, 3, 13];
 const PIXELS = COUNT * SIZE * SIZE;

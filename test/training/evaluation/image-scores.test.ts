@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { randomStream } from '../../../src/random.js';
 import { displayRange, PEAK, rendered } from '../../../src/training/evaluation/display-range.js';
 import { baselinesOf, evaluate } from '../../../src/training/evaluation/evaluate.js';
 import { type ImagePair, similarity } from '../../../src/training/evaluation/image-metrics.js';
 import { type ImageScores, imageScores, meanScores } from '../../../src/training/evaluation/image-scores.js';
 import type { PatchSet } from '../../../src/training/patches/patches.js';
-import { randomStream } from '../../../src/random.js';
 
 interface Reference {
   width: number;

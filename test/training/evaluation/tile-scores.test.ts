@@ -1,21 +1,21 @@
 /** Scores on whole tiles, from files. */
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { Mask } from '../../../src/raster/index.js';
-import { linearPredictor, ridge, startSums } from '../../../src/training/evaluation/baselines.js';
-import { displayRange } from '../../../src/training/evaluation/display-range.js';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
+import { Mask } from '../../../src/raster/index.js';
+import { readPlace } from '../../../src/training/data/read-acquisitions.js';
+import { linearPredictor, ridge, startSums } from '../../../src/training/evaluation/baselines.js';
+import { displayRange } from '../../../src/training/evaluation/display-range.js';
 import { imageScores, meanScores } from '../../../src/training/evaluation/image-scores.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
+import { imagesToScore, scoreTile } from '../../../src/training/evaluation/tile-scores.js';
 import { modelNamed } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
+import { imagesOf } from '../../../src/training/patches/labelled-images.js';
 import { cutPatches } from '../../../src/training/patches/patches.js';
-import { readPlace } from '../../../src/training/data/read-acquisitions.js';
-import { imagesToScore, scoreTile } from '../../../src/training/evaluation/tile-scores.js';
 import { tempFolder } from '../../support/temp.js';
-import { clouded, field } from '../synthetic-land.js';
 import { writeDate } from '../acquisition-files.js';
+import { clouded, field } from '../synthetic-land.js';
 
 const DAY = 86_400_000;
 const timeOf = (day: number) => Date.UTC(2020, 5, 1) + day * DAY;

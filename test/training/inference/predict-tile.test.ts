@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Mask, readRaster } from '../../../src/raster/index.js';
 import { loadEngine } from '../../../src/engines/load-engine.js';
+import { Mask, readRaster } from '../../../src/raster/index.js';
 import { modelNamed } from '../../../src/training/index.js';
+import { predictTile } from '../../../src/training/inference/predict-tile.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import type { ModelSpec } from '../../../src/training/models/model-spec.js';
-import { predictTile } from '../../../src/training/inference/predict-tile.js';
 import { tempFolder } from '../../support/temp.js';
-import { clouded, field } from '../synthetic-land.js';
 import { writeDate } from '../acquisition-files.js';
+import { clouded, field } from '../synthetic-land.js';
 
 /** Reflectance above which the model below says infinity; up to it, 0. */
 const LIMIT = 0.1;

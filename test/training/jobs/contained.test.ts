@@ -15,8 +15,8 @@ import {
 import { ingest, testNode } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { tempFolder } from '../../support/temp.js';
-import { field } from '../synthetic-land.js';
 import { writeDate } from '../acquisition-files.js';
+import { field } from '../synthetic-land.js';
 
 const LINUX = process.platform === 'linux' ? false : 'the kernel holds the limit on Linux alone';
 
@@ -26,7 +26,7 @@ function childrenThatTrain(): number[] {
   });
   return stdout
     .split('\n')
-    .filter((line) => line.includes('training/worker.js'))
+    .filter((line) => line.includes('workers/training-worker.js'))
     .map((line) => Number.parseInt(line, 10));
 }
 

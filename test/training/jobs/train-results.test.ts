@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { messageCheck } from '../../../src/json-schema.js';
 import type { ImageScores } from '../../../src/training/evaluation/image-scores.js';
+import type { Metrics, TileScore } from '../../../src/training/evaluation/metrics.js';
 import { metricsOf, reasonsOf, spreadOf, type TrainResults } from '../../../src/training/index.js';
 import { mergeResults, TRAIN_PART, type TrainPart } from '../../../src/training/jobs/merge-results.js';
-import type { Metrics, TileScore } from '../../../src/training/evaluation/metrics.js';
 
 test('places without a model are told by their reasons, whatever the numbers in them', () => {
   const few = (geocode: string, patches: number) => ({

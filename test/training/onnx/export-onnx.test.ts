@@ -14,9 +14,9 @@ import { storedNet } from '../../../src/analysis/convolutional-networks/build-ne
 import { NETS, patchSide } from '../../../src/analysis/convolutional-networks/network-specs.js';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
+import { randomStream } from '../../../src/random.js';
 import { exportOnnx, modelNamed } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
-import { randomStream } from '../../../src/random.js';
 import { type ModelFiles, saveModel } from '../../../src/training/registry/saved-model.js';
 import { installPython } from '../../conformance/python.js';
 import { tempFolder } from '../../support/temp.js';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Mask } from '../../../src/raster/index.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
-import { modelNamed } from '../../../src/training/index.js';
 import { pairsOf } from '../../../src/training/data/training-cells.js';
+import { modelNamed } from '../../../src/training/index.js';
+import { imagesOf } from '../../../src/training/patches/labelled-images.js';
 import { clouded, field } from '../synthetic-land.js';
 
 const DAY = 86_400_000;

@@ -2,9 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask } from '../../../src/raster/index.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
 import { modelNamed } from '../../../src/training/index.js';
-import { cutPatches as cut, type PatchDataset, type PatchSet } from '../../../src/training/patches/patches.js';
+import { imagesOf } from '../../../src/training/patches/labelled-images.js';
+import {
+  cutPatches as cut,
+  type PatchDataset,
+  type PatchSet,
+} from '../../../src/training/patches/patches.js';
 import { type Field, field } from '../synthetic-land.js';
 
 const spec = modelNamed('ndvi');

@@ -1,18 +1,18 @@
 /** The check of a place before a process is started for it, against reading and cutting the whole place. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { randomStream } from '../../../src/random.js';
 import { Mask } from '../../../src/raster/index.js';
 import type { TileRecord } from '../../../src/storage/index.js';
-import { unfitByMasks } from '../../../src/training/patches/trainability.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
-import { modelNamed } from '../../../src/training/index.js';
-import { cutPatches } from '../../../src/training/patches/patches.js';
 import type { DatePair, PlaceDate } from '../../../src/training/data/acquisitions.js';
-import { randomStream } from '../../../src/random.js';
 import { readPlace } from '../../../src/training/data/read-acquisitions.js';
+import { modelNamed } from '../../../src/training/index.js';
+import { imagesOf } from '../../../src/training/patches/labelled-images.js';
+import { cutPatches } from '../../../src/training/patches/patches.js';
+import { unfitByMasks } from '../../../src/training/patches/trainability.js';
 import { tempFolder } from '../../support/temp.js';
-import { type Field, field } from '../synthetic-land.js';
 import { writeDate } from '../acquisition-files.js';
+import { type Field, field } from '../synthetic-land.js';
 
 /** A tile whose groups are the files of a date, by their paths. */
 function tileOf({ width, height }: Field, { bands, mask }: PlaceDate): TileRecord {

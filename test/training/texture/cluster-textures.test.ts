@@ -8,8 +8,6 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { randomStream, shuffledOrder } from '../../../src/random.js';
 import { clusterTextures } from '../../../src/training/texture/cluster-textures.js';
-import { kMeans, nearestTo } from '../../../src/training/texture/k-means.js';
-import { pairwise, silhouette } from '../../../src/training/texture/silhouette.js';
 import {
   DISTANCE_NAMES,
   type DistanceName,
@@ -17,6 +15,8 @@ import {
   scalingOf,
   standardised,
 } from '../../../src/training/texture/feature-vectors.js';
+import { kMeans, nearestTo } from '../../../src/training/texture/k-means.js';
+import { pairwise, silhouette } from '../../../src/training/texture/silhouette.js';
 
 /** Points around so many centres that are far apart, and which centre each is of. */
 function planted(centres: number, each: number, size: number, seed: number) {

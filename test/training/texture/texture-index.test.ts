@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { type TestContext, test } from 'node:test';
-import { Storage, type TextureRecord, toArray } from '../../../src/storage/index.js';
+import { toArray } from '../../../src/async/index.js';
+import { Storage, type TextureRecord } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
 import { COLLECTION, cellsOf, tempFolder, writeScene } from '../../storage/sample-scenes.js';
 import { atEnd } from '../../support/at-end.js';

@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
-import { agreeOnSeeds, type ModelOfPlace, trainedSeeds } from '../../../src/training/transfer/cluster-seeds.js';
+import {
+  agreeOnSeeds,
+  type ModelOfPlace,
+  trainedSeeds,
+} from '../../../src/training/transfer/cluster-seeds.js';
 import { atEnd } from '../../support/at-end.js';
 import { putModel } from '../../support/models.js';
 import { tempFolder } from '../../support/temp.js';

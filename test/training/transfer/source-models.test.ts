@@ -1,9 +1,9 @@
 /** Which models places start from: the choice of each policy beside a scan of all places. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { randomStream } from '../../../src/random.js';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
-import { randomStream } from '../../../src/random.js';
 import {
   modelsToStartFrom,
   type Parent,

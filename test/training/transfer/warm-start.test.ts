@@ -6,22 +6,27 @@ import { before, describe, it, type TestContext } from 'node:test';
 import { crc32 } from 'node:zlib';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
-import type { ModelFilePlace } from '../../../src/storage/index.js';
-import { linearPredictor, lineSums, ridge } from '../../../src/training/evaluation/baselines.js';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
+import type { ModelFilePlace } from '../../../src/storage/index.js';
+import { linearPredictor, lineSums, ridge } from '../../../src/training/evaluation/baselines.js';
 import { countingPairs } from '../../../src/training/evaluation/evaluate.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
-import { modelNamed } from '../../../src/training/index.js';
 import { metricsOf } from '../../../src/training/evaluation/metrics.js';
+import { modelNamed } from '../../../src/training/index.js';
+import { meanSquaredError, predict } from '../../../src/training/inference/predict-patches.js';
+import { headOf } from '../../../src/training/loop/layer-freezing.js';
+import { type TrainOptions, trainModel } from '../../../src/training/loop/train-model.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { inputPlanes, type ModelSpec } from '../../../src/training/models/model-spec.js';
-import { cutPatches, type PatchDataset, type PatchSet, somePatches } from '../../../src/training/patches/patches.js';
-import { meanSquaredError, predict } from '../../../src/training/inference/predict-patches.js';
-import { type TrainOptions, trainModel } from '../../../src/training/loop/train-model.js';
-import { headOf } from '../../../src/training/loop/layer-freezing.js';
-import { type ParentFiles, startFrom } from '../../../src/training/transfer/warm-start.js';
+import { imagesOf } from '../../../src/training/patches/labelled-images.js';
+import {
+  cutPatches,
+  type PatchDataset,
+  type PatchSet,
+  somePatches,
+} from '../../../src/training/patches/patches.js';
 import { type ModelFiles, saveModel, weightsOf } from '../../../src/training/registry/saved-model.js';
+import { type ParentFiles, startFrom } from '../../../src/training/transfer/warm-start.js';
 import { tempFolder } from '../../support/temp.js';
 import { clouded, field } from '../synthetic-land.js';
 

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import { MemberProcess } from '../../../src/training/distributed/rank-process.js';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import { selectEngine } from '../../../src/engines/select-engine.js';
+import { MemberProcess } from '../../../src/training/distributed/rank-process.js';
 import {
   modelNamed,
   type PlaceDate,
@@ -16,17 +16,17 @@ import {
   type PlaceTask,
   trainPlaces,
 } from '../../../src/training/index.js';
-import { buildModel } from '../../../src/training/models/build-model.js';
-import type { PredictTask } from '../../../src/training/inference/predict-tile.js';
 import { Predictors } from '../../../src/training/inference/inference-pool.js';
-import { blankModel } from '../../../src/training/remote/untrained-model.js';
+import type { PredictTask } from '../../../src/training/inference/predict-tile.js';
+import { buildModel } from '../../../src/training/models/build-model.js';
 import { saveModel } from '../../../src/training/registry/saved-model.js';
+import { blankModel } from '../../../src/training/remote/untrained-model.js';
 import { atEnd } from '../../support/at-end.js';
-import { tempFolder } from '../../support/temp.js';
 import { children, childrenGone, HAS_PROC } from '../../support/child-processes.js';
+import { tempFolder } from '../../support/temp.js';
+import { writeDate } from '../acquisition-files.js';
 import { socketPair } from '../distributed/process-groups.js';
 import { field } from '../synthetic-land.js';
-import { writeDate } from '../acquisition-files.js';
 
 /** Moments at which a child loads its code, loads its engine or works, on a machine that has time for it, in ms. */
 const MOMENTS = [0, 50, 150];

@@ -14,8 +14,8 @@ import {
   trainPlaces,
 } from '../../../src/training/index.js';
 import { children, childrenGone } from '../../support/child-processes.js';
-import { field } from '../synthetic-land.js';
 import { writeDate } from '../acquisition-files.js';
+import { field } from '../synthetic-land.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'tilewright-trainer-'));
 after(() => rmSync(folder, { recursive: true }));

@@ -16,8 +16,8 @@ import { badRequest } from '../../errors.js';
 import { onGone } from '../../http/on-disconnect.js';
 import type { ClusterService } from '../../services.js';
 import { sendToNode } from './reply-with-checksum.js';
-import { ownUsage, USAGE_PATH } from './usage.js';
 import { workRoutes } from './task-routes.js';
+import { ownUsage, USAGE_PATH } from './usage.js';
 
 /** They hold filters, which are small. */
 const MESSAGE_LIMIT = 4 * 2 ** 20;

@@ -5,9 +5,9 @@ import type { GridName } from '../../../grid/index.js';
 import { badRequest, notFound } from '../../errors.js';
 import { answers } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
+import { nodesOf } from './list-nodes.js';
 import { messageRoutes } from './message-routes.js';
 import { admitNeighbours } from './training-connections.js';
-import { nodesOf } from './list-nodes.js';
 import { usageOf } from './usage.js';
 
 export async function clusterRoutes(

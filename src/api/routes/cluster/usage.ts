@@ -1,7 +1,7 @@
 /** CPU time, memory and sent bytes of the nodes of a cluster. Each node measures its own. */
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../../json-schema.js';
-import { type ProcessUsage, processUsage } from '../operations/process-usage.js';
 import type { Services } from '../../services.js';
+import { type ProcessUsage, processUsage } from '../operations/process-usage.js';
 
 /** The path of the request to another node. */
 export const USAGE_PATH = '/cluster/internal/usage';

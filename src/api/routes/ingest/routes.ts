@@ -7,6 +7,7 @@ import { Fence, type IngestInputs, outsideFence } from '../../../ingest/index.js
 import type { Process } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { badRequest, outsideFolder } from '../../errors.js';
+import type { Services } from '../../services.js';
 import { type ExecuteRequest, executeBody, wantedResultOptions } from '../processes/execute-request.js';
 import {
   answerJob,
@@ -16,7 +17,6 @@ import {
   startJob,
   startWithFile,
 } from '../processes/start-job.js';
-import type { Services } from '../../services.js';
 import { admit, receive } from './upload.js';
 
 type Options = Omit<IngestInputs, 'paths' | 'fenced' | 'sentAs'>;

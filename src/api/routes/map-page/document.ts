@@ -1,7 +1,7 @@
 /** The map page as HTML; what it does is in `browser/`. */
 
+import { SPECTRAL_INDICES } from '../../../expressions/index.js';
 import { COLORMAPS } from '../../../imagery/index.js';
-import { SPECTRAL_INDICES } from '../../../raster/index.js';
 
 /** Colormaps that come first in the list. */
 const USUAL = ['viridis', 'magma', 'inferno', 'plasma', 'cividis', 'rdylgn', 'terrain'];

@@ -11,11 +11,11 @@ import {
   parseSource,
 } from '../../../query/index.js';
 import type { CollectionRecord } from '../../../storage/index.js';
-import { baseUrl, requestUrl } from '../../http/base-url.js';
-import { isKnown } from '../../http/conditional-request.js';
 import { notFound } from '../../errors.js';
-import { partial } from '../../http/partial-result.js';
+import { baseUrl, requestUrl } from '../../http/base-url.js';
 import { sendRanged } from '../../http/byte-ranges.js';
+import { isKnown } from '../../http/conditional-request.js';
+import { partial } from '../../http/partial-result.js';
 import { answers, bytes, empty } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import {

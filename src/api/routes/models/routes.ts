@@ -1,6 +1,7 @@
 /** Trained models and their versions: lists, cards, STAC Items, files, and their deletion. */
 import type { FastifyInstance } from 'fastify';
 import type { ClassifierCard } from '../../../analysis/index.js';
+import { toArray } from '../../../async/index.js';
 import { isoTime, urls } from '../../../query/index.js';
 import {
   bestVersion,
@@ -8,7 +9,6 @@ import {
   type ModelVersionRecord,
   noModel,
   noModelVersion,
-  toArray,
   versionNamed,
   versionsOf,
 } from '../../../storage/index.js';

@@ -1,6 +1,7 @@
 /** A version of a model as a STAC 1.0.0 Item with the Machine Learning Model extension 1.4.0. */
 import { CLASSIFIER, type ClassifierCard, patchSide } from '../../../analysis/index.js';
 import { type Bbox, cellBbox, gridByName } from '../../../grid/index.js';
+import { counted } from '../../../plural.js';
 import {
   extension,
   isoTime,
@@ -11,7 +12,7 @@ import {
   urls,
 } from '../../../query/index.js';
 import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD } from '../../../storage/index.js';
-import { type CardSummary, counted, type ModelSpec, modelNamed } from '../../../training/index.js';
+import { type CardSummary, type ModelSpec, modelNamed } from '../../../training/index.js';
 import { GEOJSON } from '../../schemas/responses.js';
 
 interface ModelAsset {

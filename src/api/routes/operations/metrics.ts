@@ -1,5 +1,5 @@
 /** Figures of the node in the text format of Prometheus, version 0.0.4. */
-import type { Histogram } from '../../../dht/index.js';
+import type { Histogram } from '../../../metrics/index.js';
 import type { ClusterService, Services } from '../../services.js';
 
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';

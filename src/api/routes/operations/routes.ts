@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { baseUrl } from '../../http/base-url.js';
 import { notReady } from '../../errors.js';
+import { baseUrl } from '../../http/base-url.js';
 import { FORMAT_QUERY } from '../../plugins/format-parameter.js';
 import { answers, bytes } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';

@@ -3,9 +3,9 @@ import { type IncomingMessage, request as open } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { limitConnectTime, type Peer, sign } from '../../../dht/index.js';
 import { homeAway } from '../../../jobs/index.js';
-import { DOOR } from '../../plugins/auth.js';
 import { baseUrl, requestPath } from '../../http/base-url.js';
 import { onGone } from '../../http/on-disconnect.js';
+import { DOOR } from '../../plugins/auth.js';
 import type { Services } from '../../services.js';
 
 /** Headers that are passed on, of requests and of answers. */

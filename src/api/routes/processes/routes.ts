@@ -1,11 +1,11 @@
 /** OGC API Processes, part 1: what can be run, and running it. */
 import type { FastifyInstance } from 'fastify';
 import type { Process } from '../../../jobs/index.js';
-import { baseUrl } from '../../http/base-url.js';
 import { noProcess } from '../../errors.js';
+import { baseUrl } from '../../http/base-url.js';
 import { listPaging, type Paging, pageOf } from '../../http/paging.js';
-import { answers } from '../../schemas/responses.js';
 import { publishedSchema } from '../../schemas/builders.js';
+import { answers } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-request.js';
 import { jobRoutes } from './job-routes.js';

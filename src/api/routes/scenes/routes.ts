@@ -1,7 +1,8 @@
 /** What was ingested: scenes listed; tiles, scenes and collections deleted. */
 import type { FastifyInstance } from 'fastify';
+import { toArray } from '../../../async/index.js';
 import { type Filter, searchOf, type TileFinder, unanswered } from '../../../query/index.js';
-import { type SceneRecord, type TileRecord, toArray } from '../../../storage/index.js';
+import type { SceneRecord, TileRecord } from '../../../storage/index.js';
 import { badPage, notFound } from '../../errors.js';
 import { limitOf, nextPage, type Paging, paging } from '../../http/paging.js';
 import { answers, empty } from '../../schemas/responses.js';

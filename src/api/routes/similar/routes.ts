@@ -2,8 +2,8 @@
 import type { FastifyInstance } from 'fastify';
 import { isoTime, requireCollections, urls } from '../../../query/index.js';
 import { type SimilarPlace, unknownTexture } from '../../../training/index.js';
-import { baseUrl } from '../../http/base-url.js';
 import { notFound } from '../../errors.js';
+import { baseUrl } from '../../http/base-url.js';
 import { answers, GEOJSON } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 

@@ -1,9 +1,10 @@
 /** STAC collections, and what is asked of one collection elsewhere. */
 import type { FastifyInstance } from 'fastify';
+import { toArray } from '../../../async/index.js';
 import { toStacCollection, toStacItem, withContent } from '../../../query/index.js';
-import { type CollectionRecord, type Storage, toArray } from '../../../storage/index.js';
-import { baseUrl } from '../../http/base-url.js';
+import type { CollectionRecord, Storage } from '../../../storage/index.js';
 import { notFound } from '../../errors.js';
+import { baseUrl } from '../../http/base-url.js';
 import { listPaging, type Paging, pageOf } from '../../http/paging.js';
 import { partial } from '../../http/partial-result.js';
 import { answers } from '../../schemas/responses.js';

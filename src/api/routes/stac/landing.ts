@@ -1,6 +1,6 @@
 /** The landing page, and what this API conforms to. */
 import type { FastifyInstance } from 'fastify';
-import { toArray } from '../../../storage/index.js';
+import { toArray } from '../../../async/index.js';
 import { baseUrl } from '../../http/base-url.js';
 import { answers } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';

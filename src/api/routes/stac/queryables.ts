@@ -1,7 +1,7 @@
 /** What the parameter `filter` can ask for: the filter extension. */
 import type { FastifyInstance } from 'fastify';
+import { toArray } from '../../../async/index.js';
 import { queryablesSchema } from '../../../query/index.js';
-import { toArray } from '../../../storage/index.js';
 import { baseUrl } from '../../http/base-url.js';
 import { answers } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';

@@ -13,8 +13,8 @@ import {
   toStacItem,
 } from '../../../query/index.js';
 import type { CollectionRecord, TileRecord } from '../../../storage/index.js';
-import { baseUrl, requestUrl } from '../../http/base-url.js';
 import { badRequest, notFound } from '../../errors.js';
+import { baseUrl, requestUrl } from '../../http/base-url.js';
 import { limitOf, nextPage, type Paging, paging } from '../../http/paging.js';
 import { partial } from '../../http/partial-result.js';
 import { answers, GEOJSON } from '../../schemas/responses.js';

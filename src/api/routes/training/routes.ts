@@ -10,11 +10,11 @@ import {
   SENT_LIMIT,
   type StoreInputs,
 } from '../../../training/index.js';
+import { answers } from '../../schemas/responses.js';
+import type { Services } from '../../services.js';
 import { receive } from '../ingest/upload.js';
 import { type ExecuteRequest, executeBody, wantedResultOptions } from '../processes/execute-request.js';
 import { answerJob, keyHeader, startAnswers, startWithFile } from '../processes/start-job.js';
-import { answers } from '../../schemas/responses.js';
-import type { Services } from '../../services.js';
 
 export async function trainingRoutes(
   server: FastifyInstance,

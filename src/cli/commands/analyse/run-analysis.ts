@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { MapResults, TileCounts } from '../../../analysis/index.js';
 import type { Timed } from '../../../jobs/index.js';
-import { interruptSignal } from '../../signals.js';
+import { openTarget } from '../../connect.js';
 import {
   type FilterOptions,
   filterOf,
@@ -15,7 +15,7 @@ import {
   withTarget,
 } from '../../options/option-groups.js';
 import { count, duration, note, print, printJson, progressLine } from '../../output/print.js';
-import { openTarget } from '../../connect.js';
+import { interruptSignal } from '../../signals.js';
 import { splitBands } from '../derive/tensor.js';
 
 export type AnalyseFlags = TargetOptions & FilterOptions & { bands?: string; output?: string };

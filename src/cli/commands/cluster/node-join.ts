@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import type { MovedIn, MoveInProgress } from '../../../dht/index.js';
+import { hasDataFolder, openTarget } from '../../connect.js';
 import { noDataFolder } from '../../errors.js';
-import { interruptSignal } from '../../signals.js';
-import { namedNode } from '../../resolve-node.js';
 import { flag, listed, type TargetOptions, withTarget } from '../../options/option-groups.js';
 import { count, note, print, printJson, progressLine, size } from '../../output/print.js';
-import { hasDataFolder, openTarget } from '../../connect.js';
+import { namedNode } from '../../resolve-node.js';
+import { interruptSignal } from '../../signals.js';
 
 interface JoinFlags extends TargetOptions {
   etcd?: string;
@@ -60,7 +60,8 @@ async function move(flags: JoinFlags & { store: string; etcd: string }): Promise
   const { data, store, etcd, clusterName, dryRun = false } = flags;
   if (!hasDataFolder(data)) throw noDataFolder(data);
   const signal = interruptSignal();
-  const { EtcdStore, moveIn } = await import('../../../dht/index.js');
+  const { EtcdStore } = await import('../../../coordination/index.js');
+  const { moveIn } = await import('../../../dht/index.js');
   const { openObjectStore, requireApart, Storage } = await import('../../../storage/index.js');
   await requireApart(data, store);
   const storage = await Storage.open(data, { reserve: 0 });

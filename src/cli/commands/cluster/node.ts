@@ -1,10 +1,16 @@
 import { Command } from 'commander';
 import { grids } from '../../../grid/index.js';
-import { namedNode } from '../../resolve-node.js';
-import { type CommonOptions, flag, listed, type TargetOptions, withCommon, withTarget } from '../../options/option-groups.js';
+import { type OpenTarget, openTarget } from '../../connect.js';
+import {
+  type CommonOptions,
+  flag,
+  listed,
+  type TargetOptions,
+  withCommon,
+  withTarget,
+} from '../../options/option-groups.js';
 import { count, note, percent, print, printJson, size, table } from '../../output/print.js';
-import type { OpenTarget } from '../../connect.js';
-import { openTarget } from '../../connect.js';
+import { namedNode } from '../../resolve-node.js';
 import { joinCommand } from './node-join.js';
 
 export function nodeCommand(): Command {

@@ -1,12 +1,13 @@
 /** What the commands that make tiles of tiles have in common. */
+
+import type { WrangleResults } from '../../../derive/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import type { TileSource } from '../../../storage/index.js';
-import type { WrangleResults } from '../../../derive/index.js';
-import { interruptSignal } from '../../signals.js';
+import { openTarget } from '../../connect.js';
+import { orResults } from '../../job-outcome.js';
 import type { FilterOptions, TargetOptions } from '../../options/option-groups.js';
 import { count, duration, noFit, note, print, printJson, progressLine } from '../../output/print.js';
-import { orResults } from '../../job-outcome.js';
-import { openTarget } from '../../connect.js';
+import { interruptSignal } from '../../signals.js';
 
 /** Runs a process and prints what it made, or that there was nothing to do. Exit code 3 where some tiles failed. */
 export async function runWrangle<Results extends WrangleResults = WrangleResults>(

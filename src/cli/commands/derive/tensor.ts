@@ -2,10 +2,10 @@ import { mkdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { Command } from 'commander';
 import type { Client } from '../../../client/index.js';
-import type { Timed } from '../../../jobs/index.js';
 import type { TensorFile, TensorResults } from '../../../derive/index.js';
+import type { Timed } from '../../../jobs/index.js';
+import { openTarget } from '../../connect.js';
 import { oneFileOnly } from '../../errors.js';
-import { interruptSignal } from '../../signals.js';
 import {
   type FilterOptions,
   filterOf,
@@ -17,7 +17,7 @@ import {
   withTarget,
 } from '../../options/option-groups.js';
 import { count, duration, note, print, printJson, progressLine } from '../../output/print.js';
-import { openTarget } from '../../connect.js';
+import { interruptSignal } from '../../signals.js';
 
 type TensorFlags = TargetOptions &
   FilterOptions & {

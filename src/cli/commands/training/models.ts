@@ -4,6 +4,10 @@ import { Command } from 'commander';
 import type { ClassifierCard } from '../../../analysis/index.js';
 import type { Client, ModelDocument } from '../../../client/index.js';
 import type { Metrics, ModelCard } from '../../../training/index.js';
+import { openTarget } from '../../connect.js';
+import { cannotWrite } from '../../errors.js';
+import { type TargetOptions, withTarget } from '../../options/option-groups.js';
+import { count, duration, imageMeasures, mse, note, print, printJson, table } from '../../output/print.js';
 import {
   isClassifier,
   isClassifierDocument,
@@ -11,10 +15,6 @@ import {
   printClassifier,
   printClassifiers,
 } from './classifier-output.js';
-import { cannotWrite } from '../../errors.js';
-import { type TargetOptions, withTarget } from '../../options/option-groups.js';
-import { count, duration, imageMeasures, mse, note, print, printJson, table } from '../../output/print.js';
-import { openTarget } from '../../connect.js';
 
 interface ModelFlags extends TargetOptions {
   version?: string;

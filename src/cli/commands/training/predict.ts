@@ -10,8 +10,8 @@ import {
   withTarget,
 } from '../../options/option-groups.js';
 import { count, mse, note } from '../../output/print.js';
-import { engineFlag } from './engine-option.js';
 import { runWrangle } from '../derive/run-derive.js';
+import { engineFlag } from './engine-option.js';
 
 type PredictFlags = TargetOptions & FilterOptions & { engine?: string; version?: string };
 

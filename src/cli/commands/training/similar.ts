@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { clusterLetter } from '../../output/ascii-map.js';
-import { flag, positiveInteger, type TargetOptions, withTarget } from '../../options/option-groups.js';
-import { print, printJson, table } from '../../output/print.js';
 import { openTarget } from '../../connect.js';
+import { flag, positiveInteger, type TargetOptions, withTarget } from '../../options/option-groups.js';
+import { clusterLetter } from '../../output/ascii-map.js';
+import { print, printJson, table } from '../../output/print.js';
 
 type SimilarFlags = TargetOptions & { limit?: number; collection?: string };
 

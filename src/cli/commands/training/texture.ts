@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { Timed } from '../../../jobs/index.js';
 import type { ClusteredCollection, TextureResults } from '../../../training/index.js';
-import { cellMap, clusterLetter } from '../../output/ascii-map.js';
-import { interruptSignal } from '../../signals.js';
+import { openTarget } from '../../connect.js';
+import { orResults } from '../../job-outcome.js';
 import {
   type FilterOptions,
   filterOf,
@@ -16,9 +16,9 @@ import {
   withResources,
   withTarget,
 } from '../../options/option-groups.js';
+import { cellMap, clusterLetter } from '../../output/ascii-map.js';
 import { count, duration, noFit, note, print, printJson, progressLine, table } from '../../output/print.js';
-import { orResults } from '../../job-outcome.js';
-import { openTarget } from '../../connect.js';
+import { interruptSignal } from '../../signals.js';
 
 type TextureFlags = TargetOptions &
   FilterOptions & { clusters?: number | 'auto'; near?: string; seed?: number };

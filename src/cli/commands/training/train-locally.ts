@@ -3,17 +3,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { toArray } from '../../../async/index.js';
 import { type Client, type Progress, unreachable } from '../../../client/index.js';
+import { selectEngine } from '../../../engines/index.js';
 import { receivedError, TilewrightError } from '../../../errors.js';
 import type { Timed } from '../../../jobs/index.js';
-import { toArray } from '../../../storage/index.js';
 import {
   DEFAULT_SEED,
   modelNamed,
   nothingTrained,
   type PlaceDate,
   type PlaceInputs,
-  selectEngine,
   sent,
   type TrainResults,
   trainPlaces,

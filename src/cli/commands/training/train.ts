@@ -1,7 +1,9 @@
 import { Argument, Command } from 'commander';
 import type { Timed } from '../../../jobs/index.js';
 import type { TrainResults } from '../../../training/index.js';
-import { interruptSignal } from '../../signals.js';
+import { type OpenTarget, openTarget } from '../../connect.js';
+import { everyPage } from '../../fetch-all-pages.js';
+import { orResults } from '../../job-outcome.js';
 import {
   type FilterOptions,
   filterOf,
@@ -14,12 +16,10 @@ import {
   withTarget,
 } from '../../options/option-groups.js';
 import { count, duration, noFit, note, print, printJson, progressLine } from '../../output/print.js';
-import { everyPage } from '../../fetch-all-pages.js';
-import { orResults } from '../../job-outcome.js';
-import { type OpenTarget, openTarget } from '../../connect.js';
+import { interruptSignal } from '../../signals.js';
 import { trainingJob } from './kubernetes-jobs.js';
-import { trainingTable } from './training-table.js';
 import { MODES, type TrainingFlags, withTrainingFlags } from './training-options.js';
+import { trainingTable } from './training-table.js';
 
 type TrainFlags = TargetOptions &
   FilterOptions &

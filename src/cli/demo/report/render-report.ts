@@ -1,14 +1,13 @@
 /** The report of a demo as one HTML page. */
-import { day, type Html, html, htmlPage, moment } from '../../../html/index.js';
+import { day, type Html, html, htmlPage, moment, style } from '../../../html/index.js';
 import { count, duration } from '../../output/print.js';
-import { type Cell, cellsOf } from './cells.js';
 import { comparison } from './baseline-comparison.js';
+import { type Cell, cellsOf } from './cells.js';
 import { dateTable } from './date-table.js';
 import { lossCharts } from './loss-charts.js';
 import type { DemoReport, ReportScene, ReportTraining } from './report-data.js';
 import { scatterCharts } from './scatter-charts.js';
 import { script } from './script.js';
-import { style } from '../../../html/report-style.js';
 import { summary } from './summary.js';
 import { tileMap } from './tile-map.js';
 import { losers } from './verdict.js';

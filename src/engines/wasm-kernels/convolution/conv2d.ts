@@ -13,11 +13,11 @@ import type {
   KernelConfig,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { Dilated } from '../../tfjs-extensions/conv2d-grad.js';
+import { FORWARD, type Loops, TO_FILTER, TO_INPUT } from '../../compute-primitives/compute-primitives.js';
 import type { Tf } from '../../tfjs.js';
+import type { Dilated } from '../../tfjs-extensions/conv2d-grad.js';
 import { activated } from '../fused-activation.js';
 import { floats, wasmKernel } from '../wasm-kernel.js';
-import { FORWARD, type Loops, TO_FILTER, TO_INPUT } from '../../compute-primitives/compute-primitives.js';
 
 type Shape = [number, number, number, number];
 

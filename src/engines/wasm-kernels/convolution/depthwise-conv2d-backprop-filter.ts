@@ -3,10 +3,10 @@ import type {
   DepthwiseConv2dNativeBackpropFilterInputs,
   KernelConfig,
 } from '@tensorflow/tfjs-core';
-import type { Tf } from '../../tfjs.js';
-import { forEachTap, scalesChannels } from './depthwise-taps.js';
-import { floats, wasmKernel, zeros } from '../wasm-kernel.js';
 import type { Loops } from '../../compute-primitives/compute-primitives.js';
+import type { Tf } from '../../tfjs.js';
+import { floats, wasmKernel, zeros } from '../wasm-kernel.js';
+import { forEachTap, scalesChannels } from './depthwise-taps.js';
 
 /** Gradient of a depthwise convolution by its filter [height, width, channels, multiplier], which the WASM backend lacks. */
 export function depthwiseConv2dBackpropFilter(tf: Tf, loops: Loops): KernelConfig {

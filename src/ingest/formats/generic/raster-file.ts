@@ -5,9 +5,9 @@ import { groupBands } from '../../band-groups.js';
 import { badSidecar, manyLayers, noCollection, noDatetime, notRecognised } from '../../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../../scene.js';
 import { flaggedTime, parseTime, stamp, type TimeSpan, timesInName } from '../shared/acquisition-time.js';
+import { cleanId, stemOf } from '../shared/scene-id.js';
 import { flaggedPosition, withWavelengths } from './metadata-options.js';
 import { describeBands, maskBandQuality } from './raster-bands.js';
-import { cleanId, stemOf } from '../shared/scene-id.js';
 import { spectrumWarnings } from './spectrum-warnings.js';
 import { itemOfFile, type StacItem } from './stac-item-document.js';
 

@@ -5,9 +5,9 @@ import { groupBands } from '../../band-groups.js';
 import { badOption, noDatetime, notRecognised } from '../../errors.js';
 import type { Candidate, DescribeOptions, SceneFormat } from '../../scene.js';
 import { flaggedTime } from '../shared/acquisition-time.js';
+import { cleanId } from '../shared/scene-id.js';
 import { describeBands } from './raster-bands.js';
 import { describeWhole } from './raster-file.js';
-import { cleanId } from '../shared/scene-id.js';
 import { type ItemAsset, itemOfFolder, type StacItem } from './stac-item-document.js';
 
 export const stacItem: SceneFormat = {

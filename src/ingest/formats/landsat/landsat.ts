@@ -13,8 +13,8 @@ import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat } from
 import { flaggedTime } from '../shared/acquisition-time.js';
 import { NASA, USGS } from '../shared/providers.js';
 import { bit, qualityBand } from '../shared/quality-lookup.js';
-import { type LandsatLevel, type LandsatProduct, productOfMtl, productOfNames } from './product.js';
 import { findMtl } from './mtl.js';
+import { type LandsatLevel, type LandsatProduct, productOfMtl, productOfNames } from './product.js';
 
 const TITLES: Record<LandsatLevel, string> = {
   'c2-l2': 'Landsat Collection 2 Level 2',

@@ -9,10 +9,10 @@ import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime, notRecognised } from '../../errors.js';
 import type { Candidate, QualityBand, Resolution, SceneFormat, SourceGroup } from '../../scene.js';
 import { flaggedTime, spanOfInventory } from '../shared/acquisition-time.js';
-import { bandName, looseBandName, meaningOf, qualityLayerOf } from './modis-products.js';
 import { LP_DAAC, NASA, NSIDC } from '../shared/providers.js';
 import { qualityBand } from '../shared/quality-lookup.js';
 import { stemOf } from '../shared/scene-id.js';
+import { bandName, looseBandName, meaningOf, qualityLayerOf } from './modis-products.js';
 
 type Metadata = Record<string, string>;
 

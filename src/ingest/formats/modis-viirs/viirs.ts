@@ -5,11 +5,11 @@
  */
 import { type Container, Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
-import { hdf5Container } from '../shared/probe-input.js';
 import { noDatetime, notRecognised } from '../../errors.js';
 import { groundResolution } from '../../georeferencing/pixel-size.js';
 import type { Candidate, DescribeOptions, QualityBand, Resolution, Scene, SceneFormat } from '../../scene.js';
 import { flaggedTime, spanOfInventory, stamp } from '../shared/acquisition-time.js';
+import { hdf5Container } from '../shared/probe-input.js';
 import { LP_DAAC, NASA } from '../shared/providers.js';
 import { bit, qualityBand } from '../shared/quality-lookup.js';
 

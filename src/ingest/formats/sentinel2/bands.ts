@@ -1,7 +1,7 @@
 /** Bands and masks of Sentinel-2 products, whatever laid their files out: from a list of files to a described scene. */
 import { basename, dirname } from 'node:path';
+import { inLanes } from '../../../async/index.js';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
-import { inLanes } from '../../../storage/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badOption, missingBand } from '../../errors.js';
 import { gridResolution } from '../../georeferencing/pixel-size.js';

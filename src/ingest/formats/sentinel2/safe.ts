@@ -9,15 +9,8 @@ import { missingBand, notRecognised } from '../../errors.js';
 import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../../scene.js';
 import { flaggedTime } from '../shared/acquisition-time.js';
 import { rootName } from '../shared/xml.js';
+import { type BandFile, bandFile, dataFiles, describeSentinel2, refuseOneId, sentinel2Id } from './bands.js';
 import { levelOfRoot, readSafeProduct, readSafeTile, type SafeProduct } from './safe-metadata.js';
-import {
-  type BandFile,
-  bandFile,
-  dataFiles,
-  describeSentinel2,
-  refuseOneId,
-  sentinel2Id,
-} from './bands.js';
 
 export const sentinel2: SceneFormat = {
   name: 'Sentinel-2 SAFE',

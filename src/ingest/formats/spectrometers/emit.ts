@@ -15,7 +15,6 @@ import {
   readHdf5Lists,
 } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
-import { hdf5Container } from '../shared/probe-input.js';
 import { badMetadata, notRecognised } from '../../errors.js';
 import type {
   Candidate,
@@ -26,10 +25,11 @@ import type {
   SourceGroup,
 } from '../../scene.js';
 import { flaggedTime, parseTime, type TimeSpan } from '../shared/acquisition-time.js';
+import { spectralNames } from '../shared/common-band-names.js';
+import { hdf5Container } from '../shared/probe-input.js';
 import { LP_DAAC, NASA } from '../shared/providers.js';
 import { qualityBand } from '../shared/quality-lookup.js';
 import { cleanId, stemOf } from '../shared/scene-id.js';
-import { spectralNames } from '../shared/common-band-names.js';
 
 const CUBE = '/reflectance';
 const MASK = '/mask';

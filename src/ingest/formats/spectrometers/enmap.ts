@@ -9,12 +9,12 @@ import { badMetadata, missingBand, notRecognised } from '../../errors.js';
 import { groundResolution } from '../../georeferencing/pixel-size.js';
 import type { QualityBand, Scene, SceneFormat, SourceGroup } from '../../scene.js';
 import { flaggedTime } from '../shared/acquisition-time.js';
+import { spectralNames } from '../shared/common-band-names.js';
 import { DLR } from '../shared/providers.js';
 import { qualityBand } from '../shared/quality-lookup.js';
 import { cleanId } from '../shared/scene-id.js';
 import { elementsOf, readXml, type XmlElement } from '../shared/xml.js';
 import { filesOf, metadataFileOf, numberOf, requiredNumber, temporalCoverage } from './dlr-product.js';
-import { spectralNames } from '../shared/common-band-names.js';
 
 const METADATA = /^(ENMAP.*L2A.*)-METADATA\.XML$/i;
 const CUBE = /-SPECTRAL_IMAGE(_COG)?\.TIFF?$/i;

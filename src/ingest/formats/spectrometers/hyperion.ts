@@ -10,11 +10,11 @@ import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
 import { gridResolution } from '../../georeferencing/pixel-size.js';
 import type { Candidate, Scene, SceneFormat } from '../../scene.js';
-import { flaggedTime, parseTime, type TimeSpan } from '../shared/acquisition-time.js';
 import { type MtlGroup, readMtl } from '../landsat/mtl.js';
+import { flaggedTime, parseTime, type TimeSpan } from '../shared/acquisition-time.js';
+import { spectralNames } from '../shared/common-band-names.js';
 import { NASA, USGS } from '../shared/providers.js';
 import { HYPERION_BANDS } from './hyperion-bands.js';
-import { spectralNames } from '../shared/common-band-names.js';
 
 const BAND_FILE = /^(EO1H\w+)_B(\d{3})_L1T\.TIFF?$/i;
 const METADATA = /^(EO1H\w+)_MTL[._]L1T(?:\.TXT)?$/i;

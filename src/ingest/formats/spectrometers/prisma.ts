@@ -12,13 +12,13 @@ import {
   readWindow,
 } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
-import { hdf5Container } from '../shared/probe-input.js';
 import { badMetadata, notRecognised } from '../../errors.js';
 import { gridResolution } from '../../georeferencing/pixel-size.js';
 import type { Candidate, Scene, SceneFormat } from '../../scene.js';
 import { flaggedTime, parseTime, stamp, type TimeSpan } from '../shared/acquisition-time.js';
-import { ASI } from '../shared/providers.js';
 import { spectralNames } from '../shared/common-band-names.js';
+import { hdf5Container } from '../shared/probe-input.js';
+import { ASI } from '../shared/providers.js';
 
 const SWATH = /^\/HDFEOS\/SWATHS\/PRS_(L1|L2[BCD])_H[RC][CO]\//;
 const FIELDS = '/HDFEOS/SWATHS/PRS_L2D_HCO/Data Fields';

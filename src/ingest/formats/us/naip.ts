@@ -8,11 +8,11 @@
 import { basename } from 'node:path';
 import { markingNodata, type RasterHeader, withoutAlpha } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
-import { isRaster } from '../shared/probe-input.js';
 import { notRecognised } from '../../errors.js';
 import { gridResolution } from '../../georeferencing/pixel-size.js';
 import type { Resolution, SceneFormat } from '../../scene.js';
 import { flaggedTime, parseTime } from '../shared/acquisition-time.js';
+import { isRaster } from '../shared/probe-input.js';
 import { USDA } from '../shared/providers.js';
 
 const BANDS = ['red', 'green', 'blue', 'nir'];

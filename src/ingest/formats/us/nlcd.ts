@@ -8,11 +8,11 @@
  */
 import type { RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
-import { isRaster } from '../shared/probe-input.js';
 import { noDatetime } from '../../errors.js';
 import { gridResolution } from '../../georeferencing/pixel-size.js';
 import type { DescribeOptions, SceneFormat } from '../../scene.js';
 import { flaggedTime } from '../shared/acquisition-time.js';
+import { isRaster } from '../shared/probe-input.js';
 import { MRLC, USGS } from '../shared/providers.js';
 import { cleanId, stemOf } from '../shared/scene-id.js';
 

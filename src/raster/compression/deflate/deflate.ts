@@ -4,11 +4,11 @@
  * on each byte is done by deflate.wat in WebAssembly SIMD; where there is none, by zlib.
  */
 import { constants, deflateSync } from 'node:zlib';
-import { canonicalCodes, codeLengths } from './huffman.js';
-import { type Adler, adlerOver } from './adler32.js';
-import { kernels } from '../../pixels/typed-kernels.js';
 import { pixelsOf, UNSIGNED } from '../../pixels/data-types.js';
 import { simdKernel } from '../../pixels/load-wasm.js';
+import { kernels } from '../../pixels/typed-kernels.js';
+import { type Adler, adlerOver } from './adler32.js';
+import { canonicalCodes, codeLengths } from './huffman.js';
 
 /** A block of an image: `height` rows of `width` pixels, `stride` pixels apart, the first at `start`. */
 export interface PixelRows {

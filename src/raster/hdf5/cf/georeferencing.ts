@@ -2,9 +2,9 @@
 import { posix } from 'node:path';
 import { metresPerUnit } from '../../crs/crs.js';
 import { corrupt, noCrs, unsupported } from '../../errors.js';
-import { cfCrs } from './grid-mapping.js';
 import type { Attributes, Hdf5File } from '../file.js';
 import { type Edge, gridPosition, type Position } from '../georeferencing.js';
+import { cfCrs } from './grid-mapping.js';
 
 export function cfPosition(file: Hdf5File, dataset: string): Position {
   const variable = file.dataset(dataset)!;

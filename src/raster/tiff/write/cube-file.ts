@@ -9,9 +9,9 @@ import { crc32 } from 'node:zlib';
 import { invalidImage, tooLarge } from '../../errors.js';
 import { bytesPerSample, dataTypeOf, isFloat, newPixels, storedNodata } from '../../pixels/data-types.js';
 import type { PixelArray } from '../../types.js';
-import { encodeBlock, encodeMask, MAX_TIFF_BYTES } from './write-cog.js';
 import { type ImageFacts, imageDirectory, maskDirectory, type StoredBlocks } from './cog-ifds.js';
 import { combineCrc32 } from './combine-crc32.js';
+import { encodeBlock, encodeMask, MAX_TIFF_BYTES } from './write-cog.js';
 import { directoryBytes, writeDirectory } from './write-ifd.js';
 
 /** Rows and columns of a block. */

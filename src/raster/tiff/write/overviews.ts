@@ -1,6 +1,7 @@
 /** Smaller copies of an image for quick looks at it. */
-import { kernels } from '../../pixels/typed-kernels.js';
+
 import { besideNodata, emptyPixel, isFloat, newPixels, storedNodata } from '../../pixels/data-types.js';
+import { kernels } from '../../pixels/typed-kernels.js';
 import type { DataType, PixelArray } from '../../types.js';
 
 /** `mean` over the valid pixels for measurements, `nearest` for codes and masks. */

@@ -5,12 +5,12 @@
  * Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026 (COG); GDAL's tags 42112 and 42113.
  */
 
+import { deflate, deflateDifferences, type PixelRows } from '../../compression/deflate/deflate.js';
+import { predictFloatRow } from '../../compression/predictor.js';
 import { invalidImage, tooLarge } from '../../errors.js';
 import { bytesPerSample, dataTypeOf, isFloat } from '../../pixels/data-types.js';
-import { predictFloatRow } from '../../compression/predictor.js';
 import type { DataType, PixelArray } from '../../types.js';
 import { type ImageFacts, imageDirectory, maskDirectory, type StoredBlocks } from './cog-ifds.js';
-import { deflate, deflateDifferences, type PixelRows } from '../../compression/deflate/deflate.js';
 import { type ImageLevel, type OverviewResampling, pyramid } from './overviews.js';
 import { directoryBytes, writeDirectory } from './write-ifd.js';
 

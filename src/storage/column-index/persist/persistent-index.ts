@@ -4,10 +4,10 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TilewrightError } from '../../../errors.js';
 import type { Catalogue, Change, CommitRecord, Scanned } from '../../catalogue/catalogue.js';
-import { ColumnIndex } from '../column-index.js';
-import type { DiskReserve } from '../../files/disk-reserve.js';
-import { onDisk } from '../../errors.js';
 import type { TileRecord } from '../../catalogue/records.js';
+import { onDisk } from '../../errors.js';
+import type { DiskReserve } from '../../files/disk-reserve.js';
+import { ColumnIndex } from '../column-index.js';
 import { type Snapshot, SnapshotFolder } from './snapshot-file.js';
 
 const FOLDER = 'columns';

@@ -1,8 +1,8 @@
 /** A run of the column index as a file: its columns as they lie in memory. */
 import { setImmediate } from 'node:timers/promises';
 import { columnNames } from '../columns.js';
-import { type Part, type PartsFile, Unusable, writeParts } from './parts-file.js';
 import { emptyImage, type RowsImage, type RowsNames } from '../run-image.js';
+import { type Part, type PartsFile, Unusable, writeParts } from './parts-file.js';
 
 export interface RowsFacts {
   rows: number;

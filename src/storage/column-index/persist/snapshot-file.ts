@@ -9,11 +9,11 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Columns } from '../columns.js';
 import { syncFile } from '../../files/durable-fs.js';
+import type { Columns } from '../columns.js';
+import type { RowsImage } from '../run-image.js';
 import { type Part, PartsFile, Unusable, writeParts } from './parts-file.js';
 import { type RowsFacts, readRows, writeRows } from './run-file.js';
-import type { RowsImage } from '../run-image.js';
 
 /** The state of the catalogue that a snapshot holds. */
 export interface SnapshotStamp {

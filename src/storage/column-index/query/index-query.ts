@@ -1,8 +1,8 @@
 /** Queries of the column index and their answers. */
 import type { TimeBound } from '../cell-directory.js';
+import type { Rows } from '../index-run.js';
 import type { KeyRange } from '../key-range.js';
 import type { Position, RowOrder } from './sort-order.js';
-import type { Rows } from '../index-run.js';
 
 export type RowTest = (row: number) => boolean;
 

@@ -1,7 +1,8 @@
 /** The rows that the runs of an index have found for a query, as one page. */
+
+import type { Rows } from '../index-run.js';
 import type { IndexPage } from './index-query.js';
 import { comparePlaces, type Position, positionOf, type RowOrder } from './sort-order.js';
-import type { Rows } from '../index-run.js';
 
 /** Rows of one run, in the order of the query. */
 export interface Found {

@@ -1,8 +1,8 @@
 /** Rows in the order newest first, which is kept for the sorted ones: pages and counts of a time that look at few others. */
 import type { TimeBound } from '../cell-directory.js';
-import { FirstRows } from './top-k.js';
-import type { RowTest } from './index-query.js';
 import type { Rows } from '../index-run.js';
+import type { RowTest } from './index-query.js';
+import { FirstRows } from './top-k.js';
 
 /** How many rows of a run are of a time. */
 export function countOfTime(rows: Rows, time: TimeBound): number {

@@ -1,8 +1,8 @@
 /** Visiting the rows that a selection picks. */
 import type { TimeBound } from '../cell-directory.js';
-import type { RowTest, Selection } from './index-query.js';
-import { type CodedRange, isWithin, mergeRanges } from '../key-range.js';
 import type { RowRef, Rows } from '../index-run.js';
+import { type CodedRange, isWithin, mergeRanges } from '../key-range.js';
+import type { RowTest, Selection } from './index-query.js';
 
 export type RowVisit = (row: number) => void;
 

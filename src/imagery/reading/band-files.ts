@@ -1,0 +1,61 @@
+/** The stored files of bands. */
+
+import type { BandPlace } from '../../expressions/index.js';
+import { storedNodata } from '../../raster/index.js';
+import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
+
+/** One band of a stored file, and what its numbers mean: physical value = stored * scale + offset. Plain data. */
+export interface BandFile {
+  path: string;
+  /** From 0. */
+  band: number;
+  /** Of the full image. */
+  width: number;
+  height: number;
+  /** The stored value without data; NaN where there is none. NaN is without data anyway. */
+  hole: number;
+  scale: number;
+  offset: number;
+}
+
+/** Returns the file of a band. `nodata` replaces the nodata value of the band. */
+export function bandFile(
+  storage: Storage,
+  tile: TileRecord,
+  { group, band }: BandPlace,
+  nodata?: number,
+): BandFile {
+  const { name, bands, dataType, width, height, nodata: own } = tile.groups[group];
+  const { scale, offset } = bands[band];
+  const hole = storedNodata(dataType, nodata ?? own ?? undefined) ?? NaN;
+  return { path: storage.tilePath(tile, name), band, width, height, hole, scale, offset };
+}
+
+/**
+ * The mask that these bands of a tile are looked at through; undefined where it has none, and then every pixel counts as not
+ * assessed. None either for codes alone: classes such as snow, and quality, say themselves what a pixel is.
+ */
+export function maskFile(storage: Storage, tile: TileRecord, places: BandPlace[]): BandFile | undefined {
+  const isCode = ({ codes, role }: GroupRecord) => codes === true || role !== 'data';
+  if (places.length > 0 && places.every(({ group }) => isCode(tile.groups[group]))) return undefined;
+  const group = tile.groups.findIndex(({ role }) => role === 'mask');
+  return group < 0 ? undefined : { ...bandFile(storage, tile, { group, band: 0 }), hole: NaN };
+}
+
+/** The groups of a tile whose files hold bands, and where it is asked for its mask. */
+export function groupsOf({ groups }: TileRecord, places: BandPlace[], withMask = false): GroupRecord[] {
+  const wanted = new Set(places.map(({ group }) => groups[group]));
+  const mask = withMask && groups.find(({ role }) => role === 'mask');
+  if (mask) wanted.add(mask);
+  return [...wanted];
+}
+
+/** The files of resolved bands in one tile; `nodata` takes the place of the groups' own. */
+export function bandFiles(
+  storage: Storage,
+  tile: TileRecord,
+  places: BandPlace[],
+  nodata?: number,
+): BandFile[] {
+  return places.map((place) => bandFile(storage, tile, place, nodata));
+}

@@ -1,0 +1,23 @@
+/** The parameters `assets` and `bidx` of maps. */
+
+import { bandsOfAssets, type Expression } from '../../expressions/index.js';
+import type { GroupRecord } from '../../storage/index.js';
+import { badLook } from '../errors.js';
+
+/**
+ * The bands of assets as expressions. An asset is a band group or a band; `bidx` picks among all their bands, from 1.
+ * Without assets the first group is meant. Throws TW_IMAGERY_BAND, TW_IMAGERY_LOOK.
+ */
+export function assetBands(
+  groups: GroupRecord[],
+  assets: string[] | undefined,
+  bidx?: number[],
+): Expression[] {
+  const names = bandsOfAssets(groups, assets);
+  const picked = bidx?.map((number) => {
+    const name = names[number - 1];
+    if (name === undefined) throw badLook('bidx', `${number} is not among the ${names.length} bands`);
+    return name;
+  });
+  return (picked ?? names).map((name) => ({ kind: 'band', name, position: 0 }));
+}
