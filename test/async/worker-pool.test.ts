@@ -126,7 +126,7 @@ test('Node does not warn of many tasks of one signal', async (t) => {
 
 test('an idle pool lets the process end; a busy one does not', () => {
   const script = `
-    import(${JSON.stringify(new URL('../../src/raster/index.js', import.meta.url).href)}).then(({ WorkerPool }) => {
+    import(${JSON.stringify(new URL('../../src/async/index.js', import.meta.url).href)}).then(({ WorkerPool }) => {
       const pool = new WorkerPool(new URL(${JSON.stringify(module.href)}), 1);
       return pool.run({ kind: 'thread', milliseconds: 100 }).then(() => console.log('done'));
     });
