@@ -1,5 +1,6 @@
 /** Grids by the CF conventions with an axis of time: gridMET, and others that are named. */
 import assert from 'node:assert/strict';
+import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -42,6 +43,17 @@ test('another CF file needs the name of its collection', async () => {
   );
 });
 
+test('files with the same variable and times are scenes of their own', async (t) => {
+  const other = join(await tempFolder(t), 'tile 2.nc');
+  await copyFile(join(folder, 'south-first.nc'), other);
+  const idsOf = async (path: string) =>
+    (await describeScenes(path, { collection: 'analysis' })).map(({ id }) =>
+      id.replace(/-[\da-f]{8}_/, '-DIGEST_'),
+    );
+  assert.equal((await idsOf(join(folder, 'south-first.nc')))[0], 'south-first_20200228');
+  assert.equal((await idsOf(other))[0], 'tile-2-DIGEST_20200228');
+});
+
 test('a step with bounds ends before the next one begins; one without lasts as long as the product says', () => {
   const steps = [
     { start: 0, end: 100 },
@@ -75,7 +87,7 @@ test('a CF file without times needs one', async () => {
     code: 'TW_INGEST_BAD_OPTION',
   });
   const [scene] = await describeScenes(path, { collection: 'cover', datetime: '2020-07-01' });
-  assert.deepEqual([scene.id, scene.groups[0].name], ['cover_20200701', '1010m']);
+  assert.deepEqual([scene.id, scene.groups[0].name], ['albers_20200701', '1010m']);
 });
 
 test('what has no place on Earth is left out, and why is said once', async () => {
@@ -123,7 +135,7 @@ test('longitudes up to 360 lie west of Greenwich', async (t) => {
   const href = join(folder, 'south-first.nc');
   const { failed } = await ingest(node, { href, collection: 'analysis', precision: 3 });
   assert.deepEqual(failed, []);
-  const tiles = (await tilesOf(node)).filter(({ scene }) => scene === 'temperature_20200228');
+  const tiles = (await tilesOf(node)).filter(({ scene }) => scene === 'south-first_20200228');
   assert.ok(tiles.length >= 30);
   for (const tile of tiles) {
     const group = tile.groups[0].name;

@@ -33,6 +33,8 @@ interface Product {
   resolution: Resolution | null;
   /** Milliseconds that one step stands for, where the file does not say. */
   span: number;
+  /** True if the only variable of a file names its scenes: all files of the product cover the same area. */
+  isNamedByVariable?: true;
 }
 
 const DAY = 86_400_000;
@@ -48,6 +50,7 @@ const GRIDMET: Product = {
   // 1/24 of a degree on the equator.
   resolution: { x: 4638.3, y: 4638.3 },
   span: DAY,
+  isNamedByVariable: true,
 };
 
 export const cfGrid: SceneFormat = {
@@ -70,7 +73,8 @@ export const cfGrid: SceneFormat = {
         .map(({ name }) => `${name} is left out: it has other times than ${moving[0].name}`),
     );
     const bands = bandsOf(path, moving, product, options);
-    const name = options.id ?? (moving.length === 1 ? moving[0].name : stemOf(path));
+    const own = product.isNamedByVariable && moving.length === 1 ? moving[0].name : stemOf(path);
+    const name = options.id ?? own;
     return steps.map((step, i) => ({
       path,
       id: options.id && steps.length === 1 ? options.id : `${cleanId(name)}_${dated(step.start)}`,
