@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream, existsSync } from 'node:fs';
+import { createWriteStream, existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
@@ -60,7 +60,7 @@ export function injected(node: TilewrightNode): Transport {
         ...(body instanceof FileBody && { 'content-type': 'application/octet-stream' }),
       },
       ...(body !== undefined && {
-        payload: (body instanceof FileBody ? createReadStream(body.path) : body) as object,
+        payload: (body instanceof FileBody ? body.stream() : body) as object,
       }),
     });
     const answer = response.body ? JSON.parse(response.body) : null;

@@ -1,5 +1,4 @@
 import { rename, rm, stat } from 'node:fs/promises';
-import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Timed } from '../jobs/index.js';
 import type { CheckedPlace, CheckInputs, PlaceInputs, RemotePlace } from '../training/index.js';
@@ -21,8 +20,8 @@ import type {
   SpectraRequest,
 } from './documents.js';
 import { badAnswer, JobError, jobLost, noFile, stopped, unreachable } from './errors.js';
+import { FileBody } from './file-body.js';
 import { followEvents, hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
-import { FileBody } from './send-body.js';
 import { failure, type Transport } from './transport.js';
 
 export interface Progress {
@@ -65,13 +64,15 @@ export class Client {
   }
 
   /**
-   * Sends a file and ingests it, as `run` does with a scene on the server's disk. `options` are those of the process.
+   * Sends a file with the files beside it that describe it, and ingests it, as `run` does with a scene on the server's disk. `options`
+   * are those of the process.
    * Throws TW_API_TOO_LARGE, TW_CLIENT_NO_FILE.
    */
   async upload<Results>(
     path: string,
     options: object,
     hooks: RunHooks = {},
+    sideFiles: readonly string[] = [],
   ): Promise<{ job: string; results: Timed<Results> }> {
     const info = await stat(path).catch((error) => {
       throw noFile.because(error, path, 'it cannot be read');
@@ -81,10 +82,10 @@ export class Client {
         path,
         'it is the folder of a product, whose files belong together: put it into a zip or tar file',
       );
-    const query = new URLSearchParams({ filename: basename(path) });
+    const body = new FileBody(path, sideFiles, hooks.signal);
+    const query = new URLSearchParams({ filename: body.name });
     for (const [name, value] of Object.entries(options))
       if (value !== undefined) query.set(name, queryText(value));
-    const body = new FileBody(path, hooks.signal);
     const job = await this.ask<JobDocument>('POST', `/ingest?${query}`, body).catch((error) => {
       throw hooks.signal?.aborted ? hooks.signal.reason : error;
     });

@@ -17,7 +17,7 @@ export type {
   SpectrumEntry,
 } from './documents.js';
 export { JobError, unreachable } from './errors.js';
+export { FileBody } from './file-body.js';
 export { hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
-export { FileBody } from './send-body.js';
 export type { Answer, Transport } from './transport.js';
 export { decoded, httpTransport } from './transport.js';

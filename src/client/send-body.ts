@@ -1,18 +1,9 @@
 /** Sends files and long texts as bodies of requests. `fetch` cannot: it does not wait for leave, nor read an early refusal. */
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { type IncomingMessage, type OutgoingHttpHeaders, request as overHttp } from 'node:http';
 import { request as overHttps } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-
-/** A body that is streamed from disk. */
-export class FileBody {
-  constructor(
-    readonly path: string,
-    readonly signal?: AbortSignal,
-  ) {}
-}
+import { FileBody } from './file-body.js';
 
 /** Servers and proxies that do not know `Expect` say nothing; then the body is sent all the same. */
 const PATIENCE = 2000;
@@ -25,7 +16,7 @@ export async function sendLong(
   headers: OutgoingHttpHeaders,
 ): Promise<{ status: number; text: string; headers: Record<string, string> }> {
   const isFile = body instanceof FileBody;
-  const size = isFile ? (await stat(body.path)).size : Buffer.byteLength(body);
+  const size = isFile ? await body.bytes() : Buffer.byteLength(body);
   const send = url.startsWith('https:') ? overHttps : overHttp;
   const request = send(url, {
     method,
@@ -43,7 +34,7 @@ export async function sendLong(
   const patience = setTimeout(() => request.emit('continue'), PATIENCE);
   request.once('continue', () => {
     // An error here destroys the request, so `answered` rejects too, unless the server has answered: then its answer says more.
-    const bytes = isFile ? createReadStream(body.path, { highWaterMark: 1 << 20 }) : [Buffer.from(body)];
+    const bytes = isFile ? body.stream() : [Buffer.from(body)];
     pipeline(bytes, request).catch(() => undefined);
   });
   request.flushHeaders();

@@ -4,7 +4,8 @@ import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import { messageOf, TilewrightError } from '../errors.js';
 import { badAnswer, unreachable } from './errors.js';
-import { FileBody, sendLong } from './send-body.js';
+import { FileBody } from './file-body.js';
+import { sendLong } from './send-body.js';
 
 export interface Answer {
   status: number;

@@ -6,6 +6,7 @@ export { notRecognised, outsideFence } from './errors.js';
 export { findInputs } from './formats/index.js';
 export { spectralNames } from './formats/shared/common-band-names.js';
 export { Fence } from './inputs/path-guard.js';
+export { sideFilesOf } from './inputs/side-files.js';
 export { type IngestInputs, type IngestResults, PLAN_NOTE } from './job/ingest-job.js';
 export { ingestProcess } from './job/process.js';
 export type { IngestOptions } from './options.js';

@@ -3,6 +3,7 @@ export { undoDifferences, undoFloatPredictor } from './compression/predictor.js'
 export { mapToPixel, pixelToMap } from './crs/affine.js';
 export { crsFromEpsg, type Projection, projector } from './crs/crs.js';
 export { crsFromWkt } from './crs/wkt.js';
+export { otherEnviFile } from './envi/header.js';
 export { readEnviLibrary } from './envi/spectral-library.js';
 export { type FileKind, fileKind, SIGNATURE_BYTES } from './file/file-signature.js';
 export type { GivenPosition } from './file/georeferencing-override.js';
@@ -31,6 +32,7 @@ export { assessFrom, cloudCoverOf, coverageOf, histogramOf, unassessedMask } fro
 export { markingNodata, type ValidityBand, validityBandOf, withoutAlpha } from './pixels/validity-band.js';
 export { readAllRows, readRaster, readRows, readWindow, readWindowInto } from './read.js';
 export { openContainer } from './subdatasets.js';
+export { maskPath } from './tiff/mask-image.js';
 export { blockRows } from './tiff/read-block.js';
 export { type AssembledFile, assembleBand } from './tiff/write/band-file.js';
 export type { ImageFacts } from './tiff/write/cog-ifds.js';

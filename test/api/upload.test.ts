@@ -14,11 +14,13 @@ import { paceBodies } from '../../src/api/plugins/body-timeout.js';
 import { answerProblems } from '../../src/api/plugins/problem-details.js';
 import { safeName } from '../../src/api/routes/ingest/upload.js';
 import { Client, httpTransport, JobError } from '../../src/client/index.js';
-import type { IngestInputs, IngestResults } from '../../src/ingest/index.js';
+import { type IngestInputs, type IngestResults, sideFilesOf } from '../../src/ingest/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import type { JobRecord } from '../../src/storage/index.js';
 import { zip } from '../support/archives.js';
 import { atEnd } from '../support/at-end.js';
+import { ingest } from '../support/node.js';
+import { writeRaster } from '../support/rasters.js';
 import { writeTestScene } from '../support/scenes.js';
 import { smallDisk } from '../support/small-disk.js';
 import { tempFolder } from '../support/temp.js';
@@ -40,6 +42,51 @@ async function served(t: TestContext, config: object = {}) {
   const scene = await writeTestScene(join(folder, 'scene.tif'));
   return { folder, data, node, url, scene, client: new Client(httpTransport(url)) };
 }
+
+/** Sends a file as `ingest --upload` does. The same scene from the disk of the server must then be unchanged. */
+async function sentWithSideFiles(
+  { node, client }: Awaited<ReturnType<typeof served>>,
+  path: string,
+  options = {},
+) {
+  const inputs = { collection: 'beside', datetime: '2024-06-01', ...options };
+  const { results } = await client.upload<IngestResults>(path, inputs, {}, await sideFilesOf(path));
+  const here = await ingest(node, { href: path, ...inputs });
+  assert.deepEqual(
+    here.scenes.map(({ id, unchanged }) => [id, unchanged]),
+    results.scenes.map(({ id }) => [id, true]),
+  );
+  return results.scenes[0]!;
+}
+
+test('a file is sent with the mask, the STAC Item and the ENVI header beside it', async (t) => {
+  const server = await served(t);
+  const { folder } = server;
+  const path = await writeRaster(join(folder, 'two words.tif'));
+  const whole = await sentWithSideFiles(server, path, { id: 'whole', precision: 6 });
+  const mask = Uint8Array.from({ length: 64 * 64 }, (_, i) => (i % 64 < 16 ? 255 : 0));
+  await writeRaster(`${path}.msk`, { dataType: 'uint8', bands: [mask] });
+  const assets = { a: { href: './two words.tif' }, b: { href: './other.tif' } };
+  const item = { type: 'Feature', stac_version: '1.0.0', id: 'item', properties: {}, assets };
+  await writeFile(join(folder, 'two words.json'), JSON.stringify(item));
+  const masked = await sentWithSideFiles(server, path, { bands: { red: 1 } });
+  assert.equal(masked.id, 'item_a');
+  assert.ok(masked.tiles < whole.tiles, `${masked.tiles} of ${whole.tiles}`);
+
+  await writeFile(join(folder, 'cube.bil'), Buffer.alloc(64 * 64, 7));
+  const header = [
+    'samples = 64',
+    'lines = 64',
+    'bands = 1',
+    'data type = 1',
+    'interleave = bil',
+    'header offset = 0',
+  ];
+  const place = 'map info = {UTM, 1, 1, 500000, 5300000, 10, 10, 33, North, WGS-84}';
+  await writeFile(join(folder, 'cube.hdr'), ['ENVI', ...header, place].join('\n'));
+  for (const name of ['cube.bil', 'cube.hdr'])
+    assert.ok((await sentWithSideFiles(server, join(folder, name))).tiles > 0);
+});
 
 /** Waits until nothing is left of any upload. */
 async function scratchIsEmpty(data: string): Promise<void> {

@@ -306,6 +306,7 @@ async function sendAll(
   options: IngestOptions,
   hooks: RunHooks,
 ): Promise<Timed<IngestResults>> {
+  const { sideFilesOf } = await import('../../ingest/index.js');
   const { files, passedOver } = await filesToSend(paths);
   const all: Timed<IngestResults> = {
     collection: null,
@@ -317,8 +318,9 @@ async function sendAll(
   };
   for (const path of files) {
     try {
-      note(`sending ${path}`);
-      const results = await evenIfFailed(client.upload(path, options, hooks));
+      const sideFiles = await sideFilesOf(path);
+      note(`sending ${[path, ...sideFiles].join(', ')}`);
+      const results = await evenIfFailed(client.upload(path, options, hooks, sideFiles));
       all.collection ??= results.collection;
       all.scenes.push(...results.scenes);
       all.tiles += results.tiles;

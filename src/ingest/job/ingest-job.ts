@@ -1,6 +1,6 @@
 /** One run of the ingest process. */
 import { rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname, join, parse } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { coordinationUnavailable } from '../../coordination/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
@@ -211,9 +211,10 @@ export class IngestRun {
       const { signal } = this.job;
       this.message(`unpacking ${input}`);
       await this.fence?.hold([input]);
-      await unpack(input, scratch.folder, { reserve: storage.reserve, signal });
+      const { files } = await unpack(input, scratch.folder, { reserve: storage.reserve, signal });
       await this.fence?.hold([input]);
-      const { inputs, passedOver } = await findInputs(scratch.folder);
+      const only = fileOfArchive(this.options.sentAs ?? input, files);
+      const { inputs, passedOver } = await findInputs(join(scratch.folder, only ?? ''));
       this.passedOver.push(...passedOver.map((folder) => this.nameOf(folder)));
       const scenes: Scene[] = [];
       for (const one of inputs) {
@@ -337,6 +338,19 @@ export class IngestRun {
       return null;
     }
   }
+}
+
+/**
+ * The file that an archive of the same name and `.tar` was made for, as `ingest --upload` makes it of a file and its side files: then
+ * these are no inputs, and a STAC Item among them describes the file. Undefined for other archives.
+ */
+function fileOfArchive(archive: string, files: string[]): string | undefined {
+  const name = basename(archive, '.tar');
+  if (name === basename(archive) || !files.includes(name)) return undefined;
+  const { name: stem } = parse(name);
+  const isBeside = (file: string) =>
+    file === stem || file.startsWith(`${stem}.`) || /^[^/]+\.json$/i.test(file);
+  return files.every(isBeside) ? name : undefined;
 }
 
 /** One line for who only looks at the job. */

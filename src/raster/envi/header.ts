@@ -101,6 +101,14 @@ export async function openEnviImage(
   return header === undefined ? undefined : openEnvi(header, { image, position });
 }
 
+/**
+ * The other file of an ENVI image: the image of a header, or the header beside an image whose content tells nothing; undefined if
+ * there is none. Throws as `openEnvi` does, except for its position.
+ */
+export async function otherEnviFile(path: string, isHeader: boolean): Promise<string | undefined> {
+  return isHeader ? (await numbersOfHeader(await readFields(path), path)).path : headerBeside(path);
+}
+
 /** Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _CORRUPT and _UNSUPPORTED. */
 export async function readFields(header: string): Promise<EnviFields> {
   const bytes = await withFile(header, async ({ size, handle }) => {

@@ -50,13 +50,16 @@ export async function maskOf(
   return undefined;
 }
 
+/** The name of the mask file of a raster. */
+export const maskPath = (path: string) => `${path}.msk`;
+
 /**
  * The mask in the file of the same name and `.msk` beside a raster, as GDAL writes it for formats and options without an internal
  * one; undefined if there is no such file, or its image is of another size. Adds to `warnings` if the file is not a TIFF.
  * Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
  */
 export async function maskBeside(image: RasterHeader, warnings: string[]): Promise<RasterHeader | undefined> {
-  const path = `${image.path}.msk`;
+  const path = maskPath(image.path);
   if (!(await isFile(path))) return undefined;
   return withFile(path, async (file) => {
     if (fileKind(file.start) !== 'tiff') {
