@@ -13,8 +13,10 @@ export { openTimeAxis, type TimeAxis } from './hdf5/cf/time-axis.js';
 export { type CubeLayout, openHdf5Cube } from './hdf5/cube-header.js';
 export { readHdf5Lists, readHdf5Points } from './hdf5/read-values.js';
 export { type OdlNode, odlList, odlNodes, parseOdl } from './metadata/odl.js';
+export { pamPath } from './metadata/pam.js';
 export { isSpectrum, nearestBand, spectralTags } from './metadata/spectral-tags.js';
 export { toNanometres } from './metadata/wavelength-units.js';
+export { elementsOf, localName, parseXmlTree, textOf, type XmlElement } from './metadata/xml-tree.js';
 export { openRaster } from './open-raster.js';
 export { hullOf, type PixelCorner } from './pixels/convex-hull.js';
 export {

@@ -9,12 +9,14 @@ import { openWithGdal } from './gdal/header.js';
 import { openHdf5 } from './hdf5/header.js';
 import { openHdf5Container } from './hdf5/subdatasets.js';
 import { openMat } from './mat/header.js';
+import { nodataOfPam, type Pam, readPam } from './metadata/pam.js';
 import { readTiffHeader } from './tiff/header.js';
 import { maskBeside } from './tiff/mask-image.js';
 import type { RasterHeader } from './types.js';
 
 /**
- * Reads the header of a raster, with its mask, which may be a file of the same name and `.msk` beside it. `layer` names one of a file that holds several (`openContainer` lists them). `position` replaces what the
+ * Reads the header of a raster, with its mask, which may be a file of the same name and `.msk` beside it, and with GDAL's `.aux.xml` beside it.
+ * `layer` names one of a file that holds several (`openContainer` lists them). `position` replaces what the
  * file says of its position, except in HDF5.
  * Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _SIZE_DIFFERS, _CORRUPT, _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS, _NO_LAYER, and
  * for what GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and _GDAL_TIMEOUT.
@@ -24,19 +26,26 @@ export async function openRaster(
   layer?: string,
   position?: GivenPosition,
 ): Promise<RasterHeader> {
-  const header = await openAlone(path, layer, position);
-  // A file of several layers has no mask for one of them.
-  if (layer !== undefined) return header;
-  const warnings = [...(header.warnings ?? [])];
+  // A file of several layers has neither a mask nor PAM for one of them.
+  if (layer !== undefined) return openAlone(path, layer, position);
+  const warnings: string[] = [];
+  const pam = await readPam(path, warnings);
+  const header = await openAlone(path, layer, position, pam);
   const mask = header.mask ?? (await maskBeside(header, warnings));
-  return { ...header, warnings, ...(mask && { mask }) };
+  const nodata = header.nodata ?? (pam && nodataOfPam(pam, header, warnings));
+  return { ...header, nodata, warnings: [...(header.warnings ?? []), ...warnings], ...(mask && { mask }) };
 }
 
-/** The header as the file alone has it. */
-async function openAlone(path: string, layer?: string, position?: GivenPosition): Promise<RasterHeader> {
+/** The header as the file has it. `pam` is for the position that the file lacks. */
+async function openAlone(
+  path: string,
+  layer?: string,
+  position?: GivenPosition,
+  pam?: Pam,
+): Promise<RasterHeader> {
   const opened = await withFile(path, async (file) => {
     const kind = kindOf(file);
-    return kind === 'tiff' && layer === undefined ? readTiffHeader(file, position) : kind;
+    return kind === 'tiff' && layer === undefined ? readTiffHeader(file, position, pam) : kind;
   }).catch(async (error) => {
     // The image of an ENVI header is bare numbers.
     const image = notTiff.is(error) ? await readable(path, () => openEnviImage(path, position)) : undefined;
@@ -55,7 +64,7 @@ async function openAlone(path: string, layer?: string, position?: GivenPosition)
       if (layer === undefined) throw unnamedLayer(path, await layerNames(path));
       return openHdf5(path, layer);
     default:
-      return openWithGdal(path, opened, layer, position);
+      return openWithGdal(path, opened, { layer, position, pam });
   }
 }
 

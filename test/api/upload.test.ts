@@ -59,7 +59,7 @@ async function sentWithSideFiles(
   return results.scenes[0]!;
 }
 
-test('a file is sent with the mask, the STAC Item and the ENVI header beside it', async (t) => {
+test('a file is sent with the mask, the .aux.xml, the STAC Item and the ENVI header beside it', async (t) => {
   const server = await served(t);
   const { folder } = server;
   const path = await writeRaster(join(folder, 'two words.tif'));
@@ -69,6 +69,8 @@ test('a file is sent with the mask, the STAC Item and the ENVI header beside it'
   const assets = { a: { href: './two words.tif' }, b: { href: './other.tif' } };
   const item = { type: 'Feature', stac_version: '1.0.0', id: 'item', properties: {}, assets };
   await writeFile(join(folder, 'two words.json'), JSON.stringify(item));
+  const pam = '<PAMDataset><PAMRasterBand band="1"><NoDataValue>7</NoDataValue></PAMRasterBand></PAMDataset>';
+  await writeFile(`${path}.aux.xml`, pam);
   const masked = await sentWithSideFiles(server, path, { bands: { red: 1 } });
   assert.equal(masked.id, 'item_a');
   assert.ok(masked.tiles < whole.tiles, `${masked.tiles} of ${whole.tiles}`);

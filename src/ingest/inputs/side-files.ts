@@ -1,11 +1,11 @@
 /** The files beside a raster that ingest reads with it: they are sent together. */
 import { stat } from 'node:fs/promises';
-import { maskPath, otherEnviFile } from '../../raster/index.js';
+import { maskPath, otherEnviFile, pamPath } from '../../raster/index.js';
 import { itemOfFile } from '../formats/generic/stac-item-document.js';
 import { candidateAt } from '../formats/shared/probe-input.js';
 
 /**
- * Mask file, STAC Item, and the other file of an ENVI image, as paths. A folder, an archive and a missing file have none. Throws
+ * Mask file, GDAL's `.aux.xml`, STAC Item, and the other file of an ENVI image, as paths. A folder, an archive and a missing file have none. Throws
  * TW_INGEST_BAD_SIDECAR, and TW_RASTER_... for an ENVI header that cannot be read.
  */
 export async function sideFilesOf(path: string): Promise<string[]> {
@@ -15,15 +15,15 @@ export async function sideFilesOf(path: string): Promise<string[]> {
   const { kind } = candidate;
   const envi = kind === null || kind === 'envi' ? await otherEnviFile(path, kind === 'envi') : undefined;
   const image = kind === 'envi' ? (envi ?? path) : path;
-  const mask = (await isFile(maskPath(image))) ? maskPath(image) : undefined;
+  const [mask, pam] = await Promise.all([maskPath(image), pamPath(path)].map(ifFile));
   const item = (await itemOfFile(path))?.path;
-  return [envi, mask, item].filter((file) => file !== undefined);
+  return [envi, mask, pam, item].filter((file) => file !== undefined);
 }
 
 const isPacked = (kind: string | null) => kind === 'zip' || kind === 'tar' || kind === 'gzip';
 
-const isFile = (path: string) =>
+const ifFile = (path: string) =>
   stat(path).then(
-    (info) => info.isFile(),
-    () => false,
+    (info) => (info.isFile() ? path : undefined),
+    () => undefined,
   );

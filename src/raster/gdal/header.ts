@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { gdalFailed, noLayer, severalLayers, unsupported } from '../errors.js';
 import { type GivenPosition, placeAt } from '../file/georeferencing-override.js';
 import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../file/limits.js';
+import { type Pam, placeWithPam } from '../metadata/pam.js';
 import { bytesPerSample, parseNodata } from '../pixels/data-types.js';
 import type { BandTags, ColourTable, DataType, RasterHeader } from '../types.js';
 import { FORMATS, type GdalKind } from './drivers.js';
@@ -12,14 +13,14 @@ import { crsOf, transformOf } from './georeferencing.js';
 import { layersOf } from './subdatasets.js';
 
 /**
- * Reads the header of a raster through GDAL. `layer` names one of several; a file of several needs it. A given position replaces its own.
+ * Reads the header of a raster through GDAL. `layer` names one of several; a file of several needs it. A given position replaces its own; `pam` has what a
+ * file of a single raster lacks.
  * Throws TW_RASTER_NO_GDAL, _GDAL_FAILED, _GDAL_TIMEOUT, _NO_LAYER, _SEVERAL_LAYERS, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
  */
 export async function openWithGdal(
   path: string,
   kind: GdalKind,
-  layer?: string,
-  position?: GivenPosition,
+  { layer, ...place }: { layer?: string; position?: GivenPosition; pam?: Pam } = {},
 ): Promise<RasterHeader> {
   const { driver, layerDriver } = FORMATS[kind];
   const file = resolve(path);
@@ -29,9 +30,11 @@ export async function openWithGdal(
   const chosen = layer === undefined ? layers[0] : layers.find(({ name }) => name === layer);
   if (!chosen) throw noLayer(path, layer ?? '', names);
   if (layer === undefined && layers.length > 1) throw severalLayers(path, names);
-  if (chosen.dataset === file) return headerOf(info, path, file, driver, position);
+  if (chosen.dataset === file) return headerOf(info, path, file, driver, place);
   const opener = layerDriver ?? driver;
-  return headerOf(await gdalInfo(path, chosen.dataset, opener), path, chosen.dataset, opener, position);
+  return headerOf(await gdalInfo(path, chosen.dataset, opener), path, chosen.dataset, opener, {
+    position: place.position,
+  });
 }
 
 async function headerOf(
@@ -39,7 +42,7 @@ async function headerOf(
   path: string,
   dataset: string,
   driver: string,
-  position: GivenPosition | undefined,
+  { position, pam }: { position?: GivenPosition; pam?: Pam },
 ): Promise<RasterHeader> {
   const { width, height, bands } = info;
   if (![width, height, bands.length].every((size) => Number.isInteger(size) && size > 0))
@@ -65,7 +68,7 @@ async function headerOf(
     dataType,
     ...(position
       ? placeAt(position, { path, width, height })
-      : { crs: crsOf(info, path), transform: transformOf(info, path) }),
+      : placeWithPam({ crs: () => crsOf(info, path), transform: () => transformOf(info, path) }, pam)),
     nodata: nodataOf(bands, dataType, path),
     palette: bands.some((band) => band.palette),
     colours: dataType === 'uint8' && bands.length === 1 ? coloursOf(bands[0]) : undefined,

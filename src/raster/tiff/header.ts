@@ -5,6 +5,7 @@ import { type GivenPosition, placeAt } from '../file/georeferencing-override.js'
 import { MAX_BANDS, MAX_SIDE } from '../file/limits.js';
 import type { SourceFile } from '../file/source-file.js';
 import { parseGdalMetadata } from '../metadata/gdal-metadata.js';
+import { type Pam, placeWithPam } from '../metadata/pam.js';
 import { parseNodata } from '../pixels/data-types.js';
 import type { Affine, DataType, RasterHeader } from '../types.js';
 import { blockLayout } from './block-layout.js';
@@ -17,9 +18,13 @@ import { ALL_TAGS, TAG } from './tags.js';
 const PALETTE_COLOUR = 3;
 
 /**
- * Reads the header of a GeoTIFF. A given position replaces its own. Throws TW_RASTER_TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
+ * Reads the header of a GeoTIFF. A given position replaces its own; `pam` has what it lacks. Throws TW_RASTER_TRUNCATED, _CORRUPT, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
  */
-export async function readTiffHeader(file: SourceFile, position?: GivenPosition): Promise<RasterHeader> {
+export async function readTiffHeader(
+  file: SourceFile,
+  position?: GivenPosition,
+  pam?: Pam,
+): Promise<RasterHeader> {
   const { path, size } = file;
   const directory = await readTiffDirectory(file, ALL_TAGS);
   const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
@@ -49,7 +54,10 @@ export async function readTiffHeader(file: SourceFile, position?: GivenPosition)
   const mask = await maskOf(file, directory.next, shape, warnings);
   const place = position
     ? placeAt(position, { path, width, height })
-    : { crs: crsFromGeoKeys(keys, path), transform: transformOf(directory, keys, path) };
+    : placeWithPam(
+        { crs: () => crsFromGeoKeys(keys, path), transform: () => transformOf(directory, keys, path) },
+        pam,
+      );
   return {
     ...shape,
     ...place,

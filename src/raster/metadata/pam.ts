@@ -1,0 +1,113 @@
+/**
+ * GDAL's Persistent Auxiliary Metadata (PAM): facts about a raster in the file of the same name and `.aux.xml` beside it, which GDAL
+ * writes if the format has no place for them. Position and nodata values are read, where the raster has none of its own.
+ */
+import { lstat, readFile } from 'node:fs/promises';
+import { messageOf } from '../../errors.js';
+import { isInvertible } from '../crs/affine.js';
+import { crsFromWkt } from '../crs/wkt.js';
+import { noCrs } from '../errors.js';
+import { parseNodata } from '../pixels/data-types.js';
+import type { Affine, Crs, RasterHeader } from '../types.js';
+import { elementsOf, parseXmlTree, type XmlElement } from './xml-tree.js';
+
+export interface Pam {
+  path: string;
+  /** Well-known text. */
+  wkt: string | undefined;
+  transform: Affine | undefined;
+  /** Text by band index. */
+  nodata: Map<number, string>;
+}
+
+/** Histograms and attribute tables make such files larger than the facts that are read. */
+const MAX_BYTES = 16e6;
+
+/** The name of the PAM file of a raster. */
+export const pamPath = (path: string) => `${path}.aux.xml`;
+
+/**
+ * Undefined if there is no such file. Adds to `warnings` if it cannot be read or is too large. Links are not followed: they could lead
+ * out of an allowed folder.
+ */
+export async function readPam(raster: string, warnings: string[]): Promise<Pam | undefined> {
+  const path = pamPath(raster);
+  const info = await lstat(path).catch(() => undefined);
+  if (!info?.isFile()) return undefined;
+  try {
+    if (info.size > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES / 1e6} MB`);
+    return pamOf(parseXmlTree(await readFile(path, 'utf8')), path);
+  } catch (error) {
+    warnings.push(`${path} is not used: ${messageOf(error)}`);
+    return undefined;
+  }
+}
+
+function pamOf(root: XmlElement | undefined, path: string): Pam {
+  if (root?.name !== 'PAMDataset') throw new Error('its root element is not PAMDataset');
+  const own = (name: string) => root.children.find((child) => child.name === name)?.text || undefined;
+  const nodata = new Map<number, string>();
+  for (const band of root.children.filter(({ name }) => name === 'PAMRasterBand')) {
+    const [value] = elementsOf(band, 'NoDataValue');
+    if (value) nodata.set(Number(band.attributes.band) - 1, exactNumber(value));
+  }
+  return { path, wkt: own('SRS'), transform: transformOf(own('GeoTransform')), nodata };
+}
+
+/** The decimal text is rounded; GDAL adds the bytes of the number if that matters. */
+function exactNumber({ text, attributes }: XmlElement): string {
+  const bytes = Buffer.from(attributes.le_hex_equiv ?? '', 'hex');
+  return bytes.length === 8 ? String(bytes.readDoubleLE()) : text;
+}
+
+/** GDAL's order: origin x, xx, xy, origin y, yx, yy. */
+function transformOf(text: string | undefined): Affine | undefined {
+  if (text === undefined) return undefined;
+  const numbers = text.split(',').map(Number);
+  const [originX, xx, xy, originY, yx, yy] = numbers as [number, number, number, number, number, number];
+  const transform = { originX, originY, xx, xy, yx, yy };
+  if (numbers.length !== 6 || !numbers.every(Number.isFinite) || !isInvertible(transform))
+    throw new Error('its GeoTransform is not six numbers that give pixels an extent');
+  return transform;
+}
+
+/** The position of a raster. */
+type Place = Pick<RasterHeader, 'crs' | 'transform' | 'isDescribedOutside'>;
+
+/** The raster's own position, and from PAM what it lacks. Throws as `crs` and `transform` do, and TW_RASTER_UNKNOWN_CRS. */
+export function placeWithPam(own: { crs: () => Crs; transform: () => Affine }, pam: Pam | undefined): Place {
+  const { wkt, transform } = pam ?? {};
+  let described: Pick<Place, 'isDescribedOutside'> = {};
+  const ownOr = <T>(read: () => T, otherwise: (() => T) | undefined): T => {
+    try {
+      return read();
+    } catch (error) {
+      if (!otherwise || !noCrs.is(error)) throw error;
+      described = { isDescribedOutside: true };
+      return otherwise();
+    }
+  };
+  const place = {
+    crs: ownOr(own.crs, wkt === undefined ? undefined : () => crsFromWkt(wkt, pam!.path)),
+    transform: ownOr(own.transform, transform && (() => transform)),
+  };
+  return { ...place, ...described };
+}
+
+/**
+ * The nodata value of all bands but alpha; undefined if PAM has none that their type can hold. Adds to `warnings` if it has different
+ * values.
+ */
+export function nodataOfPam(
+  { nodata, path }: Pam,
+  { bands, alpha, dataType }: RasterHeader,
+  warnings: string[],
+): number | undefined {
+  if (nodata.size === 0) return undefined;
+  const values = new Set<string | undefined>();
+  for (let band = 0; band < bands; band++) if (band !== alpha) values.add(nodata.get(band));
+  const [value] = values;
+  if (values.size === 1) return parseNodata(value, dataType);
+  warnings.push(`the nodata values of ${path} differ between bands and are not used (--nodata sets one)`);
+  return undefined;
+}

@@ -1,0 +1,86 @@
+/** GDAL's `.aux.xml` beside a raster, as GDAL writes it. */
+import assert from 'node:assert/strict';
+import { symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { openRaster } from '../../src/raster/index.js';
+import { writeRaster } from '../support/rasters.js';
+import { tempFolder } from '../support/temp.js';
+import { gdal, needsGdal } from './gdal.js';
+
+/** A raster with a PAM file, made by gdal_translate from a raster in EPSG:32633. */
+async function translated(t: TestContext, name: string, args: string[]): Promise<string> {
+  const folder = await tempFolder(t);
+  const source = await writeRaster(join(folder, 'source.tif'));
+  const path = join(folder, name);
+  gdal('gdal_translate', '-q', '--config', 'GDAL_PAM_ENABLED', 'YES', ...args, source, path);
+  return path;
+}
+
+const JPEG_2000 = ['-of', 'JP2OpenJPEG', '-co', 'REVERSIBLE=YES', '-co', 'QUALITY=100'];
+
+test('the nodata value of JPEG 2000', needsGdal, async (t) => {
+  const path = await translated(t, 'a.jp2', [...JPEG_2000, '-a_nodata', '7']);
+  assert.equal((await openRaster(path)).nodata, 7);
+});
+
+test('the position of JPEG 2000 without one of its own', needsGdal, async (t) => {
+  const path = await translated(t, 'a.jp2', [...JPEG_2000, '-co', 'GMLJP2=NO', '-co', 'GeoJP2=NO']);
+  const { crs, transform, isDescribedOutside, warnings } = await openRaster(path);
+  assert.deepEqual([crs.epsg, isDescribedOutside, warnings], [32633, true, []]);
+  assert.deepEqual(transform, { originX: 500_000, originY: 5_300_000, xx: 10, xy: 0, yx: 0, yy: -10 });
+});
+
+test('the system and the position of a GeoTIFF without them', needsGdal, async (t) => {
+  const path = await translated(t, 'a.tif', ['-co', 'PROFILE=BASELINE']);
+  const { crs, transform, isDescribedOutside } = await openRaster(path);
+  assert.deepEqual([crs.epsg, isDescribedOutside], [32633, true]);
+  assert.deepEqual([transform.originX, transform.yy], [500_000, -10]);
+});
+
+const band = (number: number, value: string) =>
+  `<PAMRasterBand band="${number}"><NoDataValue ${value}</NoDataValue></PAMRasterBand>`;
+
+/** The header of a raster of two bands beside a PAM file of this content. */
+async function withPam(t: TestContext, content: string, nodata?: number) {
+  const path = join(await tempFolder(t), 'a.tif');
+  const bands = [new Float64Array(64 * 64), new Float64Array(64 * 64)];
+  await writeRaster(path, { dataType: 'float64', bands, nodata });
+  await writeFile(`${path}.aux.xml`, content);
+  return openRaster(path);
+}
+
+test('what the raster says of itself counts first', async (t) => {
+  const place = '<SRS>EPSG:4326</SRS><GeoTransform>0, 1, 0, 0, 0, -1</GeoTransform>';
+  const pam = `<PAMDataset>${place}${band(1, '>5')}${band(2, '>5')}</PAMDataset>`;
+  const { nodata, crs, transform, isDescribedOutside } = await withPam(t, pam, 9);
+  assert.deepEqual([nodata, crs.epsg, transform.originX, isDescribedOutside], [9, 32633, 500_000, undefined]);
+});
+
+test('a nodata value is read exactly', async (t) => {
+  const lowest = 'le_hex_equiv="FFFFFFFFFFFFEFFF">-1.79769313486232E+308';
+  const pam = `<PAMDataset>${band(1, lowest)}${band(2, lowest)}</PAMDataset>`;
+  assert.equal((await withPam(t, pam)).nodata, -Number.MAX_VALUE);
+});
+
+for (const [name, content, warning] of [
+  ['different nodata values', `<PAMDataset>${band(1, '>5')}</PAMDataset>`, /differ between bands/],
+  ['broken XML', '<PAMDataset><SRS>', /aux\.xml is not used: .*unclosed/],
+  ['another document', '<html/>', /not PAMDataset/],
+  ['a document type', '<!DOCTYPE a [<!ENTITY b "c">]><PAMDataset/>', /document type/],
+  ['a wrong position', '<PAMDataset><GeoTransform>1, 2</GeoTransform></PAMDataset>', /not six numbers/],
+] as const)
+  test(`${name}: a warning, and the file is not used`, async (t) => {
+    const { nodata, warnings } = await withPam(t, content);
+    assert.equal(nodata, undefined);
+    assert.match(warnings!.join(), warning);
+  });
+
+test('a link is not followed', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'a.tif'));
+  await writeFile(join(folder, 'b.xml'), `<PAMDataset>${band(1, '>5')}</PAMDataset>`);
+  await symlink(join(folder, 'b.xml'), `${path}.aux.xml`);
+  const { nodata, warnings } = await openRaster(path);
+  assert.deepEqual([nodata, warnings], [undefined, []]);
+});
