@@ -233,6 +233,22 @@ for (const dataType of ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', '
       else assert.ok(Number.isNaN(out[i]) || out[i] === 0);
   });
 
+test('a mask beside a file that has another size gives a warning', async (t) => {
+  const path = await writeRaster(join(await tempFolder(t), 'a.tif'));
+  await writeRaster(`${path}.msk`, {
+    dataType: 'uint8',
+    width: 32,
+    height: 64,
+    bands: [new Uint8Array(32 * 64)],
+  });
+  const { mask, warnings } = await openRaster(path);
+  assert.equal(mask, undefined);
+  assert.match(
+    warnings!.join(),
+    /a\.tif\.msk is not used as a mask: it has 32 x 64 pixels, and the image has 64 x 64/,
+  );
+});
+
 test('an image behind the first that cannot be read gives a warning, and a mask that cannot be read an error', async (t) => {
   const path = join(await tempFolder(t), 'a.tif');
   const band = new Uint8Array(64 * 64).fill(5);

@@ -55,7 +55,8 @@ export const maskPath = (path: string) => `${path}.msk`;
 
 /**
  * The mask in the file of the same name and `.msk` beside a raster, as GDAL writes it for formats and options without an internal
- * one; undefined if there is no such file, or its image is of another size. Adds to `warnings` if the file is not a TIFF.
+ * one; undefined if there is no such file, or its image is of another size. Adds to `warnings` in the latter
+ * case, and if the file is not a TIFF.
  * Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
  */
 export async function maskBeside(image: RasterHeader, warnings: string[]): Promise<RasterHeader | undefined> {
@@ -67,7 +68,13 @@ export async function maskBeside(image: RasterHeader, warnings: string[]): Promi
       return undefined;
     }
     const directory = await readTiffDirectory(file, ALL_TAGS);
-    if (!hasSizeOf(directory, image)) return undefined;
+    if (!hasSizeOf(directory, image)) {
+      const [width, height] = [TAG.width, TAG.height].map((tag) => directory.numbers(tag)?.[0]);
+      warnings.push(
+        `${path} is not used as a mask: it has ${width} x ${height} pixels, and the image has ${image.width} x ${image.height}`,
+      );
+      return undefined;
+    }
     const { crs, transform } = image;
     return { ...headerOf(directory, 0, { ...image, path, fileBytes: file.size }), crs, transform };
   });
