@@ -16,7 +16,10 @@ export interface IngestContext {
   digests: FileDigests;
 }
 
-export interface IngestOptions extends DescribeOptions {
+/** Plain JSON. */
+export interface IngestOptions extends Omit<DescribeOptions, 'nodata'> {
+  /** JSON has no NaN. */
+  nodata?: number | 'nan';
   grid?: GridName;
   precision?: number;
   /** Only says which tiles there would be. */

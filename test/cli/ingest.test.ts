@@ -6,6 +6,8 @@ import { test } from 'node:test';
 import { openNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { finished, start, tilewright } from '../support/command.js';
+import { tilesOf } from '../support/node.js';
+import { writeRaster } from '../support/rasters.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -25,6 +27,27 @@ test('--dry-run lists the tiles that an ingest then makes, and writes none', asy
   const made = features.map((item: { properties: { geocode: string } }) => item.properties.geocode);
   assert.ok(made.length > 4);
   assert.deepEqual(dry.scenes[0].geocodes.toSorted(), made.toSorted());
+});
+
+test('--nodata nan is a value of floats, and of no integers', async (t) => {
+  const folder = await tempFolder(t);
+  const values = Float32Array.from({ length: 64 * 64 }, (_, i) => (i % 2 === 0 ? 0 : NaN));
+  const float = await writeRaster(join(folder, 'float.tif'), {
+    dataType: 'float32',
+    bands: [values],
+    nodata: 0,
+  });
+  const integer = await writeRaster(join(folder, 'integer.tif'));
+  const flags = ['--collection', 'c', '--datetime', '2024-06-01', '--nodata', 'NaN', '--format', 'json'];
+  const data = join(folder, 'data');
+  const { stdout } = await tilewright('ingest', float, integer, ...flags, '--data', data);
+  const { scenes, failed } = JSON.parse(stdout);
+  assert.deepEqual([scenes.length, failed.length], [1, 1]);
+  assert.match(failed[0].message, /--nodata NaN .*uint16/);
+  const node = await openNode({ data, memory: 256e6, cores: 1 });
+  atEnd(t, () => node.close());
+  const [tile] = await tilesOf(node);
+  assert.equal(tile!.groups[0]!.nodata, null, 'not the 0 of the file; records have no NaN');
 });
 
 test('--watch tries a batch again that failed as a whole', { timeout: 120_000 }, async (t) => {

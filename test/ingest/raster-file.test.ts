@@ -145,6 +145,13 @@ test('a nodata value that no pixel can hold, and scales that leave nothing of th
   assert.equal((await describeScenes(float, { collection: 'fields', nodata: -3.4e38 })).length, 1);
 });
 
+test('a nodata value of a file that is too large for float32 marks no pixel', async (t) => {
+  const image = { dataType: 'float32' as const, bands: [new Float32Array(4096).fill(1)] };
+  const path = await writeRaster(join(await tempFolder(t), 'a.tif'), { ...image, nodata: -Number.MAX_VALUE });
+  const [scene] = await describeScenes(path, { collection: 'fields', datetime: '2024-06-01' });
+  assert.equal(scene!.groups[0]!.nodata, null);
+});
+
 test('bytes of red, green and blue are a picture to GDAL, in the order of a picture alone', {
   skip: !hasGdal && 'no GDAL',
 }, async (t) => {

@@ -25,6 +25,9 @@ import { settledInputs } from '../watch-folders.js';
 
 type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean };
 
+const numberOrNan = (value: string): number | 'nan' =>
+  value.trim().toLowerCase() === 'nan' ? 'nan' : number(value);
+
 /** "red=3,nir=4" */
 function bandNames(value: string): Record<string, number> {
   const pairs = value.split(',').map((pair) => /^([\w.-]+)=(\d+)$/.exec(pair.trim()));
@@ -76,7 +79,7 @@ export function ingestCommand(): Command {
       ),
     )
     .addOption(flag('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames))
-    .addOption(flag('--nodata <value>', 'stored value that means no data', number))
+    .addOption(flag('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan))
     .addOption(flag('--scale <factor>', 'physical value = stored * scale + offset', number))
     .addOption(flag('--offset <value>', 'see --scale', number))
     .addOption(flag('--platform <name>', 'name of the satellite or aircraft'))

@@ -232,8 +232,9 @@ export class IngestRun {
   }
 
   private scenesOf(path: string): Promise<Scene[]> {
-    const { paths: _, ...options } = this.options;
-    return this.context.workers.describe(path, options, this.job.signal);
+    const { paths: _, nodata, ...options } = this.options;
+    const said = nodata === undefined ? options : { ...options, nodata: nodata === 'nan' ? NaN : nodata };
+    return this.context.workers.describe(path, said, this.job.signal);
   }
 
   /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */

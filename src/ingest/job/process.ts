@@ -29,7 +29,7 @@ const INPUTS = {
       propertyNames: { pattern: '^[\\w.-]{1,64}$' },
       additionalProperties: { type: 'integer', minimum: 1 },
     },
-    nodata: { type: 'number' },
+    nodata: { anyOf: [{ type: 'number' }, { enum: ['nan'] }] },
     // Nothing is left of a pixel that is multiplied by 0.
     scale: { type: 'number', not: { enum: [0] } },
     offset: { type: 'number' },

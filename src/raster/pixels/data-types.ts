@@ -76,12 +76,16 @@ export function dataTypeOf(pixels: PixelArray): DataType {
 }
 
 /**
- * The nodata value as a pixel of this type can hold it: undefined where none can (such as -9999 in uint16), so that
+ * The nodata value as a pixel of this type can hold it: undefined where none can (such as -9999 in uint16 and 1e300 in float32), so that
  * `pixel === storedNodata` is exact. NaN stays NaN: NaN in a float raster is always nodata.
  */
 export function storedNodata(dataType: DataType, nodata: number | undefined): number | undefined {
   if (nodata === undefined) return undefined;
-  if (dataType === 'float32') return Math.fround(nodata);
+  if (dataType === 'float32') {
+    const stored = Math.fround(nodata);
+    // A number that is too large for float32 would become infinity.
+    return Number.isFinite(nodata) && !Number.isFinite(stored) ? undefined : stored;
+  }
   if (dataType === 'float64') return nodata;
   const probe = newPixels(dataType, 1);
   probe[0] = nodata;

@@ -6,7 +6,7 @@ import type { DescribeOptions, Scene, SourceBand, SourceGroup } from '../../scen
 /** Throws TW_INGEST_BAD_OPTION for a `--nodata` that no band can hold, and TW_INGEST_BAD_SCALE. */
 export function requireUsableValues({ path, groups }: Scene, { nodata }: DescribeOptions): void {
   const data = groups.filter(({ role }) => role === 'data');
-  const flagged = data.filter((group) => nodata !== undefined && group.nodata === nodata);
+  const flagged = data.filter((group) => nodata !== undefined && sameNumber(group.nodata, nodata));
   if (flagged.length > 0 && !flagged.some(canHold)) {
     const types = [...new Set(flagged.map(typeOf))];
     throw badOption(
@@ -19,13 +19,12 @@ export function requireUsableValues({ path, groups }: Scene, { nodata }: Describ
     if (!keepsApart(band)) throw badScale(path, band.name, band.scale, band.offset);
 }
 
+const sameNumber = (a: number | null, b: number) => a === b || (Number.isNaN(a) && Number.isNaN(b));
+
 const typeOf = ({ bands }: SourceGroup): DataType => bands[0]!.header.dataType;
 
 function canHold(group: SourceGroup): boolean {
-  const { nodata } = group;
-  const stored = storedNodata(typeOf(group), nodata ?? undefined);
-  // Floats hold infinity, but a number that is too large for them would become it.
-  return stored !== undefined && (Number.isFinite(stored) || !Number.isFinite(nodata));
+  return storedNodata(typeOf(group), group.nodata ?? undefined) !== undefined;
 }
 
 /** Whether two stored values can give two physical values. These are single precision wherever they are computed with. */
