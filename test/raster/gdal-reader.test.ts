@@ -223,6 +223,18 @@ test('a file without a position or with an odd type is refused', needsGdal, asyn
   };
   const lost = write('lost.jp2', '-of', 'JP2OpenJPEG', '-co', 'GMLJP2=NO', '-co', 'GeoJP2=NO');
   await assert.rejects(openRaster(lost), { code: 'TW_RASTER_NO_CRS' });
+  const classic = join(folder, 'classic.nc');
+  gdal(
+    'gdal_translate',
+    '-q',
+    '-of',
+    'netCDF',
+    '-co',
+    'FORMAT=NC',
+    write('bare.tif', '-co', 'PROFILE=BASELINE'),
+    classic,
+  );
+  await assert.rejects(openRaster(classic), { code: 'TW_RASTER_NO_CRS', message: /nccopy -k nc4/ });
   const complex = write('complex.img', '-of', 'HFA', '-ot', 'CFloat32');
   await assert.rejects(openRaster(complex), { code: 'TW_RASTER_UNSUPPORTED', message: /CFloat32/ });
   // One shift stands for its grid files.

@@ -16,10 +16,14 @@ export function transformOf({ geoTransform }: GdalInfo, path: string): Affine {
   return transform;
 }
 
+const NO_SYSTEM = 'it names no coordinate system';
+/** GDAL needs a grid mapping; the reader of netCDF-4 knows latitudes and longitudes by their attributes. */
+const NO_SYSTEM_CLASSIC = `${NO_SYSTEM} (if its axes are latitude and longitude, "nccopy -k nc4 IN.nc OUT.nc" makes a netCDF-4 file, which can be ingested as it is)`;
+
 /** Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH. */
 export function crsOf(info: GdalInfo, path: string): Crs {
   const { wkt } = info;
-  if (wkt === '') throw noCrs(path, 'it names no coordinate system');
+  if (wkt === '') throw noCrs(path, info.bands[0]?.variable === undefined ? NO_SYSTEM : NO_SYSTEM_CLASSIC);
   const epsg = Number(/ID\["EPSG",(\d+)\]\]\s*$/.exec(wkt)?.[1]);
   const name = `"${/^\w+\["([^"]*)"/.exec(wkt)?.[1] ?? ''}" of ${path}`;
   // A code that the table lacks has a definition in WKT and in PROJ's words; these are checked.

@@ -46,7 +46,10 @@ function timeAxisOf(file: Hdf5File, layer: string): TimeAxis | undefined {
   const [axis] = leading[0];
   const { units, calendar = '', bounds } = file.attributes(axis);
   if (!CALENDARS.has(String(calendar).toLowerCase())) {
-    throw unsupported(file.path, `its times are of the calendar ${calendar}`);
+    throw unsupported(
+      file.path,
+      `its times are of the calendar ${calendar}, and a conversion loses them: write each time step to a file (gdal_translate -b N) and ingest it with --datetime`,
+    );
   }
   const toTime = timeFrom(file.path, String(units));
   const starts = numbersOf(file, axis, [shape[0]]);
