@@ -276,9 +276,18 @@ test('ingest reads only inside the allowed folders', async () => {
   const outside = await writeTestScene(join(folder, 'outside.tif'));
   const link = join(folder, 'scenes', 'link.tif');
   await symlink(outside, link);
+  const broken = join(folder, 'scenes', 'broken.tif');
+  await symlink(join(folder, 'nothing.tif'), broken);
+  const folderLink = join(folder, 'scenes', 'folder');
+  await symlink(folder, folderLink);
   for (const href of [
     outside,
     link,
+    broken,
+    `${broken}/`,
+    `${broken}/x.tif`,
+    join(folderLink, 'nothing.tif'),
+    join(folder, 'nothing.tif'),
     join(folder, 'scenes', '..', 'outside.tif'),
     '/etc/passwd',
     'scenes/x.tif',
@@ -288,6 +297,10 @@ test('ingest reads only inside the allowed folders', async () => {
     assert.equal(answer.statusCode, 403, href);
     assert.equal(answer.json().code, 'TW_API_OUTSIDE_FOLDER');
   }
+  const missing = join(folder, 'scenes', 'missing.tif');
+  const absent = await post('/ingest', { href: missing, ...DESCRIPTION });
+  assert.deepEqual([absent.statusCode, absent.json().code], [400, 'TW_INGEST_NOT_RECOGNISED']);
+  assert.match(absent.json().detail, /missing\.tif: there is no such file or folder/);
   const owner = { authorization: `Bearer ${node.ownerSecret}` };
   const allowed = await post(
     '/ingest',

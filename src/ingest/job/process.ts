@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../../jobs/index.js';
 import { Arena } from '../cut/shared-memory.js';
-import { outsideFence } from '../errors.js';
+import { notRecognised, outsideFence } from '../errors.js';
 import { Fence } from '../inputs/path-guard.js';
 import { Founders } from './first-scene-lock.js';
 import { Idle } from './idle-timer.js';
@@ -90,7 +90,7 @@ async function mayRead(
   const fence = new Fence(allowedFolders);
   for (const path of paths) {
     const real = await fence.enter(path).catch((error) => {
-      if (!outsideFence.is(error)) throw error;
+      if (!outsideFence.is(error) && !notRecognised.is(error)) throw error;
     });
     if (real === undefined) return false;
   }
