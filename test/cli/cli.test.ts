@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { finished, MAIN, start, tilewright } from '../support/command.js';
@@ -33,6 +33,18 @@ test('--help lists the commands, and every command has its own', async () => {
     assert.equal(own.code, 0);
     assert.match(own.stdout, /Usage: tilewright/);
   }
+});
+
+test('the flags of ingest in the README are flags of ingest', async () => {
+  const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
+  const [, table = ''] = /^\| flag of `ingest` .*\n((?:\|.*\n)+)/m.exec(readme) ?? [];
+  const flags = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell]) => cell!.match(/--[a-z-]+[a-z]/g) ?? []);
+  assert.ok(flags.length > 5, table);
+  const { stdout } = await tilewright('ingest', '--help');
+  assert.deepEqual(
+    flags.filter((name) => !new RegExp(`^ +${name}\\b`, 'm').test(stdout)),
+    [],
+  );
 });
 
 test('the help of a command has its flags in groups, and none that it has no use for', async () => {
