@@ -76,6 +76,11 @@ test('wrong usage is exit code 2 and says what is wrong', async () => {
     ['serve', '--port', '99999'],
     ['serve', '--token', 'change-me-token'],
     ['serve', '--secret', 'change-me-secret'],
+    ['serve', '--trust-proxy', 'foo'],
+    ['serve', '--public-url', 'ftp://x'],
+    ['serve', '--public-url', 'https://example.org'],
+    ['ingest', 'any.tif', '--datetime', 'foo'],
+    ['ingest', 'any.tif', '--position', 'EPSG:32633'],
     ['analyse', 'smooth', '--no-such'],
     ['analyse', 'classify', '--collection', 'without-labels'],
   ]) {
