@@ -93,6 +93,10 @@ export const notFound = defineError(
   (what: string) => `there is no ${what}`,
 );
 
+/** `found`: the item of this id, if it is in another collection. */
+export const noItem = (item: string, collection: string, found: unknown) =>
+  notFound(found ? `item ${item} in collection ${collection}` : `item ${item}`);
+
 export const methodNotAllowed = defineError(
   'TW_API_METHOD',
   405,
