@@ -88,7 +88,19 @@ test('a parameter that no route knows is named, and the words that one takes are
   const train = (inputs: object) => unknown(post('/processes/train/execution', { inputs }));
   assert.match(
     await train({ model: 'ndvi', transfer: 'nearest' }),
-    /body\/inputs\/transfer must be equal to one of none, random, similar, probe$/,
+    /: transfer must be equal to one of none, random, similar, probe$/,
+  );
+  assert.match(await unknown(post('/search', { limit: 0 })), /: limit must be at least 1$/);
+  assert.match(await unknown(get('/search?limit=0')), /: querystring\/limit must be at least 1$/);
+  assert.match(
+    await unknown(post('/processes/verify/execution', { inputs: { a: 1 } })),
+    /: the process has no input "a"; it has /,
+  );
+  const ingest = (options: object) => unknown(post('/ingest', { href: '/any.tif', ...options }));
+  assert.match(await ingest({ precision: 30 }), /: precision must be at most 24$/);
+  assert.match(
+    await ingest({ collection: 'My Fields' }),
+    /: collection "My Fields" is not allowed: 1 to 64 small letters, digits, - and \., beginning/,
   );
   assert.match(await train({ model: 'weather' }), /model must be equal to one of ndvi, ndmi, cloud-removal/);
 });

@@ -15,13 +15,21 @@ const INPUTS = {
   additionalProperties: false,
   properties: {
     paths: { type: 'array', items: { type: 'string' }, minItems: 1 },
-    collection: { type: 'string', pattern: '^[a-z0-9][a-z0-9.-]{0,63}$' },
+    collection: {
+      type: 'string',
+      pattern: '^[a-z0-9][a-z0-9.-]{0,63}$',
+      description: '1 to 64 small letters, digits, - and ., beginning with a letter or digit',
+    },
     grid: { enum: ['geohash', 'quadtile'] },
     precision: { type: 'integer', minimum: 1, maximum: 24 },
     dryRun: { type: 'boolean' },
     compress: { enum: ['deflate'] },
     cloudTest: { type: 'boolean' },
-    id: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$' },
+    id: {
+      type: 'string',
+      pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$',
+      description: '1 to 120 letters, digits, ., _ and -, beginning with a letter or digit',
+    },
     datetime: { type: 'string', maxLength: 100 },
     bands: {
       type: 'object',
