@@ -38,7 +38,9 @@ test('--help lists the commands, and every command has its own', async () => {
 test('the flags of ingest in the README are flags of ingest', async () => {
   const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
   const [, table = ''] = /^\| flag of `ingest` .*\n((?:\|.*\n)+)/m.exec(readme) ?? [];
-  const flags = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell]) => cell!.match(/--[a-z-]+[a-z]/g) ?? []);
+  const flags = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(
+    ([, cell]) => cell!.match(/--[a-z-]+[a-z]/g) ?? [],
+  );
   assert.ok(flags.length > 5, table);
   const { stdout } = await tilewright('ingest', '--help');
   assert.deepEqual(
