@@ -6,6 +6,10 @@ export interface Fault {
   instancePath: string;
   message?: string;
   params: object;
+  keyword?: string;
+  /** The value, and the schema that it does not fit: of requests alone. */
+  data?: unknown;
+  parentSchema?: { description?: string; properties?: object };
 }
 
 /** Returns what is wrong with a JSON value; undefined if nothing is. */
@@ -30,7 +34,7 @@ export const objectOf = (members: object, optional: object = {}) => ({
   properties: { ...members, ...optional },
 });
 
-const OPTIONS = { strict: false, useDefaults: true, validateFormats: false } as const;
+const OPTIONS = { strict: false, useDefaults: true, validateFormats: false, verbose: true } as const;
 
 /** A validator of requests. It fills in defaults; `coerceTypes` also makes text the type that the schema wants. */
 export const requestAjv = (coerceTypes: 'array' | false): Ajv => new Ajv({ ...OPTIONS, coerceTypes });

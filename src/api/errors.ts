@@ -3,7 +3,7 @@ import { defineError } from '../errors.js';
 export const badRequest = defineError(
   'TW_API_BAD_REQUEST',
   400,
-  'A parameter or body does not fit the route. The message names it; /openapi.json has the shapes.',
+  'A parameter or body does not fit the route. The message names it; /openapi.json has the shapes. The status is 415 if the route does not accept the Content-Type of the body (most accept `application/json` only), 414 if a part of the path is too long, and 431 if the headers are.',
   (reason: string) => `the request cannot be used: ${reason}`,
 );
 
@@ -92,6 +92,10 @@ export const notFound = defineError(
   'No route, collection, item, model or process has this name.',
   (what: string) => `there is no ${what}`,
 );
+
+/** `found`: the item of this id, if it is in another collection. */
+export const noItem = (item: string, collection: string, found: unknown) =>
+  notFound(found ? `item ${item} in collection ${collection}` : `item ${item}`);
 
 export const methodNotAllowed = defineError(
   'TW_API_METHOD',

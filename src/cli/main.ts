@@ -94,6 +94,9 @@ const USAGE_CODES = [
   'TW_ANALYSIS_WINDOW',
   'TW_API_BAD_REQUEST',
   'TW_API_OPEN_BIND',
+  'TW_API_OPEN_PUBLIC_URL',
+  'TW_API_PUBLIC_URL',
+  'TW_API_TRUST_PROXY',
   'TW_CLI_LABELS',
   'TW_CLI_NODE',
   'TW_CLI_PLACE',
@@ -101,6 +104,8 @@ const USAGE_CODES = [
   'TW_IMAGERY_BAND',
   'TW_IMAGERY_EXPRESSION',
   'TW_IMAGERY_REGION',
+  'TW_INGEST_BAD_OPTION',
+  'TW_RASTER_UNKNOWN_CRS',
 ];
 
 /** Errors of queries that say nothing of what was typed. The error of a job has no status to tell. */

@@ -193,6 +193,23 @@ class Parser {
 
   private unexpected(wanted: string) {
     const { kind, text, position } = this.token;
-    return badExpression(position, `${wanted} is expected, not ${kind === 'end' ? 'the end' : `"${text}"`}`);
+    const hint = this.lacksOperator() ? '; a URL needs %2B in place of +' : '';
+    return badExpression(
+      position,
+      `${wanted} is expected, not ${kind === 'end' ? 'the end' : `"${text}"`}${hint}`,
+    );
+  }
+
+  /** True if a blank alone separates a value from the one before: the query of a URL decodes + as a blank. */
+  private lacksOperator(): boolean {
+    const before = this.tokens[this.at - 1];
+    const isValue = ({ kind, text }: Token, bracket: string) =>
+      kind === 'number' || kind === 'name' || text === bracket;
+    return (
+      before !== undefined &&
+      isValue(before, ')') &&
+      isValue(this.token, '(') &&
+      before.position + before.text.length < this.token.position
+    );
   }
 }

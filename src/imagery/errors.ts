@@ -19,9 +19,9 @@ export const noMapTile = defineError(
 export const tooFarOut = defineError(
   'TW_IMAGERY_ZOOM',
   400,
-  'A map tile of this zoom would show too many cells to be drawn at once. Zoom in; tilejson.json has the smallest zoom.',
+  'The zoom is below the minimum zoom of the collection, which follows from the size of its cells, not from their number: a map tile could show more than 256 of them. Zoom in; tilejson.json has the minimum zoom.',
   (collection: string, zoom: number, smallest: number) =>
-    `zoom ${zoom} shows too many cells of ${collection} at once: zoom in to ${smallest} or more`,
+    `zoom ${zoom} is below the minimum zoom of ${collection}, which follows from the size of its cells: zoom in to ${smallest} or more`,
 );
 
 export const tooManyValues = defineError(

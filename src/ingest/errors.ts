@@ -8,6 +8,9 @@ export const notRecognised = defineError(
     `${path}: ${reason}. Give a raster file, an archive, or the folder of a product as it was delivered.`,
 );
 
+/** A reason of `notRecognised`. */
+export const NOTHING_THERE = 'there is no such file or folder';
+
 export const missingBand = defineError(
   'TW_INGEST_MISSING_BAND',
   400,

@@ -3,6 +3,7 @@ export { IngestWorkers } from './cut/ingest-pool.js';
 export type { CellFile, CellGroup, MaskResult } from './cut/ingest-tasks.js';
 export type { GroupPixels } from './cut/warp-group.js';
 export { notRecognised, outsideFence } from './errors.js';
+export { checkOptions } from './formats/generic/metadata-options.js';
 export { findInputs } from './formats/index.js';
 export { spectralNames } from './formats/shared/common-band-names.js';
 export { Fence } from './inputs/path-guard.js';

@@ -88,7 +88,19 @@ test('a parameter that no route knows is named, and the words that one takes are
   const train = (inputs: object) => unknown(post('/processes/train/execution', { inputs }));
   assert.match(
     await train({ model: 'ndvi', transfer: 'nearest' }),
-    /body\/inputs\/transfer must be equal to one of none, random, similar, probe$/,
+    /: transfer must be equal to one of none, random, similar, probe$/,
+  );
+  assert.match(await unknown(post('/search', { limit: 0 })), /: limit must be at least 1$/);
+  assert.match(await unknown(get('/search?limit=0')), /: querystring\/limit must be at least 1$/);
+  assert.match(
+    await unknown(post('/processes/verify/execution', { inputs: { a: 1 } })),
+    /: the process has no input "a"; it has /,
+  );
+  const ingest = (options: object) => unknown(post('/ingest', { href: '/any.tif', ...options }));
+  assert.match(await ingest({ precision: 30 }), /: precision must be at most 24$/);
+  assert.match(
+    await ingest({ collection: 'My Fields' }),
+    /: collection "My Fields" is not allowed: 1 to 64 small letters, digits, - and \., beginning/,
   );
   assert.match(await train({ model: 'weather' }), /model must be equal to one of ndvi, ndmi, cloud-removal/);
 });
@@ -276,9 +288,18 @@ test('ingest reads only inside the allowed folders', async () => {
   const outside = await writeTestScene(join(folder, 'outside.tif'));
   const link = join(folder, 'scenes', 'link.tif');
   await symlink(outside, link);
+  const broken = join(folder, 'scenes', 'broken.tif');
+  await symlink(join(folder, 'nothing.tif'), broken);
+  const folderLink = join(folder, 'scenes', 'folder');
+  await symlink(folder, folderLink);
   for (const href of [
     outside,
     link,
+    broken,
+    `${broken}/`,
+    `${broken}/x.tif`,
+    join(folderLink, 'nothing.tif'),
+    join(folder, 'nothing.tif'),
     join(folder, 'scenes', '..', 'outside.tif'),
     '/etc/passwd',
     'scenes/x.tif',
@@ -288,6 +309,10 @@ test('ingest reads only inside the allowed folders', async () => {
     assert.equal(answer.statusCode, 403, href);
     assert.equal(answer.json().code, 'TW_API_OUTSIDE_FOLDER');
   }
+  const missing = join(folder, 'scenes', 'missing.tif');
+  const absent = await post('/ingest', { href: missing, ...DESCRIPTION });
+  assert.deepEqual([absent.statusCode, absent.json().code], [400, 'TW_INGEST_NOT_RECOGNISED']);
+  assert.match(absent.json().detail, /missing\.tif: there is no such file or folder/);
   const owner = { authorization: `Bearer ${node.ownerSecret}` };
   const allowed = await post(
     '/ingest',

@@ -177,6 +177,19 @@ test('pictures over HTTP', async (t) => {
     }
   });
 
+  await t.test('a refusal names what the request has, and its reason', async () => {
+    for (const [url, detail] of [
+      [
+        '/xyz/test/0/0/0.png',
+        /zoom 0 is below the minimum zoom of test, which follows from the size of its cells/,
+      ],
+      [`${at}.png?expression=nir;nir`, /^expression gives 2 bands; /],
+      [`${at}.png?bidx=1&bidx=2`, /^assets give 2 bands; /],
+      [`${at}.png?expression=(nir-red)/(nir+red)`, /, not "red"; a URL needs %2B in place of \+$/],
+    ] as const)
+      assert.match((await get(url)).json().detail, detail, url);
+  });
+
   await t.test('hostile series get a problem with a code', async () => {
     const point = { type: 'Point', coordinates: PLACE };
     const ring = (coordinates: unknown) => ({ type: 'Polygon', coordinates: [coordinates] });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { finished, MAIN, start, tilewright } from '../support/command.js';
@@ -35,6 +35,20 @@ test('--help lists the commands, and every command has its own', async () => {
   }
 });
 
+test('the flags of ingest in the README are flags of ingest', async () => {
+  const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
+  const [, table = ''] = /^\| flag of `ingest` .*\n((?:\|.*\n)+)/m.exec(readme) ?? [];
+  const flags = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(
+    ([, cell]) => cell!.match(/--[a-z-]+[a-z]/g) ?? [],
+  );
+  assert.ok(flags.length > 5, table);
+  const { stdout } = await tilewright('ingest', '--help');
+  assert.deepEqual(
+    flags.filter((name) => !new RegExp(`^ +${name}\\b`, 'm').test(stdout)),
+    [],
+  );
+});
+
 test('the help of a command has its flags in groups, and none that it has no use for', async () => {
   const helpOf = async (command: string) => (await tilewright(command, '--help')).stdout;
   const [search, train, models] = await Promise.all(['search', 'train', 'models'].map(helpOf));
@@ -64,6 +78,11 @@ test('wrong usage is exit code 2 and says what is wrong', async () => {
     ['serve', '--port', '99999'],
     ['serve', '--token', 'change-me-token'],
     ['serve', '--secret', 'change-me-secret'],
+    ['serve', '--trust-proxy', 'foo'],
+    ['serve', '--public-url', 'ftp://x'],
+    ['serve', '--public-url', 'https://example.org'],
+    ['ingest', 'any.tif', '--datetime', 'foo'],
+    ['ingest', 'any.tif', '--position', 'EPSG:32633'],
     ['analyse', 'smooth', '--no-such'],
     ['analyse', 'classify', '--collection', 'without-labels'],
   ]) {

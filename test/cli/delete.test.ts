@@ -29,6 +29,7 @@ test('info names the scenes of a collection; delete removes what it is told and 
   assert.equal(gone.code, 1);
   assert.match(gone.stderr, /\[TW_STORAGE_NO_SCENE\]/);
   assert.equal((await tilewright('delete', 'collection', 'test', ...data)).code, 0);
-  assert.match((await tilewright('delete', 'tile', tile, ...data)).stderr, /\[TW_API_NOT_FOUND\]/);
+  const absent = await tilewright('delete', 'tile', tile, ...data);
+  assert.equal(absent.stderr, `error: there is no item ${tile} [TW_API_NOT_FOUND]\n`);
   assert.match((await tilewright('delete', 'collection', 'test', ...data)).stderr, /NO_COLLECTION/);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { listNearest } from '../../src/cli/output/nearest-names.js';
 import { duration, progressLine, size, warningLines } from '../../src/cli/output/print.js';
 
 test('a warning of many scenes or bands is told once', () => {
@@ -41,4 +42,13 @@ test('progress fits a terminal that says that it has no columns', (t) => {
   const message = 'x'.repeat(200);
   line.update({ message, progress: 10, tiles: { total: 2, done: 1, failed: 0, skipped: 0 } });
   assert.deepEqual(lines, [`\r\x1b[2K${'x'.repeat(79)}`]);
+});
+
+test('of many names the nearest are listed, and the others counted', () => {
+  const years = Array.from({ length: 24 }, (_, i) => `naip-${2000 + i}`);
+  assert.equal(listNearest('naip-2023', years.slice(0, 20)), years.slice(0, 20).join(', '));
+  const text = listNearest('feilds', [...years, 'fields']);
+  assert.match(text, /^fields, naip-/);
+  assert.match(text, / and 5 more$/);
+  assert.equal(text.split(', ').length, 20);
 });

@@ -26,6 +26,7 @@ test('text that breaks the grammar is answered with the position and what is exp
     ['eo:cloud_cover OR TRUE', 16, 'a comparison (=, <>, <, <=, >, >=, LIKE, BETWEEN, IN, IS NULL)', '"OR"'],
     ['NOT eo:cloud_cover', 19, 'a comparison (=, <>, <, <=, >, >=, LIKE, BETWEEN, IN, IS NULL)', 'the end'],
     ['eo:cloud_cover NOT = 5', 20, 'LIKE, BETWEEN or IN, or NOT before the whole comparison', '"="'],
+    ['2 ^ 3 ^ 1 = 8', 7, 'brackets around one of the powers, such as (a ^ b) ^ c', '"^"'],
     ['TRUE NOT IN (1)', 6, 'AND, OR or the end', '"NOT"'],
     ['S_WITHIN(geometry, POINT(-+1 2))', 27, 'a number', '"+"'],
     ['S_WITHIN(geometry, POINT(1 2 3 4))', 32, '")"', '"4"'],

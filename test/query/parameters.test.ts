@@ -43,19 +43,29 @@ test('a box that is refused is answered with the reason', () => {
 });
 
 test('a datetime that is refused is answered with the reason', () => {
-  const wrong: [datetime: string, why: string, dates?: 'days'][] = [
+  const wrong: [datetime: string, why: string, dates?: 'days' | 'periods'][] = [
     ['2020-01-01T00:00:00Z/../..', 'has more than two ends'],
     ['../..', 'is open at both ends'],
     ['2020-01-02T00:00:00Z/2020-01-01T00:00:00Z', 'ends before it starts'],
     ['2020-01-01T25:00:00Z', 'has a part out of its range in "2020-01-01T25:00:00Z"'],
     ['../2020-02-30T00:00:00Z', 'has a part out of its range in "2020-02-30T00:00:00Z"'],
     ['now/..', 'has an end that is not an RFC 3339 time with a zone: "now"'],
+    [
+      '2024-6-1',
+      'has an end that is not a day (2024-06-01) or an RFC 3339 time with a zone: "2024-6-1"',
+      'days',
+    ],
+    [
+      '2024-6-1',
+      'has an end that is not a year (2024), a month (2024-06), a day (2024-06-01) or an RFC 3339 time with a zone: "2024-6-1"',
+      'periods',
+    ],
     ['2020-02-30', 'has a date that does not exist: "2020-02-30"'],
   ];
   const right =
     'give an instant or an interval, for example 2018-07-10T00:00:00Z/2018-07-31T23:59:59Z or 2018-07-10T00:00:00Z/..';
-  for (const [datetime, why] of wrong)
-    assert.throws(() => parseDatetime(datetime), {
+  for (const [datetime, why, dates] of wrong)
+    assert.throws(() => parseDatetime(datetime, dates && { dates }), {
       code: 'TW_QUERY_DATETIME',
       message: `datetime "${datetime}" ${why}: ${right}`,
     });

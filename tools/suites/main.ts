@@ -12,6 +12,7 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { inLanes } from '../../src/async/index.js';
+import { messageOf } from '../../src/errors.js';
 import { cql2Outcome, isCql2Example } from './cql2.js';
 import { isRasterFile, type Outcome } from './raster.js';
 
@@ -29,6 +30,14 @@ if (values.help || positionals.length === 0) {
     'npm run suites -- [--all] FOLDER...   --all lists every file, not only those that need a look',
   );
   process.exit(values.help ? 0 : 2);
+}
+for (const path of positionals) {
+  try {
+    statSync(path);
+  } catch (error) {
+    console.error(`error: ${messageOf(error)}`);
+    process.exit(2);
+  }
 }
 if (spawnSync('gdalinfo', ['--version']).status !== 0) {
   console.error('error: GDAL is not on PATH');

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { excerpt, messageOf, TilewrightError } from '../../errors.js';
 import { jobNotFound, jobNotReady } from '../../jobs/index.js';
+import type { Fault } from '../../json-schema.js';
 import { badRequest, internal, noHost, noProcess, stopping, tooLarge, tooSlow } from '../errors.js';
 import { answerUnknown } from './not-found.js';
 import { REQUEST_ID } from './request-id.js';
@@ -14,28 +15,59 @@ export const PROBLEM_TYPE = 'application/problem+json';
 /** Bodies are descriptions of work; files have a limit of their own. */
 export const BODY_LIMIT = 1 << 20;
 
-function problemOf(error: unknown, bodyLimit: number): TilewrightError {
+function problemOf(error: unknown, request: FastifyRequest): TilewrightError {
   if (error instanceof TilewrightError) return error;
   // Fastify's own errors: validation, unknown media types, bad addresses. Their messages name the field.
   const { statusCode, code } = error as { statusCode?: number; code?: string };
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return tooLarge(bodyLimit, 'JSON');
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return tooLarge(request.routeOptions?.bodyLimit ?? BODY_LIMIT, 'JSON');
   if (!statusCode || statusCode >= 500) return internal.because(error);
-  return new TilewrightError(badRequest.code, statusCode, badRequest(reasonOf(error)).message);
+  return new TilewrightError(badRequest.code, statusCode, badRequest(reasonOf(error, request)).message);
 }
 
-/** Fastify says that a member is one too many, and not which; and that a word is not allowed, and not which are. */
-function reasonOf(error: unknown): string {
-  const { validation = [], validationContext } = error as Partial<FastifyError>;
-  const unknown = validation[0]?.params.additionalProperty;
-  if (unknown === undefined) {
-    const allowed = validation.flatMap(({ params }) => (params.allowedValues ? [params.allowedValues] : []));
-    return allowed.reduce<string>(
-      (text, values) => text.replace('one of the allowed values', `one of ${[values].flat().join(', ')}`),
-      messageOf(error),
+/** Fastify says that the Content-Type is not accepted, and not which is; the faults of a schema are written out for users. */
+function reasonOf(error: unknown, { headers, server }: FastifyRequest): string {
+  const { code, validation, validationContext = 'body' } = error as Partial<FastifyError>;
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    const accepted = ['application/json', 'application/octet-stream'].filter((type) =>
+      server.hasContentTypeParser(type),
     );
+    const given = headers['content-type'];
+    const what =
+      given === undefined ? 'it has no Content-Type' : `the Content-Type ${excerpt(given)} is not accepted`;
+    return `${what}: send ${accepted.join(' or ')}`;
   }
-  const where = validationContext === 'querystring' ? 'the query' : `the ${validationContext}`;
-  return `${where} has the unknown parameter ${excerpt(unknown)}`;
+  if (!validation?.length) return messageOf(error);
+  return (validation as Fault[]).map((fault) => textOf(fault, validationContext)).join(', ');
+}
+
+const COMPARISONS: Record<string, string> = {
+  '<=': 'at most',
+  '>=': 'at least',
+  '<': 'less than',
+  '>': 'more than',
+};
+
+function textOf(fault: Fault, context: string): string {
+  const { keyword, instancePath, message, data, parentSchema } = fault;
+  const params = fault.params as Record<string, unknown>;
+  // Users of the command line see no body, and the inputs of a process are its flags.
+  const name = context === 'body' ? instancePath.replace(/^\/(inputs\/)?/, '') : '';
+  const where = name || `${context}${instancePath}`;
+  if (keyword === 'additionalProperties') {
+    const unknown = excerpt(params['additionalProperty']);
+    if (context === 'body' && instancePath === '/inputs') {
+      const known = Object.keys(parentSchema?.properties ?? {});
+      return `the process has no input ${unknown}; it has ${known.length > 0 ? known.join(', ') : 'none'}`;
+    }
+    return `${context === 'querystring' ? 'the query' : `the ${context}`} has the unknown parameter ${unknown}`;
+  }
+  if (keyword === 'pattern' && parentSchema?.description)
+    return `${where} ${excerpt(data)} is not allowed: ${parentSchema.description}`;
+  if (keyword === 'enum')
+    return `${where} must be equal to one of ${[params['allowedValues']].flat().join(', ')}`;
+  const comparison = COMPARISONS[String(params['comparison'])];
+  return comparison ? `${where} must be ${comparison} ${params['limit']}` : `${where} ${message}`;
 }
 
 /** Where a standard has a name for the problem. */
@@ -55,7 +87,7 @@ export function documentOf({ code, status, message }: TilewrightError, requestId
 const RETRY_AFTER = 10;
 
 function answer(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const problem = problemOf(error, request.routeOptions?.bodyLimit ?? BODY_LIMIT);
+  const problem = problemOf(error, request);
   if (problem.status >= 500) request.log.error({ err: error }, problem.message);
   else request.log.info({ code: problem.code }, problem.message);
   if (problem.status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER);

@@ -133,6 +133,7 @@ export function ingestCommand(): Command {
   );
   return withTarget(withResources(withCloudModel(command))).action(
     async (paths: string[], flags: IngestFlags) => {
+      await requireOptions(flags);
       await requireInputs(paths, flags);
       const target = await openTarget(flags, { create: true });
       const signal = interruptSignal();
@@ -201,6 +202,13 @@ function noteWarnings({ scenes, passedOver, failed }: IngestResults): void {
     );
   for (const { path, code, message } of failed)
     note(`error: ${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
+}
+
+/** Refuses values that no input could use as wrong usage. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
+async function requireOptions(flags: IngestFlags): Promise<void> {
+  if (flags.datetime === undefined && flags.position === undefined) return;
+  const { checkOptions } = await import('../../ingest/index.js');
+  checkOptions(flags);
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   withFilter,
   withTarget,
 } from '../options/option-groups.js';
+import { listNearest } from '../output/nearest-names.js';
 import { count, note, notePartial, print, printJson, table } from '../output/print.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
@@ -34,9 +35,10 @@ export function searchCommand(): Command {
       const { collection } = flags;
       if (found.numberMatched === 0 && collection !== undefined) {
         const there = (await target.client.collections()).collections.map(({ id }) => id);
-        const names = there.length > 0 ? `there are ${there.join(', ')}` : 'there is none yet';
         for (const one of collection.filter((id) => !there.includes(id)))
-          note(`there is no collection ${one}; ${names}`);
+          note(
+            `there is no collection ${one}; ${there.length === 0 ? 'there is none yet' : `there are ${listNearest(one, there)}`}`,
+          );
       }
       notePartial(found);
       if (flags.format === 'json') return printJson(found);

@@ -75,8 +75,12 @@ export async function lookOf(source: Source, reference: TileRecord, params: Look
   const algorithm = algorithmOf(params, expressions.length);
   const planes = algorithm ? planesMade(algorithm) : expressions.length;
   if (planes !== 1 && planes !== 3) {
-    const advice = 'a picture has 1 or 3: choose with bidx, or give an expression';
-    throw badLook('assets', `give ${planes} bands; ${advice}`);
+    throw params.expression === undefined
+      ? badLook(
+          'assets',
+          `give ${planes} bands; a picture has 1 or 3: choose with bidx, or give an expression`,
+        )
+      : badLook('expression', `gives ${planes} bands; a picture has 1 or 3: give 1 or 3 with ; between them`);
   }
   const subject: Subject = {
     expressions,

@@ -78,7 +78,8 @@ export async function cutScene(
     cells.set(geocode, { geocode, sizes: groupGrids(plan, geocode), results: [], folder: undefined });
   }
   let steps = 0;
-  const step = () => hooks.onShare?.(++steps / (geocodes.length * scene.groups.length));
+  const passes = scene.groups.length + (test ? 1 : 0);
+  const step = () => hooks.onShare?.(++steps / (geocodes.length * passes));
   const { signal } = hooks;
   const lanes = 4 * context.workers.threads;
   const work: Work = { context, scene, grid, write, compress, signal, lanes, step };
@@ -91,7 +92,10 @@ export async function cutScene(
   const kept = [...cells.values()].filter(holdsData);
   hooks.onTiles?.(kept.length);
   await fillBlanks(work, kept);
-  if (test) await assessCells(work, kept, test);
+  if (test) {
+    steps += cells.size - kept.length;
+    await assessCells(work, kept, test);
+  }
   await write.publish(kept.map(({ geocode }) => geocode));
   signal?.throwIfAborted();
   return kept.map((cell) => tileRecord(scene, write, cell));
@@ -284,6 +288,7 @@ async function assessCells(work: Work, cells: Cell[], { test, bands }: SceneTest
     const { file, cloudCover, footprint } = await context.workers.assess(task, signal);
     await writeStaged(work.write, folder, file);
     written.mask = { record: file.record, cloudCover, footprint };
+    work.step();
   });
 }
 

@@ -3,8 +3,8 @@
  * link at any time. No link is followed, and files are opened by their real paths.
  */
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
-import { dirname, isAbsolute, join, relative, sep } from 'node:path';
-import { outsideFence } from '../errors.js';
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { NOTHING_THERE, notRecognised, outsideFence } from '../errors.js';
 
 /** A folder of SAFE products is six levels deep; what is deeper is refused unread. */
 const LEVELS = 6;
@@ -17,11 +17,12 @@ export class Fence {
   constructor(private readonly folders: string[]) {}
 
   /**
-   * The real path of a file or product folder, with all that may be opened beside or below it. Throws TW_INGEST_OUTSIDE where it
-   * is missing, outside, or holds a link.
+   * The real path of a file or product folder, with all that may be opened beside or below it. Throws TW_INGEST_NOT_RECOGNISED if
+   * nothing has this name in a folder inside, and TW_INGEST_OUTSIDE if the path is outside or holds a link.
    */
   async enter(path: string): Promise<string> {
-    const real = await realpath(path).catch((error) => {
+    const real = await realpath(path).catch(async (error) => {
+      if (await this.lacks(path)) throw notRecognised.because(error, path, NOTHING_THERE);
       throw outsideFence.because(error, path);
     });
     if (!this.encloses(real)) throw outsideFence(path);
@@ -52,6 +53,19 @@ export class Fence {
       }
       this.held.set(path, state);
     }
+  }
+
+  /**
+   * True if the parent of `path` is inside and nothing has this name there. A link that leads nowhere is there: the answer must not
+   * reveal whether its target exists.
+   */
+  private async lacks(path: string): Promise<boolean> {
+    const parent = await realpath(dirname(path)).catch(() => undefined);
+    if (parent === undefined || !this.encloses(parent)) return false;
+    return lstat(join(parent, basename(path))).then(
+      () => false,
+      ({ code }: NodeJS.ErrnoException) => code === 'ENOENT',
+    );
   }
 
   private encloses(real: string): boolean {

@@ -18,6 +18,7 @@ import { type Scene, sourceFiles } from '../scene.js';
 import { SceneTurns } from './duplicate-scenes.js';
 import type { Founders } from './first-scene-lock.js';
 import { ingestScene, type SceneResult } from './ingest-scene.js';
+import { SceneShares } from './scene-shares.js';
 
 export interface IngestInputs extends IngestOptions {
   /** Files or folders on the disk of the node. */
@@ -93,8 +94,7 @@ export class IngestRun {
   /** What users call files and folders that only the server knows, innermost first. */
   private readonly called: [path: string, name: string][] = [];
   private inputs = 0;
-  /** Scenes found so far, and the share of the work that is done of each. */
-  private readonly shares: number[] = [];
+  private readonly shares = new SceneShares();
   private inputsDescribed = 0;
 
   constructor(
@@ -186,9 +186,9 @@ export class IngestRun {
       const found = await this.attempt(input, () => this.describe(input));
       const { scenes, scratch } = found ?? { scenes: [], scratch: undefined };
       this.inputsDescribed++;
-      const first = this.shares.length;
-      this.shares.push(...scenes.map(() => 0));
-      for (const [i, scene] of scenes.entries()) yield { place: first + i, scene, scratch };
+      // All of them before the first is cut, so that progress counts them.
+      const places = scenes.map(() => this.shares.add());
+      for (const [i, scene] of scenes.entries()) yield { place: places[i]!, scene, scratch };
     }
   }
 
@@ -279,6 +279,7 @@ export class IngestRun {
           onCells: (count) => {
             cells = count;
             tiles.total += count;
+            this.shares.setCells(place, count);
           },
           onShare: (share) => this.share(place, share),
           onTiles: (count) => {
@@ -317,12 +318,10 @@ export class IngestRun {
     }
   }
 
-  /** Progress by scenes: those of inputs that are not described yet count as one each. */
+  /** Progress by cells. An input that is not described yet counts as one scene. */
   private share(place: number, share: number): void {
-    this.shares[place] = share;
-    const done = this.shares.reduce((sum, one) => sum + one, 0);
-    const scenes = this.shares.length + this.inputs - this.inputsDescribed;
-    this.job.progress({ ...this.tiles, share: scenes === 0 ? 0 : done / scenes });
+    this.shares.setShare(place, share);
+    this.job.progress({ ...this.tiles, share: this.shares.overall(this.inputs - this.inputsDescribed) });
   }
 
   /** Null where the work failed; the failure is kept. A cancelled job ends. */

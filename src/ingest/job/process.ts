@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../../jobs/index.js';
 import { Arena } from '../cut/shared-memory.js';
-import { outsideFence } from '../errors.js';
+import { notRecognised, outsideFence } from '../errors.js';
 import { Fence } from '../inputs/path-guard.js';
 import { Founders } from './first-scene-lock.js';
 import { Idle } from './idle-timer.js';
@@ -15,13 +15,21 @@ const INPUTS = {
   additionalProperties: false,
   properties: {
     paths: { type: 'array', items: { type: 'string' }, minItems: 1 },
-    collection: { type: 'string', pattern: '^[a-z0-9][a-z0-9.-]{0,63}$' },
+    collection: {
+      type: 'string',
+      pattern: '^[a-z0-9][a-z0-9.-]{0,63}$',
+      description: '1 to 64 small letters, digits, - and ., beginning with a letter or digit',
+    },
     grid: { enum: ['geohash', 'quadtile'] },
     precision: { type: 'integer', minimum: 1, maximum: 24 },
     dryRun: { type: 'boolean' },
     compress: { enum: ['deflate'] },
     cloudTest: { type: 'boolean' },
-    id: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$' },
+    id: {
+      type: 'string',
+      pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$',
+      description: '1 to 120 letters, digits, ., _ and -, beginning with a letter or digit',
+    },
     datetime: { type: 'string', maxLength: 100 },
     bands: {
       type: 'object',
@@ -90,7 +98,7 @@ async function mayRead(
   const fence = new Fence(allowedFolders);
   for (const path of paths) {
     const real = await fence.enter(path).catch((error) => {
-      if (!outsideFence.is(error)) throw error;
+      if (!outsideFence.is(error) && !notRecognised.is(error)) throw error;
     });
     if (real === undefined) return false;
   }

@@ -186,7 +186,10 @@ class Parser {
     const base = this.signed(expected);
     const { position } = tokens;
     if (base.is !== 'value' || !tokens.take('^')) return base;
-    return value(this.node('^', [base.json, this.signed('a number').json], position));
+    const power = value(this.node('^', [base.json, this.signed('a number').json], position));
+    // The grammar of CQL2 has one exponent: which of two would come first is not defined.
+    if (tokens.sees('^')) tokens.fail('brackets around one of the powers, such as (a ^ b) ^ c');
+    return power;
   }
 
   /** A minus sign binds before all other operators: -a ^ 2 is the square of -a. */

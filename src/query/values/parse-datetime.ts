@@ -21,6 +21,13 @@ const MINUTE = 60_000;
 /** Which ends without a time are taken, each for all of it in UTC: days alone, or months and years too. */
 export type Dates = 'none' | 'days' | 'periods';
 
+const INSTANT_FORM = 'an RFC 3339 time with a zone';
+const FORMS: Record<Dates, string> = {
+  none: INSTANT_FORM,
+  days: `a day (2024-06-01) or ${INSTANT_FORM}`,
+  periods: `a year (2024), a month (2024-06), a day (2024-06-01) or ${INSTANT_FORM}`,
+};
+
 /**
  * An instant, or an interval A/B of two, of which one may be open (`..` or nothing). Digits below a millisecond are cut off.
  * Throws TW_QUERY_DATETIME.
@@ -66,7 +73,7 @@ function parseEnd(end: string, given: string, dates: Dates): [first: number, las
     return [time, time];
   }
   const period = PERIOD_PATTERN.exec(end);
-  if (!period) throw badDatetime(given, `has an end that is not an RFC 3339 time with a zone: "${end}"`);
+  if (!period) throw badDatetime(given, `has an end that is not ${FORMS[dates]}: "${end}"`);
   const range = periodOf(period);
   if (!range) throw badDatetime(given, `has a date that does not exist: "${end}"`);
   const isDay = period[3] !== undefined;

@@ -160,8 +160,9 @@ function bandNumbers(text: string): Record<string, number> {
 }
 
 /**
- * The real path of an href; the server's own user may name any path. The job looks again when it opens the files. The same answer
- * for what is missing and what is outside: the route tells nothing of the disk.
+ * The real path of an href; the server's own user may name any path. The job looks again when it opens the files. Throws
+ * TW_INGEST_NOT_RECOGNISED for a missing file in an allowed folder. Elsewhere missing files get the answer of those that exist, so that
+ * the route reveals nothing of the disk.
  */
 async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: Services): Promise<string> {
   const path = pathOf(href);

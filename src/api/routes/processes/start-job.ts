@@ -15,7 +15,8 @@ export const keyHeader = {
     'idempotency-key': {
       type: 'string',
       pattern: '^[\\x21-\\x7e]{1,255}$',
-      description: 'The same key with the same request gives the same job, for 24 hours.',
+      description:
+        '1 to 255 visible ASCII characters. The same key with the same request gives the same job, for 24 hours.',
     },
   },
 };

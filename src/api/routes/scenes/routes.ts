@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import { type Filter, searchOf, type TileFinder, unanswered } from '../../../query/index.js';
 import type { SceneRecord, TileRecord } from '../../../storage/index.js';
-import { badPage, notFound } from '../../errors.js';
+import { badPage, noItem, notFound } from '../../errors.js';
 import { limitOf, nextPage, type Paging, paging } from '../../http/paging.js';
 import { answers, empty } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
@@ -94,7 +94,8 @@ export async function sceneRoutes(
     async (request, reply) => {
       const { id, itemId } = request.params;
       const get = (tile: string) => (cluster ? finder.get(tile) : storage.getTile(tile));
-      if ((await get(itemId))?.collection !== id) throw notFound(`item ${itemId} in collection ${id}`);
+      const tile = await get(itemId);
+      if (tile?.collection !== id) throw noItem(itemId, id, tile);
       await storage.deleteTile(itemId, get);
       return reply.code(204).header(DELETED_TILES, 1).send();
     },

@@ -13,7 +13,7 @@ import {
   toStacItem,
 } from '../../../query/index.js';
 import type { CollectionRecord, TileRecord } from '../../../storage/index.js';
-import { badRequest, notFound } from '../../errors.js';
+import { badRequest, noItem } from '../../errors.js';
 import { baseUrl, requestUrl } from '../../http/base-url.js';
 import { limitOf, nextPage, type Paging, paging } from '../../http/paging.js';
 import { partial } from '../../http/partial-result.js';
@@ -176,7 +176,7 @@ export async function searchRoutes(
     async (request, reply) => {
       const { id, itemId } = request.params;
       const tile = await finder.get(itemId);
-      if (tile?.collection !== id) throw notFound(`item ${itemId} in collection ${id}`);
+      if (tile?.collection !== id) throw noItem(itemId, id, tile);
       reply.type(GEOJSON);
       return toStacItem(tile, await requireCollection(storage, id), baseUrl(request), request.query);
     },

@@ -2,6 +2,7 @@
 import { crsFromEpsg, type GivenPosition, type RasterHeader } from '../../../raster/index.js';
 import { badOption } from '../../errors.js';
 import type { DescribeOptions } from '../../scene.js';
+import { flaggedTime } from '../shared/acquisition-time.js';
 
 const CORNERS = 'EPSG:CODE,ULX,ULY,LRX,LRY, such as EPSG:32633,500000,5300000,503000,5297000';
 
@@ -17,6 +18,12 @@ export function flaggedPosition({ position }: DescribeOptions): GivenPosition | 
   if (left >= right || bottom >= top)
     throw badOption('--position', position, 'a lower right corner that is south-east of the upper left one');
   return { crs: crsFromEpsg(Number(code)), corners: [left, top, right, bottom] };
+}
+
+/** Checks those options whose values are wrong for every input. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
+export function checkOptions(options: DescribeOptions): void {
+  flaggedTime(options);
+  flaggedPosition(options);
 }
 
 /** Optical instruments measure between these, nm. */

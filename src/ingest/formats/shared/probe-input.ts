@@ -9,7 +9,7 @@ import {
   type RasterHeader,
   SIGNATURE_BYTES,
 } from '../../../raster/index.js';
-import { notRecognised } from '../../errors.js';
+import { NOTHING_THERE, notRecognised } from '../../errors.js';
 import type { Candidate } from '../../scene.js';
 
 /** Throws TW_INGEST_NOT_RECOGNISED where nothing is there, or what is no file and no folder. */
@@ -24,7 +24,7 @@ export async function candidateAt(path: string): Promise<Candidate> {
     return { path, kind: null, entries: names.sort(), ...opened };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    throw notRecognised.because(error, path, code === 'ENOENT' ? 'there is no such file or folder' : message);
+    throw notRecognised.because(error, path, code === 'ENOENT' ? NOTHING_THERE : message);
   }
 }
 
