@@ -19,6 +19,7 @@ export { hullOf, type PixelCorner } from './pixels/convex-hull.js';
 export {
   bytesPerSample,
   DATA_TYPES,
+  declaredNodata,
   emptyPixel,
   lowestPixel,
   newPixels,
