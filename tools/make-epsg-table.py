@@ -4,11 +4,13 @@ Writes src/raster/crs/epsg.tsv, the EPSG coordinate systems that proj4js can con
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install pyproj==3.7.2 numpy && /tmp/venv/bin/python tools/make-epsg-table.py
 
 A line holds: code, metres, definition, names. `metres` bounds the distance between this definition and the truth because of the datum
-shift: 0 for datums that PROJ takes as equal to WGS 84, ? if PROJ knows no shift. `names` (of geographic systems) are the names of the datum in
+shift: the largest distance from PROJ's results that points of the area of use have, plus the median accuracy of the shifts that PROJ uses there; 0 for datums
+that PROJ takes as equal to WGS 84, ? if PROJ knows no shift. `names` (of geographic systems) are the names of the datum in
 WKT, lower case, letters and digits only.
 
-A definition has one Helmert shift for all of its area of use. It is the first of these that lies within 1 m of what PROJ does without grids: none,
-the shifts in PROJ's database, a fit of 3 and of 7 parameters to PROJ's results; else the one that is closest.
+A definition has one Helmert shift for all of its area of use. It is the first of these that lies within 1 m of what PROJ does without grids (at each
+point, PROJ uses the most accurate shift whose area contains the point): none, the shifts in PROJ's database, a fit of 3 and of 7 parameters to PROJ's
+results; else the one whose largest distance is smallest.
 """
 import re
 import sys
@@ -32,7 +34,18 @@ UNKNOWN_METHODS = {"col_urban", "labrd", "mod_krovak", "ortho"}
 # proj4js differs from PROJ by more than 0.5 m: hyperbolic Cassini, and Cassini far from its meridian.
 INEXACT = {3139, 8044, 8045}
 POINTS = 150
+POINTS_OF_OPERATION = 12
+SHARE_INSIDE = 0.6
+SHARE_OF_ZONE = 0.5
 CLOSE_METRES = 1.0
+# Frames of satellite geodesy differ from WGS 84 by up to 2 m, which is not corrected.
+CLOSE_METRES_OF_TODAY = 2.0
+# Without grids, PROJ goes from some frames of today to WGS 84 by way of old datums.
+DETOUR_METRES = 10
+# A block or island whose shift differs so much does not choose the shift of its country.
+LOCAL_METRES = 100
+# Networks do not jump so far: such a shift (of Kosovo on MGI 1901) is a fault of the registry.
+FAULTY_METRES = 500
 ARC_SECOND = np.pi / 180 / 3600
 WGS84 = pyproj.Geod(ellps="WGS84")
 
@@ -106,55 +119,140 @@ def datum_names(crs):
 
 def best_shift(crs, base):
     """The shift as PROJ words, and the metres that positions may be off."""
-    west, south, east, north = crs.area_of_use.bounds
-    random = np.random.default_rng(1)
-    lon = west + random.random(POINTS) * ((east - west) % 360 or 360)
-    lon = (lon + 180) % 360 - 180
-    lat = south + random.random(POINTS) * (north - south)
-    # Points on the datum itself; its axes may be in grads from another meridian.
-    own = np.array([lon, lat])
-    area = AreaOfInterest(west, south, east, north)
     geodetic = crs.geodetic_crs.to_2d()
-    radians = geodetic.axis_info[0].unit_conversion_factor
-    meridian = np.degrees(geodetic.prime_meridian.longitude * geodetic.prime_meridian.unit_conversion_factor)
-    in_units = [np.radians(lon - meridian) / radians, np.radians(lat) / radians]
-    group = TransformerGroup(geodetic, 4326, always_xy=True, area_of_interest=area)
+    bounds = bounds_of(crs, geodetic, base)
+    own = points_in(bounds, POINTS, np.random.default_rng(1))
+    group = TransformerGroup(geodetic, 4326, always_xy=True, area_of_interest=AreaOfInterest(*bounds))
     known = [one for one in group.transformers if "allpark" not in one.description]
     if not known:
         return ("", 0) if is_frame_of_today(crs.ellipsoid) else ("", "?")
-    wanted = best_of(known, in_units, own)
-    if np.isnan(wanted).all():
-        wanted = np.array(known[0].transform(*in_units))
+    if is_frame_of_today(crs.ellipsoid) and min(one.accuracy for one in known) > DETOUR_METRES:
+        return "", 0
+    wanted, accuracies = results_of_proj(crs, geodetic, known, own)
     usable = np.isfinite(wanted).all(axis=0)
     if not usable.any():
         return "", "?"
+    share = usable.mean()
     own, wanted = own[:, usable], wanted[:, usable]
-    accuracy = max([one.accuracy for one in known if one.accuracy >= 0][:1] or [0])
+    # The shifts of small areas differ from that of the country: they count for the error, but do not choose the shift.
+    local = points_of_operations(known, bounds)
+    local_wanted, local_accuracies = results_of_proj(crs, geodetic, known, local)
+    inside = np.isfinite(local_wanted).all(axis=0)
+    local, local_wanted = local[:, inside], local_wanted[:, inside]
+    accuracies, local_accuracies = accuracies[usable], local_accuracies[inside]
+    worst = accuracy_inside(known, bounds, accuracies)
+    own, wanted = own[:, accuracies <= worst], wanted[:, accuracies <= worst]
+    local, local_wanted = local[:, local_accuracies <= worst], local_wanted[:, local_accuracies <= worst]
+    accuracies = np.concatenate([accuracies[accuracies <= worst], local_accuracies[local_accuracies <= worst]])
 
-    def error(shift):
+    def distances(shift, own, wanted):
         got = Transformer.from_crs(geographic_part(base) + words(shift), 4326, always_xy=True).transform(*own)
         return metres_between(got, wanted)
 
+    close = CLOSE_METRES_OF_TODAY if is_frame_of_today(crs.ellipsoid) else CLOSE_METRES
     candidates = [[0.0] * 7] + helmerts(known)
+    usual = min((distances(shift, own, wanted) for shift in candidates), key=np.median)
+    chosen_by = usual < LOCAL_METRES if np.median(usual) < LOCAL_METRES else usual < np.inf
+
+    def error(shift):
+        return float(distances(shift, own[:, chosen_by], wanted[:, chosen_by]).max())
+
     errors = []
     for shift in candidates:
         errors.append(error(shift))
-        if errors[-1] < CLOSE_METRES:
+        if errors[-1] < close:
             break
     best = int(np.argmin(errors))
-    if errors[best] >= CLOSE_METRES:
+    if errors[best] >= close:
+        start = candidates[best]
         for parameters in (3, 7):
-            shift = fit(own, wanted, crs.ellipsoid, candidates[best], parameters)
+            shift = fit(own[:, chosen_by], wanted[:, chosen_by], crs.ellipsoid, start, parameters)
             candidates.append(shift)
             errors.append(error(shift))
         best = int(np.argmin(errors))
     shift = candidates[best]
-    is_equal = not any(shift) and errors[best] < CLOSE_METRES
+    off = np.concatenate([distances(shift, own, wanted), distances(shift, local, local_wanted)])
+    off = off[off < FAULTY_METRES]
+    is_equal = not any(shift) and off.max() < close
     # 999 is EPSG's number for "not known"; shifts of a small part of the area say nothing of the rest.
-    if accuracy >= 999 or usable.mean() < 0.3 and not is_equal:
+    stated = accuracies[accuracies < 999]
+    if not len(stated) or share < 0.3 and not is_equal:
         return words(shift), "?"
     # More points would find a somewhat larger distance.
-    return words(shift), 0 if is_equal else int(np.ceil(1.2 * errors[best] + accuracy - 0.05))
+    return words(shift), 0 if is_equal else int(np.ceil(1.2 * off.max() + np.median(stated) - 0.1))
+
+
+def bounds_of(crs, geodetic, base):
+    """The box of the area of use. Zones of UTM are used wherever the datum is, also if EPSG has a much smaller area."""
+    west, south, east, north = crs.area_of_use.bounds
+    zone = re.match(r"\+proj=utm \+zone=(\d+)( \+south)?", base)
+    if not zone or west > east:
+        return west, south, east, north
+    datum = geodetic.area_of_use.bounds
+    first = int(zone[1]) * 6 - 186
+    left, right = (first, first + 6) if datum[0] > datum[2] else (max(first, datum[0]), min(first + 6, datum[2]))
+    bottom, top = (max(datum[1], -80), min(datum[3], 0)) if zone[2] else (max(datum[1], 0), min(datum[3], 84))
+    if (east - west) * (north - south) > SHARE_OF_ZONE * max(right - left, 0) * max(top - bottom, 0):
+        return west, south, east, north
+    return min(west, left), min(south, bottom), max(east, right), max(north, top)
+
+
+def accuracy_inside(known, bounds, accuracies):
+    """
+    The metres of the least accurate shift that counts. If more accurate shifts have areas that together span the box, such as two countries, then the
+    points that only less accurate ones contain lie in corners of the box, outside of the area.
+    """
+    west, south, east, north = bounds
+    for metres in sorted(set(accuracies)):
+        boxes = np.array([one.area_of_use.bounds for one in known if 0 <= one.accuracy <= metres and one.area_of_use])
+        spans = len(boxes) and np.all(boxes[:, :2].min(axis=0) <= (west, south)) and np.all(boxes[:, 2:].max(axis=0) >= (east, north))
+        if spans and np.mean(accuracies <= metres) >= SHARE_INSIDE:
+            return metres
+    return np.inf
+
+
+def points_in(bounds, count, random):
+    west, south, east, north = bounds
+    lon = west + random.random(count) * ((east - west) % 360 or 360)
+    lat = south + random.random(count) * (north - south)
+    return np.array([(lon + 180) % 360 - 180, lat])
+
+
+def points_of_operations(known, bounds):
+    """Points in the part of each operation's area that lies in the bounds."""
+    random = np.random.default_rng(2)
+    areas = [one.area_of_use.bounds for one in known if one.area_of_use]
+    all = np.concatenate([points_in(area, POINTS_OF_OPERATION, random) for area in areas] or [np.zeros((2, 0))], axis=1)
+    return all[:, contains(bounds, all)]
+
+
+def contains(bounds, points):
+    west, south, east, north = bounds
+    return (points[1] >= south) & (points[1] <= north) & ((points[0] - west) % 360 <= ((east - west) % 360 or 360))
+
+
+def results_of_proj(crs, geodetic, known, own):
+    """
+    Longitudes and latitudes on WGS 84 that PROJ calculates for longitudes and latitudes on the datum, and the metres that PROJ states for the operations
+    that it chose. NaN where no operation is known.
+    """
+    in_units = in_units_of(geodetic, own)
+    # PROJ chooses by the area of use of the projected system: the datum alone has more operations.
+    source = crs if crs.is_projected else geodetic
+    points = Transformer.from_crs(geodetic, crs, always_xy=True).transform(*in_units) if crs.is_projected else in_units
+    wanted = np.array(Transformer.from_crs(source, 4326, always_xy=True, allow_ballpark=False).transform(*points))
+    wanted[:, ~np.isfinite(wanted).all(axis=0)] = np.nan
+    accuracies = np.full(own.shape[1], np.nan)
+    # Outside of all areas, PROJ takes any operation.
+    wanted[:, ~np.any([contains(one.area_of_use.bounds, own) if one.area_of_use else own[0] > -999 for one in known], axis=0)] = np.nan
+    for one in sorted(known, key=lambda one: one.accuracy if one.accuracy >= 0 else np.inf):
+        used = contains(one.area_of_use.bounds, own) if one.area_of_use else np.ones(own.shape[1], bool)
+        got = np.array(one.transform(*in_units))
+        same = used & np.isnan(accuracies) & np.isfinite(got + wanted).all(axis=0)
+        same[same] = metres_between(got[:, same], wanted[:, same]) < 0.01
+        accuracies[same] = max(one.accuracy, 0)
+    rest = max([one.accuracy for one in known if one.accuracy >= 0] or [0])
+    return wanted, np.where(np.isnan(accuracies), rest, accuracies)
 
 
 def is_frame_of_today(ellipsoid):
@@ -166,16 +264,11 @@ def is_frame_of_today(ellipsoid):
     return a == b or abs(a - 6378137) < 2 and abs(b - 6356752) < 2 or (a, round(b)) == (6378273, 6356890)
 
 
-def best_of(known, in_units, own):
-    """Results of the first operation whose area contains the point; NaN if there is none."""
-    wanted = np.full_like(own, np.nan)
-    for one in known:
-        used = one.area_of_use
-        west, south, east, north = used.bounds if used else (-180, -90, 180, 90)
-        inside = (own[1] >= south) & (own[1] <= north) & ((own[0] - west) % 360 <= ((east - west) % 360 or 360))
-        todo = inside & np.isnan(wanted[0])
-        wanted[:, todo] = one.transform(in_units[0][todo], in_units[1][todo])
-    return wanted
+def in_units_of(geodetic, own):
+    """Degrees in the units of the datum, which may be grads from another meridian."""
+    radians = geodetic.axis_info[0].unit_conversion_factor
+    meridian = np.degrees(geodetic.prime_meridian.longitude * geodetic.prime_meridian.unit_conversion_factor)
+    return [np.radians((own[0] - meridian + 180) % 360 - 180) / radians, np.radians(own[1]) / radians]
 
 
 def geographic_part(base):
@@ -189,8 +282,7 @@ def words(shift):
 
 
 def metres_between(a, b):
-    _, _, metres = WGS84.inv(a[0], a[1], b[0], b[1])
-    return float(np.max(metres)) if len(metres) else 0.0
+    return np.abs(WGS84.inv(a[0], a[1], b[0], b[1])[2]) if len(a[0]) else np.zeros(0)
 
 
 def helmerts(transformers):

@@ -22,6 +22,7 @@ export { hullOf, type PixelCorner } from './pixels/convex-hull.js';
 export {
   bytesPerSample,
   DATA_TYPES,
+  declaredNodata,
   emptyPixel,
   lowestPixel,
   newPixels,

@@ -31,7 +31,7 @@ export interface Crs {
   proj4: string;
   geographic: boolean;
   /**
-   * Up to how far positions may be off, because a single shift brings the datum to WGS 84 where better ways need grids; Infinity if no
+   * Up to how far positions may be off, because a single shift brings the whole area to WGS 84, without grids; Infinity if no
    * shift is known, and the datum is taken as WGS 84. Undefined for datums that are equal to it within a few metres.
    */
   datumErrorMetres?: number;

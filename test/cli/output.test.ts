@@ -21,6 +21,17 @@ test('a warning of many scenes or bands is told once', () => {
   assert.deepEqual(warningLines([]), []);
 });
 
+test('warnings that differ in metres give the range of them all', () => {
+  const datum = (metres: number) => `positions may be off by ${metres} m`;
+  const scenes = [15, 26, 10, 26].map((metres, i) => ({ id: `s${i}`, warnings: [datum(metres)] }));
+  assert.deepEqual(warningLines(scenes), ['s0 and 3 others: positions may be off by 10 to 26 m']);
+  assert.deepEqual(warningLines(scenes.slice(0, 1)), [`s0: ${datum(15)}`]);
+  const band = (name: number, metres: number) => `band ${name} lies ${metres} m off`;
+  assert.deepEqual(warningLines([{ id: 'a', warnings: [band(1, 3), band(2, 9)] }]), [
+    'a: band 1 lies 3 to 9 m off (and 1 more like it)',
+  ]);
+});
+
 test('durations and sizes are rounded before they are split into units', () => {
   const durations = [0, 9.94, 9.96, 59.4, 59.6, 119.4, 119.6, 3599.6, 7199, 90_061].map(duration);
   assert.deepEqual(

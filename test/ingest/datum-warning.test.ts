@@ -17,7 +17,7 @@ test('a scene says how far its datum may shift it, if that is more than half a p
   const [warning, ...others] = warningsOf(26717, 10);
   assert.match(
     warning!,
-    /shift used is approximate: positions may be off by \d+ m\. Reproject with gdalwarp/,
+    /shift used is approximate: positions may be off by \d+ m\. For better positions, reproject with gdalwarp/,
   );
   assert.deepEqual(others, []);
   assert.deepEqual(warningsOf(26717, 1000), []);

@@ -130,6 +130,13 @@ async function compareWithGdal(
       const inTile = maskInFile ? maskInFile[i] !== 0 : file.bands.every((band) => !missing(band[i]!));
       if (inTile !== valid) unlike++;
     }
+    if (file.header.dataType === 'float32') {
+      const shown = `${path}.${tile.geocode}.shown.tif`;
+      gdal('gdal_translate', '-q', '-b', 'mask', node.storage.tilePath(tile, group!.name), shown);
+      const seen = (await readRaster(shown)).bands[0]!;
+      const isAlike = seen.every((value, i) => (value !== 0) === (codes[i] !== 0));
+      assert.ok(isAlike, `GDAL's mask of ${tile.geocode} differs`);
+    }
     assert.equal(unlike, 0, `file and mask of ${tile.geocode} differ`);
     assert.ok(differ <= 2, `${differ} of ${opacity.length} pixels of ${tile.geocode} differ`);
     assert.ok(Math.abs(tile.coverage - (100 * covered) / opacity.length) < 0.02);

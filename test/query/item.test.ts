@@ -175,6 +175,23 @@ test('periods have both ends, derived tiles name what they come from, and nodata
   assert.equal((item.assets['10m'] as GroupAsset)['raster:bands']![0]!['nodata'], 'nan');
 });
 
+test('floats without a nodata value have NaN for it, whole numbers have none', () => {
+  const { bands } = group({});
+  const spectrum = Array.from({ length: 40 }, (_, i) => ({
+    ...bands[0]!,
+    name: `${i}`,
+    wavelength: 400 + i,
+  }));
+  const nodataOf = (part: Partial<GroupRecord>) => {
+    const groups = [group({ ...part, nodata: null })];
+    const asset = toStacItem(tile({ groups }), collection, 'http://h').assets['10m'] as GroupAsset;
+    return asset['raster:bands']?.[0]?.['nodata'] ?? asset.nodata;
+  };
+  assert.equal(nodataOf({ dataType: 'float32' }), 'nan');
+  assert.equal(nodataOf({ dataType: 'float64', bands: spectrum }), 'nan');
+  assert.equal(nodataOf({ dataType: 'int16' }), undefined);
+});
+
 test('geometry is the cell in degrees; the transform leads from its north-west to its south-east corner', () => {
   fc.assert(
     fc.property(

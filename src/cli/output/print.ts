@@ -116,24 +116,40 @@ export function size(bytes: number): string {
 export const count = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
 /**
- * A line for each warning of some scenes, however many have it: "a and 3 others: no MTL file". What differs in numbers and bands
- * alone, as the warnings of one scene band by band do, is told by its first.
+ * A line for each warning of some scenes, however many have it: "a and 3 others: no MTL file". Of warnings that differ in numbers and bands
+ * alone, as the warnings of one scene band by band do, the first stands for all; lengths in metres become a range: "off by 10 to 26 m".
  */
 export function warningLines(scenes: { id: string; warnings: string[] }[]): string[] {
-  const told = new Map<string, { text: string; ids: Set<string>; texts: Set<string> }>();
+  const told = new Map<string, { ids: Set<string>; texts: Set<string> }>();
   for (const { id, warnings } of scenes)
     for (const text of warnings) {
       const kind = text.replace(/\bB?\d+A?\b/g, '0');
-      const known = told.get(kind) ?? { text, ids: new Set(), texts: new Set() };
+      const known = told.get(kind) ?? { ids: new Set(), texts: new Set() };
       known.ids.add(id);
       known.texts.add(text);
       told.set(kind, known);
     }
-  return Array.from(told.values(), ({ text, ids, texts }) => {
+  return Array.from(told.values(), ({ ids, texts }) => {
     const [first] = ids;
     const others = ids.size > 1 ? ` and ${count(ids.size - 1, 'other')}` : '';
-    return `${first}${others}: ${text}${texts.size > 1 ? ` (and ${texts.size - 1} more like it)` : ''}`;
+    return `${first}${others}: ${textOf([...texts])}`;
   });
+}
+
+const METRES = /\b\d+(?:\.\d+)?(?= m\b)/g;
+
+/** One text for several that differ in numbers and bands alone. */
+function textOf([first, ...more]: string[]): string {
+  const metres = [first!, ...more].map((text) => Array.from(text.matchAll(METRES), ([one]) => Number(one)));
+  let place = 0;
+  const ranges = first!.replace(METRES, () => {
+    const values = metres.map((one) => one[place]!);
+    place++;
+    const [least, most] = [Math.min(...values), Math.max(...values)];
+    return least === most ? `${least}` : `${least} to ${most}`;
+  });
+  const isAll = new Set([first!, ...more].map((text) => text.replace(METRES, ''))).size === 1;
+  return isAll || more.length === 0 ? ranges : `${ranges} (and ${more.length} more like it)`;
 }
 
 /** Measures of predicted images that there are, by their titles. Those of older versions are marked with the range of values that they used. */

@@ -1,6 +1,7 @@
 /** Reads the groups of a stored tile as what the group of a new tile is made from. */
 import type { CellGroup } from '../../ingest/index.js';
 import {
+  declaredNodata,
   isSpectrum,
   openRaster,
   type PixelArray,
@@ -50,8 +51,7 @@ const UNCOMPRESSED = 1;
 
 /** The stored value that stands for no data; undefined where every value is data. */
 export function holeOf({ dataType, nodata }: Pick<GroupRecord, 'dataType' | 'nodata'>): number | undefined {
-  if (nodata === null && dataType.startsWith('float')) return NaN;
-  return storedNodata(dataType, nodata ?? undefined);
+  return storedNodata(dataType, declaredNodata(dataType, nodata));
 }
 
 /** A group of a new tile that holds what `like` holds, at another size where one is given. */

@@ -1,6 +1,6 @@
 /** A band of a tile as a Cloud Optimized GeoTIFF of its own, for programs that read one band a file. */
 import { gridByName } from '../../grid/index.js';
-import { type AssembledFile, assembleBand, spectralTags } from '../../raster/index.js';
+import { type AssembledFile, assembleBand, declaredNodata, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
 import { withTileFile } from './open-tile.js';
 import type { Cog } from './tile-geotiff.js';
@@ -18,7 +18,7 @@ export function bandFileOf(
   const { name, scale, offset, ...tags } = group.bands[band]!;
   const facts = {
     ...{ width, height, dataType, epsg },
-    nodata: nodata ?? undefined,
+    nodata: declaredNodata(dataType, nodata),
     transform: {
       ...{ originX: west, originY: north },
       ...{ pixelWidth: (east - west) / width, pixelHeight: (north - south) / height },

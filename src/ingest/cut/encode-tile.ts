@@ -5,6 +5,7 @@ import {
   type CubeImage,
   cloudCoverOf,
   coverageOf,
+  declaredNodata,
   emptyPixel,
   encodeCog,
   encodeCube,
@@ -58,9 +59,8 @@ export function cubeImage(cell: CellGroup): CubeImage {
   return { ...imageFacts(cell), bands: cell.bands.length, hasMask, isCompressed: cell.compressed ?? false };
 }
 
-/** Floating point has NaN for no data. */
 function lacksNodata({ nodata, dataType }: CellGroup): boolean {
-  return nodata === null && !dataType.startsWith('float');
+  return declaredNodata(dataType, nodata) === undefined;
 }
 
 function imageFacts(cell: CellGroup): ImageFacts {
@@ -71,7 +71,7 @@ function imageFacts(cell: CellGroup): ImageFacts {
     width,
     height,
     dataType,
-    nodata: nodata ?? undefined,
+    nodata: declaredNodata(dataType, nodata),
     colours,
     rgb: isPicture(cell),
     bandTags: cell.bands.map(({ name, scale, offset, ...tags }) => ({

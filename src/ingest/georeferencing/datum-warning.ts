@@ -11,7 +11,7 @@ export function datumWarning(position: Position): string | undefined {
     return 'its datum is taken as WGS 84, because no shift between them is known: positions may be off by some hundred metres';
   const pixel = pixelMetres(position);
   if (datumErrorMetres <= pixel / 2) return undefined;
-  return `the datum shift used is approximate: positions may be off by ${datumErrorMetres} m. Reproject with gdalwarp and PROJ's grids for better positions.`;
+  return `the datum shift used is approximate: positions may be off by ${datumErrorMetres} m. For better positions, reproject with gdalwarp, which chooses the shift by the area and uses PROJ's grids if they are installed.`;
 }
 
 /** Side of the pixel in the middle of a raster; 0 if that is not on Earth. */

@@ -1,6 +1,6 @@
 /** Tiles as STAC 1.0.0 Items. */
 import { type Bbox, type Bounds, cellBbox, type Grid, gridByName } from '../../grid/index.js';
-import { isSpectrum } from '../../raster/index.js';
+import { declaredNodata, isSpectrum } from '../../raster/index.js';
 import {
   type BandRecord,
   type ClassRecord,
@@ -256,13 +256,14 @@ function bandsTitle(bands: BandRecord[]): string {
 /** The encoding that all bands of a spectrum share: hundreds of equal entries would be most of an Item. */
 function commonEncoding({ bands, dataType, nodata }: GroupRecord): Partial<GroupAsset> | undefined {
   const [{ scale, offset } = { scale: 1, offset: 0 }] = bands;
+  const declared = declaredNodata(dataType, nodata);
   const isCommon = bands.every((band) => band.scale === scale && band.offset === offset);
   if (!isSpectrum(bands) || !isCommon) return undefined;
   return {
     data_type: dataType,
     'raster:scale': scale,
     'raster:offset': offset,
-    ...(nodata !== null && { nodata: jsonNumber(nodata) }),
+    ...(declared !== undefined && { nodata: jsonNumber(declared) }),
   };
 }
 
@@ -291,7 +292,8 @@ export function rasterBand(
     valid_percent: validPercent,
     statistics: { valid_percent: validPercent },
   };
-  if (nodata !== null) band['nodata'] = jsonNumber(nodata);
+  const declared = declaredNodata(dataType, nodata);
+  if (declared !== undefined) band['nodata'] = jsonNumber(declared);
   return band;
 }
 

@@ -97,6 +97,11 @@ export function emptyPixel(dataType: DataType, nodata: number | undefined): numb
   return storedNodata(dataType, nodata) ?? (isFloat(dataType) ? NaN : 0);
 }
 
+/** The nodata value that files of a group declare: floats without one have NaN, because their pixels without data are NaN. */
+export function declaredNodata(dataType: DataType, nodata: number | null | undefined): number | undefined {
+  return nodata ?? (isFloat(dataType) ? NaN : undefined);
+}
+
 /** The lowest number that pixels of a type can hold. */
 export function lowestPixel(dataType: DataType): number {
   if (isFloat(dataType)) return -Infinity;

@@ -3,7 +3,7 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { conversion, type MadeTile, validOf } from '../../derive/index.js';
 import type { Tf } from '../../engines/index.js';
 import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
-import { type DataType, Mask, newPixels, type PixelArray } from '../../raster/index.js';
+import { type DataType, declaredNodata, Mask, newPixels, type PixelArray } from '../../raster/index.js';
 import type { DatePixels } from '../data/acquisition-pixels.js';
 import type { PlaceDate } from '../data/acquisitions.js';
 import { type ReadRasters, readPlace } from '../data/read-acquisitions.js';
@@ -77,11 +77,13 @@ function storedAlike(
 ): StoredBands | undefined {
   const files = inputs.map((name) => bands[name]!);
   const headers = files.map(({ path }) => rasters.get(path)!.header);
-  const [{ dataType, nodata }] = headers;
+  const [{ dataType }] = headers;
+  // Tiles of older versions declare no nodata value if they are floats.
+  const nodata = declaredNodata(dataType, headers[0].nodata);
   const isAlike = headers.every(
     (header) =>
       header.dataType === dataType &&
-      Object.is(header.nodata, nodata) &&
+      Object.is(declaredNodata(dataType, header.nodata), nodata) &&
       header.width === width &&
       header.height === height,
   );

@@ -1,5 +1,7 @@
 /** Any single raster, its bands and time described by flags, by a STAC Item beside it, or by its own tags. */
 import { basename } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { TilewrightError } from '../../../errors.js';
 import { type Container, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands } from '../../band-groups.js';
 import { badSidecar, manyLayers, noCollection, noDatetime, notRecognised } from '../../errors.js';
@@ -29,6 +31,7 @@ export const rasterFile: SceneFormat = {
     const span = timeOf(header, options, item, warnings);
     const bands = describeBands(header, options, asset, asset?.key);
     const groups = groupBands(bands);
+    if (await replacesPosition(candidate, options, header)) warnings.push(POSITION_REPLACED);
     if (bands.some((band) => band.header.alpha !== undefined)) warnings.push(alphaCounts(header));
     warnings.push(...spectrumWarnings(groups, options));
     // An Item of several files is one scene for each of them.
@@ -59,6 +62,25 @@ async function openWith(
   const position = flaggedPosition(options);
   if (layer === undefined && (kind === 'hdf4' || kind === 'netcdf')) refuseLayers(await container());
   return layer === undefined && !position ? header() : openRaster(path, layer, position);
+}
+
+const POSITION_REPLACED = 'the file says itself where it lies; --position replaces that';
+
+/** Whether a flag moved a raster that has a position itself. */
+async function replacesPosition(
+  { path, header }: Candidate,
+  { layer, position }: DescribeOptions,
+  { crs, transform }: RasterHeader,
+): Promise<boolean> {
+  if (position === undefined) return false;
+  try {
+    const own = layer === undefined ? await header() : await openRaster(path, layer);
+    return own.crs.proj4 !== crs.proj4 || !isDeepStrictEqual(own.transform, transform);
+  } catch (error) {
+    // The raster opens with the flag, so only its own position cannot be read.
+    if (error instanceof TilewrightError) return false;
+    throw error;
+  }
 }
 
 /** A file of several layers does not say which of them belong together, and at what time. */

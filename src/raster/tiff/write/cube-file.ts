@@ -7,7 +7,13 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { invalidImage, tooLarge } from '../../errors.js';
-import { bytesPerSample, dataTypeOf, isFloat, newPixels, storedNodata } from '../../pixels/data-types.js';
+import {
+  bytesPerSample,
+  dataTypeOf,
+  declaredNodata,
+  newPixels,
+  storedNodata,
+} from '../../pixels/data-types.js';
 import type { PixelArray } from '../../types.js';
 import { type ImageFacts, imageDirectory, maskDirectory, type StoredBlocks } from './cog-ifds.js';
 import { combineCrc32 } from './combine-crc32.js';
@@ -48,8 +54,8 @@ export class CubeWriter {
     const count = Math.ceil(width / blockWidth) * Math.ceil(height / CUBE_BLOCK);
     const lists = { offsets: new Uint32Array(count * bands), byteCounts: new Uint32Array(count * bands) };
     this.blocks = { width, height, blockWidth, blockHeight: CUBE_BLOCK, ...lists, isCompressed };
-    // Readers take missing blocks for 0 where nothing says otherwise.
-    this.facts = nodata === undefined && isFloat(dataType) ? { ...image, nodata: NaN } : image;
+    // Readers take missing blocks for 0 if the file declares no nodata value.
+    this.facts = { ...image, nodata: declaredNodata(dataType, nodata) };
     this.empty = storedNodata(dataType, this.facts.nodata) ?? 0;
     const directories = this.directories(new Uint32Array(count), new Uint32Array(count));
     this.headBytes = 8 + directories.reduce((sum, entries) => sum + directoryBytes(entries), 0);
