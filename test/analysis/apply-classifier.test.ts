@@ -18,7 +18,7 @@ import { tempFolder } from '../support/temp.js';
 const BANDS = 20;
 /** Two detectors measure the wavelength of the band before this one; the classes differ in this one alone. */
 const SECOND = 13;
-const SIDE = 96;
+const SIDE = 60;
 const filter = { collections: ['cubes'] };
 
 interface Ground {

@@ -25,7 +25,7 @@ const CLASS_NAMES = `class names = {${Array.from({ length: 31 }, (_, code) => `r
 test('planted classes are found, and the map is made of them', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
-  const side = 96;
+  const side = 64;
   const { cube, truth } = writePlantedCube(folder, { snr: 30, side });
   await ingest(node, { href: cube, collection: 'cubes', precision: 6 });
   const { bands } = await readRaster(truth);

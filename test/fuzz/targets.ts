@@ -219,6 +219,23 @@ const CQL2_JSON = [
   { op: 'in', args: [{ property: 'collection' }, ['a', 'b']] },
 ];
 
+const PAM =
+  '<PAMDataset><SRS dataAxisToSRSAxisMapping="1,2">PROJCS["UTM",GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]],PROJECTION["Transverse_Mercator"],PARAMETER["central_meridian",15],PARAMETER["scale_factor",0.9996],PARAMETER["false_easting",500000],UNIT["metre",1]]</SRS><GeoTransform> 5e5, 30, 0, 5.3e6, 0, -30</GeoTransform><PAMRasterBand band="1"><NoDataValue le_hex_equiv="0000000000000000">0</NoDataValue></PAMRasterBand></PAMDataset>';
+
+/** The file `.aux.xml` beside a GeoTIFF without a position. */
+function pam(scratch: string): Target {
+  mkdirSync(scratch, { recursive: true });
+  const path = join(scratch, 'input.tif');
+  const words = ['<SRS>', 'GEOGCS[', 'UNIT["x",0]', 'nan', '1e999', 'band="-1"', 'le_hex_equiv="ff"'];
+  writeFileSync(path, readFileSync(join(fixtures, 'lzw2-uint8.tif')));
+  return {
+    async run(random) {
+      writeFileSync(`${path}.aux.xml`, mutateText(random, PAM, words));
+      await readPixels(await openRaster(path));
+    },
+  };
+}
+
 export type TargetName = keyof typeof TARGETS;
 
 /** Makes a target. `scratch` is a folder of its own for as long as it runs. */
@@ -226,6 +243,7 @@ export const TARGETS = {
   tiff,
   hdf5,
   jp2,
+  pam,
   archives,
   item: () => item,
   xml: () =>
@@ -240,7 +258,7 @@ export const TARGETS = {
 
 /** Shares of the inputs by which every target gets about the same time. */
 export const SHARES: Record<TargetName, number> = {
-  ...{ tiff: 0.25, hdf5: 0.02, jp2: 0.002, archives: 0.05, item: 0.1, xml: 0.15, mtl: 0.1 },
+  ...{ tiff: 0.23, pam: 0.02, hdf5: 0.02, jp2: 0.002, archives: 0.05, item: 0.1, xml: 0.15, mtl: 0.1 },
   ...{ 'cql2-text': 0.15, 'cql2-json': 0.1, http: 0.078 },
 };
 

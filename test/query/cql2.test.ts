@@ -322,7 +322,11 @@ test('broken text is refused with the position and what is expected there', () =
     ['scene LIKE 5', 12, /pattern in quotes/],
     ['scene LIKE platform', 12, /pattern in quotes/],
     ['eo:cloud_cover < 1e400', 18, /a number up to 1.8e308.*found "1e400"/],
-    ['eo:cloud_cover = 2 ^ 3 ^ 2', 24, /expected AND, OR or the end, found "\^"/],
+    [
+      'eo:cloud_cover = 2 ^ 3 ^ 2',
+      24,
+      /expected brackets around one of the powers, such as \(a \^ b\) \^ c, found "\^"/,
+    ],
     ['(eo:cloud_cover + 1)', 21, /expected a comparison/],
     ['eo:cloud_cover + 1 AND TRUE', 20, /expected a comparison/],
     ['eo:cloud_cover < (1', 20, /expected "\)"/],

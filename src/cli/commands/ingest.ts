@@ -205,10 +205,10 @@ function noteWarnings({ scenes, passedOver, failed }: IngestResults): void {
 }
 
 /** Refuses values that no input could use as wrong usage. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
-async function requireOptions(flags: IngestFlags): Promise<void> {
-  if (flags.datetime === undefined && flags.position === undefined) return;
+async function requireOptions({ datetime, position }: IngestFlags): Promise<void> {
+  if (datetime === undefined && position === undefined) return;
   const { checkOptions } = await import('../../ingest/index.js');
-  checkOptions(flags);
+  checkOptions({ datetime, position });
 }
 
 /**
