@@ -24,7 +24,7 @@ export interface Target {
 }
 
 /** Time for one HDF5 input. Ingest gives a scene minutes. */
-const HDF5_LIMIT_MS = 3_000;
+const HDF5_LIMIT_MS = 2_000;
 
 const fixtures = join(repository, 'test/fixtures/raster');
 

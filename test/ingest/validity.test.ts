@@ -1,4 +1,4 @@
-/** Masks and alpha bands of files say which pixels hold data, as gdalwarp has it. The forms they have in files: raster/pixels/validity-band.test.ts. */
+/** Masks and alpha bands of files say which pixels hold data, as gdalwarp has it. The forms they have in files: raster/validity.test.ts. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';

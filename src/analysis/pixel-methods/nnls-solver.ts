@@ -1,7 +1,7 @@
 /**
  * Abundances of endmembers in a spectrum: the least squares solution that is not negative (Lawson and Hanson 1974), and, if it is fully
  * constrained, adds up to 1 (Heinz and Chang 2001). An active set over the Gram matrix of the endmembers, in f64. Pixels share few sets, so
- * the factor of the matrix of each set is kept. Of few endmembers, abundances.wat finds a set to start with.
+ * the factor of the matrix of each set is kept. Of few endmembers, nnls-solver.wat finds a set to start with.
  */
 import { simdKernel } from '../../raster/index.js';
 import { dependentEndmembers, noSimd } from '../errors.js';

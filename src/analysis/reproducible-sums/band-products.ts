@@ -1,4 +1,4 @@
-/** Sums of products of bands over pixels, the part of every analysis that takes the time; the loops are in products.wat. */
+/** Sums of products of bands over pixels, the part of every analysis that takes the time; the loops are in band-products.wat. */
 import { type DataType, type PixelArray, simdKernel } from '../../raster/index.js';
 import { noSimd } from '../errors.js';
 

@@ -1,6 +1,6 @@
 /**
  * The loops over the values of tensors under our kernels, where tfjs has none or a slow one: once in WebAssembly
- * (heap-loops.ts), once in the addon over oneDNN.
+ * (wasm-primitives.ts), once in the addon over oneDNN.
  */
 
 /** What an operation computes from the two others of: input, filter, output. */

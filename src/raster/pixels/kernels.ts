@@ -1,5 +1,5 @@
 /**
- * Loops over pixels that must be fast. Each data type gets its own copy of this module (see kernels-by-type.ts), because
+ * Loops over pixels that must be fast. Each data type gets its own copy of this module (see typed-kernels.ts), because
  * V8's code for a loop that has met more than four types of arrays is ten times slower.
  */
 

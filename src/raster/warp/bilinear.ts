@@ -1,4 +1,4 @@
-/** Bilinear interpolation over the squares of a control grid. Each data type gets its own copy: see kernels-by-type.ts. */
+/** Bilinear interpolation over the squares of a control grid. Each data type gets its own copy: see typed-kernels.ts. */
 
 import type { KernelSource } from '../pixels/kernels.js';
 import type { PixelArray } from '../types.js';

@@ -37,7 +37,7 @@ interface Merge {
 
 /**
  * All tiles as runs of columns. New tiles go to the tail, a run that is not sorted. Merges turn the tail and shorter runs into
- * longer ones, so that there are few (`merge-policy.ts`).
+ * longer ones, so that there are few (`compaction-policy.ts`).
  *
  * Invariants: each present tile has one present row, in any of the runs. Rows are added to `tail` only, so the sources of a merge
  * do not grow. Queries are synchronous and see one state of the index; a row number is valid until the index changes or a

@@ -1,4 +1,4 @@
-/** The process of a node in a distributed training: reads the node's places, then trains with the others. Started by member-process.ts. */
+/** The process of a node in a distributed training: reads the node's places, then trains with the others. Started by rank-process.ts. */
 import { Socket } from 'node:net';
 import { type EngineName, loadEngine, serveRequests } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';

@@ -1,4 +1,4 @@
-/** The child process that applies models: one engine, one tile after another. Started by predictors.ts. */
+/** The child process that applies models: one engine, one tile after another. Started by inference-pool.ts. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engines/index.js';
 import { readModelFile } from '../../storage/index.js';

@@ -57,7 +57,7 @@ export interface ModelSpec {
   layers: LayerSpec[];
   /** Of the layers that are trained, so many at the end make the answer from features that places share. */
   headLayers: number;
-  /** `adversarial`: against a discriminator, see adversarial.ts. */
+  /** `adversarial`: against a discriminator, see gan-learner.ts. */
   loss: 'squared error' | 'adversarial';
   epochs: number;
   batchSize: number;
@@ -73,14 +73,14 @@ export function targetShape({ target, inputs, patchSize }: ModelSpec): number[] 
   return [patchSize, patchSize, target.kind === 'map' ? 1 : inputs.length];
 }
 
-/** Planes that go into the net: the input bands; for a model that removes cloud those of `cloudInputs` in prior.ts. */
+/** Planes that go into the net: the input bands; for a model that removes cloud those of `cloudInputs` in temporal-prior.ts. */
 export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'target'>): number {
   return target.kind === 'clear' ? 4 * inputs.length + 1 : inputs.length;
 }
 
 /**
  * True if a fresh model begins with the ridge regression of its training data. A model that removes cloud begins with the adjusted
- * nearest values of its prior instead (prior.ts), because its few pairs of dates say little about other seasons.
+ * nearest values of its prior instead (temporal-prior.ts), because its few pairs of dates say little about other seasons.
  */
 export const beginsWithLine = ({ target }: Pick<ModelSpec, 'target'>): boolean => target.kind !== 'clear';
 

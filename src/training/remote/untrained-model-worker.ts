@@ -1,4 +1,4 @@
-/** The child process that builds a model and trains nothing. Started by blank-model.ts. */
+/** The child process that builds a model and trains nothing. Started by untrained-model.ts. */
 import { type EngineName, loadEngine, serveRequests } from '../../engines/index.js';
 import { trainingFailed } from '../errors.js';
 import { buildModel } from '../models/build-model.js';

@@ -1,4 +1,4 @@
-/** The child process that trains: one engine, one place after another. Started by trainer.ts. */
+/** The child process that trains: one engine, one place after another. Started by training-pool.ts. */
 import { createHash } from 'node:crypto';
 import {
   type EngineName,

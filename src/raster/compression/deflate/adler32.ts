@@ -1,4 +1,4 @@
-/** Adler-32 (RFC 1950), the checksum of a zlib stream, by adler.wat over the memory of another kernel. */
+/** Adler-32 (RFC 1950), the checksum of a zlib stream, by adler32.wat over the memory of another kernel. */
 import { simdKernel } from '../../pixels/load-wasm.js';
 
 /** That of `length` bytes at `from`, after bytes whose own is `sums`: 1 where there were none. A whole number of 32 bits. */
