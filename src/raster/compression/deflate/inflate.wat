@@ -1,4 +1,4 @@
-;; Decodes DEFLATE (RFC 1951), by the tables of inflate-codes.wat, in whose memory input and output lie too; inflate.ts says where.
+;; Decodes DEFLATE (RFC 1951), by the tables of huffman-tables.wat, in whose memory input and output lie too; inflate.ts says where.
 ;;
 ;; $bits holds what is read and not done with, the next bit third lowest, so that masking alone makes addresses of the tables. The
 ;; lowest six bits of $held are how many they are, and two for those below. Other bits of it do not count: a shift looks at no
