@@ -292,6 +292,8 @@ test('ingest reads only inside the allowed folders', async () => {
   await symlink(join(folder, 'nothing.tif'), broken);
   const folderLink = join(folder, 'scenes', 'folder');
   await symlink(folder, folderLink);
+  const inward = join(folder, 'inward');
+  await symlink(join(folder, 'scenes'), inward);
   for (const href of [
     outside,
     link,
@@ -313,6 +315,13 @@ test('ingest reads only inside the allowed folders', async () => {
   const absent = await post('/ingest', { href: missing, ...DESCRIPTION });
   assert.deepEqual([absent.statusCode, absent.json().code], [400, 'TW_INGEST_NOT_RECOGNISED']);
   assert.match(absent.json().detail, /missing\.tif: there is no such file or folder/);
+  // The answer says nothing of folders outside through which a path leads.
+  for (const [path, code] of [
+    [`${folder}/nowhere/../scenes/missing.tif`, 'TW_INGEST_NOT_RECOGNISED'],
+    [`${folder}/data/../scenes/missing.tif`, 'TW_INGEST_NOT_RECOGNISED'],
+    [join(inward, 'missing.tif'), 'TW_API_OUTSIDE_FOLDER'],
+  ])
+    assert.equal((await post('/ingest', { href: path, ...DESCRIPTION })).json().code, code, path);
   const owner = { authorization: `Bearer ${node.ownerSecret}` };
   const allowed = await post(
     '/ingest',

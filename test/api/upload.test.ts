@@ -17,7 +17,7 @@ import { Client, httpTransport, JobError } from '../../src/client/index.js';
 import { type IngestInputs, type IngestResults, sideFilesOf } from '../../src/ingest/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import type { JobRecord } from '../../src/storage/index.js';
-import { zip } from '../support/archives.js';
+import { tar, zip } from '../support/archives.js';
 import { atEnd } from '../support/at-end.js';
 import { ingest } from '../support/node.js';
 import { writeRaster } from '../support/rasters.js';
@@ -88,6 +88,19 @@ test('a file is sent with the mask, the .aux.xml, the STAC Item and the ENVI hea
   await writeFile(join(folder, 'cube.hdr'), ['ENVI', ...header, place].join('\n'));
   for (const name of ['cube.bil', 'cube.hdr'])
     assert.ok((await sentWithSideFiles(server, join(folder, name))).tiles > 0);
+});
+
+test('an archive that has the name of one of its files loses none of the others', async (t) => {
+  const { folder, client } = await served(t);
+  const names = ['a.tif', 'a.nir.tif'];
+  const entries = await Promise.all(
+    names.map(async (name) => ({ name, content: await readFile(await writeRaster(join(folder, name))) })),
+  );
+  const path = join(folder, 'a.tif.tar');
+  await writeFile(path, tar(entries));
+  const inputs = { collection: 'several', datetime: '2024-06-01', precision: 6 };
+  const { results } = await client.upload<IngestResults>(path, inputs);
+  assert.equal(results.scenes.length, 2);
 });
 
 /** Waits until nothing is left of any upload. */

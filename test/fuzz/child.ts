@@ -31,8 +31,7 @@ for (let index = Number(first); index < Number(end); index++) {
   try {
     await target.run(randomOf(seedOf(index)), folder);
   } catch (error) {
-    if (error instanceof TilewrightError && error.code === 'TW_RASTER_WORKER_STUCK')
-      console.log(JSON.stringify({ limited: index }));
+    if (isLimit(error)) console.log(JSON.stringify({ limited: index }));
     else if (!(error instanceof TilewrightError))
       say({ index, kind: 'error', detail: (error as Error).stack ?? String(error) });
   }
@@ -47,6 +46,12 @@ if (early !== undefined && growth > GROWTH_BYTES)
 await target.close?.();
 rmSync(scratch, { recursive: true, force: true });
 process.exit(0);
+
+/** Whether a limit of time ended the thread or the process that read the input. */
+function isLimit(error: unknown): boolean {
+  const isStuck = error instanceof TilewrightError && error.code === 'TW_RASTER_WORKER_STUCK';
+  return isStuck || (error as Error).name === 'TimeoutError';
+}
 
 /** The same input for the same seed and number, whichever run it is part of. */
 function seedOf(index: number): number {

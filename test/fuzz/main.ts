@@ -42,7 +42,7 @@ for (const target of values.target ? [values.target as TargetName] : available) 
   count += findings.length;
   const seconds = ((performance.now() - started) / 1000).toFixed(0);
   console.log(
-    `${target}: ${share} inputs in ${seconds} s, ${findings.length} findings${limited > 0 ? `, ${limited} ended by the limit of a thread` : ''}`,
+    `${target}: ${share} inputs in ${seconds} s, ${findings.length} findings${limited > 0 ? `, ${limited} ended by a limit of time` : ''}`,
   );
   for (const { index, kind, detail } of findings)
     console.log(

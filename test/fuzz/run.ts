@@ -16,7 +16,7 @@ export interface Finding {
 
 export interface FuzzResult {
   findings: Finding[];
-  /** Inputs that the limit of time of a thread ended. */
+  /** Inputs that a limit of time ended, as it does in ingest. */
   limited: number;
 }
 

@@ -9,7 +9,7 @@ import { parseMtl } from '../../src/ingest/formats/landsat/mtl.js';
 import { parseXml } from '../../src/ingest/formats/shared/xml.js';
 import { unpack } from '../../src/ingest/inputs/unpack-archive.js';
 import { readCql2Json, readCql2Text } from '../../src/query/cql2/read-json.js';
-import { openRaster } from '../../src/raster/index.js';
+import { endingGdalWith, openRaster } from '../../src/raster/index.js';
 import { DiskReserve } from '../../src/storage/files/disk-reserve.js';
 import { repository } from '../raster/gdal.js';
 import { zip } from '../support/archives.js';
@@ -25,6 +25,8 @@ export interface Target {
 
 /** Time for one HDF5 input. Ingest gives a scene minutes. */
 const HDF5_LIMIT_MS = 2_000;
+/** Time for one JPEG 2000 input. Ingest gives a header two minutes. */
+const GDAL_LIMIT_MS = 3_000;
 
 const fixtures = join(repository, 'test/fixtures/raster');
 
@@ -65,12 +67,14 @@ function hdf5(): Target {
   return { ...target, close: () => pool.close() };
 }
 
-/** Made by GDAL, which also reads the inputs, each in two processes. */
+/** Made by GDAL, which also reads the inputs, each in two processes with a limit of time, as in ingest. */
 async function jp2(scratch: string): Promise<Target> {
   mkdirSync(scratch, { recursive: true });
   const path = join(scratch, 'seed.jp2');
   execFileSync('gdal_translate', ['-q', '-of', 'JP2OpenJPEG', join(fixtures, 'lzw2-uint8.tif'), path]);
-  return fileTarget('input.jp2', [readFileSync(path)], async (input) => readPixels(await openRaster(input)));
+  return fileTarget('input.jp2', [readFileSync(path)], (input) =>
+    endingGdalWith(AbortSignal.timeout(GDAL_LIMIT_MS), async () => readPixels(await openRaster(input))),
+  );
 }
 
 const ITEM = {

@@ -1,7 +1,7 @@
 /** Masks and alpha bands of files say which pixels hold data, as gdalwarp has it. The forms they have in files: raster/validity.test.ts. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
@@ -254,6 +254,19 @@ test('a mask beside a file that has another size gives a warning', async (t) => 
     warnings!.join(),
     /a\.tif\.msk is not used as a mask: it has 32 x 64 pixels, and the image has 64 x 64/,
   );
+});
+
+test('a mask beside a file that is a link is not followed', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'a.tif'));
+  const other = await writeRaster(join(folder, 'b.tif'));
+  for (const target of [other, join(folder, 'nothing')]) {
+    await rm(`${path}.msk`, { force: true });
+    await symlink(target, `${path}.msk`);
+    const { mask, warnings } = await openRaster(path);
+    assert.equal(mask, undefined);
+    assert.match(warnings!.join(), /a\.tif\.msk is a link, so it is not used as a mask/);
+  }
 });
 
 test('an image behind the first that cannot be read gives a warning, and a mask that cannot be read an error', async (t) => {

@@ -3,7 +3,7 @@
  * link at any time. No link is followed, and files are opened by their real paths.
  */
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { NOTHING_THERE, notRecognised, outsideFence } from '../errors.js';
 
 /** A folder of SAFE products is six levels deep; what is deeper is refused unread. */
@@ -21,8 +21,10 @@ export class Fence {
    * nothing has this name in a folder inside, and TW_INGEST_OUTSIDE if the path is outside or holds a link.
    */
   async enter(path: string): Promise<string> {
-    const real = await realpath(path).catch(async (error) => {
-      if (await this.lacks(path)) throw notRecognised.because(error, path, NOTHING_THERE);
+    // Without `..`: the answer must not depend on folders outside that such a path passes through.
+    const lexical = resolve(path);
+    const real = await realpath(lexical).catch(async (error) => {
+      if (await this.lacks(lexical)) throw notRecognised.because(error, path, NOTHING_THERE);
       throw outsideFence.because(error, path);
     });
     if (!this.encloses(real)) throw outsideFence(path);
@@ -56,10 +58,12 @@ export class Fence {
   }
 
   /**
-   * True if the parent of `path` is inside and nothing has this name there. A link that leads nowhere is there: the answer must not
+   * True if `path` and the real path of its parent are inside and nothing has this name there. A link that leads nowhere is there: the answer must not
    * reveal whether its target exists.
    */
   private async lacks(path: string): Promise<boolean> {
+    if (!this.encloses(path)) return false;
+    // A parent that does not exist is not inside.
     const parent = await realpath(dirname(path)).catch(() => undefined);
     if (parent === undefined || !this.encloses(parent)) return false;
     return lstat(join(parent, basename(path))).then(

@@ -347,10 +347,14 @@ export class IngestRun {
 function fileOfArchive(archive: string, files: string[]): string | undefined {
   const name = basename(archive, '.tar');
   if (name === basename(archive) || !files.includes(name)) return undefined;
-  const { name: stem } = parse(name);
-  const isBeside = (file: string) =>
-    file === stem || file.startsWith(`${stem}.`) || /^[^/]+\.json$/i.test(file);
-  return files.every(isBeside) ? name : undefined;
+  const { name: stem, ext } = parse(name);
+  const isHeader = ext.toLowerCase() === '.hdr';
+  // The image of an ENVI header has any extension, or none.
+  const image = isHeader ? files.find((file) => file !== name && parse(file).name === stem) : name;
+  const sideFiles = [name, image, `${image}.msk`, `${image}.aux.xml`, `${stem}.hdr`, `${name}.hdr`];
+  const others = files.filter((file) => !sideFiles.includes(file));
+  const isItem = (file: string) => /^[^/]+\.json$/i.test(file);
+  return others.length === 0 || (others.length === 1 && isItem(others[0])) ? name : undefined;
 }
 
 /** One line for who only looks at the job. */

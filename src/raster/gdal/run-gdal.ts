@@ -51,10 +51,14 @@ const LIMITS: GdalLimits = { totalMs: 30 * 60_000, stallMs: 5 * 60_000, outputBy
 
 /** Address space of a process, in KiB: libraries and thread stacks take most of 1 GiB before any pixel is there. */
 const ADDRESS_SPACE_KIB = 4 * 1024 * 1024;
-/** CPU time of a process, in seconds: ends one that nobody waits for any more. */
-const CPU_SECONDS = 2 * 30 * 60;
-/** No core dumps, no files. macOS knows no limit of address space; then there is none. */
-const WITH_LIMITS = `ulimit -c 0; ulimit -f 0; ulimit -t ${CPU_SECONDS}; ulimit -v ${ADDRESS_SPACE_KIB} 2>/dev/null`;
+/** Threads of a process. */
+const THREADS = 2;
+/**
+ * No core dumps, no files. macOS knows no limit of address space; then there is none. The CPU time that all threads could use within the
+ * total limit ends a process whose parent was killed.
+ */
+const limitsOf = ({ totalMs }: GdalLimits) =>
+  `ulimit -c 0; ulimit -f 0; ulimit -t ${Math.ceil((THREADS * totalMs) / 1000)}; ulimit -v ${ADDRESS_SPACE_KIB} 2>/dev/null`;
 /** What the shell writes to stderr between two calls. */
 const BETWEEN = '\0';
 
@@ -69,7 +73,7 @@ const CONFIG = {
   GDAL_HTTP_PROXY: '127.0.0.1:1',
   PROJ_NETWORK: 'OFF',
   // With 1 the JPEG 2000 driver opens the file anew for every tile, at three times the cost.
-  GDAL_NUM_THREADS: '2',
+  GDAL_NUM_THREADS: String(THREADS),
   LC_ALL: 'C',
 };
 
@@ -91,9 +95,10 @@ process.on('exit', () => {
  */
 export async function* gdalOutput(run: GdalRun): AsyncGenerator<Uint8Array, void, undefined> {
   const { program, calls, signal = signalOfWork.getStore() } = run;
-  const { totalMs, stallMs, outputBytes } = { ...LIMITS, ...run.limits };
+  const limits = { ...LIMITS, ...run.limits };
+  const { totalMs, stallMs, outputBytes } = limits;
   signal?.throwIfAborted();
-  const child = start(run);
+  const child = start(run, limits);
   running.add(child);
   child.once('close', () => running.delete(child));
   const stderr = tailsOf(child);
@@ -142,11 +147,11 @@ export async function* gdalOutput(run: GdalRun): AsyncGenerator<Uint8Array, void
   }
 }
 
-function start({ program, calls, config }: GdalRun): ChildProcess {
+function start({ program, calls, config }: GdalRun, limits: GdalLimits): ChildProcess {
   const found = onPath(program);
   if (found === undefined) throw noGdal(calls[0].path, calls[0].format, program);
   const passedOn = Object.entries(process.env).filter(([name]) => PASSED_ON.test(name));
-  return spawn('/bin/sh', ['-c', scriptOf(calls), found, ...calls.flatMap(({ args }) => args)], {
+  return spawn('/bin/sh', ['-c', scriptOf(calls, limits), found, ...calls.flatMap(({ args }) => args)], {
     env: { ...Object.fromEntries(passedOn), ...CONFIG, ...config },
     stdio: ['ignore', 'pipe', 'pipe'],
     // A group of its own: the shell is killed together with what it runs.
@@ -155,12 +160,12 @@ function start({ program, calls, config }: GdalRun): ChildProcess {
 }
 
 /** For a shell that is given the program as $0 and the arguments of all calls after each other. */
-function scriptOf(calls: GdalCall[]): string {
+function scriptOf(calls: GdalCall[], limits: GdalLimits): string {
   let next = 1;
   const commands = calls.map(({ args }) => ['"$0"', ...args.map(() => `"\${${next++}}"`)].join(' '));
   const last = commands.pop();
   const before = commands.map((command) => `${command} || exit; printf '\\0' >&2`);
-  return [WITH_LIMITS, ...before, `exec ${last}`].join('; ');
+  return [limitsOf(limits), ...before, `exec ${last}`].join('; ');
 }
 
 function killGroup({ pid }: ChildProcess): void {

@@ -2,7 +2,7 @@
  * The mask of an image: a further image of the file, of the same size, that says which pixels hold data (TIFF 6.0, section 8:
  * NewSubfileType 4). GDAL writes it with one bit a pixel and calls it PER_DATASET.
  */
-import { stat } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
 import { rasterUnreadable, unsupported } from '../errors.js';
 import { fileKind } from '../file/file-signature.js';
@@ -61,7 +61,9 @@ export const maskPath = (path: string) => `${path}.msk`;
  */
 export async function maskBeside(image: RasterHeader, warnings: string[]): Promise<RasterHeader | undefined> {
   const path = maskPath(image.path);
-  if (!(await isFile(path))) return undefined;
+  const kind = await kindOf(path);
+  if (kind === 'link') warnings.push(`${path} is a link, so it is not used as a mask`);
+  if (kind !== 'file') return undefined;
   return withFile(path, async (file) => {
     if (fileKind(file.start) !== 'tiff') {
       warnings.push(`${path} is no TIFF, so it is not used as a mask`);
@@ -80,11 +82,13 @@ export async function maskBeside(image: RasterHeader, warnings: string[]): Promi
   });
 }
 
-async function isFile(path: string): Promise<boolean> {
+/** Links are not followed: they could lead out of an allowed folder. */
+async function kindOf(path: string): Promise<'file' | 'link' | undefined> {
   try {
-    return (await stat(path)).isFile();
+    const info = await lstat(path);
+    return info.isFile() ? 'file' : info.isSymbolicLink() ? 'link' : undefined;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw rasterUnreadable.because(error, path, error);
   }
 }
