@@ -197,7 +197,7 @@ test('a public URL is one of http, and needs a token; proxies are addresses', as
     [MAIN, 'serve', '--data', join(folder, 'cli'), '--port', '0', '--trust-proxy', '127.0.0.1,hosts'],
     { encoding: 'utf8', env: { ...process.env, TILEWRIGHT_PUBLIC_URL: 'https://x.example/tiles' } },
   );
-  assert.equal(status, 1);
+  assert.equal(status, 2);
   assert.match(stderr, /--trust-proxy "hosts" is not an address/);
 });
 
