@@ -15,7 +15,7 @@ export async function sideFilesOf(path: string): Promise<string[]> {
   const { kind } = candidate;
   const envi = kind === null || kind === 'envi' ? await otherEnviFile(path, kind === 'envi') : undefined;
   const image = kind === 'envi' ? (envi ?? path) : path;
-  const [mask, pam] = await Promise.all([maskPath(image), pamPath(path)].map(ifFile));
+  const [mask, pam] = await Promise.all([maskPath(image), pamPath(image)].map(ifFile));
   const item = (await itemOfFile(path))?.path;
   return [envi, mask, pam, item].filter((file) => file !== undefined);
 }

@@ -5,6 +5,7 @@
 import { lstat, readFile } from 'node:fs/promises';
 import { messageOf } from '../../errors.js';
 import { isInvertible } from '../crs/affine.js';
+import { crsFromEpsg } from '../crs/crs.js';
 import { crsFromWkt } from '../crs/wkt.js';
 import { noCrs } from '../errors.js';
 import { parseNodata } from '../pixels/data-types.js';
@@ -13,8 +14,8 @@ import { elementsOf, parseXmlTree, type XmlElement } from './xml-tree.js';
 
 export interface Pam {
   path: string;
-  /** Well-known text. */
-  wkt: string | undefined;
+  /** Well-known text, or a code such as EPSG:32633. */
+  srs: string | undefined;
   transform: Affine | undefined;
   /** Text by band index. */
   nodata: Map<number, string>;
@@ -51,7 +52,7 @@ function pamOf(root: XmlElement | undefined, path: string): Pam {
     const [value] = elementsOf(band, 'NoDataValue');
     if (value) nodata.set(Number(band.attributes.band) - 1, exactNumber(value));
   }
-  return { path, wkt: own('SRS'), transform: transformOf(own('GeoTransform')), nodata };
+  return { path, srs: own('SRS'), transform: transformOf(own('GeoTransform')), nodata };
 }
 
 /** The decimal text is rounded; GDAL adds the bytes of the number if that matters. */
@@ -71,12 +72,17 @@ function transformOf(text: string | undefined): Affine | undefined {
   return transform;
 }
 
+function crsOfText(srs: string, path: string): Crs {
+  const [, epsg] = /^EPSG:(\d{1,6})$/i.exec(srs.trim()) ?? [];
+  return epsg === undefined ? crsFromWkt(srs, path) : crsFromEpsg(Number(epsg));
+}
+
 /** The position of a raster. */
 type Place = Pick<RasterHeader, 'crs' | 'transform' | 'isDescribedOutside'>;
 
 /** The raster's own position, and from PAM what it lacks. Throws as `crs` and `transform` do, and TW_RASTER_UNKNOWN_CRS. */
 export function placeWithPam(own: { crs: () => Crs; transform: () => Affine }, pam: Pam | undefined): Place {
-  const { wkt, transform } = pam ?? {};
+  const { srs, transform } = pam ?? {};
   let described: Pick<Place, 'isDescribedOutside'> = {};
   const ownOr = <T>(read: () => T, otherwise: (() => T) | undefined): T => {
     try {
@@ -88,7 +94,7 @@ export function placeWithPam(own: { crs: () => Crs; transform: () => Affine }, p
     }
   };
   const place = {
-    crs: ownOr(own.crs, wkt === undefined ? undefined : () => crsFromWkt(wkt, pam!.path)),
+    crs: ownOr(own.crs, srs === undefined ? undefined : () => crsOfText(srs, pam!.path)),
     transform: ownOr(own.transform, transform && (() => transform)),
   };
   return { ...place, ...described };
