@@ -1,10 +1,12 @@
 /** GDAL's `.aux.xml` beside a raster, as GDAL writes it. */
 import assert from 'node:assert/strict';
-import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { sideFilesOf } from '../../src/ingest/index.js';
 import { openRaster } from '../../src/raster/index.js';
+import { readPam } from '../../src/raster/metadata/pam.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 import { type EnviCube, headerOf } from './envi.js';
@@ -126,4 +128,40 @@ test('a link is not followed', async (t) => {
   await symlink(join(folder, 'b.xml'), `${path}.aux.xml`);
   const { nodata, warnings } = await openRaster(path);
   assert.deepEqual([nodata, warnings], [undefined, []]);
+});
+
+test('a folder and a named pipe of this name are no PAM files', async (t) => {
+  const folder = await tempFolder(t);
+  for (const [name, make] of [
+    ['a.tif', (path: string) => mkdir(path)],
+    ['b.tif', async (path: string) => execFileSync('mkfifo', [path])],
+  ] as const) {
+    const path = await writeRaster(join(folder, name));
+    await make(`${path}.aux.xml`);
+    assert.deepEqual((await openRaster(path)).warnings, [], name);
+  }
+});
+
+test('a link that takes the name of a PAM file while it is read is not followed', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'a.tif'));
+  const [secret, pam] = [join(folder, 'b.xml'), `${path}.aux.xml`];
+  await writeFile(secret, `<PAMDataset>${band(1, '>5')}</PAMDataset>`);
+  let running = true;
+  const exchange = async () => {
+    while (running) {
+      await writeFile(`${pam}.new`, '<PAMDataset/>');
+      await rename(`${pam}.new`, pam);
+      await symlink(secret, `${pam}.new`);
+      await rename(`${pam}.new`, pam);
+    }
+  };
+  const exchanged = exchange();
+  try {
+    for (let i = 0; i < 300; i++)
+      assert.equal(await readPam(path, []).then((read) => read?.nodata.size ?? 0), 0);
+  } finally {
+    running = false;
+    await exchanged;
+  }
 });

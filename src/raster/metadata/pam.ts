@@ -2,7 +2,8 @@
  * GDAL's Persistent Auxiliary Metadata (PAM): facts about a raster in the file of the same name and `.aux.xml` beside it, which GDAL
  * writes if the format has no place for them. Position and nodata values are read, where the raster has none of its own.
  */
-import { lstat, readFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { messageOf } from '../../errors.js';
 import { isInvertible } from '../crs/affine.js';
 import { crsFromEpsg } from '../crs/crs.js';
@@ -24,6 +25,12 @@ export interface Pam {
 /** Histograms and attribute tables make such files larger than the facts that are read. */
 const MAX_BYTES = 16e6;
 
+/** Links are refused, and opening a named pipe does not wait for a writer. */
+const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** Codes of `open` if nothing, a link or a socket has the name. FreeBSD has EMLINK for a link. */
+const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EMLINK', 'ENXIO']);
+
 /** The name of the PAM file of a raster. */
 export const pamPath = (path: string) => `${path}.aux.xml`;
 
@@ -33,14 +40,20 @@ export const pamPath = (path: string) => `${path}.aux.xml`;
  */
 export async function readPam(raster: string, warnings: string[]): Promise<Pam | undefined> {
   const path = pamPath(raster);
-  const info = await lstat(path).catch(() => undefined);
-  if (!info?.isFile()) return undefined;
+  let file: FileHandle | undefined;
   try {
+    file = await open(path, FLAGS);
+    // The check is of the opened file, because another file may take its name at any time.
+    const info = await file.stat();
+    if (!info.isFile()) return undefined;
     if (info.size > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES / 1e6} MB`);
-    return pamOf(parseXmlTree(await readFile(path, 'utf8')), path);
+    return pamOf(parseXmlTree(await file.readFile('utf8')), path);
   } catch (error) {
-    warnings.push(`${path} is not used: ${messageOf(error)}`);
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!NO_FILE.has(code)) warnings.push(`${path} is not used: ${messageOf(error)}`);
     return undefined;
+  } finally {
+    await file?.close();
   }
 }
 
