@@ -5,12 +5,16 @@ import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Pack, pack } from 'tar-stream';
+import { messageOf } from '../errors.js';
+import { noFile } from './errors.js';
 
 const READ_BYTES = 1 << 20;
 const TAR_BLOCK_BYTES = 512;
 
 /** A body that is streamed from disk: the file, or with side files a tar archive of all of them under their own names. */
 export class FileBody {
+  private found: Promise<FileEntry[]> | undefined;
+
   constructor(
     readonly path: string,
     readonly sideFiles: readonly string[] = [],
@@ -22,9 +26,10 @@ export class FileBody {
     return basename(this.path) + (this.sideFiles.length > 0 ? '.tar' : '');
   }
 
+  /** Throws TW_CLIENT_NO_FILE. */
   async bytes(): Promise<number> {
-    if (this.sideFiles.length === 0) return (await stat(this.path)).size;
     const entries = await this.entries();
+    if (this.sideFiles.length === 0) return entries[0]!.size;
     let total = 0;
     // The length of a header depends on the name alone.
     for await (const chunk of tarOf(entries.map(({ name }) => ({ name, size: 0 })))) total += chunk.length;
@@ -32,23 +37,26 @@ export class FileBody {
     return total;
   }
 
-  /** All bytes. Errors of the file system destroy the stream. */
+  /** As many bytes as `bytes()` returns, even if a file grows. A file that cannot be read destroys the stream with TW_CLIENT_NO_FILE. */
   stream(): Readable {
-    if (this.sideFiles.length === 0) return createReadStream(this.path, { highWaterMark: READ_BYTES });
-    const entries = async function* (body: FileBody) {
-      yield* tarOf(await body.entries());
+    const chunks = async function* (body: FileBody) {
+      const entries = await body.entries();
+      yield* body.sideFiles.length === 0 ? contentOf(entries[0]!) : tarOf(entries);
     };
-    return Readable.from(entries(this), { objectMode: false });
+    return Readable.from(chunks(this), { objectMode: false });
   }
 
-  private entries(): Promise<TarEntry[]> {
-    return Promise.all(
-      [this.path, ...this.sideFiles].map(async (path) => ({
-        name: basename(path),
-        size: (await stat(path)).size,
-        path,
-      })),
+  /** The sizes are read once, because they are sent before the files. */
+  private entries(): Promise<FileEntry[]> {
+    this.found ??= Promise.all(
+      [this.path, ...this.sideFiles].map(async (path) => {
+        const { size } = await stat(path).catch((error) => {
+          throw noFile.because(error, path, messageOf(error));
+        });
+        return { name: basename(path), size, path };
+      }),
     );
+    return this.found;
   }
 }
 
@@ -59,12 +67,29 @@ interface TarEntry {
   path?: string;
 }
 
+type FileEntry = Required<TarEntry>;
+
+/** The first `size` bytes of a file. Throws TW_CLIENT_NO_FILE if it cannot be read or has fewer. */
+async function* contentOf({ path, size }: Omit<FileEntry, 'name'>): AsyncGenerator<Buffer> {
+  let left = size;
+  try {
+    if (size > 0)
+      for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES, end: size - 1 })) {
+        left -= (chunk as Buffer).length;
+        yield chunk as Buffer;
+      }
+  } catch (error) {
+    throw noFile.because(error, path, messageOf(error));
+  }
+  if (left > 0) throw noFile(path, `it lost ${left} of its ${size} bytes while it was sent`);
+}
+
 function tarOf(entries: TarEntry[]): AsyncIterable<Buffer> {
   const archive: Pack = pack();
   const fill = async () => {
     for (const { path, ...header } of entries) {
       if (path === undefined) archive.entry(header, '');
-      else await pipeline(createReadStream(path, { highWaterMark: READ_BYTES }), archive.entry(header));
+      else await pipeline(contentOf({ path, size: header.size }), archive.entry(header));
     }
     archive.finalize();
   };

@@ -1,14 +1,19 @@
 /** Sends files and long texts as bodies of requests. `fetch` cannot: it does not wait for leave, nor read an early refusal. */
 import { type IncomingMessage, type OutgoingHttpHeaders, request as overHttp } from 'node:http';
 import { request as overHttps } from 'node:https';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { TilewrightError } from '../errors.js';
 import { FileBody } from './file-body.js';
 
 /** Servers and proxies that do not know `Expect` say nothing; then the body is sent all the same. */
 const PATIENCE = 2000;
 
-/** Waits for `100 Continue` before the first byte, so that a refused body is not sent in vain. `body`: a file, or JSON. */
+/**
+ * Waits for `100 Continue` before the first byte, so that a refused body is not sent in vain. `body`: a file, or JSON.
+ * Throws TW_CLIENT_NO_FILE, and errors of the connection.
+ */
 export async function sendLong(
   url: string,
   method: string,
@@ -32,14 +37,21 @@ export async function sendLong(
     request.once('response', resolve).once('error', reject);
   });
   const patience = setTimeout(() => request.emit('continue'), PATIENCE);
+  let unreadable: TilewrightError | undefined;
   request.once('continue', () => {
     // An error here destroys the request, so `answered` rejects too, unless the server has answered: then its answer says more.
-    const bytes = isFile ? body.stream() : [Buffer.from(body)];
+    const bytes = isFile ? body.stream() : Readable.from([Buffer.from(body)]);
+    // The request itself only reports that the connection was closed.
+    bytes.once('error', (error) => {
+      if (error instanceof TilewrightError) unreadable = error;
+    });
     pipeline(bytes, request).catch(() => undefined);
   });
   request.flushHeaders();
   try {
-    const answer = await answered;
+    const answer = await answered.catch((error) => {
+      throw unreadable ?? error;
+    });
     return {
       status: answer.statusCode ?? 0,
       text: await text(answer),

@@ -34,12 +34,14 @@ export interface Transport {
 /** The server may refuse longer JSON for its length, in characters; most routes do. */
 const LONG_JSON = 1e6;
 
-/** Requests over HTTP. Errors: TW_CLIENT_UNREACHABLE. */
+/** Requests over HTTP. Errors: TW_CLIENT_UNREACHABLE and TW_CLIENT_NO_FILE. */
 export function httpTransport(url: string, token?: string): Transport {
   const base = url.replace(/\/+$/, '');
   const withToken = (headers: Record<string, string>) =>
     token ? { ...headers, authorization: `Bearer ${token}` } : headers;
   const fail = (error: Error) => {
+    // A file that cannot be read is not a fault of the server.
+    if (error instanceof TilewrightError) throw error;
     throw unreachable.because(error, base, messageOf(error.cause ?? error));
   };
   const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {

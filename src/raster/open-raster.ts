@@ -1,7 +1,7 @@
 /** Opens rasters, known by their content and not by their names. */
 import { TilewrightError } from '../errors.js';
 import { openEnvi, openEnviImage } from './envi/header.js';
-import { noLayer, notTiff, rasterUnreadable, severalLayers, unsupported } from './errors.js';
+import { noCrs, noLayer, notTiff, rasterUnreadable, severalLayers, unsupported } from './errors.js';
 import { fileKind, type RasterKind, recognise } from './file/file-signature.js';
 import type { GivenPosition } from './file/georeferencing-override.js';
 import { type SourceFile, withFile } from './file/source-file.js';
@@ -28,12 +28,27 @@ export async function openRaster(
 ): Promise<RasterHeader> {
   // A file of several layers has neither a mask nor PAM for one of them.
   if (layer !== undefined) return openAlone(path, layer, position);
-  const warnings: string[] = [];
-  const pam = await readPam(path, warnings);
-  const header = await openAlone(path, layer, position, pam);
+  let warnings: string[] = [];
+  let pam = await readPam(path, warnings);
+  const header = await openAlone(path, layer, position, pam).catch((error) => {
+    throw noCrs.is(error) ? withWarnings(error, warnings) : error;
+  });
+  // The path of an ENVI raster may be that of its header. The files beside the image count.
+  if (header.path !== path) {
+    warnings = [];
+    pam = await readPam(header.path, warnings);
+  }
   const mask = header.mask ?? (await maskBeside(header, warnings));
   const nodata = header.nodata ?? (pam && nodataOfPam(pam, header, warnings));
   return { ...header, nodata, warnings: [...(header.warnings ?? []), ...warnings], ...(mask && { mask }) };
+}
+
+/** An unused PAM file may be the reason why a raster has no position. */
+function withWarnings(error: TilewrightError, warnings: string[]): TilewrightError {
+  const { code, status, message } = error;
+  return new TilewrightError(code, status, [message, ...warnings.map((warning) => `${warning}.`)].join(' '), {
+    cause: error,
+  });
 }
 
 /** The header as the file has it. `pam` is for the position that the file lacks. */

@@ -54,6 +54,12 @@ test('malformed requests are answered with problem documents', async (t) => {
       'TW_API_BAD_REQUEST',
       /it has no Content-Type: send application\/json or application\/octet-stream$/,
     ],
+    [
+      `POST /ingest?filename=a&nodata=abc HTTP/1.1\r\n${HOST}content-type: application/octet-stream\r\ncontent-length: 1\r\n\r\nx`,
+      400,
+      'TW_API_BAD_REQUEST',
+      /: querystring\/nodata must be number or be nan$/,
+    ],
     [`POST /ingest HTTP/1.1\r\n${HOST}content-length: 0\r\n\r\n`, 400, 'TW_API_BAD_REQUEST'],
     [`GET /health HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n`, 403, 'TW_API_FOREIGN_HOST'],
   ];

@@ -62,13 +62,13 @@ async function sentWithSideFiles(
 test('a file is sent with the mask, the .aux.xml, the STAC Item and the ENVI header beside it', async (t) => {
   const server = await served(t);
   const { folder } = server;
-  const path = await writeRaster(join(folder, 'two words.tif'));
-  const whole = await sentWithSideFiles(server, path, { id: 'whole', precision: 6 });
+  const path = await writeRaster(join(folder, 'Zürich ö.tif'));
+  const whole = await sentWithSideFiles(server, path, { precision: 6 });
   const mask = Uint8Array.from({ length: 64 * 64 }, (_, i) => (i % 64 < 16 ? 255 : 0));
   await writeRaster(`${path}.msk`, { dataType: 'uint8', bands: [mask] });
-  const assets = { a: { href: './two words.tif' }, b: { href: './other.tif' } };
+  const assets = { a: { href: './Zürich ö.tif' }, b: { href: './other.tif' } };
   const item = { type: 'Feature', stac_version: '1.0.0', id: 'item', properties: {}, assets };
-  await writeFile(join(folder, 'two words.json'), JSON.stringify(item));
+  await writeFile(join(folder, 'Zürich ö.json'), JSON.stringify(item));
   const pam = '<PAMDataset><PAMRasterBand band="1"><NoDataValue>7</NoDataValue></PAMRasterBand></PAMDataset>';
   await writeFile(`${path}.aux.xml`, pam);
   const masked = await sentWithSideFiles(server, path, { bands: { red: 1 } });
@@ -409,11 +409,14 @@ test('a body that stalls is told so, one that comes in time is heard', async (t)
 
 test('only the last part of a name is kept, and only its safe characters', () => {
   assert.equal(safeName('../../etc/passwd'), 'passwd');
-  assert.equal(safeName('C:\\scenes\\S2A é.SAFE.zip'), 'S2A-.SAFE.zip');
+  assert.equal(safeName('C:\\scenes\\S2A é.SAFE.zip'), 'S2A é.SAFE.zip');
   assert.equal(safeName('..'), 'upload');
+  assert.equal(safeName('-of "a"\n<b>.tif'), 'of -a-b-.tif');
+  assert.equal(Buffer.byteLength(safeName('😀é'.repeat(300))) <= 200, true);
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (name) => {
-      assert.match(safeName(name), /^[A-Za-z0-9][A-Za-z0-9._-]{0,119}$/);
+      assert.match(safeName(name), /^[\p{L}\p{N}_][\p{L}\p{M}\p{N} ._()+,=@-]*$/u);
+      assert.ok(Buffer.byteLength(safeName(name)) <= 200);
     }),
     { seed: 42 },
   );

@@ -24,9 +24,13 @@ test('the same scene twice changes nothing, wherever its file lies', async (t) =
   const before = await tilesOf(node);
   const copy = join(folder, 'copy.tif');
   await copyFile(scene, copy);
+  await writeFile(`${copy}.aux.xml`, '<html/>');
   const second = await ingest(node, { href: copy, id: 'a', ...AT });
   assert.equal(second.scenes[0].unchanged, true);
   assert.equal(second.tiles, first.tiles);
+  // Each delivery reports its own warnings.
+  assert.match(second.scenes[0].warnings.join(), /copy\.tif\.aux\.xml is not used/);
+  assert.deepEqual((await ingest(node, { href: scene, id: 'a', ...AT })).scenes[0].warnings, []);
   assert.deepEqual(await tilesOf(node), before);
 });
 

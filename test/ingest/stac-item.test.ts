@@ -4,6 +4,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
+import { sideFilesOf } from '../../src/ingest/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { bytesOf, writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
@@ -117,4 +118,13 @@ test('a broken Item is an error, and a folder without rasters of its Item is loo
   await writeRaster(join(linked, 'B02.tif'), FINE);
   await symlink(join(broken, 'S2.json'), join(linked, 'item.json'));
   assert.deepEqual((await findInputs(linked)).inputs, [join(linked, 'B02.tif')], 'a link is no Item');
+});
+
+test('an Item is not a file beside itself, and is one beside its raster', async (t) => {
+  const folder = await tempFolder(t);
+  const [raster, item] = [join(folder, 'B02.tif'), join(folder, 'item.json')];
+  await writeRaster(raster);
+  await writeFile(item, JSON.stringify(ITEM));
+  assert.deepEqual(await sideFilesOf(item), []);
+  assert.deepEqual(await sideFilesOf(raster), [item]);
 });

@@ -1,11 +1,15 @@
 /** GDAL's `.aux.xml` beside a raster, as GDAL writes it. */
 import assert from 'node:assert/strict';
-import { symlink, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { sideFilesOf } from '../../src/ingest/index.js';
 import { openRaster } from '../../src/raster/index.js';
+import { readPam } from '../../src/raster/metadata/pam.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
+import { type EnviCube, headerOf } from './envi.js';
 import { gdal, needsGdal } from './gdal.js';
 
 /** A raster with a PAM file, made by gdal_translate from a raster in EPSG:32633. */
@@ -76,6 +80,47 @@ for (const [name, content, warning] of [
     assert.match(warnings!.join(), warning);
   });
 
+test('an ENVI raster has the same PAM file by its image as by its header', async (t) => {
+  const path = join(await tempFolder(t), 'a');
+  const cube: EnviCube = { width: 1, height: 1, bands: [[5]], type: 'uint8', interleave: 'bsq' };
+  await writeFile(`${path}.hdr`, headerOf(cube));
+  await writeFile(`${path}.img`, Uint8Array.of(5));
+  await writeFile(`${path}.img.aux.xml`, `<PAMDataset>${band(1, '>5')}</PAMDataset>`);
+  await writeFile(`${path}.hdr.aux.xml`, '<html/>');
+  for (const name of [`${path}.img`, `${path}.hdr`]) {
+    const { nodata, warnings } = await openRaster(name);
+    assert.deepEqual([nodata, warnings], [5, []], name);
+    assert.ok((await sideFilesOf(name)).includes(`${path}.img.aux.xml`), name);
+  }
+});
+
+/** GeoKeyDirectoryTag. */
+const GEO_KEYS = 34735;
+
+/** A GeoTIFF without a coordinate system, beside a PAM file. */
+async function withoutCrs(t: TestContext, pam: string): Promise<string> {
+  const path = await writeRaster(join(await tempFolder(t), 'a.tif'));
+  const bytes = await readFile(path);
+  // The tag of the coordinate system becomes one that no reader knows.
+  bytes.writeUInt16LE(GEO_KEYS + 1, bytes.indexOf(Uint8Array.of(GEO_KEYS & 255, GEO_KEYS >> 8)));
+  await writeFile(path, bytes);
+  await writeFile(`${path}.aux.xml`, pam);
+  return path;
+}
+
+test('the error of a raster without a position says why its PAM file is not used', async (t) => {
+  const path = await withoutCrs(t, '<PAMDataset><GeoTransform>1, 2</GeoTransform></PAMDataset>');
+  await assert.rejects(
+    openRaster(path),
+    /is not georeferenced: .*\.aux\.xml is not used: its GeoTransform is not six numbers/,
+  );
+});
+
+test('the system may be an EPSG code', async (t) => {
+  const path = await withoutCrs(t, '<PAMDataset><SRS>EPSG:32633</SRS></PAMDataset>');
+  assert.equal((await openRaster(path)).crs.epsg, 32633);
+});
+
 test('a link is not followed', async (t) => {
   const folder = await tempFolder(t);
   const path = await writeRaster(join(folder, 'a.tif'));
@@ -83,4 +128,40 @@ test('a link is not followed', async (t) => {
   await symlink(join(folder, 'b.xml'), `${path}.aux.xml`);
   const { nodata, warnings } = await openRaster(path);
   assert.deepEqual([nodata, warnings], [undefined, []]);
+});
+
+test('a folder and a named pipe of this name are no PAM files', async (t) => {
+  const folder = await tempFolder(t);
+  for (const [name, make] of [
+    ['a.tif', (path: string) => mkdir(path)],
+    ['b.tif', async (path: string) => execFileSync('mkfifo', [path])],
+  ] as const) {
+    const path = await writeRaster(join(folder, name));
+    await make(`${path}.aux.xml`);
+    assert.deepEqual((await openRaster(path)).warnings, [], name);
+  }
+});
+
+test('a link that takes the name of a PAM file while it is read is not followed', async (t) => {
+  const folder = await tempFolder(t);
+  const path = await writeRaster(join(folder, 'a.tif'));
+  const [secret, pam] = [join(folder, 'b.xml'), `${path}.aux.xml`];
+  await writeFile(secret, `<PAMDataset>${band(1, '>5')}</PAMDataset>`);
+  let running = true;
+  const exchange = async () => {
+    while (running) {
+      await writeFile(`${pam}.new`, '<PAMDataset/>');
+      await rename(`${pam}.new`, pam);
+      await symlink(secret, `${pam}.new`);
+      await rename(`${pam}.new`, pam);
+    }
+  };
+  const exchanged = exchange();
+  try {
+    for (let i = 0; i < 300; i++)
+      assert.equal(await readPam(path, []).then((read) => read?.nodata.size ?? 0), 0);
+  } finally {
+    running = false;
+    await exchanged;
+  }
 });

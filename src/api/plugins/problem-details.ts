@@ -38,7 +38,18 @@ function reasonOf(error: unknown, { headers, server }: FastifyRequest): string {
     return `${what}: send ${accepted.join(' or ')}`;
   }
   if (!validation?.length) return messageOf(error);
-  return (validation as Fault[]).map((fault) => textOf(fault, validationContext)).join(', ');
+  return textOfAll(validation as Fault[], validationContext);
+}
+
+/** A value that fits none of several schemas has a fault for each of them, and one for all at the end. */
+function textOfAll(faults: Fault[], context: string): string {
+  const texts = faults.map((fault) => textOf(fault, context));
+  if (faults.length < 2 || faults.at(-1)!.keyword !== 'anyOf') return texts.join(', ');
+  const [first, ...others] = new Set(texts.slice(0, -1));
+  const start = `${nameOf(faults[0]!, context)} must `;
+  return [first, ...others.map((text) => (text.startsWith(start) ? text.slice(start.length) : text))].join(
+    ' or ',
+  );
 }
 
 const COMPARISONS: Record<string, string> = {
@@ -48,12 +59,16 @@ const COMPARISONS: Record<string, string> = {
   '>': 'more than',
 };
 
+/** Users of the command line see no body, and the inputs of a process are its flags. */
+function nameOf({ instancePath }: Fault, context: string): string {
+  const name = context === 'body' ? instancePath.replace(/^\/(inputs\/)?/, '') : '';
+  return name || `${context}${instancePath}`;
+}
+
 function textOf(fault: Fault, context: string): string {
   const { keyword, instancePath, message, data, parentSchema } = fault;
   const params = fault.params as Record<string, unknown>;
-  // Users of the command line see no body, and the inputs of a process are its flags.
-  const name = context === 'body' ? instancePath.replace(/^\/(inputs\/)?/, '') : '';
-  const where = name || `${context}${instancePath}`;
+  const where = nameOf(fault, context);
   if (keyword === 'additionalProperties') {
     const unknown = excerpt(params['additionalProperty']);
     if (context === 'body' && instancePath === '/inputs') {
@@ -64,8 +79,10 @@ function textOf(fault: Fault, context: string): string {
   }
   if (keyword === 'pattern' && parentSchema?.description)
     return `${where} ${excerpt(data)} is not allowed: ${parentSchema.description}`;
-  if (keyword === 'enum')
-    return `${where} must be equal to one of ${[params['allowedValues']].flat().join(', ')}`;
+  if (keyword === 'enum') {
+    const allowed = [params['allowedValues']].flat();
+    return `${where} must be ${allowed.length > 1 ? 'equal to one of ' : ''}${allowed.join(', ')}`;
+  }
   const comparison = COMPARISONS[String(params['comparison'])];
   return comparison ? `${where} must be ${comparison} ${params['limit']}` : `${where} ${message}`;
 }

@@ -1,5 +1,6 @@
 /** The files beside a raster that ingest reads with it: they are sent together. */
 import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { maskPath, otherEnviFile, pamPath } from '../../raster/index.js';
 import { itemOfFile } from '../formats/generic/stac-item-document.js';
 import { candidateAt } from '../formats/shared/probe-input.js';
@@ -15,9 +16,11 @@ export async function sideFilesOf(path: string): Promise<string[]> {
   const { kind } = candidate;
   const envi = kind === null || kind === 'envi' ? await otherEnviFile(path, kind === 'envi') : undefined;
   const image = kind === 'envi' ? (envi ?? path) : path;
-  const [mask, pam] = await Promise.all([maskPath(image), pamPath(path)].map(ifFile));
+  const [mask, pam] = await Promise.all([maskPath(image), pamPath(image)].map(ifFile));
   const item = (await itemOfFile(path))?.path;
-  return [envi, mask, pam, item].filter((file) => file !== undefined);
+  const files = [envi, mask, pam, item].filter((file) => file !== undefined);
+  // A STAC Item that is sent describes itself.
+  return files.filter((file) => basename(file) !== basename(path));
 }
 
 const isPacked = (kind: string | null) => kind === 'zip' || kind === 'tar' || kind === 'gzip';

@@ -46,8 +46,8 @@ export async function ingestScene(
   const asThere = async (known: SceneRecord | undefined): Promise<SceneResult | undefined> => {
     // A tile that was damaged on disk is made again.
     if (known?.fingerprint !== fingerprint || !(await storage.isWhole(collection, known))) return undefined;
-    const { geocodes, warnings } = known;
-    return { ...result, tiles: geocodes.length, unchanged: true, warnings };
+    // The record has the warnings of the delivery that made the tiles.
+    return { ...result, tiles: known.geocodes.length, unchanged: true, warnings: scene.warnings };
   };
   const there = await asThere(previous);
   if (there) return there;

@@ -4,6 +4,10 @@
  */
 export class SceneShares {
   private readonly scenes: { share: number; cells?: number }[] = [];
+  /** Sums over all scenes, so that a step takes the same time however many scenes there are. */
+  private known = { scenes: 0, cells: 0, done: 0 };
+  private unknownDone = 0;
+  private reported = 0;
 
   /** Adds a scene of which nothing is done. Returns its place. */
   add(): number {
@@ -11,22 +15,39 @@ export class SceneShares {
   }
 
   setCells(place: number, cells: number): void {
-    this.scenes[place]!.cells = cells;
+    this.change(place, { ...this.scenes[place]!, cells });
   }
 
   /** `share`: 0 to 1. */
   setShare(place: number, share: number): void {
-    this.scenes[place]!.share = share;
+    this.change(place, { ...this.scenes[place]!, share: Math.round(share * SHARE_STEPS) / SHARE_STEPS });
   }
 
-  /** From 0 to 1, if `more` scenes are still to be found. */
+  /** From 0 to 1, if `more` scenes are still to be found. Never less than before, although newly found cells lower the true share. */
   overall(more: number): number {
-    const known = this.scenes.flatMap(({ cells }) => (cells === undefined ? [] : [cells]));
-    const mean = known.length > 0 ? Math.max(1, sum(known) / known.length) : 1;
-    const weights = this.scenes.map(({ cells }) => cells ?? mean);
-    const all = sum(weights) + more * mean;
-    return all === 0 ? 0 : sum(this.scenes.map(({ share }, place) => share * weights[place]!)) / all;
+    const { scenes, cells, done } = this.known;
+    const mean = scenes > 0 ? Math.max(1, cells / scenes) : 1;
+    const all = cells + (this.scenes.length - scenes + more) * mean;
+    const share = all === 0 ? 0 : (done + this.unknownDone * mean) / all;
+    this.reported = Math.max(this.reported, share);
+    return this.reported;
+  }
+
+  private change(place: number, scene: { share: number; cells?: number }): void {
+    this.count(this.scenes[place]!, -1);
+    this.count(scene, 1);
+    this.scenes[place] = scene;
+  }
+
+  private count({ share, cells }: { share: number; cells?: number }, sign: 1 | -1): void {
+    if (cells === undefined) this.unknownDone += sign * share;
+    else {
+      this.known.scenes += sign;
+      this.known.cells += sign * cells;
+      this.known.done += sign * share * cells;
+    }
   }
 }
 
-const sum = (numbers: number[]) => numbers.reduce((total, one) => total + one, 0);
+/** Sums of such fractions of whole numbers are exact, so no rounding errors add up. */
+const SHARE_STEPS = 2 ** 20;

@@ -2,9 +2,11 @@
  * GDAL's Persistent Auxiliary Metadata (PAM): facts about a raster in the file of the same name and `.aux.xml` beside it, which GDAL
  * writes if the format has no place for them. Position and nodata values are read, where the raster has none of its own.
  */
-import { lstat, readFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { messageOf } from '../../errors.js';
 import { isInvertible } from '../crs/affine.js';
+import { crsFromEpsg } from '../crs/crs.js';
 import { crsFromWkt } from '../crs/wkt.js';
 import { noCrs } from '../errors.js';
 import { parseNodata } from '../pixels/data-types.js';
@@ -13,8 +15,8 @@ import { elementsOf, parseXmlTree, type XmlElement } from './xml-tree.js';
 
 export interface Pam {
   path: string;
-  /** Well-known text. */
-  wkt: string | undefined;
+  /** Well-known text, or a code such as EPSG:32633. */
+  srs: string | undefined;
   transform: Affine | undefined;
   /** Text by band index. */
   nodata: Map<number, string>;
@@ -22,6 +24,12 @@ export interface Pam {
 
 /** Histograms and attribute tables make such files larger than the facts that are read. */
 const MAX_BYTES = 16e6;
+
+/** Links are refused, and opening a named pipe does not wait for a writer. */
+const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+/** Codes of `open` if nothing, a link or a socket has the name. FreeBSD has EMLINK for a link. */
+const NO_FILE = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EMLINK', 'ENXIO']);
 
 /** The name of the PAM file of a raster. */
 export const pamPath = (path: string) => `${path}.aux.xml`;
@@ -32,14 +40,20 @@ export const pamPath = (path: string) => `${path}.aux.xml`;
  */
 export async function readPam(raster: string, warnings: string[]): Promise<Pam | undefined> {
   const path = pamPath(raster);
-  const info = await lstat(path).catch(() => undefined);
-  if (!info?.isFile()) return undefined;
+  let file: FileHandle | undefined;
   try {
+    file = await open(path, FLAGS);
+    // The check is of the opened file, because another file may take its name at any time.
+    const info = await file.stat();
+    if (!info.isFile()) return undefined;
     if (info.size > MAX_BYTES) throw new Error(`it is larger than ${MAX_BYTES / 1e6} MB`);
-    return pamOf(parseXmlTree(await readFile(path, 'utf8')), path);
+    return pamOf(parseXmlTree(await file.readFile('utf8')), path);
   } catch (error) {
-    warnings.push(`${path} is not used: ${messageOf(error)}`);
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!NO_FILE.has(code)) warnings.push(`${path} is not used: ${messageOf(error)}`);
     return undefined;
+  } finally {
+    await file?.close();
   }
 }
 
@@ -51,7 +65,7 @@ function pamOf(root: XmlElement | undefined, path: string): Pam {
     const [value] = elementsOf(band, 'NoDataValue');
     if (value) nodata.set(Number(band.attributes.band) - 1, exactNumber(value));
   }
-  return { path, wkt: own('SRS'), transform: transformOf(own('GeoTransform')), nodata };
+  return { path, srs: own('SRS'), transform: transformOf(own('GeoTransform')), nodata };
 }
 
 /** The decimal text is rounded; GDAL adds the bytes of the number if that matters. */
@@ -71,12 +85,17 @@ function transformOf(text: string | undefined): Affine | undefined {
   return transform;
 }
 
+function crsOfText(srs: string, path: string): Crs {
+  const [, epsg] = /^EPSG:(\d{1,6})$/i.exec(srs.trim()) ?? [];
+  return epsg === undefined ? crsFromWkt(srs, path) : crsFromEpsg(Number(epsg));
+}
+
 /** The position of a raster. */
 type Place = Pick<RasterHeader, 'crs' | 'transform' | 'isDescribedOutside'>;
 
 /** The raster's own position, and from PAM what it lacks. Throws as `crs` and `transform` do, and TW_RASTER_UNKNOWN_CRS. */
 export function placeWithPam(own: { crs: () => Crs; transform: () => Affine }, pam: Pam | undefined): Place {
-  const { wkt, transform } = pam ?? {};
+  const { srs, transform } = pam ?? {};
   let described: Pick<Place, 'isDescribedOutside'> = {};
   const ownOr = <T>(read: () => T, otherwise: (() => T) | undefined): T => {
     try {
@@ -88,7 +107,7 @@ export function placeWithPam(own: { crs: () => Crs; transform: () => Affine }, p
     }
   };
   const place = {
-    crs: ownOr(own.crs, wkt === undefined ? undefined : () => crsFromWkt(wkt, pam!.path)),
+    crs: ownOr(own.crs, srs === undefined ? undefined : () => crsOfText(srs, pam!.path)),
     transform: ownOr(own.transform, transform && (() => transform)),
   };
   return { ...place, ...described };

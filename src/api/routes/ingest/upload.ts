@@ -9,13 +9,18 @@ import { asStorageError } from '../../../storage/index.js';
 import { badRequest, cutOff, tooLarge } from '../../errors.js';
 import type { Services } from '../../services.js';
 
-const LONGEST_NAME = 120;
+/** File systems accept 255. */
+const LONGEST_NAME_BYTES = 200;
 
-/** The last part of a path, of letters, digits, `.`, `_` and `-` only, not hidden. Ends stay, for they say what it is. */
+/**
+ * The last part of a path, of letters, digits, spaces and `._()+,=@-` only, not hidden. The end of a long name stays, because it says the
+ * type. Other names stay as they are, because ids of scenes come from them.
+ */
 export function safeName(filename: string): string {
   const base = filename.split(/[/\\]/).at(-1) ?? '';
-  const clean = base.replace(/[^A-Za-z0-9._-]+/g, '-').slice(-LONGEST_NAME);
-  return clean.replace(/^[^A-Za-z0-9]+/, '') || 'upload';
+  const characters = [...base.replace(/[^\p{L}\p{M}\p{N} ._()+,=@-]+/gu, '-').slice(-LONGEST_NAME_BYTES)];
+  while (Buffer.byteLength(characters.join('')) > LONGEST_NAME_BYTES) characters.shift();
+  return characters.join('').replace(/^[^\p{L}\p{N}_]+/u, '') || 'upload';
 }
 
 /** Refuses what is too long by its own account, or for the disk, before it is sent. Throws TW_API_TOO_LARGE, TW_STORAGE_DISK_LOW. */
