@@ -4,13 +4,13 @@ Writes src/raster/crs/epsg.tsv, the EPSG coordinate systems that proj4js can con
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install pyproj==3.7.2 numpy && /tmp/venv/bin/python tools/make-epsg-table.py
 
 A line holds: code, metres, definition, names. `metres` bounds the distance between this definition and the truth because of the datum
-shift: the largest distance from PROJ's results that points of the area of use have, plus the median accuracy of the shifts that PROJ uses there; 0 for datums
-that PROJ takes as equal to WGS 84, ? if PROJ knows no shift. `names` (of geographic systems) are the names of the datum in
-WKT, lower case, letters and digits only.
+shift: the largest distance from PROJ's results, plus the accuracy of PROJ's shifts; 0 for datums that PROJ takes as equal to WGS 84, ? if PROJ knows no
+shift or not its accuracy. `names` (of geographic systems) are the names of the datum in WKT, lower case, letters and digits only.
 
-A definition has one Helmert shift for all of its area of use. It is the first of these that lies within 1 m of what PROJ does without grids (at each
-point, PROJ uses the most accurate shift whose area contains the point): none, the shifts in PROJ's database, a fit of 3 and of 7 parameters to PROJ's
-results; else the one whose largest distance is smallest.
+A definition has one Helmert shift for all of its area of use. It is the first of these that lies within 1 m of what PROJ does without grids: none, the
+shifts in PROJ's database, a fit of 3 and of 7 parameters to PROJ's results; else the one whose largest distance is smallest. PROJ's results are those of
+the operations that it lists first. If those that it uses by default at each point differ from them by more than 1 m, the shift is chosen by the latter,
+unless the median distance would become larger by 1 m.
 """
 import re
 import sys
@@ -38,14 +38,15 @@ POINTS_OF_OPERATION = 12
 SHARE_INSIDE = 0.6
 SHARE_OF_ZONE = 0.5
 CLOSE_METRES = 1.0
-# Frames of satellite geodesy differ from WGS 84 by up to 2 m, which is not corrected.
-CLOSE_METRES_OF_TODAY = 2.0
 # Without grids, PROJ goes from some frames of today to WGS 84 by way of old datums.
 DETOUR_METRES = 10
 # A block or island whose shift differs so much does not choose the shift of its country.
 LOCAL_METRES = 100
 # Networks do not jump so far: such a shift (of Kosovo on MGI 1901) is a fault of the registry.
 FAULTY_METRES = 500
+# EPSG's number for "not known".
+UNKNOWN_ACCURACY = 999
+NO_SHIFT = [0.0] * 7
 ARC_SECOND = np.pi / 180 / 3600
 WGS84 = pyproj.Geod(ellps="WGS84")
 
@@ -120,80 +121,151 @@ def datum_names(crs):
 def best_shift(crs, base):
     """The shift as PROJ words, and the metres that positions may be off."""
     geodetic = crs.geodetic_crs.to_2d()
-    bounds = bounds_of(crs, geodetic, base)
-    own = points_in(bounds, POINTS, np.random.default_rng(1))
-    group = TransformerGroup(geodetic, 4326, always_xy=True, area_of_interest=AreaOfInterest(*bounds))
-    known = [one for one in group.transformers if "allpark" not in one.description]
+    bounds = crs.area_of_use.bounds
+    known = operations(geodetic, bounds)
+    of_today = is_frame_of_today(crs.ellipsoid)
     if not known:
-        return ("", 0) if is_frame_of_today(crs.ellipsoid) else ("", "?")
-    if is_frame_of_today(crs.ellipsoid) and min(one.accuracy for one in known) > DETOUR_METRES:
+        return ("", 0) if of_today else ("", "?")
+    if of_today and min(one.accuracy for one in known) > DETOUR_METRES:
         return "", 0
-    wanted, accuracies = results_of_proj(crs, geodetic, known, own)
+    own = points_in(bounds, POINTS, np.random.default_rng(1))
+    listed = first_of(known, geodetic, own)
+    by_default, accuracies = results_of_proj(crs, geodetic, known, own)
+    both = np.isfinite(listed + by_default).all(axis=0)
+    shift, metres, error = shift_as_listed(crs, base, known, own, listed)
+    if not of_today and both.any() and metres_between(listed[:, both], by_default[:, both]).max() >= CLOSE_METRES:
+        shift, metres, error = shift_by_default(crs, base, known, shift, own, by_default, accuracies)
+    if not of_today and metres not in (0, "?"):
+        metres = max(metres, metres_in_zone(crs, base, geodetic, shift, error))
+    return words(shift), metres
+
+
+def operations(geodetic, bounds):
+    group = TransformerGroup(geodetic, 4326, always_xy=True, area_of_interest=AreaOfInterest(*bounds))
+    return [one for one in group.transformers if "allpark" not in one.description]
+
+
+def first_of(known, geodetic, own):
+    """Results of the first operation whose area contains the point, NaN if there is none. If that is so everywhere, results of the first operation."""
+    in_units = in_units_of(geodetic, own)
+    found = np.full_like(own, np.nan)
+    for one in known:
+        todo = is_inside(one, own) & np.isnan(found[0])
+        found[:, todo] = one.transform(in_units[0][todo], in_units[1][todo])
+    # All systems of a datum have its shift, also where PROJ has none by default.
+    return np.array(known[0].transform(*in_units)) if np.isnan(found).all() else found
+
+
+def shift_as_listed(crs, base, known, own, wanted):
+    """The shift, its metres, and its largest distance from the results of the operations that PROJ lists first."""
     usable = np.isfinite(wanted).all(axis=0)
     if not usable.any():
-        return "", "?"
+        return None, "?", 0
+    shift, error = closest_shift(crs, base, known, own[:, usable], wanted[:, usable])
+    accuracy = max([one.accuracy for one in known if one.accuracy >= 0][:1] or [0])
+    return shift, stated_metres(shift, error, accuracy, usable.mean()), error
+
+
+def shift_by_default(crs, base, known, listed, own, wanted, accuracies):
+    """
+    The shift, its metres, and its largest distance from PROJ's results by default, which use other operations than those listed first. The shift of the
+    operations `listed` first stays if another one would make half of the points, or the largest distance, worse.
+    """
+    usable = np.isfinite(wanted).all(axis=0)
     share = usable.mean()
-    own, wanted = own[:, usable], wanted[:, usable]
+    own, wanted, accuracies = own[:, usable], wanted[:, usable], accuracies[usable]
+    whole_box = own, wanted
+    bounds = crs.area_of_use.bounds
     # The shifts of small areas differ from that of the country: they count for the error, but do not choose the shift.
     local = points_of_operations(known, bounds)
-    local_wanted, local_accuracies = results_of_proj(crs, geodetic, known, local)
-    inside = np.isfinite(local_wanted).all(axis=0)
-    local, local_wanted = local[:, inside], local_wanted[:, inside]
-    accuracies, local_accuracies = accuracies[usable], local_accuracies[inside]
+    local_wanted, local_accuracies = results_of_proj(crs, crs.geodetic_crs.to_2d(), known, local)
     worst = accuracy_inside(known, bounds, accuracies)
-    own, wanted = own[:, accuracies <= worst], wanted[:, accuracies <= worst]
-    local, local_wanted = local[:, local_accuracies <= worst], local_wanted[:, local_accuracies <= worst]
-    accuracies = np.concatenate([accuracies[accuracies <= worst], local_accuracies[local_accuracies <= worst]])
-
-    def distances(shift, own, wanted):
-        got = Transformer.from_crs(geographic_part(base) + words(shift), 4326, always_xy=True).transform(*own)
-        return metres_between(got, wanted)
-
-    close = CLOSE_METRES_OF_TODAY if is_frame_of_today(crs.ellipsoid) else CLOSE_METRES
-    candidates = [[0.0] * 7] + helmerts(known)
-    usual = min((distances(shift, own, wanted) for shift in candidates), key=np.median)
+    counts = accuracies <= worst
+    own, wanted = own[:, counts], wanted[:, counts]
+    local_counts = np.isfinite(local_wanted).all(axis=0) & (local_accuracies <= worst)
+    local, local_wanted = local[:, local_counts], local_wanted[:, local_counts]
+    usual = min((distances(base, shift, own, wanted) for shift in [NO_SHIFT, *helmerts(known)]), key=np.median)
     chosen_by = usual < LOCAL_METRES if np.median(usual) < LOCAL_METRES else usual < np.inf
+    closest, smallest = closest_shift(crs, base, known, own[:, chosen_by], wanted[:, chosen_by])
+    before, after = (np.median(distances(base, shift, *whole_box)) for shift in (listed, closest))
+    is_better = smallest < distances(base, listed, own[:, chosen_by], wanted[:, chosen_by]).max() and after < before + CLOSE_METRES
+    shift = closest if is_better else listed
+    error = largest(np.concatenate([distances(base, shift, own, wanted), distances(base, shift, local, local_wanted)]))
+    return shift, stated_metres(shift, error, median_accuracy([*accuracies[counts], *local_accuracies[local_counts]]), share), error
+
+
+def metres_in_zone(crs, base, geodetic, shift, error):
+    """Zones of UTM are used wherever the datum is, also if EPSG has a much smaller area: the metres there if the largest distance is larger, else 0."""
+    bounds = bounds_of_zone(crs, geodetic, base)
+    if bounds is None:
+        return 0
+    known = operations(geodetic, bounds)
+    own = np.concatenate([points_in(bounds, POINTS, np.random.default_rng(1)), points_of_operations(known, bounds)], axis=1)
+    wanted, accuracies = results_of_proj(crs, geodetic, known, own)
+    counts = np.isfinite(wanted).all(axis=0)
+    counts &= accuracies <= accuracy_inside(known, bounds, accuracies[counts])
+    in_zone = largest(distances(base, shift, own[:, counts], wanted[:, counts]))
+    accuracy = median_accuracy(accuracies[counts])
+    return 0 if in_zone < error + CLOSE_METRES or accuracy >= UNKNOWN_ACCURACY else stated_metres(shift, in_zone, accuracy, 1)
+
+
+def closest_shift(crs, base, known, own, wanted):
+    """The first shift within 1 m of the results wanted, else the one whose largest distance is smallest, and that distance."""
 
     def error(shift):
-        return float(distances(shift, own[:, chosen_by], wanted[:, chosen_by]).max())
+        return float(distances(base, shift, own, wanted).max())
 
+    candidates = [NO_SHIFT, *helmerts(known)]
     errors = []
     for shift in candidates:
         errors.append(error(shift))
-        if errors[-1] < close:
+        if errors[-1] < CLOSE_METRES:
             break
     best = int(np.argmin(errors))
-    if errors[best] >= close:
+    if errors[best] >= CLOSE_METRES:
         start = candidates[best]
         for parameters in (3, 7):
-            shift = fit(own[:, chosen_by], wanted[:, chosen_by], crs.ellipsoid, start, parameters)
-            candidates.append(shift)
-            errors.append(error(shift))
+            candidates.append(fit(own, wanted, crs.ellipsoid, start, parameters))
+            errors.append(error(candidates[-1]))
         best = int(np.argmin(errors))
-    shift = candidates[best]
-    off = np.concatenate([distances(shift, own, wanted), distances(shift, local, local_wanted)])
-    off = off[off < FAULTY_METRES]
-    is_equal = not any(shift) and off.max() < close
-    # 999 is EPSG's number for "not known"; shifts of a small part of the area say nothing of the rest.
-    stated = accuracies[accuracies < 999]
-    if not len(stated) or share < 0.3 and not is_equal:
-        return words(shift), "?"
+    return candidates[best], errors[best]
+
+
+def stated_metres(shift, error, accuracy, share):
+    is_equal = not any(shift) and error < CLOSE_METRES
+    # Shifts of a small part of the area say nothing of the rest.
+    if accuracy >= UNKNOWN_ACCURACY or share < 0.3 and not is_equal:
+        return "?"
     # More points would find a somewhat larger distance.
-    return words(shift), 0 if is_equal else int(np.ceil(1.2 * off.max() + np.median(stated) - 0.1))
+    return 0 if is_equal else int(np.ceil(1.2 * error + accuracy - 0.05))
 
 
-def bounds_of(crs, geodetic, base):
-    """The box of the area of use. Zones of UTM are used wherever the datum is, also if EPSG has a much smaller area."""
+def median_accuracy(accuracies):
+    stated = [one for one in accuracies if one < UNKNOWN_ACCURACY]
+    return np.median(stated) if stated else UNKNOWN_ACCURACY
+
+
+def distances(base, shift, own, wanted):
+    got = Transformer.from_crs(geographic_part(base) + words(shift), 4326, always_xy=True).transform(*own)
+    return metres_between(got, wanted)
+
+
+def largest(metres):
+    return float(max(metres[metres < FAULTY_METRES], default=0))
+
+
+def bounds_of_zone(crs, geodetic, base):
+    """The box of the UTM zone within the area of the datum, if the area of use is much smaller; else None."""
     west, south, east, north = crs.area_of_use.bounds
     zone = re.match(r"\+proj=utm \+zone=(\d+)( \+south)?", base)
     if not zone or west > east:
-        return west, south, east, north
+        return None
     datum = geodetic.area_of_use.bounds
     first = int(zone[1]) * 6 - 186
     left, right = (first, first + 6) if datum[0] > datum[2] else (max(first, datum[0]), min(first + 6, datum[2]))
     bottom, top = (max(datum[1], -80), min(datum[3], 0)) if zone[2] else (max(datum[1], 0), min(datum[3], 84))
     if (east - west) * (north - south) > SHARE_OF_ZONE * max(right - left, 0) * max(top - bottom, 0):
-        return west, south, east, north
+        return None
     return min(west, left), min(south, bottom), max(east, right), max(north, top)
 
 
@@ -226,6 +298,10 @@ def points_of_operations(known, bounds):
     return all[:, contains(bounds, all)]
 
 
+def is_inside(operation, points):
+    return contains(operation.area_of_use.bounds, points) if operation.area_of_use else np.ones(points.shape[1], bool)
+
+
 def contains(bounds, points):
     west, south, east, north = bounds
     return (points[1] >= south) & (points[1] <= north) & ((points[0] - west) % 360 <= ((east - west) % 360 or 360))
@@ -244,11 +320,10 @@ def results_of_proj(crs, geodetic, known, own):
     wanted[:, ~np.isfinite(wanted).all(axis=0)] = np.nan
     accuracies = np.full(own.shape[1], np.nan)
     # Outside of all areas, PROJ takes any operation.
-    wanted[:, ~np.any([contains(one.area_of_use.bounds, own) if one.area_of_use else own[0] > -999 for one in known], axis=0)] = np.nan
+    wanted[:, ~np.any([is_inside(one, own) for one in known], axis=0)] = np.nan
     for one in sorted(known, key=lambda one: one.accuracy if one.accuracy >= 0 else np.inf):
-        used = contains(one.area_of_use.bounds, own) if one.area_of_use else np.ones(own.shape[1], bool)
         got = np.array(one.transform(*in_units))
-        same = used & np.isnan(accuracies) & np.isfinite(got + wanted).all(axis=0)
+        same = is_inside(one, own) & np.isnan(accuracies) & np.isfinite(got + wanted).all(axis=0)
         same[same] = metres_between(got[:, same], wanted[:, same]) < 0.01
         accuracies[same] = max(one.accuracy, 0)
     rest = max([one.accuracy for one in known if one.accuracy >= 0] or [0])
@@ -277,6 +352,8 @@ def geographic_part(base):
 
 
 def words(shift):
+    if shift is None:
+        return ""
     numbers = shift if any(shift[3:]) else shift[:3]
     return " +towgs84=" + ",".join(f"{number:.6f}".rstrip("0").rstrip(".").replace("-0", "0") if number == 0 else f"{number:.6g}" if abs(number) < 1 else f"{number:.8g}" for number in numbers)
 

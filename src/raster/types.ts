@@ -31,8 +31,9 @@ export interface Crs {
   proj4: string;
   geographic: boolean;
   /**
-   * Up to how far positions may be off, because a single shift brings the whole area to WGS 84, without grids; Infinity if no
-   * shift is known, and the datum is taken as WGS 84. Undefined for datums that are equal to it within a few metres.
+   * Up to how far positions may be off, because a single shift brings the whole area to WGS 84, without grids; Infinity if that
+   * is not known: `proj4` has a shift of unknown accuracy, or none, and the datum is taken as WGS 84. Undefined for datums that
+   * are equal to it within a few metres.
    */
   datumErrorMetres?: number;
 }

@@ -25,6 +25,13 @@ test('a scene says how far its datum may shift it, if that is more than half a p
   assert.deepEqual(warningsOf(32617, 0.5), []);
 });
 
+test('a scene whose shift is of unknown accuracy says so, whatever its pixels', () => {
+  // Locodjo 1965, whose shift has no accuracy in the registry.
+  const warnings = warningsOf(2040, 1000);
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0]!, /accuracy of the shift from its datum to WGS 84 is not known/);
+});
+
 test('a scene on an unknown datum says that it is taken as WGS 84, whatever its pixels', () => {
   const crs = crsFromWkt(
     'GEOGCS["g",DATUM["mine",SPHEROID["Bessel 1841",6377397.155,299.1528128]],UNIT["degree",0.0174532925199433]]',
