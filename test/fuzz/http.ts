@@ -124,6 +124,8 @@ export async function httpTarget(scratch: string): Promise<Target> {
   return {
     async run(random) {
       const asked = request(random);
+      // The injector of fastify cannot send a path such as //[x.
+      if (!URL.canParse(String(asked.url), 'http://localhost')) return;
       if (asked.method !== 'GET' && STARTS_A_JOB.test(String(asked.url))) return;
       const { statusCode, body } = await node.server.inject(asked);
       assert.ok(
