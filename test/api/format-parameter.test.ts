@@ -37,7 +37,7 @@ test('f=json changes nothing, and other formats are refused with those that ther
       assert.equal(refused.json().code, 'TW_API_BAD_REQUEST');
       assert.match(refused.json().detail, /\/f must be/);
     }
-    assert.match((await get(withParameter(path, 'f=html'))).json().detail, /one of json$/);
+    assert.match((await get(withParameter(path, 'f=html'))).json().detail, /must be json$/);
   }
 });
 
