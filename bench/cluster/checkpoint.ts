@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inLanes } from '../../src/async/index.js';
+import { mapConcurrent } from '../../src/async/index.js';
 import type { RecordEdit, TileRecord } from '../../src/storage/index.js';
 import { COLLECTION, tilesOf, wholeRecords } from '../search/search-data.js';
 import { type SearchRequest, searchRequests } from '../search/search-requests.js';
@@ -116,7 +116,7 @@ async function commitInParts(writer: Writer, records: TileRecord[], commits: num
   };
   await commit([], [{ table: 'collections', key: COLLECTION.id, record: COLLECTION }]);
   const numbers = Array.from({ length: commits - 1 }, (_, n) => n);
-  await inLanes(numbers, LANES, (n) => commit(records.slice(n * size, (n + 1) * size)));
+  await mapConcurrent(numbers, LANES, (n) => commit(records.slice(n * size, (n + 1) * size)));
 }
 
 /** Adds one more tile again and again. */

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { inLanes } from '../../src/async/index.js';
+import { mapConcurrent } from '../../src/async/index.js';
 import { tileFile } from '../../src/storage/index.js';
 import { tilesOf, wholeRecords } from '../search/search-data.js';
 import { type BenchResult, median, result, spend } from '../support/bench.js';
@@ -23,14 +23,14 @@ export async function measureFiles({ storage, objects }: Writer, short: boolean)
     const tile = { ...like!, id: `fetched-${i}`, version: '000000fetched' };
     return { tile, content, groups: [{ ...like!.groups[0]!, bytes: FILE, crc32: crc32(content) }] };
   });
-  await inLanes(tiles, IN_FLIGHT, ({ tile, content, groups }) =>
+  await mapConcurrent(tiles, IN_FLIGHT, ({ tile, content, groups }) =>
     objects.put(tileFile(tile, groups[0]!.name), content),
   );
   const rates: number[] = [];
   const costs: number[] = [];
   for (let round = 0; round < (short ? 1 : 5); round++) {
     const { wallSeconds, cpuSeconds } = await spend(() =>
-      inLanes(tiles, IN_FLIGHT, ({ tile, groups }) => storage.bringFiles(tile, groups)),
+      mapConcurrent(tiles, IN_FLIGHT, ({ tile, groups }) => storage.bringFiles(tile, groups)),
     );
     const megabytes = (tiles.length * FILE) / 1e6;
     rates.push(megabytes / wallSeconds);

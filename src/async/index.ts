@@ -1,8 +1,12 @@
+/**
+ * Concurrency primitives that know nothing of tiles: semaphore, serial queue, concurrent map, periodic task, back-off, worker threads.
+ * Invariant: an error reaches the caller of the work that failed. Imports only `errors.ts`.
+ */
 export { backOff } from './backoff.js';
 export { workerDied, workerStuck } from './errors.js';
-export { inLanes } from './map-concurrent.js';
-export { Repeated } from './periodic-task.js';
-export { Limit } from './semaphore.js';
+export { mapConcurrent } from './map-concurrent.js';
+export { PeriodicTask } from './periodic-task.js';
+export { Semaphore } from './semaphore.js';
 export { SerialQueue } from './serial-queue.js';
 export { toArray } from './to-array.js';
 export { serveTasks, WorkerPool } from './worker-pool.js';

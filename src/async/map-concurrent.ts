@@ -2,15 +2,15 @@
  * Does `work` on every item, at most `lanes` at a time, and gives the results in order. After an error nothing new begins;
  * the error is thrown when all that had begun has ended, so that the caller may clean up after it.
  */
-export async function inLanes<Item, Result>(
+export async function mapConcurrent<Item, Result>(
   items: Item[],
-  lanes: number,
+  concurrency: number,
   work: (item: Item) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = new Array(items.length);
   const errors: unknown[] = [];
   let next = 0;
-  const lane = async () => {
+  const worker = async () => {
     while (next < items.length && errors.length === 0) {
       const at = next++;
       try {
@@ -20,7 +20,7 @@ export async function inLanes<Item, Result>(
       }
     }
   };
-  await Promise.all(Array.from({ length: lanes }, lane));
+  await Promise.all(Array.from({ length: concurrency }, worker));
   if (errors.length > 0) throw errors[0];
   return results;
 }

@@ -1,5 +1,5 @@
 /** Does something again and again in the background, until it is closed. */
-export class Repeated {
+export class PeriodicTask {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
   private isClosed = false;
@@ -7,11 +7,11 @@ export class Repeated {
   /** Waits `interval` ms between runs, and `first` ms before the first. An error is reported to `onFailure` and does not stop later runs. */
   constructor(
     private readonly work: () => Promise<unknown>,
-    private readonly interval: number,
+    private readonly intervalMs: number,
     private readonly onFailure: (error: unknown) => void,
-    first = interval,
+    first = intervalMs,
   ) {
-    this.later(first);
+    this.schedule(first);
   }
 
   /** Waits for a time that has begun. */
@@ -21,19 +21,19 @@ export class Repeated {
     await this.running;
   }
 
-  private later(wait = this.interval): void {
+  private schedule(wait = this.intervalMs): void {
     if (this.isClosed) return;
     this.timer = setTimeout(() => {
-      this.running = this.once();
+      this.running = this.runOnce();
     }, wait).unref();
   }
 
-  private async once(): Promise<void> {
+  private async runOnce(): Promise<void> {
     try {
       await this.work();
     } catch (error) {
       this.onFailure(error);
     }
-    this.later();
+    this.schedule();
   }
 }

@@ -2,15 +2,15 @@
  * Lets a number of pieces of work run at once; the others wait in the order in which they came.
  * Invariant: nobody waits while fewer than `most` run.
  */
-export class Limit {
+export class Semaphore {
   private running = 0;
   private readonly waiting = new Set<() => void>();
 
-  constructor(private readonly most: number) {}
+  constructor(private readonly permits: number) {}
 
   /** Runs `work` with a permit. Rejects with the signal's reason if it aborts before that. */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const release = await this.enter(signal);
+    const release = await this.acquire(signal);
     try {
       return await work();
     } finally {
@@ -19,14 +19,14 @@ export class Limit {
   }
 
   /** Waits for a permit, and returns the function that gives it back; call that once. */
-  async enter(signal?: AbortSignal): Promise<() => void> {
+  async acquire(signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
-    if (this.running < this.most) this.running++;
-    else await this.turn(signal);
-    return () => this.leave();
+    if (this.running < this.permits) this.running++;
+    else await this.waitForPermit(signal);
+    return () => this.release();
   }
 
-  private turn(signal?: AbortSignal): Promise<void> {
+  private waitForPermit(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const proceed = () => {
         signal?.removeEventListener('abort', abandon);
@@ -42,7 +42,7 @@ export class Limit {
   }
 
   /** The permit passes to the longest waiting work. */
-  private leave(): void {
+  private release(): void {
     const [first] = this.waiting;
     if (!first) this.running--;
     else {

@@ -6,10 +6,12 @@ import { messageOf, TilewrightError } from '../errors.js';
 import { workerDied, workerStuck } from './errors.js';
 
 /** What a thread is sent: a task, or that the task it has is no longer wanted. */
-type Order<Task> = { task: Task } | { abort: true };
+type WorkerMessage<Task> = { task: Task } | { abort: true };
 
 /** What a thread says: first that its code is loaded, then how each task ended. */
-type Reply<Result> = { loaded: true } | (({ result: Result } | { failure: Failure }) & { isWorn: boolean });
+type Reply<Result> =
+  | { loaded: true }
+  | (({ result: Result } | { failure: Failure }) & { exceedsWasmLimit: boolean });
 
 /** An error as it crosses between threads. */
 interface Failure {
@@ -29,28 +31,28 @@ export interface RunOptions {
   /** Ends the task: one that waits is not begun, one that runs is told. */
   signal?: AbortSignal;
   /** How long it may go on after that, ms, before its thread is ended. Default: 30 s, for tasks that have something to close. */
-  grace?: number;
+  graceMs?: number;
   /** Milliseconds after which the thread is ended, with TW_RASTER_WORKER_STUCK. Default, and at most: that of the pool. */
-  timeLimit?: number;
+  timeLimitMs?: number;
 }
 
-interface Job<Task, Result> {
+interface PoolTask<Task, Result> {
   task: Task;
   transfer: readonly Transferable[];
   signal: AbortSignal | undefined;
-  grace: number;
-  timeLimit: number;
+  graceMs: number;
+  timeLimitMs: number;
   /** Ends it where it still waits. */
-  leave: () => void;
+  cancelWaiting: () => void;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
 }
 
-interface Member<Task, Result> {
+interface PoolWorker<Task, Result> {
   worker: Worker;
   /** Settles when its code is loaded, or it has ended. */
   loaded: Promise<void>;
-  job: Job<Task, Result> | undefined;
+  job: PoolTask<Task, Result> | undefined;
   /** Ends the thread where its task does not end. */
   timer: NodeJS.Timeout | undefined;
   onAbort: () => void;
@@ -64,14 +66,14 @@ const RESOURCE_LIMITS = { maxYoungGenerationSizeMb: 4 };
  * No task of a sound file comes near, ms. Decoders of libraries have no end of their own on damaged ones; GDAL's processes have
  * one, which is shorter.
  */
-const TIME_LIMIT = 35 * 60_000;
+const MAX_TASK_MS = 35 * 60_000;
 /** How long a thread that is to end may load its code, ms. */
-const LOAD_LIMIT = 10_000;
+const MAX_LOAD_MS = 10_000;
 /** A thread takes about as long to load its code and to get it compiled, ms; short work is done sooner and cheaper by fewer. */
-const WARM_UP = 250;
-const ABORT_GRACE = 30_000;
+const SPAWN_INTERVAL_MS = 250;
+const ABORT_GRACE_MS = 30_000;
 /** A thread that keeps more memory of WebAssembly is replaced after its task: such memory never gets smaller. */
-const MAX_KEPT_BYTES = 128 * 2 ** 20;
+const MAX_WASM_BYTES = 128 * 2 ** 20;
 
 /**
  * Runs tasks on up to `size` threads, each of which loads the module at `module` (it calls `serveTasks`).
@@ -82,17 +84,17 @@ const MAX_KEPT_BYTES = 128 * 2 ** 20;
  * works on its task any more. An idle pool does not keep the process alive.
  */
 export class WorkerPool<Task, Result> {
-  private readonly members = new Set<Member<Task, Result>>();
-  private readonly waiting: Job<Task, Result>[] = [];
+  private readonly workers = new Set<PoolWorker<Task, Result>>();
+  private readonly waiting: PoolTask<Task, Result>[] = [];
   private closed = false;
   /** When the newest thread was started, and what starts the next. */
-  private started = -WARM_UP;
-  private next: NodeJS.Timeout | undefined;
+  private lastSpawnedAt = -SPAWN_INTERVAL_MS;
+  private spawnTimer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly module: URL,
     readonly size: number,
-    private readonly timeLimit = TIME_LIMIT,
+    private readonly timeLimitMs = MAX_TASK_MS,
   ) {}
 
   /**
@@ -100,18 +102,18 @@ export class WorkerPool<Task, Result> {
    * status), with the signal's reason, with TW_RASTER_WORKER_DIED, or with TW_RASTER_WORKER_STUCK after the time limit.
    */
   run(task: Task, options: RunOptions = {}): Promise<Result> {
-    const { transfer = [], signal, grace = ABORT_GRACE } = options;
-    const timeLimit = Math.min(options.timeLimit ?? Infinity, this.timeLimit);
+    const { transfer = [], signal, graceMs = ABORT_GRACE_MS } = options;
+    const timeLimitMs = Math.min(options.timeLimitMs ?? Infinity, this.timeLimitMs);
     return new Promise((resolve, reject) => {
       if (this.closed) {
         reject(workerDied('the pool was closed'));
         return;
       }
-      const leave = () => {
+      const cancelWaiting = () => {
         this.waiting.splice(this.waiting.indexOf(job), 1);
         reject(signal!.reason);
       };
-      const job = { task, transfer, signal, grace, timeLimit, leave, resolve, reject };
+      const job = { task, transfer, signal, graceMs, timeLimitMs, cancelWaiting, resolve, reject };
       if (signal?.aborted) {
         reject(signal.reason);
         return;
@@ -119,7 +121,7 @@ export class WorkerPool<Task, Result> {
       if (signal) {
         // All tasks of a job have its signal: Node would warn of more than ten.
         setMaxListeners(0, signal);
-        signal.addEventListener('abort', leave);
+        signal.addEventListener('abort', cancelWaiting);
       }
       this.waiting.push(job);
       this.dispatch();
@@ -128,46 +130,46 @@ export class WorkerPool<Task, Result> {
 
   /** Ends the threads that have no task, which frees their memory. Later tasks start threads again. */
   async endThreads(): Promise<void> {
-    const idle = [...this.members].filter(({ job, killed }) => !job && !killed);
+    const idle = [...this.workers].filter(({ job, killed }) => !job && !killed);
     await Promise.all(idle.map((member) => this.remove(member)));
   }
 
   /** Ends all threads. Tasks that are not done are rejected. */
   async close(): Promise<void> {
     this.closed = true;
-    clearTimeout(this.next);
-    for (const { signal, leave, reject } of this.waiting.splice(0)) {
-      signal?.removeEventListener('abort', leave);
+    clearTimeout(this.spawnTimer);
+    for (const { signal, cancelWaiting, reject } of this.waiting.splice(0)) {
+      signal?.removeEventListener('abort', cancelWaiting);
       reject(workerDied('the pool was closed'));
     }
-    await Promise.all([...this.members].map(end));
+    await Promise.all([...this.workers].map(terminate));
   }
 
   private dispatch(): void {
     while (this.waiting.length > 0) {
-      const member = [...this.members].find(({ job, killed }) => !job && !killed) ?? this.start();
+      const member = [...this.workers].find(({ job, killed }) => !job && !killed) ?? this.spawn();
       if (!member) return;
-      this.give(member, this.waiting.shift()!);
+      this.assign(member, this.waiting.shift()!);
     }
   }
 
-  private wake(): void {
-    this.next = undefined;
+  private scheduleSpawn(): void {
+    this.spawnTimer = undefined;
     this.dispatch();
   }
 
   /** None where there are enough, or where the newest is still warming up. */
-  private start(): Member<Task, Result> | undefined {
-    if (this.members.size >= this.size) return undefined;
-    const wait = this.started + WARM_UP - performance.now();
-    if (wait > 0 && this.members.size > 0) {
-      this.next ??= setTimeout(() => this.wake(), wait);
+  private spawn(): PoolWorker<Task, Result> | undefined {
+    if (this.workers.size >= this.size) return undefined;
+    const wait = this.lastSpawnedAt + SPAWN_INTERVAL_MS - performance.now();
+    if (wait > 0 && this.workers.size > 0) {
+      this.spawnTimer ??= setTimeout(() => this.scheduleSpawn(), wait);
       return undefined;
     }
-    this.started = performance.now();
+    this.lastSpawnedAt = performance.now();
     const worker = new Worker(this.module, { resourceLimits: RESOURCE_LIMITS });
     worker.unref();
-    const member: Member<Task, Result> = {
+    const member: PoolWorker<Task, Result> = {
       worker,
       loaded: new Promise((done) => {
         worker.once('message', () => done());
@@ -176,9 +178,9 @@ export class WorkerPool<Task, Result> {
       job: undefined,
       timer: undefined,
       onAbort: () => {
-        worker.postMessage({ abort: true } satisfies Order<Task>);
-        const { grace, signal } = member.job!;
-        this.endAfter(member, grace, signal!.reason);
+        worker.postMessage({ abort: true } satisfies WorkerMessage<Task>);
+        const { graceMs, signal } = member.job!;
+        this.terminateAfter(member, graceMs, signal!.reason);
       },
       killed: undefined,
     };
@@ -188,19 +190,19 @@ export class WorkerPool<Task, Result> {
       reason = messageOf(error);
     });
     worker.on('exit', (code) => {
-      this.members.delete(member);
+      this.workers.delete(member);
       const died = workerDied(this.closed ? 'the pool was closed' : `${reason} (exit code ${code})`);
-      this.take(member)?.reject(member.killed ?? died);
+      this.detachTask(member)?.reject(member.killed ?? died);
       this.dispatch();
     });
-    this.members.add(member);
+    this.workers.add(member);
     return member;
   }
 
-  private give(member: Member<Task, Result>, job: Job<Task, Result>): void {
-    job.signal?.removeEventListener('abort', job.leave);
+  private assign(member: PoolWorker<Task, Result>, job: PoolTask<Task, Result>): void {
+    job.signal?.removeEventListener('abort', job.cancelWaiting);
     try {
-      member.worker.postMessage({ task: job.task } satisfies Order<Task>, job.transfer);
+      member.worker.postMessage({ task: job.task } satisfies WorkerMessage<Task>, job.transfer);
     } catch (error) {
       // The task itself cannot be sent to a thread.
       job.reject(error);
@@ -209,19 +211,19 @@ export class WorkerPool<Task, Result> {
     member.job = job;
     member.worker.ref();
     job.signal?.addEventListener('abort', member.onAbort);
-    this.endAfter(member, job.timeLimit, workerStuck(job.timeLimit / 1000));
+    this.terminateAfter(member, job.timeLimitMs, workerStuck(job.timeLimitMs / 1000));
   }
 
-  private endAfter(member: Member<Task, Result>, delay: number, reason: unknown): void {
+  private terminateAfter(member: PoolWorker<Task, Result>, delay: number, reason: unknown): void {
     clearTimeout(member.timer);
     member.timer = setTimeout(() => {
       member.killed = reason;
-      void end(member);
+      void terminate(member);
     }, delay);
   }
 
   /** The task of a thread, which is then free. */
-  private take(member: Member<Task, Result>): Job<Task, Result> | undefined {
+  private detachTask(member: PoolWorker<Task, Result>): PoolTask<Task, Result> | undefined {
     const { job, timer, onAbort, worker } = member;
     clearTimeout(timer);
     job?.signal?.removeEventListener('abort', onAbort);
@@ -230,17 +232,17 @@ export class WorkerPool<Task, Result> {
     return job;
   }
 
-  private async remove(member: Member<Task, Result>): Promise<void> {
+  private async remove(member: PoolWorker<Task, Result>): Promise<void> {
     member.killed = workerDied('it is replaced');
-    this.members.delete(member);
-    await end(member);
+    this.workers.delete(member);
+    await terminate(member);
   }
 
-  private settle(member: Member<Task, Result>, reply: Reply<Result>): void {
+  private settle(member: PoolWorker<Task, Result>, reply: Reply<Result>): void {
     if ('loaded' in reply) return;
-    const job = this.take(member);
-    if (reply.isWorn) void this.remove(member);
-    if ('failure' in reply) job?.reject(job.signal?.aborted ? job.signal.reason : errorFrom(reply.failure));
+    const job = this.detachTask(member);
+    if (reply.exceedsWasmLimit) void this.remove(member);
+    if ('failure' in reply) job?.reject(job.signal?.aborted ? job.signal.reason : fromFailure(reply.failure));
     else job?.resolve(reply.result);
     this.dispatch();
   }
@@ -250,9 +252,9 @@ export class WorkerPool<Task, Result> {
  * Ends a thread, but not while it loads its code: the whole process of Node 24 dies (a failed check of V8) where a thread is
  * ended just as its modules with top-level await are done.
  */
-async function end<Task, Result>({ worker, loaded }: Member<Task, Result>): Promise<void> {
+async function terminate<Task, Result>({ worker, loaded }: PoolWorker<Task, Result>): Promise<void> {
   worker.ref();
-  await Promise.race([loaded, sleep(LOAD_LIMIT, undefined, { ref: false })]);
+  await Promise.race([loaded, sleep(MAX_LOAD_MS, undefined, { ref: false })]);
   await worker.terminate();
 }
 
@@ -267,7 +269,7 @@ export function serveTasks<Task, Result>(
   const port = parentPort;
   if (!port) throw new Error('serveTasks is for modules that a WorkerPool loads');
   let running = new AbortController();
-  const take = async (order: Order<Task>) => {
+  const take = async (order: WorkerMessage<Task>) => {
     if ('abort' in order) {
       running.abort();
       return;
@@ -275,9 +277,15 @@ export function serveTasks<Task, Result>(
     running = new AbortController();
     try {
       const result = await handler(order.task, running.signal);
-      port.postMessage({ result, isWorn: isWorn() } satisfies Reply<Result>, transfer(result));
+      port.postMessage(
+        { result, exceedsWasmLimit: exceedsWasmLimit() } satisfies Reply<Result>,
+        transfer(result),
+      );
     } catch (error) {
-      port.postMessage({ failure: failureFrom(error, 5), isWorn: isWorn() } satisfies Reply<Result>);
+      port.postMessage({
+        failure: toFailure(error, 5),
+        exceedsWasmLimit: exceedsWasmLimit(),
+      } satisfies Reply<Result>);
     }
   };
   // After the module that calls this, and all that wait for it, are loaded.
@@ -288,13 +296,13 @@ export function serveTasks<Task, Result>(
 }
 
 /** `external` counts the memory of WebAssembly and arrays; arrays are collected. */
-function isWorn(): boolean {
+function exceedsWasmLimit(): boolean {
   const { external, arrayBuffers } = process.memoryUsage();
-  return external - arrayBuffers > MAX_KEPT_BYTES;
+  return external - arrayBuffers > MAX_WASM_BYTES;
 }
 
 /** `depth`: how many causes are kept. */
-function failureFrom(error: unknown, depth: number): Failure {
+function toFailure(error: unknown, depth: number): Failure {
   const known = error instanceof TilewrightError ? { code: error.code, status: error.status } : undefined;
   const { name, stack, cause } =
     error instanceof Error ? error : { name: 'Error', stack: undefined, cause: undefined };
@@ -304,12 +312,12 @@ function failureFrom(error: unknown, depth: number): Failure {
     name,
     message: messageOf(error),
     stack,
-    cause: cause === undefined || depth === 0 ? undefined : failureFrom(cause, depth - 1),
+    cause: cause === undefined || depth === 0 ? undefined : toFailure(cause, depth - 1),
   };
 }
 
-function errorFrom({ known, code, name, message, stack, cause }: Failure): Error {
-  const options = cause === undefined ? {} : { cause: errorFrom(cause) };
+function fromFailure({ known, code, name, message, stack, cause }: Failure): Error {
+  const options = cause === undefined ? {} : { cause: fromFailure(cause) };
   const error = known
     ? new TilewrightError(known.code, known.status, message, options)
     : Object.assign(new Error(message, options), { name }, code !== undefined && { code });

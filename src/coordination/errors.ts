@@ -20,7 +20,7 @@ export const outcomeUnknown = defineError(
 export const coordinationRefused = defineError(
   'TW_DHT_COORDINATION_REFUSED',
   500,
-  'The coordination store (etcd) has refused a request; the message says why. Where it is about users or permissions, check the user and password in its URL.',
+  'The coordination store (etcd) has refused a request; the message says why. If it is about users or permissions, check the user and password in its URL.',
   (what: string, where: string, detail: string) => `${what}: ${where} has refused it: ${detail}`,
 );
 

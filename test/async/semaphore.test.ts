@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { Limit } from '../../src/async/semaphore.js';
+import { Semaphore } from '../../src/async/semaphore.js';
 
 test('never more than allowed at once, in the order of their coming, and who gives up holds no place', async () => {
   const visitor = fc.record({ stays: fc.nat(4), givesUpAfter: fc.option(fc.nat(4), { nil: undefined }) });
@@ -11,7 +11,7 @@ test('never more than allowed at once, in the order of their coming, and who giv
       fc.integer({ min: 1, max: 4 }),
       fc.array(visitor, { maxLength: 20 }),
       async (most, visitors) => {
-        const limit = new Limit(most);
+        const limit = new Semaphore(most);
         const entered: number[] = [];
         let inside = 0;
         let gaveUp = 0;
@@ -23,7 +23,7 @@ test('never more than allowed at once, in the order of their coming, and who giv
             const patience = new AbortController();
             if (givesUpAfter !== undefined) turns(givesUpAfter).then(() => patience.abort(i));
             try {
-              const leave = await limit.enter(patience.signal);
+              const leave = await limit.acquire(patience.signal);
               entered.push(i);
               assert.ok(++inside <= most);
               await turns(stays);
@@ -40,7 +40,7 @@ test('never more than allowed at once, in the order of their coming, and who giv
           entered,
           entered.toSorted((a, b) => a - b),
         );
-        const all = await Promise.all(Array.from({ length: most }, () => limit.enter()));
+        const all = await Promise.all(Array.from({ length: most }, () => limit.acquire()));
         assert.equal(all.length, most);
       },
     ),

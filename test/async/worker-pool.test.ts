@@ -99,7 +99,7 @@ test('a thread is not ended while it loads', async (t) => {
   await task;
   const aborted = slow('aborted');
   const signal = AbortSignal.timeout(10);
-  await assert.rejects(aborted.run(null, { signal, grace: 0 }), { name: 'TimeoutError' });
+  await assert.rejects(aborted.run(null, { signal, graceMs: 0 }), { name: 'TimeoutError' });
   await aborted.close();
   assert.deepEqual(readdirSync(folder), ['aborted', 'closed']);
 });
@@ -151,7 +151,7 @@ test('a task that does not end is ended with its thread, and the pool goes on', 
 test('a task may have a shorter limit than the pool', async (t) => {
   const pool = new WorkerPool<Task, Result>(module, 1, 600_000);
   atEnd(t, () => pool.close());
-  await assert.rejects(pool.run({ kind: 'endless' }, { timeLimit: 1500 }), {
+  await assert.rejects(pool.run({ kind: 'endless' }, { timeLimitMs: 1500 }), {
     code: 'TW_RASTER_WORKER_STUCK',
     message: /within 1.5 s/,
   });
@@ -213,7 +213,7 @@ test('a task without grace ends with its thread when it is not wanted', async (t
   const pool = new WorkerPool<Task, Result>(module, 1);
   atEnd(t, () => pool.close());
   const controller = new AbortController();
-  const stuck = pool.run({ kind: 'endless' }, { signal: controller.signal, grace: 0 });
+  const stuck = pool.run({ kind: 'endless' }, { signal: controller.signal, graceMs: 0 });
   const reason = new Error('enough');
   setTimeout(() => controller.abort(reason), 100);
   await assert.rejects(stuck, reason);

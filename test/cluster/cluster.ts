@@ -4,7 +4,7 @@ import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { inLanes } from '../../src/async/index.js';
+import { mapConcurrent } from '../../src/async/index.js';
 import { EtcdCluster } from '../support/etcd.js';
 import type { Cleanups } from './cleanups.js';
 import { askJson, TOKEN, until } from './client.js';
@@ -50,7 +50,7 @@ const LANES = 50;
 async function age(etcd: EtcdCluster): Promise<void> {
   const key = Buffer.from('/somebody-else').toString('base64');
   const changes = Array.from({ length: FORMER_CHANGES }, (_, n) => n);
-  await inLanes(changes, LANES, (n) =>
+  await mapConcurrent(changes, LANES, (n) =>
     etcd.ask(0, 'kv/put', { key, value: Buffer.from(`${n}`).toString('base64') }),
   );
 }

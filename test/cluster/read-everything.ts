@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { inLanes } from '../../src/async/index.js';
+import { mapConcurrent } from '../../src/async/index.js';
 import { burst } from './burst.js';
 import type { Violation } from './checkers.js';
 import { askJson, COLLECTION, findAll } from './client.js';
@@ -32,7 +32,7 @@ export async function lookAtAll(setting: Setting, trains = false): Promise<Viola
     const files = (found?.tiles ?? []).flatMap((tile) =>
       deliveries.groups().map((group) => ({ tile, group })),
     );
-    await inLanes(files, LANES, ({ tile, group }) => readTile(setting, node, tile, group, true));
+    await mapConcurrent(files, LANES, ({ tile, group }) => readTile(setting, node, tile, group, true));
     if (i === 0)
       for (const tile of found?.tiles ?? []) violations.push(...(await faultsInStore(setting, tile)));
   }

@@ -75,7 +75,7 @@ test('a cube whose position is a flag makes the tiles of one that says it itself
   const elsewhere = PLACE.replace('5300000', '5300030').replace('5298800', '5298830');
   const given = { ...FLAGS, wavelengths, collection: 'moved', scale: 1, position: elsewhere };
   const { scenes } = await ingest(node, { href: join(folder, 'placed.bil'), ...given });
-  assert.deepEqual(scenes[0]!.warnings, ['the file says itself where it lies; --position replaces that']);
+  assert.deepEqual(scenes[0]!.warnings, ['the file has a position of its own; --position replaces it']);
   const wanted = await pixelsOf(node, 'placed');
   assert.ok(wanted.size >= 1);
   assert.deepEqual(await pixelsOf(node, 'plain'), wanted);

@@ -11,7 +11,7 @@ import { availableParallelism } from 'node:os';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { inLanes } from '../../src/async/index.js';
+import { mapConcurrent } from '../../src/async/index.js';
 import { messageOf } from '../../src/errors.js';
 import { cql2Outcome, isCql2Example } from './cql2.js';
 import { isRasterFile, type Outcome } from './raster.js';
@@ -56,7 +56,7 @@ function note(kind: string, outcome: Outcome, path: string): void {
     console.log(`${outcome.name}: ${path}${outcome.detail ? ` (${outcome.detail})` : ''}`);
 }
 
-await inLanes(rasters, availableParallelism(), async (path) => {
+await mapConcurrent(rasters, availableParallelism(), async (path) => {
   note(extname(path).slice(1).toLowerCase() || 'no extension', await rasterOutcome(path), path);
   if (process.stderr.isTTY) process.stderr.write(`\r${++done} of ${rasters.length} rasters`);
 });

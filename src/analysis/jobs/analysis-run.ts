@@ -1,6 +1,6 @@
 /** The parts that all analyses share: choosing the bands together with the other nodes, and reading the tiles of this run. */
 import { createHash } from 'node:crypto';
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import { mergeSkipped, pickedTiles } from '../../derive/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { unknownBand } from '../../expressions/index.js';
@@ -286,7 +286,7 @@ export async function eachTile(
   let present = 0;
   let batch: { tile: TileRecord; spectrum: TileSpectrum }[] = [];
   const finish = async () => {
-    await inLanes(batch, workers.threads + 1, one);
+    await mapConcurrent(batch, workers.threads + 1, one);
     batch = [];
   };
   for await (const tile of pickedTiles(storage, filter, job.isMine)) {

@@ -37,7 +37,7 @@ export function searchCommand(): Command {
         const there = (await target.client.collections()).collections.map(({ id }) => id);
         for (const one of collection.filter((id) => !there.includes(id)))
           note(
-            `there is no collection ${one}; ${there.length === 0 ? 'there is none yet' : `there are ${listNearest(one, there)}`}`,
+            `there is no collection ${one}; ${there.length === 0 ? 'none exists yet' : `there are ${listNearest(one, there)}`}`,
           );
       }
       notePartial(found);

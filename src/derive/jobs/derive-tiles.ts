@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { inLanes, SerialQueue } from '../../async/index.js';
+import { mapConcurrent, SerialQueue } from '../../async/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
@@ -230,7 +230,7 @@ class DeriveRun<T> {
     try {
       await write.plan(batch.map(({ id, derivation }) => ({ ...derivation.facts, id })));
       try {
-        await inLanes(batch, 2 + workers.threads, async (due) => {
+        await mapConcurrent(batch, 2 + workers.threads, async (due) => {
           this.job.signal.throwIfAborted();
           await this.makeOne(write, due);
           if (performance.now() - this.committedAt > COMMIT_INTERVAL) await this.commit(write);

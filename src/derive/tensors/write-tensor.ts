@@ -113,7 +113,7 @@ async function* inOrder<Item, Result>(
     for (const item of items) {
       if (under.length === lanes) yield await (under.shift() as Promise<Result>);
       const next = work(item);
-      // Who reads the results meets its error in turn.
+      // The caller gets the error when the result is yielded.
       next.catch(() => undefined);
       under.push(next);
     }

@@ -4,7 +4,7 @@
  * these. Only parts that have changed are written anew.
  */
 import { randomUUID } from 'node:crypto';
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import type { Commit, ObjectStore, RecordEdit, TileVersion } from '../../storage/index.js';
 import { manifestDamaged } from '../errors.js';
 import { type PrefixLengths, SLOTS, slotOfCell, slotOfScene } from '../placement/slots.js';
@@ -69,7 +69,7 @@ export async function readParts(
   const state = new Folded();
   const names = [...parts].flatMap((part) => manifest[part] ?? []);
   // No two parts have the same records, so that they may come in any order.
-  await inLanes(names, LANES, async (name) => state.add(await readSegment(objects, name, wants)));
+  await mapConcurrent(names, LANES, async (name) => state.add(await readSegment(objects, name, wants)));
   return state;
 }
 

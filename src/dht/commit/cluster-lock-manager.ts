@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import type { Histogram } from '../../metrics/index.js';
 import {
   type Catalogue,
@@ -142,7 +142,7 @@ export class ClusterClaims implements CountedClaims {
     const files: string[] = [];
     for (const folder of folders)
       for (const file of await readdir(join(dir, folder))) files.push(`${folder}/${file}`);
-    await inLanes(files, LANES, async (name) => {
+    await mapConcurrent(files, LANES, async (name) => {
       await objects.put(name, { file: join(dir, name) }, { signal });
     });
   }

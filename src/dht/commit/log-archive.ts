@@ -3,7 +3,7 @@
  *
  * Invariant: an entry is copied only after all before it, as far as no checkpoint holds them; so the copies after a checkpoint have no gap.
  */
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import { type ObjectStore, storeExists } from '../../storage/index.js';
 import { copyDamaged, otherWriter } from '../errors.js';
 import type { CommitLog, CommittedEntry } from './commit-log.js';
@@ -85,7 +85,7 @@ export async function listCopies(objects: ObjectStore): Promise<number[]> {
 
 /** Entries by their copies. Throws TW_STORE_NOT_FOUND, TW_DHT_COPY_DAMAGED. */
 export function readCopies(objects: ObjectStore, numbers: number[]): Promise<CommittedEntry[]> {
-  return inLanes(numbers, LANES, (seq) => readCopy(objects, seq));
+  return mapConcurrent(numbers, LANES, (seq) => readCopy(objects, seq));
 }
 
 async function readCopy(objects: ObjectStore, seq: number): Promise<CommittedEntry> {

@@ -1,7 +1,7 @@
 /** Sends the files of a folder to the tile store of a cluster. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import {
   type ModelVersionRecord,
   modelFile,
@@ -28,7 +28,7 @@ export class SentFiles {
   /** Whether all are there, as long as they were written. Throws TW_DHT_MOVE_IN_FILE. */
   async requireTiles(tiles: TileRecord[]): Promise<void> {
     const files = tiles.flatMap((tile) => tile.groups.map(({ name, bytes }) => ({ tile, name, bytes })));
-    await inLanes(files, LANES, ({ tile, name, bytes }) =>
+    await mapConcurrent(files, LANES, ({ tile, name, bytes }) =>
       requireSize(join(this.dir, tileFile(tile, name)), bytes),
     );
   }
@@ -42,7 +42,7 @@ export class SentFiles {
   /** Throws TW_STORE_CORRUPT where a file is not what was written. `onTile` is called for each tile. */
   async sendTiles(tiles: TileRecord[], version: string, onTile: () => void): Promise<void> {
     const files = tiles.flatMap((tile) => tile.groups.map((group) => ({ tile, group })));
-    await inLanes(files, LANES, async ({ tile, group: { name, bytes, crc32 } }) => {
+    await mapConcurrent(files, LANES, async ({ tile, group: { name, bytes, crc32 } }) => {
       await this.send(tileFile(tile, name), tileFile({ ...tile, version }, name), bytes, crc32);
       if (name === tile.groups[0]!.name) onTile();
     });

@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Repeated } from '../../async/index.js';
+import { PeriodicTask } from '../../async/index.js';
 import type { ObjectStore } from '../../storage/index.js';
 import { stillRunning } from '../errors.js';
 
@@ -21,7 +21,7 @@ const FAREWELL = 2000;
 export class SignOfLife {
   /** Objects of this node that may be in the store. */
   private last: string[] = [];
-  private repeated: Repeated | undefined;
+  private repeated: PeriodicTask | undefined;
 
   private constructor(
     private readonly objects: ObjectStore,
@@ -37,7 +37,7 @@ export class SignOfLife {
     const sign = new SignOfLife(objects, node);
     sign.last = await signs(objects, node);
     await sign.show();
-    sign.repeated = new Repeated(() => sign.show(), EVERY, onFailure);
+    sign.repeated = new PeriodicTask(() => sign.show(), EVERY, onFailure);
     return sign;
   }
 

@@ -1,6 +1,6 @@
 /** What one node at a time does for all: checkpoints of the log, and the sweep of the shared store. */
 
-import { Repeated } from '../../async/index.js';
+import { PeriodicTask } from '../../async/index.js';
 import { writeCheckpoint } from '../commit/checkpoint.js';
 import { CHECKPOINT_COMMITS } from '../commit/commit-log.js';
 import { claim, forgetDoneClaims } from '../commit/fenced-lock.js';
@@ -28,7 +28,7 @@ export interface UpkeepOptions extends Omit<SweepContext, 'keep' | 'every'> {
 }
 
 export class Upkeep {
-  private repeated: Repeated[] = [];
+  private repeated: PeriodicTask[] = [];
   /** The last checkpoint that was seen, and when. */
   private checkpoint = { seq: 0, seen: performance.now() };
 
@@ -38,8 +38,8 @@ export class Upkeep {
     const { checkpointAfter, signal, onFailure } = this.options;
     const look = checkpointAfter === undefined ? CHECKPOINT_LOOK : CHECKPOINT_SHORT_LOOK;
     this.repeated = [
-      new Repeated(() => this.keepCheckpoint(), look, onFailure),
-      new Repeated(
+      new PeriodicTask(() => this.keepCheckpoint(), look, onFailure),
+      new PeriodicTask(
         () => this.sweep(),
         SWEEP,
         (error) => {

@@ -1,5 +1,5 @@
 /** Child processes with an engine that work side by side, each on one task at a time. */
-import { Limit } from '../../async/index.js';
+import { Semaphore } from '../../async/index.js';
 import type { EngineName } from '../load-engine.js';
 import { EngineProcess, ProcessEnded } from './engine-process.js';
 import type { Handlers } from './serve-requests.js';
@@ -7,14 +7,14 @@ import type { Handlers } from './serve-requests.js';
 /** Invariants: at most `threads` processes are alive, each busy with at most one task; a dead one gets no task. Close it when done. */
 export class EnginePool<H extends Handlers> {
   private children: EngineProcess<H>[] = [];
-  private readonly slots: Limit;
+  private readonly slots: Semaphore;
 
   constructor(
     private readonly script: URL,
     private readonly engine: EngineName,
     readonly threads: number,
   ) {
-    this.slots = new Limit(threads);
+    this.slots = new Semaphore(threads);
   }
 
   /** Runs a task in an idle process, and starts one if none is idle. Rejects with the error of the task or the signal's reason. */

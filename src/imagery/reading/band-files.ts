@@ -7,12 +7,12 @@ import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 /** One band of a stored file, and what its numbers mean: physical value = stored * scale + offset. Plain data. */
 export interface BandFile {
   path: string;
-  /** From 0. */
+  /** Index, from 0. */
   band: number;
-  /** Of the full image. */
+  /** Size of the full image, in pixels. */
   width: number;
   height: number;
-  /** The stored value without data; NaN where there is none. NaN is without data anyway. */
+  /** The nodata value; NaN if there is none. Stored NaN never count as data. */
   hole: number;
   scale: number;
   offset: number;

@@ -1,6 +1,6 @@
 /** What an owner of tiles has for a series: statistics of each date and cell, so that pixels stay where they are. */
 
-import { inLanes, type WorkerPool } from '../../async/index.js';
+import { mapConcurrent, type WorkerPool } from '../../async/index.js';
 import type { OwnerShare } from '../../dht/index.js';
 import { type SentError, sentError } from '../../errors.js';
 import {
@@ -76,7 +76,7 @@ export async function readShare(
   const planner = new Planner(storage, region, parseExpression(expression), medians && new Map(medians));
   const ids = places.map(({ id }) => id);
   for (const tile of await storage.getTiles(ids, seq)) planner.add(tile);
-  await inLanes(planner.files, LANES, ({ tile, groups }) => storage.bringFiles(tile, groups));
+  await mapConcurrent(planner.files, LANES, ({ tile, groups }) => storage.bringFiles(tile, groups));
   const { dates, skipped, lack, pixels } = planner;
   // Medians over the tiles of several owners are found by those who ask.
   const isPart = only !== undefined;

@@ -1,6 +1,6 @@
 /** The answer of one owner to a spectra query: sums per date and cell, so that no pixels are sent. */
 
-import { inLanes, type WorkerPool } from '../../async/index.js';
+import { mapConcurrent, type WorkerPool } from '../../async/index.js';
 import type { OwnerShare } from '../../dht/index.js';
 import { gridByName } from '../../grid/index.js';
 import { type Filter, findPlaces, searchOf } from '../../query/index.js';
@@ -87,7 +87,7 @@ export async function readSpectraShare(
     const good = bands.map((band) => band.good !== false);
     date.parts.push({ place, bands: bandFiles(storage, tile, at), good, mask });
   }
-  await inLanes(files, LANES, ({ tile, groups }) => storage.bringFiles(tile, groups));
+  await mapConcurrent(files, LANES, ({ tile, groups }) => storage.bringFiles(tile, groups));
   const dates = await Promise.all(
     [...planned.values()].map(async ({ parts, ...date }) => {
       const result = await pool.run({ kind: 'spectra', parts });

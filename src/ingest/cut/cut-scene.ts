@@ -1,6 +1,6 @@
 /** Cuts the cells of a scene into staged tiles: pass by pass, chunk by chunk. */
 import { join } from 'node:path';
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import type { Grid, PixelGrid } from '../../grid/index.js';
 import { type RasterHeader, spectralTags } from '../../raster/index.js';
 import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } from '../../storage/index.js';
@@ -116,8 +116,8 @@ async function runPass(work: Work, pass: Pass, cells: Map<string, Cell>): Promis
         files.flatMap((file) => file.moveTo(chunk.windows[i], lanes)),
       );
       const decoding = decodeTasks(reads, context.workers.processes);
-      await inLanes(decoding, lanes, (task) => context.workers.decode(task, signal));
-      await inLanes(chunk.geocodes, lanes, async (geocode) => {
+      await mapConcurrent(decoding, lanes, (task) => context.workers.decode(task, signal));
+      await mapConcurrent(chunk.geocodes, lanes, async (geocode) => {
         const cell = cells.get(geocode) as Cell;
         const read = windows.map((window, i) => cutSource(sources[i], window, chunk.windows[i]));
         for (const { group, source, mask } of pass.cuts) {
@@ -152,7 +152,7 @@ async function cutCubes(
   const [{ header }] = bands as [SourceBand];
   const mask = scene.groups[g] === finestGroup(scene) ? qualityRasters(scene, withQuality) : null;
   const share = Math.floor(arena.size / (workers.threads + 1));
-  await inLanes([...cells.values()], workers.threads + 1, async (cell) => {
+  await mapConcurrent([...cells.values()], workers.threads + 1, async (cell) => {
     const group = cellGroup(work, g, cell);
     const { least, most } = cubeBytes(group, header);
     const bytes = Math.max(least, Math.min(most, share));
@@ -270,7 +270,7 @@ async function fillBlanks(work: Work, cells: Cell[]): Promise<void> {
   const blanks = cells.flatMap((cell) =>
     scene.groups.flatMap((_, g) => (cell.results[g] ? [] : [{ cell, g }])),
   );
-  await inLanes(blanks, lanes, async ({ cell, g }) => {
+  await mapConcurrent(blanks, lanes, async ({ cell, g }) => {
     const blank: BlankTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
     const result = await context.workers.blank(blank, signal);
     cell.results[g] = await writeFiles(work, cell, result);
@@ -281,7 +281,7 @@ async function fillBlanks(work: Work, cells: Cell[]): Promise<void> {
 async function assessCells(work: Work, cells: Cell[], { test, bands }: SceneTest): Promise<void> {
   const { context, scene, signal, lanes } = work;
   const finest = scene.groups.indexOf(finestGroup(scene));
-  await inLanes(cells, lanes, async (cell) => {
+  await mapConcurrent(cells, lanes, async (cell) => {
     const written = cell.results[finest] as Written;
     const folder = cell.folder as string;
     const task: AssessTask = { kind: 'assess', cell: cellGroup(work, finest, cell), folder, test, bands };

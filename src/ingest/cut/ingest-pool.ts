@@ -1,4 +1,4 @@
-import { Limit, WorkerPool } from '../../async/index.js';
+import { Semaphore, WorkerPool } from '../../async/index.js';
 import { bytesPerSample } from '../../raster/index.js';
 import type { DescribeOptions, Scene } from '../scene.js';
 import type {
@@ -33,14 +33,14 @@ const READ_GRACE_MS = 2000;
  */
 export class IngestWorkers {
   private readonly pool: WorkerPool<IngestTask, IngestResult>;
-  private readonly gdal: Limit;
+  private readonly gdal: Semaphore;
   /** Processes of GDAL at once: as many as the memory has room for, and threads. */
   readonly processes: number;
 
   constructor(threads: number, memory: number) {
     const room = Math.floor((GDAL_SHARE * memory) / GDAL_BYTES);
     this.processes = Math.max(1, Math.min(threads, room));
-    this.gdal = new Limit(this.processes);
+    this.gdal = new Semaphore(this.processes);
     this.pool = new WorkerPool(new URL('./ingest-worker.js', import.meta.url), threads);
   }
 

@@ -1,5 +1,5 @@
 /** The files beside a raster that ingest reads with it: they are sent together. */
-import { stat } from 'node:fs/promises';
+import { lstat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { maskPath, otherEnviFile, pamPath } from '../../raster/index.js';
 import { itemOfFile } from '../formats/generic/stac-item-document.js';
@@ -25,8 +25,9 @@ export async function sideFilesOf(path: string): Promise<string[]> {
 
 const isPacked = (kind: string | null) => kind === 'zip' || kind === 'tar' || kind === 'gzip';
 
+/** Ingest follows no links to such files. */
 const ifFile = (path: string) =>
-  stat(path).then(
+  lstat(path).then(
     (info) => (info.isFile() ? path : undefined),
     () => undefined,
   );

@@ -1,6 +1,6 @@
 /** Goes on with the jobs of nodes that are lost, and forgets old ones. */
 
-import { Repeated } from '../../async/index.js';
+import { PeriodicTask } from '../../async/index.js';
 import { Absences, type Cluster } from '../../dht/index.js';
 import type { TilewrightError } from '../../errors.js';
 import type { JobRecord } from '../../storage/index.js';
@@ -36,7 +36,7 @@ export interface LostJobsOptions {
 export class LostJobs {
   private readonly grace: number;
   private readonly absences: Absences;
-  private readonly looking: Repeated;
+  private readonly looking: PeriodicTask;
   private sweptAt = -Infinity;
   /** Messages about damaged documents: each is reported once. */
   private readonly damages = new Set<string>();
@@ -46,7 +46,7 @@ export class LostJobs {
     this.grace = options.grace ?? GRACE;
     this.absences = new Absences(this.grace, TURN);
     const interval = Math.min(LOOK_INTERVAL, this.grace / 4);
-    this.looking = new Repeated(() => this.look(), interval, options.onFailure);
+    this.looking = new PeriodicTask(() => this.look(), interval, options.onFailure);
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,6 @@
 /** Shares of jobs: the work on the cells of some slots, done by a node that owns them. */
 import { rm } from 'node:fs/promises';
-import { Limit } from '../../async/index.js';
+import { Semaphore } from '../../async/index.js';
 import { type Cluster, notHeld, SlotSet, slotsOfCells } from '../../dht/index.js';
 import { messageOf, SENT_ERROR, type SentError, sentError, TilewrightError } from '../../errors.js';
 import { type Check, COUNT, messageCheck, NUMBER, objectOf, requestCheck, TEXT } from '../../json-schema.js';
@@ -116,7 +116,7 @@ export interface ShareOptions {
 
 /** The shares that this node works on, one after another. */
 export class Shares {
-  private readonly turns = new Limit(1);
+  private readonly turns = new Semaphore(1);
   private readonly running = new Map<string, { job: string; stop: AbortController }>();
   private readonly meetings = new Meetings();
   /** Checks the inputs of a process, by its id. */

@@ -1,7 +1,7 @@
 /** Runs jobs, a few at a time, and keeps their records and logs. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { Limit, Repeated } from '../../async/index.js';
+import { PeriodicTask, Semaphore } from '../../async/index.js';
 import { messageOf } from '../../errors.js';
 import { type JobRecord, newVersion, type Storage } from '../../storage/index.js';
 import {
@@ -67,9 +67,9 @@ export class Jobs implements JobsView {
   private readonly ends = new Map<string, Promise<JobRecord>>();
   /** Ends that could not be written, so that who asks is not told that the job still runs. */
   private readonly unwritten = new Map<string, JobRecord>();
-  private readonly slots: Limit;
+  private readonly slots: Semaphore;
   private readonly catalogue: Storage['catalogue'];
-  private readonly collecting: Repeated;
+  private readonly collecting: PeriodicTask;
   private closed = false;
   private stopped = false;
 
@@ -81,10 +81,10 @@ export class Jobs implements JobsView {
     private readonly board: JobBoard | undefined,
     onFailure: (error: unknown) => void,
   ) {
-    this.slots = new Limit(concurrency);
+    this.slots = new Semaphore(concurrency);
     this.catalogue = storage.catalogue;
     // The first time at once: a command ends long before the interval is over.
-    this.collecting = new Repeated(() => this.collectGarbage(), GC_INTERVAL_MS, onFailure, 0);
+    this.collecting = new PeriodicTask(() => this.collectGarbage(), GC_INTERVAL_MS, onFailure, 0);
   }
 
   /** `processes` are all that there are: jobs of others cannot be taken up. */
@@ -96,7 +96,7 @@ export class Jobs implements JobsView {
     const left = await leftJobs(storage, processes, board);
     const requests = await StartedRequests.open(storage.catalogue);
     const jobs = new Jobs(storage, requests, resume, concurrency, board, onFailure);
-    const slots = resume ? jobs.slots : new Limit(0);
+    const slots = resume ? jobs.slots : new Semaphore(0);
     for (const { record, process, log } of left)
       jobs.admit(new LiveJob(storage, process, log, record, Promise.resolve(), board), slots);
     return jobs;
@@ -331,7 +331,7 @@ export class Jobs implements JobsView {
     this.ends.set(job.id, end);
   }
 
-  private async run(job: LiveJob, slots: Limit): Promise<JobRecord> {
+  private async run(job: LiveJob, slots: Semaphore): Promise<JobRecord> {
     const { signal } = job.abort;
     try {
       await slots.run(() => job.run(), signal);

@@ -1,6 +1,6 @@
 /** Fetches the files of a node's own tiles before somebody asks for them. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import type { TileRecord } from '../catalogue/records.js';
 import type { ColumnIndex } from '../column-index/column-index.js';
 import type { Position } from '../column-index/query/sort-order.js';
@@ -108,7 +108,7 @@ export class Warming {
       (tile) => storage.index.has(tile.id) && files.lacking(tile, tile.groups).length > 0,
     );
     let hasRoom = true;
-    await inLanes(lacking, LANES, async (tile) => {
+    await mapConcurrent(lacking, LANES, async (tile) => {
       const bytes = bytesOf(files.lacking(tile, tile.groups));
       if (!mayReplace && !cache.hasRoom(bytes)) hasRoom = false;
       if (!hasRoom) return;

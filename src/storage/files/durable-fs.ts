@@ -1,7 +1,7 @@
 /** Writing files so that they are there after a power cut: bytes, then name, then the folder that holds the name. */
 import { mkdir, open, rename } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 
 /** Makes the bytes of a file durable, or the names in a folder. */
 export async function syncFile(path: string): Promise<void> {
@@ -26,7 +26,7 @@ export async function makeFolderDurably(path: string): Promise<void> {
 
 /** Each of these folders once, those that have been removed meanwhile left out. */
 export async function fsyncFolders(paths: Iterable<string>): Promise<void> {
-  await inLanes([...new Set(paths)], 4, async (path) => {
+  await mapConcurrent([...new Set(paths)], 4, async (path) => {
     try {
       await syncFile(path);
     } catch (error) {

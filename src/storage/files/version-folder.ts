@@ -5,7 +5,7 @@
  */
 import { mkdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import { onDisk, storageBadName } from '../errors.js';
 import { fsyncFolders } from './durable-fs.js';
 
@@ -32,7 +32,7 @@ export async function stageVersion(dir: string, path: string): Promise<string> {
  */
 export async function publishVersions(dir: string, paths: string[], sync = true): Promise<void> {
   await onDisk(dir, async () => {
-    await inLanes(paths, IN_FLIGHT, (path) => rename(join(dir, stagingPath(path)), join(dir, path)));
+    await mapConcurrent(paths, IN_FLIGHT, (path) => rename(join(dir, stagingPath(path)), join(dir, path)));
     if (!sync) return;
     const folders = new Set<string>();
     for (const path of paths)
@@ -46,7 +46,7 @@ export async function publishVersions(dir: string, paths: string[], sync = true)
 export async function removeVersions(dir: string, paths: string[]): Promise<void> {
   await onDisk(dir, async () => {
     const shrunk = new Set<string>();
-    await inLanes(paths, IN_FLIGHT, async (path) => {
+    await mapConcurrent(paths, IN_FLIGHT, async (path) => {
       if (!VERSION_PATH.test(path)) throw storageBadName('path of a version', path);
       for (const name of [path, stagingPath(path)])
         await rm(join(dir, name), { recursive: true, force: true });

@@ -5,7 +5,7 @@ import { access, link, mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'n
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import { onDisk, storeExists, storeNotFound, storeUnavailable } from '../errors.js';
 import { syncFile, writeSynced } from '../files/durable-fs.js';
 import { checkedName } from '../files/names.js';
@@ -169,7 +169,7 @@ export class FolderStore implements ObjectStore {
       .map((entry) => folder + entry.name + (entry.isDirectory() ? '/' : ''))
       .filter((name) => name.startsWith(prefix))
       .sort();
-    const infos = await inLanes(names, IN_FLIGHT, async (name) =>
+    const infos = await mapConcurrent(names, IN_FLIGHT, async (name) =>
       name.endsWith('/') ? undefined : this.info(join(this.root, name), name),
     );
     for (const [i, name] of names.entries()) {
@@ -183,7 +183,7 @@ export class FolderStore implements ObjectStore {
     const paths = names.map((name) => this.location(name));
     const shrunk = new Set<string>();
     try {
-      await inLanes(paths, IN_FLIGHT, async (path) => {
+      await mapConcurrent(paths, IN_FLIGHT, async (path) => {
         signal?.throwIfAborted();
         await unlink(path).catch((error) => {
           if (!isAbsent(error)) throw error;

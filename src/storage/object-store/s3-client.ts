@@ -1,6 +1,6 @@
 /** Requests to an S3 server through the AWS SDK: so many at once, again after errors that pass. */
 import { S3Client } from '@aws-sdk/client-s3';
-import { Limit } from '../../async/index.js';
+import { Semaphore } from '../../async/index.js';
 import { asS3Error, credentialsNamed, isDenied } from './s3-errors.js';
 import { Attempts } from './s3-retry.js';
 
@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT = 3000;
 export class S3Requests {
   readonly inFlight: number;
   /** Holds a place for each request, until the last byte of its answer. */
-  readonly limit: Limit;
+  readonly limit: Semaphore;
   readonly client: S3Client;
   private readonly mostAttempts: number;
   /** Of the last request; the SDK knows it only then. */
@@ -36,7 +36,7 @@ export class S3Requests {
     { timeout = 10_000, attempts = 4, inFlight = 32 }: S3Options,
   ) {
     this.inFlight = inFlight;
-    this.limit = new Limit(inFlight);
+    this.limit = new Semaphore(inFlight);
     this.mostAttempts = attempts;
     this.client = new S3Client({
       region,
@@ -72,7 +72,7 @@ export class S3Requests {
 
   /** Sends one request whose answer has no long body. `what` names the object or the operation. */
   async send<T>(what: string, send: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const leave = await this.limit.enter(signal);
+    const release = await this.limit.acquire(signal);
     const attempts = this.attempts(signal);
     try {
       for (;;)
@@ -84,7 +84,7 @@ export class S3Requests {
     } catch (error) {
       throw await this.explained(error, what, signal);
     } finally {
-      leave();
+      release();
     }
   }
 

@@ -12,7 +12,7 @@ import {
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import { asStorageError, onDisk, storeExists, storeIo } from '../errors.js';
 import { checkedName, isObjectName } from '../files/names.js';
 import {
@@ -147,7 +147,7 @@ export class S3Store implements ObjectStore {
     { offset = 0, length = Number.POSITIVE_INFINITY, signal }: ReadOptions,
   ): Chunks {
     const key = this.key(name);
-    const leave = await this.requests.limit.enter(signal);
+    const release = await this.requests.limit.acquire(signal);
     const attempts = this.requests.attempts(signal);
     let at = offset;
     try {
@@ -165,7 +165,7 @@ export class S3Store implements ObjectStore {
     } catch (error) {
       throw await this.requests.explained(error, name, signal);
     } finally {
-      leave();
+      release();
     }
   }
 
@@ -236,7 +236,7 @@ export class S3Store implements ObjectStore {
 
   async delete(names: string[], { signal }: Cancellable = {}): Promise<void> {
     const keys = names.map((name) => this.key(name));
-    await inLanes(keys, this.requests.inFlight, (Key) =>
+    await mapConcurrent(keys, this.requests.inFlight, (Key) =>
       this.requests.send(
         `delete of ${Key}`,
         async () => {

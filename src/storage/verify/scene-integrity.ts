@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
 import type { SceneRecord, TileRecord } from '../catalogue/records.js';
 import { storageCorrupt } from '../errors.js';
@@ -34,7 +34,7 @@ export async function isStored(
   scene: SceneRecord,
   idOf: (geocode: string) => string,
 ): Promise<boolean> {
-  const areThere = await inLanes(scene.geocodes, LANES, async (geocode) => {
+  const areThere = await mapConcurrent(scene.geocodes, LANES, async (geocode) => {
     const tile = await tiles.get(idOf(geocode));
     // Others are with other nodes.
     if (tile?.version !== scene.version) return true;

@@ -32,7 +32,7 @@ export class TextureWorkers {
   /** See `clusterTextures`. */
   cluster(task: ClusterTask, signal: AbortSignal): Promise<FoundClusters> {
     // It does not look up until it is done, and has nothing to close.
-    return this.pool.run(task, { signal, grace: 0 }) as Promise<FoundClusters>;
+    return this.pool.run(task, { signal, graceMs: 0 }) as Promise<FoundClusters>;
   }
 
   close(): Promise<void> {

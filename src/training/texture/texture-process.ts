@@ -1,6 +1,6 @@
 /** Textures as a job: each place's, then clusters of the places of a collection. */
 
-import { inLanes } from '../../async/index.js';
+import { mapConcurrent } from '../../async/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
@@ -166,7 +166,7 @@ async function computeTextures(
     const batch = places.slice(from, from + BATCH);
     const known = await texturesNow(storage, batch);
     try {
-      await inLanes([...batch.entries()], 2 + workers.threads, async ([i, place]) => {
+      await mapConcurrent([...batch.entries()], 2 + workers.threads, async ([i, place]) => {
         job.signal.throwIfAborted();
         const outcome = await textureOfPlace({ storage, workers }, place, known[i], near, job.signal);
         if (outcome === 'unchanged') results.unchanged++;

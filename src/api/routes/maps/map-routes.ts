@@ -234,8 +234,8 @@ function filterOf({ datetime, minCloud, maxCloud, minCoverage, platform, ...quer
 }
 
 /**
- * What the tiles of a place show changes with each ingest, so the digest of the picture is its ETag. GDAL opens a picture
- * over HTTP only if the server answers ranges.
+ * Sends a picture or a range of it. Its digest is the ETag, because each ingest can change the picture. GDAL opens a picture over HTTP only if
+ * the server answers requests for ranges.
  */
 function sendPicture(request: FastifyRequest, reply: FastifyReply, { bytes, format }: PictureEncoding) {
   const etag = `"${createHash('sha1').update(bytes).digest('base64url')}"`;

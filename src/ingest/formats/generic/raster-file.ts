@@ -64,9 +64,9 @@ async function openWith(
   return layer === undefined && !position ? header() : openRaster(path, layer, position);
 }
 
-const POSITION_REPLACED = 'the file says itself where it lies; --position replaces that';
+const POSITION_REPLACED = 'the file has a position of its own; --position replaces it';
 
-/** Whether a flag moved a raster that has a position itself. */
+/** Returns true if `--position` moves a raster that has a position of its own. */
 async function replacesPosition(
   { path, header }: Candidate,
   { layer, position }: DescribeOptions,

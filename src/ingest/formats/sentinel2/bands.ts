@@ -1,6 +1,6 @@
 /** Bands and masks of Sentinel-2 products, whatever laid their files out: from a list of files to a described scene. */
 import { basename, dirname } from 'node:path';
-import { inLanes } from '../../../async/index.js';
+import { mapConcurrent } from '../../../async/index.js';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badOption, missingBand } from '../../errors.js';
@@ -153,7 +153,9 @@ export async function describeSentinel2(facts: Sentinel2Scene, files: BandFile[]
   const mask = MASKS.find(({ file }) => chosen.has(file));
   const wanted = BANDS.filter(({ name }) => chosen.has(name));
   const names = [...wanted.map(({ name }) => name), ...(mask ? [mask.file] : [])];
-  const headers = await inLanes(names, LANES, (name) => openRaster((chosen.get(name) as BandFile).path));
+  const headers = await mapConcurrent(names, LANES, (name) =>
+    openRaster((chosen.get(name) as BandFile).path),
+  );
   const bands: UngroupedBand[] = wanted.map(({ name, commonName }, i) => ({
     name,
     commonName,

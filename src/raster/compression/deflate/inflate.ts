@@ -58,7 +58,7 @@ const chunkFor = (bytes: number) => Math.max(64, bytes + 1);
 
 const aligned = (bytes: Uint8Array) => (bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes));
 
-/** What huffman-tables.wat exports; see there. */
+/** Exports of huffman-tables.wat, which describes them. */
 interface Codes {
   memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   /** Where memory that is free begins. */
@@ -74,7 +74,7 @@ interface Inflate {
   inflate(from: number, end: number, out: number, stop: number): number;
 }
 
-/** What prefix-sum.wat exports; see there. */
+/** Exports of prefix-sum.wat, which describes them. */
 interface Sum {
   sum(size: number, from: number, rowBytes: number, rows: number): void;
 }

@@ -58,8 +58,8 @@ export function asMeant(values: PixelArray, meant: DataType): PixelArray {
 }
 
 /**
- * What the netCDF library stores where nothing was written, if a variable has no `_FillValue` (NC_FILL_SHORT and so on, netcdf.h). Bytes have
- * none: all their values may be data.
+ * Default fill values of the netCDF library (NC_FILL_SHORT and so on, netcdf.h): it stores them in the parts of a variable without `_FillValue` that
+ * were never written. Bytes have no default, because all their values may be data.
  */
 const DEFAULT_FILL: Partial<Record<DataType, number>> = {
   ...{ int16: -32767, uint16: 65535, int32: -2147483647, uint32: 4294967295 },
