@@ -225,11 +225,13 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
   });
 });
 
-it('importing the training part loads no TensorFlow', () => {
-  const index = fileURLToPath(new URL('../../../src/training/index.js', import.meta.url));
+it('importing the parts training and engines loads no TensorFlow', () => {
+  const indexes = ['training', 'engines'].map((part) =>
+    fileURLToPath(new URL(`../../../src/${part}/index.js`, import.meta.url)),
+  );
   const script = `
     import { createRequire } from 'node:module';
-    await import(${JSON.stringify(index)});
+    for (const index of ${JSON.stringify(indexes)}) await import(index);
     const loaded = Object.keys(createRequire(import.meta.url).cache).filter((file) => file.includes('tensorflow'));
     process.stdout.write(String(loaded.length));`;
   const printed = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
