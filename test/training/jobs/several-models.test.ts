@@ -116,7 +116,7 @@ test('after kill -9 the model that was there stays, and the other goes on from i
   await node.close();
 
   // Long enough for a checkpoint of the second model, which is written after five seconds.
-  const inputs = { model: BOTH, filter: { collections: ['s'], geocode }, epochs: 40 };
+  const inputs = { model: BOTH, filter: { collections: ['s'], geocode }, epochs: 200 };
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const ask = async (path: string) => (await fetch(`${url}${path}`)).json();
