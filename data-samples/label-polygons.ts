@@ -1,4 +1,4 @@
-import { crsFromEpsg, projector } from '../src/raster/index.js';
+import { createTransform, crsFromEpsg } from '../src/raster/index.js';
 import { hash } from './random.js';
 
 /** Sides of a label polygon, pixels, and how many there are of each class at most. */
@@ -21,7 +21,7 @@ export interface LabelGrid {
  * `code` (its number in the raster). Squares are picked at random by `seed`; longitudes and latitudes have seven decimals.
  */
 export function labelPolygons(grid: LabelGrid, names: readonly string[], seed: number): object {
-  const toLonLat = projector(crsFromEpsg(grid.epsg), 'EPSG:4326');
+  const toLonLat = createTransform(crsFromEpsg(grid.epsg), 'EPSG:4326');
   const corner = (column: number, row: number) =>
     toLonLat(grid.origin.x + column * grid.pixelSize, grid.origin.y - row * grid.pixelSize).map((degrees) =>
       Number(degrees.toFixed(7)),

@@ -3,7 +3,7 @@
  * activations [batch, height, width, channels], filters [height, width, in, out]. All work on the memory of the typed
  * arrays that they get, which may be views of a WASM heap, so no tensor is copied.
  *
- * One thread calls all of it. What is kept between calls is bounded: MOST_KEPT primitives, and one buffer for each
+ * One thread calls all of it. What is kept between calls is bounded: MAX_CACHED_PRIMITIVES primitives, and one buffer for each
  * operand, as large as the largest so far.
  */
 #include <node_api.h>
@@ -162,7 +162,7 @@ Convolution makeConvolution(Direction direction, const Geometry& g, bool hasBias
   return made;
 }
 
-constexpr size_t MOST_KEPT = 512;
+constexpr size_t MAX_CACHED_PRIMITIVES = 512;
 
 /** Making a primitive takes longer than many runs of it: those that were used last are kept. */
 Convolution& keptConvolution(Direction direction, const Geometry& geometry, bool hasBias) {
@@ -178,7 +178,7 @@ Convolution& keptConvolution(Direction direction, const Geometry& geometry, bool
   }
   entries.emplace_front(key, makeConvolution(direction, geometry, hasBias));
   places[key] = entries.begin();
-  if (entries.size() > MOST_KEPT) {
+  if (entries.size() > MAX_CACHED_PRIMITIVES) {
     places.erase(entries.back().first);
     entries.pop_back();
   }
@@ -339,12 +339,12 @@ void batchNormGradient(const float* x, const float* dy, const float* mean, const
 }
 
 /** Of beta1 and beta2 what is missing to 1. */
-struct AdamNumbers {
+struct AdamHyperparameters {
   float first, second, decay, rate, epsilon;
 };
 
 /** One step of Adam: where it is and the gradient, where it goes. */
-void adam(const AdamNumbers& n, const float* variable, const float* gradient, const float* first, const float* second,
+void adam(const AdamHyperparameters& n, const float* variable, const float* gradient, const float* first, const float* second,
           float* __restrict toVariable, float* __restrict toFirst, float* __restrict toSecond, size_t length) {
   for (size_t i = 0; i < length; i++) {
     const float g = gradient[i] + n.decay * variable[i];
@@ -508,7 +508,7 @@ void callBatchNormGradient(napi_env env, napi_callback_info info) {
 void callAdam(napi_env env, napi_callback_info info) {
   const Arguments given(env, info, 13);
   const size_t length = given.number(0);
-  const AdamNumbers numbers{float(1 - given.real(1)), float(1 - given.real(2)), float(given.real(3)), float(given.real(4)),
+  const AdamHyperparameters numbers{float(1 - given.real(1)), float(1 - given.real(2)), float(given.real(3)), float(given.real(4)),
                             float(given.real(5))};
   adam(numbers, given.floats(6, length), given.floats(7, length), given.floats(8, length), given.floats(9, length),
        given.floats(10, length), given.floats(11, length), given.floats(12, length), length);

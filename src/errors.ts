@@ -19,10 +19,10 @@ export class TilewrightError extends Error {
 }
 
 /** An error as another node is told of it. */
-export type SentError = Pick<TilewrightError, 'code' | 'status' | 'message'>;
+export type ErrorDocument = Pick<TilewrightError, 'code' | 'status' | 'message'>;
 
-/** JSON Schema of a `SentError`. Check what other nodes send by it: the code and status go on to clients. */
-export const SENT_ERROR = {
+/** JSON Schema of a `ErrorDocument`. Check what other nodes send by it: the code and status go on to clients. */
+export const ERROR_DOCUMENT_SCHEMA = {
   type: 'object',
   required: ['code', 'status', 'message'],
   properties: {
@@ -32,9 +32,13 @@ export const SENT_ERROR = {
   },
 } as const;
 
-export const sentError = ({ code, status, message }: SentError): SentError => ({ code, status, message });
+export const toErrorDocument = ({ code, status, message }: ErrorDocument): ErrorDocument => ({
+  code,
+  status,
+  message,
+});
 
-export const receivedError = ({ code, status, message }: SentError) =>
+export const fromErrorDocument = ({ code, status, message }: ErrorDocument) =>
   new TilewrightError(code, status, message);
 
 /** Makes errors of one code. Call it with the template's arguments, and `.because(cause, ...)` to keep the cause. */
@@ -86,7 +90,7 @@ export function messageOf(error: unknown): string {
 /** JSON of a value for a message, shortened to 100 characters. */
 export function excerpt(value: unknown): string {
   const text = JSON.stringify(value) ?? 'nothing';
-  return text.length > LONGEST_EXCERPT ? `${text.slice(0, LONGEST_EXCERPT)}...` : text;
+  return text.length > MAX_EXCERPT_LENGTH ? `${text.slice(0, MAX_EXCERPT_LENGTH)}...` : text;
 }
 
-const LONGEST_EXCERPT = 100;
+const MAX_EXCERPT_LENGTH = 100;

@@ -2,7 +2,7 @@
 import { realpath } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import {
-  AnalysisWorkers,
+  AnalysisPool,
   anomaly,
   applyClassifier,
   CLASSIFIER,
@@ -11,29 +11,29 @@ import {
   continuum,
   indices,
   mapProcess,
-  match,
   mnf,
   pca,
-  resample,
   smooth,
+  spectralMatching,
+  spectralResampling,
   statsProcess,
   unmix,
 } from './analysis/index.js';
 import { buildServer, cannotListen, type ProxyOptions, requireSafeBinding } from './api/index.js';
-import { coalesceProcess, fillProcess, splitProcess, tensorProcess, WrangleWorkers } from './derive/index.js';
-import { type ClusterConfig, folderOfCluster, localOwners, openCluster } from './dht/index.js';
+import { coalesceProcess, DerivePool, fillProcess, splitProcess, tensorProcess } from './derive/index.js';
+import { type ClusterConfig, folderOfCluster, localQueries, openCluster } from './dht/index.js';
 import { messageOf } from './errors.js';
-import { Imagery } from './imagery/index.js';
-import { IngestWorkers, ingestProcess } from './ingest/index.js';
-import { ClusterJobs, Jobs, verifyProcess } from './jobs/index.js';
+import { ImageService } from './imagery/index.js';
+import { IngestPool, ingestProcess } from './ingest/index.js';
+import { ClusterJobService, LocalJobService, verifyProcess } from './jobs/index.js';
 import { TileFinder } from './query/index.js';
-import { requireApart, Storage } from './storage/index.js';
+import { requireDisjoint, Storage } from './storage/index.js';
 import {
-  Doors,
   predictProcess,
+  Rendezvous,
   storeModelProcess,
   TextureIndex,
-  TextureWorkers,
+  TexturePool,
   textureProcess,
   trainProcess,
 } from './training/index.js';
@@ -65,7 +65,7 @@ export interface NodeConfig extends ProxyOptions {
   /** Structured request log on stderr. */
   log?: boolean;
   /** Where the node is one of a cluster, or keeps its tiles in a shared store. */
-  cluster?: Omit<ClusterConfig, 'software' | 'onNews' | 'onFailure' | 'signal'>;
+  cluster?: Omit<ClusterConfig, 'software' | 'onStatus' | 'onFailure' | 'signal'>;
   /** Takes up the jobs that an earlier process has left, and leaves its own to the next; servers do. */
   resume?: boolean;
   /** Breaks off the start if it is aborted before the node is open. It has no effect later. */
@@ -85,7 +85,7 @@ export interface TilewrightNode {
   close(): Promise<void>;
 }
 
-const MAX_UPLOAD = 20e9;
+const DEFAULT_MAX_UPLOAD_BYTES = 20e9;
 
 type Close = () => Promise<void>;
 
@@ -96,12 +96,12 @@ type Close = () => Promise<void>;
 export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
   const { data, reserve, cache, allowFolders = [], signal } = config;
   const allowedFolders = await Promise.all(allowFolders.map((folder) => realpath(folder)));
-  if (config.cluster) await requireApart(data, config.cluster.store);
+  if (config.cluster) await requireDisjoint(data, config.cluster.store);
   signal?.throwIfAborted();
   const storage = await Storage.open(data, { reserve, cache });
   const closes = [() => storage.close()];
   try {
-    return await openParts(storage, closes, { ...config, allowFolders: allowedFolders });
+    return await openServices(storage, closes, { ...config, allowFolders: allowedFolders });
   } catch (error) {
     // The caller needs the reason of the failed start.
     await closeAll(closes).catch((failure) =>
@@ -112,7 +112,7 @@ export async function openNode(config: NodeConfig): Promise<TilewrightNode> {
 }
 
 /** Opens everything but the data folder. Adds to `closes`, in the order in which the parts must close, how each opened part is closed. */
-async function openParts(storage: Storage, closes: Close[], config: NodeConfig): Promise<TilewrightNode> {
+async function openServices(storage: Storage, closes: Close[], config: NodeConfig): Promise<TilewrightNode> {
   const {
     memory,
     cores,
@@ -122,30 +122,30 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     resume,
     signal,
   } = config;
-  const { token, readToken, rateLimit, publicUrl, trustProxy, maxUpload = MAX_UPLOAD } = config;
+  const { token, readToken, rateLimit, publicUrl, trustProxy, maxUpload = DEFAULT_MAX_UPLOAD_BYTES } = config;
   signal?.throwIfAborted();
-  if (!config.cluster) await requireAlone(storage);
-  const journal = new Journal(log);
+  if (!config.cluster) await assertStandalone(storage);
+  const journal = new BufferedLog(log);
   const cluster =
     config.cluster &&
     (await openCluster(storage, {
       ...config.cluster,
       ...(signal && { signal }),
       software: version,
-      onNews: journal.news,
-      onFailure: journal.failure,
+      onStatus: journal.info,
+      onFailure: journal.warn,
     }));
   if (cluster) closes.unshift(() => cluster.close());
   signal?.throwIfAborted();
-  const doors = cluster && new Doors(cluster.secret);
-  const owners = cluster?.owners ?? localOwners(storage.index);
+  const rendezvous = cluster && new Rendezvous(cluster.secret);
+  const owners = cluster?.owners ?? localQueries(storage.index);
   const finder = new TileFinder(storage, owners);
-  const workers = new IngestWorkers(cores, memory);
-  const wrangle = { storage, finder, workers: new WrangleWorkers(cores) };
-  const texture = { storage, workers: new TextureWorkers(cores) };
+  const workers = new IngestPool(cores, memory);
+  const wrangle = { storage, finder, workers: new DerivePool(cores) };
+  const texture = { storage, workers: new TexturePool(cores) };
   const textures = new TextureIndex(storage);
-  const imagery = new Imagery({ storage, finder, owners, cores });
-  const analysis = { storage, finder, imagery, workers: new AnalysisWorkers(cores) };
+  const imagery = new ImageService({ storage, finder, owners, cores });
+  const analysis = { storage, finder, imagery, workers: new AnalysisPool(cores) };
   const appliers = { [CLASSIFIER]: applyClassifier.bind(null, analysis) };
   closes.unshift(
     () => workers.close(),
@@ -162,7 +162,8 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     tensorProcess(wrangle),
     trainProcess({
       ...{ storage, finder, textures, cores, memory },
-      ...(config.cluster && doors && { neighbours: { url: config.cluster.advertise, doors } }),
+      ...(config.cluster &&
+        rendezvous && { rendezvous: { url: config.cluster.advertise, doors: rendezvous } }),
     }),
     storeModelProcess({ storage, finder }),
     predictProcess({ storage, finder, cores, appliers }),
@@ -171,27 +172,28 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
     mapProcess(analysis, pca),
     mapProcess(analysis, mnf),
     mapProcess(analysis, anomaly),
-    mapProcess(analysis, match),
+    mapProcess(analysis, spectralMatching),
     mapProcess(analysis, unmix),
     mapProcess(analysis, classify),
     mapProcess(analysis, indices),
     mapProcess(analysis, smooth),
-    mapProcess(analysis, resample),
+    mapProcess(analysis, spectralResampling),
     mapProcess(analysis, continuum),
     mapProcess(analysis, clustering),
-    verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.holds(cell) } : {}),
+    verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.hasCell(cell) } : {}),
   ];
   const together =
     cluster &&
-    (await ClusterJobs.open({
+    (await ClusterJobService.open({
       storage,
       processes,
       cluster,
       ...(resume !== undefined && { resume }),
-      ...(config.cluster?.grace !== undefined && { grace: config.cluster.grace }),
-      onFailure: journal.failure,
+      ...(config.cluster?.grace !== undefined && { gracePeriodMs: config.cluster.grace }),
+      onFailure: journal.warn,
     }));
-  const jobs = together ?? (await Jobs.open(storage, processes, { resume, onFailure: journal.failure }));
+  const jobs =
+    together ?? (await LocalJobService.open(storage, processes, { resume, onFailure: journal.warn }));
   closes.unshift(() => jobs.close());
   signal?.throwIfAborted();
   const { id } = storage.folder.node;
@@ -202,7 +204,7 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
       nodeId: id,
       storage,
       finder,
-      cluster: cluster && together && doors && { ...cluster, shares: together.shares, doors },
+      cluster: cluster && together && rendezvous && { ...cluster, tasks: together.tasks, rendezvous },
       imagery,
       textures,
       jobs,
@@ -235,8 +237,8 @@ async function openParts(storage: Storage, closes: Close[], config: NodeConfig):
       return url;
     },
     async close() {
-      const slots = cluster && cluster.cluster.nodes.length > 1 ? cluster.cluster.owned : 0;
-      const report = async () => journal.news(await stoppedText(storage, slots));
+      const slots = cluster && cluster.cluster.nodes.length > 1 ? cluster.cluster.ownedSlotCount : 0;
+      const report = async () => journal.info(await shutdownSummary(storage, slots));
       // The report is the last use of the storage, which closes last.
       await closeAll(log ? closes.toSpliced(-1, 0, report) : closes);
     },
@@ -251,7 +253,7 @@ async function closeAll(closes: Close[]): Promise<void> {
 }
 
 /** What a node says at its end: what is left to do. `slots` are those that it owns in a cluster. */
-async function stoppedText({ catalogue }: Storage, slots: number): Promise<string> {
+async function shutdownSummary({ catalogue }: Storage, slots: number): Promise<string> {
   let jobs = 0;
   for await (const { record } of catalogue.jobs.scan()) if (record && record.finished === undefined) jobs++;
   const left = [
@@ -265,19 +267,19 @@ async function stoppedText({ catalogue }: Storage, slots: number): Promise<strin
  * What a node reports of its cluster and of work in the background: lines of its log, if it has one. Until the log is open the lines wait,
  * and an error is a warning of the process.
  */
-class Journal {
+class BufferedLog {
   private log: Pick<FastifyInstance['log'], 'info' | 'warn'> | undefined;
   private readonly waiting: string[] = [];
 
   constructor(private readonly isWanted: boolean) {}
 
-  readonly news = (text: string): void => {
+  readonly info = (text: string): void => {
     if (this.log) this.log.info(text);
     else if (this.isWanted) this.waiting.push(text);
   };
 
   /** Of what goes wrong in the background, and is tried again. */
-  readonly failure = (error: unknown): void => {
+  readonly warn = (error: unknown): void => {
     if (this.log) this.log.warn({ err: error }, 'work in the background failed');
     else process.emitWarning(`work in the background failed: ${messageOf(error)}`);
   };
@@ -289,16 +291,16 @@ class Journal {
 }
 
 /** Throws TW_DHT_FOLDER_OF_CLUSTER. */
-async function requireAlone(storage: Storage): Promise<void> {
+async function assertStandalone(storage: Storage): Promise<void> {
   const replica = await storage.replica();
   if (replica) throw folderOfCluster(storage.dir, replica.cluster);
 }
 
 /** How long downloads may go on when the server stops, ms. */
-const CLOSE_GRACE = 3000;
+const DRAIN_TIMEOUT_MS = 3000;
 
 async function closeServer(server: FastifyInstance): Promise<void> {
-  const timer = setTimeout(() => server.server.closeAllConnections(), CLOSE_GRACE);
+  const timer = setTimeout(() => server.server.closeAllConnections(), DRAIN_TIMEOUT_MS);
   await server.close();
   clearTimeout(timer);
 }

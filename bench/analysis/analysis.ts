@@ -9,11 +9,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type PixelMethod, pixelFunction } from '../../src/analysis/pixel-methods/pixel-methods.js';
-import { PANEL } from '../../src/analysis/pixel-methods/pixel-panel.js';
+import { PANEL_PIXELS } from '../../src/analysis/pixel-methods/pixel-panel.js';
 import { ExactSums } from '../../src/analysis/reproducible-sums/band-statistics.js';
 import { tileSums } from '../../src/analysis/reproducible-sums/tile-sums.js';
 import { eachBlock, type SpectrumFile } from '../../src/analysis/tile-reading/spectrum-blocks.js';
-import { components } from '../../src/analysis/transforms/pca-mnf.js';
+import { pcaOrMnf } from '../../src/analysis/transforms/pca-mnf.js';
 import { whitening } from '../../src/analysis/transforms/whitening.js';
 import { npyHead } from '../../src/derive/index.js';
 import { randomStream } from '../../src/random.js';
@@ -79,13 +79,13 @@ function tasksOf(file: SpectrumFile, targets: Float64Array): Task[] {
   const every = (method: PixelMethod) => {
     const { evaluate } = pixelFunction(method, file);
     eachBlock(file, ({ bands, indexes }) => {
-      for (let from = 0; from < indexes.length; from += PANEL) evaluate(bands, indexes, from);
+      for (let from = 0; from < indexes.length; from += PANEL_PIXELS) evaluate(bands, indexes, from);
     });
   };
   return [
     {
       name: 'covariance and 10 principal components',
-      ours: () => components({ kind: 'components', covariance: sums().covariance, count: 10 }),
+      ours: () => pcaOrMnf({ kind: 'components', covariance: sums().covariance, count: 10 }),
       peers: { 'numpy-pca': 'np.cov and eigh, float32', 'spy-pca': 'Spectral Python' },
     },
     {
@@ -168,7 +168,7 @@ function store(folder: string, side: number): { file: SpectrumFile; targets: Flo
   );
   const each = Array.from({ length: BANDS }, (_, band) => band);
   const file: SpectrumFile = {
-    ...{ path, width: side, height: side, dataType: 'int16', hole: -32_768, mask: undefined },
+    ...{ path, width: side, height: side, dataType: 'int16', nodata: -32_768, mask: undefined },
     ...{ bands: each, scales: each.map(() => SCALE), offsets: each.map(() => 0) },
   };
   return { file, targets };

@@ -1,5 +1,5 @@
 /** node spectral-net-step.js ENGINE STEPS: prints the median CPU time of a step of cnn1d, ms. */
-import { Adam } from '../../src/analysis/convolutional-networks/adamw.js';
+import { AdamW } from '../../src/analysis/convolutional-networks/adamw.js';
 import { GROUP, NetCompute } from '../../src/analysis/convolutional-networks/network-runtime.js';
 import { type EngineName, loadEngine } from '../../src/engines/index.js';
 import { randomStream } from '../../src/random.js';
@@ -12,7 +12,7 @@ const { tf } = await loadEngine(engine as EngineName);
 const compute = new NetCompute(tf, { name: 'cnn1d', bands: BANDS, classes: CLASSES });
 const { next } = randomStream(1);
 const pixels = Int32Array.from({ length: GROUP }, (_, i) => i);
-compute.hold([
+compute.holdTiles([
   {
     spectra: Float32Array.from({ length: GROUP * BANDS }, () => 2 * next() - 1),
     patches: pixels,
@@ -20,7 +20,7 @@ compute.hold([
   },
 ]);
 const count = compute.parameters.reduce((sum, { size }) => sum + size, 0);
-const adam = new Adam(
+const adam = new AdamW(
   Float32Array.from({ length: count }, () => 0.2 * (next() - 0.5)),
   1e-3,
 );

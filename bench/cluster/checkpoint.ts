@@ -17,13 +17,13 @@ const CHECKPOINT_COMMITS = 1000;
 const COMMITS_A_SECOND = 10;
 const SEARCHERS = 2;
 /** Commits at once before anything is measured, and searches that warm the nodes up. */
-const LANES = 16;
-const WARM = 60;
+const CONCURRENCY = 16;
+const WARM_UP_SEARCHES = 60;
 /** How long searches are measured without a checkpoint, and during one at most, ms. */
-const LOOK = 10_000;
-const LONGEST = 30_000;
+const POLL_INTERVAL_MS = 10_000;
+const MAX_WAIT_MS = 30_000;
 /** How long is waited for the begin of a checkpoint, ms. */
-const BEGIN_LIMIT = 30_000;
+const START_TIMEOUT_MS = 30_000;
 
 export async function measureCheckpoint(
   place: Place,
@@ -42,22 +42,22 @@ export async function measureCheckpoint(
     const parts = () => checkpointParts(place);
     const before = (await parts()).length;
 
-    for (const [n, { body }] of requests.slice(0, WARM).entries())
+    for (const [n, { body }] of requests.slice(0, WARM_UP_SEARCHES).entries())
       await askBytes(nodes[n % nodes.length]!, '/search', JSON.parse(body));
     const steady = new AbortController();
     const searching = new Searching(nodes, requests);
     const committing = commitSteadily(writer, records[0]!, steady.signal);
     // The commits before the checkpoint is due are too few for a phase of their own: it may begin at any look from here on.
-    const begun = await until(async () => (await parts()).length > before, BEGIN_LIMIT);
+    const begun = await until(async () => (await parts()).length > before, START_TIMEOUT_MS);
     const quiet = searching.take();
     if (!begun) throw new Error('no node has begun a checkpoint');
     const start = performance.now();
     const manifests = (await checkpointManifests(place)).length;
-    await until(async () => (await checkpointManifests(place)).length > manifests, LONGEST);
+    await until(async () => (await checkpointManifests(place)).length > manifests, MAX_WAIT_MS);
     const seconds = (performance.now() - start) / 1e3;
     const during = searching.take();
     // The same searches and commits after the checkpoint.
-    await sleep(short ? LOOK / 5 : LOOK);
+    await sleep(short ? POLL_INTERVAL_MS / 5 : POLL_INTERVAL_MS);
     const after = searching.take();
     steady.abort();
     await committing;
@@ -110,20 +110,20 @@ class Searching {
 async function commitInParts(writer: Writer, records: TileRecord[], commits: number): Promise<void> {
   const size = Math.ceil(records.length / (commits - 1));
   const commit = async (added: TileRecord[], edits: RecordEdit[] = []) => {
-    const claim = await writer.claims.shared();
+    const claim = await writer.claims.lockShared();
     await claim.commit(async () => ({ added, edits }));
     await claim.release();
   };
   await commit([], [{ table: 'collections', key: COLLECTION.id, record: COLLECTION }]);
   const numbers = Array.from({ length: commits - 1 }, (_, n) => n);
-  await mapConcurrent(numbers, LANES, (n) => commit(records.slice(n * size, (n + 1) * size)));
+  await mapConcurrent(numbers, CONCURRENCY, (n) => commit(records.slice(n * size, (n + 1) * size)));
 }
 
 /** Adds one more tile again and again. */
 async function commitSteadily(writer: Writer, like: TileRecord, signal: AbortSignal): Promise<void> {
   for (let n = 0; !signal.aborted; n++) {
     const begun = performance.now();
-    const claim = await writer.claims.shared();
+    const claim = await writer.claims.lockShared();
     const tile = { ...like, scene: `steady-${n}`, id: `${COLLECTION.id}_steady-${n}_g${like.geocode}` };
     await claim.commit(async () => ({ added: [tile] }));
     await claim.release();

@@ -177,7 +177,7 @@ async function seed({ claims }: Writer, tiles: Tiles): Promise<void> {
   const record = COLLECTION;
   let batch: TileRecord[] = [];
   const flush = async (edits: { table: 'collections'; key: string; record: typeof record }[] = []) => {
-    const claim = await claims.shared();
+    const claim = await claims.lockShared();
     const added = batch;
     await claim.commit(async () => ({ added, edits }));
     await claim.release();

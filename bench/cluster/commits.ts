@@ -16,7 +16,7 @@ export async function measureCommits({ claims }: Writer, short: boolean): Promis
   const times: number[] = [];
   for (let n = 0; n < (short ? 5 : 60); n++) {
     const id = `commit-${n}`;
-    const claim = await claims.scene(COLLECTION.id, id);
+    const claim = await claims.lockScene(COLLECTION.id, id);
     try {
       const { version } = claim;
       const added = cells.map(

@@ -30,7 +30,7 @@ export async function measureFiles({ storage, objects }: Writer, short: boolean)
   const costs: number[] = [];
   for (let round = 0; round < (short ? 1 : 5); round++) {
     const { wallSeconds, cpuSeconds } = await spend(() =>
-      mapConcurrent(tiles, IN_FLIGHT, ({ tile, groups }) => storage.bringFiles(tile, groups)),
+      mapConcurrent(tiles, IN_FLIGHT, ({ tile, groups }) => storage.ensureFiles(tile, groups)),
     );
     const megabytes = (tiles.length * FILE) / 1e6;
     rates.push(megabytes / wallSeconds);

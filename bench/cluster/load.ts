@@ -90,7 +90,7 @@ async function seedScenes(place: Place, count: number): Promise<void> {
     });
   }
   const writer = await openWriter(place);
-  const claim = await writer.claims.shared();
+  const claim = await writer.claims.lockShared();
   try {
     await claim.commit(async () => ({
       added,

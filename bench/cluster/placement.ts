@@ -1,13 +1,13 @@
 /** `placement`: how evenly tiles lie on nodes, and what moves when one joins or leaves, beside hashing. Less is better. */
 import {
+  addNode,
   DEFAULT_PREFIX_LENGTHS,
+  decodePlacement,
   emptyPlacement,
-  formatPlacement,
-  joined,
+  encodePlacement,
   type Placement,
-  parsePlacement,
-  rebalanced,
-  removed,
+  rebalance,
+  removeNode,
   SLOTS,
   slotOf,
 } from '../../src/dht/index.js';
@@ -127,12 +127,12 @@ function evenness(
   const bytes = tiles.bytesOfSlots;
   const of = (placement: Placement) => deviation(loadsOf(placement, bytes), placement.nodes);
   const begun = emptyPlacement(DEFAULT_PREFIX_LENGTHS, 1);
-  const unmeasured = nodes.reduce((placement, node) => joined(placement, node), begun);
-  const first = nodes.slice(0, 3).reduce((placement, node) => joined(placement, node), begun);
-  let grown = rebalanced(first, bytes);
+  const unmeasured = nodes.reduce((placement, node) => addNode(placement, node), begun);
+  const first = nodes.slice(0, 3).reduce((placement, node) => addNode(placement, node), begun);
+  let grown = rebalance(first, bytes);
   let worst = of(grown);
   for (const node of nodes.slice(3)) {
-    grown = joined(grown, node, bytes);
+    grown = addNode(grown, node, bytes);
     worst = Math.max(worst, of(grown));
   }
   const peers = Object.fromEntries(
@@ -145,10 +145,10 @@ function evenness(
   const unit = '% of the mean';
   return [
     result(`${title}: before bytes are known`, unit, of(unmeasured), peers),
-    result(`${title}: rebalanced`, unit, of(rebalanced(unmeasured, bytes)), peers),
+    result(`${title}: rebalanced`, unit, of(rebalance(unmeasured, bytes)), peers),
     result(`${title}: grown one by one from 3`, unit, of(grown), peers),
     result(`${title}: the worst on the way`, unit, worst),
-    result(`${title}: grown, then rebalanced`, unit, of(rebalanced(grown, bytes)), peers),
+    result(`${title}: grown, then rebalanced`, unit, of(rebalance(grown, bytes)), peers),
   ];
 }
 
@@ -183,9 +183,9 @@ function movement(what: string, tiles: Tiles, size: number): BenchResult[] {
     leaves[name] = movedBy(ids(nodes.filter((node) => node !== goer))) / had;
   }
   return [1, 2].flatMap((owners) => {
-    const before = rebalanced(
+    const before = rebalance(
       nodes.reduce(
-        (placement, node) => joined(placement, node),
+        (placement, node) => addNode(placement, node),
         emptyPlacement(DEFAULT_PREFIX_LENGTHS, owners),
       ),
       bytes,
@@ -196,13 +196,13 @@ function movement(what: string, tiles: Tiles, size: number): BenchResult[] {
       result(
         `${title} joins, over its share`,
         'x',
-        moved(before, joined(before, newcomer, bytes), bytes) / (owners * share),
+        moved(before, addNode(before, newcomer, bytes), bytes) / (owners * share),
         owners === 1 ? joins : {},
       ),
       result(
         `${title} leaves, over what it had`,
         'x',
-        moved(before, removed(before, goer.id, bytes), bytes) / had,
+        moved(before, removeNode(before, goer.id, bytes), bytes) / had,
         owners === 1 ? leaves : {},
       ),
     ];
@@ -213,17 +213,17 @@ function times(tiles: Tiles, size: number, rounds: number): BenchResult[] {
   const bytes = tiles.bytesOfSlots;
   const nodes = Array.from({ length: size }, (_, i) => nodeOf(i, 1));
   const unmeasured = nodes.reduce(
-    (placement, node) => joined(placement, node),
+    (placement, node) => addNode(placement, node),
     emptyPlacement(DEFAULT_PREFIX_LENGTHS, 2),
   );
-  const placement = rebalanced(unmeasured, bytes);
-  const text = formatPlacement(placement);
+  const placement = rebalance(unmeasured, bytes);
+  const text = encodePlacement(placement);
   const work: Record<string, () => unknown> = {
-    'a node joins': () => joined(placement, nodeOf(size, 1), bytes),
-    'a node is removed': () => removed(placement, nodes[size >> 1]!.id, bytes),
-    'rebalanced by bytes': () => rebalanced(unmeasured, bytes),
-    'written as text': () => formatPlacement(placement),
-    'read from text': () => parsePlacement(text),
+    'a node joins': () => addNode(placement, nodeOf(size, 1), bytes),
+    'a node is removed': () => removeNode(placement, nodes[size >> 1]!.id, bytes),
+    'rebalanced by bytes': () => rebalance(unmeasured, bytes),
+    'written as text': () => encodePlacement(placement),
+    'read from text': () => decodePlacement(text),
   };
   const milliseconds = (run: () => unknown) => {
     const begin = performance.now();

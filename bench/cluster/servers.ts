@@ -14,7 +14,7 @@ export const COMMAND = fileURLToPath(new URL('../../src/cli/main.js', import.met
 const SECRET = 'of the benchmark';
 /** Of nodes beyond loopback. */
 export const TOKEN = 'of-the-benchmark';
-const PATIENCE = 120_000;
+const START_TIMEOUT_MS = 120_000;
 
 export interface Server {
   url: string;
@@ -136,7 +136,7 @@ export async function settled(nodes: Server[], owners: number): Promise<void> {
 export async function eventually(
   what: string,
   is: () => Promise<boolean>,
-  { every = 50, patience = PATIENCE } = {},
+  { every = 50, patience = START_TIMEOUT_MS } = {},
 ): Promise<void> {
   for (const end = performance.now() + patience; !(await is().catch(() => false)); await sleep(every))
     if (performance.now() > end) throw new Error(`not within ${patience / 1e3} s: ${what}`);

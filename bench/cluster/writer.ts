@@ -2,18 +2,18 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { EtcdStore } from '../../src/coordination/etcd/etcd-kv-store.js';
-import { writeCheckpoint } from '../../src/dht/commit/checkpoint.js';
-import { ClusterClaims } from '../../src/dht/commit/cluster-lock-manager.js';
+import { writeLogCheckpoint } from '../../src/dht/commit/checkpoint.js';
+import { ClusterLockManager } from '../../src/dht/commit/cluster-lock-manager.js';
 import { CommitLog } from '../../src/dht/commit/commit-log.js';
-import { identityOf } from '../../src/dht/recovery/cluster-identity.js';
+import { openClusterIdentity } from '../../src/dht/recovery/cluster-identity.js';
 import { Replica } from '../../src/dht/replication/replica.js';
-import { type Claims, type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
+import { type LockManager, type ObjectStore, openObjectStore, Storage } from '../../src/storage/index.js';
 import { type Place, storeOf } from './servers.js';
 
 export interface Writer {
   storage: Storage;
   objects: ObjectStore;
-  claims: Claims;
+  claims: LockManager;
   checkpoint(): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -24,11 +24,17 @@ export async function openWriter(place: Place): Promise<Writer> {
   const objects = await openObjectStore(storeOf(place));
   const coordination = new EtcdStore(place.etcd.urls, 'default');
   const log = new CommitLog(coordination);
-  const { id, prefixLengths } = await identityOf(objects, coordination, log);
+  const { id, prefixLengths } = await openClusterIdentity(objects, coordination, log);
   const storage = await Storage.open(dir, { reserve: 0 });
   const shared = { objects, log, prefixLengths };
   const replica = await Replica.open({ ...shared, storage, cluster: id });
-  const claims = new ClusterClaims({ ...shared, storage, coordination, replica, holder: 'benchmark' });
+  const claims = new ClusterLockManager({
+    ...shared,
+    storage,
+    coordination,
+    replica,
+    ownerLabel: 'benchmark',
+  });
   storage.enterCluster(claims, objects);
   await replica.catchUp();
   replica.start();
@@ -36,7 +42,7 @@ export async function openWriter(place: Place): Promise<Writer> {
     storage,
     objects,
     claims,
-    checkpoint: () => writeCheckpoint(shared),
+    checkpoint: () => writeLogCheckpoint(shared),
     close: async () => {
       await replica.close();
       await storage.close();

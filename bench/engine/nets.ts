@@ -1,7 +1,7 @@
 /** What the benchmark of engines trains, which torch_step.py has as well: the same layers, sizes, losses and optimizer. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../src/engines/tfjs.js';
-import { adversarialLearner } from '../../src/training/loop/gan-learner.js';
+import { ganLearner } from '../../src/training/loop/gan-learner.js';
 import type { Batch, Learner } from '../../src/training/loop/learner.js';
 import { regressionLearner } from '../../src/training/loop/regression-learner.js';
 import { buildModel } from '../../src/training/models/build-model.js';
@@ -21,7 +21,7 @@ export function learnerNamed(tf: Tf, name: NetName): Learner {
   if (name !== 'spagan') return regressionLearner(tf, name === 'ndvi' ? cnn(tf) : unet(tf));
   const bands = cloudRemovalModel.inputs.length;
   const generator = buildModel(tf, cloudRemovalModel, SEED);
-  return adversarialLearner(tf, generator, buildDiscriminator(tf, bands, SEED));
+  return ganLearner(tf, generator, buildDiscriminator(tf, bands, SEED));
 }
 
 /** Random values; all pixels count. */

@@ -8,14 +8,14 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
 import { toArray } from '../../src/async/index.js';
-import { injected } from '../../src/cli/connect.js';
+import { inProcessTransport } from '../../src/cli/connect.js';
 import { Client } from '../../src/client/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
-import { readPlace } from '../../src/training/data/read-acquisitions.js';
-import { filesOf, groupByPlace } from '../../src/training/data/training-cells.js';
-import { modelNamed, type TrainResults } from '../../src/training/index.js';
-import { imagesOf } from '../../src/training/patches/labelled-images.js';
-import { cutPatches, type PatchSet } from '../../src/training/patches/patches.js';
+import { readAcquisitions } from '../../src/training/data/read-acquisitions.js';
+import { groupTilesByCell, trainingFiles } from '../../src/training/data/training-cells.js';
+import { getModelSpec, type TrainResults } from '../../src/training/index.js';
+import { labelImages } from '../../src/training/patches/labelled-images.js';
+import { makePatches, type Patches } from '../../src/training/patches/patches.js';
 import { type BenchOptions, type BenchResult, median, result } from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 import { installTorch } from './torch.js';
@@ -30,7 +30,7 @@ export async function benchThroughput({ short, log }: BenchOptions): Promise<Ben
   const folder = mkdtempSync(join(BENCH_FOLDER, 'throughput-'));
   const node = await openNode({ data: join(folder, 'data'), memory: 2e9, cores: CORES, reserve: 0 });
   try {
-    const client = new Client(injected(node));
+    const client = new Client(inProcessTransport(node));
     const options = short ? { size: { width: 800, height: 700 } } : {};
     for (const { path } of await writeSentinelLikeSeries(join(folder, 'scenes'), options))
       await client.run('ingest', { href: path, collection: 's', scale: 0.0001, maskBand: 5 });
@@ -80,17 +80,17 @@ export async function benchThroughput({ short, log }: BenchOptions): Promise<Ben
 
 /** Writes the patches of all places as PyTorch takes them, and says how many places there are. */
 async function writePlaces(node: TilewrightNode, folder: string): Promise<number> {
-  const spec = modelNamed('ndvi');
+  const spec = getModelSpec('ndvi');
   let count = 0;
-  for (const place of groupByPlace(await toArray(node.storage.catalogue.tiles.values()))) {
-    const files = filesOf(node.storage, spec, place);
+  for (const place of groupTilesByCell(await toArray(node.storage.catalogue.tiles.values()))) {
+    const files = trainingFiles(node.storage, spec, place);
     if ('skipped' in files) continue;
-    const read = await readPlace(files.dates);
+    const read = await readAcquisitions(files.dates);
     if ('skipped' in read) continue;
-    const patches = cutPatches(spec, imagesOf(spec, read.dates));
+    const patches = makePatches(spec, labelImages(spec, read.dates));
     if ('skipped' in patches) continue;
     const { train, validation } = patches.dataset;
-    const bytes = [train, validation].flatMap(({ inputs, targets }: PatchSet) => [inputs, targets]);
+    const bytes = [train, validation].flatMap(({ inputs, targets }: Patches) => [inputs, targets]);
     const { epochs, batchSize, learningRate } = spec;
     const about = { epochs, batchSize, learningRate, train: train.count, validation: validation.count };
     await writeFile(join(folder, `place-${count}.json`), JSON.stringify(about));

@@ -5,17 +5,17 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { geohash, pixelGrids } from '../../src/grid/index.js';
+import { computePixelGrids, geohash } from '../../src/grid/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { encodeCog } from '../../src/raster/index.js';
-import { type GroupRecord, type Storage, writeSynced } from '../../src/storage/index.js';
+import { type GroupRecord, type Storage, writeFileSynced } from '../../src/storage/index.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 import { BENCH_FOLDER } from '../support/scene.js';
 
 const DATES = 500;
 /** As many different images; dates take them in turn. */
 const IMAGES = 8;
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** Cells as they are by default for two products: at 31 degrees north for Landsat, at 48 for Sentinel-2. */
 const CELLS = [
@@ -80,7 +80,7 @@ async function ask(node: TilewrightNode, { collection, geocode }: Cell, dates: n
 /** One tile a date: blue, green, red and near infrared as of `writeScene`, and a mask that is clear. */
 async function writeDates(storage: Storage, cell: Cell, dates: number): Promise<string> {
   const { geocode, collection, pixel } = cell;
-  const [{ width, height }] = pixelGrids(geohash, geocode, [{ x: pixel, y: pixel }]);
+  const [{ width, height }] = computePixelGrids(geohash, geocode, [{ x: pixel, y: pixel }]);
   const { west, south, east, north } = geohash.bounds(geocode);
   const image = { width, height, epsg: 4326, nodata: 0, overviews: 'nearest' as const };
   const transform = {
@@ -118,7 +118,7 @@ async function writeDates(storage: Storage, cell: Cell, dates: number): Promise<
     crc32: crc32(bytes),
   });
   for (let date = 0; date < dates; date++) {
-    const start = Date.UTC(2015, 0, 1) + date * 5 * DAY;
+    const start = Date.UTC(2015, 0, 1) + date * 5 * DAY_MS;
     const wanted = {
       id: collection,
       title: collection,
@@ -129,8 +129,8 @@ async function writeDates(storage: Storage, cell: Cell, dates: number): Promise<
     const write = await storage.beginScene(wanted, `date-${date}`, [geocode]);
     const staging = await write.stagingFolder(geocode);
     const file = files[date % IMAGES];
-    await writeSynced(join(staging, `${group}.tif`), file);
-    await writeSynced(join(staging, 'mask.tif'), mask);
+    await writeFileSynced(join(staging, `${group}.tif`), file);
+    await writeFileSynced(join(staging, 'mask.tif'), mask);
     await write.publish([geocode]);
     const facts = { fingerprint: `${date}`, start, end: start, platform: null, warnings: [] };
     await write.commit(facts, [

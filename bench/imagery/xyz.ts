@@ -5,9 +5,9 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { toArray } from '../../src/async/index.js';
-import { localOwners } from '../../src/dht/index.js';
+import { localQueries } from '../../src/dht/index.js';
 import { cellBbox, geohash, quadtile } from '../../src/grid/index.js';
-import { Imagery } from '../../src/imagery/index.js';
+import { ImageService } from '../../src/imagery/index.js';
 import { openNode, type TilewrightNode } from '../../src/node.js';
 import { TileFinder } from '../../src/query/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
@@ -135,21 +135,21 @@ async function withoutCache(
   cores: number,
 ): Promise<number[]> {
   const { storage } = node;
-  const owners = localOwners(storage.index);
+  const owners = localQueries(storage.index);
   const finder = new TileFinder(storage, owners);
-  const imagery = new Imagery({ storage, finder, owners, cores, cacheBytes: 0 });
+  const imagery = new ImageService({ storage, finder, owners, cores, cacheBytes: 0 });
   const collection = (await storage.getCollection(tile.collection))!;
   const times: number[] = [];
   try {
     for (const at of [tiles[0], ...tiles]) {
       const [z, x, y] = at.split('/').map(Number);
-      const look = { assets: [tile.groups[0].name], bidx: [1], rescale: [RESCALE] };
+      const renderParams = { assets: [tile.groups[0].name], bidx: [1], rescale: [RESCALE] };
       const started = performance.now();
       await imagery.mapTile({
         collection,
         filter: { op: '=', property: 'source', value: 'raw' },
         source: 'raw',
-        look,
+        renderParams,
         tile: { z, x, y },
         size: 256,
         format: 'png',

@@ -5,12 +5,12 @@
 
 import { dilate } from '../../src/ingest/cloud/disk-filters.js';
 import {
+  detectCloudByReflectance,
   type LightgbmModel,
   parseLightgbm,
-  predict,
-  reflectanceCloud,
+  predictLightgbm,
 } from '../../src/ingest/cloud/index.js';
-import { isBright, isPotentialCloud } from '../../src/ingest/cloud/reflectance-detector.js';
+import { isPotentialCloud, passesBrightnessTest } from '../../src/ingest/cloud/reflectance-detector.js';
 import { Mask } from '../../src/raster/index.js';
 import {
   CLOUD_MASK_SETS,
@@ -36,7 +36,7 @@ async function scoresOf(name: string): Promise<BenchResult[]> {
   const set = await readCloudMasks(name);
   const { bands, cloud, width, height } = set;
   const out = new Uint8Array(cloud.length);
-  reflectanceCloud(bands, new Uint8Array(cloud.length).fill(1), out);
+  detectCloudByReflectance(bands, new Uint8Array(cloud.length).fill(1), out);
   const found = out.map((code) => Number(code === Mask.cloud));
   const ours = scoreCloud(found, cloud);
   const peers = {
@@ -44,7 +44,7 @@ async function scoresOf(name: string): Promise<BenchResult[]> {
     'dilated by 2 px': scoreCloud(dilate(found, width, height, 2), cloud),
     "Fmask's first pass alone": scoreCloud(maskBy(set, isPotentialCloud), cloud),
     'brightness alone': scoreCloud(
-      maskBy(set, (blue, _green, red, _nir, swir16) => isBright(blue, red, swir16)),
+      maskBy(set, (blue, _green, red, _nir, swir16) => passesBrightnessTest(blue, red, swir16)),
       cloud,
     ),
   };
@@ -70,7 +70,7 @@ async function modelSpeed({ short, log }: BenchOptions): Promise<BenchResult> {
   const pixels = short ? 4096 : 32_768;
   const rows = Float32Array.from({ length: pixels * FEATURES }, next);
   const out = new Float32Array(pixels);
-  const ways = { ours: predict, 'pixel by pixel': byPixel };
+  const ways = { ours: predictLightgbm, 'pixel by pixel': byPixel };
   const speeds: Record<string, number[]> = { ours: [], 'pixel by pixel': [] };
   for (let round = -1; round < (short ? 3 : 7); round++) {
     for (const [name, way] of Object.entries(ways)) {

@@ -6,9 +6,9 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { withTileFile } from '../../src/imagery/reading/open-tile.js';
-import { readPlace } from '../../src/imagery/reading/tile-geotiff.js';
-import { CUBE_BLOCK, encodeCube, readRaster } from '../../src/raster/index.js';
+import { withOpenTile } from '../../src/imagery/reading/open-tile.js';
+import { readBlockOfAllBands } from '../../src/imagery/reading/tile-geotiff.js';
+import { CUBE_BLOCK_SIDE, encodeCube, readRaster } from '../../src/raster/index.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 
 const SCENE = fileURLToPath(
@@ -44,16 +44,18 @@ export async function benchCube({ short, log }: BenchOptions): Promise<BenchResu
     for (let round = 0; round < rounds; round++)
       for (const { path, one, all } of [plain, deflate]) {
         one.push(
-          await milliseconds(() => withTileFile(path, (file, cog) => readPlace(file, cog, 0, 21, 20))),
+          await milliseconds(() =>
+            withOpenTile(path, (file, cog) => readBlockOfAllBands(file, cog, 0, 21, 20)),
+          ),
         );
-        all.push(await milliseconds(() => readAll(path, height / CUBE_BLOCK)));
+        all.push(await milliseconds(() => readAll(path, height / CUBE_BLOCK_SIDE)));
       }
     const figure = (name: string, unit: string, of: (stored: Stored) => number) =>
       result(`${name}, less is better`, unit, of(plain), { deflate: of(deflate) });
     return [
       figure(`file of ${bands.length} bands`, 'MB', ({ megabytes }) => megabytes),
       figure('one spectrum', 'CPU ms', ({ one }) => median(one)),
-      figure(`all ${CUBE_BLOCK * height} spectra`, 'CPU ms', ({ all }) => median(all)),
+      figure(`all ${CUBE_BLOCK_SIDE * height} spectra`, 'CPU ms', ({ all }) => median(all)),
     ];
   } finally {
     rmSync(folder, { recursive: true });
@@ -62,7 +64,7 @@ export async function benchCube({ short, log }: BenchOptions): Promise<BenchResu
 
 function store(folder: string, bands: Int16Array[], height: number, isCompressed: boolean): Stored {
   const path = join(folder, isCompressed ? 'deflate.tif' : 'plain.tif');
-  const image = { width: CUBE_BLOCK, height, dataType: 'int16', nodata: NODATA, ...PLACE } as const;
+  const image = { width: CUBE_BLOCK_SIDE, height, dataType: 'int16', nodata: NODATA, ...PLACE } as const;
   const bytes = encodeCube({ ...image, hasMask: false, isCompressed }, bands);
   writeFileSync(path, bytes);
   return { path, megabytes: bytes.length / 1e6, one: [], all: [] };
@@ -76,13 +78,13 @@ async function measuredPixels(): Promise<{ bands: Int16Array[]; height: number }
     column: (chip % across) * CHIP,
     row: Math.floor(chip / across) * CHIP,
   })).filter(({ column, row }) => bands[0]![row * header.width + column] !== NODATA);
-  const height = (chips.length * CHIP * CHIP) / CUBE_BLOCK;
+  const height = (chips.length * CHIP * CHIP) / CUBE_BLOCK_SIDE;
   const joined = bands.map((band) => {
-    const out = new Int16Array(CUBE_BLOCK * height);
+    const out = new Int16Array(CUBE_BLOCK_SIDE * height);
     for (const [chip, { column, row }] of chips.entries())
       for (let y = 0; y < CHIP; y++) {
         const from = (row + y) * header.width + column;
-        const to = ((chip >> 1) * CHIP + y) * CUBE_BLOCK + (chip % 2) * CHIP;
+        const to = ((chip >> 1) * CHIP + y) * CUBE_BLOCK_SIDE + (chip % 2) * CHIP;
         out.set((band as Int16Array).subarray(from, from + CHIP), to);
       }
     return out;
@@ -91,8 +93,8 @@ async function measuredPixels(): Promise<{ bands: Int16Array[]; height: number }
 }
 
 function readAll(path: string, blocks: number): void {
-  withTileFile(path, (file, cog) => {
-    for (let block = 0; block < blocks; block++) readPlace(file, cog, block, CUBE_BLOCK);
+  withOpenTile(path, (file, cog) => {
+    for (let block = 0; block < blocks; block++) readBlockOfAllBands(file, cog, block, CUBE_BLOCK_SIDE);
   });
 }
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TileFiles } from '../../src/derive/derive-tasks.js';
 import { fillTile } from '../../src/derive/tiles/fill-tile.js';
-import { type CellGroup, encodeCell, encodeMask } from '../../src/ingest/index.js';
+import { type CellGroup, encodeMaskFile, encodeTile } from '../../src/ingest/index.js';
 import { Mask } from '../../src/raster/index.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 
@@ -91,8 +91,8 @@ function writeDate(folder: string, date: number, share: number): TileFiles {
   };
   const validPercent = bands.map(() => 100);
   const files = [
-    encodeCell(cell, { bands, validPercent, coverage: 100, valid: mask, mask: null }).file,
-    encodeMask(cell, mask).file,
+    encodeTile(cell, { bands, validPercent, coverage: 100, valid: mask, mask: null }).file,
+    encodeMaskFile(cell, mask).file,
   ];
   const groups = files.map(({ record, bytes }) => {
     const path = join(folder, `${share}-${date}-${record.name}.tif`);

@@ -1,12 +1,12 @@
 /** A thread of the ingest benchmark: decodes rows, warps cells, writes tiles. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { serveTasks } from '../../src/async/index.js';
+import { handleTasks } from '../../src/async/index.js';
 import { geohash } from '../../src/grid/index.js';
 import {
-  controlGrid,
+  buildControlGrid,
+  createTransform,
   encodeCog,
-  projector,
   type RasterHeader,
   type Resampling,
   readRows,
@@ -14,7 +14,7 @@ import {
 } from '../../src/raster/index.js';
 
 /** Pixels per side of a cell. */
-export const CELL = 512;
+export const CELL_PIXELS = 512;
 
 export type Task =
   | { kind: 'decode'; header: RasterHeader; rowStart: number; rowEnd: number; pixels: SharedArrayBuffer }
@@ -42,9 +42,9 @@ interface Tile {
 
 /** Warped tiles that a `write` will write. */
 let kept: Tile[] = [];
-const scratch = new Uint16Array(CELL * CELL);
+const scratch = new Uint16Array(CELL_PIXELS * CELL_PIXELS);
 
-serveTasks<Task, Done>(async (task) => {
+handleTasks<Task, Done>(async (task) => {
   switch (task.kind) {
     case 'decode': {
       const { header, rowStart, rowEnd, pixels } = task;
@@ -64,23 +64,23 @@ serveTasks<Task, Done>(async (task) => {
 });
 
 function warpCells({ header, pixels, geocodes, resampling, simd, keep }: Task & { kind: 'warp' }): Done {
-  const project = projector('EPSG:4326', header.crs);
+  const project = createTransform('EPSG:4326', header.crs);
   const source = {
     pixels: new Uint16Array(pixels),
     window: { column: 0, row: 0, width: header.width, height: header.height },
-    sceneWidth: header.width,
-    sceneHeight: header.height,
+    rasterWidth: header.width,
+    rasterHeight: header.height,
     nodata: header.nodata,
   };
-  const valid = new Uint8Array(CELL * CELL);
+  const valid = new Uint8Array(CELL_PIXELS * CELL_PIXELS);
   const done = { valid: 0, tiles: 0 };
   for (const geocode of geocodes) {
-    const grid = controlGrid(
-      { bounds: geohash.bounds(geocode), width: CELL, height: CELL },
+    const grid = buildControlGrid(
+      { bounds: geohash.bounds(geocode), width: CELL_PIXELS, height: CELL_PIXELS },
       project,
       header.transform,
     );
-    const out = keep ? new Uint16Array(CELL * CELL) : scratch;
+    const out = keep ? new Uint16Array(CELL_PIXELS * CELL_PIXELS) : scratch;
     valid.fill(1);
     const count = warp(resampling, source, grid, out, valid, simd);
     if (count === 0) continue;
@@ -94,15 +94,15 @@ function warpCells({ header, pixels, geocodes, resampling, simd, keep }: Task & 
 function encodeTile(geocode: string, pixels: Uint16Array): Buffer {
   const { west, east, south, north } = geohash.bounds(geocode);
   return encodeCog({
-    width: CELL,
-    height: CELL,
+    width: CELL_PIXELS,
+    height: CELL_PIXELS,
     dataType: 'uint16',
     bands: [pixels],
     transform: {
       originX: west,
       originY: north,
-      pixelWidth: (east - west) / CELL,
-      pixelHeight: (north - south) / CELL,
+      pixelWidth: (east - west) / CELL_PIXELS,
+      pixelHeight: (north - south) / CELL_PIXELS,
     },
     epsg: 4326,
     nodata: 0,

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WorkerPool } from '../../src/async/index.js';
 import { geohash } from '../../src/grid/index.js';
-import { openRaster, projector, type RasterHeader, type Resampling } from '../../src/raster/index.js';
+import { createTransform, openRaster, type RasterHeader, type Resampling } from '../../src/raster/index.js';
 import {
   type BenchOptions,
   type BenchResult,
@@ -22,7 +22,7 @@ import { sceneFile } from '../support/scene.js';
 import type { Done, Task } from './raster-worker.js';
 
 const PRECISION = 5;
-const CELL = 512;
+const CELL_PIXELS = 512;
 /** Cells that one task warps. */
 const BATCH = 8;
 const UNIT = 'Mpx/CPU s';
@@ -61,7 +61,7 @@ export async function benchSteps({ short, threads, log }: BenchOptions): Promise
 
   const source = (header.width * header.height) / 1e6;
   const cells = done.valid / 1e6;
-  const tiles = (done.tiles * CELL * CELL) / 1e6;
+  const tiles = (done.tiles * CELL_PIXELS * CELL_PIXELS) / 1e6;
   const rate = (rounds: Round[], pixels: number, ...steps: string[]) =>
     median(rounds.map((times) => pixels / steps.reduce((sum, step) => sum + times[step], 0)));
   const peers = (pixels: number, step: string) =>
@@ -89,7 +89,7 @@ export async function benchSteps({ short, threads, log }: BenchOptions): Promise
 /** Cells that overlap the box around the scene, from north to south. */
 function cellsOf(header: RasterHeader): string[] {
   const { originX, originY, xx, yy } = header.transform;
-  const toLonLat = projector(header.crs, 'EPSG:4326');
+  const toLonLat = createTransform(header.crs, 'EPSG:4326');
   const points: [number, number][] = [];
   for (let i = 0; i <= 64; i++) {
     for (const [u, v] of [
@@ -180,7 +180,10 @@ function gdalRound(path: string, geocodes: string[], folder: string): Round {
   const south = Math.min(...bounds.map((cell) => cell.south));
   const north = Math.max(...bounds.map((cell) => cell.north));
   const { width, height } = geohash.cellSize(PRECISION);
-  const size = [Math.round((east - west) / width) * CELL, Math.round((north - south) / height) * CELL];
+  const size = [
+    Math.round((east - west) / width) * CELL_PIXELS,
+    Math.round((north - south) / height) * CELL_PIXELS,
+  ];
   const grid = [
     '-t_srs',
     'EPSG:4326',

@@ -174,14 +174,14 @@ async function fill(
   const lane = async (number: number) => {
     let nth = 0;
     for (const one of byMonth(tiles))
-      if (nth++ % LANES === number) await unlessDone(one.month, () => loadMonth(one));
+      if (nth++ % CONCURRENCY === number) await unlessDone(one.month, () => loadMonth(one));
   };
-  await Promise.all(Array.from({ length: LANES }, (_, i) => lane(i)));
+  await Promise.all(Array.from({ length: CONCURRENCY }, (_, i) => lane(i)));
   await unlessDone('vacuum', () => sql(environment, 'VACUUM ANALYZE'));
 }
 
 /** Loaders at once. */
-const LANES = 2;
+const CONCURRENCY = 2;
 
 interface Month {
   month: string;

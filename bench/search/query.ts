@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { SnapshotFolder } from '../../src/storage/column-index/persist/snapshot-file.js';
-import { ColumnIndex, type IndexQuery, type RunTest } from '../../src/storage/index.js';
+import { ColumnIndex, type IndexQuery, type RunFilter } from '../../src/storage/index.js';
 import { type BenchOptions, type BenchResult, median, result, spend } from '../support/bench.js';
 import { benchSearch } from './search.js';
-import { DAY, FIRST_DAY, MONTH, records, regionKey, type Tiles } from './tile-rows.js';
+import { DAY_MS, FIRST_DAY, MONTH, records, regionKey, type Tiles } from './tile-rows.js';
 
 const SETS: Tiles[] = [
   { name: '20,000 cells x 50 dates', regions: 250, cellsOfRegion: 80, dates: 50, daysBetween: 10 },
@@ -88,9 +88,9 @@ async function benchLoaded({ index, snapshots }: Loaded, tiles: Tiles, report: R
     [...records({ ...tiles, dates: 1 }, round)].slice(0, 1000),
   );
   report('1,000 tiles more', 'CPU ms', await cpuOf(rounds.map((added) => () => index.add(added))));
-  index.merge();
+  index.compactTail();
   index.add([...records({ ...tiles, dates: 10 }, 9)].slice(0, 17_000));
-  const { busy, longest } = await whileTurning(() => index.tidy());
+  const { busy, longest } = await whileTurning(() => index.compact());
   report('merge of a tail of 17,000', 'CPU ms', busy);
   report('merge of a tail of 17,000: most between two turns', 'CPU ms', longest);
   const next = await spend(() => snapshots.write(index.images(), { ...STAMP, sequence: 2 }));
@@ -131,7 +131,7 @@ async function loadSnapshot(folder: string): Promise<Loaded> {
 
 /** Each region in two months, in a mixed order. */
 function regionQueries({ regions, dates, daysBetween }: Tiles): IndexQuery[] {
-  const months = Math.max(1, Math.floor((dates * daysBetween * DAY) / MONTH) - 1);
+  const months = Math.max(1, Math.floor((dates * daysBetween * DAY_MS) / MONTH) - 1);
   return Array.from({ length: Math.max(2 * regions, 500) }, (_, i) => {
     const region = (i * 101) % regions;
     const start = FIRST_DAY + ((i * 7) % months) * MONTH;
@@ -144,14 +144,14 @@ function regionQueries({ regions, dates, daysBetween }: Tiles): IndexQuery[] {
   });
 }
 
-const isClear: RunTest =
+const isClear: RunFilter =
   ({ columns: { cloud, coverage } }) =>
   (row) =>
     cloud[row] <= 20 && coverage[row] >= 90;
 
 /** The month of each day since 1970, counted from January 1970. */
 const monthOfDay = Int32Array.from({ length: 36_525 }, (_, day) => {
-  const date = new Date(day * DAY);
+  const date = new Date(day * DAY_MS);
   return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
 });
 
@@ -162,7 +162,7 @@ function aggregate(index: ColumnIndex): number[][] {
   const byCloud: number[] = new Array(11).fill(0);
   index.forEach({}, ({ columns: { collection, start, cloud } }) => (row) => {
     byCollection[collection[row]]++;
-    byMonth[monthOfDay[Math.floor(start[row] / DAY)]]++;
+    byMonth[monthOfDay[Math.floor(start[row] / DAY_MS)]]++;
     byCloud[cloud[row] >= 0 ? Math.min(9, Math.floor(cloud[row] / 10)) : 10]++;
   });
   return [byCollection, byMonth, byCloud];

@@ -1,6 +1,6 @@
 /** The mix of searches: 100 items of a box, a month and a limit of cloud; of a polygon; of the newest up to a day. */
 import { cellBbox, geohash } from '../../src/grid/index.js';
-import { cellsOf, DAY, FIRST_DAY, MONTH, randomNumbers, regionKey, type Tiles } from './tile-rows.js';
+import { cellsOf, DAY_MS, FIRST_DAY, MONTH, randomNumbers, regionKey, type Tiles } from './tile-rows.js';
 
 export type Kind = 'box' | 'polygon' | 'newest';
 
@@ -45,7 +45,7 @@ const iso = (time: number) => new Date(time).toISOString();
 
 function box(tiles: Tiles, random: Random): object {
   const region = Math.floor(random() * tiles.regions);
-  const start = FIRST_DAY + Math.floor(random() * Math.max(1, days(tiles) - 30)) * DAY;
+  const start = FIRST_DAY + Math.floor(random() * Math.max(1, days(tiles) - 30)) * DAY_MS;
   return {
     bbox: cellBbox(geohash, geohash.geocode(regionKey(region), 3)),
     datetime: `${iso(start)}/${iso(start + MONTH)}`,
@@ -72,6 +72,6 @@ function polygon(tiles: Tiles, random: Random): object {
 const within = (limit: number, degrees: number) => Math.max(-limit, Math.min(limit, degrees));
 
 function newest(tiles: Tiles, random: Random): object {
-  const end = FIRST_DAY + ((days(tiles) * (1 + random())) / 2) * DAY;
+  const end = FIRST_DAY + ((days(tiles) * (1 + random())) / 2) * DAY_MS;
   return { datetime: `../${iso(end)}`, sortby: [{ field: 'properties.datetime', direction: 'desc' }] };
 }

@@ -2,8 +2,8 @@
 import { type Grid, gridByName } from '../../src/grid/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 
-export const DAY = 86_400_000;
-export const MONTH = 30 * DAY;
+export const DAY_MS = 86_400_000;
+export const MONTH = 30 * DAY_MS;
 export const FIRST_DAY = Date.UTC(2018, 0, 1);
 
 export interface Tiles {
@@ -23,7 +23,7 @@ export function* records(
   const random = randomNumbers(42);
   for (let date = 0; date < dates; date++) {
     for (let region = 0; region < regions; region++) {
-      const start = FIRST_DAY + (date + round * dates) * daysBetween * DAY + region * 1000;
+      const start = FIRST_DAY + (date + round * dates) * daysBetween * DAY_MS + region * 1000;
       const stamp = new Date(start).toISOString().replace(/[-:]|\.\d+Z/g, '');
       const scene = `S2A_${stamp}_L2A_T${10 + (region % 50)}SEG_R${100 + region}`;
       for (const geocode of cellsOf(grid, region, cellsOfRegion)) {
@@ -44,7 +44,7 @@ export function* records(
           groups: [],
           footprint: [],
           derivedFrom: [],
-          createdAt: start + DAY,
+          createdAt: start + DAY_MS,
         };
       }
     }

@@ -15,7 +15,7 @@ export interface TreeCost {
   peakMB: number;
 }
 
-const SAMPLE_INTERVAL = 50;
+const SAMPLE_INTERVAL_MS = 50;
 
 export async function measureTree(program: string, args: string[], input = ''): Promise<TreeCost> {
   const started = performance.now();
@@ -36,7 +36,7 @@ export async function measureTree(program: string, args: string[], input = ''): 
   let peakMB = 0;
   const sampling = setInterval(() => {
     peakMB = Math.max(peakMB, heldMB(child.pid as number, peakMB));
-  }, SAMPLE_INTERVAL);
+  }, SAMPLE_INTERVAL_MS);
   const code = await new Promise((resolve) => child.once('close', resolve));
   clearInterval(sampling);
   if (code !== 0) throw new Error(`${program} failed: ${stderr.slice(-2000)}`);

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
 
 /** Of a start, ms. */
-const PATIENCE = 60_000;
+const START_TIMEOUT_MS = 60_000;
 
 /** A server that ends with the benchmark, also where that is interrupted. PostgreSQL takes SIGINT for a quick end. */
 export function endsWithUs<Child extends ChildProcess>(child: Child): Child {
@@ -23,7 +23,10 @@ export function freePort(): Promise<number> {
 
 /** Whether a child is ready within a minute; false as soon as it has ended. */
 export async function until(isReady: () => Promise<boolean>, child: ChildProcess): Promise<boolean> {
-  for (const end = performance.now() + PATIENCE; performance.now() < end && child.exitCode === null; ) {
+  for (
+    const end = performance.now() + START_TIMEOUT_MS;
+    performance.now() < end && child.exitCode === null;
+  ) {
     if (await isReady()) return true;
     await new Promise((resolve) => setTimeout(resolve, 300));
   }

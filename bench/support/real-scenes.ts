@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { injected } from '../../src/cli/connect.js';
+import { inProcessTransport } from '../../src/cli/connect.js';
 import { Client } from '../../src/client/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { openNode } from '../../src/node.js';
@@ -21,8 +21,8 @@ const SCENES: { name: string; datetime?: string }[] = [
   { name: 'landsat8-c2l2-qa' },
 ];
 /** Ingests of a scene by a running node before they are measured, and measured ones. */
-const WARM_UP = 5;
-const MEASURED = 15;
+const WARM_UP_RUNS = 5;
+const MEASURED_RUNS = 15;
 /** Times that a process of GDAL does a scene. */
 const REPEATS = 10;
 
@@ -68,13 +68,13 @@ export async function benchRealScenes({ short, log }: BenchOptions): Promise<Ben
 async function ingestAgain(path: string, options: { datetime?: string }): Promise<number> {
   const data = mkdtempSync(join(tmpdir(), 'tilewright-bench-'));
   const node = await openNode({ data, memory: 1e9, cores: 2, reserve: 0 });
-  const client = new Client(injected(node));
+  const client = new Client(inProcessTransport(node));
   try {
     const seconds: number[] = [];
-    for (let i = 0; i < WARM_UP + MEASURED; i++) {
+    for (let i = 0; i < WARM_UP_RUNS + MEASURED_RUNS; i++) {
       const inputs = { paths: [path], collection: `again-${i}`, ...options };
       const { cpuSeconds } = await spend(() => client.run('ingest', inputs));
-      if (i >= WARM_UP) seconds.push(cpuSeconds);
+      if (i >= WARM_UP_RUNS) seconds.push(cpuSeconds);
     }
     return median(seconds);
   } finally {

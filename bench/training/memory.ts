@@ -1,6 +1,6 @@
 /** Peak memory of the process that trains a place, by the size of the place (figure 12 of the paper). */
 import { selectEngine } from '../../src/engines/select-engine.js';
-import { type PlaceTask, trainPlaces } from '../../src/training/index.js';
+import { type TrainCellTask, trainCells } from '../../src/training/index.js';
 import { writeDate } from '../../test/training/acquisition-files.js';
 import { clouded, field } from '../../test/training/synthetic-land.js';
 import { type BenchOptions, type BenchResult, result } from '../support/bench.js';
@@ -31,7 +31,7 @@ export async function measureMemory(models: string[], { short, log }: BenchOptio
         return [clouded(clear), clear].map((date, n) => writeDate(folder, `${side}-${i}-${n}`, date));
       });
       for (const model of models) {
-        const task: PlaceTask = { id: model, model, seed: 1, epochs: 1, dates, pairs: PAIRS };
+        const task: TrainCellTask = { id: model, model, seed: 1, epochs: 1, dates, pairs: PAIRS };
         measured.push({ model, side, megabytes: await peakOf(task, engine) });
         log(`memory: ${model}, ${side} x ${side} pixels: ${measured.at(-1)!.megabytes.toFixed(0)} MB`);
       }
@@ -40,13 +40,16 @@ export async function measureMemory(models: string[], { short, log }: BenchOptio
   });
 }
 
-async function peakOf(task: PlaceTask, engine: Parameters<typeof trainPlaces>[1]['engine']): Promise<number> {
+async function peakOf(
+  task: TrainCellTask,
+  engine: Parameters<typeof trainCells>[1]['engine'],
+): Promise<number> {
   let peak = 0;
   const looking = setInterval(() => {
     peak = Math.max(peak, peakMBBelow(process.pid) ?? 0);
   }, LOOK);
   try {
-    for await (const outcome of trainPlaces([task], { engine, cores: 1 }))
+    for await (const outcome of trainCells([task], { engine, cores: 1 }))
       if (!('trained' in outcome)) throw new Error(`${task.id} is not trained: ${JSON.stringify(outcome)}`);
   } finally {
     clearInterval(looking);

@@ -8,7 +8,7 @@ import {
 } from '../../data-samples/index.js';
 import { hasEnded, type JobDocument } from '../../src/client/job-events.js';
 import { geohash } from '../../src/grid/index.js';
-import { crsFromEpsg, projector } from '../../src/raster/index.js';
+import { createTransform, crsFromEpsg } from '../../src/raster/index.js';
 import { ask, eventually, type Server } from '../cluster/servers.js';
 
 export const COLLECTION = 'regions';
@@ -86,7 +86,7 @@ async function spots(nodes: Server[], count: number): Promise<string[]> {
 
 /** The pixels of UTM that hold a cell. */
 export function extentOf(geocode: string) {
-  const toUtm = projector('EPSG:4326', crsFromEpsg(SERIES_EPSG));
+  const toUtm = createTransform('EPSG:4326', crsFromEpsg(SERIES_EPSG));
   const { west, south, east, north } = geohash.bounds(geocode);
   const corners = [west, (west + east) / 2, east].flatMap((lon) =>
     [south, north].map((lat) => toUtm(lon, lat)),

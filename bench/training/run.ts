@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { processUsage } from '../../src/api/routes/operations/process-usage.js';
-import { type ComparedRun, type Usage, withUsage } from '../../src/cli/compare/index.js';
+import { type ComparedRun, measureUsage, type Usage } from '../../src/cli/compare/index.js';
 import type { TrainingMode, TrainResults } from '../../src/training/index.js';
 import { ask, TOKEN } from '../cluster/servers.js';
 import { endsWithUs } from '../support/peer-process.js';
@@ -32,7 +32,7 @@ export async function measured<T>(
   const sentByEtcd = async () =>
     Number(await readFile(`/sys/class/net/${network.bridge}/statistics/tx_bytes`, 'utf8'));
   const before = await sentByEtcd();
-  const { result, usage } = await withUsage(read, SAMPLE_INTERVAL_MS, work);
+  const { result, usage } = await measureUsage(read, SAMPLE_INTERVAL_MS, work);
   return { result, usage: { ...usage, sentBytes: usage.sentBytes! + (await sentByEtcd()) - before } };
 }
 

@@ -4,18 +4,18 @@ import {
   bytesText,
   type ComparedRun,
   type Comparison,
+  cellSummaries,
+  compareSpreads,
+  computeSpread,
+  countWins,
   digits,
   MEASURES_OF,
+  modeSummary,
   netBytes,
-  placesOf,
-  runsOf,
+  runsOfMode,
   type Spread,
-  spreadOf,
   spreadText,
-  summaryOf,
   type Usage,
-  verdict,
-  winsOf,
 } from '../../src/cli/compare/index.js';
 import type { TrainingMode } from '../../src/training/index.js';
 import { type BenchResult, result } from '../support/bench.js';
@@ -55,10 +55,10 @@ const rowsOf = (lines: LineRuns[], row: (comparison: Comparison, line: LineRuns)
 
 export function timeTable(lines: LineRuns[]): string[] {
   const rows = rowsOf(lines, (comparison, { line }) => {
-    const times = MODES.map((mode) => summaryOf(comparison, mode).seconds);
+    const times = MODES.map((mode) => modeSummary(comparison, mode).seconds);
     const [distributed, partitioned] = times as [Spread, Spread];
     const factor = (distributed.median / partitioned.median).toFixed(2);
-    const said = `${factor} x; partitioned: ${verdict(partitioned, distributed)}`;
+    const said = `${factor} x; partitioned: ${compareSpreads(partitioned, distributed)}`;
     return [[comparison.model, line, ...times.map((time) => spreadText(time)), said]];
   });
   return markdown(['training time, s', 'line', ...MODES, 'distributed over partitioned'], rows);
@@ -68,7 +68,7 @@ export function trafficTable(lines: LineRuns[]): string[] {
   const rows = rowsOf(lines, (comparison, { line }) =>
     MODES.map((mode) => {
       const of = (figure: (run: ComparedRun) => number) =>
-        spreadText(spreadOf(runsOf(comparison, mode).map(figure)), bytesText);
+        spreadText(computeSpread(runsOfMode(comparison, mode).map(figure)), bytesText);
       return [
         ...[comparison.model, line, mode, of(({ usage }) => usage.sentBytes!)],
         of((run) => net(run, comparison)),
@@ -82,10 +82,12 @@ export function trafficTable(lines: LineRuns[]): string[] {
 
 export function ratioTable(lines: LineRuns[]): string[] {
   const rows = rowsOf(lines, (comparison, { line, idle }) => {
-    const runs = runsOf(comparison, 'distributed');
+    const runs = runsOfMode(comparison, 'distributed');
     const { steps, parameters, leastBytes } = distributedOf(runs[0]!);
-    const counted = spreadOf(runs.flatMap((run) => ratios(run, idle)));
-    const rings = spreadOf(runs.flatMap((run) => distributedOf(run).members.map(({ ratio }) => ratio ?? 0)));
+    const counted = computeSpread(runs.flatMap((run) => ratios(run, idle)));
+    const rings = computeSpread(
+      runs.flatMap((run) => distributedOf(run).members.map(({ ratio }) => ratio ?? 0)),
+    );
     const figures = [`${steps}`, `${parameters}`, bytesText(leastBytes)];
     return [[comparison.model, line, ...figures, spreadText(rings, fixed), spreadText(counted, fixed)]];
   });
@@ -98,7 +100,7 @@ export function ratioTable(lines: LineRuns[]): string[] {
 export function cpuTable(lines: LineRuns[]): string[] {
   const rows = rowsOf(lines, (comparison, { line }) =>
     MODES.map((mode) => {
-      const { cpuSeconds, cores } = summaryOf(comparison, mode);
+      const { cpuSeconds, cores } = modeSummary(comparison, mode);
       return [
         ...[comparison.model, line, mode, spreadText(cpuSeconds)],
         spreadText(cores, (value) => digits(100 * value)),
@@ -113,10 +115,10 @@ export function accuracyTable({ comparisons }: LineRuns): string[] {
   const rows = comparisons.flatMap((comparison) =>
     MEASURES_OF[comparison.model]!.flatMap((measure) => {
       const [own, other] = (['partitioned', 'distributed'] as const).map(
-        (mode) => summaryOf(comparison, mode).means[measure],
+        (mode) => modeSummary(comparison, mode).means[measure],
       );
       if (!own || !other) return [];
-      const { won, of } = winsOf(comparison, 'partitioned', 'distributed', measure);
+      const { won, of } = countWins(comparison, 'partitioned', 'distributed', measure);
       const text = betterText(measure, own, other);
       const names = [comparison.model, measure];
       return [[...names, spreadText(other), spreadText(own), `${won} of ${of}`, text]];
@@ -130,7 +132,7 @@ export function placeTable({ comparisons }: LineRuns, regionOf: Map<string, stri
   const pair = ['distributed', 'partitioned'] as const;
   const cells = comparisons.map((comparison) => {
     const [measure] = MEASURES_OF[comparison.model]!;
-    const places = new Map(placesOf(comparison).map(({ place, modes }) => [place, modes]));
+    const places = new Map(cellSummaries(comparison).map(({ cell, modes }) => [cell, modes]));
     return {
       titles: pair.map((mode) => `${comparison.model} ${measure}, ${mode}`),
       of: (geocode: string) =>
@@ -149,11 +151,12 @@ export function results(lines: LineRuns[]): BenchResult[] {
     comparisons.flatMap((comparison) => {
       const title = `${comparison.model}, ${line}`;
       const [measure] = MEASURES_OF[comparison.model]!;
-      const time = (mode: TrainingMode) => summaryOf(comparison, mode).seconds.median;
+      const time = (mode: TrainingMode) => modeSummary(comparison, mode).seconds.median;
       const each = (mode: TrainingMode) =>
-        spreadOf(runsOf(comparison, mode).map((run) => net(run, comparison) / run.results.models.length))
-          .median;
-      const { won, of } = winsOf(comparison, 'partitioned', 'distributed', measure);
+        computeSpread(
+          runsOfMode(comparison, mode).map((run) => net(run, comparison) / run.results.models.length),
+        ).median;
+      const { won, of } = countWins(comparison, 'partitioned', 'distributed', measure);
       return [
         result(`${title}: training time, partitioned`, 's', time('partitioned'), {
           distributed: time('distributed'),
@@ -167,7 +170,7 @@ export function results(lines: LineRuns[]): BenchResult[] {
         result(
           `${title}: net bytes of a node over the least of an all-reduce, the most`,
           'x',
-          Math.max(...runsOf(comparison, 'distributed').flatMap((run) => ratios(run, idle))),
+          Math.max(...runsOfMode(comparison, 'distributed').flatMap((run) => ratios(run, idle))),
           { mark: RATIO_MARK },
         ),
         result(`${title}: tiles where partitioned has the better ${measure}`, `of ${of}`, won),

@@ -8,7 +8,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type ComparedRun, scoresOf, turns } from '../../src/cli/compare/index.js';
+import { type ComparedRun, cellScores, runOrder } from '../../src/cli/compare/index.js';
 import { mayMakeNamespaces } from '../../test/cluster/network/namespaces.js';
 import { type BenchOptions, type BenchResult, isInstalled } from '../support/bench.js';
 import { treeCpuSeconds } from '../support/measure-tree.js';
@@ -106,7 +106,7 @@ async function tables(
   const python = spawnSync('python3', ['--version']).status === 0;
   if (!python) log('no shaped line: python3 is not on PATH');
   const seeds = Array.from({ length: rounds }, (_, round) => round + 1);
-  const order = turns(MODES, seeds);
+  const order = runOrder(MODES, seeds);
   for (const seed of seeds)
     for (const line of python ? [UNSHAPED, SHAPED] : [UNSHAPED]) {
       const shaped = line === SHAPED ? await shape(cluster.network, LINE) : undefined;
@@ -169,7 +169,7 @@ async function idleLine(
 }
 
 function requireWhole(model: string, { mode, results }: ComparedRun, places: number): void {
-  const trained = scoresOf(results).size;
+  const trained = cellScores(results).size;
   if (trained !== places)
     throw new Error(
       `${model} ${mode}: ${trained} of ${places} places; ${JSON.stringify([results.skipped, results.failed])}`,

@@ -3,21 +3,25 @@
 import { toArray } from '../../src/async/index.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import type { Storage } from '../../src/storage/index.js';
-import { readPlace } from '../../src/training/data/read-acquisitions.js';
-import { filesOf, groupByPlace, type Place } from '../../src/training/data/training-cells.js';
+import { readAcquisitions } from '../../src/training/data/read-acquisitions.js';
+import {
+  groupTilesByCell,
+  type TrainingCell,
+  trainingFiles,
+} from '../../src/training/data/training-cells.js';
 import type { ModelSpec, TextureIndex } from '../../src/training/index.js';
-import type { FineTuning } from '../../src/training/loop/layer-freezing.js';
+import type { FreezingSchedule } from '../../src/training/loop/layer-freezing.js';
 import { trainModel } from '../../src/training/loop/train-model.js';
 import { validationDate } from '../../src/training/patches/hold-out.js';
-import { imagesOf } from '../../src/training/patches/labelled-images.js';
-import { cutPatches, type PatchDataset } from '../../src/training/patches/patches.js';
-import { ancestorsOf, type Descent } from '../../src/training/transfer/provenance.js';
-import { modelsToStartFrom, parentFinder } from '../../src/training/transfer/source-models.js';
+import { labelImages } from '../../src/training/patches/labelled-images.js';
+import { makePatches, type TrainValidationPatches } from '../../src/training/patches/patches.js';
+import { findSources, type TransferPlan } from '../../src/training/transfer/provenance.js';
+import { availableSourceModels, sourceModelFinder } from '../../src/training/transfer/source-models.js';
 import type { TransferPolicy } from '../../src/training/transfer/transfer-policy.js';
 
 export interface PlaceData {
-  place: Place;
-  dataset: PatchDataset;
+  place: TrainingCell;
+  dataset: TrainValidationPatches;
 }
 
 export interface Curve {
@@ -34,15 +38,15 @@ export interface Curve {
 /** The patches of all places of a collection that have enough of them. */
 export async function placesOf(storage: Storage, collection: string, spec: ModelSpec): Promise<PlaceData[]> {
   const tiles = await toArray(storage.catalogue.tiles.values());
-  const places = groupByPlace(tiles.filter((tile) => tile.collection === collection));
+  const places = groupTilesByCell(tiles.filter((tile) => tile.collection === collection));
   const from = validationDate(places.map((place) => place.tiles.map(({ start }) => start)));
   const found: PlaceData[] = [];
   for (const place of places) {
-    const files = filesOf(storage, spec, place);
+    const files = trainingFiles(storage, spec, place);
     if ('skipped' in files) continue;
-    const read = await readPlace(files.dates);
+    const read = await readAcquisitions(files.dates);
     if ('skipped' in read) continue;
-    const patches = cutPatches(spec, imagesOf(spec, read.dates, files.pairs), from);
+    const patches = makePatches(spec, labelImages(spec, read.dates, files.pairs), from);
     if ('dataset' in patches) found.push({ place, dataset: patches.dataset });
   }
   return found;
@@ -51,7 +55,7 @@ export async function placesOf(storage: Storage, collection: string, spec: Model
 /** How a place begins: fresh without `descent`. */
 export interface NamedStart {
   name: string;
-  descent?: Descent;
+  descent?: TransferPlan;
 }
 
 export interface CurveOptions {
@@ -69,7 +73,7 @@ export async function curveOf(
   { spec, seed, epochs }: CurveOptions,
 ): Promise<Curve> {
   const begun = process.cpuUsage();
-  const ancestors = descent && (await ancestorsOf(storage, descent, spec.name, place));
+  const ancestors = descent && (await findSources(storage, descent, spec.name, place));
   const cpu: number[] = [];
   const onEpoch = () => {
     const { user, system } = process.cpuUsage(begun);
@@ -88,7 +92,7 @@ export async function curveOf(
 export interface StartKind {
   name: string;
   policy: TransferPolicy;
-  fineTuning?: FineTuning;
+  fineTuning?: FreezingSchedule;
 }
 
 /** From the models of a kind that the catalogue has. */
@@ -100,8 +104,8 @@ export async function startOf(
   seed: number,
 ): Promise<NamedStart> {
   if (policy === 'none') return { name };
-  const models = await modelsToStartFrom(storage, [model], { id: '', log: console.warn });
-  const finder = parentFinder(textures, models, policy, seed);
+  const models = await availableSourceModels(storage, [model], { id: '', log: console.warn });
+  const finder = sourceModelFinder(textures, models, policy, seed);
   return { name, descent: { policy, fineTuning, finders: new Map([[model, finder]]) } };
 }
 
@@ -109,9 +113,9 @@ export async function startOf(
 export async function startsOfOthers(
   storage: Storage,
   model: string,
-  { collection, geocode }: Place,
+  { collection, geocode }: TrainingCell,
 ): Promise<NamedStart[]> {
-  const models = await modelsToStartFrom(storage, [model], { id: '', log: console.warn });
+  const models = await availableSourceModels(storage, [model], { id: '', log: console.warn });
   const others = models.filter((one) => one.collection === collection && one.geocode !== geocode);
   return others.map((other) => {
     const finder = async () => ({ parents: [{ model: other, distance: Number.NaN }] });

@@ -12,18 +12,18 @@ import { type BenchOptions, type BenchResult, median, result, spend } from '../s
 import { installPython } from '../support/python.js';
 
 const PEER = fileURLToPath(new URL('../../../bench/transfer/texture.py', import.meta.url));
-const SIDE = 512;
+const SIDE_PIXELS = 512;
 const PLACES = 100_000;
 
 /** Waves with noise, as land is at this size. */
 function land(): GreyImage {
   const { next } = randomStream(1);
-  const levels = Uint8Array.from({ length: SIDE * SIDE }, (_, i) => {
-    const [row, column] = [Math.floor(i / SIDE), i % SIDE];
+  const levels = Uint8Array.from({ length: SIDE_PIXELS * SIDE_PIXELS }, (_, i) => {
+    const [row, column] = [Math.floor(i / SIDE_PIXELS), i % SIDE_PIXELS];
     const wave = 110 + 50 * Math.sin(column / 37) * Math.cos(row / 23);
     return Math.min(255, Math.max(1, Math.round(wave + 40 * (next() - 0.5))));
   });
-  return { width: SIDE, height: SIDE, levels };
+  return { width: SIDE_PIXELS, height: SIDE_PIXELS, levels };
 }
 
 export async function benchTexture({ short, log }: BenchOptions): Promise<BenchResult[]> {
@@ -49,7 +49,7 @@ export async function benchTexture({ short, log }: BenchOptions): Promise<BenchR
   const peers: Record<string, number> = theirs.length > 0 ? { 'scikit-image': 1e3 / median(theirs) } : {};
   return [
     result(
-      `texture of ${SIDE} x ${SIDE} pixels, CPU (mark 15 ms, 66.7/s)`,
+      `texture of ${SIDE_PIXELS} x ${SIDE_PIXELS} pixels, CPU (mark 15 ms, 66.7/s)`,
       'tiles/s',
       1e3 / median(ours),
       peers,

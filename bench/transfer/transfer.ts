@@ -6,8 +6,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { digits, spreadOf, spreadText } from '../../src/cli/compare/index.js';
-import { injected } from '../../src/cli/connect.js';
+import { computeSpread, digits, spreadText } from '../../src/cli/compare/index.js';
+import { inProcessTransport } from '../../src/cli/connect.js';
 import { Client } from '../../src/client/index.js';
 import { selectEngine } from '../../src/engines/index.js';
 import { loadEngine } from '../../src/engines/load-engine.js';
@@ -16,7 +16,7 @@ import { openNode } from '../../src/node.js';
 import type { Storage } from '../../src/storage/index.js';
 import {
   type ClusteredCollection,
-  modelNamed,
+  getModelSpec,
   TextureIndex,
   type TextureResults,
   type TrainResults,
@@ -95,7 +95,7 @@ export async function benchTransfer({ short, log }: BenchOptions): Promise<Bench
   const folder = mkdtempSync(join(BENCH_FOLDER, 'transfer-'));
   const node = await openNode({ data: join(folder, 'data'), memory: 4e9, cores: 2, reserve: 0 });
   try {
-    const client = new Client(injected(node));
+    const client = new Client(inProcessTransport(node));
     const { name, version } = await selectEngine({});
     const { tf } = await loadEngine(name);
     log(`engine ${name} ${version}`);
@@ -166,7 +166,7 @@ async function measure(
   storage: Storage,
   { collection, model, epochs, rates, tried, schedules, seeds, few, log }: Measure,
 ): Promise<Curve[]> {
-  const spec = modelNamed(model);
+  const spec = getModelSpec(model);
   const all = await placesOf(storage, collection, spec);
   const places = few ? all.filter(({ place }) => few.includes(place.geocode)) : all;
   const learningRate = await tunedRate(tf, storage, places, { spec, rates, epochs, seeds: tried }, log);
@@ -212,8 +212,8 @@ function table(curves: Curve[]): string[] {
         shown(median(epochs)),
         `${reached} of ${epochs.length}`,
         shown(median(cpu)),
-        name === 'none' ? '' : `${spreadText(spreadOf(ratios))} x`,
-        spreadText(spreadOf(least)),
+        name === 'none' ? '' : `${spreadText(computeSpread(ratios))} x`,
+        spreadText(computeSpread(least)),
       ];
     }),
   );

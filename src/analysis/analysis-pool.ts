@@ -1,21 +1,21 @@
 import { WorkerPool } from '../async/index.js';
 import type { MadeTile } from '../derive/index.js';
 import type { AnalysisResult, AnalysisTask, MapTask, SumsTask } from './analysis-tasks.js';
-import type { Patches, PatchesTask } from './convolutional-networks/labelled-patches.js';
+import type { LabelledPatches, PatchesTask } from './convolutional-networks/labelled-patches.js';
 import type { GradientSums, GradientTask } from './dense-networks/gradient.js';
-import type { Spectra, SpectraTask } from './dense-networks/labelled-spectra.js';
+import type { LabelledSpectra, SpectraTask } from './dense-networks/labelled-spectra.js';
 import type { ScoreSums, ScoreTask } from './dense-networks/score-pixels.js';
 import type { LabelSums, LabelSumsTask } from './labels/labelled-pixels.js';
 import type { NearestTask } from './passes/nearest-centres.js';
 import type { Extreme, ExtremesTask } from './passes/tile-extremes.js';
 import type { DrawTask } from './passes/weighted-draw.js';
-import type { WholeSums } from './reproducible-sums/band-statistics.js';
-import type { WholeClassSums } from './reproducible-sums/class-sums.js';
+import type { FixedPointSums } from './reproducible-sums/band-statistics.js';
+import type { FixedPointClassSums } from './reproducible-sums/class-sums.js';
 import type { Components, ComponentsTask } from './transforms/pca-mnf.js';
 import type { Whitening, WhiteningTask } from './transforms/whitening.js';
 
 /** Threads that read spectra of tiles; started once and kept. */
-export class AnalysisWorkers {
+export class AnalysisPool {
   private readonly pool: WorkerPool<AnalysisTask, AnalysisResult>;
 
   constructor(threads: number) {
@@ -27,8 +27,8 @@ export class AnalysisWorkers {
   }
 
   /** One for each of `of`. */
-  sums(task: SumsTask, signal?: AbortSignal): Promise<WholeSums[]> {
-    return this.pool.run(task, { signal }) as Promise<WholeSums[]>;
+  sums(task: SumsTask, signal?: AbortSignal): Promise<FixedPointSums[]> {
+    return this.pool.run(task, { signal }) as Promise<FixedPointSums[]>;
   }
 
   components(task: ComponentsTask, signal?: AbortSignal): Promise<Components> {
@@ -47,16 +47,16 @@ export class AnalysisWorkers {
     return ((await this.pool.run(task, { signal })) as Extreme | null) ?? undefined;
   }
 
-  nearest(task: NearestTask, signal?: AbortSignal): Promise<WholeClassSums> {
-    return this.pool.run(task, { signal }) as Promise<WholeClassSums>;
+  nearest(task: NearestTask, signal?: AbortSignal): Promise<FixedPointClassSums> {
+    return this.pool.run(task, { signal }) as Promise<FixedPointClassSums>;
   }
 
   labelSums(task: LabelSumsTask, signal?: AbortSignal): Promise<LabelSums[]> {
     return this.pool.run(task, { signal }) as Promise<LabelSums[]>;
   }
 
-  spectra(task: SpectraTask, signal?: AbortSignal): Promise<Spectra[][]> {
-    return this.pool.run(task, { signal }) as Promise<Spectra[][]>;
+  spectra(task: SpectraTask, signal?: AbortSignal): Promise<LabelledSpectra[][]> {
+    return this.pool.run(task, { signal }) as Promise<LabelledSpectra[][]>;
   }
 
   gradient(task: GradientTask, signal?: AbortSignal): Promise<GradientSums> {
@@ -67,8 +67,8 @@ export class AnalysisWorkers {
     return this.pool.run(task, { signal }) as Promise<ScoreSums>;
   }
 
-  patches(task: PatchesTask, signal?: AbortSignal): Promise<Patches> {
-    return this.pool.run(task, { signal }) as Promise<Patches>;
+  patches(task: PatchesTask, signal?: AbortSignal): Promise<LabelledPatches> {
+    return this.pool.run(task, { signal }) as Promise<LabelledPatches>;
   }
 
   /** Null if no pixel of the tile is clear and holds data in every band. */

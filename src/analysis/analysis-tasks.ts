@@ -2,31 +2,31 @@
 
 import type { MadeTile, NewTile } from '../derive/index.js';
 import type { SpectralTags } from '../raster/index.js';
-import type { Patches, PatchesTask } from './convolutional-networks/labelled-patches.js';
+import type { LabelledPatches, PatchesTask } from './convolutional-networks/labelled-patches.js';
 import type { GradientSums, GradientTask } from './dense-networks/gradient.js';
-import type { Spectra, SpectraTask } from './dense-networks/labelled-spectra.js';
+import type { LabelledSpectra, SpectraTask } from './dense-networks/labelled-spectra.js';
 import type { ScoreSums, ScoreTask } from './dense-networks/score-pixels.js';
 import type { LabelSums, LabelSumsTask } from './labels/labelled-pixels.js';
 import type { NearestTask } from './passes/nearest-centres.js';
 import type { Extreme, ExtremesTask } from './passes/tile-extremes.js';
 import type { DrawTask } from './passes/weighted-draw.js';
-import type { LocalDistance } from './pixel-methods/local-rx.js';
+import type { LocalRx } from './pixel-methods/local-rx.js';
 import type { PixelMethod } from './pixel-methods/pixel-methods.js';
-import type { WholeSums } from './reproducible-sums/band-statistics.js';
-import type { WholeClassSums } from './reproducible-sums/class-sums.js';
+import type { FixedPointSums } from './reproducible-sums/band-statistics.js';
+import type { FixedPointClassSums } from './reproducible-sums/class-sums.js';
 import type { Neighbour } from './tile-reading/neighbour-blocks.js';
 import type { SpectrumFile } from './tile-reading/spectrum-blocks.js';
 import type { Components, ComponentsTask } from './transforms/pca-mnf.js';
 import type { Whitening, WhiteningTask } from './transforms/whitening.js';
 
 /** Sums are over pixels, or over differences between pixels that are neighbours in a row. */
-export type Summed = 'pixels' | 'differences';
+export type SummedQuantity = 'pixels' | 'differences';
 
 /** Sum up a tile. */
 export interface SumsTask {
   kind: 'sums';
   file: SpectrumFile;
-  of: readonly Summed[];
+  of: readonly SummedQuantity[];
 }
 
 /** Wavelength and FWHM of a band of a map, nm, and its common name. */
@@ -42,7 +42,7 @@ export interface MapClasses {
 }
 
 /** Make a tile of what a method computes of the spectrum of each pixel, or of those around it. */
-export interface MapTask<Method = PixelMethod | LocalDistance> {
+export interface MapTask<Method = PixelMethod | LocalRx> {
   kind: 'map';
   tile: NewTile;
   file: SpectrumFile;
@@ -76,16 +76,16 @@ export type AnalysisTask =
   | ScoreTask
   | PatchesTask;
 export type AnalysisResult =
-  | WholeSums[]
+  | FixedPointSums[]
   | MadeTile
   | Components
   | Whitening
   | (Extreme | undefined)[]
   | Extreme
-  | WholeClassSums
+  | FixedPointClassSums
   | LabelSums[]
-  | Spectra[][]
+  | LabelledSpectra[][]
   | GradientSums
   | ScoreSums
-  | Patches
+  | LabelledPatches
   | null;

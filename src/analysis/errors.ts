@@ -180,7 +180,7 @@ export const emptyRange = defineError(
       : `${found} bands are analysed, and a continuum needs 3; choose more bands`,
 );
 
-export const turnedRange = defineError(
+export const reversedRange = defineError(
   'TW_ANALYSIS_RANGE_ORDER',
   400,
   'A range of wavelengths does not begin with the shorter one. Give the shorter one first.',
@@ -195,14 +195,14 @@ export const noSpectra = defineError(
     `no tile of ${JSON.stringify(collection)} that matches can be analysed${reasons.length > 0 ? `: ${reasons.join('; ')}` : ''}`,
 );
 
-export const tileFailed = defineError(
+export const tileAnalysisFailed = defineError(
   'TW_ANALYSIS_TILE',
   500,
   'A tile could not be read; the message names the reason. The other tiles are analysed.',
   (tile: string, detail: string) => `${tile} could not be analysed: ${detail}`,
 );
 
-export const collectionChanged = defineError(
+export const tilesChangedWhileReading = defineError(
   'TW_ANALYSIS_CHANGED',
   409,
   'Tiles were deleted or replaced while an analysis read them, so its passes would be over different pixels. Run it again.',
@@ -210,7 +210,7 @@ export const collectionChanged = defineError(
     `tiles of ${JSON.stringify(collection)} were deleted or replaced while they were analysed; run the analysis again`,
 );
 
-export const allFailed = defineError(
+export const noTileAnalysed = defineError(
   'TW_ANALYSIS_ALL_FAILED',
   500,
   'None of the tiles could be analysed; the message names the first reasons.',

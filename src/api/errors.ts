@@ -7,7 +7,7 @@ export const badRequest = defineError(
   (reason: string) => `the request cannot be used: ${reason}`,
 );
 
-export const tooLarge = defineError(
+export const bodyTooLarge = defineError(
   'TW_API_TOO_LARGE',
   413,
   'The body of the request is longer than the server takes: 1 MB for JSON, `--max-upload` for files. Send less JSON at once, such as fewer spectra of a library or fewer labels.',
@@ -19,7 +19,7 @@ export const tooLarge = defineError(
   },
 );
 
-export const tooDeep = defineError(
+export const jsonTooDeep = defineError(
   'TW_API_TOO_DEEP',
   400,
   'The JSON of the request has more levels of objects and lists inside each other than the server takes.',
@@ -27,14 +27,14 @@ export const tooDeep = defineError(
     `the JSON of the request has more than ${most} levels of objects and lists inside each other: send it flatter`,
 );
 
-export const tooSlow = defineError(
+export const bodyTimedOut = defineError(
   'TW_API_TOO_SLOW',
   408,
   'The request came so slowly that the server stopped waiting for it. Send it again.',
   () => 'the request came too slowly, so the server stopped waiting for it; send it again',
 );
 
-export const cutOff = defineError(
+export const uploadAborted = defineError(
   'TW_API_CUT_OFF',
   400,
   'The client closed the connection before the whole file was there. Nothing of it is kept.',
@@ -86,7 +86,7 @@ export const foreignOrigin = defineError(
   (origin: string) => `writes are not open to pages of ${origin}`,
 );
 
-export const notFound = defineError(
+export const resourceNotFound = defineError(
   'TW_API_NOT_FOUND',
   404,
   'No route, collection, item, model or process has this name.',
@@ -95,7 +95,7 @@ export const notFound = defineError(
 
 /** `found`: the item of this id, if it is in another collection. */
 export const noItem = (item: string, collection: string, found: unknown) =>
-  notFound(found ? `item ${item} in collection ${collection}` : `item ${item}`);
+  resourceNotFound(found ? `item ${item} in collection ${collection}` : `item ${item}`);
 
 export const methodNotAllowed = defineError(
   'TW_API_METHOD',
@@ -104,7 +104,7 @@ export const methodNotAllowed = defineError(
   (method: string, path: string, allow: string) => `${path} does not take ${method}; it takes ${allow}`,
 );
 
-export const badPage = defineError(
+export const badPagingToken = defineError(
   'TW_API_TOKEN',
   400,
   'The paging token is none that the server gave for this list. Begin again without one.',
@@ -119,7 +119,7 @@ export const noHost = defineError(
   () => 'the request has no Host header',
 );
 
-export const noProcess = defineError(
+export const processNotFound = defineError(
   'TW_API_NO_PROCESS',
   404,
   'No process has this id. `GET /processes` lists those that exist.',
@@ -134,7 +134,7 @@ export const noCallbacks = defineError(
     'the server sends no callbacks: leave out "subscriber", and follow /jobs/ID/events or ask for /jobs/ID',
 );
 
-export const noOutput = defineError(
+export const outputNotFound = defineError(
   'TW_API_NO_OUTPUT',
   400,
   'The process has no output of this name. `GET /processes/ID` lists its outputs.',
@@ -149,7 +149,7 @@ export const tooManyListeners = defineError(
   (limit: number) => `${limit} event streams are open already; try again, or ask for the status now and then`,
 );
 
-export const openBind = defineError(
+export const bindWithoutToken = defineError(
   'TW_API_OPEN_BIND',
   400,
   'A server that other machines can reach must have a token.',
@@ -157,7 +157,7 @@ export const openBind = defineError(
     `listening on ${host} would let other machines in: add --token TOKEN, or use --host 127.0.0.1`,
 );
 
-export const openPublicUrl = defineError(
+export const publicUrlWithoutToken = defineError(
   'TW_API_OPEN_PUBLIC_URL',
   400,
   'A server that other machines can reach through a proxy (`--public-url`) must have a token.',
@@ -233,7 +233,7 @@ export const tileDamaged = defineError(
   (name: string) => `${name} is missing or damaged; run "tilewright verify", then ingest again what it names`,
 );
 
-export const notApplied = defineError(
+export const commitNotApplied = defineError(
   'TW_API_NOT_APPLIED',
   503,
   'The request names a commit by the header `Tilewright-Seq` that the node has not applied within 5 seconds. Ask again, or another node. Where the number is larger than any that a node of this cluster has told, no node ever will.',

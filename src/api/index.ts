@@ -1,5 +1,5 @@
 export { cannotListen } from './errors.js';
 export { requireSafeBinding } from './plugins/auth.js';
 export { type ProxyOptions, readProxyOptions } from './proxy-options.js';
-export { holdAddress } from './reserve-port.js';
+export { reservePort } from './reserve-port.js';
 export { buildServer, type ServerOptions } from './server.js';

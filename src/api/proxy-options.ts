@@ -3,7 +3,7 @@
  * Without these options no such header is read.
  */
 import { isIP } from 'node:net';
-import { badProxy, badPublicUrl, openPublicUrl } from './errors.js';
+import { badProxy, badPublicUrl, publicUrlWithoutToken } from './errors.js';
 
 export interface ProxyOptions {
   /** Base of all links in answers, such as `https://example.org/tiles`. By default the host that the request names. */
@@ -48,6 +48,6 @@ export function readProxyOptions(
   const proxies = addresses.length > 0 ? { trustProxy: addresses } : {};
   if (publicUrl === undefined || publicUrl.trim() === '') return proxies;
   const url = readPublicUrl(publicUrl);
-  if (!token && !LOOPBACK_HOST.test(url.hostname)) throw openPublicUrl(publicUrl);
+  if (!token && !LOOPBACK_HOST.test(url.hostname)) throw publicUrlWithoutToken(publicUrl);
   return { publicUrl: url.href.replace(/\/+$/, ''), ...proxies };
 }

@@ -1,13 +1,13 @@
 import swagger from '@fastify/swagger';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { type AccessOptions, controlAccess } from './plugins/auth.js';
-import { paceBodies } from './plugins/body-timeout.js';
-import { compressAnswers } from './plugins/compression.js';
-import { acceptFormat } from './plugins/format-parameter.js';
-import { limitJsonBodies } from './plugins/json-body-limits.js';
-import { answerProblems, BODY_LIMIT, earlyErrors } from './plugins/problem-details.js';
-import { answerSeq } from './plugins/read-your-writes.js';
-import { answerRequestIds, requestIds } from './plugins/request-id.js';
+import { type AccessOptions, registerAuth } from './plugins/auth.js';
+import { registerBodyTimeout } from './plugins/body-timeout.js';
+import { registerCompression } from './plugins/compression.js';
+import { registerFormatParameter } from './plugins/format-parameter.js';
+import { registerJsonBodyLimits } from './plugins/json-body-limits.js';
+import { earlyErrorOptions, MAX_BODY_BYTES, registerErrorHandler } from './plugins/problem-details.js';
+import { registerReadYourWrites } from './plugins/read-your-writes.js';
+import { registerRequestId, requestIdOptions } from './plugins/request-id.js';
 import { schemaController } from './plugins/validation.js';
 import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 import { clusterRoutes } from './routes/cluster/routes.js';
@@ -26,7 +26,7 @@ import { tileRoutes } from './routes/tiles/routes.js';
 import { trainingRoutes } from './routes/training/routes.js';
 import { publishedSchema } from './schemas/builders.js';
 import { describeOperations, securitySchemes } from './schemas/operations.js';
-import { describeAnswers } from './schemas/responses.js';
+import { registerResponseSchemas } from './schemas/responses.js';
 import type { Services } from './services.js';
 
 export interface ServerOptions extends AccessOptions, ProxyOptions {
@@ -34,8 +34,8 @@ export interface ServerOptions extends AccessOptions, ProxyOptions {
   log: boolean;
 }
 
-/** How long the head of a request may take, ms. `paceBodies` looks after the body. */
-const HEADERS_TIMEOUT = 60_000;
+/** How long the head of a request may take, ms. `registerBodyTimeout` looks after the body. */
+const HEADERS_TIMEOUT_MS = 60_000;
 
 /** A colormap of 16,384 characters fits into an address, percent-encoded. */
 const MAX_HEAD_BYTES = 65_536;
@@ -45,14 +45,14 @@ export async function buildServer(services: Services, options: ServerOptions): P
   const { publicUrl, trustProxy } = readProxyOptions(options, options.token ?? options.readToken);
   const server = Fastify({
     ...(trustProxy && { trustProxy }),
-    bodyLimit: BODY_LIMIT,
+    bodyLimit: MAX_BODY_BYTES,
     routerOptions: { maxParamLength: 500, ignoreTrailingSlash: true },
-    // A missing Host is answered as every other fault, by `answerProblems`.
-    http: { headersTimeout: HEADERS_TIMEOUT, requireHostHeader: false, maxHeaderSize: MAX_HEAD_BYTES },
+    // A missing Host is answered as every other fault, by `registerErrorHandler`.
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, requireHostHeader: false, maxHeaderSize: MAX_HEAD_BYTES },
     // Node's limit would cover the body too, and uploads take as long as they take.
     requestTimeout: 0,
-    ...earlyErrors,
-    ...requestIds,
+    ...earlyErrorOptions,
+    ...requestIdOptions,
     return503OnClosing: false,
     // Longer than clients keep idle connections, so that none is closed under a request.
     keepAliveTimeout: 75_000,
@@ -65,16 +65,16 @@ export async function buildServer(services: Services, options: ServerOptions): P
   server.addHook('onRoute', (route) => {
     if (route.config?.internal) route.logLevel = 'warn';
   });
-  answerRequestIds(server);
-  answerProblems(server);
-  limitJsonBodies(server);
-  paceBodies(server);
-  controlAccess(server, options);
-  if (services.cluster) answerSeq(server, services.cluster.cluster);
-  compressAnswers(server);
-  describeAnswers(server);
+  registerRequestId(server);
+  registerErrorHandler(server);
+  registerJsonBodyLimits(server);
+  registerBodyTimeout(server);
+  registerAuth(server, options);
+  if (services.cluster) registerReadYourWrites(server, services.cluster.cluster);
+  registerCompression(server);
+  registerResponseSchemas(server);
   describeOperations(server, options);
-  acceptFormat(server);
+  registerFormatParameter(server);
   await server.register(swagger, {
     transform: ({ schema, url }) => ({ schema: publishedSchema(schema), url }),
     refResolver: { buildLocalReference: (json) => String(json.$id) },

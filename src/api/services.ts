@@ -1,22 +1,22 @@
-import type { Cluster, ClusterOwners, Peers } from '../dht/index.js';
-import type { Imagery } from '../imagery/index.js';
-import type { JobsView, Process, Shares } from '../jobs/index.js';
+import type { Cluster, PeerClient, ScatterGather } from '../dht/index.js';
+import type { ImageService } from '../imagery/index.js';
+import type { JobService, Process, TaskExecutor } from '../jobs/index.js';
 import type { TileFinder } from '../query/index.js';
 import type { Storage } from '../storage/index.js';
-import type { Doors, TextureIndex } from '../training/index.js';
+import type { Rendezvous, TextureIndex } from '../training/index.js';
 
 /** Where the node is one of many. */
 export interface ClusterService {
   cluster: Cluster;
   /** How it asks the others, and answers them. */
-  owners: ClusterOwners;
-  peers: Pick<Peers, 'ask' | 'failures'>;
+  owners: ScatterGather;
+  peers: Pick<PeerClient, 'call' | 'failures'>;
   /** That nodes share. */
   secret: string;
   /** The work that this node does for jobs of any. */
-  shares: Shares;
+  tasks: TaskExecutor;
   /** Where other nodes come in that train one model with this one. */
-  doors: Doors;
+  rendezvous: Rendezvous;
 }
 
 /** What the routes stand on. Wired in src/node.ts. */
@@ -27,10 +27,10 @@ export interface Services {
   /** What is known of all tiles, of all nodes where there are some. */
   finder: TileFinder;
   cluster: ClusterService | undefined;
-  imagery: Imagery;
+  imagery: ImageService;
   /** What places look like. */
   textures: TextureIndex;
-  jobs: JobsView;
+  jobs: JobService;
   processes: Map<string, Process>;
   /** Folders whose files `POST /ingest` may name, as real paths. */
   allowedFolders: string[];

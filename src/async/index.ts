@@ -9,4 +9,4 @@ export { PeriodicTask } from './periodic-task.js';
 export { Semaphore } from './semaphore.js';
 export { SerialQueue } from './serial-queue.js';
 export { toArray } from './to-array.js';
-export { serveTasks, WorkerPool } from './worker-pool.js';
+export { handleTasks, WorkerPool } from './worker-pool.js';

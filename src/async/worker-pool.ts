@@ -76,10 +76,10 @@ const ABORT_GRACE_MS = 30_000;
 const MAX_WASM_BYTES = 128 * 2 ** 20;
 
 /**
- * Runs tasks on up to `size` threads, each of which loads the module at `module` (it calls `serveTasks`).
+ * Runs tasks on up to `size` threads, each of which loads the module at `module` (it calls `handleTasks`).
  *
  * Invariants: a thread has at most one task; tasks wait in the order they came, and only while all threads are busy; while
- * tasks wait, another thread is started every WARM_UP ms until there are `size`; a thread that has been started is kept until
+ * tasks wait, another thread is started every SPAWN_INTERVAL_MS ms until there are `size`; a thread that has been started is kept until
  * `close` or `endThreads`, and replaced if it ends or keeps much memory. A promise of `run` settles only when no thread
  * works on its task any more. An idle pool does not keep the process alive.
  */
@@ -262,7 +262,7 @@ async function terminate<Task, Result>({ worker, loaded }: PoolWorker<Task, Resu
  * The side of the thread: answers every task with what `handler` makes of it; `signal` says that the task is no longer wanted.
  * `transfer` names what of a result moves to the caller and is not copied.
  */
-export function serveTasks<Task, Result>(
+export function handleTasks<Task, Result>(
   handler: (task: Task, signal: AbortSignal) => Result | Promise<Result>,
   transfer: (result: Result) => readonly Transferable[] = () => [],
 ): void {

@@ -2,13 +2,13 @@ import { createWriteStream, existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { Client, decoded, FileBody, httpTransport, type Transport } from '../client/index.js';
+import { Client, decodeText, FileBody, httpTransport, type Transport } from '../client/index.js';
 import type { TilewrightNode } from '../node.js';
 import { readLock, storageLocked } from '../storage/index.js';
 import { noDataFolder } from './errors.js';
 import { defaultResources, type TargetOptions } from './options/option-groups.js';
 
-export interface OpenTarget {
+export interface Connection {
   client: Client;
   /** For messages: the server's address or the folder. */
   name: string;
@@ -22,35 +22,35 @@ export const hasDataFolder = (dir: string) => existsSync(join(dir, 'node.json'))
  * folder, that server. With `create`, a missing folder is made; with `resume`, a node in this process goes on with the jobs
  * that a server has left.
  */
-export async function openTarget(
+export async function connect(
   options: TargetOptions,
   { create = false, resume = false } = {},
-): Promise<OpenTarget> {
+): Promise<Connection> {
   const { data, server, token } = options;
-  if (server) return remote(server, token);
+  if (server) return connectToServer(server, token);
   if (!create && !hasDataFolder(data)) throw noDataFolder(data);
   try {
     // Loaded here, so that a command that speaks to a server starts fast.
     const { openNode } = await import('../node.js');
     const node = await openNode({ ...defaultResources(), ...options, resume });
-    return { client: new Client(injected(node)), name: data, close: () => node.close() };
+    return { client: new Client(inProcessTransport(node)), name: data, close: () => node.close() };
   } catch (error) {
     const lock = storageLocked.is(error) ? await readLock(data) : null;
-    if (lock?.url) return remote(lock.url, lock.secret);
+    if (lock?.url) return connectToServer(lock.url, lock.secret);
     throw error;
   }
 }
 
-function remote(url: string, token: string | undefined): OpenTarget {
+function connectToServer(url: string, token: string | undefined): Connection {
   return { client: new Client(httpTransport(url, token)), name: url, close: async () => {} };
 }
 
 /** Addresses in the answers of a node in this process begin with this host. */
-const HOST = 'localhost';
+const IN_PROCESS_HOST = 'localhost';
 
 /** Requests go straight into the node's routes, without a socket. */
-export function injected(node: TilewrightNode): Transport {
-  const asOwner = { host: HOST, authorization: `Bearer ${node.ownerSecret}` };
+export function inProcessTransport(node: TilewrightNode): Transport {
+  const asOwner = { host: IN_PROCESS_HOST, authorization: `Bearer ${node.ownerSecret}` };
   const ask = async (method: string, path: string, body?: unknown) => {
     const response = await node.server.inject({
       method: method as 'GET' | 'POST' | 'DELETE',
@@ -65,13 +65,13 @@ export function injected(node: TilewrightNode): Transport {
     });
     const answer = response.body ? JSON.parse(response.body) : null;
     removeOwnLinks(answer);
-    await nameLocalFiles(node, answer);
+    await useLocalPaths(node, answer);
     return { status: response.statusCode, body: answer, headers: response.headers as Record<string, string> };
   };
   const open: Transport['open'] = async (path, headers, signal) => {
     const request = { url: path, headers: { ...asOwner, ...headers }, payloadAsStream: true, signal };
     const response = await node.server.inject(request);
-    return { status: response.statusCode, body: decoded(response.stream()) };
+    return { status: response.statusCode, body: decodeText(response.stream()) };
   };
   const download: Transport['download'] = async (url, into) => {
     const response = await node.server.inject({ url, headers: asOwner, payloadAsStream: true });
@@ -92,7 +92,7 @@ interface Linked {
  * the links to next pages. The Items from which one is derived stay, as ids, which are references relative to it.
  */
 function removeOwnLinks(answer: Linked | null): void {
-  const isOwn = (href: string) => href.startsWith(`http://${HOST}/`);
+  const isOwn = (href: string) => href.startsWith(`http://${IN_PROCESS_HOST}/`);
   for (const one of [answer, ...Object.values(answer ?? {}).flat()] as (Linked | null)[])
     if (Array.isArray(one?.links))
       one.links = one.links
@@ -114,7 +114,7 @@ interface Item {
  * No server answers the addresses of assets here, so that they become the files' own paths: GDAL and QGIS open these. Of a
  * picture there is no file.
  */
-async function nameLocalFiles(
+async function useLocalPaths(
   node: TilewrightNode,
   answer: (Partial<Item> & { features?: Item[] }) | null,
 ): Promise<void> {

@@ -8,7 +8,7 @@ export const noDataFolder = defineError(
     `there is no data folder at ${dir}: ingest a scene first, or name the folder with --data DIR`,
 );
 
-export const notFound = defineError(
+export const idNotFound = defineError(
   'TW_CLI_NOT_FOUND',
   404,
   'Nothing in the store has this id.',
@@ -22,7 +22,7 @@ export const notFolder = defineError(
   (path: string) => `${path} is no folder that can be read; --watch takes the folder into which files come`,
 );
 
-export const badPlace = defineError(
+export const badPlaceArgument = defineError(
   'TW_CLI_PLACE',
   400,
   'The place of a series is neither longitude,latitude nor GeoJSON, as a file or as text.',
@@ -46,7 +46,7 @@ export const oneFileOnly = defineError(
     `there are ${files} files, one a cell, and ${path} is one file: name a folder, or pick one cell with --geocode`,
 );
 
-export const fewDescriptors = defineError(
+export const fileDescriptorLimitTooLow = defineError(
   'TW_CLI_DESCRIPTORS',
   500,
   'The process may open too few files: its limit of file descriptors is too low. Raise it with `ulimit -n`, `LimitNOFILE=` of systemd, or `--ulimit nofile=` of Docker. A server needs one more for each connection.',
@@ -76,7 +76,7 @@ export const labelsMissing = defineError(
   () => 'give either --labels FILE or --label-collection ID',
 );
 
-export const usageUnknown = defineError(
+export const nodeUsageUnknown = defineError(
   'TW_CLI_USAGE',
   503,
   'A node does not report its usage, so modes cannot be compared. It does not answer, or it runs an older version.',

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { fewDescriptors } from './errors.js';
+import { fileDescriptorLimitTooLow } from './errors.js';
 
 /**
  * Loading the program opens about 100 files at once. A server needs more for its database, and each thread of an ingest loads its own
  * modules.
  */
-const LEAST_DESCRIPTORS = 256;
+const MIN_FILE_DESCRIPTORS = 256;
 
 /** Throws TW_CLI_DESCRIPTORS if this process may open too few files. Systems without /proc do not report the limit and are not checked. */
-export function requireDescriptors(): void {
+export function requireFileDescriptors(): void {
   let limits: string;
   try {
     limits = readFileSync('/proc/self/limits', 'utf8');
@@ -16,6 +16,6 @@ export function requireDescriptors(): void {
     return;
   }
   const limit = /^Max open files +(\d+) /m.exec(limits)?.[1];
-  if (limit !== undefined && Number(limit) < LEAST_DESCRIPTORS)
-    throw fewDescriptors(Number(limit), LEAST_DESCRIPTORS);
+  if (limit !== undefined && Number(limit) < MIN_FILE_DESCRIPTORS)
+    throw fileDescriptorLimitTooLow(Number(limit), MIN_FILE_DESCRIPTORS);
 }

@@ -1,7 +1,7 @@
 import { JobError } from '../client/index.js';
 import type { Timed } from '../jobs/index.js';
 
-export interface Outcome<Results> {
+export interface JobOutcome<Results> {
   /** Absent where the job failed. */
   job?: string;
   results: Timed<Results>;
@@ -9,9 +9,9 @@ export interface Outcome<Results> {
 }
 
 /** What a job has made, also where it failed with results. Throws where there are none. */
-export async function orResults<Results>(
+export async function outcomeOf<Results>(
   run: Promise<{ job: string; results: Timed<Results> }>,
-): Promise<Outcome<Results>> {
+): Promise<JobOutcome<Results>> {
   try {
     return await run;
   } catch (error) {

@@ -3,9 +3,9 @@
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
-import { requireDescriptors } from './file-descriptor-limit.js';
-import { endByInterrupt } from './signals.js';
-import { watchStreams } from './stdio.js';
+import { requireFileDescriptors } from './file-descriptor-limit.js';
+import { exitBySignal } from './signals.js';
+import { handleStdioErrors } from './stdio.js';
 
 /** Loaded by name, so that a command does not wait for the code of the others. */
 const COMMANDS: Record<string, () => Promise<Command>> = {
@@ -64,10 +64,10 @@ function inherit(command: Command, from: Command): Command {
 }
 
 async function main(): Promise<void> {
-  watchStreams();
+  handleStdioErrors();
   try {
-    requireDescriptors();
-    const argv = process.argv.slice(2).map(placeWithMinus);
+    requireFileDescriptors();
+    const argv = process.argv.slice(2).map(protectNegativeCoordinate);
     await (await buildProgram(argv)).parseAsync(argv, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) {
@@ -82,7 +82,7 @@ async function main(): Promise<void> {
 }
 
 /** A place in the west begins with a minus, and would be taken for a flag: `series -105.1,40.5`. */
-function placeWithMinus(argument: string): string {
+function protectNegativeCoordinate(argument: string): string {
   return /^-[\d.]+,[-+.\d]+$/.test(argument) ? ` ${argument}` : argument;
 }
 
@@ -109,16 +109,16 @@ const USAGE_CODES = [
 ];
 
 /** Errors of queries that say nothing of what was typed. The error of a job has no status to tell. */
-const NO_ANSWER = ['TW_QUERY_UNANSWERED'];
+const PARTIAL_FAILURE_CODES = ['TW_QUERY_UNANSWERED'];
 
 /** A parameter that cannot be used, found by the API and not by the parser of flags. */
 function isUsage(error: unknown): boolean {
   return (
     error instanceof TilewrightError &&
-    !NO_ANSWER.includes(error.code) &&
+    !PARTIAL_FAILURE_CODES.includes(error.code) &&
     (error.code.startsWith('TW_QUERY_') || USAGE_CODES.includes(error.code))
   );
 }
 
 await main();
-await endByInterrupt();
+await exitBySignal();

@@ -2,15 +2,15 @@
 import { constants } from 'node:os';
 
 /** The signal by which the process ends after the command has cleaned up. */
-let pending: NodeJS.Signals | undefined;
+let exitSignal: NodeJS.Signals | undefined;
 
 /**
- * An AbortSignal that Ctrl-C and SIGTERM raise once; a second Ctrl-C ends the process at once. `endByInterrupt` then ends the process by the
+ * An AbortSignal that Ctrl-C and SIGTERM raise once; a second Ctrl-C ends the process at once. `exitBySignal` then ends the process by the
  * same signal, which stops a shell loop that runs the command.
  */
 export function interruptSignal(): AbortSignal {
   return stopSignal((signal) => {
-    pending = signal;
+    exitSignal = signal;
   });
 }
 
@@ -27,12 +27,12 @@ export function stopSignal(onStop: (signal: NodeJS.Signals) => void = () => {}):
 }
 
 /** Ends the process by the signal that interrupted the command, if one did. */
-export async function endByInterrupt(): Promise<void> {
-  if (!pending) return;
+export async function exitBySignal(): Promise<void> {
+  if (!exitSignal) return;
   // The kernel ignores this signal for the first process of a container, which then ends with the exit code that shells give to it.
-  process.exitCode = 128 + constants.signals[pending];
+  process.exitCode = 128 + constants.signals[exitSignal];
   for (const stream of [process.stdout, process.stderr])
     await new Promise<unknown>((resolve) => stream.write('', resolve));
-  process.removeAllListeners(pending);
-  process.kill(process.pid, pending);
+  process.removeAllListeners(exitSignal);
+  process.kill(process.pid, exitSignal);
 }

@@ -2,19 +2,19 @@
 import { getSystemErrorMap } from 'node:util';
 import { messageOf } from '../errors.js';
 
-let isLost = false;
+let isStdoutBroken = false;
 
 /** True if stdout has failed, for commands that would write to it without an end. */
-export const isStdoutLost = () => isLost;
+export const hasStdoutFailed = () => isStdoutBroken;
 
 /**
  * Lets a command go on to its end if stdout or stderr fails, so that it closes what it opened and its exit code says what it did. A reader
  * that has left (`tilewright search | head`) is not an error. Any other failure of stdout is reported and makes the exit code 1.
  */
-export function watchStreams(): void {
+export function handleStdioErrors(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (isLost) return;
-    isLost = true;
+    if (isStdoutBroken) return;
+    isStdoutBroken = true;
     if (error.code === 'EPIPE') return;
     process.stderr.write(`error: stdout: ${systemMessage(error)}\n`);
     // The command sets its own exit code later.

@@ -4,38 +4,41 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Between two looks at the folders, ms. Looking works on every file system; change notices do not on network mounts. */
-const INTERVAL = 2000;
+const POLL_INTERVAL_MS = 2000;
 /** What has not changed for so many looks is whole: copying it has ended. */
-const QUIET_LOOKS = 3;
+const STABLE_POLLS = 3;
 /** Levels of a product folder in which files lie (a SAFE folder has five). */
-const DEPTH = 6;
+const MAX_DEPTH = 6;
 
-interface Seen {
+interface PolledState {
   /** Number, size and newest change of the files. */
   state: string;
-  looks: number;
+  polls: number;
 }
 
 /**
  * Paths of files and folders that lie in `folders` and are whole, one batch a look, mostly empty: first all that are there, then
  * each one that is new or has changed. Ends when the signal is raised. Names that begin with a dot are left out.
  */
-export async function* settledInputs(folders: string[], signal: AbortSignal): AsyncGenerator<string[]> {
-  const seen = new Map<string, Seen>();
+export async function* watchForCompleteInputs(
+  folders: string[],
+  signal: AbortSignal,
+): AsyncGenerator<string[]> {
+  const seen = new Map<string, PolledState>();
   while (!signal.aborted) {
     const settled: string[] = [];
     const children = (await Promise.all(folders.map(childrenOf))).flat();
     for (const path of children) {
-      const state = await stateOf(path, DEPTH);
+      const state = await stateOf(path, MAX_DEPTH);
       const before = seen.get(path);
-      const looks = before?.state === state ? before.looks + 1 : 1;
-      seen.set(path, { state, looks });
-      if (looks === QUIET_LOOKS) settled.push(path);
+      const polls = before?.state === state ? before.polls + 1 : 1;
+      seen.set(path, { state, polls });
+      if (polls === STABLE_POLLS) settled.push(path);
     }
     for (const path of seen.keys()) if (!children.includes(path)) seen.delete(path);
     yield settled;
     // It rejects only if the signal is aborted, and the loop checks the signal.
-    await sleep(INTERVAL, undefined, { signal }).catch(() => undefined);
+    await sleep(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 

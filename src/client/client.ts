@@ -1,16 +1,16 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Timed } from '../jobs/index.js';
-import type { CheckedPlace, CheckInputs, PlaceInputs, RemotePlace } from '../training/index.js';
+import type { CellCheck, CellInputs, CellManifest, CheckInputs } from '../training/index.js';
 import type {
+  CellLocation,
   ItemCollection,
   ListedNode,
   ListedVersion,
-  Location,
   ModelDocument,
-  NodeUsage,
-  Partly,
-  Rebalanced,
+  NodeUsageDocument,
+  PartialDocument,
+  RebalanceDocument,
   SceneSummary,
   SearchRequest,
   SeriesDocument,
@@ -19,10 +19,10 @@ import type {
   SpectraDocument,
   SpectraRequest,
 } from './documents.js';
-import { badAnswer, JobError, jobLost, noFile, stopped, unreachable } from './errors.js';
+import { badAnswer, fileUnreadable, JobError, jobCancelledByUser, jobLost, unreachable } from './errors.js';
 import { FileBody } from './file-body.js';
 import { followEvents, hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
-import { failure, type Transport } from './transport.js';
+import { errorFromResponse, type Transport } from './transport.js';
 
 export interface Progress {
   message: string;
@@ -44,11 +44,11 @@ interface ScenePage {
 }
 
 /** Scenes that are asked for at once. */
-const PAGE = 1000;
+const PAGE_SIZE = 1000;
 
 /** A job is asked for soon after its start, then ever less often, in milliseconds. */
-const FIRST_POLL = 20;
-const LAST_POLL = 500;
+const FIRST_POLL_MS = 20;
+const MAX_POLL_MS = 500;
 
 /** Typed client of the API. Errors of the server are thrown with their own codes. */
 export class Client {
@@ -75,10 +75,10 @@ export class Client {
     sideFiles: readonly string[] = [],
   ): Promise<{ job: string; results: Timed<Results> }> {
     const info = await stat(path).catch((error) => {
-      throw noFile.because(error, path, 'it cannot be read');
+      throw fileUnreadable.because(error, path, 'it cannot be read');
     });
     if (info.isDirectory())
-      throw noFile(
+      throw fileUnreadable(
         path,
         'it is the folder of a product, whose files belong together: put it into a zip or tar file',
       );
@@ -127,21 +127,21 @@ export class Client {
     job: JobDocument,
     hooks: RunHooks,
   ): Promise<{ job: string; results: Timed<Results> }> {
-    let pause = FIRST_POLL;
-    const tellLog = this.logTeller(job.jobID, hooks);
+    let pause = FIRST_POLL_MS;
+    const tellLog = this.logPoller(job.jobID, hooks);
     try {
       while (!hasEnded(job.status)) {
         hooks.onProgress?.(job);
         await tellLog();
         await sleep(pause, undefined, { signal: hooks.signal });
-        pause = Math.min(LAST_POLL, pause * 1.5);
+        pause = Math.min(MAX_POLL_MS, pause * 1.5);
         job = await this.ask<JobDocument>('GET', `/jobs/${job.jobID}`);
       }
     } catch (error) {
       if (unreachable.is(error)) throw jobLost.because(error, job.jobID, error.message);
       if (!hooks.signal?.aborted) throw error;
       await this.ask('DELETE', `/jobs/${job.jobID}`);
-      throw stopped.because(error, job.jobID);
+      throw jobCancelledByUser.because(error, job.jobID);
     }
     hooks.onProgress?.(job);
     await tellLog();
@@ -153,7 +153,7 @@ export class Client {
   }
 
   /** Tells the lines that have come since it was called last. */
-  private logTeller(job: string, { onLog }: RunHooks): () => Promise<void> {
+  private logPoller(job: string, { onLog }: RunHooks): () => Promise<void> {
     let after = 0;
     return async () => {
       if (!onLog) return;
@@ -180,7 +180,7 @@ export class Client {
     const part = `${path}.part`;
     try {
       const answer = await this.transport.download(route, part);
-      if (answer.status !== 200) throw failure(route, answer);
+      if (answer.status !== 200) throw errorFromResponse(route, answer);
       await rename(part, path);
     } catch (error) {
       await rm(part, { force: true });
@@ -189,12 +189,12 @@ export class Client {
   }
 
   /** What has to be read to train a model of one place here. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
-  trainingPlace(inputs: PlaceInputs): Promise<RemotePlace> {
+  trainingPlace(inputs: CellInputs): Promise<CellManifest> {
     return this.ask('POST', '/training/place', inputs);
   }
 
   /** Which models cannot be trained at one place. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE. */
-  checkPlace(inputs: CheckInputs): Promise<CheckedPlace> {
+  checkPlace(inputs: CheckInputs): Promise<CellCheck> {
     return this.ask('POST', '/training/check', inputs);
   }
 
@@ -218,7 +218,7 @@ export class Client {
     return this.ask('POST', '/spectra', request);
   }
 
-  collections(): Promise<Partly & { collections: { id: string }[] }> {
+  collections(): Promise<PartialDocument & { collections: { id: string }[] }> {
     return this.ask('GET', '/collections');
   }
 
@@ -228,11 +228,11 @@ export class Client {
   }
 
   /** The usage of each node. `unanswered` lists nodes that run and do not answer, and nodes whose version does not have this route. */
-  usage(): Promise<{ nodes: NodeUsage[]; unanswered: string[] }> {
+  usage(): Promise<{ nodes: NodeUsageDocument[]; unanswered: string[] }> {
     return this.ask('GET', '/cluster/usage');
   }
 
-  locate(grid: string, geocode: string): Promise<Location> {
+  locate(grid: string, geocode: string): Promise<CellLocation> {
     return this.ask('GET', `/cluster/locate/${grid}/${encodeURIComponent(geocode)}`);
   }
 
@@ -245,7 +245,7 @@ export class Client {
     return this.ask('POST', `/cluster/nodes/${encodeURIComponent(node)}/join`);
   }
 
-  rebalance(dryRun: boolean): Promise<Rebalanced> {
+  rebalance(dryRun: boolean): Promise<RebalanceDocument> {
     return this.ask('POST', '/cluster/rebalance', { dryRun });
   }
 
@@ -309,7 +309,7 @@ export class Client {
   async scenes(collection: string): Promise<SceneSummary[]> {
     const path = `/collections/${encodeURIComponent(collection)}/scenes`;
     const all: SceneSummary[] = [];
-    const query = new URLSearchParams({ limit: String(PAGE) });
+    const query = new URLSearchParams({ limit: String(PAGE_SIZE) });
     for (;;) {
       const { scenes, links } = await this.ask<ScenePage>('GET', `${path}?${query}`);
       all.push(...scenes);
@@ -336,14 +336,14 @@ export class Client {
 
   private async delete(path: string, counted = 'tilewright-deleted-tiles'): Promise<number> {
     const answer = await this.transport('DELETE', path);
-    if (answer.status !== 204) throw failure(path, answer);
+    if (answer.status !== 204) throw errorFromResponse(path, answer);
     return Number(answer.headers[counted]);
   }
 
   private async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await this.transport(method, path, body);
     if (answer.status < 400 && answer.body !== null) return answer.body as T;
-    throw failure(path, answer);
+    throw errorFromResponse(path, answer);
   }
 }
 

@@ -9,12 +9,12 @@ export interface SearchRequest extends FilterParams {
 }
 
 /** Of an answer that lacks tiles: the slots for which no node of the cluster answers. */
-export interface Partly {
+export interface PartialDocument {
   partial?: boolean;
   unansweredSlots?: number[];
 }
 
-export interface ItemCollection extends Partly {
+export interface ItemCollection extends PartialDocument {
   type: 'FeatureCollection';
   features: { id: string; [member: string]: unknown }[];
   numberMatched: number;
@@ -46,7 +46,7 @@ export interface SeriesEntry {
   pixels: number;
 }
 
-export interface SeriesDocument extends Partly {
+export interface SeriesDocument extends PartialDocument {
   expression: string;
   geometry: object;
   /** From the earliest date on. */
@@ -77,7 +77,7 @@ export interface SpectrumEntry {
   pixels: number;
 }
 
-export interface SpectraDocument extends Partly {
+export interface SpectraDocument extends PartialDocument {
   geometry: object;
   /** Wavelengths in nm. */
   sensors: { bands: { name: string; wavelength: number; fwhm?: number; bad_band?: boolean }[] }[];
@@ -141,7 +141,7 @@ export interface ListedVersion {
 }
 
 /** CPU time, memory and sent bytes of a node. Counters grow from its start on. */
-export interface NodeUsage {
+export interface NodeUsageDocument {
   id: string;
   /** RFC 3339. */
   startedAt: string;
@@ -177,7 +177,7 @@ interface Amount {
 }
 
 /** Moves of a rebalance, done or planned. */
-export interface Rebalanced {
+export interface RebalanceDocument {
   dryRun: boolean;
   nodes: { id: string; share: number; before: Amount; after: Amount; takes: Amount; gives: Amount }[];
   moved: Amount;
@@ -188,7 +188,7 @@ export interface Rebalanced {
 }
 
 /** Where the tiles of a cell are. */
-export interface Location {
+export interface CellLocation {
   grid: string;
   geocode: string;
   slot?: number;

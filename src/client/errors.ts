@@ -23,14 +23,14 @@ export const badAnswer = defineError(
     `${path} was answered with ${status} and no tilewright document: is it a tilewright server?`,
 );
 
-export const noFile = defineError(
+export const fileUnreadable = defineError(
   'TW_CLIENT_NO_FILE',
   400,
   'What is to be sent is no file that can be read. Folders are sent as one zip or tar file.',
   (path: string, reason: string) => `${path} cannot be sent: ${reason}`,
 );
 
-export const stopped = defineError(
+export const jobCancelledByUser = defineError(
   'TW_CLIENT_STOPPED',
   499,
   'The user stopped a command that waited for a job. The job was cancelled; what it had finished is kept.',

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Pack, pack } from 'tar-stream';
 import { messageOf } from '../errors.js';
-import { noFile } from './errors.js';
+import { fileUnreadable } from './errors.js';
 
 const READ_BYTES = 1 << 20;
 const TAR_BLOCK_BYTES = 512;
@@ -51,7 +51,7 @@ export class FileBody {
     this.found ??= Promise.all(
       [this.path, ...this.sideFiles].map(async (path) => {
         const { size } = await stat(path).catch((error) => {
-          throw noFile.because(error, path, messageOf(error));
+          throw fileUnreadable.because(error, path, messageOf(error));
         });
         return { name: basename(path), size, path };
       }),
@@ -79,9 +79,9 @@ async function* contentOf({ path, size }: Omit<FileEntry, 'name'>): AsyncGenerat
         yield chunk as Buffer;
       }
   } catch (error) {
-    throw noFile.because(error, path, messageOf(error));
+    throw fileUnreadable.because(error, path, messageOf(error));
   }
-  if (left > 0) throw noFile(path, `it lost ${left} of its ${size} bytes while it was sent`);
+  if (left > 0) throw fileUnreadable(path, `it lost ${left} of its ${size} bytes while it was sent`);
 }
 
 function tarOf(entries: TarEntry[]): AsyncIterable<Buffer> {

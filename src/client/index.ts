@@ -4,8 +4,8 @@ export type {
   ItemCollection,
   ListedNode,
   ModelDocument,
-  NodeUsage,
-  Partly,
+  NodeUsageDocument,
+  PartialDocument,
   SceneSummary,
   SearchRequest,
   SeriesDocument,
@@ -20,4 +20,4 @@ export { JobError, unreachable } from './errors.js';
 export { FileBody } from './file-body.js';
 export { hasEnded, type JobDocument, type JobEvent, type LogLine } from './job-events.js';
 export type { Answer, Transport } from './transport.js';
-export { decoded, httpTransport } from './transport.js';
+export { decodeText, httpTransport } from './transport.js';

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, TilewrightError } from '../errors.js';
 import { jobLost } from './errors.js';
-import { failure, type Transport } from './transport.js';
+import { errorFromResponse, type Transport } from './transport.js';
 
 export type JobState = 'accepted' | 'running' | 'successful' | 'failed' | 'dismissed';
 
@@ -43,8 +43,8 @@ export type JobEvent =
 export const hasEnded = (status: JobState) => status !== 'accepted' && status !== 'running';
 
 /** Lost connections in a row after which the server is taken to be gone, and the pause between them, ms. */
-const MOST_LOSSES = 30;
-const PAUSE = 2000;
+const MAX_LOST_CONNECTIONS = 30;
+const RETRY_DELAY_MS = 2000;
 
 /**
  * The states of a job and the lines of its log, from the first that is kept to its end, and its progress from now on. Throws
@@ -64,13 +64,13 @@ export async function* followEvents(
       // Nothing has come since the last event, and nothing will.
       if (status === 204) {
         const answer = await transport('GET', `/jobs/${encodeURIComponent(id)}`);
-        if (answer.status >= 400) throw failure(path, answer);
+        if (answer.status >= 400) throw errorFromResponse(path, answer);
         const data = answer.body as JobDocument;
         yield { event: 'state', data: { ...data, time: data.updated } };
         return;
       }
-      if (status !== 200) throw failure(path, { status, body: await documentOf(body) });
-      for await (const { event, id: seq, data } of messagesOf(body)) {
+      if (status !== 200) throw errorFromResponse(path, { status, body: await documentOf(body) });
+      for await (const { event, id: seq, data } of parseServerSentEvents(body)) {
         losses = 0;
         if (seq !== undefined) last = seq;
         const told = { event, data: JSON.parse(data) } as JobEvent;
@@ -84,15 +84,15 @@ export async function* followEvents(
       // The server closes after the end; before it, only where it stops.
       if (state !== undefined && hasEnded(state)) return;
     } catch (error) {
-      if (signal?.aborted || !isLoss(error)) throw error;
-      if (losses >= MOST_LOSSES) throw jobLost.because(error, id, `${messageOf(error)}.`);
+      if (signal?.aborted || !isConnectionLoss(error)) throw error;
+      if (losses >= MAX_LOST_CONNECTIONS) throw jobLost.because(error, id, `${messageOf(error)}.`);
     }
-    await sleep(PAUSE, undefined, { signal });
+    await sleep(RETRY_DELAY_MS, undefined, { signal });
   }
 }
 
 /** What a server that stops or starts, or a broken connection, looks like. */
-function isLoss(error: unknown): boolean {
+function isConnectionLoss(error: unknown): boolean {
   if (!(error instanceof TilewrightError)) return error instanceof TypeError;
   return error.status === 429 || error.status === 503;
 }
@@ -115,7 +115,7 @@ interface Message {
 }
 
 /** The messages of a stream of server-sent events. Comments, and fields that this API does not use, are passed over. */
-export async function* messagesOf(body: AsyncIterable<string>): AsyncGenerator<Message> {
+export async function* parseServerSentEvents(body: AsyncIterable<string>): AsyncGenerator<Message> {
   let rest = '';
   for await (const part of body) {
     const blocks = (rest + part).split('\n\n');

@@ -8,13 +8,13 @@ import { TilewrightError } from '../errors.js';
 import { FileBody } from './file-body.js';
 
 /** Servers and proxies that do not know `Expect` say nothing; then the body is sent all the same. */
-const PATIENCE = 2000;
+const CONTINUE_TIMEOUT_MS = 2000;
 
 /**
  * Waits for `100 Continue` before the first byte, so that a refused body is not sent in vain. `body`: a file, or JSON.
  * Throws TW_CLIENT_NO_FILE, and errors of the connection.
  */
-export async function sendLong(
+export async function sendBody(
   url: string,
   method: string,
   body: FileBody | string,
@@ -36,7 +36,7 @@ export async function sendLong(
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.once('response', resolve).once('error', reject);
   });
-  const patience = setTimeout(() => request.emit('continue'), PATIENCE);
+  const patience = setTimeout(() => request.emit('continue'), CONTINUE_TIMEOUT_MS);
   let unreadable: TilewrightError | undefined;
   request.once('continue', () => {
     // An error here destroys the request, so `answered` rejects too, unless the server has answered: then its answer says more.

@@ -5,7 +5,7 @@ import type { ReadableStream } from 'node:stream/web';
 import { messageOf, TilewrightError } from '../errors.js';
 import { badAnswer, unreachable } from './errors.js';
 import { FileBody } from './file-body.js';
-import { sendLong } from './send-body.js';
+import { sendBody } from './send-body.js';
 
 export interface Answer {
   status: number;
@@ -32,7 +32,7 @@ export interface Transport {
 }
 
 /** The server may refuse longer JSON for its length, in characters; most routes do. */
-const LONG_JSON = 1e6;
+const MAX_FETCH_JSON_LENGTH = 1e6;
 
 /** Requests over HTTP. Errors: TW_CLIENT_UNREACHABLE and TW_CLIENT_NO_FILE. */
 export function httpTransport(url: string, token?: string): Transport {
@@ -47,30 +47,30 @@ export function httpTransport(url: string, token?: string): Transport {
   const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const headers = withToken({});
     const content = body instanceof FileBody ? body : (JSON.stringify(body) as string | undefined);
-    if (content instanceof FileBody || (content !== undefined && content.length > LONG_JSON)) {
+    if (content instanceof FileBody || (content !== undefined && content.length > MAX_FETCH_JSON_LENGTH)) {
       const {
         status,
         text,
         headers: sent,
-      } = await sendLong(base + path, method, content, headers).catch(fail);
-      return { status, body: parsed(text), headers: sent };
+      } = await sendBody(base + path, method, content, headers).catch(fail);
+      return { status, body: parseJsonOrNull(text), headers: sent };
     }
     if (content !== undefined) headers['content-type'] = 'application/json';
     const request = { method, headers, ...(content !== undefined && { body: content }) };
     const response = await fetch(base + path, request).catch(fail);
-    const answer = parsed(await response.text().catch(fail));
+    const answer = parseJsonOrNull(await response.text().catch(fail));
     return { status: response.status, body: answer, headers: Object.fromEntries(response.headers) };
   };
   const open: Transport['open'] = async (path, headers, signal) => {
     const response = await fetch(base + path, { headers: withToken(headers), signal: signal ?? null }).catch(
       (error) => (signal?.aborted ? Promise.reject(error) : fail(error)),
     );
-    return { status: response.status, body: decoded(response.body ?? []) };
+    return { status: response.status, body: decodeText(response.body ?? []) };
   };
   const download: Transport['download'] = async (path, into) => {
     const response = await fetch(base + path, { headers: withToken({}) }).catch(fail);
     const answer = { status: response.status, headers: Object.fromEntries(response.headers) };
-    if (!response.ok || !response.body) return { ...answer, body: parsed(await response.text()) };
+    if (!response.ok || !response.body) return { ...answer, body: parseJsonOrNull(await response.text()) };
     await pipeline(Readable.fromWeb(response.body as ReadableStream), createWriteStream(into));
     return { ...answer, body: null };
   };
@@ -78,7 +78,7 @@ export function httpTransport(url: string, token?: string): Transport {
 }
 
 /** The text of bytes that come in pieces. */
-export async function* decoded(
+export async function* decodeText(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): AsyncGenerator<string> {
   const decoder = new TextDecoder();
@@ -86,14 +86,17 @@ export async function* decoded(
 }
 
 /** The server's error with its own code, or TW_CLIENT_BAD_ANSWER. */
-export function failure(path: string, { status, body }: Pick<Answer, 'status' | 'body'>): TilewrightError {
+export function errorFromResponse(
+  path: string,
+  { status, body }: Pick<Answer, 'status' | 'body'>,
+): TilewrightError {
   const problem = body as { code?: string; detail?: string } | null;
   if (problem?.code) return new TilewrightError(problem.code, status, problem.detail ?? problem.code);
   return badAnswer(path, status);
 }
 
 /** A body that is no JSON is null; `Client` then says that this is no tilewright server. */
-function parsed(text: string): unknown {
+function parseJsonOrNull(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

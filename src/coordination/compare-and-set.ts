@@ -1,5 +1,5 @@
-import { type CoordinationStore, only, type PutValue } from './kv-store.js';
-import { settle } from './retry-until-answered.js';
+import { type CoordinationStore, firstKeyValue, type StoredValue } from './kv-store.js';
+import { retryUntilAnswered } from './retry-until-answered.js';
 
 export interface CompareAndSet {
   key: string;
@@ -10,7 +10,7 @@ export interface CompareAndSet {
   lease?: string;
 }
 
-const PATIENCE = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /**
  * Puts or deletes a key if nobody has changed it meanwhile; `current` is what is there then. An attempt whose outcome is unknown is
@@ -20,23 +20,23 @@ const PATIENCE = 10_000;
 export function compareAndSet(
   store: CoordinationStore,
   { key, value, revision, lease = '' }: CompareAndSet,
-  patience = PATIENCE,
-): Promise<{ set: boolean; current: PutValue | undefined }> {
-  return settle(patience, async (left, uncertain) => {
+  timeoutMs = TIMEOUT_MS,
+): Promise<{ set: boolean; current: StoredValue | undefined }> {
+  return retryUntilAnswered(timeoutMs, async (left, uncertain) => {
     const result = await store.transact(
       {
         compare: [{ key, modRevision: revision }],
         success: [value === undefined ? { op: 'delete', key } : { op: 'put', key, value, lease }],
         failure: [{ op: 'get', key }],
       },
-      { patience: left },
+      { timeoutMs: left },
     );
     if (result.succeeded)
       return {
         set: true,
         current: value === undefined ? undefined : { key, value, lease, modRevision: result.revision },
       };
-    const current = only(result.gets[0]!);
+    const current = firstKeyValue(result.gets[0]!);
     const wasMade = uncertain && current?.value === value && (current?.lease ?? '') === lease;
     return { set: wasMade, current };
   });

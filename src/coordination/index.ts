@@ -6,21 +6,21 @@
 export { compareAndSet } from './compare-and-set.js';
 export * from './errors.js';
 export { EtcdStore } from './etcd/etcd-kv-store.js';
-export { documentOf } from './json-value.js';
+export { parseJsonValue } from './json-value.js';
 export {
   type CoordinationStore,
+  firstKeyValue,
   type KeyValue,
   type Operation,
-  only,
-  type PutValue,
+  prefixRange,
   type RangeResult,
+  type StoredValue,
   type Transaction,
-  type Wake,
   type Watch,
-  withPrefix,
+  type WatchSignal,
 } from './kv-store.js';
-export { KeptLease } from './lease.js';
+export { Lease } from './lease.js';
 export { LevelStore } from './level-kv-store.js';
-export { pagesOf } from './prefix-scan.js';
-export { settle } from './retry-until-answered.js';
-export { follow } from './watch-loop.js';
+export { scanPrefix } from './prefix-scan.js';
+export { retryUntilAnswered } from './retry-until-answered.js';
+export { watchLoop } from './watch-loop.js';

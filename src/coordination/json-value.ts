@@ -3,7 +3,7 @@ import { documentDamaged } from './errors.js';
 import type { KeyValue } from './kv-store.js';
 
 /** The JSON object that a key holds; `has` names fields that it must have. TW_DHT_DOCUMENT_DAMAGED. */
-export function documentOf<T extends object>(
+export function parseJsonValue<T extends object>(
   { key, value }: Pick<KeyValue, 'key' | 'value'>,
   has: (keyof T & string)[],
 ): T {

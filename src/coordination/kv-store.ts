@@ -26,10 +26,10 @@ export interface KeyValue {
 }
 
 /** What is known of a key by who has put it. */
-export type PutValue = Omit<KeyValue, 'createRevision'>;
+export type StoredValue = Omit<KeyValue, 'createRevision'>;
 
 /** True where the revision of the key is this one; 0: the key is absent. */
-export type Compare = { key: string; modRevision: number } | { key: string; createRevision: number };
+export type RevisionCompare = { key: string; modRevision: number } | { key: string; createRevision: number };
 
 export type Operation =
   | { op: 'put'; key: string; value: string; lease?: string }
@@ -38,7 +38,7 @@ export type Operation =
 
 /** If all compares are true, `success` is done, otherwise `failure`. No key may be written twice by one transaction. */
 export interface Transaction {
-  compare?: Compare[];
+  compare?: RevisionCompare[];
   success: Operation[];
   failure?: Operation[];
 }
@@ -58,9 +58,9 @@ export interface TransactionResult {
   gets: RangeResult[];
 }
 
-export interface Waiting {
+export interface CallOptions {
   /** How long the store is waited for, ms. */
-  patience?: number;
+  timeoutMs?: number;
 }
 
 export interface Watch {
@@ -68,8 +68,8 @@ export interface Watch {
 }
 
 /** Why a watch wakes: `start` after it has begun or begun anew, so that changes may have been missed. */
-export interface Wake {
-  why: 'start' | 'change';
+export interface WatchSignal {
+  reason: 'start' | 'change';
   /** Of the newest change that it tells of; at the start that of the store. */
   revision: number;
 }
@@ -84,27 +84,27 @@ export interface CoordinationStore {
    * TW_DHT_OUTCOME_UNKNOWN if it was sent and no answer arrived, or an answer that is not of the store. It may then be made still later, so it should compare
    * something that it changes itself (see `settle`). TW_DHT_LEASE_GONE where a put names a lease that has ended.
    */
-  transact(transaction: Transaction, waiting?: Waiting): Promise<TransactionResult>;
+  transact(transaction: Transaction, waiting?: CallOptions): Promise<TransactionResult>;
   /** Of one revision. A serializable read may be a little old, and is answered where most servers are away, too. */
-  read(ranges: KeyRange[], options?: Waiting & { serializable?: boolean }): Promise<TransactionResult>;
+  read(ranges: KeyRange[], options?: CallOptions & { serializable?: boolean }): Promise<TransactionResult>;
   /** Id of a new lease that ends `ttl` seconds (at least 2) after it was last kept alive. */
-  grantLease(ttl: number, waiting?: Waiting): Promise<string>;
+  grantLease(ttl: number, waiting?: CallOptions): Promise<string>;
   /** Whether the lease is there still. */
-  keepAlive(lease: string, waiting?: Waiting): Promise<boolean>;
+  keepAlive(lease: string, waiting?: CallOptions): Promise<boolean>;
   /** Ends a lease; one that has ended already is no error. */
-  revokeLease(lease: string, waiting?: Waiting): Promise<void>;
+  revokeLease(lease: string, waiting?: CallOptions): Promise<void>;
   /**
    * Calls `wake` when the watch has begun, and after changes in the range. It tells only that there may be something new:
    * a woken reader reads again. A watch that breaks begins again by itself. `failed` gets TW_DHT_COORDINATION_REFUSED if the store
    * keeps refusing the watch: once, and again only after the watch has begun in the meantime.
    */
-  watch(range: KeyRange, wake: (wake: Wake) => void, failed?: (error: unknown) => void): Watch;
+  watch(range: KeyRange, wake: (wake: WatchSignal) => void, failed?: (error: unknown) => void): Watch;
   /** Ends its watches and timers. Leases end by themselves. */
   close(): Promise<void>;
 }
 
 /** All keys that begin with `prefix`, which ends with an ASCII character. */
-export function withPrefix(prefix: string): Required<KeyRange> {
+export function prefixRange(prefix: string): Required<KeyRange> {
   return {
     key: prefix,
     end: prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1),
@@ -112,6 +112,6 @@ export function withPrefix(prefix: string): Required<KeyRange> {
 }
 
 /** The value of a `get` of one key. */
-export function only(result: RangeResult): KeyValue | undefined {
+export function firstKeyValue(result: RangeResult): KeyValue | undefined {
   return result.kvs[0];
 }

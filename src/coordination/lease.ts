@@ -14,16 +14,16 @@ import type { CoordinationStore } from './kv-store.js';
  * claim. The local clock does not end a lease: an outage of etcd itself, however long, ends none, because a new leader
  * gives every lease its full lifetime again.
  */
-export class KeptLease {
+export class Lease {
   private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
-  private told = Date.now();
+  private renewedAt = Date.now();
   private ended = false;
 
   private constructor(
     private readonly store: CoordinationStore,
     readonly id: string,
-    private readonly interval: number,
+    private readonly intervalMs: number,
   ) {
     // Each file that is written under a claim listens, and many are at once.
     setMaxListeners(0, this.controller.signal);
@@ -31,9 +31,9 @@ export class KeptLease {
   }
 
   /** A new lease of `ttl` seconds. */
-  static async grant(store: CoordinationStore, ttl: number, patience?: number): Promise<KeptLease> {
-    const id = await store.grantLease(ttl, patience === undefined ? {} : { patience });
-    return new KeptLease(store, id, (ttl * 1000) / 3);
+  static async grant(store: CoordinationStore, ttl: number, timeoutMs?: number): Promise<Lease> {
+    const id = await store.grantLease(ttl, timeoutMs === undefined ? {} : { timeoutMs });
+    return new Lease(store, id, (ttl * 1000) / 3);
   }
 
   /** Aborted when the lease is lost. */
@@ -42,48 +42,48 @@ export class KeptLease {
   }
 
   /** When the store has said last that it lives, ms since 1970. */
-  get answered(): number {
-    return this.told;
+  get lastRenewedAt(): number {
+    return this.renewedAt;
   }
 
   /** Stops renewing the lease and ends it. If the store fails to do that, the lease expires by itself. */
-  async end(): Promise<void> {
-    this.stop();
+  async revoke(): Promise<void> {
+    this.stopRenewing();
     try {
-      await this.store.revokeLease(this.id, { patience: this.interval });
+      await this.store.revokeLease(this.id, { timeoutMs: this.intervalMs });
     } catch (error) {
       if (!(error instanceof TilewrightError)) throw error;
     }
   }
 
   /** Keeps it alive no longer. */
-  stop(): void {
+  stopRenewing(): void {
     this.ended = true;
     clearTimeout(this.timer);
   }
 
   private schedule(): void {
-    this.timer = setTimeout(() => void this.beat(), this.interval).unref();
+    this.timer = setTimeout(() => void this.renew(), this.intervalMs).unref();
   }
 
-  private async beat(): Promise<void> {
+  private async renew(): Promise<void> {
     for (let tries = 0; !this.ended; tries++) {
       try {
-        if (!(await this.store.keepAlive(this.id, { patience: this.interval })))
-          return this.lose(leaseGone(`lease ${this.id}`));
-        this.told = Date.now();
+        if (!(await this.store.keepAlive(this.id, { timeoutMs: this.intervalMs })))
+          return this.onLost(leaseGone(`lease ${this.id}`));
+        this.renewedAt = Date.now();
         if (!this.ended) this.schedule();
         return;
       } catch (error) {
-        if (leaseGone.is(error)) return this.lose(error);
+        if (leaseGone.is(error)) return this.onLost(error);
       }
       await backOff(tries);
     }
   }
 
-  private lose(reason: unknown): void {
+  private onLost(reason: unknown): void {
     if (this.ended) return;
-    this.stop();
+    this.stopRenewing();
     this.controller.abort(reason);
   }
 }

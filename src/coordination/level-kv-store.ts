@@ -4,21 +4,21 @@ import { SerialQueue } from '../async/index.js';
 import { asStorageError, LevelWriter } from '../storage/index.js';
 import { coordinationRefused, leaseGone } from './errors.js';
 import type {
-  Compare,
   CoordinationStore,
   KeyRange,
   KeyValue,
   Operation,
   RangeResult,
+  RevisionCompare,
   Transaction,
   TransactionResult,
-  Wake,
   Watch,
+  WatchSignal,
 } from './kv-store.js';
 
 /** In LevelDB: the revision, and one record a key. */
-const REVISION = 'revision';
-const KEYS = 'key/';
+const REVISION_KEY = 'revision';
+const KEY_PREFIX = 'key/';
 /** Of an empty store, as in etcd: 0 means absent. */
 const FIRST_REVISION = 1;
 
@@ -31,8 +31,8 @@ const FIRST_REVISION = 1;
  */
 export class LevelStore implements CoordinationStore {
   private readonly queue = new SerialQueue();
-  private readonly leases = new Map<string, Lease>();
-  private readonly watches = new Set<{ range: KeyRange; wake: (wake: Wake) => void }>();
+  private readonly leases = new Map<string, LeaseEntry>();
+  private readonly watches = new Set<{ range: KeyRange; wake: (wake: WatchSignal) => void }>();
 
   private readonly writer: LevelWriter<string>;
 
@@ -48,8 +48,8 @@ export class LevelStore implements CoordinationStore {
     const db = new Level<string, string>(folder);
     try {
       await db.open();
-      const store = new LevelStore(db, Number((await db.get(REVISION)) ?? FIRST_REVISION));
-      await store.endLeasesOfEarlierProcess();
+      const store = new LevelStore(db, Number((await db.get(REVISION_KEY)) ?? FIRST_REVISION));
+      await store.deleteStaleLeaseKeys();
       return store;
     } catch (error) {
       await db.close();
@@ -58,11 +58,11 @@ export class LevelStore implements CoordinationStore {
   }
 
   transact(transaction: Transaction): Promise<TransactionResult> {
-    return this.oneByOne(async () => {
+    return this.serialize(async () => {
       const succeeded = await this.holds(transaction.compare ?? []);
       const operations = (succeeded ? transaction.success : transaction.failure) ?? [];
       this.check(operations);
-      const changes = new Changes(this.db, this.revision + 1);
+      const changes = new TransactionChanges(this.db, this.revision + 1);
       const gets: RangeResult[] = [];
       for (const operation of operations) {
         if (operation.op === 'put') await changes.put(operation.key, operation.value, operation.lease ?? '');
@@ -92,14 +92,14 @@ export class LevelStore implements CoordinationStore {
   }
 
   async revokeLease(id: string): Promise<void> {
-    await this.oneByOne(() => this.endLease(id));
+    await this.serialize(() => this.deleteLeaseKeys(id));
   }
 
-  watch(range: KeyRange, wake: (wake: Wake) => void): Watch {
+  watch(range: KeyRange, wake: (wake: WatchSignal) => void): Watch {
     const watch = { range, wake };
     this.watches.add(watch);
     setImmediate(() => {
-      if (this.watches.has(watch)) wake({ why: 'start', revision: this.revision });
+      if (this.watches.has(watch)) wake({ reason: 'start', revision: this.revision });
     });
     return { close: () => void this.watches.delete(watch) };
   }
@@ -108,12 +108,12 @@ export class LevelStore implements CoordinationStore {
     this.watches.clear();
     for (const { timer } of this.leases.values()) clearTimeout(timer);
     this.leases.clear();
-    await this.oneByOne(() => this.writer.close());
+    await this.serialize(() => this.writer.close());
   }
 
-  private async holds(compares: Compare[]): Promise<boolean> {
+  private async holds(compares: RevisionCompare[]): Promise<boolean> {
     for (const compare of compares) {
-      const kv = await recordOf(this.db, compare.key);
+      const kv = await readRecord(this.db, compare.key);
       const holds =
         'modRevision' in compare
           ? (kv?.modRevision ?? 0) === compare.modRevision
@@ -136,69 +136,69 @@ export class LevelStore implements CoordinationStore {
     }
   }
 
-  private async write(changes: Changes): Promise<void> {
+  private async write(changes: TransactionChanges): Promise<void> {
     if (changes.records.size === 0) return;
     const batch = [...changes.records].map(([key, kv]) =>
       kv === undefined
-        ? { type: 'del' as const, key: KEYS + key }
-        : { type: 'put' as const, key: KEYS + key, value: JSON.stringify(kv) },
+        ? { type: 'del' as const, key: KEY_PREFIX + key }
+        : { type: 'put' as const, key: KEY_PREFIX + key, value: JSON.stringify(kv) },
     );
-    await this.writer.write([...batch, { type: 'put', key: REVISION, value: `${changes.revision}` }]);
+    await this.writer.write([...batch, { type: 'put', key: REVISION_KEY, value: `${changes.revision}` }]);
     this.revision = changes.revision;
     for (const [key, kv] of changes.records) this.leases.get(kv?.lease ?? '')?.keys.add(key);
     for (const { range, wake } of [...this.watches])
       if ([...changes.records.keys()].some((key) => isIn(range, key)))
-        wake({ why: 'change', revision: this.revision });
+        wake({ reason: 'change', revision: this.revision });
   }
 
   /** By its timer: where the disk fails, which the next transaction tells, it is tried again. */
   private async expire(id: string): Promise<void> {
     try {
-      await this.oneByOne(() => this.endLease(id));
+      await this.serialize(() => this.deleteLeaseKeys(id));
     } catch {
       this.leases.get(id)?.timer.refresh();
     }
   }
 
-  private async endLease(id: string): Promise<void> {
+  private async deleteLeaseKeys(id: string): Promise<void> {
     const lease = this.leases.get(id);
     if (lease === undefined) return;
-    await this.deleteHeld([...lease.keys], (holder) => holder === id);
+    await this.deleteByLease([...lease.keys], (holder) => holder === id);
     clearTimeout(lease.timer);
     this.leases.delete(id);
   }
 
-  private async endLeasesOfEarlierProcess(): Promise<void> {
-    const keys = await this.db.keys({ gte: KEYS, lt: `${KEYS}\u{10ffff}` }).all();
-    await this.deleteHeld(
-      keys.map((key) => key.slice(KEYS.length)),
+  private async deleteStaleLeaseKeys(): Promise<void> {
+    const keys = await this.db.keys({ gte: KEY_PREFIX, lt: `${KEY_PREFIX}\u{10ffff}` }).all();
+    await this.deleteByLease(
+      keys.map((key) => key.slice(KEY_PREFIX.length)),
       (holder) => holder !== '',
     );
   }
 
   /** Deletes those of the keys whose lease is such a one. */
-  private async deleteHeld(keys: string[], by: (lease: string) => boolean): Promise<void> {
-    const changes = new Changes(this.db, this.revision + 1);
+  private async deleteByLease(keys: string[], by: (lease: string) => boolean): Promise<void> {
+    const changes = new TransactionChanges(this.db, this.revision + 1);
     for (const key of keys)
-      if (by((await recordOf(this.db, key))?.lease ?? '')) await changes.delete({ key });
+      if (by((await readRecord(this.db, key))?.lease ?? '')) await changes.delete({ key });
     await this.write(changes);
   }
 
-  private oneByOne<T>(work: () => Promise<T>): Promise<T> {
+  private serialize<T>(work: () => Promise<T>): Promise<T> {
     return this.queue.run(work).catch((error: unknown) => {
       throw asStorageError(error, this.db.location);
     });
   }
 }
 
-interface Lease {
+interface LeaseEntry {
   timer: NodeJS.Timeout;
   /** Keys that have been put under it; some may have been put without it since. */
   keys: Set<string>;
 }
 
 /** What a transaction changes before it is written: its reads see the store with these changes. */
-class Changes {
+class TransactionChanges {
   /** New records by key; undefined: deleted. */
   readonly records = new Map<string, KeyValue | undefined>();
 
@@ -208,7 +208,7 @@ class Changes {
   ) {}
 
   async put(key: string, value: string, lease: string): Promise<void> {
-    const createRevision = (await recordOf(this.db, key))?.createRevision ?? this.revision;
+    const createRevision = (await readRecord(this.db, key))?.createRevision ?? this.revision;
     this.records.set(key, { key, value, createRevision, modRevision: this.revision, lease });
   }
 
@@ -220,10 +220,14 @@ class Changes {
     const found = new Map<string, KeyValue>();
     const atMost = limit === Infinity ? -1 : limit + this.records.size + 1;
     if (range.end === undefined) {
-      const kv = await recordOf(this.db, range.key);
+      const kv = await readRecord(this.db, range.key);
       if (kv) found.set(range.key, kv);
     } else {
-      const values = this.db.values({ gte: KEYS + range.key, lt: KEYS + range.end, limit: atMost });
+      const values = this.db.values({
+        gte: KEY_PREFIX + range.key,
+        lt: KEY_PREFIX + range.end,
+        limit: atMost,
+      });
       for (const value of await values.all()) {
         const kv = JSON.parse(value) as KeyValue;
         found.set(kv.key, kv);
@@ -239,8 +243,8 @@ class Changes {
   }
 }
 
-async function recordOf(db: Level<string, string>, key: string): Promise<KeyValue | undefined> {
-  const value: string | undefined = await db.get(KEYS + key);
+async function readRecord(db: Level<string, string>, key: string): Promise<KeyValue | undefined> {
+  const value: string | undefined = await db.get(KEY_PREFIX + key);
   return value === undefined ? undefined : (JSON.parse(value) as KeyValue);
 }
 

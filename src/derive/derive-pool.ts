@@ -1,18 +1,18 @@
 import { WorkerPool } from '../async/index.js';
 import type { PixelArray } from '../raster/index.js';
 import type {
-  CutTask,
-  FillTask,
+  CutTileTask,
+  DeriveTask,
+  DeriveTaskResult,
+  FillTileTask,
   MadeTile,
-  PlanesTask,
   StackTask,
-  WrangleResult,
-  WrangleTask,
+  TensorBandsTask,
 } from './derive-tasks.js';
 
 /** Threads that make tiles of tiles; started once and kept. */
-export class WrangleWorkers {
-  private readonly pool: WorkerPool<WrangleTask, WrangleResult>;
+export class DerivePool {
+  private readonly pool: WorkerPool<DeriveTask, DeriveTaskResult>;
 
   constructor(threads: number) {
     this.pool = new WorkerPool(new URL('./derive-worker.js', import.meta.url), threads);
@@ -23,11 +23,11 @@ export class WrangleWorkers {
   }
 
   /** Null where there is nothing to make. */
-  make(task: FillTask | CutTask, signal?: AbortSignal): Promise<MadeTile | null> {
+  make(task: FillTileTask | CutTileTask, signal?: AbortSignal): Promise<MadeTile | null> {
     return this.pool.run(task, { signal }) as Promise<MadeTile | null>;
   }
 
-  planes(task: PlanesTask, signal?: AbortSignal): Promise<PixelArray[]> {
+  readBandsAtSize(task: TensorBandsTask, signal?: AbortSignal): Promise<PixelArray[]> {
     return this.pool.run(task, { signal }) as Promise<PixelArray[]>;
   }
 

@@ -1,6 +1,6 @@
 /** What the wrangling threads are asked to do. Plain data. */
 
-import type { BandPlace, Program } from '../expressions/index.js';
+import type { BandIndex, Program } from '../expressions/index.js';
 import type { GridName, PixelGrid } from '../grid/index.js';
 import type { CellFile } from '../ingest/index.js';
 import type { CogImage, DataType, PixelArray } from '../raster/index.js';
@@ -21,7 +21,7 @@ export interface NewTile {
 }
 
 /** Percent, 0 to 100. */
-export interface Targets {
+export interface FillTargets {
   /** Pixels of other dates are taken until so much of the cell holds data ... */
   coverage: number;
   /** ... and no more of it is cloud. */
@@ -29,16 +29,16 @@ export interface Targets {
 }
 
 /** Fill the holes, clouds and shadows of `base` from `donors`, in their order. */
-export interface FillTask {
+export interface FillTileTask {
   kind: 'fill';
   tile: NewTile;
   base: TileFiles;
   donors: TileFiles[];
-  targets: Targets;
+  targets: FillTargets;
 }
 
 /** Cut a cell out of tiles of one scene, which do not overlap. */
-export interface CutTask {
+export interface CutTileTask {
   kind: 'cut';
   tile: NewTile;
   sources: TileFiles[];
@@ -47,18 +47,18 @@ export interface CutTask {
 }
 
 /** A band of a tile, or what an expression makes of some of them. */
-export interface Plane {
+export interface TensorBand {
   program: Program;
   /** The bands of the program. */
-  places: BandPlace[];
+  places: BandIndex[];
 }
 
 /** Bring bands of a tile, and expressions over them, to one size. */
-export interface PlanesTask {
+export interface TensorBandsTask {
   kind: 'planes';
   tile: TileFiles;
   /** Null for one of which the tile lacks a band. */
-  planes: (Plane | null)[];
+  planes: (TensorBand | null)[];
   size: PixelGrid;
   /** Stored numbers of this type, `empty` where there is no data; null for physical values as float32 and NaN. */
   stored: { dataType: DataType; empty: number } | null;
@@ -70,7 +70,7 @@ export interface StackTask {
   image: CogImage;
 }
 
-export type WrangleTask = FillTask | CutTask | PlanesTask | StackTask;
+export type DeriveTask = FillTileTask | CutTileTask | TensorBandsTask | StackTask;
 
 /** A file of a new tile. `bytes` is null if the maker has already written it into the tile's folder, as `<group>.tif`. */
 export interface MadeFile {
@@ -92,4 +92,4 @@ export interface MadeTile {
 }
 
 /** `files` of a tile; null where there is nothing to make; planes of a tile; the bytes of a stack. */
-export type WrangleResult = MadeTile | null | PixelArray[] | Uint8Array;
+export type DeriveTaskResult = MadeTile | null | PixelArray[] | Uint8Array;

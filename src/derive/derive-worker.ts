@@ -1,13 +1,13 @@
 /** A wrangling thread: reads tiles, makes new ones or arrays of them, and encodes their files. */
 
-import { serveTasks } from '../async/index.js';
+import { handleTasks } from '../async/index.js';
 import { encodeCog } from '../raster/index.js';
-import type { WrangleResult, WrangleTask } from './derive-tasks.js';
-import { planesOf } from './tensors/resize-bands.js';
+import type { DeriveTask, DeriveTaskResult } from './derive-tasks.js';
+import { readBandsAtSize } from './tensors/resize-bands.js';
 import { cutTile } from './tiles/cut-tile.js';
 import { fillTile } from './tiles/fill-tile.js';
 
-serveTasks<WrangleTask, WrangleResult>(
+handleTasks<DeriveTask, DeriveTaskResult>(
   (task) => {
     switch (task.kind) {
       case 'fill':
@@ -15,7 +15,7 @@ serveTasks<WrangleTask, WrangleResult>(
       case 'cut':
         return cutTile(task);
       case 'planes':
-        return planesOf(task);
+        return readBandsAtSize(task);
       case 'stack':
         return Uint8Array.from(encodeCog(task.image));
     }

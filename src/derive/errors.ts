@@ -7,14 +7,14 @@ export const noMask = defineError(
   (geocode: string) => `a tile of cell ${geocode} has no mask; ingest its scene again`,
 );
 
-export const wrangleFailed = defineError(
+export const deriveFailed = defineError(
   'TW_WRANGLE_FAILED',
   500,
   'A tile could not be made; the message names what is wrong with its inputs. The other tiles are made.',
   (tile: string, detail: string) => `${tile} could not be made: ${detail}`,
 );
 
-export const allFailed = defineError(
+export const noTileDerived = defineError(
   'TW_WRANGLE_ALL_FAILED',
   500,
   'None of the tiles could be made; the message names the first reasons.',
@@ -36,7 +36,7 @@ export const unknownCollection = defineError(
   (id: string) => `there is no collection ${JSON.stringify(id)} whose cells could be taken over`,
 );
 
-export const noBand = defineError(
+export const bandNotFound = defineError(
   'TW_WRANGLE_NO_BAND',
   400,
   'No picked cell has a tile with the named band. `tilewright info` with the id of a tile lists the bands that it has.',

@@ -4,12 +4,19 @@ import type { CoordinationStore, Watch } from '../coordination/index.js';
 import type { GridName } from '../grid/index.js';
 import type { Histogram } from '../metrics/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
-import { ClusterClaims } from './commit/cluster-lock-manager.js';
+import { ClusterLockManager } from './commit/cluster-lock-manager.js';
 import { CommitLog } from './commit/commit-log.js';
-import { endClaimsOf, holderOf, isHolder } from './commit/fenced-lock.js';
-import { bytesUnknown, logRestored, otherFolder, otherFormat, singleFolder, unknownNode } from './errors.js';
-import { type Survey, Surveyor } from './membership/cluster-stats.js';
-import { SignOfLife } from './membership/heartbeat.js';
+import { isOwnedBy, ownerLabel, revokeLocksOf } from './commit/fenced-lock.js';
+import {
+  epochChanged,
+  otherFolder,
+  otherFormat,
+  singleFolder,
+  slotSizesUnknown,
+  unknownNode,
+} from './errors.js';
+import { type ClusterStats, StatsCollector } from './membership/cluster-stats.js';
+import { Heartbeat } from './membership/heartbeat.js';
 import {
   listMembers,
   type Member,
@@ -18,22 +25,22 @@ import {
   watchMembers,
 } from './membership/membership.js';
 import { emptyPlacement, type OwnerState, type Placement, slotsOfNode } from './placement/placement.js';
-import { draining, joined, rebalanced } from './placement/placement-changes.js';
-import { type Moves, movesBetween } from './placement/placement-diff.js';
-import { SharedPlacement } from './placement/placement-manager.js';
+import { addNode, drainNode, rebalance } from './placement/placement-changes.js';
+import { diffPlacements, type PlacementDiff } from './placement/placement-diff.js';
+import { PlacementManager } from './placement/placement-manager.js';
 import { watchPlacement } from './placement/placement-store.js';
 import { type PrefixLengths, SLOTS, slotOfCell } from './placement/slots.js';
-import { identityOf, requireWholeLog } from './recovery/cluster-identity.js';
-import { epochOf, readRestored } from './recovery/restore-epoch.js';
-import { Upkeep } from './replication/maintenance.js';
-import type { SweepContext, SweepReport } from './replication/object-gc.js';
+import { openClusterIdentity, requireLogCoversStore } from './recovery/cluster-identity.js';
+import { epochNumber, readEpoch } from './recovery/restore-epoch.js';
+import { Maintenance } from './replication/maintenance.js';
+import type { ObjectGcContext, ObjectGcReport } from './replication/object-gc.js';
 import { Replica } from './replication/replica.js';
-import { Reconciler } from './replication/slot-reconciler.js';
-import type { Peer, Peers } from './rpc/peer-client.js';
+import { SlotReconciler } from './replication/slot-reconciler.js';
+import type { Peer, PeerClient } from './rpc/peer-client.js';
 
 /** How long nodes are waited for that tell what they hold, where the placement hangs on it, and where somebody looks, ms. */
-const SURVEY = 5000;
-const GLANCE = 1000;
+const REBALANCE_STATS_TIMEOUT_MS = 5000;
+const STATS_TIMEOUT_MS = 1000;
 
 export interface ClusterOptions {
   /** This node, as it tells the others. */
@@ -42,19 +49,19 @@ export interface ClusterOptions {
   objects: ObjectStore;
   coordination: CoordinationStore;
   /** Which coordination store it is, for the messages of nodes of another one. */
-  words?: string;
+  coordinationLabel?: string;
   /** By which other nodes are asked how many bytes their slots have; without it, slots count by their number. */
-  peers?: Peers;
+  peers?: PeerClient;
   /** Owners of each slot, where the cluster is new. */
   owners: number;
-  grace?: number;
-  linger?: number;
+  gracePeriodMs?: number;
+  releaseDelayMs?: number;
   /** A checkpoint is written after so many commits. */
   checkpointAfter?: number;
   /** Breaks off `join`. It has no effect later. */
   signal?: AbortSignal;
   /** Is told what happens, in words for an operator. */
-  onNews?: ((text: string) => void) | undefined;
+  onStatus?: ((text: string) => void) | undefined;
   /** Is told of what goes wrong in the background; all of it is tried again. */
   onFailure: (error: unknown) => void;
 }
@@ -62,17 +69,17 @@ export interface ClusterOptions {
 /** Invariant: this node answers for the slots that `replica` holds and for no others. */
 export class Cluster {
   private membership!: Membership;
-  private signOfLife!: SignOfLife;
-  claims!: ClusterClaims;
+  private heartbeat!: Heartbeat;
+  locks!: ClusterLockManager;
   private members: Member[] = [];
-  private toldSlots = '';
+  private reportedSlots = '';
   private readonly urls = new Map<string, string>();
   private readonly watches: Watch[] = [];
   private readonly closing = new AbortController();
-  private readonly surveyor: Surveyor;
-  private readonly shared: SharedPlacement;
-  private readonly reconciler: Reconciler;
-  private readonly upkeep: Upkeep;
+  private readonly statsCollector: StatsCollector;
+  private readonly placementManager: PlacementManager;
+  private readonly reconciler: SlotReconciler;
+  private readonly maintenance: Maintenance;
 
   private constructor(
     private readonly options: ClusterOptions,
@@ -83,23 +90,40 @@ export class Cluster {
     /** Which restoration the log is of. */
     private readonly restored: string | undefined,
   ) {
-    const { member, coordination, objects, peers, owners, grace, linger, checkpointAfter, onFailure } =
-      options;
+    const {
+      member,
+      coordination,
+      objects,
+      peers,
+      owners,
+      gracePeriodMs,
+      releaseDelayMs,
+      checkpointAfter,
+      onFailure,
+    } = options;
     const { signal } = this.closing;
-    this.surveyor = new Surveyor(member.id, replica, peers);
-    this.shared = new SharedPlacement({
+    this.statsCollector = new StatsCollector(member.id, replica, peers);
+    this.placementManager = new PlacementManager({
       coordination,
       empty: emptyPlacement(prefixLengths, owners),
-      bytes: async () => (await this.survey(SURVEY)).bytes,
+      bytes: async () => (await this.stats(REBALANCE_STATS_TIMEOUT_MS)).bytes,
       onChange: () => {
-        this.reconciler.look();
-        this.tellSlots();
+        this.reconciler.trigger();
+        this.reportSlots();
       },
       signal,
     });
-    const placement = this.shared;
-    this.reconciler = new Reconciler({ member, replica, placement, grace, linger, signal, onFailure });
-    this.upkeep = new Upkeep({
+    const placement = this.placementManager;
+    this.reconciler = new SlotReconciler({
+      member,
+      replica,
+      placement,
+      gracePeriodMs,
+      releaseDelayMs,
+      signal,
+      onFailure,
+    });
+    this.maintenance = new Maintenance({
       ...{ self: member.id, cluster: id, coordination, log, objects, prefixLengths, replica },
       ...{ checkpointAfter, signal, onFailure },
     });
@@ -115,40 +139,45 @@ export class Cluster {
     const log = new CommitLog(coordination, options.checkpointAfter);
     const known = await storage.replica();
     if (!known && !(await isEmpty(storage))) throw singleFolder(storage.dir);
-    const { id, prefixLengths } = await identityOf(objects, coordination, log, options.words);
+    const { id, prefixLengths } = await openClusterIdentity(
+      objects,
+      coordination,
+      log,
+      options.coordinationLabel,
+    );
     if (known && known.cluster !== id) throw otherFolder(storage.dir, known.cluster, id);
-    await requireWholeLog(log, objects);
+    await requireLogCoversStore(log, objects);
     requireFormat(member, await listMembers(coordination));
-    const restoration = await readRestored(coordination);
-    const restored = restoration?.id;
-    const epoch = await epochOf(restoration, objects);
+    const restoration = await readEpoch(coordination);
+    const epochId = restoration?.id;
+    const epoch = await epochNumber(restoration, objects);
     const replica = await Replica.open({
       ...{ storage, objects, log, cluster: id, prefixLengths, onFailure },
-      ...(restored !== undefined && { restored }),
+      ...(epochId !== undefined && { epochId }),
     });
-    const cluster = new Cluster(options, id, replica, log, prefixLengths, restored);
+    const cluster = new Cluster(options, id, replica, log, prefixLengths, epochId);
     cluster.membership = await Membership.join(coordination, member, {
       lost: () => onFailure(new Error(`node ${member.id} was cut off from etcd; it comes back by itself`)),
-      back: () => void cluster.comeBack().catch(onFailure),
+      back: () => void cluster.onReconnected().catch(onFailure),
       failed: onFailure,
     });
-    cluster.signOfLife = await SignOfLife.start(objects, member.id, onFailure).catch(async (error) => {
+    cluster.heartbeat = await Heartbeat.start(objects, member.id, onFailure).catch(async (error) => {
       await cluster.membership.leave();
       throw error;
     });
     try {
       // No other process has this node's id: whoever claimed by it is dead.
-      await endClaimsOf(coordination, isHolder(member.id));
-      const holder = holderOf(member);
+      await revokeLocksOf(coordination, isOwnedBy(member.id));
+      const holder = ownerLabel(member);
       const shared = { coordination, log, objects, replica, prefixLengths };
-      cluster.claims = new ClusterClaims({ storage, holder, ...shared, epoch });
-      storage.enterCluster(cluster.claims, objects, onFailure);
+      cluster.locks = new ClusterLockManager({ storage, ownerLabel: holder, ...shared, epoch });
+      storage.enterCluster(cluster.locks, objects, onFailure);
       await replica.catchUp();
       // A node that is about to stop must not receive slots.
       signal?.throwIfAborted();
-      await cluster.shared.changeByBytes((placement, bytes) =>
+      await cluster.placementManager.updateWithSlotSizes((placement, bytes) =>
         // Whoever drains it has not said that it shall stay.
-        isDraining(placement, member.id) ? placement : joined(placement, member, bytes),
+        isDraining(placement, member.id) ? placement : addNode(placement, member, bytes),
       );
       cluster.start();
       return cluster;
@@ -159,7 +188,7 @@ export class Cluster {
   }
 
   get placement(): Placement {
-    return this.shared.current!;
+    return this.placementManager.current!;
   }
 
   /** The nodes that run now, this one among them. */
@@ -168,8 +197,8 @@ export class Cluster {
   }
 
   /** Since when etcd has not answered this node, ms since 1970: placement and nodes are as of then. Undefined where it does. */
-  get silentSince(): number | undefined {
-    return this.membership.silentSince;
+  get disconnectedSince(): number | undefined {
+    return this.membership.disconnectedSince;
   }
 
   /** Where a node was seen last: one that etcd takes for dead may still answer. */
@@ -187,46 +216,46 @@ export class Cluster {
    * has, as after a restoration.
    */
   get isReady(): boolean {
-    if (this.options.storage.writeFailure !== undefined) return false;
+    if (this.options.storage.writeError !== undefined) return false;
     return this.placement.slots.every((owners, slot) => {
       const state = owners.find(({ node }) => node === this.self)?.state;
       const isElsewhere = owners.some((owner) => owner.state !== 'initializing');
       const isNeeded = state === 'available' || (state === 'initializing' && !isElsewhere);
-      return !isNeeded || this.replica.holds(slot);
+      return !isNeeded || this.replica.hasSlot(slot);
     });
   }
 
   /** Whether the tiles of a cell are here. */
-  holds(cell: { grid: GridName; geocode: string }): boolean {
-    return this.replica.holds(slotOfCell(cell, this.prefixLengths));
+  hasCell(cell: { grid: GridName; geocode: string }): boolean {
+    return this.replica.hasSlot(slotOfCell(cell, this.prefixLengths));
   }
 
   /** How many slots this node owns, in whatever state. */
-  get owned(): number {
+  get ownedSlotCount(): number {
     return this.placement.slots.filter((owners) => owners.some(({ node }) => node === this.self)).length;
   }
 
   /** How long the commits of this node take. */
-  get commitTimes(): Histogram {
-    return this.claims.commitTimes;
+  get commitSeconds(): Histogram {
+    return this.locks.commitTimes;
   }
 
   /** Ends the claims of a node that is lost: what it was writing can be written by others at once, and by it no more. */
-  async endClaimsOf(node: string): Promise<void> {
-    await endClaimsOf(this.options.coordination, isHolder(node));
+  async revokeLocksOf(node: string): Promise<void> {
+    await revokeLocksOf(this.options.coordination, isOwnedBy(node));
   }
 
   /** A node gives its slots to others and gets none. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE. */
   async drain(node: string): Promise<void> {
-    await this.shared.changeByBytes((placement, bytes) => draining(placement, node, bytes));
+    await this.placementManager.updateWithSlotSizes((placement, bytes) => drainNode(placement, node, bytes));
   }
 
   /** A node that drains takes slots again. Throws TW_DHT_UNKNOWN_NODE. */
   async rejoin(node: string): Promise<void> {
-    await this.shared.changeByBytes((placement, bytes) => {
+    await this.placementManager.updateWithSlotSizes((placement, bytes) => {
       const known = placement.nodes.find(({ id }) => id === node);
       if (!known) throw unknownNode(node);
-      return joined(placement, known, bytes);
+      return addNode(placement, known, bytes);
     });
   }
 
@@ -234,75 +263,77 @@ export class Cluster {
    * Spreads the slots anew by the bytes that they hold; with `dryRun` it tells only what that would move. Throws
    * TW_DHT_BYTES_UNKNOWN where no node tells of some slots.
    */
-  async rebalance({ dryRun = false } = {}): Promise<Moves> {
-    const { bytes, unmeasured } = await this.survey(SURVEY);
-    if (unmeasured > 0) throw bytesUnknown(unmeasured);
-    let moves = movesBetween(this.placement, rebalanced(this.placement, bytes), bytes);
+  async rebalance({ dryRun = false } = {}): Promise<PlacementDiff> {
+    const { bytes, unmeasured } = await this.stats(REBALANCE_STATS_TIMEOUT_MS);
+    if (unmeasured > 0) throw slotSizesUnknown(unmeasured);
+    let moves = diffPlacements(this.placement, rebalance(this.placement, bytes), bytes);
     if (!dryRun)
-      await this.shared.change((placement) => {
-        const after = rebalanced(placement, bytes);
-        moves = movesBetween(placement, after, bytes);
+      await this.placementManager.update((placement) => {
+        const after = rebalance(placement, bytes);
+        moves = diffPlacements(placement, after, bytes);
         return after;
       });
     return moves;
   }
 
   /** What the nodes hold, and how far each has followed the log. */
-  async survey(patience = GLANCE): Promise<Survey> {
+  async stats(patience = STATS_TIMEOUT_MS): Promise<ClusterStats> {
     const known = this.members.length > 0;
     const members = known ? this.members : await listMembers(this.options.coordination);
-    return this.surveyor.survey(members, patience);
+    return this.statsCollector.collect(members, patience);
   }
 
   /** Removes what is not needed of the shared store, unless another node is at it or has been of late. */
-  sweep(options: Pick<SweepContext, 'keep' | 'every'> = {}): Promise<SweepReport | undefined> {
-    return this.upkeep.sweep(options);
+  collectGarbage(
+    options: Pick<ObjectGcContext, 'keepMs' | 'minIntervalMs'> = {},
+  ): Promise<ObjectGcReport | undefined> {
+    return this.maintenance.collectGarbage(options);
   }
 
   /** No member any more; what this node owns stays its own for the grace period. */
   async close(): Promise<void> {
     this.closing.abort();
     for (const watch of this.watches) watch.close();
-    await this.reconciler.ended();
-    await this.upkeep.close();
+    await this.reconciler.stopped();
+    await this.maintenance.close();
     await this.membership.leave();
     // A store that is away keeps no node from stopping; who restores the cluster waits a while longer then.
-    await this.signOfLife.close().catch(this.options.onFailure);
+    await this.heartbeat.close().catch(this.options.onFailure);
     await this.replica.close();
   }
 
   private start(): void {
     const { coordination, onFailure } = this.options;
     this.replica.start();
-    this.upkeep.start();
+    this.maintenance.start();
     this.watches.push(
-      watchPlacement(coordination, (stored) => this.shared.see(stored), onFailure),
-      watchMembers(coordination, (change) => this.meet(change), onFailure),
+      watchPlacement(coordination, (stored) => this.placementManager.onStored(stored), onFailure),
+      watchMembers(coordination, (change) => this.onMembersChanged(change), onFailure),
     );
   }
 
   /** After it was cut off from etcd. */
-  private async comeBack(): Promise<void> {
-    if ((await readRestored(this.options.coordination))?.id !== this.restored) {
+  private async onReconnected(): Promise<void> {
+    if ((await readEpoch(this.options.coordination))?.id !== this.restored) {
       await this.membership.leave();
-      throw logRestored(this.self);
+      throw epochChanged(this.self);
     }
-    this.reconciler.look();
+    this.reconciler.trigger();
   }
 
-  private meet({ members }: MembersChange): void {
-    const { onNews = () => {} } = this.options;
+  private onMembersChanged({ members }: MembersChange): void {
+    const { onStatus = () => {} } = this.options;
     const left = this.members.filter(({ id }) => !members.some((member) => member.id === id));
     const came = members.filter(({ id }) => !this.members.some((member) => member.id === id));
-    for (const { id, url } of left) onNews(`node ${id} at ${url} is away`);
-    for (const { id, url } of came) onNews(`node ${id} at ${url} is here`);
+    for (const { id, url } of left) onStatus(`node ${id} at ${url} is away`);
+    for (const { id, url } of came) onStatus(`node ${id} at ${url} is here`);
     this.members = members;
     for (const { id, url } of members) this.urls.set(id, url);
-    this.reconciler.meet(members);
+    this.reconciler.onMembersChanged(members);
   }
 
   /** Says how many slots the node owns, where that has changed. */
-  private tellSlots(): void {
+  private reportSlots(): void {
     const count = (state: OwnerState) => slotsOfNode(this.placement, this.self, state).length;
     const loading = count('initializing');
     const owned = loading + count('available') + count('leaving');
@@ -310,8 +341,8 @@ export class Cluster {
     const text = isDrained
       ? `drained: this node owns no slots, and may be stopped`
       : `this node owns ${owned} of ${SLOTS} slots${loading > 0 ? `, and loads ${loading} of them` : ''}`;
-    if (text !== this.toldSlots) this.options.onNews?.(text);
-    this.toldSlots = text;
+    if (text !== this.reportedSlots) this.options.onStatus?.(text);
+    this.reportedSlots = text;
   }
 }
 

@@ -30,7 +30,7 @@ export const lastNode = defineError(
     `node ${node} is the last one that is not draining, so nothing could take over its slots; let another join first`,
 );
 
-export const commitNotNoted = defineError(
+export const localApplyFailed = defineError(
   'TW_DHT_NOT_NOTED',
   500,
   'The change was committed, but this node could not apply it to its own folder. Do not repeat the change. Look at the disk of the node and at the tile store; the node applies the change once they work, at the latest after a restart.',
@@ -46,21 +46,21 @@ export const nodeIdTaken = defineError(
     `node id ${id} is in use by the node at ${holder}; start this one with another data folder or id`,
 );
 
-export const claimed = defineError(
+export const lockHeld = defineError(
   'TW_DHT_CLAIMED',
   409,
   'Another node or job works on this scene or share of a job. Wait until it has ended.',
   (name: string, holder: string) => `${name} is busy: ${holder} works on it; wait until it has ended`,
 );
 
-export const claimLost = defineError(
+export const lockLost = defineError(
   'TW_DHT_CLAIM_LOST',
   409,
   'The claim of a scene or share of a job has expired or was taken by another, so what was made under it was not committed. Do the work again.',
   (name: string) => `the claim of ${name} is lost, so nothing was committed; do the work again`,
 );
 
-export const collectionChanged = defineError(
+export const collectionConflict = defineError(
   'TW_DHT_COLLECTION_CHANGED',
   409,
   'The collection was deleted or changed while a write to it was under way, so nothing was committed. Do the work again if it is still wanted.',
@@ -109,7 +109,7 @@ export const storeNotEmpty = defineError(
       : `${url} has objects such as ${name}, but no cluster.json, so a new cluster would remove them as leftovers; give an empty place by --store, or restore the whole copy`,
 );
 
-export const otherWriter = defineError(
+export const conflictingWriter = defineError(
   'TW_DHT_OTHER_WRITER',
   500,
   'Another cluster writes to the same tile store: an entry of the commit log is there with other content. This node commits nothing more. Stop the nodes of one of the two clusters, and look which scenes are missing in the other one: they are to be ingested again.',
@@ -164,14 +164,14 @@ export const manifestDamaged = defineError(
   (name: string, detail: string) => `the checkpoint manifest ${name} cannot be read: ${detail}`,
 );
 
-export const copyDamaged = defineError(
+export const archivedEntryDamaged = defineError(
   'TW_DHT_COPY_DAMAGED',
   500,
   'The copy of a log entry in the tile store is damaged. Restore it from a copy of the store.',
   (name: string, detail: string) => `the copy ${name} of a log entry cannot be used: ${detail}`,
 );
 
-export const copiesMissing = defineError(
+export const logArchiveIncomplete = defineError(
   'TW_DHT_COPIES_MISSING',
   500,
   'The tile store lacks copies of log entries, so that etcd cannot be rebuilt from it as a whole. Restore `catalogue/log/` from a copy of the store.',
@@ -179,7 +179,7 @@ export const copiesMissing = defineError(
     `${url} has commits up to number ${last}, but number ${seq} is neither in a whole checkpoint nor among the copies of the log; nothing was written`,
 );
 
-export const stillRunning = defineError(
+export const nodesStillRunning = defineError(
   'TW_DHT_STILL_RUNNING',
   409,
   'etcd is rebuilt only while no node of the cluster runs. Look whether `--etcd` and `--cluster-name` are those of the nodes that run; if they are, stop all nodes first.',
@@ -187,7 +187,7 @@ export const stillRunning = defineError(
     `nodes of the cluster run: ${nodes}; if they agree by another etcd or cluster name, nothing is to be restored; else stop all of them first`,
 );
 
-export const notEmpty = defineError(
+export const coordinationNotEmpty = defineError(
   'TW_DHT_NOT_EMPTY',
   409,
   'etcd has keys of this cluster already, and only an etcd without them is rebuilt from the store. If it was restored from an old copy, delete the keys first (`etcdctl del --prefix /tilewright/NAME/`).',
@@ -195,7 +195,7 @@ export const notEmpty = defineError(
     `etcd has ${count} keys of a cluster of this name, such as ${key}; where they are of an old copy, delete them first (etcdctl del --prefix /tilewright/NAME/, with the cluster's name)`,
 );
 
-export const logRestored = defineError(
+export const epochChanged = defineError(
   'TW_DHT_LOG_RESTORED',
   409,
   'etcd was rebuilt from the tile store while this node was cut off from it, so that what the node holds may not be what the log says. Start it again.',
@@ -211,7 +211,7 @@ export const replicaBehind = defineError(
     `commit ${wanted} is not applied here yet (${applied} is); ask another owner, or again`,
 );
 
-export const commitMissing = defineError(
+export const commitNotInLog = defineError(
   'TW_DHT_NO_COMMIT',
   502,
   'Another node named a commit that the commit log does not have. Run the same version on all nodes; if the message names one node again and again, restart that node.',
@@ -219,7 +219,7 @@ export const commitMissing = defineError(
     `another node named commit ${wanted}, but the commit log ends with commit ${last}`,
 );
 
-export const badQuestion = defineError(
+export const badQuery = defineError(
   'TW_DHT_BAD_QUESTION',
   400,
   'A question from another node does not have the form of its kind. Run the same version on all nodes.',
@@ -242,14 +242,14 @@ export const logBehindStore = defineError(
     `${url} holds commits after number ${head}, where the log of etcd ends; first look whether --etcd and --cluster-name are right; where they are, etcd was restored from an old copy: stop all nodes, and rebuild it from the store by "tilewright node restore"`,
 );
 
-export const foreignNode = defineError(
+export const badSignature = defineError(
   'TW_DHT_FOREIGN_NODE',
   401,
   'A message between nodes is not signed by the secret of this cluster. Start all nodes with the same --secret.',
   (detail: string) => `${detail}; start all nodes with the same --secret`,
 );
 
-export const clockApart = defineError(
+export const clockSkew = defineError(
   'TW_DHT_CLOCK_APART',
   401,
   'The clocks of two nodes are too far apart. Let all machines take their time from a time server.',
@@ -271,7 +271,7 @@ export const peerUnknown = defineError(
   (id: string) => `the address of node ${id} is not known here yet`,
 );
 
-export const unknownQuestion = defineError(
+export const unknownQuery = defineError(
   'TW_DHT_QUESTION',
   501,
   'A node was asked by another one what it cannot answer. Run the same version on all nodes.',
@@ -279,7 +279,7 @@ export const unknownQuestion = defineError(
     `nobody can answer a question of the kind "${kind}" here; run the same version on all nodes`,
 );
 
-export const notHeld = defineError(
+export const slotNotHeld = defineError(
   'TW_DHT_NOT_HELD',
   409,
   'This node does not hold slots that it is asked for. The placement has changed; ask again.',
@@ -293,7 +293,7 @@ export const badSlots = defineError(
   (text: string) => `"${text.slice(0, 60)}" names no slots; run the same version on all nodes`,
 );
 
-export const bytesUnknown = defineError(
+export const slotSizesUnknown = defineError(
   'TW_DHT_BYTES_UNKNOWN',
   503,
   'A rebalance needs the bytes of every slot, and no node tells those of some: nodes are away, or still load or count. Try again when all run.',
@@ -308,7 +308,7 @@ export const noCluster = defineError(
   (url: string) => `${url} belongs to no cluster yet; start a node with this --store and --etcd first`,
 );
 
-export const moveInNode = defineError(
+export const importClusterNode = defineError(
   'TW_DHT_MOVE_IN_NODE',
   409,
   'The data folder is that of a node of a cluster, so what it holds is in that cluster already.',
@@ -316,7 +316,7 @@ export const moveInNode = defineError(
     `${dir} is the folder of a node of cluster ${cluster}; nothing is to be moved`,
 );
 
-export const moveInCells = defineError(
+export const importCellsDiffer = defineError(
   'TW_DHT_MOVE_IN_CELLS',
   409,
   'A collection of the data folder has other cells than the one of its name in the cluster, so that their tiles would not lie on each other. Nothing was moved. Ingest its scenes into the cluster as another collection, and delete it from a copy of the folder.',
@@ -324,7 +324,7 @@ export const moveInCells = defineError(
     `nothing was moved, because these collections have other cells than those of the cluster: ${collections.join('; ')}; ingest their scenes into the cluster under another --collection, and delete them from a copy of the folder`,
 );
 
-export const moveInFile = defineError(
+export const importFileDamaged = defineError(
   'TW_DHT_MOVE_IN_FILE',
   422,
   'A file or record that was to be moved into the cluster is missing or damaged. The rest is moved. `tilewright verify` lists all damage; ingest the scene again.',

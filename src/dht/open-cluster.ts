@@ -8,8 +8,8 @@ import { Cluster } from './cluster.js';
 import { peerRefused } from './errors.js';
 import { listMembers, type Member } from './membership/membership.js';
 import { type RestoreOptions, type RestoreReport, restoreCoordination } from './recovery/restore-etcd.js';
-import { Peers } from './rpc/peer-client.js';
-import { ClusterOwners } from './scatter-gather/scatter-gather.js';
+import { PeerClient } from './rpc/peer-client.js';
+import { ScatterGather } from './scatter-gather/scatter-gather.js';
 
 export interface ClusterConfig {
   /** Shared store of tiles: `s3://bucket/prefix` or `file:///folder`. */
@@ -31,14 +31,14 @@ export interface ClusterConfig {
   /** Breaks off the start. It has no effect later. */
   signal?: AbortSignal;
   software: string;
-  onNews?(text: string): void;
+  onStatus?(text: string): void;
   onFailure(error: unknown): void;
 }
 
 export interface OpenCluster {
   cluster: Cluster;
-  owners: ClusterOwners;
-  peers: Peers;
+  owners: ScatterGather;
+  peers: PeerClient;
   objects: ObjectStore;
   coordination: CoordinationStore;
   secret: string;
@@ -46,10 +46,10 @@ export interface OpenCluster {
 }
 
 /** Of the documents that nodes exchange. Nodes of format 2 know no textures; those of format 1 would sweep all but one version of a model. */
-const FORMAT = 3;
+const DOCUMENT_FORMAT = 3;
 /** A node that is alone needs no second owner. */
-const ALONE = 1;
-const OWNERS = 2;
+const OWNERS_OF_SINGLE_NODE = 1;
+const DEFAULT_OWNERS = 2;
 
 export async function openCluster(storage: Storage, config: ClusterConfig): Promise<OpenCluster> {
   const {
@@ -60,39 +60,39 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     zone,
     weight,
     secret,
-    grace,
+    grace: gracePeriodMs,
     signal,
     software,
-    onNews,
+    onStatus,
     onFailure,
   } = config;
   const objects = await openObjectStore(store);
   const isAlone = etcd.length === 0;
   const coordination = isAlone ? await openOwnStore(storage.dir) : new EtcdStore(etcd, name);
   const { id } = storage.folder.node;
-  const member = { id, url, zone, weight, software, format: FORMAT };
-  const owners = isAlone ? ALONE : (config.owners ?? OWNERS);
-  const peers = new Peers(secret);
+  const member = { id, url, zone, weight, software, format: DOCUMENT_FORMAT };
+  const owners = isAlone ? OWNERS_OF_SINGLE_NODE : (config.owners ?? DEFAULT_OWNERS);
+  const peers = new PeerClient(secret);
   const closeRest = async () => {
     peers.close();
     await coordination.close();
     objects.close();
   };
   try {
-    if (coordination instanceof EtcdStore) await warn(coordination, onFailure);
-    await greet(peers, id, await listMembers(coordination));
+    if (coordination instanceof EtcdStore) await reportEtcdWarnings(coordination, onFailure);
+    await handshake(peers, id, await listMembers(coordination));
     signal?.throwIfAborted();
     const cluster = await Cluster.join({
       member,
       storage,
       objects,
       coordination,
-      words: isAlone ? `node ${id} alone, without --etcd` : etcdWords(name),
+      coordinationLabel: isAlone ? `node ${id} alone, without --etcd` : etcdLabel(name),
       peers,
       owners,
-      ...(grace !== undefined && { grace }),
+      ...(gracePeriodMs !== undefined && { gracePeriodMs }),
       ...(signal && { signal }),
-      onNews,
+      onStatus,
       onFailure,
     });
     const fixed = cluster.placement.owners;
@@ -104,7 +104,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       await cluster.close();
       await closeRest();
     };
-    const all = new ClusterOwners(storage, cluster, peers);
+    const all = new ScatterGather(storage, cluster, peers);
     return { cluster, owners: all, peers, objects, coordination, secret, close };
   } catch (error) {
     await closeRest();
@@ -119,32 +119,32 @@ async function openOwnStore(dir: string): Promise<LevelStore> {
   return LevelStore.open(folder);
 }
 
-const etcdWords = (name: string) => `an etcd with --cluster-name ${name}`;
+const etcdLabel = (name: string) => `an etcd with --cluster-name ${name}`;
 
 /** What the operator of etcd should know. It keeps no node from starting. */
-async function warn(etcd: EtcdStore, onFailure: (error: unknown) => void): Promise<void> {
+async function reportEtcdWarnings(etcd: EtcdStore, onFailure: (error: unknown) => void): Promise<void> {
   try {
-    for (const warning of await etcd.warnings()) onFailure(new Error(warning));
+    for (const warning of await etcd.healthWarnings()) onFailure(new Error(warning));
   } catch (error) {
     onFailure(error);
   }
 }
 
 /** Where the running nodes are greeted. */
-export const GREETING_PATH = '/cluster/internal/greeting';
-const GREETING_PATIENCE = 1000;
-const checkGreeting = messageCheck(objectOf({}));
+export const HANDSHAKE_PATH = '/cluster/internal/greeting';
+const HANDSHAKE_TIMEOUT_MS = 1000;
+const checkHandshake = messageCheck(objectOf({}));
 
 /**
  * Throws TW_DHT_REFUSED where a running node does not take messages of this one: later, that would show only as answers that lack tiles. A
  * node that does not answer says nothing about it.
  */
-async function greet(peers: Peers, self: string, members: Member[]): Promise<void> {
+async function handshake(peers: PeerClient, self: string, members: Member[]): Promise<void> {
   const others = members.filter(({ id }) => id !== self);
   await Promise.all(
     others.map(async (peer) => {
       try {
-        await peers.ask(peer, GREETING_PATH, {}, GREETING_PATIENCE, checkGreeting);
+        await peers.call(peer, HANDSHAKE_PATH, {}, HANDSHAKE_TIMEOUT_MS, checkHandshake);
       } catch (error) {
         const said = /: 401 (\{.*\})$/s.exec(messageOf(error))?.[1];
         if (said === undefined) return;
@@ -175,7 +175,7 @@ export async function restoreCluster({
   const coordination = new EtcdStore(etcd, name);
   try {
     return await restoreCoordination(coordination, objects, {
-      words: etcdWords(name),
+      coordinationLabel: etcdLabel(name),
       ...(onWait && { onWait }),
     });
   } finally {

@@ -4,11 +4,11 @@
  */
 export { engineMemory, engineUnavailable, noEngine } from './errors.js';
 export { ENGINE_NAMES, type EngineName, type LoadedEngine, loadEngine } from './load-engine.js';
-export { usableCores } from './processes/cpu-affinity.js';
-export { answerOf, EnginePool } from './processes/engine-pool.js';
+export { allowedCpus } from './processes/cpu-affinity.js';
+export { EnginePool, resultOrFailure } from './processes/engine-pool.js';
 export { EngineProcess, ProcessEnded } from './processes/engine-process.js';
 export { type Handler, serveRequests } from './processes/serve-requests.js';
-export { chosenEngine, type SelectedEngine, selectEngine } from './select-engine.js';
+export { type SelectedEngine, selectEngine, selectEngineCached } from './select-engine.js';
 export type { Tf } from './tfjs.js';
 export { adamStep } from './tfjs-extensions/fused-adam.js';
-export { type Replay, record } from './tfjs-extensions/kernel-capture.js';
+export { type CapturedKernels, captureKernels } from './tfjs-extensions/kernel-capture.js';

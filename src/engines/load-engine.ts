@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { messageOf } from '../errors.js';
 import { hasMultiplyAdd } from './compute-primitives/wasm-heap.js';
-import { heapLoops } from './compute-primitives/wasm-primitives.js';
+import { wasmPrimitives } from './compute-primitives/wasm-primitives.js';
 import { engineUnavailable } from './errors.js';
 import { loadOneDnn } from './onednn-addon.js';
 import type { Tf } from './tfjs.js';
@@ -13,7 +13,7 @@ import { completeNativeConvolutions } from './tfjs-extensions/native-conv.js';
 import { registerTrainingKernels } from './wasm-kernels/register.js';
 
 /** Version of our own kernels of convolutions, whose results differ from those of other versions in the last bits. */
-const KERNELS = 2;
+const KERNELS_VERSION = 2;
 
 /** Fastest first. */
 export const ENGINE_NAMES = ['tfjs-node-gpu', 'wasm-onednn', 'wasm', 'tfjs-node'] as const;
@@ -68,10 +68,10 @@ async function loadWasm(name: Exclude<EngineName, NativeName>): Promise<LoadedEn
     if (!(await tf.env().getAsync('WASM_HAS_SIMD_SUPPORT')))
       throw new Error('this processor has no WASM SIMD');
     if (!(await tf.setBackend('wasm'))) throw new Error('the WASM backend did not start');
-    const heap = heapLoops(tf.backend() as BackendWasm);
+    const heap = wasmPrimitives(tf.backend() as BackendWasm);
     const { maxPool, maxPoolGradient, avgPool, avgPoolGradient } = heap;
     registerTrainingKernels(tf, { ...heap, ...dnn, maxPool, maxPoolGradient, avgPool, avgPoolGradient });
-    const own = `own.${KERNELS}${hasMultiplyAdd ? '.fma' : ''}`;
+    const own = `own.${KERNELS_VERSION}${hasMultiplyAdd ? '.fma' : ''}`;
     const version = `${wasm.version_wasm}${dnn ? ` on oneDNN ${dnn.version}` : `+${own}`}`;
     return { name, version, tf };
   } catch (error) {

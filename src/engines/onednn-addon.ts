@@ -2,13 +2,13 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { Loops } from './compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from './compute-primitives/compute-primitives.js';
 
 /** Loops of pooling, which are those on the heap. */
-export type Pooling = `${'max' | 'avg'}Pool${'' | 'Gradient'}`;
+export type PoolingOperation = `${'max' | 'avg'}Pool${'' | 'Gradient'}`;
 
 /** Loops in C++, the convolutions and products by oneDNN. */
-export interface OneDnn extends Omit<Loops, Pooling> {
+export interface OneDnnAddon extends Omit<ComputePrimitives, PoolingOperation> {
   /** Of oneDNN. */
   version: string;
 }
@@ -16,8 +16,8 @@ export interface OneDnn extends Omit<Loops, Pooling> {
 const ADDON = fileURLToPath(new URL('../../../native/build/onednn.node', import.meta.url));
 
 /** Throws where it was not built, or does not load. */
-export function loadOneDnn(): OneDnn {
+export function loadOneDnn(): OneDnnAddon {
   if (!existsSync(ADDON))
     throw new Error('its addon is not built; install g++ and libdnnl-dev, then run "npm run onednn"');
-  return createRequire(import.meta.url)(ADDON) as OneDnn;
+  return createRequire(import.meta.url)(ADDON) as OneDnnAddon;
 }

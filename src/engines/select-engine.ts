@@ -18,7 +18,7 @@ export interface EngineChoice {
   /** A file beside whose `node_modules` the tfjs-node packages are looked for; default: this installation's. */
   packagesFrom?: string;
   /** Milliseconds that an engine has to load and to pass its self-test. Default 60,000: a GPU may compile its kernels. */
-  timeout?: number;
+  timeoutMs?: number;
 }
 
 /**
@@ -29,7 +29,7 @@ export async function selectEngine(choice: EngineChoice = {}): Promise<SelectedE
   const candidates = choice.engine === undefined ? ENGINE_NAMES : [engineNamed(choice.engine)];
   const why: SelectedEngine['why'] = [];
   for (const name of candidates) {
-    const answer = await probe(name, choice);
+    const answer = await probeEngine(name, choice);
     if (answer.works) return { name, version: answer.version, why };
     why.push({ engine: name, reason: answer.reason });
   }
@@ -37,15 +37,15 @@ export async function selectEngine(choice: EngineChoice = {}): Promise<SelectedE
   throw noEngine(why.map(({ engine, reason }) => `${engine}: ${reason}`).join('; '));
 }
 
-const chosen = new Map<string | undefined, Promise<SelectedEngine>>();
+const selectedEngines = new Map<string | undefined, Promise<SelectedEngine>>();
 
 /** `selectEngine` for this installation. What was found holds as long as the process runs; what failed is tried anew. */
-export function chosenEngine(engine?: string): Promise<SelectedEngine> {
-  const known = chosen.get(engine);
+export function selectEngineCached(engine?: string): Promise<SelectedEngine> {
+  const known = selectedEngines.get(engine);
   if (known) return known;
   const tried = selectEngine({ engine });
-  chosen.set(engine, tried);
-  tried.catch(() => chosen.delete(engine));
+  selectedEngines.set(engine, tried);
+  tried.catch(() => selectedEngines.delete(engine));
   return tried;
 }
 
@@ -59,18 +59,18 @@ function engineNamed(name: string): EngineName {
   throw engineUnavailable(name, reason);
 }
 
-async function probe(
+async function probeEngine(
   name: EngineName,
-  { packagesFrom, timeout = 60_000 }: EngineChoice,
+  { packagesFrom, timeoutMs = 60_000 }: EngineChoice,
 ): Promise<ProbeResult> {
   const child = new EngineProcess<ProbeHandlers>(new URL('./engine-probe.js', import.meta.url), name, {
     quiet: true,
   });
-  const signal = AbortSignal.timeout(timeout);
+  const signal = AbortSignal.timeout(timeoutMs);
   try {
     return await child.request('probe', { engine: name, packagesFrom }, { signal });
   } catch (error) {
-    if (signal.aborted) return { works: false, reason: `it did not answer within ${timeout / 1000} s` };
+    if (signal.aborted) return { works: false, reason: `it did not answer within ${timeoutMs / 1000} s` };
     if (error instanceof ProcessEnded) return { works: false, reason: `it ended with ${error.message}` };
     throw error;
   } finally {

@@ -6,16 +6,16 @@
 export type { Expression } from './ast.js';
 export { badExpression, listBands, unknownBand } from './errors.js';
 export { parseExpression, parseExpressions } from './parser.js';
-export { compile, evaluate, type Program } from './program.js';
+export { compileExpression, evaluateProgram, type Program } from './program.js';
 export {
-  type BandPlace,
-  bandOrExpression,
+  type BandIndex,
+  bandLayoutKey,
   bandsOfAssets,
   findBands,
-  layoutOf,
-  plainName,
-  type Resolved,
+  parseBandOrExpression,
+  parseWavelengthName,
+  type ResolvedBands,
   resolveBands,
-  wavelengthNamed,
+  toIdentifier,
 } from './resolve-bands.js';
-export { SPECTRAL_INDICES, type SpectralIndex } from './spectral-indices.js';
+export { type NormalisedDifferenceIndex, SPECTRAL_INDICES } from './spectral-indices.js';

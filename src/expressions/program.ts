@@ -15,7 +15,7 @@ export interface Program {
 }
 
 /** `bandOf` gives the number of a band among the inputs by its name, or what stands for the name. */
-export function compile(
+export function compileExpression(
   expression: Expression,
   bandOf: (name: string, position: number) => number | Expression,
 ): Program {
@@ -53,18 +53,22 @@ export function compile(
 }
 
 /** Pixels that go through all steps at once: their registers stay in the processor's cache. */
-const RUN = 1024;
+const CHUNK_PIXELS = 1024;
 
 /**
  * Values of an expression for each pixel; `bands` are physical values of equal length, NaN where there is no data. A
  * comparison is 1 or 0. A step on NaN gives NaN, but for `where`, which takes NaN from its condition and the value it picks.
  * What is not finite at the end (such as x / 0) becomes NaN.
  */
-export function evaluate({ steps, registers }: Program, bands: Float64Array[], length: number): Float64Array {
+export function evaluateProgram(
+  { steps, registers }: Program,
+  bands: Float64Array[],
+  length: number,
+): Float64Array {
   const out = new Float64Array(length);
-  const memory = Array.from({ length: registers }, () => new Float64Array(Math.min(RUN, length)));
-  for (let start = 0; start < length; start += RUN) {
-    const count = Math.min(RUN, length - start);
+  const memory = Array.from({ length: registers }, () => new Float64Array(Math.min(CHUNK_PIXELS, length)));
+  for (let start = 0; start < length; start += CHUNK_PIXELS) {
+    const count = Math.min(CHUNK_PIXELS, length - start);
     for (const step of steps) {
       const to = memory[step.to];
       if (step.code === 'band') to.set(bands[step.band].subarray(start, start + count));

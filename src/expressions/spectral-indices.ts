@@ -1,6 +1,6 @@
 /** Spectral indices of two broad bands, for maps, series, tensors and the targets of models. */
 
-export interface SpectralIndex {
+export interface NormalisedDifferenceIndex {
   /** Common names (STAC `eo`) of a and b in the normalised difference (a - b) / (a + b). */
   bands: readonly [a: string, b: string];
   /** Usual values of land, for the colours of a map. */
@@ -15,4 +15,4 @@ export interface SpectralIndex {
 export const SPECTRAL_INDICES = {
   ndvi: { bands: ['nir', 'red'], range: [0, 1] },
   ndmi: { bands: ['nir08', 'swir16'], range: [-0.5, 0.5] },
-} as const satisfies Record<string, SpectralIndex>;
+} as const satisfies Record<string, NormalisedDifferenceIndex>;

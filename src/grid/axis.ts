@@ -2,7 +2,7 @@
  * One axis cut into equal cells. An edge is always computed by the same expression, so neighbouring cells share it bit
  * for bit, and so do cells of other counts that are powers of two apart (scaling by two is exact).
  */
-export interface Axis {
+export interface GridAxis {
   from: number;
   to: number;
   /** A power of two. */
@@ -10,7 +10,7 @@ export interface Axis {
 }
 
 /** The lower edge of cell `index`; the upper edge of the cell before it. */
-export function edge(axis: Axis, index: number): number {
+export function edge(axis: GridAxis, index: number): number {
   return axis.from + index * ((axis.to - axis.from) / axis.count);
 }
 
@@ -18,7 +18,7 @@ export function edge(axis: Axis, index: number): number {
  * Index of the cell that holds a coordinate of the axis: lower edge <= value < upper edge, and the last cell also holds
  * the end of the axis. The quotient is only a first guess, because it rounds; the edges decide.
  */
-export function cellAt(axis: Axis, value: number): number {
+export function cellAt(axis: GridAxis, value: number): number {
   const guess = Math.floor(((value - axis.from) / (axis.to - axis.from)) * axis.count);
   let index = Math.min(Math.max(guess, 0), axis.count - 1);
   while (index > 0 && value < edge(axis, index)) index--;
@@ -28,7 +28,7 @@ export function cellAt(axis: Axis, value: number): number {
 
 /** First and last cell that overlap [low, high] with more than an edge; undefined where the interval is off the axis. */
 export function cellsBetween(
-  axis: Axis,
+  axis: GridAxis,
   low: number,
   high: number,
 ): [first: number, last: number] | undefined {

@@ -1,8 +1,8 @@
-import { groundSize } from './ellipsoid.js';
+import { cellSizeMetres } from './ellipsoid.js';
 import type { Grid } from './grid.js';
 
 /** A tile narrower than this gives too few patches to train on and too little pixels for its overhead. */
-const MIN_WIDTH = 128;
+const MIN_CELL_WIDTH_PIXELS = 128;
 
 /**
  * The finest precision whose cell at a place is at least 128 source pixels wide at the finest data group, whose pixels
@@ -14,7 +14,8 @@ export function defaultPrecision(grid: Grid, lon: number, lat: number, resolutio
   const x = Math.min(Math.max(place[0], west), east);
   const y = Math.min(Math.max(place[1], south), north);
   for (let precision = grid.maxPrecision; precision > grid.minPrecision; precision--) {
-    if (groundSize(grid, grid.encode(x, y, precision)).width >= MIN_WIDTH * resolution) return precision;
+    if (cellSizeMetres(grid, grid.encode(x, y, precision)).width >= MIN_CELL_WIDTH_PIXELS * resolution)
+      return precision;
   }
   return grid.minPrecision;
 }

@@ -2,9 +2,9 @@
 import type { Grid } from './grid.js';
 
 /** WGS84: semi-major axis in metres, and the square of the eccentricity from the flattening 1/298.257223563. */
-const A = 6378137;
-const F = 1 / 298.257223563;
-const E2 = F * (2 - F);
+const SEMI_MAJOR_AXIS_M = 6378137;
+const FLATTENING = 1 / 298.257223563;
+const ECCENTRICITY_SQUARED = FLATTENING * (2 - FLATTENING);
 const RADIANS = Math.PI / 180;
 
 /**
@@ -13,9 +13,9 @@ const RADIANS = Math.PI / 180;
  * Projections: A Working Manual", USGS Professional Paper 1395, 1987, equations 4-18 to 4-21).
  */
 export function metresPerDegree(lat: number): { lon: number; lat: number } {
-  const w = 1 - E2 * Math.sin(lat * RADIANS) ** 2;
-  const n = A / Math.sqrt(w);
-  const m = (A * (1 - E2)) / w ** 1.5;
+  const w = 1 - ECCENTRICITY_SQUARED * Math.sin(lat * RADIANS) ** 2;
+  const n = SEMI_MAJOR_AXIS_M / Math.sqrt(w);
+  const m = (SEMI_MAJOR_AXIS_M * (1 - ECCENTRICITY_SQUARED)) / w ** 1.5;
   return { lon: n * Math.cos(lat * RADIANS) * RADIANS, lat: m * RADIANS };
 }
 
@@ -24,22 +24,26 @@ export function metresPerDegree(lat: number): { lon: number; lat: number } {
  * coordinates (Hofmann-Wellenhof et al., "GNSS", 2008, equation 8.2). It is as good at the poles and across the
  * antimeridian; below 100 km it is shorter than the way along the ground by at most one part in 100,000.
  */
-export function groundDistance(a: readonly [number, number], b: readonly [number, number]): number {
+export function chordDistanceMetres(a: readonly [number, number], b: readonly [number, number]): number {
   const [p, q] = [geocentric(a), geocentric(b)];
   return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
 }
 
 function geocentric([lon, lat]: readonly [number, number]): [number, number, number] {
-  const n = A / Math.sqrt(1 - E2 * Math.sin(lat * RADIANS) ** 2);
+  const n = SEMI_MAJOR_AXIS_M / Math.sqrt(1 - ECCENTRICITY_SQUARED * Math.sin(lat * RADIANS) ** 2);
   const r = n * Math.cos(lat * RADIANS);
-  return [r * Math.cos(lon * RADIANS), r * Math.sin(lon * RADIANS), n * (1 - E2) * Math.sin(lat * RADIANS)];
+  return [
+    r * Math.cos(lon * RADIANS),
+    r * Math.sin(lon * RADIANS),
+    n * (1 - ECCENTRICITY_SQUARED) * Math.sin(lat * RADIANS),
+  ];
 }
 
 /**
  * Width and height of a cell in ground metres at its centre latitude. Geohash: WGS84 arcs of the parallel and of the
  * meridian. Quadtile: metres of the projection times cos(latitude), the usual meaning of ground resolution on that map.
  */
-export function groundSize(grid: Grid, geocode: string): { width: number; height: number } {
+export function cellSizeMetres(grid: Grid, geocode: string): { width: number; height: number } {
   const { west, south, east, north } = grid.bounds(geocode);
   const [, lat] = grid.toLonLat((west + east) / 2, (south + north) / 2);
   const metres =

@@ -1,5 +1,5 @@
 import ngeohash from 'ngeohash';
-import { latticeGrid } from './regular-grid.js';
+import { createRegularGrid } from './regular-grid.js';
 
 const EXTENT = { west: -180, south: -90, east: 180, north: 90 };
 
@@ -12,9 +12,9 @@ const rows = (precision: number) => 2 ** Math.floor((5 * precision) / 2);
  * power of two. The package's own encoder puts a point on an edge into the cell west or south of it; here the cell is
  * found first, half-open as in every grid, and the package names it by its centre.
  */
-export const geohash = latticeGrid({
+export const geohash = createRegularGrid({
   name: 'geohash',
-  letter: 'g',
+  idPrefix: 'g',
   epsg: 4326,
   maxPrecision: 9,
   extent: EXTENT,

@@ -3,7 +3,7 @@
 export type GridName = 'geohash' | 'quadtile';
 
 /** A rectangle in a grid's own coordinates: degrees for geohash, metres for quadtile. West < east, south < north. */
-export interface Bounds {
+export interface GridBounds {
   west: number;
   south: number;
   east: number;
@@ -16,12 +16,12 @@ export type Bbox = [west: number, south: number, east: number, north: number];
 export interface Grid {
   readonly name: GridName;
   /** The letter before the geocode in the ids of tiles and models. */
-  readonly letter: 'g' | 'q';
+  readonly idPrefix: 'g' | 'q';
   readonly epsg: 4326 | 3857;
   readonly minPrecision: number;
   readonly maxPrecision: number;
   /** Extent of all cells together, in grid coordinates. */
-  readonly extent: Bounds;
+  readonly extent: GridBounds;
   /**
    * The cell that holds a point, half-open: a point on a cell's western or southern edge belongs to it. The extent's
    * eastern and northern edges belong to the last cells. Throws TW_GEOCODE_OUTSIDE beyond the extent.
@@ -30,7 +30,7 @@ export interface Grid {
   /** True where `geocode` names a cell of this grid (lower case only). */
   accepts(geocode: string): boolean;
   /** Bounds of a cell; the shared edges of neighbours, parents and children are the same numbers. Throws TW_GEOCODE_INVALID. */
-  bounds(geocode: string): Bounds;
+  bounds(geocode: string): GridBounds;
   /** Size of one cell at a precision, in grid coordinates. */
   cellSize(precision: number): { width: number; height: number };
   /** The cells one precision finer that make up a cell, in the order of their geocodes. */
@@ -39,7 +39,7 @@ export interface Grid {
    * Cells that overlap `bounds` (with more than their edge), row by row from north to south, west to east. Bounds
    * without width or height cover the cells that hold them.
    */
-  cover(bounds: Bounds, precision: number): string[];
+  cover(bounds: GridBounds, precision: number): string[];
   /** Grid coordinates of a longitude and latitude, and back. */
   fromLonLat(lon: number, lat: number): [x: number, y: number];
   toLonLat(x: number, y: number): [lon: number, lat: number];

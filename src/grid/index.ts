@@ -1,10 +1,10 @@
 export { defaultPrecision } from './default-precision.js';
-export { groundDistance, groundSize, metresPerDegree } from './ellipsoid.js';
+export { cellSizeMetres, chordDistanceMetres, metresPerDegree } from './ellipsoid.js';
 export { geohash } from './geohash.js';
-export type { Bbox, Bounds, Grid, GridName } from './grid.js';
-export { type PixelGrid, pixelGrids } from './pixel-grid.js';
-export { fitPixelSizes, type PixelSize, type PixelSizes, pixelGridsOf } from './pixel-sizes.js';
+export type { Bbox, Grid, GridBounds, GridName } from './grid.js';
+export { computePixelGrids, type PixelGrid } from './pixel-grid.js';
+export { matchPixelSizes, type PixelSize, type PixelSizes, pixelGridsFor } from './pixel-sizes.js';
 export { cellBbox, coverPolygon } from './polygon-covering.js';
 export { quadtile } from './quadtile.js';
-export { coverRegion, type Relation } from './region-coverer.js';
+export { coverRegionByRelation, type Relation } from './region-coverer.js';
 export { gridByName, grids } from './registry.js';

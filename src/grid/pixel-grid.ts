@@ -1,6 +1,6 @@
 /** How many pixels a cell has. */
 
-import { groundSize } from './ellipsoid.js';
+import { cellSizeMetres } from './ellipsoid.js';
 import type { Grid } from './grid.js';
 
 export interface PixelGrid {
@@ -9,7 +9,7 @@ export interface PixelGrid {
 }
 
 /** Two lengths, or a ratio and a whole number, that differ by no more than this share are the same. */
-const TOLERANCE = 1e-3;
+const SIZE_TOLERANCE = 1e-3;
 
 /**
  * Pixel grid of a cell for each band group of a product, from the groups' nominal pixel sizes in ground metres. It depends
@@ -17,12 +17,12 @@ const TOLERANCE = 1e-3;
  * group rounded first, finer groups a whole multiple of it where their sizes are. Quadtile: for each group the smallest
  * power of two that is not coarser than its pixels.
  */
-export function pixelGrids(
+export function computePixelGrids(
   grid: Grid,
   geocode: string,
   resolutions: readonly { x: number; y: number }[],
 ): PixelGrid[] {
-  const ground = groundSize(grid, geocode);
+  const ground = cellSizeMetres(grid, geocode);
   const counts = grid.name === 'geohash' ? wholeMultiples : powersOfTwo;
   const widths = counts(
     ground.width,
@@ -41,7 +41,7 @@ function wholeMultiples(length: number, sizes: number[]): number[] {
   return sizes.map((size) => {
     const ratio = coarsest / size;
     const whole = Math.round(ratio);
-    const isWhole = Math.abs(ratio - whole) <= TOLERANCE * whole;
+    const isWhole = Math.abs(ratio - whole) <= SIZE_TOLERANCE * whole;
     return isWhole ? coarsestCount * whole : Math.max(1, Math.round(length / size));
   });
 }
@@ -49,7 +49,7 @@ function wholeMultiples(length: number, sizes: number[]): number[] {
 function powersOfTwo(length: number, sizes: number[]): number[] {
   return sizes.map((size) => {
     let count = 1;
-    while (length / count > size * (1 + TOLERANCE)) count *= 2;
+    while (length / count > size * (1 + SIZE_TOLERANCE)) count *= 2;
     return count;
   });
 }

@@ -1,6 +1,6 @@
 /** The pixel sizes of a collection: scenes whose pixels are nearly alike take the same, so that their tiles stack. */
 import type { Grid } from './grid.js';
-import { type PixelGrid, pixelGrids } from './pixel-grid.js';
+import { computePixelGrids, type PixelGrid } from './pixel-grid.js';
 
 /** Ground metres of a pixel along columns and rows. */
 export interface PixelSize {
@@ -15,26 +15,26 @@ export interface PixelSize {
 export type PixelSizes = readonly (readonly PixelSize[])[];
 
 /** Sizes that differ by no more than this share are the same to a collection. */
-const ALIKE = 0.05;
+const MATCH_TOLERANCE = 0.05;
 /** A measured size this near to a usual one is that one, whichever scene comes first. */
-const MEASURED = 0.02;
+const STANDARD_SIZE_TOLERANCE = 0.02;
 
 /** Landsat, Sentinel-2, the sinusoidal grid of MODIS and VIIRS, and what their products are called and resampled to. */
-const USUAL = [10, 15, 20, 30, 60, 231.6564, 250, 463.3127, 500, 926.6254, 1000];
+const STANDARD_SIZES_METRES = [10, 15, 20, 30, 60, 231.6564, 250, 463.3127, 500, 926.6254, 1000];
 
 /**
  * Fits the sizes of a scene to those that its collection knows: each takes the nearest that is alike, no two the same; what is
  * like none is added, as the usual size that it is near to. `fitted` are the sizes to take, in the order of `sizes`; `known` is
  * the given list where nothing is new.
  */
-export function fitPixelSizes(
+export function matchPixelSizes(
   known: PixelSizes,
   sizes: readonly PixelSize[],
 ): { fitted: PixelSize[]; known: PixelSizes } {
-  const wanted = distinct(sizes.map(usualSize));
+  const wanted = distinct(sizes.map(standardSize));
   const pairs = wanted
     .flatMap((size) => known.flat().map((other) => ({ size, other, apart: apart(size, other) })))
-    .filter(({ apart }) => apart <= ALIKE)
+    .filter(({ apart: sizeDifference }) => sizeDifference <= MATCH_TOLERANCE)
     .sort((a, b) => a.apart - b.apart);
   const found = new Map<PixelSize, PixelSize>();
   const taken = new Set<PixelSize>();
@@ -43,16 +43,16 @@ export function fitPixelSizes(
     found.set(size, other);
     taken.add(other);
   }
-  const fresh = wanted.filter((size) => !found.has(size)).sort((a, b) => coarseness(b) - coarseness(a));
+  const fresh = wanted.filter((size) => !found.has(size)).sort((a, b) => maxSide(b) - maxSide(a));
   const fitted = sizes.map((size) => {
-    const usual = wanted.find((one) => isSame(one, usualSize(size))) as PixelSize;
+    const usual = wanted.find((one) => isSame(one, standardSize(size))) as PixelSize;
     return found.get(usual) ?? usual;
   });
   return { fitted, known: fresh.reduce(withSize, known) };
 }
 
 /** The pixel grids of a cell for sizes that its collection knows; a size that it does not know is counted with the others given. */
-export function pixelGridsOf(
+export function pixelGridsFor(
   known: PixelSizes,
   grid: Grid,
   geocode: string,
@@ -61,7 +61,7 @@ export function pixelGridsOf(
   const strangers = sizes.filter((size) => !known.flat().some((one) => isSame(one, size)));
   const lists = [...known, strangers].filter((list) => list.length > 0);
   const counted = lists.flatMap((list) => {
-    const grids = pixelGrids(grid, geocode, list);
+    const grids = computePixelGrids(grid, geocode, list);
     return list.map((size, i) => ({ size, grid: grids[i] }));
   });
   return sizes.map(
@@ -77,9 +77,11 @@ function withSize(known: PixelSizes, size: PixelSize): PixelSizes {
   return at < 0 ? [...known, [size]] : known.with(at, [...known[at], size]);
 }
 
-function usualSize({ x, y }: PixelSize): PixelSize {
+function standardSize({ x, y }: PixelSize): PixelSize {
   const usual = (metres: number) => {
-    const near = USUAL.filter((one) => Math.abs(Math.log(metres / one)) <= MEASURED);
+    const near = STANDARD_SIZES_METRES.filter(
+      (one) => Math.abs(Math.log(metres / one)) <= STANDARD_SIZE_TOLERANCE,
+    );
     return near[0] ?? metres;
   };
   return { x: usual(x), y: usual(y) };
@@ -91,7 +93,7 @@ const apart = (a: PixelSize, b: PixelSize) =>
 
 const isSame = (a: PixelSize, b: PixelSize) => a.x === b.x && a.y === b.y;
 
-const coarseness = ({ x, y }: PixelSize) => Math.max(x, y);
+const maxSide = ({ x, y }: PixelSize) => Math.max(x, y);
 
 const distinct = (sizes: PixelSize[]) =>
   sizes.filter((size, i) => sizes.findIndex((one) => isSame(one, size)) === i);

@@ -1,5 +1,5 @@
 /** Which cells an area needs. */
-import type { Bbox, Bounds, Grid } from './grid.js';
+import type { Bbox, Grid, GridBounds } from './grid.js';
 
 type Point = readonly [x: number, y: number];
 
@@ -10,7 +10,7 @@ export function cellBbox(grid: Grid, geocode: string): Bbox {
 }
 
 /** A cell counts as covered where the polygon takes at least this share of it; less is rounding along an edge. */
-const MIN_SHARE = 1e-12;
+const MIN_AREA_RATIO = 1e-12;
 
 /**
  * Cells whose interior overlaps a simple polygon, given as one ring in grid coordinates (closed or not, either
@@ -24,15 +24,15 @@ export function coverPolygon(grid: Grid, ring: readonly Point[], precision: numb
   if (box.west < west) turns.push(east - west);
   if (box.east > east) turns.push(west - east);
   const geocodes = turns.flatMap((turn) =>
-    coverOneTurn(grid, turn === 0 ? ring : ring.map(([x, y]) => [x + turn, y] as const), precision),
+    coverWithinExtent(grid, turn === 0 ? ring : ring.map(([x, y]) => [x + turn, y] as const), precision),
   );
   return turns.length === 1 ? geocodes : [...new Set(geocodes)];
 }
 
 /** Cuts the ring into rows of cells and each row into cells, and keeps the cells in which an area is left. */
-function coverOneTurn(grid: Grid, ring: readonly Point[], precision: number): string[] {
+function coverWithinExtent(grid: Grid, ring: readonly Point[], precision: number): string[] {
   const { width, height } = grid.cellSize(precision);
-  const minArea = width * height * MIN_SHARE;
+  const minArea = width * height * MIN_AREA_RATIO;
   const box = boundsOf(ring);
   const column = { ...box, east: box.west };
   return grid
@@ -52,12 +52,12 @@ function coverOneTurn(grid: Grid, ring: readonly Point[], precision: number): st
 }
 
 /** A line of no width at the western end of the ring still has to lie on the grid to find its rows. */
-function clampTo(extent: Bounds, bounds: Bounds): Bounds {
+function clampTo(extent: GridBounds, bounds: GridBounds): GridBounds {
   const clamp = (x: number) => Math.min(Math.max(x, extent.west), extent.east);
   return { ...bounds, west: clamp(bounds.west), east: clamp(bounds.east) };
 }
 
-function boundsOf(ring: readonly Point[]): Bounds {
+function boundsOf(ring: readonly Point[]): GridBounds {
   const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
   for (const [x, y] of ring) {
     box.west = Math.min(box.west, x);

@@ -1,5 +1,5 @@
 /** Which cells a region needs of which only this is known: how it lies to a rectangle. */
-import type { Bounds, Grid } from './grid.js';
+import type { Grid, GridBounds } from './grid.js';
 
 /** How a rectangle lies to a region: beside it, partly in it for certain, wholly in it, or not known before a closer look. */
 export type Relation = 'outside' | 'touching' | 'inside' | 'unclear';
@@ -11,9 +11,9 @@ interface Rect {
 }
 
 /** The first look is at no more columns than this: rectangles of 45 degrees. */
-const FIRST_COLUMNS = 8;
+const INITIAL_COLUMNS = 8;
 /** The last look is at a thousandth of a cell: 2^5 columns and rows. */
-const LAST_LEVEL = 5;
+const MAX_LEVEL = 5;
 
 /**
  * Cells that a region touches, row by row from north to south, west to east. The extent is halved in both directions again
@@ -22,21 +22,21 @@ const LAST_LEVEL = 5;
  * `closest` is true there is no closer look, and unclear counts as touching.
  * More than `max` cells are refused before they are listed, with what `tooMany` makes of their approximate number.
  */
-export function coverRegion(
+export function coverRegionByRelation(
   grid: Grid,
   precision: number,
-  relate: (rect: Bounds, closest: boolean) => Relation,
+  relate: (rect: GridBounds, closest: boolean) => Relation,
   max: number,
   tooMany: (cells: number) => Error,
 ): string[] {
-  const lattice = latticeOf(grid, precision);
+  const lattice = cellLattice(grid, precision);
   const whole: { rect: Rect; level: number }[] = [];
   const single = new Set<number>();
   let cells = 0;
-  let level = Math.min(0, Math.log2(FIRST_COLUMNS / lattice.columns));
+  let level = Math.min(0, Math.log2(INITIAL_COLUMNS / lattice.columns));
   let frontier = lattice.rects(level);
   for (; frontier.length > 0; level++) {
-    const closest = level === LAST_LEVEL;
+    const closest = level === MAX_LEVEL;
     const unclear: Rect[] = [];
     let touched = 0;
     for (const rect of frontier) {
@@ -57,20 +57,20 @@ export function coverRegion(
     }
     // What is only touched is the outline, a line: at each level the number of its rectangles about doubles.
     const outline = touched * 2 ** -level;
-    const isLong = touched >= FIRST_COLUMNS ** 2 && cells + outline / 1.25 > max;
+    const isLong = touched >= INITIAL_COLUMNS ** 2 && cells + outline / 1.25 > max;
     if (cells > max || isLong || (level <= 0 && unclear.length > max))
       throw tooMany(Math.round(cells + Math.max(outline, unclear.length)));
-    frontier = unclear.flatMap(quarters);
+    frontier = unclear.flatMap(splitIntoQuadrants);
   }
   for (const { rect, level } of whole) for (const key of lattice.keysWithin(rect, level)) single.add(key);
   return [...single].sort((a, b) => a - b).map((key) => lattice.geocode(key));
 }
 
-const quarters = ({ column, row }: Rect): Rect[] =>
+const splitIntoQuadrants = ({ column, row }: Rect): Rect[] =>
   [1, 0].flatMap((y) => [0, 1].map((x) => ({ column: 2 * column + x, row: 2 * row + y })));
 
 /** Rectangles of all levels over one precision's cells. A cell's key counts cells from the north-west, row by row. */
-function latticeOf(grid: Grid, precision: number) {
+function cellLattice(grid: Grid, precision: number) {
   const { extent } = grid;
   const { width, height } = grid.cellSize(precision);
   const columns = Math.round((extent.east - extent.west) / width);
@@ -88,7 +88,7 @@ function latticeOf(grid: Grid, precision: number) {
       }));
     },
 
-    bounds({ column, row }: Rect, level: number): Bounds {
+    bounds({ column, row }: Rect, level: number): GridBounds {
       const w = width / 2 ** level;
       const h = height / 2 ** level;
       return {

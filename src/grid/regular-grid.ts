@@ -1,24 +1,24 @@
 /** A grid whose cells of one precision are a lattice of equal rectangles, counted by column and row. */
-import { type Axis, cellAt, cellsBetween, edge } from './axis.js';
+import { cellAt, cellsBetween, edge, type GridAxis } from './axis.js';
 import { geocodeInvalid, geocodeOutside, geocodePrecision, geocodeTooMany } from './errors.js';
-import type { Bounds, Grid } from './grid.js';
+import type { Grid, GridBounds } from './grid.js';
 
 /** A cell by number: column 0 in the west, row 0 in the south. */
-export interface Cell {
+export interface CellIndex {
   column: number;
   row: number;
 }
 
 /** What tells one lattice grid from another. */
-export interface Lattice
-  extends Pick<Grid, 'name' | 'letter' | 'epsg' | 'maxPrecision' | 'extent' | 'fromLonLat' | 'toLonLat'> {
+export interface RegularGridDefinition
+  extends Pick<Grid, 'name' | 'idPrefix' | 'epsg' | 'maxPrecision' | 'extent' | 'fromLonLat' | 'toLonLat'> {
   /** The characters of a geocode in ascending order. */
   alphabet: string;
   /** Powers of two. */
   columns(precision: number): number;
   rows(precision: number): number;
-  geocodeOf(cell: Cell, precision: number): string;
-  cellOf(geocode: string): Cell;
+  geocodeOf(cell: CellIndex, precision: number): string;
+  cellOf(geocode: string): CellIndex;
 }
 
 const minPrecision = 1;
@@ -26,18 +26,18 @@ const minPrecision = 1;
 /** More cells than this are a mistake in the area or the precision rather than a list anyone can use. */
 const MAX_COVER = 4_000_000;
 
-export function latticeGrid(lattice: Lattice): Grid {
+export function createRegularGrid(lattice: RegularGridDefinition): Grid {
   const { name, alphabet, extent, maxPrecision, fromLonLat, toLonLat } = lattice;
   const base = alphabet.length;
   const pattern = new RegExp(`^[${alphabet}]{${minPrecision},${maxPrecision}}$`);
 
   const span = (precision: number) => base ** (maxPrecision - precision);
-  const xAxis = (precision: number): Axis => ({
+  const xAxis = (precision: number): GridAxis => ({
     from: extent.west,
     to: extent.east,
     count: lattice.columns(precision),
   });
-  const yAxis = (precision: number): Axis => ({
+  const yAxis = (precision: number): GridAxis => ({
     from: extent.south,
     to: extent.north,
     count: lattice.rows(precision),
@@ -55,7 +55,7 @@ export function latticeGrid(lattice: Lattice): Grid {
 
   return {
     name,
-    letter: lattice.letter,
+    idPrefix: lattice.idPrefix,
     epsg: lattice.epsg,
     minPrecision,
     maxPrecision,
@@ -102,7 +102,7 @@ export function latticeGrid(lattice: Lattice): Grid {
       return Array.from(alphabet, (digit) => geocode + digit);
     },
 
-    cover(bounds: Bounds, precision) {
+    cover(bounds: GridBounds, precision) {
       checkPrecision(precision);
       const columns = cellsBetween(xAxis(precision), bounds.west, bounds.east);
       const rows = cellsBetween(yAxis(precision), bounds.south, bounds.north);

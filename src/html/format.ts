@@ -20,7 +20,7 @@ function powerOfTen(exponent: number): string {
 }
 
 /** Numbers of one column: the same decimals for all, two digits of the smallest, as long as five decimals can show it. */
-export function column(values: number[]): (value: number) => string {
+export function formatColumn(values: number[]): (value: number) => string {
   const least = values.reduce((low, value) => (value > 0 && value < low ? value : low), 1);
   const decimals = Math.min(5, Math.max(2, 1 - Math.floor(Math.log10(least))));
   return (value) => (value > 0 && value < 10 ** -decimals ? significant(value) : signed(value, decimals));
@@ -40,22 +40,22 @@ export function signed(value: number, decimals: number): string {
 }
 
 /** R2, with two decimals. */
-export const r2 = (value: number) => signed(value, 2);
+export const formatR2 = (value: number) => signed(value, 2);
 
 /** A percentage without its sign; only 100 itself is shown as 100, and only 0 as 0. */
-export function percent(value: number | null): string {
+export function formatPercentValue(value: number | null): string {
   if (value === null || !Number.isFinite(value)) return MISSING;
   if (value > 0 && value < 0.5) return '<1';
   return String(value < 100 ? Math.min(99, Math.round(value)) : Math.round(value));
 }
 
 /** `12 May 2024` of an ISO time; a text that is no time stays as it is. */
-export function day(time: string): string {
+export function dateText(time: string): string {
   return inUtc(time, { day: 'numeric', month: 'short', year: 'numeric' });
 }
 
 /** `12 May 2024, 10:20 UTC` */
-export function moment(time: string): string {
+export function dateTime(time: string): string {
   return inUtc(time, {
     day: 'numeric',
     month: 'long',

@@ -3,5 +3,5 @@ export * from './format.js';
 export { Html, html, trusted } from './html.js';
 export { htmlPage } from './page.js';
 export { PAGE_POLICY } from './policy.js';
-export { style } from './report-style.js';
+export { reportStyle } from './report-style.js';
 export * from './scale.js';

@@ -159,4 +159,4 @@ const NARROW = `
 }
 @media print { body { background: #fff; } section { break-inside: avoid-page; } .switch, #tip { display: none; } }`;
 
-export const style = trusted([COLOURS, TEXT, FIGURES, TABLES, MAP, CHARTS, NARROW].join(''));
+export const reportStyle = trusted([COLOURS, TEXT, FIGURES, TABLES, MAP, CHARTS, NARROW].join(''));

@@ -1,13 +1,13 @@
 /** Axes: where a value lies, and where their ticks are. */
 
-export interface Scale {
+export interface AxisScale {
   /** 0 at the low end, 1 at the high end; values beyond are put on the end. */
-  at(value: number): number;
+  position(value: number): number;
   ticks: number[];
 }
 
 /** A linear axis, a little wider than its values, with two to seven ticks. */
-export function linearScale(values: number[]): Scale & { step: number } {
+export function linearScale(values: number[]): AxisScale & { step: number } {
   const [low, high] = extent(values, [0, 1]);
   const margin = (high - low) * 0.04 || 0.1;
   const [from, to] = [low - margin, high + margin];
@@ -15,11 +15,11 @@ export function linearScale(values: number[]): Scale & { step: number } {
   const first = Math.ceil(from / step);
   const size = Math.floor(to / step) - first + 1;
   const ticks = Array.from({ length: size }, (_, i) => (first + i) * step);
-  return { at: (value) => clamp((value - from) / (to - from)), ticks, step };
+  return { position: (value) => clamp((value - from) / (to - from)), ticks, step };
 }
 
 /** A logarithmic axis over the positive values, with ticks at powers of ten, and at 2 and 5 between where it is short. */
-export function logScale(values: number[]): Scale {
+export function logScale(values: number[]): AxisScale {
   const [low, high] = extent(
     values.filter((value) => value > 0),
     [0.001, 1],
@@ -34,7 +34,7 @@ export function logScale(values: number[]): Scale {
       if (Math.log10(tick) >= from && Math.log10(tick) <= to) ticks.push(tick);
     }
   }
-  return { at: (value) => (value > 0 ? clamp((Math.log10(value) - from) / (to - from)) : 0), ticks };
+  return { position: (value) => (value > 0 ? clamp((Math.log10(value) - from) / (to - from)) : 0), ticks };
 }
 
 /** The largest of 1, 2 or 5 times a power of ten that is not above a positive length. */

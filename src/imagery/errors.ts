@@ -1,7 +1,7 @@
 /** Errors of maps and series. */
 import { defineError } from '../errors.js';
 
-export const badLook = defineError(
+export const badRenderParameter = defineError(
   'TW_IMAGERY_LOOK',
   400,
   'A parameter that says how a map looks (assets, bidx, rescale, nodata, colormap, colormap_name, color_formula, algorithm, algorithm_params) cannot be used. The message names it.',
@@ -16,7 +16,7 @@ export const noMapTile = defineError(
     `there is no map tile ${z}/${x}/${y}: zoom must be 0 to 24, column and row 0 to 2^zoom - 1. Add @2x to the row for 512 pixels`,
 );
 
-export const tooFarOut = defineError(
+export const zoomTooLow = defineError(
   'TW_IMAGERY_ZOOM',
   400,
   'The zoom is below the minimum zoom of the collection, which follows from the size of its cells, not from their number: a map tile could show more than 256 of them. Zoom in; tilejson.json has the minimum zoom.',
@@ -32,14 +32,14 @@ export const tooManyValues = defineError(
     `${width} x ${height} pixels of ${bands} bands and ${expressions} planes made of them are more than ${most} values: ask for fewer pixels, bands or expressions`,
 );
 
-export const busy = defineError(
+export const renderQueueFull = defineError(
   'TW_IMAGERY_BUSY',
   429,
   'Too many maps and previews wait to be drawn. Wait as long as the header Retry-After says.',
   (waiting: number) => `${waiting} maps and previews wait to be drawn already; try again later`,
 );
 
-export const badRegion = defineError(
+export const badZone = defineError(
   'TW_IMAGERY_REGION',
   400,
   'A place is no point or polygon in degrees. Give longitude,latitude or a GeoJSON Point, Polygon or MultiPolygon.',
@@ -47,7 +47,7 @@ export const badRegion = defineError(
     `the place cannot be used: ${why}; give longitude,latitude or a GeoJSON Point, Polygon or MultiPolygon in degrees, also as the only Feature of a file`,
 );
 
-export const tooMuch = defineError(
+export const zoneTooLarge = defineError(
   'TW_IMAGERY_TOO_MUCH',
   413,
   'A series would read more tiles or pixels than one request may. Give a smaller place or a shorter time.',
@@ -63,7 +63,7 @@ export const tileUnreadable = defineError(
     `${path} cannot be read: ${cause}; run "tilewright verify", then ingest again what it names`,
 );
 
-export const changing = defineError(
+export const changedWhileReading = defineError(
   'TW_IMAGERY_CHANGING',
   503,
   'The tiles of a series changed again and again while nodes of a cluster read them. Ask again.',

@@ -1,21 +1,21 @@
 /** A worker thread: decodes blocks of tile files, reads series and spectra, and runs kernels, expressions, algorithms and colour formulas. */
 
-import { serveTasks } from '../async/index.js';
-import { evaluate } from '../expressions/index.js';
+import { handleTasks } from '../async/index.js';
+import { evaluateProgram } from '../expressions/index.js';
 import type { PixelArray } from '../raster/index.js';
-import type { Result, Task } from './imagery-tasks.js';
-import { withTileFile } from './reading/open-tile.js';
+import type { ImageryResult, ImageryTask } from './imagery-tasks.js';
+import { withOpenTile } from './reading/open-tile.js';
 import { readBlock, readMaskBlock } from './reading/tile-geotiff.js';
-import { render } from './rendering/render-image.js';
+import { renderImage } from './rendering/render-image.js';
 import { resampleByKernel } from './resampling/index.js';
 import { spectrumSums } from './timeseries/zonal-spectra.js';
-import { acquisitionValues } from './timeseries/zonal-statistics.js';
+import { acquisitionStatistics } from './timeseries/zonal-statistics.js';
 
-serveTasks<Task, Result>(
+handleTasks<ImageryTask, ImageryResult>(
   (task) => {
     switch (task.kind) {
       case 'structure':
-        return withTileFile(task.path, (_, { dataType, levels, masks }) => ({
+        return withOpenTile(task.path, (_, { dataType, levels, masks }) => ({
           kind: 'structure',
           structure: {
             dataType,
@@ -29,7 +29,7 @@ serveTasks<Task, Result>(
           },
         }));
       case 'block':
-        return withTileFile(task.path, (file, cog) => {
+        return withOpenTile(task.path, (file, cog) => {
           const { level, band, block } = task;
           const rows = cog.levels[level].blockHeight;
           const pixels =
@@ -40,17 +40,17 @@ serveTasks<Task, Result>(
           return { kind: 'block', pixels };
         });
       case 'series':
-        return { kind: 'series', values: task.acquisitions.map(acquisitionValues) };
+        return { kind: 'series', values: task.acquisitions.map(acquisitionStatistics) };
       case 'spectra':
         return { kind: 'spectra', sums: spectrumSums(task.parts) };
       case 'resample':
         return { kind: 'planes', planes: [resampleByKernel(task.order)] };
       case 'evaluate': {
         const { programs, bands, length } = task;
-        return { kind: 'planes', planes: programs.map((program) => evaluate(program, bands, length)) };
+        return { kind: 'planes', planes: programs.map((program) => evaluateProgram(program, bands, length)) };
       }
       case 'render':
-        return { kind: 'render', rendered: render(task.order) };
+        return { kind: 'render', rendered: renderImage(task.order) };
     }
   },
   (result) => {

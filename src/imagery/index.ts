@@ -1,22 +1,22 @@
 export { ALGORITHMS } from './algorithms/index.js';
-export { COLORMAPS, codeColours, colourOfCode, encodePicture, type PictureFormat } from './colours/index.js';
-export { badLook, noMapTile } from './errors.js';
+export { COLORMAPS, codeColours, colourOfCode, encodeImage, type ImageFormat } from './colours/index.js';
+export { badRenderParameter, noMapTile } from './errors.js';
 export {
-  Imagery,
-  type ImageryOptions,
+  type EncodedImage,
+  ImageService,
+  type ImageServiceOptions,
   type MapExtent,
   type MapRequest,
-  type PictureEncoding,
 } from './image-service.js';
 export { type BandFile, bandFile, maskFile } from './reading/band-files.js';
 export { isClear } from './reading/clear-pixels.js';
-export { withTileFile } from './reading/open-tile.js';
-export { bandFileOf } from './reading/single-band-cog.js';
-export { type Cog, readPlace } from './reading/tile-geotiff.js';
-export type { ColourScale, LookParams } from './rendering/render-params.js';
+export { withOpenTile } from './reading/open-tile.js';
+export { buildSingleBandCog } from './reading/single-band-cog.js';
+export { readBlockOfAllBands, type TileGeoTiff } from './reading/tile-geotiff.js';
+export type { ColourScale, RenderParams } from './rendering/render-params.js';
 export type { CellPart } from './rendering/viewport.js';
-export { RESAMPLINGS } from './resampling/index.js';
+export { RESAMPLING_METHODS } from './resampling/index.js';
 export type { Spectra, SpectrumDate } from './timeseries/spectra-series.js';
 export type { Series, SeriesDate } from './timeseries/time-series.js';
-export { valuesOfCell } from './timeseries/zonal-statistics.js';
-export { eachRun, parseRegion, type Region } from './timeseries/zone.js';
+export { readCellValues } from './timeseries/zonal-statistics.js';
+export { forEachPixelRun, parseZone, type Zone } from './timeseries/zone.js';

@@ -13,9 +13,9 @@ export interface UngroupedBand extends SourceBand {
   part?: string;
 }
 
-const sameSize = (a: number, b: number) => Math.abs(a - b) <= 0.001 * Math.max(a, b);
+const isSamePixelSize = (a: number, b: number) => Math.abs(a - b) <= 0.001 * Math.max(a, b);
 
-function samePosition(a: RasterHeader, b: RasterHeader): boolean {
+function isSameGeoreferencing(a: RasterHeader, b: RasterHeader): boolean {
   const s = a.transform;
   const t = b.transform;
   const tolerance = 0.01 * Math.hypot(s.xx, s.yx);
@@ -37,10 +37,11 @@ function requireOneCrs(bands: UngroupedBand[]): void {
 }
 
 /** Ground metres of a pixel: from close-range photos to the coarsest climate models. */
-const PLAUSIBLE_METRES = { least: 1e-3, most: 1.1e6 };
+const PIXEL_SIZE_LIMITS_METRES = { least: 1e-3, most: 1.1e6 };
 
 function requirePlausibleSizes(bands: UngroupedBand[]): void {
-  const isPlausible = (metres: number) => metres >= PLAUSIBLE_METRES.least && metres <= PLAUSIBLE_METRES.most;
+  const isPlausible = (metres: number) =>
+    metres >= PIXEL_SIZE_LIMITS_METRES.least && metres <= PIXEL_SIZE_LIMITS_METRES.most;
   for (const { header, resolution } of bands) {
     if (isPlausible(resolution.x) && isPlausible(resolution.y)) continue;
     const { xx, yx, xy, yy } = header.transform;
@@ -63,10 +64,10 @@ export function groupBands(bands: UngroupedBand[]): SourceGroup[] {
         g.resampling === resampling &&
         typeOf(g) === band.header.dataType &&
         Object.is(g.nodata, nodata) &&
-        sameSize(g.resolution.x, resolution.x) &&
-        sameSize(g.resolution.y, resolution.y),
+        isSamePixelSize(g.resolution.x, resolution.x) &&
+        isSamePixelSize(g.resolution.y, resolution.y),
     );
-    if (found && !samePosition(found.bands[0].header, band.header)) {
+    if (found && !isSameGeoreferencing(found.bands[0].header, band.header)) {
       throw bandsDiffer(band.header.path, found.bands[0].header.path);
     }
     if (found) found.bands.push(band);
@@ -87,7 +88,7 @@ const sizeOf = ({ resolution }: SourceGroup) => Math.max(resolution.x, resolutio
  */
 export function nameGroups(groups: SourceGroup[]): SourceGroup[] {
   const base = (g: SourceGroup) =>
-    `${sizeName(sizeOf(g))}m${g.part ? `-${g.part}` : g.role === 'qa' ? '-qa' : ''}`;
+    `${formatPixelSize(sizeOf(g))}m${g.part ? `-${g.part}` : g.role === 'qa' ? '-qa' : ''}`;
   const names = new Set<string>();
   return groups.map((group) => {
     const type = typeOf(group);
@@ -108,7 +109,7 @@ export function nameGroups(groups: SourceGroup[]): SourceGroup[] {
 }
 
 /** The scene with these groups in place of its own, in the same order. Its quality bands refer to their new names. */
-export function withGroups(scene: Scene, groups: SourceGroup[]): Scene {
+export function replaceGroups(scene: Scene, groups: SourceGroup[]): Scene {
   const quality = scene.quality.map((band) => ({
     ...band,
     group: groups[scene.groups.findIndex(({ name }) => name === band.group)]!.name,
@@ -124,6 +125,6 @@ function coloursOf({ bands, resampling }: SourceGroup): Pick<SourceGroup, 'colou
 }
 
 /** 10 -> "10", 0.6 -> "0.6", 3011.58 -> "3012". */
-export function sizeName(metres: number): string {
+export function formatPixelSize(metres: number): string {
   return metres >= 10 ? String(Math.round(metres)) : String(Number(metres.toPrecision(2)));
 }

@@ -28,7 +28,7 @@ export const noDatetime = defineError(
   },
 );
 
-export const noCollection = defineError(
+export const collectionNotNamed = defineError(
   'TW_INGEST_NO_COLLECTION',
   400,
   'A raster that is not a known product needs the name of its collection.',
@@ -91,7 +91,7 @@ export const tooManyTiles = defineError(
     `${path}: precision ${precision} would make about ${tiles} tiles, at most ${limit} are allowed. Use a lower --precision.`,
 );
 
-export const tooLarge = defineError(
+export const rowsExceedMemory = defineError(
   'TW_INGEST_TOO_LARGE',
   400,
   'One row of tiles needs more source pixels in memory than the limit allows.',
@@ -106,7 +106,7 @@ export const ingestFailed = defineError(
   (path: string, detail: string) => `${path}: ${detail}`,
 );
 
-export const allFailed = defineError(
+export const allInputsFailed = defineError(
   'TW_INGEST_ALL_FAILED',
   422,
   'All inputs failed. The results on the job say why, one by one; a failure with the code `TW_DHT_OUTCOME_UNKNOWN` may have been ingested.',
@@ -116,7 +116,7 @@ export const allFailed = defineError(
   },
 );
 
-export const sceneTwice = defineError(
+export const duplicateScene = defineError(
   'TW_INGEST_SCENE_TWICE',
   409,
   'Two inputs of one ingest have the same scene id, so that one would replace the other. Name them with --id, one at a time.',
@@ -139,7 +139,7 @@ export const badSidecar = defineError(
   (path: string, what: string) => `${path} cannot be used as a STAC Item: ${what}. Mend it or take it away.`,
 );
 
-export const manyLayers = defineError(
+export const subdatasetNotKnown = defineError(
   'TW_INGEST_MANY_LAYERS',
   400,
   'A file of several layers (HDF, netCDF) is no product that is known. Take the layers out with gdal_translate and ingest these.',
@@ -230,7 +230,7 @@ export const archiveTooLarge = defineError(
   (path: string, reason: string) => `${path} is not unpacked: ${reason}`,
 );
 
-export const offEarth = defineError(
+export const noGeographicExtent = defineError(
   'TW_INGEST_OFF_EARTH',
   400,
   'No pixel of the raster is a place on Earth, so its position or its projection is wrong.',
@@ -246,7 +246,7 @@ export const outsideGrid = defineError(
     `${path}: all of it lies beyond the ${grid} grid. Put it into a collection with --grid geohash.`,
 );
 
-export const outsideFence = defineError(
+export const pathNotAllowed = defineError(
   'TW_INGEST_OUTSIDE',
   403,
   'An input of a server leads out of the folders of `--allow-folder`, holds a link, or was changed while it was read. Put real files there, whole, before they are named.',

@@ -2,8 +2,8 @@
 import type { PixelSize } from '../grid/index.js';
 import type {
   ColourTable,
-  Container,
-  FileKind,
+  FileType,
+  MultiDatasetFile,
   RasterHeader,
   Resampling,
   SpectralTags,
@@ -84,7 +84,7 @@ export function sourceFiles({ groups }: Scene): string[] {
 }
 
 /** Throws an Error if the scene has no group of this name. */
-export function groupNamed({ groups }: Scene, name: string): SourceGroup {
+export function requireGroup({ groups }: Scene, name: string): SourceGroup {
   const group = groups.find((one) => one.name === name);
   if (!group) throw new Error(`the scene has no group ${name}`);
   return group;
@@ -110,26 +110,26 @@ export interface DescribeOptions {
 }
 
 /** An input before it is known what product it is. Formats look at its content, and at names where nothing inside says it. */
-export interface Candidate {
+export interface InputProbe {
   path: string;
   /** What the first bytes of a file say; null for a folder and for what no one knows. */
-  kind: FileKind | null;
+  fileType: FileType | null;
   /** For a folder: the names in it, sorted; a subfolder's name ends in "/". Null for a file. */
   entries: string[] | null;
   /** The header of a raster file, and what a file of several rasters holds: opened once, however many ask. */
   header: () => Promise<RasterHeader>;
-  container: () => Promise<Container>;
+  subdatasets: () => Promise<MultiDatasetFile>;
 }
 
 /** One file a product. A new product is one new file in `formats/` and its line in `formats/index.ts`. */
-export interface SceneFormat {
+export interface ProductFormat {
   /** For messages: "Sentinel-2 SAFE". */
   name: string;
   /** Whether the input is this product, whole or broken. Cheap: it may list folders and read headers, no pixels. */
-  detect(candidate: Candidate): Promise<boolean>;
+  identify(candidate: InputProbe): Promise<boolean>;
   /**
    * The scenes of the input: one, unless the file has an axis of time or the folder several scenes. Throws where the product is broken, naming the file
    * and what to do.
    */
-  describe(candidate: Candidate, options: DescribeOptions): Promise<Scene[]>;
+  describe(candidate: InputProbe, options: DescribeOptions): Promise<Scene[]>;
 }

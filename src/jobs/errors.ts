@@ -7,7 +7,7 @@ export const jobNotFound = defineError(
   (id: string) => `there is no job ${JSON.stringify(id)}, or it ended more than a week ago`,
 );
 
-export const perhapsAccepted = defineError(
+export const acceptanceUnknown = defineError(
   'TW_JOB_PERHAPS_ACCEPTED',
   503,
   'etcd did not answer in time when the job was accepted, or when a job that could not be written was withdrawn, so it is not known whether the job runs. Look at `tilewright jobs` once etcd answers, before the request is made again.',
@@ -22,7 +22,7 @@ export const jobLimit = defineError(
   (limit: number) => `${limit} jobs are waiting already; try again when some have ended, or cancel some`,
 );
 
-export const badShareInputs = defineError(
+export const badTaskInputs = defineError(
   'TW_JOB_INPUTS',
   400,
   'A node was asked to work on a job whose inputs do not fit the process as this node knows it. Run the same version on all nodes, then start the job again.',
@@ -61,7 +61,7 @@ export const jobsClosed = defineError(
   (process: string) => `no ${process} job is started any more because the node is stopping`,
 );
 
-export const jobCrashes = defineError(
+export const jobCrashedRepeatedly = defineError(
   'TW_JOB_CRASHES',
   500,
   'The node died several times in a row while this job ran, so that it is not taken up once more. Its log tells how far it came; give the node more memory, or leave the input out that it worked on.',
@@ -90,14 +90,14 @@ export const nothingFailed = defineError(
   (id: string) => `nothing of job ${id} failed, so there is nothing to retry`,
 );
 
-export const uploadGone = defineError(
+export const uploadDeleted = defineError(
   'TW_JOB_UPLOAD_GONE',
   409,
   'The file that was sent for the job is removed when the job ends, so that it cannot be retried. Send the file again.',
   (id: string) => `the file that was sent for job ${id} is no longer here; send it again`,
 );
 
-export const keyReused = defineError(
+export const idempotencyKeyReused = defineError(
   'TW_JOB_KEY_REUSED',
   422,
   'The `Idempotency-Key` was used for another request within the last 24 hours. Take a new key for a new request.',
@@ -111,7 +111,7 @@ export const jobTakenOver = defineError(
   (id: string) => `job ${id} is led by another node by now; ask for it again`,
 );
 
-export const noWorker = defineError(
+export const noWorkerAvailable = defineError(
   'TW_JOB_NO_WORKER',
   503,
   'No node of the cluster could do a part of the job. What was done is kept; retry the job when the nodes are back.',
@@ -119,7 +119,7 @@ export const noWorker = defineError(
     `no node could do the work of ${slots} slots: ${detail}; retry the job when the nodes are back`,
 );
 
-export const runLost = defineError(
+export const taskLost = defineError(
   'TW_JOB_RUN_LOST',
   503,
   'A node of the cluster was lost while it did its part of a job in which all nodes depend on each other. Retry the job when it runs again, or without it.',
@@ -127,7 +127,7 @@ export const runLost = defineError(
     `node ${node} was lost, and in this job all nodes depend on each other: ${detail}; retry the job`,
 );
 
-export const homeAway = defineError(
+export const leaderUnavailable = defineError(
   'TW_JOB_HOME_AWAY',
   503,
   'The node of the cluster that leads the job does not answer. Ask again: another node goes on with it when that one is away for longer than the grace period.',

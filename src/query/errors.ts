@@ -156,7 +156,7 @@ export const badSort = defineError(
     `sortby "${given}" cannot be used: give one or more of ${known}, with - before it for descending, for example -datetime,+eo:cloud_cover`,
 );
 
-export const otherToken = defineError(
+export const tokenOfOtherSearch = defineError(
   'TW_QUERY_TOKEN_OTHER_SEARCH',
   400,
   'A paging token comes from a search with another filter or another order. Start again without a token.',
@@ -171,7 +171,7 @@ export const badAggregation = defineError(
   (given: string, allowed: string) => `${given} cannot be used: give ${allowed}`,
 );
 
-export const tooSlow = defineError(
+export const queryTimedOut = defineError(
   'TW_QUERY_TOO_SLOW',
   400,
   'A search was given up because its filter takes too long. Narrow it by place, time or collection, or ask in parts.',
@@ -179,7 +179,7 @@ export const tooSlow = defineError(
     `the search was given up after ${seconds} s: narrow it by place, time or collection, or ask in parts`,
 );
 
-export const unanswered = defineError(
+export const slotsUnanswered = defineError(
   'TW_QUERY_UNANSWERED',
   503,
   'No node of the cluster answers for tiles that the answer needs. Ask again in a moment; `/cluster/nodes` shows which nodes are away.',

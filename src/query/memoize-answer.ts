@@ -1,11 +1,11 @@
-import type { Owners } from '../dht/index.js';
+import type { OwnerQueries } from '../dht/index.js';
 
 /**
  * `ask`, whose answer is kept until what the owners hold changes, and asked for once by all who want it meanwhile. One that lacks slots is
  * not kept. The answer is shared and must not be changed.
  */
-export function keptUntilChange<T extends { unanswered?: number[] }>(
-  owners: Pick<Owners, 'changes'>,
+export function memoizeUntilChange<T extends { unanswered?: number[] }>(
+  owners: Pick<OwnerQueries, 'changes'>,
   ask: () => Promise<T>,
 ): () => Promise<T> {
   let kept: { changes: number; answer: Promise<T> } | undefined;

@@ -1,12 +1,12 @@
-import { EVERYTHING, type OwnerShare } from '../dht/index.js';
+import { type OwnerShare, WHOLE_INDEX } from '../dht/index.js';
 import type { ColumnIndex } from '../storage/index.js';
 
 /** `find`, whose answers are kept until the index changes. They are shared and must not be changed. */
-export function onceAChange<T>(
+export function memoizePerVersion<T>(
   find: (index: ColumnIndex, share: OwnerShare) => T,
 ): (index: ColumnIndex, share?: OwnerShare) => T {
   const known = new WeakMap<ColumnIndex, { changes: number; answers: Map<string, T> }>();
-  return (index, share = EVERYTHING) => {
+  return (index, share = WHOLE_INDEX) => {
     const { changes } = index;
     let last = known.get(index);
     if (last?.changes !== changes) {

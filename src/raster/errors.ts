@@ -27,7 +27,7 @@ export const truncated = defineError(
 );
 
 /** An image of bare numbers is as large as its header says, or the header is wrong. */
-export const sizeDiffers = defineError(
+export const sizeMismatch = defineError(
   'TW_RASTER_SIZE_DIFFERS',
   422,
   'An ENVI header describes an image of another size than the file beside it has. Correct samples, lines, bands, data type or header offset in the header, or fetch the image again.',
@@ -69,7 +69,7 @@ export const unknownCrs = defineError(
     `the coordinate system ${what} is not known. Reproject the raster first: gdalwarp -t_srs EPSG:4326, or to its UTM zone.`,
 );
 
-export const notEarth = defineError(
+export const notEarthEllipsoid = defineError(
   'TW_RASTER_NOT_EARTH',
   422,
   'A raster shows another planet or moon: the radius of its coordinate system is not that of the Earth. Only rasters of the Earth are read.',
@@ -85,7 +85,7 @@ export const invalidImage = defineError(
   (what: string) => `the image cannot be written: ${what}`,
 );
 
-export const tooLarge = defineError(
+export const imageTooLarge = defineError(
   'TW_RASTER_TOO_LARGE',
   413,
   'An image does not fit into a classic TIFF of 4 GiB. Use a finer precision, so that tiles get smaller.',
@@ -126,7 +126,7 @@ export const gdalTimeout = defineError(
     `${path} cannot be read: ${program} was ended after ${after}. Try again when the machine and its disks are less busy.`,
 );
 
-export const noLayer = defineError(
+export const subdatasetNotFound = defineError(
   'TW_RASTER_NO_LAYER',
   422,
   'A file has no layer of the name that was given. The message lists those it has.',
@@ -134,7 +134,7 @@ export const noLayer = defineError(
     `${path} has no layer "${layer}". ${layers.length > 0 ? `It has: ${layers.join(', ')}` : 'It has no layers by name'}.`,
 );
 
-export const severalLayers = defineError(
+export const subdatasetNotNamed = defineError(
   'TW_RASTER_SEVERAL_LAYERS',
   422,
   'A file holds several rasters and none was named. The message lists them.',

@@ -1,22 +1,29 @@
 /** Opens rasters, known by their content and not by their names. */
 import { TilewrightError } from '../errors.js';
 import { openEnvi, openEnviImage } from './envi/header.js';
-import { noCrs, noLayer, notTiff, rasterUnreadable, severalLayers, unsupported } from './errors.js';
-import { fileKind, type RasterKind, recognise } from './file/file-signature.js';
-import type { GivenPosition } from './file/georeferencing-override.js';
+import {
+  noCrs,
+  notTiff,
+  rasterUnreadable,
+  subdatasetNotFound,
+  subdatasetNotNamed,
+  unsupported,
+} from './errors.js';
+import { describeSignature, detectFileType, type RasterType } from './file/file-signature.js';
+import type { GeoreferencingOverride } from './file/georeferencing-override.js';
 import { type SourceFile, withFile } from './file/source-file.js';
-import { openWithGdal } from './gdal/header.js';
+import { openViaGdal } from './gdal/header.js';
 import { openHdf5 } from './hdf5/header.js';
-import { openHdf5Container } from './hdf5/subdatasets.js';
+import { listHdf5Subdatasets } from './hdf5/subdatasets.js';
 import { openMat } from './mat/header.js';
 import { nodataOfPam, type Pam, readPam } from './metadata/pam.js';
 import { readTiffHeader } from './tiff/header.js';
-import { maskBeside } from './tiff/mask-image.js';
+import { openExternalMask } from './tiff/mask-image.js';
 import type { RasterHeader } from './types.js';
 
 /**
  * Reads the header of a raster, with its mask, which may be a file of the same name and `.msk` beside it, and with GDAL's `.aux.xml` beside it.
- * `layer` names one of a file that holds several (`openContainer` lists them). `position` replaces what the
+ * `layer` names one of a file that holds several (`listSubdatasets` lists them). `position` replaces what the
  * file says of its position, except in HDF5.
  * Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _SIZE_DIFFERS, _CORRUPT, _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS, _NO_LAYER, and
  * for what GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and _GDAL_TIMEOUT.
@@ -24,13 +31,13 @@ import type { RasterHeader } from './types.js';
 export async function openRaster(
   path: string,
   layer?: string,
-  position?: GivenPosition,
+  position?: GeoreferencingOverride,
 ): Promise<RasterHeader> {
   // A file of several layers has neither a mask nor PAM for one of them.
-  if (layer !== undefined) return openAlone(path, layer, position);
+  if (layer !== undefined) return openWithoutExternalMask(path, layer, position);
   let warnings: string[] = [];
   let pam = await readPam(path, warnings);
-  const header = await openAlone(path, layer, position, pam).catch((error) => {
+  const header = await openWithoutExternalMask(path, layer, position, pam).catch((error) => {
     throw noCrs.is(error) ? withWarnings(error, warnings) : error;
   });
   // The path of an ENVI raster may be that of its header. The files beside the image count.
@@ -38,7 +45,7 @@ export async function openRaster(
     warnings = [];
     pam = await readPam(header.path, warnings);
   }
-  const mask = header.mask ?? (await maskBeside(header, warnings));
+  const mask = header.mask ?? (await openExternalMask(header, warnings));
   const nodata = header.nodata ?? (pam && nodataOfPam(pam, header, warnings));
   return { ...header, nodata, warnings: [...(header.warnings ?? []), ...warnings], ...(mask && { mask }) };
 }
@@ -52,38 +59,40 @@ function withWarnings(error: TilewrightError, warnings: string[]): TilewrightErr
 }
 
 /** The header as the file has it. `pam` is for the position that the file lacks. */
-async function openAlone(
+async function openWithoutExternalMask(
   path: string,
   layer?: string,
-  position?: GivenPosition,
+  position?: GeoreferencingOverride,
   pam?: Pam,
 ): Promise<RasterHeader> {
   const opened = await withFile(path, async (file) => {
-    const kind = kindOf(file);
+    const kind = rasterTypeOfFile(file);
     return kind === 'tiff' && layer === undefined ? readTiffHeader(file, position, pam) : kind;
   }).catch(async (error) => {
     // The image of an ENVI header is bare numbers.
-    const image = notTiff.is(error) ? await readable(path, () => openEnviImage(path, position)) : undefined;
+    const image = notTiff.is(error)
+      ? await withReadErrors(path, () => openEnviImage(path, position))
+      : undefined;
     if (!image) throw error;
     return image;
   });
   if (typeof opened !== 'string') return opened;
   switch (opened) {
     case 'tiff':
-      throw noLayer(path, layer ?? '', []);
+      throw subdatasetNotFound(path, layer ?? '', []);
     case 'envi':
-      return readable(path, () => openEnvi(path, { position }));
+      return withReadErrors(path, () => openEnvi(path, { position }));
     case 'mat':
       return openMat(path, layer, position);
     case 'hdf5':
-      if (layer === undefined) throw unnamedLayer(path, await layerNames(path));
+      if (layer === undefined) throw subdatasetRequired(path, await subdatasetNames(path));
       return openHdf5(path, layer);
     default:
-      return openWithGdal(path, opened, { layer, position, pam });
+      return openViaGdal(path, opened, { layer, position, pam });
   }
 }
 
-async function readable<T>(path: string, open: () => Promise<T>): Promise<T> {
+async function withReadErrors<T>(path: string, open: () => Promise<T>): Promise<T> {
   try {
     return await open();
   } catch (error) {
@@ -92,18 +101,18 @@ async function readable<T>(path: string, open: () => Promise<T>): Promise<T> {
   }
 }
 
-function unnamedLayer(path: string, layers: string[]): TilewrightError {
-  if (layers.length > 0) return severalLayers(path, layers);
+function subdatasetRequired(path: string, layers: string[]): TilewrightError {
+  if (layers.length > 0) return subdatasetNotNamed(path, layers);
   return unsupported(path, 'it holds no dataset of numbers with rows and columns');
 }
 
-async function layerNames(path: string): Promise<string[]> {
-  return (await openHdf5Container(path)).layers.map(({ name }) => name);
+async function subdatasetNames(path: string): Promise<string[]> {
+  return (await listHdf5Subdatasets(path)).subdatasets.map(({ name }) => name);
 }
 
 /** What a file is by its first bytes. Throws TW_RASTER_UNREADABLE and TW_RASTER_NOT_TIFF. */
-export function rasterKind(path: string): Promise<RasterKind> {
-  return withFile(path, async (file) => kindOf(file));
+export function detectRasterType(path: string): Promise<RasterType> {
+  return withFile(path, async (file) => rasterTypeOfFile(file));
 }
 
 /** Names of images of bare numbers, which mean nothing without a header. */
@@ -111,9 +120,9 @@ const RAW_IMAGE = /\.(bil|bip|bsq)$/i;
 const ENVI_ADVICE =
   'An ENVI image needs its header, of the same name and with .hdr, beside it; send both in a zip.';
 
-function kindOf({ path, start }: SourceFile): RasterKind {
-  const kind = fileKind(start);
+function rasterTypeOfFile({ path, start }: SourceFile): RasterType {
+  const kind = detectFileType(start);
   if (kind !== null && kind !== 'zip' && kind !== 'gzip' && kind !== 'tar') return kind;
-  const { found, advice } = recognise(start);
+  const { found, advice } = describeSignature(start);
   throw notTiff(path, found, RAW_IMAGE.test(path) ? ENVI_ADVICE : advice);
 }

@@ -1,18 +1,18 @@
 /** Reads pixels: rows for a rolling window, windows, and whole small images. */
 import { readEnvi } from './envi/read.js';
 import { windowOutside } from './errors.js';
-import { type GdalRead, readWithGdal } from './gdal/read.js';
+import { type GdalReadRequest, readViaGdal } from './gdal/read.js';
 import { readHdf5 } from './hdf5/read.js';
 import { readHdf5Cube } from './hdf5/read-cube.js';
 import { readMat } from './mat/read.js';
 import { openRaster } from './open-raster.js';
-import { newPixels } from './pixels/data-types.js';
+import { allocatePixels } from './pixels/data-types.js';
 import { readTiff } from './tiff/read.js';
-import type { PixelArray, RasterHeader, Read, Window } from './types.js';
+import type { PixelArray, RasterHeader, ReadRequest, Window } from './types.js';
 
 /**
  * Decodes rows [rowStart, rowEnd) of some bands (from 0): row r is written to `into[i]` at (r - firstRow) * header.width.
- * Every block that touches the rows is decoded once, so ask for whole block rows (`blockRows`) to decode nothing twice.
+ * Every block that touches the rows is decoded once, so ask for whole block rows (`alignToBlocks`) to decode nothing twice.
  * May be called from several threads at once on disjoint rows. An aborted `signal` rejects with its reason; what was
  * written to `into` until then stays.
  */
@@ -25,11 +25,11 @@ export async function readRows(
   firstRow: number,
   signal?: AbortSignal,
 ): Promise<void> {
-  await readAllRows([{ header, bands, rowStart, rowEnd, into, firstRow }], signal);
+  await readRowsOfRasters([{ header, bands, rowStart, rowEnd, into, firstRow }], signal);
 }
 
 /** What `readRows` is asked for. */
-export interface RowsRead {
+export interface RowsRequest {
   header: RasterHeader;
   bands: number[];
   rowStart: number;
@@ -39,7 +39,7 @@ export interface RowsRead {
 }
 
 /** `readRows` of several rasters, one after another. Those that GDAL decodes cost less so than each for itself. */
-export async function readAllRows(rows: RowsRead[], signal?: AbortSignal): Promise<void> {
+export async function readRowsOfRasters(rows: RowsRequest[], signal?: AbortSignal): Promise<void> {
   const reads = rows.map(({ header, bands, rowStart, rowEnd, into, firstRow }) => ({
     header,
     bands,
@@ -56,7 +56,7 @@ export async function readWindow(
   window: Window,
   signal?: AbortSignal,
 ): Promise<PixelArray[]> {
-  const arrays = bands.map(() => newPixels(header.dataType, window.width * window.height));
+  const arrays = bands.map(() => allocatePixels(header.dataType, window.width * window.height));
   await readWindowInto(header, bands, window, arrays, signal);
   return arrays;
 }
@@ -85,9 +85,9 @@ export async function readRaster(
   return { header, bands: await readWindow(header, wanted, all, signal) };
 }
 
-async function readInto(reads: Read[], signal: AbortSignal | undefined): Promise<void> {
+async function readInto(reads: ReadRequest[], signal: AbortSignal | undefined): Promise<void> {
   for (const read of reads) checkRequest(read);
-  const throughGdal: GdalRead[] = [];
+  const throughGdal: GdalReadRequest[] = [];
   for (const { header, bands, window, target } of reads) {
     signal?.throwIfAborted();
     if (window.width === 0 || window.height === 0 || bands.length === 0) continue;
@@ -99,10 +99,10 @@ async function readInto(reads: Read[], signal: AbortSignal | undefined): Promise
     else if (blocks.reader === 'mat') await readMat({ ...header, blocks }, bands, window, target);
     else throughGdal.push({ header: { ...header, blocks }, bands, window, target });
   }
-  if (throughGdal.length > 0) await readWithGdal(throughGdal, signal);
+  if (throughGdal.length > 0) await readViaGdal(throughGdal, signal);
 }
 
-function checkRequest({ header, bands, window, target: { arrays, offset, stride } }: Read): void {
+function checkRequest({ header, bands, window, target: { arrays, offset, stride } }: ReadRequest): void {
   const { column, row, width, height } = window;
   const inside =
     column >= 0 &&

@@ -86,7 +86,7 @@ export interface Hdf5Blocks extends BlockSize {
   /** Path within the file. */
   dataset: string;
   /** True where the first stored row is the southernmost; rows are then turned round as they are read. */
-  upsideDown: boolean;
+  bottomUp: boolean;
   /** Read as the raster's nodata value. */
   missing?: MissingNumbers;
 }
@@ -162,7 +162,7 @@ export interface BandTags extends SpectralTags {
 }
 
 /** One raster of a file that holds several (HDF4, HDF5, netCDF). */
-export interface Layer {
+export interface Subdataset {
   /** Its name in the file, such as Maximum_Snow_Extent or /HDFEOS/GRIDS/VNP_Grid_500m_2D/Data Fields/SurfReflect_I1. */
   name: string;
   /** For people. */
@@ -172,10 +172,10 @@ export interface Layer {
 }
 
 /** A file of several rasters: `openRaster(path, layer.name)` opens one of them. */
-export interface Container {
+export interface MultiDatasetFile {
   path: string;
   kind: 'hdf4' | 'hdf5' | 'netcdf';
-  layers: Layer[];
+  subdatasets: Subdataset[];
   /** Attributes of the file, and those of HDF-EOS metadata by their names (RANGEBEGINNINGDATE ...). */
   metadata: Record<string, string>;
 }
@@ -236,7 +236,7 @@ export const Mask = {
 } as const;
 
 /** A window of some bands of a raster, and where it goes. */
-export interface Read {
+export interface ReadRequest {
   header: RasterHeader;
   bands: number[];
   window: Window;

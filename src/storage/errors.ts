@@ -110,35 +110,35 @@ export const derivedWriteMisuse = defineError(
   (tile: string, detail: string) => `the write of tile ${tile} is out of order: ${detail}`,
 );
 
-export const noCollection = defineError(
+export const collectionNotFound = defineError(
   'TW_STORAGE_NO_COLLECTION',
   404,
   'There is no collection of this name. `tilewright info` lists those that exist.',
   (id: string) => `there is no collection ${JSON.stringify(id)}; "tilewright info" lists those that exist`,
 );
 
-export const noScene = defineError(
+export const sceneNotFound = defineError(
   'TW_STORAGE_NO_SCENE',
   404,
   'There is no scene of this id in the collection.',
   (collection: string, id: string) => `collection ${collection} has no scene ${JSON.stringify(id)}`,
 );
 
-export const noTile = defineError(
+export const tileNotFound = defineError(
   'TW_STORAGE_NO_TILE',
   404,
   'There is no tile of this id. `tilewright search` lists those that exist.',
   (id: string) => `there is no tile ${JSON.stringify(id)}; "tilewright search" lists those that exist`,
 );
 
-export const noModel = defineError(
+export const modelNotFound = defineError(
   'TW_STORAGE_NO_MODEL',
   404,
   'There is no model of this id. `tilewright models` lists those that exist.',
   (id: string) => `there is no model ${JSON.stringify(id)}; "tilewright models" lists those that exist`,
 );
 
-export const noModelVersion = defineError(
+export const modelVersionNotFound = defineError(
   'TW_STORAGE_NO_MODEL_VERSION',
   404,
   'The model has no version of this name: it never had, or it was removed. `tilewright models ID` lists those that it has.',
@@ -246,7 +246,7 @@ export const storeIo = defineError(
   (url: string, what: string, detail: string) => `${what} failed in the tile store ${url}: ${detail}`,
 );
 
-export const tooOld = defineError(
+export const commitTooOld = defineError(
   'TW_STORAGE_TOO_OLD',
   409,
   'A node is asked for its tiles as of a commit that is too long ago, or from before it had all of these tiles. Ask another node, or as of a later commit.',
@@ -254,8 +254,8 @@ export const tooOld = defineError(
     `this node cannot answer as of commit ${seq}, but as of commit ${oldest} and later ones; ask another node, or as of a later commit`,
 );
 
-const FULL = /No space left on device|Disk quota exceeded/;
-const READ_ONLY = /Permission denied|Operation not permitted|Read-only file system/;
+const DISK_FULL = /No space left on device|Disk quota exceeded/;
+const DISK_READ_ONLY = /Permission denied|Operation not permitted|Read-only file system/;
 
 /**
  * The error that a user sees for whatever the file system or LevelDB has thrown about `dir`. LevelDB tells the errno
@@ -270,8 +270,8 @@ export function asStorageError(error: unknown, dir: string): unknown {
     chain.some((e) => codes.includes(e.code) || (e.code.startsWith('LEVEL_') && text?.test(e.message)));
 
   if (some(['LEVEL_LOCKED'])) return storageLocked.because(error, dir, 'another process');
-  if (some(['ENOSPC', 'EDQUOT'], FULL)) return storageFull.because(error, dir);
-  if (some(['EACCES', 'EPERM', 'EROFS'], READ_ONLY)) return storageReadOnly.because(error, dir);
+  if (some(['ENOSPC', 'EDQUOT'], DISK_FULL)) return storageFull.because(error, dir);
+  if (some(['EACCES', 'EPERM', 'EROFS'], DISK_READ_ONLY)) return storageReadOnly.because(error, dir);
   const gone = chain.some((e) => e.message.includes('create_if_missing is false'));
   if (gone || some(['LEVEL_CORRUPTION'], /Corruption/))
     return storageCorrupt.because(error, 'the catalogue', dir);

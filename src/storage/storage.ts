@@ -1,11 +1,11 @@
 /** The store of one node: files of tiles and models, their records, and the index that searches run on. */
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../errors.js';
-import type { CacheFigures } from './cache/file-cache.js';
-import { SharedFiles } from './cache/tile-cache.js';
-import { type Catalogue, type Scanned, sceneKey } from './catalogue/catalogue.js';
+import type { CacheStats } from './cache/file-cache.js';
+import { TileCache } from './cache/tile-cache.js';
+import { type Catalogue, type ScanResult, sceneKey } from './catalogue/catalogue.js';
 import type { Commit } from './catalogue/commit.js';
-import { Commits } from './catalogue/commit-applier.js';
+import { CommitApplier } from './catalogue/commit-applier.js';
 import type {
   ClusteringRecord,
   CollectionRecord,
@@ -18,43 +18,43 @@ import type {
   TileRecord,
 } from './catalogue/records.js';
 import type { ColumnIndex } from './column-index/column-index.js';
-import { DurableIndex, type IndexLoad } from './column-index/persist/persistent-index.js';
+import { type IndexLoad, PersistentIndex } from './column-index/persist/persistent-index.js';
 import { modelDamaged } from './errors.js';
 import { DataFolder } from './files/data-folder.js';
 import { DiskReserve } from './files/disk-reserve.js';
-import { type ModelFilePlace, readModelFile } from './files/model-files.js';
+import { type ModelFileLocation, readModelFile } from './files/model-files.js';
 import { checkedName, tileId } from './files/names.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from './files/paths.js';
-import { makeResults, resultFile, sweepResults } from './files/results.js';
+import { createResultsFolder, expireResults, resultFile } from './files/results.js';
 import {
+  cleanScratchAtOpen,
+  expireScratch,
   makeJobScratch,
-  makeKeptScratch,
+  makePersistentScratch,
   makeScratch,
   removeScratch,
-  sweepOldScratch,
-  sweepScratch,
   syncScratch,
 } from './files/scratch.js';
-import { Sweeper } from './files/version-gc.js';
+import { VersionGc } from './files/version-gc.js';
 import type { ObjectStore } from './object-store/object-store.js';
-import { isStored, isWhole } from './verify/scene-integrity.js';
+import { isSceneInStore, isSceneIntact } from './verify/scene-integrity.js';
 import {
-  amendCollection,
   deleteCollection,
   deleteScene,
   deleteTile,
   type GetTile,
   requireSameCells,
   tilesOfCollection,
+  updateCollection,
 } from './write/delete-scenes.js';
 import { DerivedWrite } from './write/derived-write.js';
 import { deleteModel, type NewModel, writeModel } from './write/model-write.js';
 import { SceneWrite } from './write/scene-write.js';
 import { textureKey, writeClustering, writeTextures } from './write/texture-write.js';
-import { type Claims, type CountedClaims, LocalClaims } from './write/write-lock.js';
+import { type CountedLockManager, LocalLockManager, type LockManager } from './write/write-lock.js';
 
 /** How long the files of a replaced version stay for those who have found them in a search, ms. */
-const SWEEP_DELAY = 10 * 60_000;
+const VERSION_GC_DELAY_MS = 10 * 60_000;
 
 /** A collection as its first scene wants it. */
 export type NewCollection = Omit<CollectionRecord, 'createdAt'>;
@@ -87,24 +87,27 @@ export interface StorageOptions {
 export class Storage {
   /** To be asked before much is written. Scene writes ask it themselves. */
   readonly reserve: DiskReserve;
-  private readonly durableIndex: DurableIndex;
-  private readonly sweeper: Sweeper;
-  private readonly commits: Commits;
-  private claims: Claims;
-  private shared: SharedFiles | undefined;
+  private readonly persistentIndex: PersistentIndex;
+  private readonly versionGc: VersionGc;
+  private readonly commitApplier: CommitApplier;
+  private locks: LockManager;
+  private tileCache: TileCache | undefined;
 
   private constructor(
     readonly folder: DataFolder,
     private readonly options: StorageOptions,
   ) {
-    const { sweepDelay = SWEEP_DELAY, reserve, snapshotAfter } = options;
+    const { sweepDelay = VERSION_GC_DELAY_MS, reserve, snapshotAfter } = options;
     this.reserve = new DiskReserve(folder.dir, reserve);
-    this.sweeper = new Sweeper(folder, sweepDelay, (folders) => this.shared?.cache.forget(folders));
-    this.durableIndex = new DurableIndex(folder.dir, folder.catalogue, this.reserve, snapshotAfter);
-    this.commits = new Commits(folder.catalogue, this.durableIndex, this.sweeper, (folders) =>
-      this.shared?.cache.demote(folders),
+    this.versionGc = new VersionGc(folder, sweepDelay, (folders) => this.tileCache?.cache.forget(folders));
+    this.persistentIndex = new PersistentIndex(folder.dir, folder.catalogue, this.reserve, snapshotAfter);
+    this.commitApplier = new CommitApplier(
+      folder.catalogue,
+      this.persistentIndex,
+      this.versionGc,
+      (folders) => this.tileCache?.cache.markEvictFirst(folders),
     );
-    this.claims = new LocalClaims(this.commits);
+    this.locks = new LocalLockManager(this.commitApplier);
   }
 
   /**
@@ -114,9 +117,9 @@ export class Storage {
   static async open(dir: string, options: StorageOptions = {}): Promise<Storage> {
     const storage = new Storage(await DataFolder.open(dir), options);
     try {
-      await sweepScratch(dir, storage.catalogue);
-      await storage.sweeper.start();
-      await storage.durableIndex.open();
+      await cleanScratchAtOpen(dir, storage.catalogue);
+      await storage.versionGc.start();
+      await storage.persistentIndex.open();
       storage.index.startAt((await storage.replica())?.applied ?? 0);
       return storage;
     } catch (error) {
@@ -130,17 +133,17 @@ export class Storage {
   }
 
   get index(): ColumnIndex {
-    return this.durableIndex.index;
+    return this.persistentIndex.index;
   }
 
   /** How the index was loaded at open. */
   get indexLoad(): IndexLoad {
-    return this.durableIndex.load;
+    return this.persistentIndex.load;
   }
 
   /** Tile records that were found damaged so far: TW_STORAGE_CORRUPT, each naming its key. They are not searchable. */
   get damaged(): TilewrightError[] {
-    return [...this.durableIndex.damaged.values()];
+    return [...this.persistentIndex.damaged.values()];
   }
 
   get catalogue(): Catalogue {
@@ -172,11 +175,11 @@ export class Storage {
    * The record of a collection that is there with what `amend` makes of it, durable when it resolves. The cells stay as they are.
    * Throws TW_STORAGE_NO_COLLECTION.
    */
-  amendCollection(
+  updateCollection(
     id: string,
     amend: (record: CollectionRecord) => CollectionRecord,
   ): Promise<CollectionRecord> {
-    return amendCollection(this.claims, id, amend);
+    return updateCollection(this.locks, id, amend);
   }
 
   /**
@@ -188,7 +191,7 @@ export class Storage {
     id: string,
     tilesLeft: () => AsyncIterable<TileRecord> = () => tilesOfCollection(this.catalogue, id),
   ): Promise<number> {
-    return deleteCollection(this.claims, id, tilesLeft);
+    return deleteCollection(this.locks, id, tilesLeft);
   }
 
   // Scenes
@@ -206,7 +209,7 @@ export class Storage {
     collection: string,
     after?: string,
     limit?: number,
-  ): AsyncGenerator<Scanned<SceneRecord> & { id: string }> {
+  ): AsyncGenerator<ScanResult<SceneRecord> & { id: string }> {
     const prefix = sceneKey(collection, '');
     const range = { prefix, limit, after: after === undefined ? undefined : prefix + after };
     for await (const scanned of this.catalogue.scenes.scan(range))
@@ -221,7 +224,7 @@ export class Storage {
   async beginScene(wanted: NewCollection, scene: string, geocodes: Iterable<string>): Promise<SceneWrite> {
     const collection = await this.collectionFor(wanted);
     const { dir, catalogue, reserve } = this;
-    const claim = await this.claims.scene(collection.id, scene);
+    const claim = await this.locks.lockScene(collection.id, scene);
     try {
       const write = new SceneWrite(dir, catalogue, claim, reserve, collection, scene, geocodes);
       await write.begin();
@@ -236,10 +239,12 @@ export class Storage {
    * Whether all of a scene's tiles are there, byte by byte. Reads them all. Of files in a shared store only the sizes are compared, and of this
    * node's own tiles alone.
    */
-  isWhole({ grid }: CollectionRecord, scene: SceneRecord): Promise<boolean> {
+  isSceneIntact({ grid }: CollectionRecord, scene: SceneRecord): Promise<boolean> {
     const idOf = (geocode: string) => tileId(scene.collection, scene.id, grid, geocode);
-    const { dir, catalogue, shared } = this;
-    return shared ? isStored(shared.objects, catalogue, scene, idOf) : isWhole(dir, catalogue, scene, idOf);
+    const { dir, catalogue, tileCache } = this;
+    return tileCache
+      ? isSceneInStore(tileCache.objects, catalogue, scene, idOf)
+      : isSceneIntact(dir, catalogue, scene, idOf);
   }
 
   /**
@@ -247,7 +252,7 @@ export class Storage {
    * TW_STORAGE_SCENE_BUSY while the scene is being written, so that what is left does not hang on which comes first.
    */
   deleteScene(collection: string, scene: string): Promise<number> {
-    return deleteScene(this.claims, collection, scene);
+    return deleteScene(this.locks, collection, scene);
   }
 
   // Tiles
@@ -264,26 +269,26 @@ export class Storage {
     const found: TileRecord[] = [];
     const tiles = await this.catalogue.tiles.scanMany(ids);
     // In one turn, so that what was read and what has changed since are of one moment.
-    const former = ids.map((id) => this.commits.former.get(id, seq));
+    const former = ids.map((id) => this.commitApplier.undoRecords.get(id, seq));
     for (const [i, scanned] of tiles.entries()) {
       const record = former[i] ?? scanned?.record;
       if (record) found.push(record);
-      else if (scanned?.error) await this.leaveOut(scanned.key);
+      else if (scanned?.error) await this.exclude(scanned.key);
     }
     return found;
   }
 
   /** Takes a tile out of the index if its record is still damaged. */
-  private leaveOut(id: string): Promise<void> {
-    return this.commits.inTurn(async () => {
+  private exclude(id: string): Promise<void> {
+    return this.commitApplier.serialize(async () => {
       const [scanned] = await this.catalogue.tiles.scanMany([id]);
-      if (scanned?.error) this.durableIndex.leaveOut(id, scanned.error);
+      if (scanned?.error) this.persistentIndex.exclude(id, scanned.error);
     });
   }
 
   /** Whether the index says of a tile what the catalogue says, at a moment at which nothing is half committed. */
-  isIndexed(id: string): Promise<boolean> {
-    return this.commits.inTurn(async () => {
+  isIndexConsistent(id: string): Promise<boolean> {
+    return this.commitApplier.serialize(async () => {
       const [scanned] = await this.catalogue.tiles.scanMany([id]);
       return scanned?.record
         ? this.index.agrees(scanned.record)
@@ -301,12 +306,12 @@ export class Storage {
    * tile's scene is being written.
    */
   deleteTile(id: string, get: GetTile = (tile) => this.getTile(tile)): Promise<void> {
-    return deleteTile(this.claims, id, get);
+    return deleteTile(this.locks, id, get);
   }
 
   /** Begins to write tiles made from others. The caller ends it by `close`. */
   async beginDerived(): Promise<DerivedWrite> {
-    return new DerivedWrite(this.dir, this.catalogue, await this.claims.shared(), this.reserve);
+    return new DerivedWrite(this.dir, this.catalogue, await this.locks.lockShared(), this.reserve);
   }
 
   // Models
@@ -316,13 +321,13 @@ export class Storage {
   }
 
   /** Like `getModel`, with the error of a damaged record in its place. */
-  async scanModel(id: string): Promise<Scanned<ModelRecord> | undefined> {
+  async scanModel(id: string): Promise<ScanResult<ModelRecord> | undefined> {
     const [scanned] = await this.catalogue.models.scanMany([id]);
     return scanned;
   }
 
   /** All of them; goes on after a damaged record. */
-  scanModels(): AsyncGenerator<Scanned<ModelRecord>> {
+  scanModels(): AsyncGenerator<ScanResult<ModelRecord>> {
     return this.catalogue.models.scan();
   }
 
@@ -336,7 +341,7 @@ export class Storage {
    * is a new one (`newVersion`). Durable and whole when it resolves; absent if it never does.
    */
   putModel(model: NewModel, files: Record<string, Uint8Array>): Promise<ModelRecord> {
-    return writeModel(this.dir, this.claims, model, files);
+    return writeModel(this.dir, this.locks, model, files);
   }
 
   /**
@@ -344,7 +349,7 @@ export class Storage {
    * went, 0 where the record of the model is damaged. Throws TW_STORAGE_NO_MODEL, TW_STORAGE_NO_MODEL_VERSION.
    */
   deleteModel(id: string, version?: string): Promise<number> {
-    return deleteModel(this.claims, id, version);
+    return deleteModel(this.locks, id, version);
   }
 
   // What places look like
@@ -366,7 +371,7 @@ export class Storage {
 
   /** How often textures of a collection, or clusters of them, have changed since the folder was opened. */
   textureChanges(collection: string): number {
-    return this.commits.textureChanges.get(collection) ?? 0;
+    return this.commitApplier.textureChanges.get(collection) ?? 0;
   }
 
   async getClustering(collection: string): Promise<ClusteringRecord | undefined> {
@@ -376,12 +381,12 @@ export class Storage {
 
   /** Replaces the textures of these places, all or none of each collection. Durable when it resolves. */
   putTextures(textures: TextureRecord[]): Promise<void> {
-    return writeTextures(this.claims, textures);
+    return writeTextures(this.locks, textures);
   }
 
   /** In place of that which the collection had. Durable when it resolves. */
   putClustering(clustering: ClusteringRecord): Promise<void> {
-    return writeClustering(this.claims, clustering);
+    return writeClustering(this.locks, clustering);
   }
 
   // As part of a cluster
@@ -391,58 +396,58 @@ export class Storage {
    * are a cache; those of this node's tiles are fetched in the background. `onFailure` is told what goes wrong with that.
    */
   enterCluster(
-    claims: CountedClaims,
+    claims: CountedLockManager,
     objects: ObjectStore,
     onFailure: (error: unknown) => void = () => {},
   ): void {
-    this.claims = claims;
+    this.locks = claims;
     const isWriting = () => claims.heldCount > 0;
-    this.shared = new SharedFiles(this, objects, this.options.cache, isWriting, onFailure);
+    this.tileCache = new TileCache(this, objects, this.options.cache, isWriting, onFailure);
   }
 
   /**
    * Sees to it that files of a tile are where `tilePath` says, where they stay for ten seconds at least. Throws the TW_STORE_
    * errors, of which TW_STORE_LOST is of a file that is nowhere any more.
    */
-  async bringFiles(tile: TileVersion, groups: GroupRecord[]): Promise<void> {
-    (await this.holdFiles(tile, groups))();
+  async ensureFiles(tile: TileVersion, groups: GroupRecord[]): Promise<void> {
+    (await this.pinFiles(tile, groups))();
   }
 
   /** The same for who reads for longer: they stay until the function is called that it resolves to. */
-  async holdFiles(tile: TileVersion, groups: GroupRecord[]): Promise<() => void> {
-    return (await this.shared?.fetched.hold(tile, groups)) ?? (() => {});
+  async pinFiles(tile: TileVersion, groups: GroupRecord[]): Promise<() => void> {
+    return (await this.tileCache?.fetcher.fetchAndPin(tile, groups)) ?? (() => {});
   }
 
   /**
    * Sees to it that a file of a model is where `modelPath` says; whoever reads it there compares it with what is said of it. Throws the
    * same, and TW_STORAGE_MODEL_DAMAGED where the model has no such file.
    */
-  async bringModelFile(model: ModelVersionRecord, name: string): Promise<ModelFilePlace> {
+  async ensureModelFile(model: ModelVersionRecord, name: string): Promise<ModelFileLocation> {
     const { id, version } = model;
     const file = model.files.find((one) => one.name === name);
     if (!file) throw modelDamaged(id, version, name, 'its record names no such file');
-    await this.shared?.fetched.bringModel(model, file);
+    await this.tileCache?.fetcher.ensureModelFile(model, file);
     return { path: this.modelPath(model, name), file, model: { id, version } };
   }
 
   /** A file of a model as it was written. Throws the same. */
   async readModelFile(model: ModelVersionRecord, name: string): Promise<Buffer> {
-    return readModelFile(await this.bringModelFile(model, name));
+    return readModelFile(await this.ensureModelFile(model, name));
   }
 
   /** Folders of tiles that are committed, and in the shared store: they may go when room is needed. */
-  async keepInCache(folders: string[]): Promise<void> {
-    await this.shared?.keep(folders);
+  async addToCache(folders: string[]): Promise<void> {
+    await this.tileCache?.addCommitted(folders);
   }
 
   /** Where the files of tiles are kept; undefined where that is the data folder. */
   get sharedStore(): ObjectStore | undefined {
-    return this.shared?.objects;
+    return this.tileCache?.objects;
   }
 
   /** Undefined on a node that has no shared store. */
-  get cacheFigures(): CacheFigures | undefined {
-    return this.shared?.cache.figures;
+  get cacheStats(): CacheStats | undefined {
+    return this.tileCache?.cache.stats;
   }
 
   /** What the folder holds of a cluster; undefined on a node that is alone. */
@@ -459,14 +464,19 @@ export class Storage {
   async replicate(state: ReplicaRecord, commit: Commit, applied = () => {}): Promise<void> {
     const { replica, superseded } = this.catalogue;
     const { added = [] } = commit;
-    await this.commits.inTurn(async () => {
+    await this.commitApplier.serialize(async () => {
       // Tiles of a slot that was here before: what is left of their files is of use again.
       const used = (await superseded.isEmpty())
         ? []
         : added.map((tile) => superseded.delete(tileFolder(tile)));
-      await this.commits.replicate(state.applied, commit, [...used, replica.set('state', state)], applied);
+      await this.commitApplier.replicate(
+        state.applied,
+        commit,
+        [...used, replica.set('state', state)],
+        applied,
+      );
     });
-    this.shared?.warming.add(added);
+    this.tileCache?.prefetcher.add(added);
   }
 
   // The whole
@@ -489,8 +499,8 @@ export class Storage {
    * The folder in which work of this name keeps what it may go on from, whichever job does it. The caller removes it when the work is done;
    * the garbage collection of jobs removes what is left of others.
    */
-  keptScratch(name: string): Promise<string> {
-    return makeKeptScratch(this.dir, name);
+  persistentScratch(name: string): Promise<string> {
+    return makePersistentScratch(this.dir, name);
   }
 
   /** Makes what lies in a scratch folder durable; its files have been synced. `name` is the folder's own name. */
@@ -506,14 +516,14 @@ export class Storage {
    * Removes results of jobs, and files that work could have gone on from, if they were last changed before the time `before` (ms since
    * 1970) and their job is not one of `isKept`.
    */
-  async removeLeftovers(before: number, isKept: (job: string) => Promise<boolean>): Promise<void> {
-    await sweepResults(this.dir, before, isKept);
-    await sweepOldScratch(this.dir, before, isKept);
+  async removeExpired(before: number, isKept: (job: string) => Promise<boolean>): Promise<void> {
+    await expireResults(this.dir, before, isKept);
+    await expireScratch(this.dir, before, isKept);
   }
 
   /** Makes the folder for the files that a job answers with, and returns its absolute path. */
   resultsFolder(job: string): Promise<string> {
-    return makeResults(this.dir, job);
+    return createResultsFolder(this.dir, job);
   }
 
   /** Absolute path of a file that a job answered with. Throws TW_STORAGE_BAD_NAME. */
@@ -528,28 +538,31 @@ export class Storage {
       scenes: await count(scenes.keys()),
       tiles: this.index.size,
       models: await count(models.keys()),
-      sweepError: this.sweeper.failure === undefined ? null : messageOf(this.sweeper.failure),
-      snapshotError: this.durableIndex.failure === undefined ? null : messageOf(this.durableIndex.failure),
-      writeError: this.writeFailure === undefined ? null : messageOf(this.writeFailure),
+      sweepError: this.versionGc.lastError === undefined ? null : messageOf(this.versionGc.lastError),
+      snapshotError:
+        this.persistentIndex.snapshotError === undefined
+          ? null
+          : messageOf(this.persistentIndex.snapshotError),
+      writeError: this.writeError === undefined ? null : messageOf(this.writeError),
     };
   }
 
   /** Error of a failed write, after which no others are accepted until the next open; undefined if none has failed. */
-  get writeFailure(): unknown {
-    return this.catalogue.failure;
+  get writeError(): unknown {
+    return this.catalogue.writeError;
   }
 
   /** Removes the files of versions that were replaced longer ago than the delay; else a timer does. */
-  sweep(): Promise<void> {
-    return this.sweeper.sweep();
+  collectOldVersions(): Promise<void> {
+    return this.versionGc.collect();
   }
 
   /** Waits for changes under way. Scene writes that are open are undone at the next open. */
   async close(): Promise<void> {
     try {
-      await this.shared?.close();
-      await this.commits.inTurn(() => this.sweeper.stop());
-      await this.durableIndex.close();
+      await this.tileCache?.close();
+      await this.commitApplier.serialize(() => this.versionGc.stop());
+      await this.persistentIndex.close();
     } finally {
       await this.folder.close();
     }

@@ -1,5 +1,5 @@
 import { defineError } from '../errors.js';
-import { counted } from '../plural.js';
+import { plural } from '../plural.js';
 
 export const unknownModel = defineError(
   'TW_TRAIN_MODEL',
@@ -30,7 +30,7 @@ export const predictionFailed = defineError(
   (reason: string) => `the tile cannot be predicted: ${reason}`,
 );
 
-export const noModel = defineError(
+export const noTrainedModel = defineError(
   'TW_TRAIN_NO_MODEL',
   404,
   'There is no trained model of that id, nor a kind of model of that name. `tilewright models` lists those that were trained.',
@@ -45,10 +45,10 @@ export const nothingTrained = defineError(
   (places: number, reasons: string[]) =>
     places === 0
       ? 'no model was trained: no tile fits the filter'
-      : `no model was trained, of ${counted(places, 'place')}: ${reasons.join('; ')}`,
+      : `no model was trained, of ${plural(places, 'place')}: ${reasons.join('; ')}`,
 );
 
-export const workerEnded = defineError(
+export const processCrashed = defineError(
   'TW_TRAIN_CRASHED',
   500,
   'The process that trained a place ended twice, most often for want of memory. Train fewer places side by side, or fewer dates.',
@@ -56,7 +56,7 @@ export const workerEnded = defineError(
     `the training process of ${place} ended twice (${ended}); train with fewer cores or fewer dates`,
 );
 
-export const overLimit = defineError(
+export const memoryLimitExceeded = defineError(
   'TW_TRAIN_MEMORY',
   422,
   'The process of a place needed more memory than the contained mode lets it take. The other places are not touched. Give places more with `--place-memory`, or take fewer dates.',
@@ -64,7 +64,7 @@ export const overLimit = defineError(
     `training needed more than the ${Math.floor(limit / 1e6)} MB that a place may take (${how}); give more with --place-memory, or take fewer dates`,
 );
 
-export const unusedPlaceMemory = defineError(
+export const unusedMemoryLimit = defineError(
   'TW_TRAIN_PLACE_MEMORY',
   422,
   'The memory of a place is held in the contained mode alone. Leave it out, or take that mode.',
@@ -78,7 +78,7 @@ export const unusedTransfer = defineError(
   (what: string, needed: string) => `${what} with ${needed}; leave it out, or take that`,
 );
 
-export const onePlaceAtATime = defineError(
+export const oneCellAtATime = defineError(
   'TW_TRAIN_ONE_PLACE',
   422,
   'One place is trained outside of the server at a time, and the filter picks several. Name one by `--collection` and `--geocode`.',
@@ -86,7 +86,7 @@ export const onePlaceAtATime = defineError(
     `the filter picks ${places} places, and one is trained outside of the server at a time: give --collection and --geocode`,
 );
 
-export const placeChanged = defineError(
+export const cellChanged = defineError(
   'TW_TRAIN_CHANGED',
   409,
   'While a place was trained outside of the server, tiles of it came or went. Nothing of the model is kept; train it again.',
@@ -116,7 +116,7 @@ export const onnxWeights = defineError(
   (what: string) => `the weights of the model do not fit its model.json: ${what}; train it again`,
 );
 
-export const leftRing = defineError(
+export const nodeLost = defineError(
   'TW_TRAIN_RING',
   503,
   'A node fell out of a training in which all nodes take part in every step. Retry the job when the node runs again: it goes on from the last checkpoint. Without that node it begins anew.',
@@ -124,7 +124,7 @@ export const leftRing = defineError(
     `node ${node} fell out of the distributed training: ${detail}; retry the job when that node runs again, to go on from the last checkpoint, or without it, to begin anew`,
 );
 
-export const oneModelTogether = defineError(
+export const oneModelDistributed = defineError(
   'TW_TRAIN_ONE_MODEL',
   422,
   'Several models were asked for in the distributed mode, in which all nodes train one. Start a job for each of them, or train them in the partitioned mode.',
@@ -132,7 +132,7 @@ export const oneModelTogether = defineError(
     `all nodes train one model together, and ${models} were asked for; train each in a job of its own, or in the partitioned mode`,
 );
 
-export const unlikeEngines = defineError(
+export const mixedEngines = defineError(
   'TW_TRAIN_ENGINES',
   409,
   'The nodes that train one model together have different engines, or different versions of the program, whose results differ. Choose an engine that all of them have with `--engine`, or upgrade all nodes.',
@@ -155,7 +155,7 @@ export const textureFailed = defineError(
   (reason: string) => `its texture cannot be computed: ${reason}`,
 );
 
-export const nothingLooksLike = defineError(
+export const noTextures = defineError(
   'TW_TRAIN_NO_TEXTURE',
   422,
   'No place has a texture. The message says why each was left out.',
@@ -170,7 +170,7 @@ export const fewTextures = defineError(
   422,
   'More clusters were asked for than places of a collection have a texture. The textures that were computed are kept, and all clusters are as they were.',
   (collection: string, places: number, clusters: number) =>
-    `collection ${collection} has ${counted(places, 'place')} with a texture, too few for ${clusters} clusters; ask for fewer, for auto, or for the other collections alone`,
+    `collection ${collection} has ${plural(places, 'place')} with a texture, too few for ${clusters} clusters; ask for fewer, for auto, or for the other collections alone`,
 );
 
 export const unknownTexture = defineError(

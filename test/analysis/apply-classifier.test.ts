@@ -7,7 +7,7 @@ import { storeClassifier } from '../../src/analysis/classifier-registry/classifi
 import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
 import { setOf, VALIDATION } from '../../src/analysis/labels/split.js';
 import { gridByName } from '../../src/grid/index.js';
-import { crsFromEpsg, projector, readRaster } from '../../src/raster/index.js';
+import { createTransform, crsFromEpsg, readRaster } from '../../src/raster/index.js';
 import type { PredictResults } from '../../src/training/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
@@ -135,7 +135,7 @@ test('a class whose patches all reach beyond their tiles cannot train a network 
 
 test('a damaged pixel on ground for validation does not end the training in mixed precision', async (t) => {
   const { folder, node, labels } = await nodeWith(t);
-  const project = projector(crsFromEpsg(4326), crsFromEpsg(32633));
+  const project = createTransform(crsFromEpsg(4326), crsFromEpsg(32633));
   const pixel = (await tilesOf(node))
     .flatMap(({ geocode, groups: [group] }) => {
       const { width, height } = group!;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { BandProducts } from '../../src/analysis/reproducible-sums/band-products.js';
 import { ExactSums } from '../../src/analysis/reproducible-sums/band-statistics.js';
-import { type DataType, newPixels, type PixelArray } from '../../src/raster/index.js';
+import { allocatePixels, type DataType, type PixelArray } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';
 
 /** `span`: how far values are apart. */
@@ -17,7 +17,7 @@ function pixelsOf(
 ): PixelArray[] {
   const next = random(seed);
   return Array.from({ length: bands }, () => {
-    const out = newPixels(dataType, count);
+    const out = allocatePixels(dataType, count);
     const base = dataType.startsWith('u') ? span : 0;
     for (let i = 0; i < count; i++) {
       const value = base + (next() - 0.5) * 2 * span;

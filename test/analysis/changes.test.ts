@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readLabels } from '../../src/analysis/index.js';
-import { agreeOnBands, withOneSize } from '../../src/analysis/jobs/analysis-run.js';
+import { agreeOnBands, requireOneSize } from '../../src/analysis/jobs/analysis-run.js';
 import type { JobContext } from '../../src/jobs/index.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { ingest, testNode } from '../support/node.js';
@@ -17,7 +17,7 @@ const filter = { collections: ['cubes'] };
 /** The context of a job that one node does alone. */
 const ALONE: JobContext = {
   ...{ id: 'job', signal: new AbortController().signal, isMine: () => true },
-  meet: async (word) => [word],
+  allGather: async (word) => [word],
   progress() {},
   message() {},
   log() {},
@@ -76,7 +76,7 @@ test('tiles that are added while an analysis runs do not count, also with pixels
   const header = join(folder, 'day2.hdr');
   writeFileSync(header, readFileSync(header, 'utf8').replace(', 30, 30, 33,', ', 60, 60, 33,'));
   await ingest(node, { href, collection: 'cubes', precision: 6 });
-  const alike = await withOneSize({ storage }, agreed, ALONE);
+  const alike = await requireOneSize({ storage }, agreed, ALONE);
   assert.ok(agreed.tiles > 3);
   assert.deepEqual([alike.tiles, alike.counts.skipped], [agreed.tiles, {}]);
 });

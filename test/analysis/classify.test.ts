@@ -5,7 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { deflateSync } from 'node:zlib';
-import { scoresOf } from '../../src/analysis/classification/accuracy.js';
+import { accuracyScores } from '../../src/analysis/classification/accuracy.js';
 import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
 import { setOf } from '../../src/analysis/labels/split.js';
 import { openRaster, readRaster } from '../../src/raster/index.js';
@@ -303,7 +303,7 @@ test('labels of one class, outside of the tiles, or damaged are refused', async 
 
 test('scores are those of the definition', () => {
   // Labels: 5 of a, 3 of b. Of a 4 are found, of b 2.
-  const { oa, aa, kappa, classes } = scoresOf([4, 1, 1, 2], [7, 9]);
+  const { oa, aa, kappa, classes } = accuracyScores([4, 1, 1, 2], [7, 9]);
   assert.equal(oa, 6 / 8);
   assert.ok(Math.abs(aa - (4 / 5 + 2 / 3) / 2) < 1e-12);
   const chance = (5 * 5 + 3 * 3) / 64;

@@ -13,7 +13,7 @@ import {
 import { NETS, type NetName, patchSide } from '../../src/analysis/convolutional-networks/network-specs.js';
 import { type ClassifyResults, readLabels } from '../../src/analysis/index.js';
 import { setOf } from '../../src/analysis/labels/split.js';
-import { fromHalf, toHalf } from '../../src/analysis/numeric/float16.js';
+import { fromFloat16, toFloat16 } from '../../src/analysis/numeric/float16.js';
 import type { SpectrumFile } from '../../src/analysis/tile-reading/spectrum-blocks.js';
 import { loadEngine, type Tf } from '../../src/engines/index.js';
 import { gridByName } from '../../src/grid/index.js';
@@ -35,17 +35,20 @@ test('halves are the nearest numbers of binary16', () => {
   const all = Uint16Array.from({ length: 2 ** 16 }, (_, half) => half).filter(
     (half) => (half & 0x7c00) !== 0x7c00,
   );
-  assert.deepEqual(toHalf(fromHalf(all)), all);
-  const ascending = fromHalf(all.filter((half) => half < 0x8000));
+  assert.deepEqual(toFloat16(fromFloat16(all)), all);
+  const ascending = fromFloat16(all.filter((half) => half < 0x8000));
   for (let i = 1; i < ascending.length; i++) {
     const [low, high] = [ascending[i - 1]!, ascending[i]!];
     const middle = (low + high) / 2;
     const even = i % 2 === 0 ? i : i - 1;
     const below = middle * (1 - 2 ** -20);
-    assert.deepEqual([...toHalf(Float32Array.of(below, middle, middle * (1 + 2 ** -20)))], [i - 1, even, i]);
+    assert.deepEqual(
+      [...toFloat16(Float32Array.of(below, middle, middle * (1 + 2 ** -20)))],
+      [i - 1, even, i],
+    );
   }
   const known = Float32Array.of(65_519, 65_520, -1e9, 2 ** -25, 2 ** -24, NaN);
-  assert.deepEqual([...fromHalf(toHalf(known))], [65_504, Infinity, -Infinity, 0, 2 ** -24, NaN]);
+  assert.deepEqual([...fromFloat16(toFloat16(known))], [65_504, Infinity, -Infinity, 0, 2 ** -24, NaN]);
 });
 
 /** A network with random weights and two tiles of random pixels, some of whose neighbours have no data. */
@@ -64,7 +67,7 @@ function randomNet(name: NetName, bands = 23) {
     ).map((number) => Math.max(-1, number)),
     classes: Uint8Array.from({ length: pixels }, () => Math.floor(3 * next())),
   }));
-  compute.hold(tiles);
+  compute.holdTiles(tiles);
   compute.setWeights(weights);
   const group = (tile: number, from: number, to: number): PixelGroup => ({
     tile,
@@ -141,7 +144,7 @@ test('the patches of a tile are those of its parts, which read the pixels around
       nodata: -9999,
     });
     return {
-      ...{ path, ...size, hole: -9999, mask: undefined, bands: [0, 1, 2] },
+      ...{ path, ...size, nodata: -9999, mask: undefined, bands: [0, 1, 2] },
       ...{ scales: [1, 1, 1], offsets: [0, 0, 0] },
     };
   };
@@ -177,7 +180,7 @@ test('a labelled pixel names all sets whose ground its patch shows', async (t) =
   const size = { width, height, dataType: 'int16' } as const;
   const path = await writeRaster(join(folder, 'tile.tif'), { ...size, bands: [band], nodata: -9999 });
   const file: SpectrumFile = {
-    ...{ path, ...size, hole: -9999, mask: undefined, bands: [0], scales: [1], offsets: [0] },
+    ...{ path, ...size, nodata: -9999, mask: undefined, bands: [0], scales: [1], offsets: [0] },
   };
   const { west, south, east, north } = gridByName('geohash').bounds('u33d');
   const whole = [

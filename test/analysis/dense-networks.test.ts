@@ -2,19 +2,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { type Candidate, strongestWithinError } from '../../src/analysis/classification/model-selection.js';
+import {
+  type ClassifierCandidate,
+  oneStandardErrorRule,
+} from '../../src/analysis/classification/model-selection.js';
 import { decodedSums, encodedSums } from '../../src/analysis/classification/training-data.js';
-import { modelFiles, networkOf } from '../../src/analysis/classifier-registry/saved-classifier.js';
+import { parseNetwork, saveClassifier } from '../../src/analysis/classifier-registry/saved-classifier.js';
 import {
   centredLayers,
   countOf,
-  layersOf,
-  standardised,
+  layerViews,
+  standardiseValue,
 } from '../../src/analysis/dense-networks/dense-network.js';
-import { gradientSums, QUANTUM } from '../../src/analysis/dense-networks/gradient.js';
-import { inPrecision, type Spectra, sharesOf } from '../../src/analysis/dense-networks/labelled-spectra.js';
+import { gradientSums, SCORE_UNIT } from '../../src/analysis/dense-networks/gradient.js';
+import {
+  inPrecision,
+  type LabelledSpectra,
+  sampleFractions,
+} from '../../src/analysis/dense-networks/labelled-spectra.js';
 import { preconditioner } from '../../src/analysis/dense-networks/preconditioner.js';
-import { minimise } from '../../src/analysis/numeric/l-bfgs.js';
+import { minimiseLbfgs } from '../../src/analysis/numeric/l-bfgs.js';
 import { pixelFunction } from '../../src/analysis/pixel-methods/pixel-methods.js';
 import { loadEngine } from '../../src/engines/load-engine.js';
 import { randomStream } from '../../src/random.js';
@@ -37,7 +44,7 @@ function spectraOf(rows: Float64Array[], codes: Uint8Array<ArrayBuffer>) {
   const values = new Float32Array(Math.ceil(pixels / 64) * 64 * bands);
   for (const [i, row] of rows.entries())
     for (const [b, value] of row.entries()) values[(Math.floor(i / 64) * bands + b) * 64 + (i % 64)] = value;
-  return { pixels, codes, values } satisfies Spectra;
+  return { pixels, codes, values } satisfies LabelledSpectra;
 }
 
 const classOf = Uint8Array.from({ length: 256 }, (_, code) => Math.max(0, code - 1));
@@ -47,7 +54,7 @@ function lossAt(rows: Float64Array[], codes: Uint8Array, parameters: Float64Arra
   let loss = 0;
   for (const [i, row] of rows.entries()) {
     let values = Array.from(row);
-    const layers = layersOf(parameters, sizes);
+    const layers = layerViews(parameters, sizes);
     for (const [l, { weights, bias }] of layers.entries()) {
       values = Array.from(bias, (b, r) =>
         values.reduce((sum, value, c) => sum + weights[r * values.length + c]! * value, b),
@@ -67,7 +74,7 @@ for (const sizes of [
   test(`the gradient of a network of ${sizes} is that of its definition, in every order of the pixels`, () => {
     const { rows, codes, spectra } = randomSpectra(150, sizes[0]!, sizes.at(-1)!);
     const parameters = Float64Array.from({ length: countOf(sizes) }, () => 0.3 * normal());
-    const units = { loss: QUANTUM, gradient: QUANTUM };
+    const units = { loss: SCORE_UNIT, gradient: SCORE_UNIT };
     const { loss, gradient } = gradientSums({
       kind: 'gradient',
       spectra: [spectra],
@@ -77,13 +84,13 @@ for (const sizes of [
       units,
     });
     const truth = lossAt(rows, codes, parameters, sizes);
-    assert.ok(Math.abs(loss * QUANTUM - truth) < 1e-4 * truth, `${loss * QUANTUM} ${truth}`);
+    assert.ok(Math.abs(loss * SCORE_UNIT - truth) < 1e-4 * truth, `${loss * SCORE_UNIT} ${truth}`);
     for (let i = 0; i < 40; i++) {
       const at = Math.floor(next() * parameters.length);
       const moved = (by: number) => parameters.map((value, k) => (k === at ? value + by : value));
       const slope =
         (lossAt(rows, codes, moved(1e-5), sizes) - lossAt(rows, codes, moved(-1e-5), sizes)) / 2e-5;
-      const found = gradient[at]! * QUANTUM;
+      const found = gradient[at]! * SCORE_UNIT;
       assert.ok(Math.abs(found - slope) < 1e-3 + 1e-4 * Math.abs(slope), `${at}: ${found} ${slope}`);
     }
     // In parts, and in another order.
@@ -97,11 +104,11 @@ for (const sizes of [
     assert.deepEqual(gradientSums({ ...of, spectra: parts, units }), { loss, gradient });
 
     const halves = (one: (typeof parts)[0]) => ({ ...one, values: inPrecision(one.values, 'mixed') });
-    const coarse = { loss: QUANTUM, gradient: 2 ** -16 };
+    const coarse = { loss: SCORE_UNIT, gradient: 2 ** -16 };
     const mixed = gradientSums({ ...of, spectra: [halves(spectra)], units: coarse });
     assert.deepEqual(gradientSums({ ...of, spectra: parts.map(halves), units: coarse }), mixed);
     for (const [at, value] of mixed.gradient.entries())
-      assert.ok(Math.abs(value * coarse.gradient - gradient[at]! * QUANTUM) < 0.05, `${at}`);
+      assert.ok(Math.abs(value * coarse.gradient - gradient[at]! * SCORE_UNIT) < 0.05, `${at}`);
   });
 
 test('sums are sent in 32 bits if all of them fit, and arrive as they were', () => {
@@ -114,7 +121,7 @@ test('sums are sent in 32 bits if all of them fit, and arrive as they were', () 
 });
 
 test('rare classes keep their pixels if memory does not hold all', () => {
-  const shares = sharesOf(
+  const shares = sampleFractions(
     new Map([
       [1, 100_000],
       [2, 50],
@@ -129,7 +136,7 @@ test('rare classes keep their pixels if memory does not hold all', () => {
 test('standardised values of damaged pixels take the limit', () => {
   const standard = { centre: Float64Array.of(1), deviation: Float64Array.of(1e-6) };
   assert.deepEqual(
-    [1e9, -1e9, 1 + 1e-6].map((value) => Math.round(standardised(value, 0, standard))),
+    [1e9, -1e9, 1 + 1e-6].map((value) => Math.round(standardiseValue(value, 0, standard))),
     [10_000, -10_000, 1],
   );
 });
@@ -147,7 +154,7 @@ test('the minimum of a curved valley is found', async () => {
     }
     return { value: value + 1, gradient };
   };
-  const found = await minimise(new Float64Array(10).fill(-0.5), evaluate, { iterations: 500 });
+  const found = await minimiseLbfgs(new Float64Array(10).fill(-0.5), evaluate, { iterations: 500 });
   assert.ok(
     found.every((value) => Math.abs(value - 1) < 1e-2),
     `${found}`,
@@ -170,7 +177,7 @@ test('the covariance of correlated bands saves most evaluations, and finds the s
   for (const row of rows)
     for (const at of covariance.keys())
       covariance[at]! += (row[at % bands]! * row[Math.floor(at / bands)]!) / pixels;
-  const units = { loss: QUANTUM, gradient: QUANTUM };
+  const units = { loss: SCORE_UNIT, gradient: SCORE_UNIT };
   let evaluations = 0;
   const evaluate = async (parameters: Float64Array) => {
     evaluations++;
@@ -178,16 +185,16 @@ test('the covariance of correlated bands saves most evaluations, and finds the s
     const weights = bands * 3;
     const squares = parameters.subarray(0, weights).reduce((sum, weight) => sum + weight ** 2, 0);
     return {
-      value: (sums.loss * QUANTUM) / pixels + (penalty / 2) * squares,
+      value: (sums.loss * SCORE_UNIT) / pixels + (penalty / 2) * squares,
       gradient: sums.gradient.map(
-        (value, at) => (value * QUANTUM) / pixels + (at < weights ? penalty * parameters[at]! : 0),
+        (value, at) => (value * SCORE_UNIT) / pixels + (at < weights ? penalty * parameters[at]! : 0),
       ),
     };
   };
   const search = async (precondition?: (gradient: Float64Array) => Float64Array) => {
     evaluations = 0;
     const start = new Float64Array(countOf(sizes));
-    const found = await minimise(start, evaluate, { iterations: 2000, precondition });
+    const found = await minimiseLbfgs(start, evaluate, { iterations: 2000, precondition });
     const count = evaluations;
     return { count, value: (await evaluate(found)).value };
   };
@@ -198,12 +205,12 @@ test('the covariance of correlated bands saves most evaluations, and finds the s
 });
 
 test('a perceptron takes a weaker penalty only for more than a standard error', () => {
-  const of = (strength: number, entropy: number, entropyError: number): Candidate => ({
+  const of = (strength: number, entropy: number, entropyError: number): ClassifierCandidate => ({
     ...{ classifier: 'mlp', strength, entropy, entropyError, tuned: 0.5, temperature: 1 },
   });
-  assert.equal(strongestWithinError([of(1e-3, 0.8, 0.06), of(1e-2, 0.85, 0.05)]).strength, 1e-2);
-  assert.equal(strongestWithinError([of(1e-3, 0.8, 0.04), of(1e-2, 0.85, 0.05)]).strength, 1e-3);
-  assert.equal(strongestWithinError([of(1e-3, 0, 0), of(1e-2, 0, 0)]).strength, 1e-2);
+  assert.equal(oneStandardErrorRule([of(1e-3, 0.8, 0.06), of(1e-2, 0.85, 0.05)]).strength, 1e-2);
+  assert.equal(oneStandardErrorRule([of(1e-3, 0.8, 0.04), of(1e-2, 0.85, 0.05)]).strength, 1e-3);
+  assert.equal(oneStandardErrorRule([of(1e-3, 0, 0), of(1e-2, 0, 0)]).strength, 1e-2);
 });
 
 test('a covariance that cannot be factored is left out', () => {
@@ -216,13 +223,13 @@ test('a network is read as it was written, and TensorFlow.js computes from its f
   const sizes = [6, 8, 3];
   const parameters = Float64Array.from({ length: countOf(sizes) }, () => Math.fround(normal()));
   const centre = Float64Array.from({ length: 6 }, () => Math.fround(normal()));
-  const network = { centre, deviation: new Float64Array(6).fill(0.5), layers: layersOf(parameters, sizes) };
-  const files = modelFiles(network);
-  const read = networkOf('classifier_x_gu', files['weights.bin']!, sizes);
+  const network = { centre, deviation: new Float64Array(6).fill(0.5), layers: layerViews(parameters, sizes) };
+  const files = saveClassifier(network);
+  const read = parseNetwork('classifier_x_gu', files['weights.bin']!, sizes);
   assert.deepEqual(read.layers, network.layers);
   assert.deepEqual(read.centre, centre);
   assert.ok(read.deviation.every((value) => Math.abs(value - 0.5) < 1e-9));
-  assert.throws(() => networkOf('classifier_x_gu', files['weights.bin']!, [6, 4, 3]), {
+  assert.throws(() => parseNetwork('classifier_x_gu', files['weights.bin']!, [6, 4, 3]), {
     code: 'TW_ANALYSIS_CLASSIFIER',
   });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type ClusterResults, readLibrary } from '../../src/analysis/index.js';
 import { type KMeans, lloyd, type Passes } from '../../src/analysis/passes/k-means.js';
-import { draw } from '../../src/analysis/passes/weighted-draw.js';
+import { drawWeightedPixel } from '../../src/analysis/passes/weighted-draw.js';
 import { readRaster } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -179,7 +179,7 @@ test('pixels are drawn in proportion to their squared distance from the centres'
     const counts = weights.map(() => 0);
     const DRAWS = 1000;
     for (let i = 0; i < DRAWS; i++) {
-      const found = draw({ ...task, centres, key: `${i}` })!;
+      const found = drawWeightedPixel({ ...task, centres, key: `${i}` })!;
       const value = Math.round(found.spectrum[0]! * 10_000);
       assert.ok(found.spectrum.every((one) => close(one, value / 10_000, 1e-9)));
       counts[value]!++;
@@ -195,10 +195,10 @@ test('pixels are drawn in proportion to their squared distance from the centres'
   share(spectrum(0), [0, 1, 4, 9]);
   share(Float64Array.of(...spectrum(0), ...spectrum(3)), [0, 1, 1, 0]);
   const all = [0, 1, 2, 3].flatMap((value) => [...spectrum(value)]);
-  assert.equal(draw({ ...task, centres: Float64Array.from(all), key: 'x' }), undefined);
+  assert.equal(drawWeightedPixel({ ...task, centres: Float64Array.from(all), key: 'x' }), undefined);
   assert.deepEqual(
-    draw({ ...task, centres: spectrum(1), key: 'x' }),
-    draw({ ...task, centres: spectrum(1), key: 'x' }),
+    drawWeightedPixel({ ...task, centres: spectrum(1), key: 'x' }),
+    drawWeightedPixel({ ...task, centres: spectrum(1), key: 'x' }),
   );
 });
 
@@ -224,7 +224,7 @@ async function cubeOf(node: Awaited<ReturnType<typeof testNode>>, folder: string
   const { width, height, dataType } = group;
   return {
     ...{ path: node.storage.tilePath(tile!, group.name), width, height, dataType, bands },
-    ...{ hole: group.nodata ?? NaN, mask: undefined },
+    ...{ nodata: group.nodata ?? NaN, mask: undefined },
     scales: bands.map((one) => group.bands[one]!.scale),
     offsets: bands.map((one) => group.bands[one]!.offset),
   };

@@ -7,7 +7,7 @@ import { deflateSync } from 'node:zlib';
 import { readLabels } from '../../src/analysis/index.js';
 import { checkLabels, labelCodes, openLabels } from '../../src/analysis/labels/labels.js';
 import { gridByName } from '../../src/grid/index.js';
-import { eachRun, parseRegion } from '../../src/imagery/index.js';
+import { forEachPixelRun, parseZone } from '../../src/imagery/index.js';
 import { random } from '../raster/images.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -124,7 +124,7 @@ test('a polygon outside of a cell takes no work there', () => {
     [0, -5],
   ] as const) {
     const ring = [at(x, y), at(x + 1, y), at(x + 1, y + 1)];
-    eachRun(parseRegion(polygon(ring)), grid, PLACE.geocode, { width: 500, height: 500 }, fail, fail);
+    forEachPixelRun(parseZone(polygon(ring)), grid, PLACE.geocode, { width: 500, height: 500 }, fail, fail);
   }
   assert.ok(calls <= 8, `${calls}`);
 });

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { AnomalyResults } from '../../src/analysis/index.js';
-import { localDistances } from '../../src/analysis/pixel-methods/local-rx.js';
+import { localRxDistances } from '../../src/analysis/pixel-methods/local-rx.js';
 import type { Neighbour } from '../../src/analysis/tile-reading/neighbour-blocks.js';
-import { components } from '../../src/analysis/transforms/pca-mnf.js';
+import { pcaOrMnf } from '../../src/analysis/transforms/pca-mnf.js';
 import { gridByName } from '../../src/grid/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -30,7 +30,7 @@ const reference: Record<'inner' | 'outer' | 'components', number> &
 function componentsOf(pixels: readonly number[][], count: number) {
   const { mean, covariance } = momentsOf(pixels);
   const task = { kind: 'components', covariance: Float64Array.from(covariance.flat()), count } as const;
-  return { weights: components(task).weights, centre: Float64Array.from(mean) };
+  return { weights: pcaOrMnf(task).weights, centre: Float64Array.from(mean) };
 }
 
 /** A part of the pixels of the fixture as the file of a tile, with holes at some of its pixels. */
@@ -46,7 +46,7 @@ async function fileOf(
   const size = { width: columns, height: rows, dataType: 'int16' } as const;
   const path = await writeRaster(join(folder, `${x}-${y}.tif`), { ...size, bands, nodata: HOLE });
   return {
-    ...{ path, ...size, hole: HOLE, mask: undefined },
+    ...{ path, ...size, nodata: HOLE, mask: undefined },
     bands: Array.from(stored.keys()),
     scales: stored.map(() => SCALE),
     offsets: stored.map(() => 0),
@@ -64,7 +64,7 @@ test('inside the image, distances are those of Spectral Python, on all bands and
     [reference.components, reference.components_rx],
   ] as const) {
     const method = { kind: 'local-distance', ...componentsOf(pixels, count), outer, inner } as const;
-    const found = localDistances(file, [], method);
+    const found = localRxDistances(file, [], method);
     const most = Math.max(...wanted);
     let compared = 0;
     for (const [i, value] of found.entries()) {
@@ -89,7 +89,7 @@ test('the map of the whole is the map of its parts, which read the pixels around
     [35, 5],
   ] as const) {
     const method = { kind: 'local-distance', ...componentsOf(pixels, 5), outer, inner } as const;
-    const whole = localDistances(await fileOf(folder), [], method);
+    const whole = localRxDistances(await fileOf(folder), [], method);
     const parts = [];
     for (const [east, south] of [
       [0, 0],
@@ -105,13 +105,13 @@ test('the map of the whole is the map of its parts, which read the pixels around
       const around: Neighbour[] = parts
         .filter((one) => one !== part)
         .map(({ file, east, south }) => ({ file, east: east - part.east, south: south - part.south }));
-      const found = localDistances(part.file, around, method);
+      const found = localRxDistances(part.file, around, method);
       for (const [i, value] of found.entries()) {
         const row = part.south * rows + Math.floor(i / columns);
         const wanted = whole[row * width + part.east * columns + (i % columns)]!;
         assert.ok(Math.abs(value - wanted) <= 1e-6 * wanted, `${i}: ${value} ${wanted}`);
       }
-      const alone = localDistances(part.file, [], method);
+      const alone = localRxDistances(part.file, [], method);
       assert.ok(alone.some((value, i) => Math.abs(value - found[i]!) > 0.01 * value));
     }
   }
@@ -124,10 +124,10 @@ test('pixels without data do not count, and a pixel with a small or a flat backg
   const method = { kind: 'local-distance', weights, centre, outer: 5, inner: 1 } as const;
   // All but the last rows.
   const holes = Array.from({ length: 10 * width }, (_, i) => i).filter((i) => i !== 5 * width + 7);
-  const found = localDistances(await fileOf(folder, { holes }), [], method);
+  const found = localRxDistances(await fileOf(folder, { holes }), [], method);
   assert.ok(Number.isNaN(found[5 * width + 7]), 'nothing around it');
   for (const [i, value] of found.entries()) assert.equal(Number.isNaN(value), i < 10 * width, `${i}`);
-  const cut = localDistances(await fileOf(folder, { y: 10, rows: 10 }), [], method);
+  const cut = localRxDistances(await fileOf(folder, { y: 10, rows: 10 }), [], method);
   for (const [i, value] of cut.entries())
     assert.ok(Math.abs(value - found[10 * width + i]!) <= 1e-6 * value, 'a hole is like an edge');
 
@@ -136,7 +136,7 @@ test('pixels without data do not count, and a pixel with a small or a flat backg
     ...{ width, height, dataType: 'int16', nodata: HOLE },
     bands: stored.map(() => Int16Array.from({ length: width * height }, (_, i) => (i === 0 ? 9 : 5))),
   });
-  const values = localDistances({ ...flat, path: same }, [], method);
+  const values = localRxDistances({ ...flat, path: same }, [], method);
   assert.ok(values.every(Number.isNaN));
 });
 

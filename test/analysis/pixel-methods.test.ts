@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { type PixelMethod, pixelFunction } from '../../src/analysis/pixel-methods/pixel-methods.js';
 import { BandProducts } from '../../src/analysis/reproducible-sums/band-products.js';
-import { ExactSums, statisticsOf } from '../../src/analysis/reproducible-sums/band-statistics.js';
-import { components } from '../../src/analysis/transforms/pca-mnf.js';
+import { bandStatistics, ExactSums } from '../../src/analysis/reproducible-sums/band-statistics.js';
+import { pcaOrMnf } from '../../src/analysis/transforms/pca-mnf.js';
 import { whitening } from '../../src/analysis/transforms/whitening.js';
 import { random } from '../raster/images.js';
 
@@ -61,7 +61,7 @@ const sums = () => {
   const total = new ExactSums(bands.length);
   products.add(bands, all, (part) => total.addDeviations(part));
   total.addDeviations(products.take());
-  return statisticsOf(total.moments(coding.scales, coding.offsets));
+  return bandStatistics(total.moments(coding.scales, coding.offsets));
 };
 
 test('mean, covariance and eigenvalues are those of Spectral Python', () => {
@@ -69,9 +69,9 @@ test('mean, covariance and eigenvalues are those of Spectral Python', () => {
   near(mean, reference.mean, 1e-12, 'mean');
   near(covariance, reference.covariance.flat(), 1e-12, 'covariance');
   const count = bands.length;
-  near(components({ kind: 'components', covariance, count }).eigenvalues, reference.pca, 1e-10, 'pca');
+  near(pcaOrMnf({ kind: 'components', covariance, count }).eigenvalues, reference.pca, 1e-10, 'pca');
   const noise = Float64Array.from(reference.noise.flat());
-  near(components({ kind: 'components', covariance, noise, count }).eigenvalues, reference.mnf, 1e-10, 'mnf');
+  near(pcaOrMnf({ kind: 'components', covariance, noise, count }).eigenvalues, reference.mnf, 1e-10, 'mnf');
 });
 
 test('angles, divergences, the matched filter, coherence and distances are those of Spectral Python', () => {

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { weighted } from '../../src/analysis/numeric/matrix-vector.js';
+import { multiplyVector } from '../../src/analysis/numeric/matrix-vector.js';
 import { continuumRemoval, deepestBand } from '../../src/analysis/pixel-methods/continuum-removal.js';
 import { type PixelMethod, pixelFunction } from '../../src/analysis/pixel-methods/pixel-methods.js';
-import { INDEX_NAMES, INDICES } from '../../src/analysis/spectra/narrow-band-indices.js';
+import { INDEX_NAMES, NARROW_BAND_INDICES } from '../../src/analysis/spectra/narrow-band-indices.js';
 import { savitzkyGolay } from '../../src/analysis/spectra/savitzky-golay.js';
 import { responseWeights } from '../../src/analysis/spectra/spectral-response.js';
-import { runsOf } from '../../src/analysis/spectra/wavelength-gaps.js';
-import { compile, parseExpression, wavelengthNamed } from '../../src/expressions/index.js';
+import { gaplessRuns } from '../../src/analysis/spectra/wavelength-gaps.js';
+import { compileExpression, parseExpression, parseWavelengthName } from '../../src/expressions/index.js';
 import { random } from '../raster/images.js';
 
 interface Reference {
@@ -59,7 +59,7 @@ test('smoothing and derivatives of evenly spaced bands are those of SciPy, up to
     const weights = savitzkyGolay(even, window);
     const what = JSON.stringify(window);
     for (const [i, spectrum] of spectra.entries())
-      near(weighted(weights, spectrum), values[i]!, 1e-9, `f64 ${what}`);
+      near(multiplyVector(weights, spectrum), values[i]!, 1e-9, `f64 ${what}`);
     const centre = new Float64Array(even.length);
     const made = valuesOf({ kind: 'linear', weights, centre }, spectra);
     for (const [i, one] of made.entries()) near(one, values[i]!, 1e-5, `f32 ${what}`);
@@ -70,11 +70,11 @@ test('at uneven wavelengths the polynomials are those of NumPy, per nm', () => {
   const { wavelengths, spectrum, values, ...window } = reference.uneven;
   for (const derivative of [0, 1, 2]) {
     const weights = savitzkyGolay(wavelengths, { ...window, derivative });
-    near(weighted(weights, spectrum), values[derivative]!, 1e-8, `derivative ${derivative}`);
+    near(multiplyVector(weights, spectrum), values[derivative]!, 1e-8, `derivative ${derivative}`);
   }
   // A straight line has its slope everywhere.
   const line = wavelengths.map((wavelength) => 0.1 + 0.002 * wavelength);
-  const slopes = weighted(savitzkyGolay(wavelengths, { ...window, derivative: 1 }), line);
+  const slopes = multiplyVector(savitzkyGolay(wavelengths, { ...window, derivative: 1 }), line);
   near(
     slopes,
     line.map(() => 0.002),
@@ -84,17 +84,17 @@ test('at uneven wavelengths the polynomials are those of NumPy, per nm', () => {
 });
 
 test('runs end at gaps and where the next detector begins, whichever way a detector runs', () => {
-  const sizes = (wavelengths: number[]) => runsOf(wavelengths).map((run) => run.length);
+  const sizes = (wavelengths: number[]) => gaplessRuns(wavelengths).map((run) => run.length);
   const second = reference.detectors.slice(90);
   const breaks = second.filter((value, i) => i > 0 && value - second[i - 1]! > 100).length;
-  const found = runsOf(reference.detectors);
+  const found = gaplessRuns(reference.detectors);
   assert.equal(found[0]!.length, 90);
   assert.equal(found.length, 2 + breaks);
   for (const run of found)
     for (const [i, band] of run.entries())
       if (i > 0) assert.ok(reference.detectors[band]! > reference.detectors[run[i - 1]!]!);
   assert.deepEqual(sizes([400, 410, 420, 430, 415, 425, 435]), [4, 3]);
-  assert.deepEqual(runsOf([430, 420, 410, 400]), [[3, 2, 1, 0]]);
+  assert.deepEqual(gaplessRuns([430, 420, 410, 400]), [[3, 2, 1, 0]]);
   assert.deepEqual(sizes([400, 410, 410, 420]), [2, 2]);
   assert.deepEqual(sizes([400, 410, 420, 480, 490, 500]), [3, 3]);
 });
@@ -134,7 +134,7 @@ test('bands of a sensor are the integral of its response over the spectrum', () 
     const weights = responseWeights({ name: '', wavelength, fwhm }, detectors)!;
     const sum = weights.reduce((total, weight) => total + weight, 0);
     assert.ok(Math.abs(sum - 1) < 1e-12);
-    const [value] = weighted(weights, clean);
+    const [value] = multiplyVector(weights, clean);
     assert.ok(Math.abs(value! - wanted) < 1e-3, `${wavelength}: ${value} ${wanted}`);
   }
   // Water vapour, and beyond both ends.
@@ -155,7 +155,7 @@ test('narrow bands of a sensor are interpolated, and a detector more does not mo
   const one = Array.from({ length: 60 }, (_, i) => 600 + 5 * i);
   const two = [...one, ...one.filter((wavelength) => wavelength > 750).map((value) => value + 1)];
   const slope = (wavelengths: number[]) =>
-    weighted(responseWeights({ name: '', wavelength: 740, fwhm: 60 }, wavelengths)!, wavelengths)[0]!;
+    multiplyVector(responseWeights({ name: '', wavelength: 740, fwhm: 60 }, wavelengths)!, wavelengths)[0]!;
   assert.ok(Math.abs(slope(one) - 740) < 1e-6);
   assert.ok(Math.abs(slope(two) - 740) < 0.1, `${slope(two)}`);
 });
@@ -163,7 +163,10 @@ test('narrow bands of a sensor are interpolated, and a detector more does not mo
 /** The value of an index at reflectances by wavelength. */
 function indexOf(text: string, at: (wavelength: number) => number): number {
   const inputs: number[] = [];
-  const program = compile(parseExpression(text), (name) => inputs.push(at(wavelengthNamed(name)!)) - 1);
+  const program = compileExpression(
+    parseExpression(text),
+    (name) => inputs.push(at(parseWavelengthName(name)!)) - 1,
+  );
   const method: PixelMethod = { kind: 'expressions', programs: [program] };
   const bands = inputs.map((value) => Float64Array.of(value));
   const { evaluate } = pixelFunction(method, {
@@ -176,7 +179,7 @@ function indexOf(text: string, at: (wavelength: number) => number): number {
 test('indices of the library follow their formulas', () => {
   const r = (wavelength: number) => 0.1 + 0.3 * ((wavelength * 0.7919) % 1);
   const log = (wavelength: number) => -Math.log10(r(wavelength));
-  const wanted: Record<keyof typeof INDICES, number> = {
+  const wanted: Record<keyof typeof NARROW_BAND_INDICES, number> = {
     ndvi: (r(800) - r(670)) / (r(800) + r(670)),
     ndvi705: (r(750) - r(705)) / (r(750) + r(705)),
     pri: (r(531) - r(570)) / (r(531) + r(570)),
@@ -204,7 +207,7 @@ test('indices of the library follow their formulas', () => {
   };
   assert.deepEqual(Object.keys(wanted), INDEX_NAMES);
   for (const name of INDEX_NAMES) {
-    const value = indexOf(INDICES[name].expression, r);
+    const value = indexOf(NARROW_BAND_INDICES[name].expression, r);
     assert.ok(Math.abs(value - wanted[name]) < 1e-12 * Math.abs(wanted[name]) + 1e-12, name);
   }
 });
@@ -212,7 +215,7 @@ test('indices of the library follow their formulas', () => {
 test('docs/hyperspectral.md has the formula and the source of each index', () => {
   const text = readFileSync(new URL('../../../docs/hyperspectral.md', import.meta.url), 'utf8');
   for (const name of INDEX_NAMES) {
-    const { title, expression, source } = INDICES[name];
+    const { title, expression, source } = NARROW_BAND_INDICES[name];
     assert.ok(text.includes(`| \`${name}\` | ${title} | \`${expression}\` | ${source} |`), name);
   }
 });
@@ -229,7 +232,7 @@ test('the value of a pixel does not depend on the pixels beside it', () => {
     { kind: 'linear', weights, centre: new Float64Array(even.length) },
     { kind: 'continuum', wavelengths: Float64Array.from(even), depth: false },
     { kind: 'continuum', wavelengths: Float64Array.from(even), depth: true },
-    { kind: 'expressions', programs: [compile(expression, (name) => Number(name.slice(1)))] },
+    { kind: 'expressions', programs: [compileExpression(expression, (name) => Number(name.slice(1)))] },
   ];
   for (const method of methods) {
     const { rows, evaluate } = pixelFunction(method, coding);

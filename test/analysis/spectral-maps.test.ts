@@ -11,7 +11,7 @@ import type {
   SmoothResults,
   StatsResults,
 } from '../../src/analysis/index.js';
-import { weighted } from '../../src/analysis/numeric/matrix-vector.js';
+import { multiplyVector } from '../../src/analysis/numeric/matrix-vector.js';
 import { continuumRemoval } from '../../src/analysis/pixel-methods/continuum-removal.js';
 import { savitzkyGolay } from '../../src/analysis/spectra/savitzky-golay.js';
 import { SENSORS } from '../../src/analysis/spectra/sensors.js';
@@ -110,7 +110,7 @@ test('smoothing by run of bands; its tiles are spectra for maps by wavelength an
   const weights = starts.map((start, i) => savitzkyGolay(WAVELENGTHS.slice(start, start + runs[i]!), window));
   await eachPixel(node, 'smooth', (spectrum, values) => {
     const wanted = starts.flatMap((start, i) => [
-      ...weighted(weights[i]!, spectrum.slice(start, start + runs[i]!)),
+      ...multiplyVector(weights[i]!, spectrum.slice(start, start + runs[i]!)),
     ]);
     near(values, wanted, 1e-5, 'derivative');
   });
@@ -209,7 +209,7 @@ test('resampled tiles carry the bands of the sensor', async (t) => {
   await eachPixel(node, 'resample', (spectrum, values) =>
     near(
       values,
-      rows.map((row) => weighted(row, spectrum)[0]!),
+      rows.map((row) => multiplyVector(row, spectrum)[0]!),
       1e-6,
       'resampled',
     ),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { inverse, Matrix } from 'ml-matrix';
 import { readLibrary, type UnmixResults } from '../../src/analysis/index.js';
-import { components } from '../../src/analysis/transforms/pca-mnf.js';
+import { pcaOrMnf } from '../../src/analysis/transforms/pca-mnf.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -27,7 +27,7 @@ async function largestGain(node: TilewrightNode, endmembers: UnmixResults['endme
   const pixels = await pixelsOf(node, 'cubes', USED);
   const { mean, covariance } = momentsOf(pixels);
   const size = endmembers.length - 1;
-  const { weights } = components({
+  const { weights } = pcaOrMnf({
     ...{ kind: 'components', count: size },
     covariance: Float64Array.from(covariance.flat()),
   });

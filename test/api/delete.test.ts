@@ -6,7 +6,7 @@ import { openNode, type TilewrightNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
-import { faultsOf } from '../support/storage-problems.js';
+import { storageProblems } from '../support/storage-problems.js';
 import { tempFolder } from '../support/temp.js';
 
 const DESCRIPTION = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 6 };
@@ -62,7 +62,7 @@ test('a tile, a scene and a collection are deleted, and the same scene brings al
     [204, 2 * tiles],
   );
   assert.equal((await get(node, '/search')).numberMatched, 0);
-  assert.deepEqual(await faultsOf(node.storage), []);
+  assert.deepEqual(await storageProblems(node.storage), []);
   assert.equal((await ingest(node, inputs)).tiles, tiles);
 });
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { crc32 } from 'node:zlib';
-import { CHECKSUM, MESSAGE_TYPE, OWNERS_PATH, sign } from '../../src/dht/index.js';
-import { CANCEL_PATH, WORDS_PATH, WORK_PATH } from '../../src/jobs/index.js';
+import { CHECKSUM_HEADER, MESSAGE_TYPE, OWNER_QUERY_PATH, sign } from '../../src/dht/index.js';
+import { ALL_GATHER_PATH, CANCEL_TASK_PATH, TASK_PATH } from '../../src/jobs/index.js';
 import { openNode } from '../../src/node.js';
 import { atEnd } from '../support/at-end.js';
 import { HOSTILE_NAMES } from '../support/hostile-names.js';
@@ -77,7 +77,7 @@ async function send(url: string, path: string, text: string) {
     method: 'POST',
     headers: {
       'content-type': MESSAGE_TYPE,
-      [CHECKSUM]: String(crc32(body)),
+      [CHECKSUM_HEADER]: String(crc32(body)),
       authorization: sign(SECRET, { method: 'POST', path, body }),
     },
     body,
@@ -93,27 +93,30 @@ test('a message with a hostile name or of another shape is refused, and touches 
   const messages: [path: string, message: unknown][] = [];
   for (const name of [...HOSTILE_NAMES, undefined, null, 7, {}, [ID]])
     messages.push(
-      [WORK_PATH, { ...share, job: name }],
-      [WORK_PATH, { ...share, run: name }],
-      [CANCEL_PATH, { job: name, run: ID }],
-      [CANCEL_PATH, { job: ID, run: name }],
-      [WORDS_PATH, { run: name, words: [] }],
+      [TASK_PATH, { ...share, job: name }],
+      [TASK_PATH, { ...share, run: name }],
+      [CANCEL_TASK_PATH, { job: name, run: ID }],
+      [CANCEL_TASK_PATH, { job: ID, run: name }],
+      [ALL_GATHER_PATH, { run: name, words: [] }],
     );
   messages.push(
     ...[null, 7, [], {}].flatMap((message) =>
-      [WORK_PATH, CANCEL_PATH, WORDS_PATH, OWNERS_PATH].map((path): [string, unknown] => [path, message]),
+      [TASK_PATH, CANCEL_TASK_PATH, ALL_GATHER_PATH, OWNER_QUERY_PATH].map((path): [string, unknown] => [
+        path,
+        message,
+      ]),
     ),
-    [WORK_PATH, { ...share, slots: 7 }],
-    [WORK_PATH, { ...share, since: 'x' }],
-    [WORDS_PATH, { run: ID, words: 'x' }],
-    [OWNERS_PATH, { ...question, slots: 'x' }],
-    [OWNERS_PATH, { ...question, slots: '70000' }],
-    [OWNERS_PATH, { ...question, slots: null }],
-    [OWNERS_PATH, { ...question, wait: -1 }],
-    [OWNERS_PATH, { ...question, seq: 1e300 }],
+    [TASK_PATH, { ...share, slots: 7 }],
+    [TASK_PATH, { ...share, since: 'x' }],
+    [ALL_GATHER_PATH, { run: ID, words: 'x' }],
+    [OWNER_QUERY_PATH, { ...question, slots: 'x' }],
+    [OWNER_QUERY_PATH, { ...question, slots: '70000' }],
+    [OWNER_QUERY_PATH, { ...question, slots: null }],
+    [OWNER_QUERY_PATH, { ...question, wait: -1 }],
+    [OWNER_QUERY_PATH, { ...question, seq: 1e300 }],
     ...Object.entries(WRONG_QUESTIONS).flatMap(([kind, wrong]) =>
       [...wrong, 7, ['x'], { filter: 5 }].map((one): [string, unknown] => [
-        OWNERS_PATH,
+        OWNER_QUERY_PATH,
         { ...question, kind, question: one },
       ]),
     ),
@@ -129,9 +132,9 @@ test('a message with a hostile name or of another shape is refused, and touches 
     assert.ok(status >= 400 && status < 500, detail);
     assert.match((JSON.parse(text) as { code: string }).code, /^TW_/, detail);
   }
-  const { status, text } = await send(url, WORK_PATH, '{');
+  const { status, text } = await send(url, TASK_PATH, '{');
   assert.equal(status, 400, text);
   assert.deepEqual((await files()).sort(), before.sort());
-  const known = await send(url, CANCEL_PATH, JSON.stringify({ job: ID, run: ID }));
+  const known = await send(url, CANCEL_TASK_PATH, JSON.stringify({ job: ID, run: ID }));
   assert.deepEqual(known, { status: 200, text: '{"known":false}' });
 });

@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { FileBody, httpTransport } from '../../src/client/index.js';
 import { messageOf } from '../../src/errors.js';
-import { Doors } from '../../src/training/index.js';
+import { Rendezvous } from '../../src/training/index.js';
 import { atEnd } from '../support/at-end.js';
 import { testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
@@ -51,16 +51,16 @@ test('a client sends requests and files, and follows events', async (t) => {
 
 test('a member of a ring reaches the door of another node', async (t) => {
   if (await isMissing(t)) return;
-  const doors = new Doors('the secret of the test');
+  const doors = new Rendezvous('the secret of the test');
   const server = createServer().listen(0, '::1');
   server.on('connect', ({ url, headers }, socket) =>
-    doors.enter(url!, headers.authorization, socket as Socket),
+    doors.accept(url!, headers.authorization, socket as Socket),
   );
   await once(server, 'listening');
   atEnd(t, () => server.close());
   const url = `http://[::1]:${(server.address() as AddressInfo).port}`;
-  const door = doors.add();
-  const [there, here] = await Promise.all([doors.reach({ node: 'n', url }, door.id), door.visitor]);
+  const door = doors.listen();
+  const [there, here] = await Promise.all([doors.connect({ node: 'n', url }, door.id), door.connection]);
   there.end('hello');
   assert.equal(await text(here), 'hello');
   door.close();

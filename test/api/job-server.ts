@@ -1,10 +1,10 @@
 /** A server whose processes are those of a test, beside those that have routes of their own. */
 import type { FastifyInstance } from 'fastify';
 import { buildServer, type ServerOptions } from '../../src/api/index.js';
-import { localOwners } from '../../src/dht/index.js';
-import { Imagery } from '../../src/imagery/index.js';
-import { IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
-import { Jobs, type Process } from '../../src/jobs/index.js';
+import { localQueries } from '../../src/dht/index.js';
+import { ImageService } from '../../src/imagery/index.js';
+import { IngestPool, ingestProcess } from '../../src/ingest/index.js';
+import { LocalJobService, type Process } from '../../src/jobs/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Storage } from '../../src/storage/index.js';
 import { storeModelProcess, TextureIndex } from '../../src/training/index.js';
@@ -12,7 +12,7 @@ import { atEnd } from '../support/at-end.js';
 
 export interface JobServer {
   server: FastifyInstance;
-  jobs: Jobs;
+  jobs: LocalJobService;
   storage: Storage;
 }
 
@@ -23,13 +23,13 @@ export async function jobServer(
   access: Partial<ServerOptions> = {},
 ): Promise<JobServer> {
   const storage = await Storage.open(data);
-  const workers = new IngestWorkers(1, 128e6);
-  const owners = localOwners(storage.index);
+  const workers = new IngestPool(1, 128e6);
+  const owners = localQueries(storage.index);
   const finder = new TileFinder(storage, owners);
-  const imagery = new Imagery({ storage, finder, owners, cores: 1 });
+  const imagery = new ImageService({ storage, finder, owners, cores: 1 });
   const own = [ingestProcess({ storage, workers, memory: 128e6 }), storeModelProcess({ storage, finder })];
   const all = [...processes, ...own];
-  const jobs = await Jobs.open(storage, all, { resume: true });
+  const jobs = await LocalJobService.open(storage, all, { resume: true });
   const server = await buildServer(
     {
       version: '0',

@@ -10,7 +10,7 @@ import { atEnd } from '../support/at-end.js';
 import { putModel } from '../support/models.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
-import { faultsOf } from '../support/storage-problems.js';
+import { storageProblems } from '../support/storage-problems.js';
 import { tempFolder } from '../support/temp.js';
 
 const DESCRIPTION = { collection: 'test', scale: 0.0001, maskBand: 5, precision: 5 };
@@ -156,7 +156,7 @@ test('a model has its versions, of which the latest and the best can be asked fo
   assert.equal(await remove(`/models/${id}`), 'TW_STORAGE_NO_MODEL');
   for (const path of ['', '/item', '/versions', '/card.json', '/model.onnx'])
     assert.equal((await get(`/models/${id}${path}`)).code, 'TW_STORAGE_NO_MODEL', path);
-  assert.deepEqual(await faultsOf(node.storage), []);
+  assert.deepEqual(await storageProblems(node.storage), []);
 });
 
 test('to delete a model takes a token that may write', async (t) => {

@@ -1,7 +1,7 @@
 /** The list of a collection's scenes, in pages. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { injected } from '../../src/cli/connect.js';
+import { inProcessTransport } from '../../src/cli/connect.js';
 import { Client, type SceneSummary } from '../../src/client/index.js';
 import { sceneKey } from '../../src/storage/catalogue/catalogue.js';
 import { COLLECTION } from '../storage/sample-scenes.js';
@@ -50,7 +50,7 @@ test('scenes come in pages that neither lose nor repeat one, and the client foll
   const forged = await node.server.inject(`${path}?token=${encodeURIComponent('~ü\0')}`);
   assert.deepEqual([forged.statusCode, forged.json().code], [400, 'TW_API_TOKEN']);
   assert.deepEqual(
-    (await new Client(injected(node)).scenes(COLLECTION.id)).map(({ id }) => id),
+    (await new Client(inProcessTransport(node)).scenes(COLLECTION.id)).map(({ id }) => id),
     ids,
   );
   for (const query of ['limit=0', 'limit=x', 'page=2'])

@@ -10,8 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import Fastify from 'fastify';
-import { paceBodies } from '../../src/api/plugins/body-timeout.js';
-import { answerProblems } from '../../src/api/plugins/problem-details.js';
+import { registerBodyTimeout } from '../../src/api/plugins/body-timeout.js';
+import { registerErrorHandler } from '../../src/api/plugins/problem-details.js';
 import { safeName } from '../../src/api/routes/ingest/upload.js';
 import { Client, httpTransport, JobError } from '../../src/client/index.js';
 import { type IngestInputs, type IngestResults, sideFilesOf } from '../../src/ingest/index.js';
@@ -377,8 +377,8 @@ test('the token is asked for before a byte of the file is read', async (t) => {
 
 test('a body that stalls is told so, one that comes in time is heard', async (t) => {
   const server = Fastify({ requestTimeout: 0 });
-  answerProblems(server);
-  paceBodies(server, { window: 200, least: 10 });
+  registerErrorHandler(server);
+  registerBodyTimeout(server, { window: 200, least: 10 });
   server.post('/', async () => 'heard');
   server.addContentTypeParser('application/octet-stream', (_request, payload, done) => done(null, payload));
   server.post<{ Body: Readable }>('/file', async ({ body }) => {

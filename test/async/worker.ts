@@ -1,6 +1,6 @@
 /** The thread of worker-pool.test.ts. */
 import { threadId } from 'node:worker_threads';
-import { serveTasks } from '../../src/async/index.js';
+import { handleTasks } from '../../src/async/index.js';
 import { TilewrightError } from '../../src/errors.js';
 import { readRaster } from '../../src/raster/index.js';
 
@@ -21,7 +21,7 @@ export type Result = number | Float64Array | (() => void);
 /** Memory of WebAssembly, as libraries keep it. */
 const kept: WebAssembly.Memory[] = [];
 
-serveTasks<Task, Result>(
+handleTasks<Task, Result>(
   async (task, signal) => {
     switch (task.kind) {
       case 'thread':

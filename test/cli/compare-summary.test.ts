@@ -1,15 +1,15 @@
 /** The figures and texts of a comparison. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { curvesOf } from '../../src/cli/compare/convergence.js';
+import { lossCurves } from '../../src/cli/compare/convergence.js';
 import {
   type ComparedRun,
   type Comparison,
-  csvOf,
-  differencesOf,
+  countWins,
+  describeDifferences,
+  modeSummary,
   renderComparison,
-  summaryOf,
-  winsOf,
+  toCsv,
 } from '../../src/cli/compare/index.js';
 import { costTable } from '../../src/cli/compare/tables.js';
 import type { TrainingMode, TrainResults } from '../../src/training/index.js';
@@ -89,11 +89,11 @@ test('modes are compared at the places that all runs have trained', () => {
     run('contained', seed, { u1: { mse: 0.02 }, u2: { mse: 0.02 } }, { failed }),
   ]);
   const comparison = comparisonOf(runs);
-  assert.equal(summaryOf(comparison, 'partitioned').means.MSE!.median, 0.01);
-  assert.equal(summaryOf(comparison, 'contained').means.MSE!.median, 0.02);
-  assert.deepEqual(summaryOf(comparison, 'partitioned').pooled, {});
-  assert.deepEqual(winsOf(comparison, 'partitioned', 'contained', 'MSE'), { won: 6, of: 6 });
-  assert.deepEqual(differencesOf(comparison), [
+  assert.equal(modeSummary(comparison, 'partitioned').means.MSE!.median, 0.01);
+  assert.equal(modeSummary(comparison, 'contained').means.MSE!.median, 0.02);
+  assert.deepEqual(modeSummary(comparison, 'partitioned').pooled, {});
+  assert.deepEqual(countWins(comparison, 'partitioned', 'contained', 'MSE'), { won: 6, of: 6 });
+  assert.deepEqual(describeDifferences(comparison), [
     'contained, seed 1 did not train a place of partitioned, seed 1: u3',
     'contained, seed 2 did not train a place of partitioned, seed 1: u3',
     'contained, seed 3 did not train a place of partitioned, seed 1: u3',
@@ -107,10 +107,13 @@ test('modes are compared at the places that all runs have trained', () => {
 test('tiles that come while modes are compared are seen by the patches', () => {
   const more = { mse: 0.1, patches: { train: 60, validation: 15 } };
   const runs = [run('partitioned', 1, { u1: { mse: 0.1 } }), run('contained', 1, { u1: more })];
-  assert.match(differencesOf(comparisonOf(runs)).join(), /^contained, seed 1 has other patches .* at u1$/);
-  assert.deepEqual(differencesOf(comparisonOf(runs.slice(0, 1))), []);
+  assert.match(
+    describeDifferences(comparisonOf(runs)).join(),
+    /^contained, seed 1 has other patches .* at u1$/,
+  );
+  assert.deepEqual(describeDifferences(comparisonOf(runs.slice(0, 1))), []);
   // Scores of other patches do not compare as one set.
-  assert.deepEqual(summaryOf(comparisonOf(runs), 'partitioned').pooled, {});
+  assert.deepEqual(modeSummary(comparisonOf(runs), 'partitioned').pooled, {});
 });
 
 test('one cell in two collections is two places, in every run', () => {
@@ -119,8 +122,8 @@ test('one cell in two collections is two places, in every run', () => {
   // The other run has trained one of them only.
   const one = run('contained', 1, { u1: { mse: 0.2 } });
   const comparison = comparisonOf([both, one]);
-  assert.equal(summaryOf(comparison, 'contained').means.MSE!.median, 0.2);
-  const csv = csvOf(comparison);
+  assert.equal(modeSummary(comparison, 'contained').means.MSE!.median, 0.2);
+  const csv = toCsv(comparison);
   assert.match(csv, /,c u1,MSE,,0\.1\r\n/);
   assert.match(csv, /,d u1,MSE,,0\.1\r\n/);
 });
@@ -146,7 +149,7 @@ test('the curve of many places counts each by its values, and one that has stopp
       u2: { mse: 0.1, losses: [8], values: 10 },
     }),
   ];
-  assert.deepEqual(curvesOf(comparisonOf(runs))[0]!.validation, [5, 3.5]);
+  assert.deepEqual(lossCurves(comparisonOf(runs))[0]!.validation, [5, 3.5]);
 });
 
 test('without the processes that a server starts, CPU time and memory are left out', () => {
@@ -157,7 +160,7 @@ test('without the processes that a server starts, CPU time and memory are left o
     costTable(comparison).rows.map(([title]) => title),
     ['time'],
   );
-  assert.doesNotMatch(csvOf(comparison), /cpu|memory/);
+  assert.doesNotMatch(toCsv(comparison), /cpu|memory/);
   assert.match(page(comparison), /CPU and memory are left out/);
 });
 
@@ -165,5 +168,5 @@ test('names from outside are text, in the page and in a spreadsheet', () => {
   const name = '=HYPERLINK("http://x")<script>';
   const comparison = comparisonOf([run('partitioned', 1, { [name]: { mse: 0.1 } })]);
   assert.doesNotMatch(page(comparison), /<script>/);
-  assert.match(csvOf(comparison), /,"'=HYPERLINK\(""http:\/\/x""\)<script>",MSE,/);
+  assert.match(toCsv(comparison), /,"'=HYPERLINK\(""http:\/\/x""\)<script>",MSE,/);
 });

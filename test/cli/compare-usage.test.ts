@@ -2,16 +2,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { jobsBeside, spreadOf, turns, verdict, withUsage } from '../../src/cli/compare/index.js';
-import { usageOf } from '../../src/cli/compare/usage.js';
-import type { NodeUsage } from '../../src/client/index.js';
+import {
+  compareSpreads,
+  computeSpread,
+  concurrentJobs,
+  measureUsage,
+  runOrder,
+} from '../../src/cli/compare/index.js';
+import { usageFromSamples } from '../../src/cli/compare/usage.js';
+import type { NodeUsageDocument } from '../../src/client/index.js';
 
 const node = (
   id: string,
   cpuSeconds: number,
   sentBytes?: number,
   { namespace = id, startedAt = 'first' } = {},
-): NodeUsage => ({
+): NodeUsageDocument => ({
   ...{ id, startedAt, cpuSeconds, memoryBytes: 1e6, includesChildren: true },
   ...(sentBytes !== undefined && { network: { namespace, sentBytes, loopbackBytes: 1000 * sentBytes } }),
 });
@@ -32,7 +38,7 @@ test('sums do not depend on how often the counters are sampled', () => {
         const seen = step.isSeen || isLast ? [node('a', cpu, sent)] : [];
         samples.push({ at: i + 1, nodes: [...seen, node('b', 2 * (i + 1), 0)] });
       });
-      const usage = usageOf(samples);
+      const usage = usageFromSamples(samples);
       assert.equal(usage.cpuSeconds, cpu - start + 2 * steps.length);
       assert.equal(usage.sentBytes, sent - start);
       assert.equal(usage.seconds, steps.length);
@@ -52,7 +58,7 @@ test('a restarted node counts from its start, and its interface continues', () =
     at,
     nodes: [node('a', cpu, 10 * at, { startedAt: cpu > 5 ? 'first' : 'second' })],
   }));
-  const { cpuSeconds, sentBytes, trace } = usageOf(samples);
+  const { cpuSeconds, sentBytes, trace } = usageFromSamples(samples);
   assert.deepEqual({ cpuSeconds, sentBytes }, { cpuSeconds: 2 + 2 + 1, sentBytes: 30 });
   assert.deepEqual(
     trace.map(({ cores }) => cores),
@@ -62,13 +68,13 @@ test('a restarted node counts from its start, and its interface continues', () =
 
 test('a node that is missing in the first or last sample adds nothing from before, and is listed', () => {
   const others = (at: number) => node('b', at, 0);
-  const late = usageOf([
+  const late = usageFromSamples([
     { at: 0, nodes: [others(0)] },
     { at: 1, nodes: [others(1), node('a', 5000, 8e9)] },
     { at: 2, nodes: [others(2), node('a', 5003, 8e9 + 30)] },
   ]);
   assert.deepEqual([late.cpuSeconds, late.sentBytes, late.incomplete], [5, 30, ['a']]);
-  const gone = usageOf([
+  const gone = usageFromSamples([
     { at: 0, nodes: [others(0), node('a', 5000, 8e9)] },
     { at: 1, nodes: [others(1), node('a', 5003, 8e9 + 30)] },
     { at: 2, nodes: [others(2)] },
@@ -78,7 +84,7 @@ test('a node that is missing in the first or last sample adds nothing from befor
 
 test('a counter that falls in one sample adds nothing when it rises back', () => {
   const samples = [5000, 5001, 5000.5, 5002].map((cpu, at) => ({ at, nodes: [node('a', cpu, 1000 * cpu)] }));
-  const { cpuSeconds, sentBytes } = usageOf(samples);
+  const { cpuSeconds, sentBytes } = usageFromSamples(samples);
   assert.deepEqual([cpuSeconds, sentBytes], [2, 2000]);
 });
 
@@ -89,14 +95,14 @@ test('the last sample is repeated until all nodes answer', async () => {
     // The second node does not answer the first request after the work.
     return samples === 2 ? [node('a', samples)] : [node('a', samples), node('b', samples)];
   };
-  const { usage } = await withUsage(read, 10_000, async () => undefined);
+  const { usage } = await measureUsage(read, 10_000, async () => undefined);
   assert.deepEqual([samples, usage.incomplete, usage.cpuSeconds], [3, [], 4]);
 });
 
 test('nodes that share their interfaces count these once, and their loopback', () => {
   const host = { namespace: 'host' };
   const at = (sent: number) => [node('a', 0, sent, host), node('b', 0, sent, host), node('c', 0, sent)];
-  const usage = usageOf([
+  const usage = usageFromSamples([
     { at: 0, nodes: at(10) },
     { at: 2, nodes: at(14) },
   ]);
@@ -110,9 +116,9 @@ test('nodes that share their interfaces count these once, and their loopback', (
 test('the work is measured from before its start to after its end, and its error is thrown', async () => {
   let cpu = 0;
   const read = async () => [node('a', cpu++)];
-  const { result, usage } = await withUsage(read, 1000, async () => 'done');
+  const { result, usage } = await measureUsage(read, 1000, async () => 'done');
   assert.deepEqual([result, usage.cpuSeconds, usage.sentBytes], ['done', 1, undefined]);
-  const failing = withUsage(read, 1000, async () => {
+  const failing = measureUsage(read, 1000, async () => {
     throw new Error('the job has failed');
   });
   await assert.rejects(failing, /the job has failed/);
@@ -124,7 +130,7 @@ test('a sample that fails is left out', async () => {
     if (++samples === 2) throw new Error('no answer');
     return [node('a', samples)];
   };
-  const { usage } = await withUsage(read, 5, async () => {
+  const { usage } = await measureUsage(read, 5, async () => {
     while (samples < 4) await new Promise((resolve) => setTimeout(resolve, 5));
   });
   assert.equal(usage.cpuSeconds, samples - 1);
@@ -132,17 +138,17 @@ test('a sample that fails is left out', async () => {
 
 test('every mode trains once with every seed, in an order that is reversed for every second seed', () => {
   assert.deepEqual(
-    turns(['partitioned', 'distributed'], [1, 2]).map(({ mode, seed }) => `${mode[0]}${seed}`),
+    runOrder(['partitioned', 'distributed'], [1, 2]).map(({ mode, seed }) => `${mode[0]}${seed}`),
     ['p1', 'd1', 'd2', 'p2'],
   );
 });
 
 test('a verdict needs three runs and ranges that do not touch', () => {
-  const low = spreadOf([1, 2, 3]);
-  assert.equal(verdict(low, spreadOf([4, 5, 6])), 'less');
-  assert.equal(verdict(spreadOf([4, 5, 6]), low), 'more');
-  assert.equal(verdict(low, spreadOf([3, 4, 5])), 'within the spread');
-  assert.equal(verdict(low, spreadOf([4, 5])), 'too few runs');
+  const low = computeSpread([1, 2, 3]);
+  assert.equal(compareSpreads(low, computeSpread([4, 5, 6])), 'less');
+  assert.equal(compareSpreads(computeSpread([4, 5, 6]), low), 'more');
+  assert.equal(compareSpreads(low, computeSpread([3, 4, 5])), 'within the spread');
+  assert.equal(compareSpreads(low, computeSpread([4, 5])), 'too few runs');
 });
 
 test('jobs that ran at the same time as a run are listed', () => {
@@ -162,6 +168,6 @@ test('jobs that ran at the same time as a run are listed', () => {
     job('after', 21, 22),
     job('waiting'),
   ];
-  assert.deepEqual(jobsBeside(jobs, 'own'), ['into', 'within', 'out of', 'still']);
-  assert.deepEqual(jobsBeside(jobs, 'absent'), []);
+  assert.deepEqual(concurrentJobs(jobs, 'own'), ['into', 'within', 'out of', 'still']);
+  assert.deepEqual(concurrentJobs(jobs, 'absent'), []);
 });

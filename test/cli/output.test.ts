@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listNearest } from '../../src/cli/output/nearest-names.js';
-import { duration, progressLine, size, warningLines } from '../../src/cli/output/print.js';
+import { formatBytes, formatDuration, progressLine, warningLines } from '../../src/cli/output/print.js';
 
 test('a warning of many scenes or bands is told once', () => {
   const band = (number: number) =>
@@ -33,12 +33,12 @@ test('warnings that differ in metres give the range of them all', () => {
 });
 
 test('durations and sizes are rounded before they are split into units', () => {
-  const durations = [0, 9.94, 9.96, 59.4, 59.6, 119.4, 119.6, 3599.6, 7199, 90_061].map(duration);
+  const durations = [0, 9.94, 9.96, 59.4, 59.6, 119.4, 119.6, 3599.6, 7199, 90_061].map(formatDuration);
   assert.deepEqual(
     durations.map((text) => text.replaceAll(' ', '')),
     ['0.0s', '9.9s', '10s', '59s', '1min0s', '1min59s', '2min0s', '1h0min', '2h0min', '25h1min'],
   );
-  const sizes = [0, 999, 1000, 9949, 9951, 999_499, 999_500, 999_999, 1.5e9, 999.9e15].map(size);
+  const sizes = [0, 999, 1000, 9949, 9951, 999_499, 999_500, 999_999, 1.5e9, 999.9e15].map(formatBytes);
   assert.deepEqual(
     sizes.map((text) => text.replaceAll(' ', '')),
     ['0B', '999B', '1.0kB', '9.9kB', '10kB', '999kB', '1.0MB', '1.0MB', '1.5GB', '1000PB'],

@@ -14,16 +14,16 @@ export async function placementOf({ url, name }: TestNode): Promise<SeenPlacemen
 }
 
 /** What is wrong with the placement, and with who is known to run. */
-export async function faultsOfPlacement(cluster: TestCluster): Promise<Violation[]> {
+export async function problemsOfPlacement(cluster: TestCluster): Promise<Violation[]> {
   const running = await Promise.all(cluster.nodes.map((node) => cluster.idOf(node)));
   return wholePlacement(await Promise.all(cluster.nodes.map(placementOf)), running);
 }
 
 /** Every slot has its owners, all of them ready, at all nodes alike; and all nodes are ready. */
-export async function untilSettled(cluster: TestCluster, limit: number): Promise<void> {
+export async function awaitRecovery(cluster: TestCluster, limit: number): Promise<void> {
   let last: Violation[] = [];
   await until('the placement is whole', limit, async () => {
-    last = await faultsOfPlacement(cluster);
+    last = await problemsOfPlacement(cluster);
     return last.length === 0;
   }).catch((error: Error) => {
     throw new Error(`${error.message}: ${last.map(({ detail }) => detail).join('; ')}`);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { EtcdStore } from '../../src/coordination/index.js';
 import { entriesSince, readManifest, readParts, segmentName } from '../../src/dht/commit/checkpoint.js';
-import { logCopy } from '../../src/dht/commit/log-archive.js';
+import { archivedEntryName } from '../../src/dht/commit/log-archive.js';
 import { readSegment } from '../../src/dht/commit/segment.js';
 import { CommitLog, SlotSet } from '../../src/dht/index.js';
 import { type PrefixLengths, slotOfCell } from '../../src/dht/placement/slots.js';
@@ -11,9 +11,9 @@ import { readIdentity } from '../../src/dht/recovery/cluster-identity.js';
 import {
   Catalogue,
   type Commit,
-  EDITED_TABLES,
   type ObjectStore,
   openObjectStore,
+  REPLICATED_TABLES,
   type TileRecord,
 } from '../../src/storage/index.js';
 import {
@@ -28,16 +28,16 @@ import { ask, until } from './client.js';
 import type { TestCluster, TestNode } from './cluster.js';
 
 /** How long nodes may take to apply the last commit, ms. */
-const APPLY_LIMIT = 30_000;
+const APPLY_TIMEOUT_MS = 30_000;
 
 /** Stops all nodes, and compares the log with its copies, its segments and each node's records. */
-export async function faultsOfCommits(cluster: TestCluster): Promise<Violation[]> {
+export async function verifyCommits(cluster: TestCluster): Promise<Violation[]> {
   const coordination = new EtcdStore(cluster.etcd.urls, cluster.etcdName);
   const objects = await openObjectStore(pathToFileURL(cluster.store).href);
   try {
     const log = new CommitLog(coordination);
-    const { head } = await log.extent();
-    await until('all nodes have applied the last commit', APPLY_LIMIT * cluster.slowness, async () => {
+    const { head } = await log.bounds();
+    await until('all nodes have applied the last commit', APPLY_TIMEOUT_MS * cluster.slowness, async () => {
       const seqs = await Promise.all(cluster.nodes.map(appliedBy));
       return seqs.every((seq) => seq >= head);
     });
@@ -56,14 +56,14 @@ async function appliedBy({ url }: TestNode): Promise<number> {
 }
 
 async function compare(log: CommitLog, objects: ObjectStore, nodes: TestNode[]): Promise<Violation[]> {
-  const { head } = await log.extent();
+  const { head } = await log.bounds();
   const checkpoint = await log.readCheckpoint();
   const first = checkpoint?.seq ?? 0;
   const entries: LoggedCommit[] = [];
   for await (const entry of entriesSince(log, first)) entries.push(entry);
   const copies = new Map<number, string>();
   for (const { seq } of entries) {
-    const bytes = await objects.get(logCopy(seq)).catch(() => undefined);
+    const bytes = await objects.get(archivedEntryName(seq)).catch(() => undefined);
     if (bytes) copies.set(seq, bytes.toString());
   }
   const violations = [...soundLog(first, head, entries), ...soundCopies(entries, copies)];
@@ -71,13 +71,13 @@ async function compare(log: CommitLog, objects: ObjectStore, nodes: TestNode[]):
   const state = await readParts(objects, await readManifest(objects, checkpoint), () => true);
   for (const { seq, segment } of entries)
     try {
-      state.add(await readSegment(objects, segmentName(segment), () => true));
+      state.apply(await readSegment(objects, segmentName(segment), () => true));
     } catch (error) {
       const detail = `the segment of commit ${seq} cannot be read: ${String(error)}`;
       violations.push({ rule: 'sound log', detail, events: [] });
     }
   const { prefixLengths } = (await readIdentity(objects))!;
-  const replicas = await Promise.all(nodes.map((node) => replicaOf(node, state.commit(), prefixLengths)));
+  const replicas = await Promise.all(nodes.map((node) => replicaOf(node, state.toCommit(), prefixLengths)));
   return [...violations, ...sameReplicas(head, replicas)];
 }
 
@@ -98,7 +98,7 @@ async function replicaOf(
     for (const { table, key, record } of edits) expected.set(`${table}/${key}`, textOf(record));
     const held = new Map<string, string>();
     for await (const tile of catalogue.tiles.values()) held.set(nameOf(tile), textOf(tile));
-    for (const table of EDITED_TABLES)
+    for (const table of REPLICATED_TABLES)
       for await (const { key, record } of catalogue[table].scan())
         held.set(`${table}/${key}`, textOf(record));
     return { node: name, applied: state?.applied ?? 0, expected, held };

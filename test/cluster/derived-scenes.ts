@@ -8,29 +8,29 @@ import type { FoundTile } from './observe.js';
 import { DELIVERIES } from './scene-deliveries.js';
 
 /** The collection of these scenes, so that their tiles are not among those that readers search for. */
-export const LAYERS = 'layers';
+export const DERIVED_COLLECTION = 'layers';
 const SCENES = ['l0', 'l1'];
 const GROUPS = ['100m', 'mask'];
-const filter = { collections: [LAYERS] };
+const filter = { collections: [DERIVED_COLLECTION] };
 /** Jobs over all of these scenes; a training as short as there is. */
 export const SPLIT = { process: 'split', inputs: { precision: 5, filter } };
 export const TRAIN = { process: 'train', inputs: { model: 'ndvi', epochs: 1, filter } };
 export const PREDICT = { process: 'predict', inputs: { model: 'ndvi', filter } };
-const JOB_LIMIT = 60_000;
+const JOB_TIMEOUT_MS = 60_000;
 
 /** CRC-32 of files, by `<tile>/<group>`. */
 export type Sums = Map<string, number>;
 
 /** All deliveries of a scene cover the same ground with other pixels, so that a split makes the same tiles with other bytes. */
-export class Layers {
+export class DerivedScenes {
   readonly scenes: readonly string[] = SCENES;
   private readonly split = new Map<string, Sums>();
 
   private constructor(private readonly folder: string) {}
 
   /** Writes the scenes below a folder; the node at `url`, which is alone, ingests and splits each delivery. */
-  static async make(folder: string, url: string): Promise<Layers> {
-    const made = new Layers(folder);
+  static async make(folder: string, url: string): Promise<DerivedScenes> {
+    const made = new DerivedScenes(folder);
     for (let delivery = 0; delivery < DELIVERIES; delivery++) {
       await mkdir(join(folder, `${delivery}`), { recursive: true });
       for (const [s, scene] of SCENES.entries()) {
@@ -43,7 +43,7 @@ export class Layers {
         await ended(url, await startIngest(url, made.sceneOf(scene, delivery), key));
       }
       await ended(url, await startJob(url, SPLIT.process, SPLIT.inputs, `split-${delivery}`));
-      const { tiles } = await findAll(url, { collection: LAYERS, source: 'split' });
+      const { tiles } = await findAll(url, { collection: DERIVED_COLLECTION, source: 'split' });
       for (const scene of SCENES)
         made.split.set(
           `${scene} ${delivery}`,
@@ -62,7 +62,7 @@ export class Layers {
       id,
       delivery,
       path: this.pathOf(id, delivery),
-      collection: LAYERS,
+      collection: DERIVED_COLLECTION,
       extras: { scale: 0.0001, maskBand: 5 },
     };
   }
@@ -89,7 +89,7 @@ export async function sumsOf(url: string, tiles: FoundTile[]): Promise<Sums> {
 }
 
 async function ended(url: string, job: string): Promise<void> {
-  await until(`the end of job ${job}`, JOB_LIMIT, async () => {
+  await until(`the end of job ${job}`, JOB_TIMEOUT_MS, async () => {
     const end = await outcomeOf(url, job);
     if (end && end.outcome !== 'done') throw new Error(end.why);
     return end !== undefined;

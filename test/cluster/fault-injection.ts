@@ -1,5 +1,5 @@
 /** What the harness may do to the clock and the disk of a server's process. */
-export interface Disturbance {
+export interface FaultInjection {
   /** Its clock is wrong by so much, ms. */
   clock?: number;
   /** Files below this path take longer by `delay` ms each operation, or, where it hangs, do not come back. */

@@ -5,11 +5,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { EtcdStore } from '../../src/coordination/index.js';
-import { MANIFESTS, writeCheckpoint } from '../../src/dht/commit/checkpoint.js';
-import { forgetDoneClaims } from '../../src/dht/commit/fenced-lock.js';
+import { MANIFESTS_FOLDER, writeLogCheckpoint } from '../../src/dht/commit/checkpoint.js';
+import { pruneCommittedLocks } from '../../src/dht/commit/fenced-lock.js';
 import { CommitLog } from '../../src/dht/index.js';
 import { readIdentity } from '../../src/dht/recovery/cluster-identity.js';
-import { sweepStore } from '../../src/dht/replication/object-gc.js';
+import { collectObjectGarbage } from '../../src/dht/replication/object-gc.js';
 import { messageOf } from '../../src/errors.js';
 import { type ObjectStore, openObjectStore } from '../../src/storage/index.js';
 import type { TestCluster } from './cluster.js';
@@ -17,10 +17,10 @@ import type { UpkeepRun } from './history.js';
 import type { Random } from './random.js';
 
 /** How long a sweep keeps what was replaced, ms. */
-const KEEP = 5000;
+const KEEP_MS = 5000;
 
 /** Does it as a node would that nothing happens to, until it is stopped. */
-export class Upkeep {
+export class CheckpointAndGcLoad {
   private readonly stopping = new AbortController();
   private readonly work: Promise<void>;
 
@@ -46,13 +46,13 @@ export class Upkeep {
     const counts = { manifests: 0 };
     const objects = slowed(opened, this.latency, counts);
     const log = new CommitLog(coordination);
-    const context = { cluster, coordination, log, objects, prefixLengths, keep: KEEP, every: 0 };
+    const context = { cluster, coordination, log, objects, prefixLengths, keep: KEEP_MS, every: 0 };
     const { signal } = this.stopping;
     while (!signal.aborted) {
       const isDone = await this.record('checkpoint', counts, log, async () => {
-        await forgetDoneClaims(coordination, await writeCheckpoint(context));
+        await pruneCommittedLocks(coordination, await writeLogCheckpoint(context));
       });
-      if (isDone) await this.record('sweep', counts, log, () => sweepStore(context));
+      if (isDone) await this.record('sweep', counts, log, () => collectObjectGarbage(context));
       // It is rejected at the end, which the loop sees.
       await sleep(this.random.between(500, 4000), undefined, { signal }).catch(() => undefined);
     }
@@ -71,12 +71,12 @@ export class Upkeep {
     return this.cluster.alone(async () => {
       const invoked = history.now();
       const before = counts.manifests;
-      const head = await log.extent().catch(() => undefined);
+      const head = await log.bounds().catch(() => undefined);
       const failure = await does().then(
         () => undefined,
         (error: unknown) => messageOf(error),
       );
-      const last = await log.extent().catch(() => undefined);
+      const last = await log.bounds().catch(() => undefined);
       history.add<UpkeepRun>({
         ...{ kind: 'upkeep', work, invoked, ended: history.now() },
         outcome: failure === undefined ? 'done' : 'failed',
@@ -102,7 +102,7 @@ function slowed(store: ObjectStore, latency: number, counts: { manifests: number
       return store.head(...args);
     },
     put: async (name, ...rest) => {
-      if (name.startsWith(MANIFESTS)) counts.manifests++;
+      if (name.startsWith(MANIFESTS_FOLDER)) counts.manifests++;
       await wait();
       return store.put(name, ...rest);
     },

@@ -9,13 +9,13 @@ import { freePort } from '../support/s3.js';
 import type { Violation } from './checkers.js';
 import { Cleanups } from './cleanups.js';
 import { ask, TOKEN, until } from './client.js';
-import { Layers } from './derived-scenes.js';
+import { DerivedScenes } from './derived-scenes.js';
 import { faults } from './faults/index.js';
 import type { Event } from './history.js';
 import { bestNetwork, type NetworkKind } from './network/open.js';
 import { Random } from './random.js';
-import { runPair } from './run-scenario.js';
-import { allPairs, namedPairs, type Pair, pairOf } from './scenario-fault-pairs.js';
+import { runScenario } from './run-scenario.js';
+import { allPairs, namedPairs, pairOf, type ScenarioFaultPair } from './scenario-fault-pairs.js';
 import { scenarios } from './scenarios/index.js';
 import { Deliveries } from './scene-deliveries.js';
 import { Server } from './server.js';
@@ -72,7 +72,7 @@ interface Prepared {
   work: string;
   scenes: string;
   deliveries: Deliveries;
-  layers: Layers;
+  layers: DerivedScenes;
   network: NetworkKind;
 }
 
@@ -112,7 +112,7 @@ async function run(): Promise<void> {
         }
         const folder = join(work, `${pair.name}-${seed}`);
         const began = performance.now();
-        const { violations, history, summary } = await runPair({ ...prepared, pair, seed, folder });
+        const { violations, history, summary } = await runScenario({ ...prepared, pair, seed, folder });
         const seconds = ((performance.now() - began) / 1000).toFixed(0);
         const isRight = violations.length === 0;
         console.log(
@@ -162,7 +162,7 @@ async function runSoak(hours: number): Promise<void> {
 }
 
 /** The pairs of this run, one after another, for whoever asks next. */
-function* pairsToRun(): Generator<{ pair: Pair; seed: number }> {
+function* pairsToRun(): Generator<{ pair: ScenarioFaultPair; seed: number }> {
   const { only, hours, pairs } = flags;
   const wanted = only?.split(',').map((name) => {
     const pair = pairOf(name);
@@ -188,7 +188,7 @@ function* pairsToRun(): Generator<{ pair: Pair; seed: number }> {
 async function makeDeliveries(
   work: string,
   scenes: string,
-): Promise<{ deliveries: Deliveries; layers: Layers }> {
+): Promise<{ deliveries: Deliveries; layers: DerivedScenes }> {
   const cleanups = new Cleanups();
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -201,7 +201,7 @@ async function makeDeliveries(
   try {
     await until('a node that is alone answers', 60_000, async () => (await ask(url, '/health')).ok);
     const deliveries = await Deliveries.make(scenes, url);
-    return { deliveries, layers: await Layers.make(join(scenes, 'layers'), url) };
+    return { deliveries, layers: await DerivedScenes.make(join(scenes, 'layers'), url) };
   } finally {
     await cleanups.run();
   }

@@ -7,13 +7,13 @@ import fsPromises, { type FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import net from 'node:net';
 import { isMainThread } from 'node:worker_threads';
-import { type Disturbance, SOURCE } from './fault-injection.js';
+import { type FaultInjection, SOURCE } from './fault-injection.js';
 import { Random } from './random.js';
 
 /** Between two reports of the memory, ms. */
 const REPORT = 5000;
 
-let disturbance: Disturbance = {};
+let disturbance: FaultInjection = {};
 /** Chooses the answers that are lost. */
 let random = new Random(0);
 /** Until then a store whose answer was lost is away, by `performance.now()`. */
@@ -27,7 +27,7 @@ let changed = new Promise<void>((resolve) => {
 // Child processes of the server inherit this module, but have channels of their own.
 if (isMainThread && process.argv.includes('serve')) {
   process.on('message', (message) => {
-    disturbance = message as Disturbance;
+    disturbance = message as FaultInjection;
     random = new Random(disturbance.answers?.seed ?? 0);
     awayUntil = 0;
     wake?.();

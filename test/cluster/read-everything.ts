@@ -7,7 +7,7 @@ import { burst } from './burst.js';
 import type { Violation } from './checkers.js';
 import { askJson, COLLECTION, findAll } from './client.js';
 import type { TestNode } from './cluster.js';
-import { LAYERS, PREDICT, SPLIT, sumsOf, TRAIN } from './derived-scenes.js';
+import { DERIVED_COLLECTION, PREDICT, SPLIT, sumsOf, TRAIN } from './derived-scenes.js';
 import type { Derived } from './history.js';
 import { runJob, stackAll } from './jobs.js';
 import type { FoundTile } from './observe.js';
@@ -16,12 +16,12 @@ import { readAll, readTile, type Setting } from './workload.js';
 /** So many items a page, so that a walk has several. */
 const PAGE = 17;
 /** How long a job over all tiles may take, ms. */
-const JOB_LIMIT = 60_000;
+const JOB_TIMEOUT_MS = 60_000;
 /** Files that are fetched at once. */
-const LANES = 8;
+const CONCURRENCY = 8;
 
 /** Reads it into the history, twice; returns what is wrong in the store. `trains`: a training and a prediction must succeed, too. */
-export async function lookAtAll(setting: Setting, trains = false): Promise<Violation[]> {
+export async function readEverything(setting: Setting, trains = false): Promise<Violation[]> {
   const { cluster, deliveries } = setting;
   const violations: Violation[] = [];
   for (const [i, node] of cluster.nodes.entries()) {
@@ -32,14 +32,14 @@ export async function lookAtAll(setting: Setting, trains = false): Promise<Viola
     const files = (found?.tiles ?? []).flatMap((tile) =>
       deliveries.groups().map((group) => ({ tile, group })),
     );
-    await mapConcurrent(files, LANES, ({ tile, group }) => readTile(setting, node, tile, group, true));
+    await mapConcurrent(files, CONCURRENCY, ({ tile, group }) => readTile(setting, node, tile, group, true));
     if (i === 0)
-      for (const tile of found?.tiles ?? []) violations.push(...(await faultsInStore(setting, tile)));
+      for (const tile of found?.tiles ?? []) violations.push(...(await problemsInStore(setting, tile)));
   }
   await burst(cluster, cluster.nodes.at(-1)!, true);
   violations.push(...(await deriveAll(setting)));
   if (trains) violations.push(...(await trainAndPredict(setting)));
-  const limit = AbortSignal.timeout(Math.ceil(JOB_LIMIT * cluster.slowness));
+  const limit = AbortSignal.timeout(Math.ceil(JOB_TIMEOUT_MS * cluster.slowness));
   const job = await stackAll(setting, cluster.nodes.at(-1)!, limit);
   const found = await readAll(setting, cluster.nodes[0]!);
   const ids = (all: string[]) => all.toSorted().join();
@@ -55,13 +55,14 @@ export async function lookAtAll(setting: Setting, trains = false): Promise<Viola
 /** One more derivation, and what each node then shows of the derived tiles. */
 async function deriveAll(setting: Setting): Promise<Violation[]> {
   const { cluster, history, layers } = setting;
-  const limit = AbortSignal.timeout(Math.ceil(JOB_LIMIT * cluster.slowness));
+  const limit = AbortSignal.timeout(Math.ceil(JOB_TIMEOUT_MS * cluster.slowness));
   const ended = await runJob(setting, cluster.nodes[0]!, SPLIT, limit);
   if (ended?.outcome !== 'done')
     return [{ rule: 'fresh derivations', detail: `the last derivation failed: ${ended?.why}`, events: [] }];
   for (const { name, url } of cluster.nodes) {
     const invoked = history.now();
-    const of = async (source: string) => (await findAll(url, { collection: LAYERS, source })).tiles;
+    const of = async (source: string) =>
+      (await findAll(url, { collection: DERIVED_COLLECTION, source })).tiles;
     const raw = await of('raw');
     const split = await of('split');
     const scenes: Derived['scenes'] = {};
@@ -79,7 +80,7 @@ async function deriveAll(setting: Setting): Promise<Violation[]> {
 }
 
 async function trainAndPredict(setting: Setting): Promise<Violation[]> {
-  const limit = AbortSignal.timeout(Math.ceil(2 * JOB_LIMIT * setting.cluster.slowness));
+  const limit = AbortSignal.timeout(Math.ceil(2 * JOB_TIMEOUT_MS * setting.cluster.slowness));
   for (const job of [TRAIN, PREDICT]) {
     const ended = await runJob(setting, setting.cluster.nodes[0]!, job, limit);
     if (ended?.outcome !== 'done')
@@ -101,7 +102,7 @@ async function count({ history }: Setting, { name, url }: TestNode): Promise<voi
 }
 
 /** Whether the files of a tile are in the store, with the right bytes. */
-async function faultsInStore({ cluster, deliveries }: Setting, tile: FoundTile): Promise<Violation[]> {
+async function problemsInStore({ cluster, deliveries }: Setting, tile: FoundTile): Promise<Violation[]> {
   const { id, version, delivery } = tile;
   const violations: Violation[] = [];
   const geocode = id.slice(id.lastIndexOf('_') + 2);

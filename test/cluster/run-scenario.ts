@@ -2,48 +2,48 @@
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../src/errors.js';
-import { faultsOfPlacement, untilSettled } from './await-recovery.js';
+import { awaitRecovery, problemsOfPlacement } from './await-recovery.js';
 import { check, type Truth, type Violation } from './checkers.js';
 import { Cleanups } from './cleanups.js';
 import { until } from './client.js';
 import { TestCluster, type TestNode } from './cluster.js';
-import { faultsOfCommits } from './commit-verifier.js';
-import type { Layers } from './derived-scenes.js';
-import { Upkeep } from './gc-load.js';
+import { verifyCommits } from './commit-verifier.js';
+import type { DerivedScenes } from './derived-scenes.js';
+import { CheckpointAndGcLoad } from './gc-load.js';
 import { History } from './history.js';
 import { type NetworkKind, openNetwork } from './network/open.js';
 import { Random } from './random.js';
-import { lookAtAll } from './read-everything.js';
-import type { Pair } from './scenario-fault-pairs.js';
+import { readEverything } from './read-everything.js';
+import type { ScenarioFaultPair } from './scenario-fault-pairs.js';
 import type { Deliveries } from './scene-deliveries.js';
 import { readAll, type Setting, Workload } from './workload.js';
 
 const NODES = 3;
 /** How long a cluster may take to begin, and to be whole again after the last fault, ms. */
-const START_LIMIT = 300_000;
-const HEAL_LIMIT = 120_000;
+const START_TIMEOUT_MS = 300_000;
+const HEAL_TIMEOUT_MS = 120_000;
 /** How long a cluster takes to begin on an idle machine of two cores, ms. */
 const USUAL_START = 15_000;
 
-export interface PairSettings {
-  pair: Pair;
+export interface ScenarioSettings {
+  pair: ScenarioFaultPair;
   seed: number;
   /** For logs and data; what is in it is removed where all is well. */
   folder: string;
   deliveries: Deliveries;
-  layers: Layers;
+  layers: DerivedScenes;
   scenes: string;
   network: NetworkKind;
 }
 
-export interface PairResult {
+export interface ScenarioResult {
   violations: Violation[];
   history: History;
   /** Figures for the line that is printed. */
   summary: string;
 }
 
-export async function runPair(settings: PairSettings): Promise<PairResult> {
+export async function runScenario(settings: ScenarioSettings): Promise<ScenarioResult> {
   const { pair, folder, deliveries, layers, scenes } = settings;
   const { scenario, fault } = pair;
   const random = new Random(settings.seed).fork(pair.name);
@@ -71,16 +71,18 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
       { folder, scenes, network, history, nodes: NODES, etcdServers, proxiesEtcd, agesEtcd, diskMegabytes },
       cleanups,
     );
-    await untilSettled(cluster, START_LIMIT);
+    await awaitRecovery(cluster, START_TIMEOUT_MS);
     cluster.slowness = Math.max(1, history.now() / USUAL_START);
-    const limit = HEAL_LIMIT * cluster.slowness;
+    const limit = HEAL_TIMEOUT_MS * cluster.slowness;
     cluster.isSteady = scenario.name === 'steady' && fault.isHarmless === true;
     const setting = { cluster, deliveries, layers, history };
     const workload = new Workload(setting, random.fork('workload'), { trains });
     cleanups.after(() => workload.abandon());
     await workload.seed();
     const hasUpkeep = random.chance(0.5) || storeLatency !== undefined;
-    const upkeep = hasUpkeep ? new Upkeep(cluster, random.fork('upkeep'), storeLatency) : undefined;
+    const upkeep = hasUpkeep
+      ? new CheckpointAndGcLoad(cluster, random.fork('upkeep'), storeLatency)
+      : undefined;
     cleanups.after(() => upkeep?.stop());
     workload.start();
     await sleep(random.between(500, 2000));
@@ -111,11 +113,11 @@ export async function runPair(settings: PairSettings): Promise<PairResult> {
       });
     await untilQuiet(setting, workload, limit);
     const healed = history.now();
-    violations.push(...(await lookAtAll(setting, trains)));
+    violations.push(...(await readEverything(setting, trains)));
     violations.push(
-      ...(await faultsOfPlacement(cluster)),
+      ...(await problemsOfPlacement(cluster)),
       ...keepRunning(cluster.nodes),
-      ...(await faultsOfCommits(cluster)),
+      ...(await verifyCommits(cluster)),
       ...check(history, healed, truth),
     );
   } catch (error) {
@@ -146,7 +148,7 @@ export function keepRunning(nodes: TestNode[]): Violation[] {
 
 /** All slots have their owners, all jobs have ended, and all nodes answer in full and alike. */
 export async function untilQuiet(setting: Setting, workload: Workload, limit: number): Promise<void> {
-  await untilSettled(setting.cluster, limit);
+  await awaitRecovery(setting.cluster, limit);
   await until('all jobs have ended', limit, async () => workload.isQuiet);
   await until('all nodes answer alike', limit, () => answerAlike(setting));
 }

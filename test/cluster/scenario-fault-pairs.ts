@@ -2,25 +2,25 @@
 import { type Fault, faults } from './faults/index.js';
 import { type Scenario, scenarios } from './scenarios/index.js';
 
-export interface Pair {
+export interface ScenarioFaultPair {
   name: string;
   scenario: Scenario;
   fault: Fault;
 }
 
-export function pairOf(name: string): Pair | undefined {
+export function pairOf(name: string): ScenarioFaultPair | undefined {
   const [first, second] = name.split('+');
   const scenario = scenarios.find((one) => one.name === first);
   const fault = faults.find((one) => one.name === second);
   return scenario && fault && { name, scenario, fault };
 }
 
-export const allPairs: Pair[] = scenarios.flatMap((scenario) =>
+export const allPairs: ScenarioFaultPair[] = scenarios.flatMap((scenario) =>
   faults.map((fault) => ({ name: `${scenario.name}+${fault.name}`, scenario, fault })),
 );
 
 /** Those of every run: each scenario is among them, and most faults. The others come by chance (`--hours`, `--pairs`). */
-export const namedPairs: Pair[] = [
+export const namedPairs: ScenarioFaultPair[] = [
   'leave+kill',
   'replace-down+etcd-leader',
   'drain+partition',

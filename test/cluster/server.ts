@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { MAIN } from '../support/command.js';
-import type { Disturbance } from './fault-injection.js';
+import type { FaultInjection } from './fault-injection.js';
 
 const PRELOAD = new URL('preload.js', import.meta.url).href;
 const AGAIN = 1000;
@@ -25,7 +25,7 @@ export class Server {
   private child: ChildProcess | undefined;
   private wanted = false;
   private again: NodeJS.Timeout | undefined;
-  private disturbance: Disturbance = {};
+  private disturbance: FaultInjection = {};
   /** How often it has ended by itself while it served. A start that is refused, say without a store, is tried again. */
   ends = 0;
   /** The last report of its process (`process.memoryUsage()`), a few seconds old. */
@@ -103,7 +103,7 @@ export class Server {
     this.child?.kill('SIGCONT');
   }
 
-  disturb(disturbance: Disturbance): void {
+  disturb(disturbance: FaultInjection): void {
     this.disturbance = disturbance;
     this.child?.send(disturbance, () => undefined);
   }

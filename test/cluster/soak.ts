@@ -6,22 +6,22 @@ import { mkdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../src/errors.js';
-import { faultsOfPlacement, untilSettled } from './await-recovery.js';
+import { awaitRecovery, problemsOfPlacement } from './await-recovery.js';
 import { check, type Truth, type Violation } from './checkers.js';
 import { Cleanups } from './cleanups.js';
 import { TestCluster } from './cluster.js';
-import { faultsOfCommits } from './commit-verifier.js';
-import type { Layers } from './derived-scenes.js';
-import { Upkeep } from './gc-load.js';
+import { verifyCommits } from './commit-verifier.js';
+import type { DerivedScenes } from './derived-scenes.js';
+import { CheckpointAndGcLoad } from './gc-load.js';
 import { History, type SceneState } from './history.js';
 import { type NetworkKind, openNetwork } from './network/open.js';
 import { Random } from './random.js';
-import { lookAtAll } from './read-everything.js';
+import { readEverything } from './read-everything.js';
 import { type Sample, sample } from './resource-usage.js';
 import { keepRunning, untilQuiet } from './run-scenario.js';
 import type { Deliveries } from './scene-deliveries.js';
 import { svgOf } from './svg-curves.js';
-import { type Flatness, judge, type Series } from './trend.js';
+import { judgeTrend, type Series, type TrendResult } from './trend.js';
 import { Workload } from './workload.js';
 
 const NODES = 3;
@@ -61,7 +61,7 @@ export interface SoakSettings {
   folder: string;
   kept: string;
   deliveries: Deliveries;
-  layers: Layers;
+  layers: DerivedScenes;
   scenes: string;
   network: NetworkKind;
   log: (line: string) => void;
@@ -69,7 +69,7 @@ export interface SoakSettings {
 
 export interface SoakResult {
   violations: Violation[];
-  flatness: Flatness[];
+  flatness: TrendResult[];
 }
 
 export async function soak(settings: SoakSettings): Promise<SoakResult> {
@@ -88,13 +88,13 @@ export async function soak(settings: SoakSettings): Promise<SoakResult> {
       },
       cleanups,
     );
-    await untilSettled(cluster, LIMIT);
+    await awaitRecovery(cluster, LIMIT);
     cluster.isSteady = true;
     const stopSampling = samples.start(cluster, kept);
     cleanups.after(stopSampling);
     await work(cluster, settings, new Random(seed), violations);
     await stopSampling();
-    violations.push(...(await faultsOfPlacement(cluster)), ...(await faultsOfCommits(cluster)));
+    violations.push(...(await problemsOfPlacement(cluster)), ...(await verifyCommits(cluster)));
   } catch (error) {
     violations.push({ rule: 'heals', detail: messageOf(error), events: [] });
   } finally {
@@ -128,14 +128,14 @@ async function work(
     const workload = new Workload(setting, random.fork(`window ${n}`), { pace: PACE });
     if (states) workload.resume(states);
     else await workload.seed();
-    const upkeep = new Upkeep(cluster, random.fork(`upkeep ${n}`));
+    const upkeep = new CheckpointAndGcLoad(cluster, random.fork(`upkeep ${n}`));
     workload.start();
     await sleep(Math.max(0, Math.min(window, end - performance.now())));
     await workload.stop();
     await upkeep.stop();
     await untilQuiet(setting, workload, LIMIT);
     const healed = history.now();
-    const found = [...(await lookAtAll(setting, true)), ...check(history, healed, truth)];
+    const found = [...(await readEverything(setting, true)), ...check(history, healed, truth)];
     found.push(...keepRunning(cluster.nodes));
     for (const { rule, detail } of found) log(`     broken: ${rule}: ${detail.slice(0, 400)}`);
     violations.push(...found);
@@ -189,10 +189,10 @@ class Samples {
     };
   }
 
-  judge(): Flatness[] {
+  judge(): TrendResult[] {
     return this.columns().flatMap((name) => {
       const tolerance = TOLERANCES[kindOf(name)];
-      return tolerance ? [judge(this.seconds, { name, tolerance, values: this.valuesOf(name) })] : [];
+      return tolerance ? [judgeTrend(this.seconds, { name, tolerance, values: this.valuesOf(name) })] : [];
     });
   }
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judge } from './trend.js';
+import { judgeTrend } from './trend.js';
 
 const seconds = Array.from({ length: 300 }, (_, i) => 30 * i);
 /** Repeats within 7 values. */
 const noise = (i: number) => ((i * 37) % 7) - 3;
 const of = (values: (number | undefined)[]) =>
-  judge(seconds, { name: 'n', tolerance: { share: 0.1, absolute: 5 }, values });
+  judgeTrend(seconds, { name: 'n', tolerance: { share: 0.1, absolute: 5 }, values });
 
 test('what is level, warms up in the first third, shrinks, or has outliers is flat', () => {
   assert.ok(of(seconds.map((_, i) => 100 + noise(i))).isFlat);

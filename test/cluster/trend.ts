@@ -8,7 +8,7 @@ export interface Series {
   values: (number | undefined)[];
 }
 
-export interface Flatness {
+export interface TrendResult {
   name: string;
   median: number;
   /** By the robust slope, over the last two thirds of the time. */
@@ -18,7 +18,7 @@ export interface Flatness {
 }
 
 /** The first third is not judged: caches fill, and code is compiled. `seconds` are the times of the values. */
-export function judge(seconds: number[], { name, tolerance, values }: Series): Flatness {
+export function judgeTrend(seconds: number[], { name, tolerance, values }: Series): TrendResult {
   const first = Math.floor(values.length / 3);
   const points = values.flatMap((value, i) =>
     i < first || value === undefined ? [] : [{ at: seconds[i]!, value }],
@@ -33,7 +33,7 @@ export function judge(seconds: number[], { name, tolerance, values }: Series): F
 /** The median of the slopes between all pairs of points (Theil and Sen): outliers do not move it. 0 for fewer than two points. */
 function slope(points: { at: number; value: number }[]): number {
   // Of a long run every so many points are enough.
-  const step = Math.ceil(points.length / MOST_POINTS);
+  const step = Math.ceil(points.length / MAX_POINTS);
   const some = points.filter((_, i) => i % step === 0);
   const slopes: number[] = [];
   for (const [i, a] of some.entries())
@@ -41,7 +41,7 @@ function slope(points: { at: number; value: number }[]): number {
   return slopes.length === 0 ? 0 : median(slopes);
 }
 
-const MOST_POINTS = 400;
+const MAX_POINTS = 400;
 
 function median(values: number[]): number {
   const sorted = values.toSorted((a, b) => a - b);

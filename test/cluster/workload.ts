@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 import { messageOf } from '../../src/errors.js';
 import { ask, deleteScene, findAll, type Outcome, outcomeOf, RequestFailed, startIngest } from './client.js';
 import type { TestCluster, TestNode } from './cluster.js';
-import { type Layers, PREDICT, SPLIT, TRAIN } from './derived-scenes.js';
+import { type DerivedScenes, PREDICT, SPLIT, TRAIN } from './derived-scenes.js';
 import type { History, Read, SceneState, TileRead, Work, Write } from './history.js';
 import { Forgotten, runJob, stackAll } from './jobs.js';
 import { type FoundTile, observe } from './observe.js';
@@ -37,7 +37,7 @@ export interface WorkloadOptions {
 export interface Setting {
   cluster: TestCluster;
   deliveries: Deliveries;
-  layers: Layers;
+  layers: DerivedScenes;
   history: History;
 }
 

@@ -1,14 +1,14 @@
 /** `node commit-child.js FOLDER FIRST`: commits numbers FIRST, FIRST + 1 ... to a store in a folder until it is killed. */
 import { writeSync } from 'node:fs';
 import { LevelStore } from '../../src/coordination/index.js';
-import { CommitLog, claim } from '../../src/dht/index.js';
+import { acquireLock, CommitLog } from '../../src/dht/index.js';
 
 const [folder, first] = process.argv.slice(2);
 if (folder !== undefined) {
   const store = await LevelStore.open(folder);
   const log = new CommitLog(store);
   for (let n = Number(first); ; n++) {
-    const held = await claim(store, `c/${n % 3}`, 'child');
+    const held = await acquireLock(store, `c/${n % 3}`, 'child');
     writeSync(1, `claimed ${n}\n`);
     const seq = await log.commit(held, { segment: `${n}`, slots: '' });
     if (seq !== n) throw new Error(`commit ${n} became ${seq}`);

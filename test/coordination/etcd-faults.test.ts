@@ -6,14 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { compareAndSet } from '../../src/coordination/compare-and-set.js';
 import { coordinationUnavailable, EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
 import {
-  type Claim,
+  acquireLock,
   CommitLog,
-  claim,
+  compareAndSwapPlacement,
+  type FencedLock,
   listMembers,
   type MembersChange,
   Membership,
   readPlacement,
-  swapPlacement,
   watchMembers,
   watchPlacement,
 } from '../../src/dht/index.js';
@@ -59,7 +59,7 @@ async function writeUntil(
   const acknowledged = new Map<string, number>();
   for (let i = 0; !isOver(); i++) {
     const name = `${writer}/${i}`;
-    const held = await claim(store, name, `n${writer}`);
+    const held = await acquireLock(store, name, `n${writer}`);
     acknowledged.set(name, await log.commit(held, { segment: name, slots: '' }));
   }
   return acknowledged;
@@ -133,14 +133,14 @@ withThree(
   async ({ etcd, node }) => {
     const stores = [node(0), node(1), node(2)];
     const logs = stores.map((store) => new CommitLog(store));
-    await swapPlacement(stores[0]!, 0, 'before');
-    const claims: Claim[] = [];
+    await compareAndSwapPlacement(stores[0]!, 0, 'before');
+    const claims: FencedLock[] = [];
     const acknowledged = new Map<string, number>();
     for (const [i, store] of stores.entries()) {
       const name = `first/${i}`;
-      const first = await claim(store, name, 'n');
+      const first = await acquireLock(store, name, 'n');
       acknowledged.set(name, await logs[i]!.commit(first, { segment: name, slots: '' }));
-      claims.push(await claim(store, `later/${i}`, `n${i}`));
+      claims.push(await acquireLock(store, `later/${i}`, `n${i}`));
     }
     const entryOf = (i: number) => ({ segment: `later/${i}`, slots: '' });
     await etcd.pause(0);
@@ -149,7 +149,7 @@ withThree(
     for (const store of stores) {
       const placement = await readPlacement(store, { serializable: true });
       assert.equal(placement?.text, 'before');
-      await assert.rejects(store.read([{ key: 'x' }], { patience: 1000 }), {
+      await assert.rejects(store.read([{ key: 'x' }], { timeoutMs: 1000 }), {
         code: coordinationUnavailable.code,
         message: /nothing was written/,
       });
@@ -179,12 +179,12 @@ withThree(
   async ({ etcd, node }) => {
     const store = node();
     const log = new CommitLog(store);
-    const held = await claim(store, 'c/s', 'n');
-    const other = await claim(store, 'c/other', 'n');
+    const held = await acquireLock(store, 'c/s', 'n');
+    const other = await acquireLock(store, 'c/other', 'n');
     assert.equal(await log.commit(other, { segment: 'a', slots: '' }), 1);
     await Promise.all(etcd.members.map((server) => etcd.kill(server)));
     // A request on a connection from before may have been sent.
-    await assert.rejects(store.read([{ key: 'a' }], { patience: 1000 }));
+    await assert.rejects(store.read([{ key: 'a' }], { timeoutMs: 1000 }));
     await assert.rejects(log.commit(held, { segment: 'b', slots: '' }, undefined, 1000), (error) =>
       coordinationUnavailable.is(error),
     );
@@ -218,13 +218,14 @@ withThree(
       ({ text }) => texts.push(text),
       () => undefined,
     );
-    let { current } = await swapPlacement(writer, 0, 'one');
+    let { current } = await compareAndSwapPlacement(writer, 0, 'one');
     await eventually('the first', () => texts.includes('one'));
     await etcd.pause(0);
-    for (const text of ['two', 'three']) ({ current } = await swapPlacement(writer, current!.revision, text));
+    for (const text of ['two', 'three'])
+      ({ current } = await compareAndSwapPlacement(writer, current!.revision, text));
     await etcd.ask(1, 'kv/compaction', { revision: `${current!.revision}` });
     await eventually('what was missed', () => texts.at(-1) === 'three');
-    ({ current } = await swapPlacement(writer, current!.revision, 'four'));
+    ({ current } = await compareAndSwapPlacement(writer, current!.revision, 'four'));
     await eventually('what comes after', () => texts.at(-1) === 'four');
     etcd.resume(0);
     watch.close();

@@ -3,7 +3,7 @@ import { after } from 'node:test';
 import { EtcdStore } from '../../src/coordination/index.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
-import { coordinationContract } from './kv-store-contract.js';
+import { kvStoreContract } from './kv-store-contract.js';
 
 // One server for all; each test has a cluster name, and so keys, of its own.
 /** A machine that runs other tests as well may keep etcd waiting for longer than a second. */
@@ -11,7 +11,7 @@ const BUSY = 20_000;
 
 const server = noEtcd ? undefined : await EtcdCluster.start({ after });
 
-coordinationContract(
+kvStoreContract(
   'etcd: the coordination store of a cluster',
   async (t) => {
     const cluster = randomUUID();

@@ -6,9 +6,9 @@ import { after, describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compareAndSet } from '../../src/coordination/compare-and-set.js';
 import { coordinationRefused, EtcdStore, leaseGone, outcomeUnknown } from '../../src/coordination/index.js';
-import { only } from '../../src/coordination/kv-store.js';
-import { KeptLease } from '../../src/coordination/lease.js';
-import { settle } from '../../src/coordination/retry-until-answered.js';
+import { firstKeyValue } from '../../src/coordination/kv-store.js';
+import { Lease } from '../../src/coordination/lease.js';
+import { retryUntilAnswered } from '../../src/coordination/retry-until-answered.js';
 import { listMembers, Membership } from '../../src/dht/index.js';
 import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';
@@ -42,7 +42,8 @@ async function behindProxy(t: TestContext, faults: Faults): Promise<Setting> {
   return { proxy, store: store!, direct: direct! };
 }
 
-const valueIn = async (store: EtcdStore, key: string) => only((await store.read([{ key }])).gets[0]!)?.value;
+const valueIn = async (store: EtcdStore, key: string) =>
+  firstKeyValue((await store.read([{ key }])).gets[0]!)?.value;
 
 /** A lease and its key `held`, after an outage of so many lifetimes that began with the answer to a renewal. */
 async function afterOutage(t: TestContext, ttl: number, lifetimes: number, status = 503) {
@@ -60,8 +61,8 @@ async function afterOutage(t: TestContext, ttl: number, lifetimes: number, statu
       );
     },
   });
-  const lease = await KeptLease.grant(store, ttl);
-  atEnd(t, () => lease.stop());
+  const lease = await Lease.grant(store, ttl);
+  atEnd(t, () => lease.stopRenewing());
   await store.transact({ success: [{ op: 'put', key: 'held', value: '1', lease: lease.id }] });
   phase = 'due';
   await eventually('the end of the outage', () => phase === 'over', BUSY);
@@ -97,8 +98,8 @@ describe('leases through outages', { concurrency: true, skip: noEtcd }, () => {
     const store = new EtcdStore(etcd.urls, 'test', BUSY);
     atEnd(t, () => store.close());
     const ttl = 3;
-    const lease = await KeptLease.grant(store, ttl);
-    atEnd(t, () => lease.stop());
+    const lease = await Lease.grant(store, ttl);
+    atEnd(t, () => lease.stopRenewing());
     await store.transact({ success: [{ op: 'put', key: 'held', value: '1', lease: lease.id }] });
     await etcd.kill(0);
     await sleep(1.5 * ttl * 1000);
@@ -125,7 +126,7 @@ test('a member that has lost its lease comes back after any error but a taken id
   });
   atEnd(t, () => membership.leave());
   const { gets } = await direct.read([{ key: 'members/a' }]);
-  await direct.revokeLease(only(gets[0]!)!.lease);
+  await direct.revokeLease(firstKeyValue(gets[0]!)!.lease);
   await eventually('a failure', () => events.length > 1);
   await sleep(1500);
   assert.deepEqual(events, ['lost', coordinationRefused.code], 'each error is reported once');
@@ -150,7 +151,8 @@ describe('lost answers', { concurrency: true, skip: noEtcd }, () => {
       calls: () => setting.proxy.requests.filter((request) => request === `POST /v3/${path}`).length,
     };
   };
-  const keyValueOf = async (store: EtcdStore, key: string) => only((await store.read([{ key }])).gets[0]!);
+  const keyValueOf = async (store: EtcdStore, key: string) =>
+    firstKeyValue((await store.read([{ key }])).gets[0]!);
 
   test('compare-and-set: the key is set once', async (t) => {
     const { store, direct, calls } = await losing(t, 'kv/txn');
@@ -191,7 +193,7 @@ describe('lost answers', { concurrency: true, skip: noEtcd }, () => {
 
   test('a transaction that is settled is made once, as a whole', async (t) => {
     const { store, direct, calls } = await losing(t, 'kv/txn');
-    const { succeeded } = await settle(BUSY, (patience) =>
+    const { succeeded } = await retryUntilAnswered(BUSY, (timeoutMs) =>
       store.transact(
         {
           compare: [{ key: 'a', modRevision: 0 }],
@@ -200,7 +202,7 @@ describe('lost answers', { concurrency: true, skip: noEtcd }, () => {
             { op: 'put', key: 'b', value: '1' },
           ],
         },
-        { patience },
+        { timeoutMs },
       ),
     );
     const [a, b] = [await keyValueOf(direct, 'a'), await keyValueOf(direct, 'b')];

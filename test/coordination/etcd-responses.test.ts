@@ -4,9 +4,9 @@ import { randomUUID } from 'node:crypto';
 import { after, describe, type TestContext, test } from 'node:test';
 import { compareAndSet } from '../../src/coordination/compare-and-set.js';
 import { EtcdStore, outcomeUnknown } from '../../src/coordination/index.js';
-import { only } from '../../src/coordination/kv-store.js';
-import { CommitLog, claim } from '../../src/dht/index.js';
-import { JobDocuments } from '../../src/jobs/cluster/job-entries.js';
+import { firstKeyValue } from '../../src/coordination/kv-store.js';
+import { acquireLock, CommitLog } from '../../src/dht/index.js';
+import { JobEntries } from '../../src/jobs/cluster/job-entries.js';
 import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
@@ -46,14 +46,14 @@ describe('answers of a wrong shape', { skip: noEtcd }, () => {
       faults.next.push(body);
       const put = { compare: [{ key, modRevision: 0 }], success: [{ op: 'put' as const, key, value: 'v' }] };
       await assert.rejects(store.transact(put), outcomeUnknown.is, body);
-      assert.equal(only((await store.read([{ key }])).gets[0]!)?.value, 'v');
+      assert.equal(firstKeyValue((await store.read([{ key }])).gets[0]!)?.value, 'v');
       const refused = await store.transact(put);
       assert.deepEqual([refused.succeeded, refused.gets], [false, []], 'a real refusal is one');
 
       faults.next.push(body);
       const set = await compareAndSet(store, { key: `${key}/set`, value: 'v', revision: 0 });
       assert.equal(set.set, true, body);
-      const stored = only((await store.read([{ key: `${key}/set` }])).gets[0]!)!;
+      const stored = firstKeyValue((await store.read([{ key: `${key}/set` }])).gets[0]!)!;
       assert.equal(set.current!.modRevision, stored.modRevision);
     }
   });
@@ -63,7 +63,7 @@ describe('answers of a wrong shape', { skip: noEtcd }, () => {
     await store.transact({ success: [{ op: 'put', key: 'k', value: 'v' }] });
     faults.next = [...WRONG];
     while (faults.next.length > 0)
-      assert.equal(only((await store.read([{ key: 'k' }])).gets[0]!)?.value, 'v');
+      assert.equal(firstKeyValue((await store.read([{ key: 'k' }])).gets[0]!)?.value, 'v');
   });
 
   test('a lease is granted, kept and revoked all the same', async (t) => {
@@ -87,7 +87,7 @@ describe('answers of a wrong shape', { skip: noEtcd }, () => {
     const { store, faults } = await behindProxy(t);
     const log = new CommitLog(store);
     for (const [i, body] of WRONG.entries()) {
-      const held = await claim(store, `scene/${i}`, 'node');
+      const held = await acquireLock(store, `scene/${i}`, 'node');
       faults.next.push(body);
       assert.equal(await log.commit(held, { segment: `s${i}`, slots: '' }), i + 1, body);
     }
@@ -100,7 +100,7 @@ describe('answers of a wrong shape', { skip: noEtcd }, () => {
 
   test('a job is accepted', async (t) => {
     const { store, faults } = await behindProxy(t);
-    const documents = new JobDocuments(store);
+    const documents = new JobEntries(store);
     const times = { created: 1, updated: 1 };
     const tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
     for (const [i, body] of WRONG.entries())
@@ -109,7 +109,7 @@ describe('answers of a wrong shape', { skip: noEtcd }, () => {
         const job = { ...times, id, process: 'fill', status: 'accepted' as const, message: '', tiles };
         // Before it accepts a request with a key, it reads whether the key is known.
         faults.next.push(...(request ? [undefined, body] : [body]));
-        const added = await documents.add({ home: 'a', job }, request);
+        const added = await documents.create({ home: 'a', job }, request);
         assert.ok('revision' in added, body);
         assert.equal((await documents.get(id))?.revision, added.revision);
       }

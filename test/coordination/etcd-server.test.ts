@@ -13,8 +13,8 @@ import {
   coordinationUnavailable,
   EtcdStore,
 } from '../../src/coordination/index.js';
-import { only, type Wake } from '../../src/coordination/kv-store.js';
-import { claim, listMembers, Membership } from '../../src/dht/index.js';
+import { firstKeyValue, type WatchSignal } from '../../src/coordination/kv-store.js';
+import { acquireLock, listMembers, Membership } from '../../src/dht/index.js';
 import { member, noEvents } from '../dht/membership/membership-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
@@ -28,15 +28,15 @@ test('warns of a full database, of history and of keys of others', { skip: noEtc
   const etcd = await EtcdCluster.start(t);
   const store = new EtcdStore(etcd.urls, 'test');
   for (let i = 0; i < 20; i++) await store.transact({ success: [{ op: 'put', key: 'a', value: `${i}` }] });
-  assert.deepEqual(await store.warnings(), []);
+  assert.deepEqual(await store.healthWarnings(), []);
 
   await etcd.ask(0, 'kv/put', { key: toBase64('/registry/pods'), value: toBase64('1') });
-  const [full, history, others] = await store.warnings({ quota: 30_000, history: 10 });
+  const [full, history, others] = await store.healthWarnings({ quotaBytes: 30_000, maxRevisions: 10 });
   assert.match(full!, /^the database of etcd is at \d+ % of its quota/);
   assert.match(history!, /^etcd keeps the whole history of 2\d revisions/);
   assert.match(others!, /^etcd holds 1 keys of other programs/);
   await etcd.ask(0, 'kv/compaction', { revision: '15' });
-  assert.equal((await store.warnings({ history: 10 })).length, 1);
+  assert.equal((await store.healthWarnings({ maxRevisions: 10 })).length, 1);
 });
 
 test('takes a user and password from the URL, also after etcd was started again', {
@@ -68,9 +68,11 @@ test('takes a user and password from the URL, also after etcd was started again'
   await assert.rejects(as('').read([{ key: 'a' }]), { code: coordinationRefused.code });
 
   await etcd.kill(0);
-  await assert.rejects(store.read([{ key: 'a' }], { patience: 500 }), { code: coordinationUnavailable.code });
+  await assert.rejects(store.read([{ key: 'a' }], { timeoutMs: 500 }), {
+    code: coordinationUnavailable.code,
+  });
   etcd.launch(0);
-  const { gets } = await store.read([{ key: 'a' }], { patience: 15_000 });
+  const { gets } = await store.read([{ key: 'a' }], { timeoutMs: 15_000 });
   assert.equal(gets[0]!.kvs[0]!.value, '1');
   await eventually('the watch has begun anew', () => wakes > 2);
 });
@@ -155,14 +157,14 @@ test('with JSON web tokens, everything goes on after a change of users', { skip:
     lost: () => assert.fail('the lease was lost'),
   });
   atEnd(t, () => joined.leave());
-  const wakes: Wake[] = [];
+  const wakes: WatchSignal[] = [];
   store.watch({ key: 'a' }, (wake) => wakes.push(wake));
   await eventually('the start of the watch', () => wakes.length === 1);
   for (const [n, name] of ['alice', 'bob'].entries()) {
     await asRoot(etcd, 'auth/user/add', { name, password: 'x' });
     // A change, whose outcome etcd's refusal must not make unknown, and then a read.
     if (n === 0) assert.equal((await compareAndSet(store, { key: 'a', value: '1', revision: 0 })).set, true);
-    assert.equal(only((await store.read([{ key: 'a' }])).gets[0]!)?.value, '1');
+    assert.equal(firstKeyValue((await store.read([{ key: 'a' }])).gets[0]!)?.value, '1');
   }
   await eventually('a wake', () => wakes.length > 1);
   await joined.leave();
@@ -191,10 +193,10 @@ test('everything comes back by itself when a full etcd has room again', { skip: 
     },
     { code: coordinationFull.code },
   );
-  const lease = only((await store.read([{ key: 'members/a' }])).gets[0]!)!.lease;
+  const lease = firstKeyValue((await store.read([{ key: 'members/a' }])).gets[0]!)!.lease;
   await store.revokeLease(lease);
   await eventually('a failed attempt to come back', () => events.length > 1);
-  await assert.rejects(claim(store, 'c/s', 'n'), { code: coordinationFull.code });
+  await assert.rejects(acquireLock(store, 'c/s', 'n'), { code: coordinationFull.code });
   await sleep(1500);
   assert.deepEqual(events, ['lost', coordinationFull.code]);
 
@@ -206,7 +208,7 @@ test('everything comes back by itself when a full etcd has room again', { skip: 
     assert.ok(await etcd.ask(0, 'maintenance/alarm', { action: 'DEACTIVATE', ...alarm }));
   await eventually('the member is back', () => events.includes('back'));
   assert.deepEqual(await listMembers(store), [member('a'), member('b')]);
-  await (await claim(store, 'c/s', 'n')).release();
+  await (await acquireLock(store, 'c/s', 'n')).release();
 });
 
 test('a watch that etcd cancels is begun again with pauses, and the reader is told why', {
@@ -225,7 +227,7 @@ test('a watch that etcd cancels is begun again with pauses, and the reader is to
   ];
   for (const [path, body] of calls) assert.ok(await etcd.ask(0, path, body), path);
   const { store, proxy } = await storeOf(t, etcd, 'tw:pass');
-  const wakes: Wake[] = [];
+  const wakes: WatchSignal[] = [];
   const failures: unknown[] = [];
   store.watch(
     { key: 'a' },
@@ -265,12 +267,12 @@ test('a quiet watch goes on for longer than fetch would wait for it', { skip: no
 
   const store = new EtcdStore(etcd.urls, 'test');
   atEnd(t, () => store.close());
-  const wakes: Wake[] = [];
+  const wakes: WatchSignal[] = [];
   store.watch({ key: 'a' }, (wake) => wakes.push(wake));
   await eventually('the start of the watch', () => wakes.length === 1);
   await sleep(4000);
   assert.deepEqual(
-    wakes.map(({ why }) => why),
+    wakes.map(({ reason }) => reason),
     ['start'],
   );
   await store.transact({ success: [{ op: 'put', key: 'a', value: '1' }] });

@@ -6,14 +6,14 @@ import fc from 'fast-check';
 import { coordinationRefused, leaseGone } from '../../src/coordination/index.js';
 import {
   type CoordinationStore,
+  firstKeyValue,
   type Operation,
-  only,
+  prefixRange,
   type Transaction,
-  type Wake,
-  withPrefix,
+  type WatchSignal,
 } from '../../src/coordination/kv-store.js';
 import { commitLogContract } from '../dht/commit/commit-log-contract.js';
-import { claimContract } from '../dht/commit/fenced-lock-contract.js';
+import { fencedLockContract } from '../dht/commit/fenced-lock-contract.js';
 import { documentContract } from '../dht/document-contract.js';
 import { membershipContract } from '../dht/membership/membership-contract.js';
 import { eventually } from '../support/eventually.js';
@@ -22,7 +22,7 @@ import { StoreModel } from './kv-store-model.js';
 /** Opens a store with no keys, which ends with the test. The function returned gives a store to each node. */
 export type OpenStore = (t: TestContext) => Promise<() => CoordinationStore>;
 
-export function coordinationContract(
+export function kvStoreContract(
   name: string,
   open: OpenStore,
   options: { skip: string | false; runs: number },
@@ -31,7 +31,7 @@ export function coordinationContract(
     storeContract(open, options.runs);
     membershipContract(open);
     documentContract(open);
-    claimContract(open);
+    fencedLockContract(open);
     commitLogContract(open);
   });
 }
@@ -40,7 +40,7 @@ const put = (key: string, value: string, lease = ''): Operation => ({ op: 'put',
 const get = (key: string): Operation => ({ op: 'get', key });
 
 async function valueIn(store: CoordinationStore, key: string): Promise<string | undefined> {
-  return only((await store.read([{ key }])).gets[0]!)?.value;
+  return firstKeyValue((await store.read([{ key }])).gets[0]!)?.value;
 }
 
 function storeContract(open: OpenStore, runs: number): void {
@@ -50,7 +50,7 @@ function storeContract(open: OpenStore, runs: number): void {
       compare: [{ key: 'a', modRevision: 0 }],
       success: [put('a', '1'), get('a')],
     });
-    const created = only(made.gets[0]!)!;
+    const created = firstKeyValue(made.gets[0]!)!;
     assert.deepEqual(created, {
       key: 'a',
       value: '1',
@@ -77,7 +77,7 @@ function storeContract(open: OpenStore, runs: number): void {
       compare: [{ key: 'a', createRevision: made.revision }],
       success: [put('a', ''), get('a')],
     });
-    const kv = only(changed.gets[0]!)!;
+    const kv = firstKeyValue(changed.gets[0]!)!;
     assert.deepEqual([kv.value, kv.createRevision, kv.modRevision], ['', made.revision, changed.revision]);
     assert.ok(changed.revision > made.revision);
   });
@@ -86,7 +86,7 @@ function storeContract(open: OpenStore, runs: number): void {
     const store = (await open(t))();
     const twice: Operation[][] = [
       [put('x', '1'), put('a', '1'), put('a', '2')],
-      [put('x', '1'), put('ab', '1'), { op: 'delete', ...withPrefix('a') }],
+      [put('x', '1'), put('ab', '1'), { op: 'delete', ...prefixRange('a') }],
       [put('x', '1'), { op: 'delete', key: 'a' }, put('a', '2')],
     ];
     for (const success of twice)
@@ -99,18 +99,18 @@ function storeContract(open: OpenStore, runs: number): void {
     const keys = ['k/a', 'k/a/b', 'k/ä', 'k/｡', 'k/🌍', 'k0', 'j/z'];
     const long = 'ß'.repeat(100_000);
     await store.transact({ success: keys.map((key) => put(key, key === 'k/ä' ? long : key)) });
-    const { gets } = await store.read([withPrefix('k/'), { key: 'j/z' }]);
+    const { gets } = await store.read([prefixRange('k/'), { key: 'j/z' }]);
     assert.deepEqual(
       gets[0]!.kvs.map(({ key }) => key),
       ['k/a', 'k/a/b', 'k/ä', 'k/｡', 'k/🌍'],
     );
     assert.equal(gets[0]!.kvs[2]!.value, long);
-    assert.equal(only(gets[1]!)!.value, 'j/z');
+    assert.equal(firstKeyValue(gets[1]!)!.value, 'j/z');
 
     const page = await store.transact({
       success: [
-        { op: 'get', ...withPrefix('k/'), limit: 2 },
-        { op: 'get', ...withPrefix('k/'), limit: 5 },
+        { op: 'get', ...prefixRange('k/'), limit: 2 },
+        { op: 'get', ...prefixRange('k/'), limit: 5 },
       ],
     });
     assert.deepEqual(
@@ -127,7 +127,7 @@ function storeContract(open: OpenStore, runs: number): void {
     const key = fc.constantFrom('a', 'b', 'c/1', 'c/2');
     const range = fc.oneof(
       key.map((key) => ({ key })),
-      fc.constantFrom({ key: 'a', end: 'c/2' }, withPrefix('c/'), { key: 'b', end: 'b' }),
+      fc.constantFrom({ key: 'a', end: 'c/2' }, prefixRange('c/'), { key: 'b', end: 'b' }),
     );
     const operation = fc.oneof(
       fc.record({ op: fc.constant('put' as const), key, value: fc.string({ maxLength: 3 }) }),
@@ -169,12 +169,12 @@ function storeContract(open: OpenStore, runs: number): void {
     const lease = await store.grantLease(60);
     await store.transact({ success: [put('a', '1', lease), put('b', '1', lease), put('c', '1')] });
     await store.transact({ success: [put('b', '2')] });
-    assert.equal(only((await store.read([{ key: 'a' }])).gets[0]!)!.lease, lease);
+    assert.equal(firstKeyValue((await store.read([{ key: 'a' }])).gets[0]!)!.lease, lease);
     assert.equal(await store.keepAlive(lease), true);
     await store.revokeLease(lease);
-    const { gets } = await store.read([withPrefix('a'), { key: 'b' }, { key: 'c' }]);
+    const { gets } = await store.read([prefixRange('a'), { key: 'b' }, { key: 'c' }]);
     assert.deepEqual(
-      gets.map((get) => only(get)?.value),
+      gets.map((get) => firstKeyValue(get)?.value),
       [undefined, '2', '1'],
     );
     assert.equal(await store.keepAlive(lease), false);
@@ -199,9 +199,9 @@ function storeContract(open: OpenStore, runs: number): void {
   test('a watch wakes at its start and after changes in its range, and no more when it is closed', async (t) => {
     const node = await open(t);
     const [store, other] = [node(), node()];
-    const wakes: Wake[] = [];
-    const watch = store.watch(withPrefix('w/'), (wake) => wakes.push(wake));
-    await eventually('the start', () => wakes.length === 1 && wakes[0]!.why === 'start');
+    const wakes: WatchSignal[] = [];
+    const watch = store.watch(prefixRange('w/'), (wake) => wakes.push(wake));
+    await eventually('the start', () => wakes.length === 1 && wakes[0]!.reason === 'start');
     await other.transact({ success: [put('v', '1')] });
     const lease = await other.grantLease(60);
     const { revision } = await other.transact({ success: [put('w/a', '1')] });

@@ -1,10 +1,10 @@
 /** The coordination store as a plain list of keys: a second implementation to compare with. */
 import type {
-  Compare,
   KeyRange,
   KeyValue,
   Operation,
   RangeResult,
+  RevisionCompare,
   Transaction,
   TransactionResult,
 } from '../../src/coordination/kv-store.js';
@@ -13,7 +13,7 @@ export class StoreModel {
   private kvs: KeyValue[] = [];
 
   /** A comparison that may be true: with the key's revision, less `back`. */
-  nearRevision(key: string, back: number, isMod: boolean): Compare {
+  nearRevision(key: string, back: number, isMod: boolean): RevisionCompare {
     const kv = this.kvs.find((kv) => kv.key === key);
     if (isMod) return { key, modRevision: Math.max(0, (kv?.modRevision ?? 0) - back) };
     return { key, createRevision: Math.max(0, (kv?.createRevision ?? 0) - back) };

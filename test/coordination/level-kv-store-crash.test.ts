@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LevelStore } from '../../src/coordination/index.js';
-import { CommitLog, listClaims } from '../../src/dht/index.js';
+import { CommitLog, listLocks } from '../../src/dht/index.js';
 import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { runAndKill } from '../storage/kill-writer.js';
 import { tempFolder } from '../support/temp.js';
@@ -17,7 +17,7 @@ test('a kill at any moment loses no acknowledged commit, and leaves no gap and n
     const acknowledged = await runAndKill(CHILD, ['claimed', 'acknowledged'], folder, head + 1);
     const store = await LevelStore.open(folder);
     const entries = await entriesSince(new CommitLog(store), 0);
-    const held = (await listClaims(store, 'c/')).filter(({ done }) => done === undefined);
+    const held = (await listLocks(store, 'c/')).filter(({ done }) => done === undefined);
     await store.close();
     head = entries.length;
     assert.ok(head >= acknowledged, 'what was acknowledged is there');

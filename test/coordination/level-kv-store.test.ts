@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { LevelStore } from '../../src/coordination/index.js';
-import { CommitLog, claim, claimed, claimLost, listClaims, listMembers } from '../../src/dht/index.js';
+import { acquireLock, CommitLog, listLocks, listMembers, lockHeld, lockLost } from '../../src/dht/index.js';
 import { entriesSince } from '../dht/commit/commit-log-contract.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
-import { coordinationContract } from './kv-store-contract.js';
+import { kvStoreContract } from './kv-store-contract.js';
 
-coordinationContract(
+kvStoreContract(
   'level: the coordination store of one process',
   async (t) => {
     const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
@@ -23,19 +23,19 @@ test('revisions go on after a restart; what was held under leases is free', asyn
   const folder = join(await tempFolder(t), 'coordination');
   const first = await LevelStore.open(folder);
   await assert.rejects(LevelStore.open(folder), { code: 'TW_STORAGE_LOCKED' });
-  const done = await claim(first, 'c/done', 'n1');
+  const done = await acquireLock(first, 'c/done', 'n1');
   await new CommitLog(first).commit(done, { segment: 'a', slots: '' });
-  const held = await claim(first, 'c/held', 'n1');
+  const held = await acquireLock(first, 'c/held', 'n1');
   await first.close();
 
   const second = await LevelStore.open(folder);
   atEnd(t, () => second.close());
   assert.deepEqual(
-    (await listClaims(second, 'c/')).map(({ name, fence, done }) => [name, fence, done]),
+    (await listLocks(second, 'c/')).map(({ name, fence, done }) => [name, fence, done]),
     [['c/done', done.fence, 1]],
   );
   assert.deepEqual(await listMembers(second), []);
-  const again = await claim(second, 'c/held', 'n1');
+  const again = await acquireLock(second, 'c/held', 'n1');
   assert.ok(again.fence > held.fence);
   assert.equal(await new CommitLog(second).commit(again, { segment: 'b', slots: '' }), 2);
 });
@@ -48,7 +48,7 @@ test('claims and commits in any order: one commit a claim, and none after a late
   });
   const property = fc.asyncProperty(fc.array(step, { maxLength: 30 }), fc.scheduler(), async (steps, s) => {
     const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
-    const held = new Map<string, Awaited<ReturnType<typeof claim>>>();
+    const held = new Map<string, Awaited<ReturnType<typeof acquireLock>>>();
     const acknowledged: string[] = [];
     const run = async (writer: number) => {
       const log = new CommitLog(store);
@@ -58,7 +58,7 @@ test('claims and commits in any order: one commit a claim, and none after a late
         const mine = `${writer} ${name}`;
         const claimNow = held.get(mine);
         try {
-          if (act === 'claim' && !claimNow) held.set(mine, await claim(store, name, `n${writer}`));
+          if (act === 'claim' && !claimNow) held.set(mine, await acquireLock(store, name, `n${writer}`));
           if (act === 'commit' && claimNow) {
             held.delete(mine);
             acknowledged[await log.commit(claimNow, { segment: `${i}`, slots: '' })] = `${i}`;
@@ -70,7 +70,7 @@ test('claims and commits in any order: one commit a claim, and none after a late
           // The holder does not know of it yet.
           if (act === 'expire') await store.transact({ success: [{ op: 'delete', key: `claim/${name}` }] });
         } catch (error) {
-          if (!claimed.is(error) && !claimLost.is(error)) throw error;
+          if (!lockHeld.is(error) && !lockLost.is(error)) throw error;
         }
       }
     };

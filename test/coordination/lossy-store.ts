@@ -1,9 +1,9 @@
 import { coordinationUnavailable, outcomeUnknown } from '../../src/coordination/index.js';
 import type {
+  CallOptions,
   CoordinationStore,
   Transaction,
   TransactionResult,
-  Waiting,
 } from '../../src/coordination/kv-store.js';
 
 /**
@@ -27,7 +27,7 @@ export class LossyStore implements CoordinationStore {
     this.fates = [...fates];
   }
 
-  async transact(transaction: Transaction, waiting?: Waiting): Promise<TransactionResult> {
+  async transact(transaction: Transaction, waiting?: CallOptions): Promise<TransactionResult> {
     await this.deliver(this.sent++);
     const send = () => this.store.transact(transaction, waiting);
     const { success, failure = [] } = transaction;

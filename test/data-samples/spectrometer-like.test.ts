@@ -14,7 +14,7 @@ import {
   ENDMEMBERS,
   writeSpectrometerLikeSeries,
 } from '../../data-samples/index.js';
-import { crsFromEpsg, projector, readRaster } from '../../src/raster/index.js';
+import { createTransform, crsFromEpsg, readRaster } from '../../src/raster/index.js';
 import { installPython, outputOf } from '../conformance/python.js';
 import { gdal, needsGdal } from '../raster/gdal.js';
 import { finished } from '../support/command.js';
@@ -103,7 +103,7 @@ describe('the truth of a scene', () => {
     const { features } = JSON.parse(await readFile(files.labels, 'utf8'));
     assert.ok(new Set(features.map(({ properties }: Label) => properties.class)).size >= 4);
     const { header } = await readRaster(files.classes);
-    const toMap = projector('EPSG:4326', crsFromEpsg(32_633));
+    const toMap = createTransform('EPSG:4326', crsFromEpsg(32_633));
     for (const { properties, geometry } of features as Label[]) {
       assert.equal(ENDMEMBERS[properties.code - 1]!.name, properties.class);
       const corners = geometry.coordinates[0]!.map(([lon, lat]) => toMap(lon!, lat!));

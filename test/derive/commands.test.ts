@@ -6,9 +6,9 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fillProcess, WrangleWorkers } from '../../src/derive/index.js';
-import { localOwners } from '../../src/dht/index.js';
-import { Jobs } from '../../src/jobs/index.js';
+import { DerivePool, fillProcess } from '../../src/derive/index.js';
+import { localQueries } from '../../src/dht/index.js';
+import { LocalJobService } from '../../src/jobs/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Mask } from '../../src/raster/index.js';
 import { Storage } from '../../src/storage/index.js';
@@ -127,9 +127,13 @@ test('a stopped fill keeps what it has made, and the next one makes the rest', a
   });
   for (const day of [0, 1])
     await storeScene(storage, { id: `s${day}`, day, tiles: cells.map((cell) => tileOf(cell, day)) });
-  const workers = new WrangleWorkers(1);
-  const fill = fillProcess({ storage, finder: new TileFinder(storage, localOwners(storage.index)), workers });
-  const jobs = await Jobs.open(storage, [fill]);
+  const workers = new DerivePool(1);
+  const fill = fillProcess({
+    storage,
+    finder: new TileFinder(storage, localQueries(storage.index)),
+    workers,
+  });
+  const jobs = await LocalJobService.open(storage, [fill]);
   const { id } = await jobs.start(fill, {});
   while ((await jobs.get(id)).status !== 'successful' && (await filesMade(dir)) < 5) await sleep(3);
   const stopped = await jobs.cancel(id);

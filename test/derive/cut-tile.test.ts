@@ -4,13 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import {
-  coalesceProcess,
-  splitProcess,
-  type WrangleResults,
-  WrangleWorkers,
-} from '../../src/derive/index.js';
-import { localOwners } from '../../src/dht/index.js';
+import { coalesceProcess, DerivePool, type DeriveResults, splitProcess } from '../../src/derive/index.js';
+import { localQueries } from '../../src/dht/index.js';
 import { cellBbox, geohash, gridByName, quadtile } from '../../src/grid/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Mask, type PixelArray, readRaster } from '../../src/raster/index.js';
@@ -24,7 +19,7 @@ const CELL = '9q8yy';
 
 async function open(t: TestContext, name = 'data') {
   const storage = await Storage.open(join(await tempFolder(t), name), { reserve: 0 });
-  const workers = new WrangleWorkers(1);
+  const workers = new DerivePool(1);
   atEnd(t, async () => {
     await workers.close();
     await storage.close();
@@ -90,7 +85,7 @@ async function everything(storage: Storage, tile: TileRecord): Promise<Record<st
 }
 
 test('split gives the same pixels where they nest, and coalesce puts them together again', async (t) => {
-  const workers = new WrangleWorkers(1);
+  const workers = new DerivePool(1);
   atEnd(t, () => workers.close());
   const dir = await tempFolder(t);
   let run = 0;
@@ -108,9 +103,9 @@ test('split gives the same pixels where they nest, and coalesce puts them togeth
           tiles: [tileOf(geocode, width!, height!, seed, { grid })],
         });
         const precision = geocode.length + 1;
-        const results = await runProcess<WrangleResults>(
+        const results = await runProcess<DeriveResults>(
           storage,
-          splitProcess({ storage, finder: new TileFinder(storage, localOwners(storage.index)), workers }),
+          splitProcess({ storage, finder: new TileFinder(storage, localQueries(storage.index)), workers }),
           {
             precision,
           },
@@ -179,11 +174,11 @@ test('split gives the same pixels where they nest, and coalesce puts them togeth
         await storeScene(storage, { id: 'p', day: 3, tiles: parts });
         const coalesce = coalesceProcess({
           storage,
-          finder: new TileFinder(storage, localOwners(storage.index)),
+          finder: new TileFinder(storage, localQueries(storage.index)),
           workers,
         });
         const inputs = { filter: { collections: ['parts'] }, to: 'test' };
-        await runProcess<WrangleResults>(storage, coalesce, inputs);
+        await runProcess<DeriveResults>(storage, coalesce, inputs);
         const [back, ...others] = await derivedTiles(storage, 'coalesced');
         assert.deepEqual(others, []);
         assert.deepEqual(
@@ -195,11 +190,11 @@ test('split gives the same pixels where they nest, and coalesce puts them togeth
         for (const name of ['mask', '10m', ...(isWhole ? ['20m', '10m-qa'] : [])])
           assert.deepEqual(found[name], given[name], name);
         assert.deepEqual([back!.coverage, back!.cloudCover], [parent!.coverage, parent!.cloudCover]);
-        const again = await runProcess<WrangleResults>(storage, coalesce, inputs);
+        const again = await runProcess<DeriveResults>(storage, coalesce, inputs);
         assert.deepEqual([again.tiles, again.unchanged], [0, 1]);
         assert.equal((await verify(storage)).problemCount, 0);
         // Too far in time.
-        const far = await runProcess<WrangleResults>(storage, coalesce, { ...inputs, window: 2 });
+        const far = await runProcess<DeriveResults>(storage, coalesce, { ...inputs, window: 2 });
         assert.deepEqual(far.skipped, { 'no tile is near it in space and time': 1 });
       } finally {
         await storage.close();
@@ -245,7 +240,7 @@ test('where grids do not nest, the pixels are those of GDAL', {
   const [parent] = await storeScene(storage, { id: 's', day: 0, tiles: [tileOf(CELL, 486, 490, 3)] });
   await runProcess(
     storage,
-    splitProcess({ storage, finder: new TileFinder(storage, localOwners(storage.index)), workers }),
+    splitProcess({ storage, finder: new TileFinder(storage, localQueries(storage.index)), workers }),
     {
       precision: 6,
     },
@@ -263,7 +258,7 @@ test('where grids do not nest, the pixels are those of GDAL', {
   });
   await runProcess(
     storage,
-    coalesceProcess({ storage, finder: new TileFinder(storage, localOwners(storage.index)), workers }),
+    coalesceProcess({ storage, finder: new TileFinder(storage, localQueries(storage.index)), workers }),
     {
       filter: { collections: ['test'] },
       to: 'quad',
@@ -297,22 +292,22 @@ test('what cannot be cut is refused by name', async (t) => {
   await storeScene(storage, { id: 's', day: 0, tiles: [tileOf(CELL, 64, 64, 1)] });
   const split = splitProcess({
     storage,
-    finder: new TileFinder(storage, localOwners(storage.index)),
+    finder: new TileFinder(storage, localQueries(storage.index)),
     workers,
   });
   await assert.rejects(runProcess(storage, split, { precision: 9 }), { code: 'TW_WRANGLE_TOO_FINE' });
   await assert.rejects(runProcess(storage, split, { precision: 12 }), { code: 'TW_WRANGLE_TOO_FINE' });
-  const { skipped } = await runProcess<WrangleResults>(storage, split, { precision: 5 });
+  const { skipped } = await runProcess<DeriveResults>(storage, split, { precision: 5 });
   assert.deepEqual(skipped, { 'its cell is not coarser than precision 5': 1 });
   const coalesce = coalesceProcess({
     storage,
-    finder: new TileFinder(storage, localOwners(storage.index)),
+    finder: new TileFinder(storage, localQueries(storage.index)),
     workers,
   });
   // A cell of thousands of times as many pixels as the tile has.
   const large = { ...tileOf(CELL.slice(0, 2), 64, 64, 1), collection: 'large' };
   await storeScene(storage, { id: 'l', day: 0, tiles: [large] });
-  assert.deepEqual((await runProcess<WrangleResults>(storage, coalesce, { to: 'large' })).skipped, {
+  assert.deepEqual((await runProcess<DeriveResults>(storage, coalesce, { to: 'large' })).skipped, {
     'its tile would be larger than 512 MB': 1,
   });
   await assert.rejects(runProcess(storage, coalesce, { to: 'absent' }), { code: 'TW_WRANGLE_NO_COLLECTION' });

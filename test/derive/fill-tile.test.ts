@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { fillProcess, type WrangleResults, WrangleWorkers } from '../../src/derive/index.js';
-import { localOwners } from '../../src/dht/index.js';
+import { DerivePool, type DeriveResults, fillProcess } from '../../src/derive/index.js';
+import { localQueries } from '../../src/dht/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Mask, type PixelArray } from '../../src/raster/index.js';
 import { Storage, type TileRecord, verify } from '../../src/storage/index.js';
@@ -49,8 +49,8 @@ function sceneOf(id: string, day: number, seed: number, weights: number[], codin
   return { id, day, tiles: [{ geocode: '9q8yyk', groups, mask }] };
 }
 
-const process_ = (storage: Storage, workers: WrangleWorkers) =>
-  fillProcess({ storage, finder: new TileFinder(storage, localOwners(storage.index)), workers });
+const process_ = (storage: Storage, workers: DerivePool) =>
+  fillProcess({ storage, finder: new TileFinder(storage, localQueries(storage.index)), workers });
 
 const percentOf = (codes: Uint8Array, is: (code: number) => boolean, of: (code: number) => boolean) => {
   const all = [...codes].filter(of).length;
@@ -107,7 +107,7 @@ function oracle(
 
 test('fill takes what a naive loop over pixels and dates takes', async (t) => {
   const dir = await tempFolder(t);
-  const workers = new WrangleWorkers(1);
+  const workers = new DerivePool(1);
   atEnd(t, () => workers.close());
   let run = 0;
   const date = fc.record({
@@ -126,7 +126,7 @@ test('fill takes what a naive loop over pixels and dates takes', async (t) => {
         const tiles: TileRecord[] = [];
         for (const [i, { day, seed, weights, coding }] of dates.entries())
           tiles.push(...(await storeScene(storage, sceneOf(`s${i}`, day, seed, [...weights], coding))));
-        const results = await runProcess<WrangleResults>(storage, process_(storage, workers), {
+        const results = await runProcess<DeriveResults>(storage, process_(storage, workers), {
           toCoverage,
           toCloud,
         });
@@ -183,7 +183,7 @@ test('fill takes what a naive loop over pixels and dates takes', async (t) => {
             coverageOf(mask),
           );
         }
-        const again = await runProcess<WrangleResults>(storage, process_(storage, workers), {
+        const again = await runProcess<DeriveResults>(storage, process_(storage, workers), {
           toCoverage,
           toCloud,
         });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ImageCache } from '../../src/derive/tiles/image-cache.js';
-import { newPixels } from '../../src/raster/index.js';
+import { allocatePixels } from '../../src/raster/index.js';
 
 const BYTES = 200;
 const step = fc.record({
@@ -20,7 +20,7 @@ test('an image is what was kept last under its key, or is not there', () => {
       const all = new Map<string, { values: number[]; type: unknown }>();
       for (const [n, { key, type, length, pause }] of steps.entries()) {
         now += pause;
-        const pixels = newPixels(type, length).fill((n % 100) + 1);
+        const pixels = allocatePixels(type, length).fill((n % 100) + 1);
         cache.set(key, pixels);
         all.set(key, { values: [...pixels], type: pixels.constructor });
         if (length > 0 && pixels.byteLength <= BYTES) assert.ok(cache.get(key), 'the last one is there');
@@ -40,7 +40,7 @@ test('once no image was used for ten seconds, writing begins at the start again'
   let now = 0;
   const cache = new ImageCache(BYTES, () => now);
   const keep = (key: string) => {
-    cache.set(key, newPixels('uint8', 80));
+    cache.set(key, allocatePixels('uint8', 80));
     return cache.get(key)!.byteOffset;
   };
   assert.deepEqual([keep('a'), keep('b'), keep('c')], [0, 80, 0]);

@@ -6,9 +6,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { toArray } from '../../src/async/index.js';
 import { splitBands } from '../../src/cli/commands/derive/tensor.js';
-import { type TensorResults, tensorProcess, WrangleWorkers } from '../../src/derive/index.js';
+import { DerivePool, type TensorResults, tensorProcess } from '../../src/derive/index.js';
 import { npyHead } from '../../src/derive/tensors/npy.js';
-import { localOwners } from '../../src/dht/index.js';
+import { localQueries } from '../../src/dht/index.js';
 import { cellBbox, geohash } from '../../src/grid/index.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Storage } from '../../src/storage/index.js';
@@ -53,12 +53,12 @@ test('bands by other names, expressions, and a mask that sets no size', async (t
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const storage = await Storage.open(data);
-  const workers = new WrangleWorkers(1);
+  const workers = new DerivePool(1);
   const tiles = [tileOf('alpha', 1, 'nir08'), tileOf('beta', 2, 'nir')];
   for (const [day, tile] of tiles.entries()) await storeScene(storage, { id: `s${day}`, day, tiles: [tile] });
   const process = tensorProcess({
     storage,
-    finder: new TileFinder(storage, localOwners(storage.index)),
+    finder: new TileFinder(storage, localQueries(storage.index)),
     workers,
   });
   const bands = ['red', 'nir', 'mask', 'ndvi', 'nir/red', 'alpha/where(red > 0.4, nir08, 0)', '30m_b2'];

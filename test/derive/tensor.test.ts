@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TensorResults } from '../../src/derive/index.js';
 import { npyHead } from '../../src/derive/tensors/npy.js';
-import { resize } from '../../src/derive/tensors/resize-bands.js';
+import { resizeBand } from '../../src/derive/tensors/resize-bands.js';
 import { type PixelArray, readRaster } from '../../src/raster/index.js';
 import { tilewright } from '../support/command.js';
 import { hasGdal } from '../support/gdal.js';
@@ -173,7 +173,11 @@ test('down-sampling is the mean of what a pixel covers', () => {
     [9, 9, 9, 2],
   ] as const) {
     const pixels = Float32Array.from({ length: width * height }, () => (random() < 0.2 ? NaN : random()));
-    const out = resize({ width, height, pixels, hole: NaN, codes: false }, { width: w, height: h }, NaN);
+    const out = resizeBand(
+      { width, height, pixels, nodata: NaN, codes: false },
+      { width: w, height: h },
+      NaN,
+    );
     // A second way: each pixel stands for a block of small ones that both sizes divide.
     for (let y = 0; y < h; y++)
       for (let x = 0; x < w; x++) {

@@ -6,21 +6,26 @@ import fc from 'fast-check';
 import { npyHead } from '../../src/derive/tensors/npy.js';
 import { cellSizes, tileBytes } from '../../src/derive/tiles/cell-sizes.js';
 import {
-  beginSplice,
-  coarsen,
+  type BandEncoding,
   conversion,
-  type Encoding,
-  MOST_INPUTS,
-  NOWHERE,
-  placePixels,
+  copyPixels,
+  fillFrom,
+  MAX_INPUTS,
+  NO_SOURCE,
   positionsOf,
-  takeFrom,
+  resizeNearest,
+  startComposite,
   windowOf,
 } from '../../src/derive/tiles/gap-filling.js';
 import { matchGroups } from '../../src/derive/tiles/match-bands.js';
-import { isAligned, type Place, placeOf, resample } from '../../src/derive/tiles/reproject.js';
-import { type GridName, gridByName, groundSize } from '../../src/grid/index.js';
-import { type DataType, Mask, newPixels } from '../../src/raster/index.js';
+import {
+  type CellGeoBox,
+  geoBoxOfCell,
+  isAligned,
+  reprojectBands,
+} from '../../src/derive/tiles/reproject.js';
+import { cellSizeMetres, type GridName, gridByName } from '../../src/grid/index.js';
+import { allocatePixels, type DataType, Mask } from '../../src/raster/index.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
@@ -42,9 +47,9 @@ test('a splice takes clear and snow for holes, cloud and shadow, and pixels not 
   fc.assert(
     fc.property(masks, ([base, ...donors]) => {
       const given = Uint8Array.from(base!);
-      const splice = beginSplice(given);
+      const splice = startComposite(given);
       const mask: number[] = [...base!];
-      const provenance = mask.map((one): number => (one === Mask.nodata ? NOWHERE : 0));
+      const provenance = mask.map((one): number => (one === Mask.nodata ? NO_SOURCE : 0));
       for (const [n, donor] of donors.entries()) {
         let taken = 0;
         for (const [i, theirs] of donor.entries()) {
@@ -57,7 +62,7 @@ test('a splice takes clear and snow for holes, cloud and shadow, and pixels not 
           provenance[i] = n + 1;
           taken++;
         }
-        assert.equal(takeFrom(splice, Uint8Array.from(donor), n + 1), taken);
+        assert.equal(fillFrom(splice, Uint8Array.from(donor), n + 1), taken);
       }
       assert.deepEqual([...splice.mask], mask);
       assert.deepEqual([...splice.provenance], provenance);
@@ -67,14 +72,14 @@ test('a splice takes clear and snow for holes, cloud and shadow, and pixels not 
     }),
     runs,
   );
-  assert.equal(MOST_INPUTS, 255);
+  assert.equal(MAX_INPUTS, 255);
 });
 
 test('provenance of a coarser group is that of the fine pixels at the centres of its pixels', () => {
   fc.assert(
     fc.property(size, size, (fine, coarse) => {
       const provenance = Uint8Array.from({ length: fine.width * fine.height }, (_, i) => i);
-      const found = coarsen(provenance, fine, coarse);
+      const found = resizeNearest(provenance, fine, coarse);
       assert.equal(found.length, coarse.width * coarse.height);
       for (const [i, number] of found.entries()) {
         const x = ((i % coarse.width) + 0.5) / coarse.width;
@@ -92,7 +97,7 @@ test('positions of each input are in order, and their window is the smallest tha
   const image = fc.tuple(size, fc.integer({ min: 1, max: 30 })).chain(([{ width, height }, rarity]) =>
     fc.record({
       width: fc.constant(width),
-      provenance: fc.array(fc.constantFrom(NOWHERE, 3, ...Array(rarity).fill(0)), {
+      provenance: fc.array(fc.constantFrom(NO_SOURCE, 3, ...Array(rarity).fill(0)), {
         minLength: width * height,
         maxLength: width * height,
       }),
@@ -133,19 +138,19 @@ const RANGES: [DataType, number, number][] = [
 ];
 
 test('a conversion keeps the physical value, to the nearest stored one that is data', () => {
-  const from: Encoding = { dataType: 'uint16', scale: 0.5, offset: 10, hole: 0 };
+  const from: BandEncoding = { dataType: 'uint16', scale: 0.5, offset: 10, nodata: 0 };
   assert.equal(conversion(from, { ...from }), null);
-  assert.equal(conversion({ ...from, hole: NaN }, { ...from, hole: NaN }), null);
+  assert.equal(conversion({ ...from, nodata: NaN }, { ...from, nodata: NaN }), null);
   for (const other of [{ dataType: 'int16' }, { scale: 2 }, { offset: 11 }, { hole: 1 }, { hole: undefined }])
-    assert.notEqual(conversion(from, { ...from, ...(other as Partial<Encoding>) }), null);
+    assert.notEqual(conversion(from, { ...from, ...(other as Partial<BandEncoding>) }), null);
   // 0.5 * 8 + 10 = 14 = 0.25 * 60 - 1.
   assert.equal(conversion(from, { ...from, scale: 0.25, offset: -1 })!(8), 60);
-  const float: Encoding = { dataType: 'float32', scale: 4, offset: 1, hole: NaN };
+  const float: BandEncoding = { dataType: 'float32', scale: 4, offset: 1, nodata: NaN };
   assert.equal(conversion(from, float)!(8), 3.25);
   assert.equal(conversion(from, { ...float, dataType: 'float64' })!(9), 3.375);
   for (const [dataType, low, high] of RANGES) {
-    const wide: Encoding = { dataType: 'float64', scale: 1, offset: 0, hole: NaN };
-    const to = (hole: number | undefined) => conversion(wide, { dataType, scale: 1, offset: 0, hole })!;
+    const wide: BandEncoding = { dataType: 'float64', scale: 1, offset: 0, nodata: NaN };
+    const to = (nodata: number | undefined) => conversion(wide, { dataType, scale: 1, offset: 0, nodata })!;
     assert.deepEqual([low - 1e9, low, high, high + 1e9].map(to(undefined)), [low, low, high, high]);
     assert.deepEqual([7.4, 7.6].map(to(undefined)), [7, 8]);
     // A value that would read as no data moves beside it.
@@ -177,7 +182,7 @@ test('pixels are placed where an input is needed and holds data', () => {
       });
       const out = new Float64Array(values.length).fill(-1);
       const convert = converts ? (value: number) => 10 * value : null;
-      placePixels(out, { positions: positions!, width }, { pixels, window, hole: -9 }, convert);
+      copyPixels(out, { positions: positions!, width }, { pixels, window, hole: -9 }, convert);
       const expected = values.map((value, i) => {
         if (provenance[i] === 0 || Number.isNaN(value) || value === -9) return -1;
         return converts ? 10 * value : value;
@@ -289,7 +294,7 @@ test('groups of another cell have the same pixels where these nest, else the nom
 
   // Anything else is counted from the pixel size of the first tile, to three digits.
   const nominal = ({ grid, geocode, groups: [first] }: ReturnType<typeof tile>, to: string) => {
-    const [from, there] = [groundSize(gridByName(grid), geocode), groundSize(gridByName(grid), to)];
+    const [from, there] = [cellSizeMetres(gridByName(grid), geocode), cellSizeMetres(gridByName(grid), to)];
     const digits = (metres: number) => Number(metres.toPrecision(3));
     return sizes(
       Math.round(there.width / digits(from.width / first!.width)),
@@ -335,7 +340,7 @@ test('the bytes of a tile are those of all bands of all groups', () => {
   assert.equal(tileBytes(groups, sizes), 10 * 3 * 2 * 2 + 5 * 2 * 8 + 49);
 });
 
-const at = (west: number, north: number, pixel: number, width: number, height: number): Place => ({
+const at = (west: number, north: number, pixel: number, width: number, height: number): CellGeoBox => ({
   grid: 'geohash',
   bounds: { west, north, east: west + width * pixel, south: north - height * pixel },
   width,
@@ -356,7 +361,7 @@ test('pixels fall onto each other where size and shift are whole pixels in both 
   assert.ok(!isAligned(place, { ...place, height: 5 }));
   assert.ok(!isAligned(place, { ...place, height: 7 }));
   const cells = ['9q8yy', '9q8yyk'].map((geocode, i) =>
-    placeOf(
+    geoBoxOfCell(
       'geohash',
       geocode,
       [
@@ -391,8 +396,8 @@ test('resampled pixels are copies where they are aligned, else nearest or biline
     [at(-50, -20, 0.25, 3, 3), 'nearest', [0, 1]],
     [at(50, 70, 0.25, 3, 3), 'bilinear', [1]],
     [at(50, -70, 0.25, 3, 3), 'nearest', [0]],
-  ] as [Place, 'nearest' | 'bilinear', number[]][]) {
-    const { bands, valid } = await resample(stored, numbers, from, to, method);
+  ] as [CellGeoBox, 'nearest' | 'bilinear', number[]][]) {
+    const { bands, valid } = await reprojectBands(stored, numbers, from, to, method);
     for (const [n, b] of numbers.entries())
       for (let i = 0; i < to.width * to.height; i++) {
         const pixel = (to.bounds.east - to.bounds.west) / to.width;
@@ -418,22 +423,22 @@ test('the stored no data value is none after resampling, and another grid is rea
   });
   const stored = { path, nodata: 5, dataType: 'uint8' as const };
   const place = at(10, 40, 0.25, 16, 16);
-  const { valid, bands } = await resample(stored, [0], place, place, 'bilinear');
+  const { valid, bands } = await reprojectBands(stored, [0], place, place, 'bilinear');
   assert.deepEqual(
     [...valid[0]!.keys()].filter((i) => valid[0]![i] === 0),
     [17],
   );
-  assert.equal(bands[0]!.constructor, newPixels('uint8', 1).constructor);
+  assert.equal(bands[0]!.constructor, allocatePixels('uint8', 1).constructor);
 
   const { fromLonLat } = gridByName('quadtile');
   const [[west, south], [east, north]] = [fromLonLat(11, 37), fromLonLat(13, 39)];
-  const to: Place = {
+  const to: CellGeoBox = {
     grid: 'quadtile',
     bounds: { west: west!, south: south!, east: east!, north: north! },
     width: 8,
     height: 8,
   };
-  const warped = await resample({ ...stored, nodata: null }, [0], place, to, 'nearest');
+  const warped = await reprojectBands({ ...stored, nodata: null }, [0], place, to, 'nearest');
   for (let i = 0; i < 64; i++) {
     const column = Math.floor((11 + (((i % 8) + 0.5) / 8) * 2 - 10) / 0.25);
     assert.equal(warped.bands[0]![i], 10 + column, `pixel ${i}`);

@@ -1,10 +1,10 @@
 /** Stores tiles of chosen pixels, as an ingest of a made-up product would, and reads them back. */
 import { join } from 'node:path';
 import { type GridName, gridByName } from '../../src/grid/index.js';
-import { type CellGroup, encodeCell, encodeMask } from '../../src/ingest/index.js';
-import { Jobs, type Process } from '../../src/jobs/index.js';
+import { type CellGroup, encodeMaskFile, encodeTile } from '../../src/ingest/index.js';
+import { LocalJobService, type Process } from '../../src/jobs/index.js';
 import { type DataType, type PixelArray, readRaster } from '../../src/raster/index.js';
-import { type Storage, type TileRecord, writeSynced } from '../../src/storage/index.js';
+import { type Storage, type TileRecord, writeFileSynced } from '../../src/storage/index.js';
 
 export interface GivenGroup {
   name?: string;
@@ -70,11 +70,11 @@ export async function storeScene(
       const coverage = percent(whole, 0);
       if (cell.role === 'data') coverages.push(coverage);
       const validPercent = bands.map((band) => percent(band, cell.nodata));
-      return encodeCell(cell, { bands, validPercent, coverage, valid: whole, mask: null }).file;
+      return encodeTile(cell, { bands, validPercent, coverage, valid: whole, mask: null }).file;
     });
-    const made = encodeMask(cellOf(grid, geocode, groups[0]), mask);
+    const made = encodeMaskFile(cellOf(grid, geocode, groups[0]), mask);
     for (const { record, bytes } of [...files, made.file])
-      await writeSynced(join(folder, `${record.name}.tif`), bytes);
+      await writeFileSynced(join(folder, `${record.name}.tif`), bytes);
     records.push({
       id: write.tileId(geocode),
       collection,
@@ -135,7 +135,7 @@ export async function runProcess<Results>(
   process: Process,
   inputs: object,
 ): Promise<Results> {
-  const jobs = await Jobs.open(storage, [process]);
+  const jobs = await LocalJobService.open(storage, [process]);
   const { id } = await jobs.start(process, inputs);
   const job = await jobs.wait(id);
   if (job.status !== 'successful')

@@ -6,15 +6,15 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { toArray } from '../../src/async/index.js';
 import { LevelStore } from '../../src/coordination/level-kv-store.js';
-import { fillProcess, splitProcess, type WrangleResults, WrangleWorkers } from '../../src/derive/index.js';
-import { localOwners } from '../../src/dht/index.js';
+import { DerivePool, type DeriveResults, fillProcess, splitProcess } from '../../src/derive/index.js';
+import { localQueries } from '../../src/dht/index.js';
 import { SLOTS } from '../../src/dht/placement/slots.js';
 import { restoreCoordination } from '../../src/dht/recovery/restore-etcd.js';
 import { TileFinder } from '../../src/query/index.js';
 import { Mask } from '../../src/raster/index.js';
 import { Storage, type TileRecord } from '../../src/storage/index.js';
 import { type RunningMember, startMember, until } from '../dht/cluster-members.js';
-import { type SharedPlace, sharedPlace } from '../dht/shared-stores.js';
+import { type SharedStores, sharedStores } from '../dht/shared-stores.js';
 import { atEnd } from '../support/at-end.js';
 import { tempFolder } from '../support/temp.js';
 import { type GivenScene, randomly, runProcess, storeScene } from './tiles.js';
@@ -37,34 +37,34 @@ function delivery(scene: number, seed: number): GivenScene {
   return { id: `s${scene}`, day: scene, tiles: [{ geocode: CELL, groups, mask }] };
 }
 
-function openWorkers(t: TestContext): WrangleWorkers {
-  const workers = new WrangleWorkers(1);
+function openWorkers(t: TestContext): DerivePool {
+  const workers = new DerivePool(1);
   atEnd(t, () => workers.close());
   return workers;
 }
 
-async function single(t: TestContext): Promise<{ storage: Storage; workers: WrangleWorkers }> {
+async function single(t: TestContext): Promise<{ storage: Storage; workers: DerivePool }> {
   const workers = openWorkers(t);
   const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
   atEnd(t, () => storage.close());
   return { storage, workers };
 }
 
-const contextOf = (storage: Storage, workers: WrangleWorkers) => ({
+const contextOf = (storage: Storage, workers: DerivePool) => ({
   storage,
-  finder: new TileFinder(storage, localOwners(storage.index)),
+  finder: new TileFinder(storage, localQueries(storage.index)),
   workers,
 });
 
-const fill = (storage: Storage, workers: WrangleWorkers) =>
-  runProcess<WrangleResults>(storage, fillProcess(contextOf(storage, workers)), {});
-const split = (storage: Storage, workers: WrangleWorkers, source = 'raw') =>
-  runProcess<WrangleResults>(storage, splitProcess(contextOf(storage, workers)), {
+const fill = (storage: Storage, workers: DerivePool) =>
+  runProcess<DeriveResults>(storage, fillProcess(contextOf(storage, workers)), {});
+const split = (storage: Storage, workers: DerivePool, source = 'raw') =>
+  runProcess<DeriveResults>(storage, splitProcess(contextOf(storage, workers)), {
     precision: CELL.length + 1,
     filter: { source },
   });
 
-const countsOf = ({ tiles, unchanged, removed = 0, failures }: WrangleResults) => {
+const countsOf = ({ tiles, unchanged, removed = 0, failures }: DeriveResults) => {
   assert.equal(failures, 0);
   return { tiles, unchanged, removed };
 };
@@ -75,7 +75,7 @@ const derived = async (storage: Storage) =>
 /** All of a tile but its name in the store and when it was made. */
 async function contentOf(storage: Storage, tile: TileRecord) {
   const { version: _v, createdAt: _c, inputsDigest: _d, ...record } = tile;
-  await storage.bringFiles(tile, tile.groups);
+  await storage.ensureFiles(tile, tile.groups);
   const files = await Promise.all(
     tile.groups.map(async ({ name }) => (await readFile(storage.tilePath(tile, name))).toString('base64')),
   );
@@ -86,12 +86,12 @@ async function contentOf(storage: Storage, tile: TileRecord) {
 class Place {
   private stores = 0;
   private constructor(
-    private where: SharedPlace,
+    private where: SharedStores,
     private node: RunningMember,
   ) {}
 
   static async open(t: TestContext): Promise<Place> {
-    const where = await sharedPlace(t);
+    const where = await sharedStores(t);
     const place = new Place(where, await startMember(where, 'a'));
     await place.loaded();
     return place;
@@ -249,7 +249,7 @@ test('an input that is deleted makes another tile of the others; one that is bac
   assert.deepEqual(await contentOf(storage, after!), await contentOf(storage, before!));
 });
 
-async function derivedBy({ tiles }: WrangleResults, storage: Storage): Promise<TileRecord[]> {
+async function derivedBy({ tiles }: DeriveResults, storage: Storage): Promise<TileRecord[]> {
   const made = await derived(storage);
   assert.deepEqual([made.length, tiles], [1, 1]);
   return made;

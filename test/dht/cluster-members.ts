@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type ClusterOptions } from '../../src/dht/cluster.js';
 import { Storage } from '../../src/storage/index.js';
-import type { SharedPlace } from './shared-stores.js';
+import type { SharedStores } from './shared-stores.js';
 
 export interface RunningMember {
   storage: Storage;
@@ -16,7 +16,7 @@ export interface RunningMember {
 
 /** It is stopped at the end of the test at the latest. */
 export async function startMember(
-  { folder, objects, coordination, stops }: SharedPlace,
+  { folder, objects, coordination, stops }: SharedStores,
   id: string,
   { cache, ...more }: { cache?: number } & Partial<ClusterOptions> = {},
 ): Promise<RunningMember> {

@@ -6,16 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LevelStore } from '../../src/coordination/level-kv-store.js';
 import { Cluster } from '../../src/dht/cluster.js';
 import { CommitLog } from '../../src/dht/commit/commit-log.js';
-import { logCopy } from '../../src/dht/commit/log-archive.js';
-import { answeringOwners } from '../../src/dht/placement/placement.js';
-import { removed } from '../../src/dht/placement/placement-changes.js';
-import { formatPlacement, parsePlacement } from '../../src/dht/placement/placement-codec.js';
-import { readPlacement, swapPlacement } from '../../src/dht/placement/placement-store.js';
+import { archivedEntryName } from '../../src/dht/commit/log-archive.js';
+import { readableOwners } from '../../src/dht/placement/placement.js';
+import { removeNode } from '../../src/dht/placement/placement-changes.js';
+import { decodePlacement, encodePlacement } from '../../src/dht/placement/placement-codec.js';
+import { compareAndSwapPlacement, readPlacement } from '../../src/dht/placement/placement-store.js';
 import { SLOTS, slotOf } from '../../src/dht/placement/slots.js';
 import { type ObjectStore, Storage } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { atEnd } from '../support/at-end.js';
-import { type SharedPlace, sharedPlace } from './shared-stores.js';
+import { type SharedStores, sharedStores } from './shared-stores.js';
 
 interface Node {
   storage: Storage;
@@ -24,7 +24,7 @@ interface Node {
 }
 
 async function start(
-  { folder, objects, coordination, stops }: SharedPlace,
+  { folder, objects, coordination, stops }: SharedStores,
   id: string,
   more: { checkpointAfter?: number } = {},
 ): Promise<Node> {
@@ -69,7 +69,9 @@ const isSettled = (nodes: Node[], owners: number) => () =>
     ),
   ) &&
   nodes.every(({ cluster: { placement, replica, self } }) =>
-    placement.slots.every((slot, number) => slot.some(({ node }) => node === self) === replica.holds(number)),
+    placement.slots.every(
+      (slot, number) => slot.some(({ node }) => node === self) === replica.hasSlot(number),
+    ),
   );
 
 /** Each tile of these scenes is on all nodes that answer for it, and each slot is answered by somebody. */
@@ -79,7 +81,7 @@ async function assertAnswered(nodes: Node[], scenes: Map<string, number>): Promi
   for (const [scene, n] of scenes)
     for (const geocode of cellsOf(n)) {
       const slot = slotOf('geohash', geocode, placement.prefixLengths.geohash);
-      const owners = answeringOwners(placement.slots[slot]!).map(({ node }) => node);
+      const owners = readableOwners(placement.slots[slot]!).map(({ node }) => node);
       assert.ok(owners.length > 0);
       for (const owner of owners) {
         const node = nodes.find(({ cluster }) => cluster.self === owner);
@@ -92,7 +94,7 @@ async function assertAnswered(nodes: Node[], scenes: Map<string, number>): Promi
 }
 
 test('nodes join, drain, leave and come back, and every tile is always answered for', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await start(where, 'a');
   await until('a alone', isSettled([a], 1));
   const scenes = new Map<string, number>();
@@ -129,7 +131,7 @@ test('nodes join, drain, leave and come back, and every tile is always answered 
 });
 
 test('checkpoints are written as commits come, and a node that joins later needs no older log', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await start(where, 'a', { checkpointAfter: 3 });
   await until('a alone', isSettled([a], 1));
   const scenes = new Map<string, number>();
@@ -151,11 +153,11 @@ test('checkpoints are written as commits come, and a node that joins later needs
 });
 
 test('a folder of another cluster, and a coordination store without the cluster, are refused', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await start(where, 'a');
   await writeScene(a.storage, 's1', 1);
   await a.stop();
-  const other = await sharedPlace(t);
+  const other = await sharedStores(t);
   await assert.rejects(start({ ...other, folder: where.folder }, 'a'), { code: 'TW_DHT_OTHER_FOLDER' });
   const empty = await LevelStore.open(join(where.folder, 'coordination-2'));
   atEnd(t, () => empty.close());
@@ -163,7 +165,7 @@ test('a folder of another cluster, and a coordination store without the cluster,
 });
 
 test('a commit is acknowledged, and its copy kept, though the store went away when it had just been made', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const { objects } = where;
   let refusals = 0;
   const put: ObjectStore['put'] = async (name, content, options) => {
@@ -178,25 +180,25 @@ test('a commit is acknowledged, and its copy kept, though the store went away wh
   await writeScene(a.storage, 's1', 1);
   await assertAnswered([a], new Map([['s1', 1]]));
   assert.equal(refusals, 3);
-  assert.ok(await objects.head(logCopy(1)));
+  assert.ok(await objects.head(archivedEntryName(1)));
 });
 
 test('a node that was taken for dead joins again by itself', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await start(where, 'a');
   const b = await start(where, 'b');
   await until('two nodes', isSettled([a, b], 2));
   await writeScene(a.storage, 's1', 1);
   const stored = (await readPlacement(where.coordination))!;
-  const without = formatPlacement(removed(parsePlacement(stored.text), 'b'));
-  assert.ok((await swapPlacement(where.coordination, stored.revision, without)).swapped);
-  await until('b is gone', () => a.cluster.placement.version > parsePlacement(stored.text).version);
+  const without = encodePlacement(removeNode(decodePlacement(stored.text), 'b'));
+  assert.ok((await compareAndSwapPlacement(where.coordination, stored.revision, without)).swapped);
+  await until('b is gone', () => a.cluster.placement.version > decodePlacement(stored.text).version);
   await until('two nodes again', isSettled([a, b], 2));
   await assertAnswered([a, b], new Map([['s1', 1]]));
 });
 
 test('a node whose lease is lost while it joins comes back, and nothing else goes wrong', async (t) => {
-  const { folder, objects, coordination, stops } = await sharedPlace(t);
+  const { folder, objects, coordination, stops } = await sharedStores(t);
   const member = { id: 'a', url: 'http://a', zone: 'a', weight: 1, software: '0', format: 1 };
   const memberKey = async () => (await coordination.read([{ key: 'members/a' }])).gets[0]!.kvs[0];
   let isLost = false;

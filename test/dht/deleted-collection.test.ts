@@ -5,7 +5,7 @@ import type { TextureRecord } from '../../src/storage/index.js';
 import { hooked } from '../coordination/faulty-stores.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { type RunningMember, startMember } from './cluster-members.js';
-import { sharedPlace } from './shared-stores.js';
+import { sharedStores } from './shared-stores.js';
 
 const [CELL] = cellsOf(1) as [string];
 const TILE = `${COLLECTION.id}_s_g${CELL}`;
@@ -31,7 +31,7 @@ async function assertNothingLeft({ storage, cluster }: RunningMember): Promise<v
 }
 
 test('textures that are committed after the deletion are left out', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   let isDue = false;
   const objects = hooked(where.objects, 'put', async (name) => {
     if (!isDue || !isSegment(name)) return;
@@ -52,7 +52,7 @@ test('textures that are committed after the deletion are left out', async (t) =>
 });
 
 test('a tile is deleted by a claim that was taken at the same time as that of the deletion', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const [built, deleted] = [gate(), gate()];
   let isDue = false;
   let outcome: Promise<unknown> | undefined;

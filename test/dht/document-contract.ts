@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { documentDamaged } from '../../src/coordination/index.js';
 import {
-  changeCollection,
-  enterCluster,
-  fixCollection,
+  compareAndSwapPlacement,
+  createSchemaIfAbsent,
+  deleteSchema,
   otherCluster,
-  readCollection,
   readPlacement,
+  readSchema,
   type StoredPlacement,
-  swapPlacement,
-  unfixCollection,
+  updateSchema,
+  verifyClusterDocument,
   watchPlacement,
 } from '../../src/dht/index.js';
 import type { OpenStore } from '../coordination/kv-store-contract.js';
@@ -24,7 +24,7 @@ export function documentContract(open: OpenStore): void {
     const told: StoredPlacement[] = [];
     const watch = watchPlacement(node(), (placement) => told.push(placement), assert.ifError);
     const race = (revision: number, texts: string[]) =>
-      Promise.all(texts.map((text) => swapPlacement(node(), revision, text)));
+      Promise.all(texts.map((text) => compareAndSwapPlacement(node(), revision, text)));
     for (const round of [1, 2, 3]) {
       const before = await readPlacement(store);
       const swaps = await race(before?.revision ?? 0, [`${round} a`, `${round} b`, `${round} c`]);
@@ -38,47 +38,49 @@ export function documentContract(open: OpenStore): void {
     await eventually('the last placement', () => told.at(-1)?.revision === last!.revision);
     assert.deepEqual(told.at(-1), last);
     watch.close();
-    assert.equal((await swapPlacement(store, last!.revision - 1, 'old')).swapped, false);
-    assert.equal((await swapPlacement(store, 0, 'new')).swapped, false);
+    assert.equal((await compareAndSwapPlacement(store, last!.revision - 1, 'old')).swapped, false);
+    assert.equal((await compareAndSwapPlacement(store, 0, 'new')).swapped, false);
   });
 
   test('a collection is fixed by the first, changed under compare, and deleted', async (t) => {
     const node = await open(t);
     const store = node();
     const wanted = [3, 4, 5].map((precision) => ({ grid: 'geohash', precision }));
-    const keys = await Promise.all(wanted.map((fixed) => fixCollection(node(), 'naip', fixed)));
-    const key = (await readCollection(store, 'naip'))!;
+    const keys = await Promise.all(wanted.map((fixed) => createSchemaIfAbsent(node(), 'naip', fixed)));
+    const key = (await readSchema(store, 'naip'))!;
     for (const one of keys) assert.deepEqual(one, key);
-    await fixCollection(store, 'other', wanted[0]!);
-    assert.equal((await readCollection(store, 'other'))!.id, 'other');
+    await createSchemaIfAbsent(store, 'other', wanted[0]!);
+    assert.equal((await readSchema(store, 'other'))!.id, 'other');
 
-    const fixed = { ...key.fixed, groups: ['1m'] };
-    const { changed, current } = await changeCollection(store, key, fixed);
+    const fixed = { ...key.schema, groups: ['1m'] };
+    const { changed, current } = await updateSchema(store, key, fixed);
     assert.equal(changed, true);
-    assert.deepEqual(current!.fixed, fixed);
-    assert.deepEqual(await changeCollection(store, key, { grid: 'x', precision: 1 }), {
+    assert.deepEqual(current!.schema, fixed);
+    assert.deepEqual(await updateSchema(store, key, { grid: 'x', precision: 1 }), {
       changed: false,
       current,
     });
-    assert.equal(await unfixCollection(store, key), false);
-    assert.equal(await unfixCollection(store, current!), true);
-    assert.equal(await readCollection(store, 'naip'), undefined);
+    assert.equal(await deleteSchema(store, key), false);
+    assert.equal(await deleteSchema(store, current!), true);
+    assert.equal(await readSchema(store, 'naip'), undefined);
   });
 
   test('a cluster is not entered under other settings', async (t) => {
     const node = await open(t);
     const cluster = { id: 'c1', format: 1, prefixLengths: { geohash: 4, quadtile: 9 } };
-    await enterCluster(node(), cluster);
-    await enterCluster(node(), { ...cluster, prefixLengths: { quadtile: 9, geohash: 4 } });
+    await verifyClusterDocument(node(), cluster);
+    await verifyClusterDocument(node(), { ...cluster, prefixLengths: { quadtile: 9, geohash: 4 } });
     for (const other of [{ id: 'c2' }, { format: 2 }, { prefixLengths: { geohash: 3, quadtile: 9 } }])
-      await assert.rejects(enterCluster(node(), { ...cluster, ...other }), { code: otherCluster.code });
+      await assert.rejects(verifyClusterDocument(node(), { ...cluster, ...other }), {
+        code: otherCluster.code,
+      });
   });
 
   test('values that are not ours are named', async (t) => {
     const store = (await open(t))();
     for (const value of ['', '{"grid":"geohash"}', '[]', 'null']) {
       await store.transact({ success: [{ op: 'put', key: 'collections/x', value }] });
-      await assert.rejects(readCollection(store, 'x'), {
+      await assert.rejects(readSchema(store, 'x'), {
         code: documentDamaged.code,
         message: /collections\/x/,
       });

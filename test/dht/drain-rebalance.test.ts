@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { ListedNode, Rebalanced } from '../../src/client/documents.js';
+import type { ListedNode, RebalanceDocument } from '../../src/client/documents.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { parsePrometheus } from '../support/prometheus.js';
 import { writeTestScene } from '../support/scenes.js';
@@ -57,7 +57,7 @@ test('nodes hold their share of the bytes, and a drained one comes back only whe
   const total = nodes.reduce((sum, { bytes }) => sum + bytes!, 0);
   assert.ok(total > 0);
   for (const { share } of nodes) assert.ok(Math.abs(share! - 0.5) < 0.01);
-  const before = await json<Rebalanced>('node', 'rebalance', '--dry-run', '--server', a.url);
+  const before = await json<RebalanceDocument>('node', 'rebalance', '--dry-run', '--server', a.url);
   assert.equal(before.dryRun, true);
   assert.deepEqual(
     before.nodes.map(({ before }) => before.bytes),
@@ -65,7 +65,7 @@ test('nodes hold their share of the bytes, and a drained one comes back only whe
   );
   assert.deepEqual(await nodesOf(b), nodes);
 
-  const done = await json<Rebalanced>('node', 'rebalance', '--server', b.url);
+  const done = await json<RebalanceDocument>('node', 'rebalance', '--server', b.url);
   assert.deepEqual({ ...done, dryRun: true }, before);
   assert.equal(done.moved.bytes, done.least);
   assert.ok(done.deviation.after <= done.deviation.before);
@@ -74,7 +74,7 @@ test('nodes hold their share of the bytes, and a drained one comes back only whe
     (await nodesOf(a)).map(({ bytes }) => bytes),
     done.nodes.map(({ after }) => after.bytes),
   );
-  const again = await json<Rebalanced>('node', 'rebalance', '--dry-run', '--server', a.url);
+  const again = await json<RebalanceDocument>('node', 'rebalance', '--dry-run', '--server', a.url);
   assert.equal(again.moved.slots, 0);
   const sums = await Promise.all(
     [a, b].map(async (server) => {

@@ -2,24 +2,24 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ClusterClaims } from '../../src/dht/commit/cluster-lock-manager.js';
+import { ClusterLockManager } from '../../src/dht/commit/cluster-lock-manager.js';
 import { CommitLog } from '../../src/dht/commit/commit-log.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../src/dht/placement/slots.js';
 import { Replica } from '../../src/dht/replication/replica.js';
-import { IngestWorkers } from '../../src/ingest/cut/ingest-pool.js';
-import { Arena } from '../../src/ingest/cut/shared-memory.js';
+import { IngestPool } from '../../src/ingest/cut/ingest-pool.js';
+import { SharedMemory } from '../../src/ingest/cut/shared-memory.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { ingestScene } from '../../src/ingest/job/ingest-scene.js';
 import type { IngestContext } from '../../src/ingest/options.js';
-import { planScene } from '../../src/ingest/plan/scene-plan.js';
+import { planSceneTiles } from '../../src/ingest/plan/scene-plan.js';
 import { Storage } from '../../src/storage/index.js';
 import { writeTestScene } from '../support/scenes.js';
-import { sharedPlace } from './shared-stores.js';
+import { sharedStores } from './shared-stores.js';
 
 test('a scene that two nodes are given is delivered once', async (t) => {
-  const { folder, objects, coordination, stops } = await sharedPlace(t);
-  const workers = new IngestWorkers(1, 256e6);
-  stops.push(() => workers.close());
+  const { folder, objects, coordination, stops } = await sharedStores(t);
+  const pool = new IngestPool(1, 256e6);
+  stops.push(() => pool.close());
   const options = { collection: 'made-up', datetime: '2024-06-01T10:00:00Z', precision: 6 };
   const [scene] = await describeScenes(await writeTestScene(join(folder, 'scene.tif'), { seed: 1 }), options);
   const log = new CommitLog(coordination);
@@ -33,21 +33,27 @@ test('a scene that two nodes are given is delivered once', async (t) => {
       await storage.close();
     });
     const shared = { storage, coordination, log, objects, replica, prefixLengths };
-    storage.enterCluster(new ClusterClaims({ ...shared, holder: id }), objects);
-    await replica.take(Array.from({ length: SLOTS }, (_, slot) => slot));
+    storage.enterCluster(new ClusterLockManager({ ...shared, ownerLabel: id }), objects);
+    await replica.loadSlots(Array.from({ length: SLOTS }, (_, slot) => slot));
     if (id === 'a') replica.start();
-    const context = { storage, workers, arena: new Arena(64e6), cloudModel: undefined, digests: new Map() };
+    const context = {
+      storage,
+      pool,
+      memory: new SharedMemory(64e6),
+      cloudModel: undefined,
+      digests: new Map(),
+    };
     nodes.push({ context, storage });
   }
   // Both have looked for the scene before either of them has delivered it.
   const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];
-  const plans = await Promise.all([a, b].map(({ storage }) => planScene(storage, scene!, options)));
+  const plans = await Promise.all([a, b].map(({ storage }) => planSceneTiles(storage, scene!, options)));
   const first = await ingestScene(a.context, plans[0]!, options);
   assert.equal(first.unchanged, false);
   const second = await ingestScene(b.context, plans[1]!, options);
   assert.equal(second.unchanged, true);
   assert.equal(second.tiles, first.tiles);
-  assert.equal((await log.extent()).head, 1);
+  assert.equal((await log.bounds()).head, 1);
   const versions = new Set<string>();
   for await (const { name } of objects.list('tiles/')) versions.add(name.split('/').at(-2)!);
   assert.equal(versions.size, 1);

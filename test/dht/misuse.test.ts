@@ -14,7 +14,7 @@ import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { BUCKET, CREDENTIALS, freePort, noS3Server, S3Server } from '../support/s3.js';
 import { tempFolder } from '../support/temp.js';
 import { startMember } from './cluster-members.js';
-import { sharedPlace } from './shared-stores.js';
+import { sharedStores } from './shared-stores.js';
 
 interface Place {
   folder: string;
@@ -161,7 +161,7 @@ test('etcd with keys of others, which stay; what its operator should know is sai
 });
 
 test('a node of another format is refused', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   await startMember(where, 'a');
   const member = { id: 'b', url: 'http://b', zone: 'b', weight: 1, software: '9.0.0', format: 2 };
   await assert.rejects(startMember(where, 'b', { member }), {

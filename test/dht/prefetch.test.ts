@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Storage, type TileRecord, tileFile } from '../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../storage/sample-scenes.js';
 import { startMember, until } from './cluster-members.js';
-import { sharedPlace } from './shared-stores.js';
+import { sharedStores } from './shared-stores.js';
 
 /** A node that is started again keeps its slots. */
-const STEADY = { grace: 60_000 };
+const STEADY = { gracePeriodMs: 60_000 };
 
 async function tilesOf(storage: Storage): Promise<TileRecord[]> {
   return storage.getTiles(storage.index.query({}).ids);
@@ -32,7 +32,7 @@ const all = async (storage: Storage) => {
 };
 
 test('an owner fetches the files of its slots, those of before and those of new commits', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a', STEADY);
   for (const n of [1, 2, 3]) await writeScene(a.storage, `s${n}`, n);
   let b = await startMember(where, 'b', STEADY);
@@ -43,7 +43,7 @@ test('an owner fetches the files of its slots, those of before and those of new 
     'b has the new ones',
     async () => b.storage.index.size === a.storage.index.size && all(b.storage),
   );
-  const before = b.storage.cacheFigures!;
+  const before = b.storage.cacheStats!;
   assert.ok(before.bytes > 0);
   assert.equal(before.misses, 0, 'nobody waited for them');
 
@@ -55,8 +55,8 @@ test('an owner fetches the files of its slots, those of before and those of new 
   await unlink(b.storage.tilePath(missing!, 'mask'));
   b = await startMember(where, 'b', STEADY);
   await until('b has the files again', async () => all(b.storage));
-  for (const tile of await tilesOf(b.storage)) await b.storage.bringFiles(tile, tile.groups);
-  assert.ok(b.storage.cacheFigures!.misses >= 1);
+  for (const tile of await tilesOf(b.storage)) await b.storage.ensureFiles(tile, tile.groups);
+  assert.ok(b.storage.cacheStats!.misses >= 1);
   for (const tile of await tilesOf(b.storage))
     for (const { name, crc32 } of tile.groups) {
       const file = `tiles/geohash/${tile.geocode.slice(0, 3)}/${tile.geocode}/${tile.id}/${tile.version}/${name}.tif`;
@@ -68,23 +68,23 @@ test('an owner fetches the files of its slots, those of before and those of new 
 });
 
 test('within the limit; what does not fit is fetched when it is wanted; a lost object is named', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   for (const n of [31, 63, 95]) await writeScene(a.storage, `s${n}`, n);
   const b = await startMember(where, 'b', { cache: 10_000 });
   await until('b has all', () => b.storage.index.size === a.storage.index.size);
-  await until('b has some', () => b.storage.cacheFigures!.bytes > 3000);
+  await until('b has some', () => b.storage.cacheStats!.bytes > 3000);
   await sleep(100);
-  assert.ok(b.storage.cacheFigures!.bytes <= 10_000);
-  for (const tile of await tilesOf(b.storage)) await b.storage.bringFiles(tile, tile.groups);
-  assert.ok(b.storage.cacheFigures!.misses > 0);
+  assert.ok(b.storage.cacheStats!.bytes <= 10_000);
+  for (const tile of await tilesOf(b.storage)) await b.storage.ensureFiles(tile, tile.groups);
+  assert.ok(b.storage.cacheStats!.misses > 0);
 
   const [tile] = await tilesOf(b.storage);
   const name = `tiles/geohash/${tile!.geocode.slice(0, 3)}/${tile!.geocode}/${tile!.id}/${tile!.version}/10m.tif`;
   await where.objects.delete([name]);
   await unlink(b.storage.tilePath(tile!, '10m')).catch(() => undefined);
   await assert.rejects(
-    b.storage.bringFiles(tile!, tile!.groups),
+    b.storage.ensureFiles(tile!, tile!.groups),
     (error: { code: string; message: string }) => {
       assert.equal(error.code, 'TW_STORE_LOST');
       assert.ok(error.message.includes(name) && error.message.includes(tile!.id));
@@ -92,7 +92,7 @@ test('within the limit; what does not fit is fetched when it is wanted; a lost o
     },
   );
   assert.equal(
-    await b.storage.isWhole(
+    await b.storage.isSceneIntact(
       { ...COLLECTION, createdAt: 0 },
       (await b.storage.getScene(COLLECTION.id, tile!.scene))!,
     ),
@@ -102,7 +102,7 @@ test('within the limit; what does not fit is fetched when it is wanted; a lost o
 });
 
 test('a file that was fetched ahead is checked before it is used', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   await writeScene(a.storage, 's1', 1);
   const [tile] = await tilesOf(a.storage);
@@ -111,7 +111,7 @@ test('a file that was fetched ahead is checked before it is used', async (t) => 
   await writeFile(object, Buffer.alloc(bytes.length));
   const b = await startMember(where, 'b');
   await until('b has the files', () => all(b.storage));
-  const bring = () => b.storage.bringFiles(tile!, tile!.groups);
+  const bring = () => b.storage.ensureFiles(tile!, tile!.groups);
   await assert.rejects(bring, { code: 'TW_STORE_CORRUPT' });
   await writeFile(object, bytes);
   await bring();
@@ -119,16 +119,16 @@ test('a file that was fetched ahead is checked before it is used', async (t) => 
 });
 
 test('it is known whether a node writes', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   const write = await a.storage.beginScene(COLLECTION, 'slow', cellsOf(1));
-  assert.equal(a.cluster.claims.heldCount, 1);
+  assert.equal(a.cluster.locks.heldCount, 1);
   await write.abort();
-  assert.equal(a.cluster.claims.heldCount, 0);
+  assert.equal(a.cluster.locks.heldCount, 0);
 });
 
 test('a file of a model is fetched where it is asked for', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   await writeScene(a.storage, 's1', 1);
   const b = await startMember(where, 'b');
@@ -139,14 +139,14 @@ test('a file of a model is fetched where it is asked for', async (t) => {
   });
   await b.cluster.replica.catchUp();
   const model = (await b.storage.getModel(id))!;
-  await b.storage.bringModelFile(model, 'weights.bin');
+  await b.storage.ensureModelFile(model, 'weights.bin');
   const path = b.storage.modelPath(model, 'weights.bin');
   assert.equal(await readFile(path, 'utf8'), 'weights');
   for (const damage of [() => writeFile(path, 'weighty'), () => writeFile(path, 'w'), () => unlink(path)]) {
     await damage();
     assert.equal(String(await b.storage.readModelFile(model, 'weights.bin')), 'weights');
     await damage();
-    await b.storage.bringModelFile(model, 'weights.bin');
+    await b.storage.ensureModelFile(model, 'weights.bin');
     assert.equal(await readFile(path, 'utf8'), 'weights', 'a damaged copy is fetched anew');
   }
 });

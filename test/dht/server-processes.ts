@@ -14,7 +14,7 @@ import type { EtcdCluster } from '../support/etcd.js';
 
 /** That all nodes share. */
 export const SECRET = 'what all nodes know';
-const PATIENCE = 150_000;
+const TIMEOUT_MS = 150_000;
 
 export interface Server {
   url: string;
@@ -62,7 +62,7 @@ export async function ended(process: ChildProcess, signal: NodeJS.Signals): Prom
 
 export async function until(what: string, is: () => Promise<boolean>): Promise<void> {
   for (const begun = performance.now(); !(await is().catch(() => false)); await sleep(100))
-    assert.ok(performance.now() - begun < PATIENCE, `${what} within ${PATIENCE} ms`);
+    assert.ok(performance.now() - begun < TIMEOUT_MS, `${what} within ${TIMEOUT_MS} ms`);
 }
 
 export async function get<T>({ url }: Server, path: string): Promise<T> {

@@ -9,7 +9,7 @@ import { LevelStore } from '../../src/coordination/level-kv-store.js';
 import { type ObjectStore, openObjectStore } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 
-export interface SharedPlace {
+export interface SharedStores {
   /** Folders of the nodes go here. */
   folder: string;
   objects: ObjectStore;
@@ -18,7 +18,7 @@ export interface SharedPlace {
   stops: (() => Promise<void>)[];
 }
 
-export async function sharedPlace(t: TestContext): Promise<SharedPlace> {
+export async function sharedStores(t: TestContext): Promise<SharedStores> {
   const folder = await mkdtemp(join(tmpdir(), 'tilewright-cluster-'));
   await mkdir(join(folder, 'store'));
   const objects = await openObjectStore(pathToFileURL(join(folder, 'store')).href);

@@ -6,10 +6,10 @@ import { test } from 'node:test';
 import { verify } from '../../src/storage/index.js';
 import { writeDerived, writeScene } from '../storage/sample-scenes.js';
 import { startMember, until } from './cluster-members.js';
-import { sharedPlace } from './shared-stores.js';
+import { sharedStores } from './shared-stores.js';
 
 test('a file that is missing here is none that is missing; one that is gone from the store is named', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startMember(where, id)));
   const [a] = nodes as [(typeof nodes)[0]];
   for (const n of [31, 63, 95]) await writeScene(a.storage, `scene-${n % 31}`, n);
@@ -23,7 +23,7 @@ test('a file that is missing here is none that is missing; one that is gone from
   const verified = () =>
     Promise.all(
       nodes.map(({ storage, cluster }) =>
-        verify(storage, () => {}, { isOwn: (cell) => cluster.holds(cell), patience: 50 }),
+        verify(storage, () => {}, { isOwn: (cell) => cluster.hasCell(cell), missingTimeoutMs: 50 }),
       ),
     );
   await rm(join(where.folder, 'a', 'tiles', 'geohash', '9q8'), { recursive: true });
@@ -38,7 +38,7 @@ test('a file that is missing here is none that is missing; one that is gone from
     const { geocode, id, version } = one!;
     return `tiles/geohash/${geocode.slice(0, 3)}/${geocode}/${id}/${version}/${group}.tif`;
   };
-  await a.storage.bringFiles(third!, third!.groups);
+  await a.storage.ensureFiles(third!, third!.groups);
   await writeFile(a.storage.tilePath(third!, '10m'), 'damaged');
   await where.objects.delete([objectOf(tile, '10m'), objectOf(other, 'mask')]);
   await where.objects.put(objectOf(other, 'mask'), Buffer.alloc(other!.groups[1]!.bytes, 7));
@@ -53,5 +53,5 @@ test('a file that is missing here is none that is missing; one that is gone from
     ].sort(),
   );
   assert.equal(await stat(a.storage.tilePath(third!, '10m')).catch(() => undefined), undefined);
-  await a.storage.bringFiles(third!, third!.groups);
+  await a.storage.ensureFiles(third!, third!.groups);
 });

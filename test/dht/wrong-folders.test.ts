@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { holdAddress } from '../../src/api/index.js';
+import { reservePort } from '../../src/api/index.js';
 import { LevelStore } from '../../src/coordination/level-kv-store.js';
 import { openObjectStore, Storage } from '../../src/storage/index.js';
 import { writeScene } from '../storage/sample-scenes.js';
@@ -15,7 +15,7 @@ import { finished, start, tilewright } from '../support/command.js';
 import { tempFolder } from '../support/temp.js';
 import { startMember } from './cluster-members.js';
 import { freePort } from './server-processes.js';
-import { type SharedPlace, sharedPlace } from './shared-stores.js';
+import { type SharedStores, sharedStores } from './shared-stores.js';
 
 const refused = (code: string, ...args: string[]) => refusedWith(1, code, ...args);
 
@@ -68,7 +68,7 @@ test('a store that is the data folder, or lies in it or around it', async (t) =>
 });
 
 test('a store that is the data folder of a node, or has lost its cluster.json', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const single = await singleNode(t);
   const before = await filesOf(single);
   const objects = await openObjectStore(pathToFileURL(single).href);
@@ -95,7 +95,7 @@ test('a store that is the data folder of a node, or has lost its cluster.json', 
 });
 
 /** The same tile store, by a coordination store of its own. */
-async function besides(where: SharedPlace, name: string): Promise<SharedPlace> {
+async function besides(where: SharedStores, name: string): Promise<SharedStores> {
   const coordination = await LevelStore.open(join(where.folder, name));
   where.stops.push(() => coordination.close());
   return { ...where, coordination };
@@ -103,10 +103,11 @@ async function besides(where: SharedPlace, name: string): Promise<SharedPlace> {
 
 test('one coordination store for a tile store, also where several come at once', async (t) => {
   for (let round = 0; round < 5; round++) {
-    const where = await sharedPlace(t);
+    const where = await sharedStores(t);
     const ids = ['a', 'b', 'c'];
     const places = await Promise.all(ids.map((id) => besides(where, `coordination-${id}`)));
-    const begin = (i: number) => startMember(places[i]!, ids[i]!, { words: `node ${ids[i]} alone` });
+    const begin = (i: number) =>
+      startMember(places[i]!, ids[i]!, { coordinationLabel: `node ${ids[i]} alone` });
     const ends = await Promise.allSettled(ids.map((_, i) => begin(i)));
     const won = ids.filter((_, i) => ends[i]!.status === 'fulfilled');
     assert.equal(won.length, 1, `${won}`);
@@ -146,12 +147,12 @@ test('a node that cannot listen, or whose address nobody could reach, joins noth
 
 test('while a node starts its address answers that it is not ready', async () => {
   const port = await freePort();
-  const release = await holdAddress('127.0.0.1', port, undefined);
+  const release = await reservePort('127.0.0.1', port, undefined);
   const answer = await fetch(`http://127.0.0.1:${port}/ready`);
   assert.equal(answer.status, 503);
   assert.equal(answer.headers.get('content-type'), 'application/problem+json');
   assert.equal(((await answer.json()) as { code: string }).code, 'TW_API_NOT_READY');
-  await assert.rejects(holdAddress('127.0.0.1', port, undefined), { code: 'TW_API_CANNOT_LISTEN' });
+  await assert.rejects(reservePort('127.0.0.1', port, undefined), { code: 'TW_API_CANNOT_LISTEN' });
   await release();
-  await (await holdAddress('127.0.0.1', port, undefined))();
+  await (await reservePort('127.0.0.1', port, undefined))();
 });

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import {
+  type ComputePrimitives,
+  FILTER_GRADIENT,
   FORWARD,
-  type Loops,
-  TO_FILTER,
-  TO_INPUT,
+  INPUT_GRADIENT,
 } from '../../src/engines/compute-primitives/compute-primitives.js';
-import type { Pooling } from '../../src/engines/onednn-addon.js';
+import type { PoolingOperation } from '../../src/engines/onednn-addon.js';
 
 interface Sizes {
   batch: number;
@@ -161,8 +161,8 @@ function largestError(loops: Tested, s: Shape, values: (length: number, of: numb
   const [toY, toDx, toDw] = [y, dx, dw].map(({ length }) => new Float32Array(length).fill(NaN));
   const geometry = geometryOf(s);
   loops.convolve(FORWARD, geometry, x, filter, toY!, bias);
-  loops.convolve(TO_INPUT, geometry, toDx!, filter, dy, null);
-  loops.convolve(TO_FILTER, geometry, x, toDw!, dy, null);
+  loops.convolve(INPUT_GRADIENT, geometry, toDx!, filter, dy, null);
+  loops.convolve(FILTER_GRADIENT, geometry, x, toDw!, dy, null);
   let most = 0;
   for (const [found, wanted] of [
     [toY!, y],
@@ -179,7 +179,7 @@ function largestError(loops: Tested, s: Shape, values: (length: number, of: numb
 }
 
 /** Loops of an engine. The addon leaves pooling to those on the heap. */
-type Tested = Omit<Loops, Pooling> & Partial<Pick<Loops, Pooling>>;
+type Tested = Omit<ComputePrimitives, PoolingOperation> & Partial<Pick<ComputePrimitives, PoolingOperation>>;
 
 /** Registers the tests; `loops` is called in them. */
 export function loopsContract(name: string, loops: () => Tested, skip: string | false = false): void {

@@ -10,7 +10,7 @@ import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
 import { selfTest } from '../../src/engines/self-test.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import { Adam } from '../../src/training/loop/adam.js';
-import { gradientsOf } from '../../src/training/loop/gradients.js';
+import { lossAndGradients } from '../../src/training/loop/gradients.js';
 
 interface Reference {
   inputs: { shape: number[]; low: number; high: number }[];
@@ -225,7 +225,7 @@ export function engineContract(name: EngineName): void {
       const adam = new Adam(tf, [w], { beta1: 0.5, weightDecay: 0.01 });
       const loss = () => tf.sum(tf.mul(factor, tf.mul(tf.square(w), 0.5)));
       for (let step = 1; step <= 3; step++)
-        await adam.descend(gradientsOf(tf, [w], loss), { rate: 0.1, step });
+        await adam.minimiseStep(lossAndGradients(tf, [w], loss), { learningRate: 0.1, step });
       close(w.dataSync(), ADAM_IN_PYTORCH, 'w');
     });
 

@@ -4,14 +4,14 @@ import type { Tensor, Tensor2D, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { loadEngine } from '../../src/engines/load-engine.js';
 import type { Tf } from '../../src/engines/tfjs.js';
-import { record } from '../../src/engines/tfjs-extensions/kernel-capture.js';
+import { captureKernels } from '../../src/engines/tfjs-extensions/kernel-capture.js';
 import { randomStream } from '../../src/random.js';
 import { Adam } from '../../src/training/loop/adam.js';
-import { BatchGradients, gradientsOf } from '../../src/training/loop/gradients.js';
-import { type Batch, variablesOf } from '../../src/training/loop/learner.js';
+import { BatchGradients, lossAndGradients } from '../../src/training/loop/gradients.js';
+import { asVariables, type Batch } from '../../src/training/loop/learner.js';
 import { buildModel } from '../../src/training/models/build-model.js';
-import { modelNamed } from '../../src/training/models/builtin-models.js';
-import { batchOf } from '../../src/training/patches/batches.js';
+import { getModelSpec } from '../../src/training/models/builtin-models.js';
+import { augmentedBatch } from '../../src/training/patches/batches.js';
 
 const STRAIGHT = { weights: [[0.1, 0.2, 0.3]], bias: [0.1] };
 
@@ -44,7 +44,7 @@ describe('replay', () => {
         ] as Tensor[];
       });
     const first = [matrix([1, 2, 3, 4]), matrix([5, 6, 7, 8])] as const;
-    const { outputs, replay } = record(tf, [...first], () => compute(...first));
+    const { outputs, replay } = captureKernels(tf, [...first], () => compute(...first));
     assert.deepEqual(valuesOf(outputs), valuesOf(compute(...first)));
     tf.dispose(outputs);
     assert.ok(replay);
@@ -52,7 +52,7 @@ describe('replay', () => {
     const expected = tf.tidy(() => valuesOf(compute(...other)));
     const before = inUse();
     for (let time = 0; time < 3; time++) {
-      const again: Tensor[] = replay.run([...other]);
+      const again: Tensor[] = replay.replay([...other]);
       assert.deepEqual(
         again.map(({ shape }) => shape),
         [[4], [2, 2], [2, 2], [2, 2], [2, 2]],
@@ -67,7 +67,7 @@ describe('replay', () => {
   it('is refused where more than a computation is done, and then leaves nothing', () => {
     const start = inUse();
     const refused = (given: Tensor[], compute: () => Tensor[]) => {
-      const { outputs, replay } = record(tf, given, compute);
+      const { outputs, replay } = captureKernels(tf, given, compute);
       assert.equal(replay, null);
       tf.dispose([...given, ...outputs]);
     };
@@ -85,7 +85,9 @@ describe('replay', () => {
     const same = tf.clone(b);
     refused([b, same], () => tf.tidy(() => [tf.add(b, same)]));
     const c = matrix([1, 2, 3, 4]);
-    assert.throws(() => record(tf, [c], () => tf.tidy(() => [tf.add(tf.square(c), tf.tensor1d([1, 2, 3]))])));
+    assert.throws(() =>
+      captureKernels(tf, [c], () => tf.tidy(() => [tf.add(tf.square(c), tf.tensor1d([1, 2, 3]))])),
+    );
     tf.dispose(c);
     // The first value of `moving` belongs to the tensor that it was made of.
     assert.deepEqual(
@@ -103,13 +105,13 @@ describe('replay', () => {
         return [tf.square(moving)];
       });
     const first = matrix([1, 2, 3, 4]);
-    const { outputs, replay } = record(tf, [first, moving], compute(first));
+    const { outputs, replay } = captureKernels(tf, [first, moving], compute(first));
     assert.deepEqual([...moving.dataSync()], [1.5, 2.5, 3.5, 4.5]);
     const used = inUse();
     for (let round = 0; round < 3; round++) {
       const expected = [...moving.dataSync()].map((value) => 0.5 * value + 1);
       const ones = matrix([1, 1, 1, 1]);
-      const [square] = replay!.run([ones, moving]) as [Tensor];
+      const [square] = replay!.replay([ones, moving]) as [Tensor];
       assert.deepEqual([...moving.dataSync()], expected);
       assert.deepEqual(
         [...square.dataSync()],
@@ -136,8 +138,8 @@ describe('replay', () => {
         moving.assign(tf.add(former, 1));
         return [before];
       });
-    const { outputs, replay } = record(tf, [moving], compute);
-    const again = replay!.run([moving]);
+    const { outputs, replay } = captureKernels(tf, [moving], compute);
+    const again = replay!.replay([moving]);
     assert.deepEqual(valuesOf([...outputs, ...again, moving]), [
       [1, 2],
       [2, 3],
@@ -156,17 +158,17 @@ describe('replay', () => {
       if (fails) throw new Error('no memory');
       return kernelFunc(given);
     };
-    const { outputs, replay } = record(tf, [a], () => tf.tidy(() => [tf.exp(tf.square(a))]));
+    const { outputs, replay } = captureKernels(tf, [a], () => tf.tidy(() => [tf.exp(tf.square(a))]));
     const before = inUse();
     fails = true;
-    assert.throws(() => replay!.run([a]), /no memory/);
+    assert.throws(() => replay!.replay([a]), /no memory/);
     assert.deepEqual(inUse(), before);
     kernel.kernelFunc = kernelFunc;
     replay!.dispose();
     tf.dispose([a, ...outputs]);
   });
 
-  const spec = modelNamed('ndvi');
+  const spec = getModelSpec('ndvi');
   const nets: Record<string, () => LayersModel> = {
     'a net': () => buildModel(tf, spec, 3, STRAIGHT),
     'batch normalisation': () =>
@@ -193,28 +195,28 @@ describe('replay', () => {
       };
       const train = async (isReplayed: boolean) => {
         const model = build();
-        const adam = new Adam(tf, variablesOf(model.trainableWeights));
+        const adam = new Adam(tf, asVariables(model.trainableWeights));
         let asked = 0;
         const loss = ({ inputs, targets }: Batch) => {
           asked++;
           return tf.mean(tf.square(tf.sub(model.apply(inputs, { training: true }) as Tensor, targets)));
         };
-        const replayed = new BatchGradients(tf, adam.variables, variablesOf(model.weights), loss);
+        const replayed = new BatchGradients(tf, adam.variables, asVariables(model.weights), loss);
         const losses: number[] = [];
         const turns = randomStream(9);
         const used: number[][] = [];
         for (let step = 1; step <= 8; step++) {
           const chosen = Uint32Array.from({ length: step % 2 ? 32 : 8 }, (_, i) => i);
-          const batch = batchOf(tf, patches, chosen, turns.next);
+          const batch = augmentedBatch(tf, patches, chosen, turns.next);
           const gradients = isReplayed
             ? replayed.of(batch)
-            : gradientsOf(tf, adam.variables, () => loss(batch));
-          losses.push(await adam.descend(gradients, { rate: 1e-2, step }));
+            : lossAndGradients(tf, adam.variables, () => loss(batch));
+          losses.push(await adam.minimiseStep(gradients, { learningRate: 1e-2, step }));
           tf.dispose([batch.inputs, batch.targets]);
           used.push(inUse());
         }
         assert.deepEqual(used.at(-1), used[3]);
-        const weights = variablesOf(model.weights).map((variable: Variable) => [...variable.dataSync()]);
+        const weights = asVariables(model.weights).map((variable: Variable) => [...variable.dataSync()]);
         replayed.dispose();
         adam.dispose();
         model.dispose();

@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { FORWARD } from '../../src/engines/compute-primitives/compute-primitives.js';
-import { loadOneDnn, type OneDnn } from '../../src/engines/onednn-addon.js';
+import { loadOneDnn, type OneDnnAddon } from '../../src/engines/onednn-addon.js';
 import { atEnd } from '../support/at-end.js';
 import { loopsContract } from './compute-primitives-contract.js';
 
-let dnn: OneDnn | undefined;
+let dnn: OneDnnAddon | undefined;
 let skip: string | false = false;
 try {
   dnn = loadOneDnn();
@@ -40,7 +40,7 @@ test('more geometries than are kept come out right when they come again', { skip
 test('arrays that do not fit are refused, and nothing is written', { skip }, () => {
   const geometry = Int32Array.of(1, 4, 4, 1, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1);
   const [x, filter, y] = [new Float32Array(16), new Float32Array(9), new Float32Array(16).fill(7)];
-  const convolve = (...[direction, g, ...rest]: Parameters<OneDnn['convolve']>) =>
+  const convolve = (...[direction, g, ...rest]: Parameters<OneDnnAddon['convolve']>) =>
     dnn!.convolve(direction, g, ...rest);
   assert.throws(
     () => convolve(FORWARD, geometry, x.subarray(1), filter, y, null),

@@ -126,7 +126,7 @@ describe('selectEngine', () => {
     assert.match(crashed.why[0]!.reason, /SIGABRT/);
 
     install('tfjs-node-gpu', 'while (true);');
-    const hung = await selectEngine({ packagesFrom, timeout: 5000 });
+    const hung = await selectEngine({ packagesFrom, timeoutMs: 5000 });
     assert.match(hung.name, /^wasm/);
     assert.match(hung.why[0]!.reason, /did not answer within 5 s/);
 

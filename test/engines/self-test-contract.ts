@@ -7,11 +7,11 @@ import { before, describe, it } from 'node:test';
 import type { KernelConfig, KernelFunc, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
 import { storedNet } from '../../src/analysis/convolutional-networks/build-network.js';
 import { GROUP, NetCompute } from '../../src/analysis/convolutional-networks/network-runtime.js';
-import { NETS, SETTINGS } from '../../src/analysis/convolutional-networks/network-specs.js';
+import { NET_SETTINGS, NETS } from '../../src/analysis/convolutional-networks/network-specs.js';
 import { type EngineName, loadEngine } from '../../src/engines/load-engine.js';
 import { selfTest } from '../../src/engines/self-test.js';
 import type { Tf } from '../../src/engines/tfjs.js';
-import { MODELS } from '../../src/training/models/builtin-models.js';
+import { BUILTIN_MODELS } from '../../src/training/models/builtin-models.js';
 import { freshLearner } from '../training/model-steps.js';
 
 type Given = Parameters<KernelFunc>[0];
@@ -63,18 +63,18 @@ export function selfTestContract(name: EngineName): void {
 
 /** A step of training and a prediction of each model, and all computations of each network of the analyses. */
 async function runNetworks(tf: Tf): Promise<void> {
-  for (const spec of MODELS) {
+  for (const spec of BUILTIN_MODELS) {
     const { learner, batch } = freshLearner(tf, spec);
-    await learner.step(batch, { rate: spec.learningRate, step: 1 });
+    await learner.step(batch, { learningRate: spec.learningRate, step: 1 });
     learner.model.predict(batch.inputs);
   }
   const [bands, classes] = [112, 3];
   for (const name of NETS) {
     const shape = { name, bands, classes };
     const pixels = Int32Array.from({ length: GROUP }, (_, i) => i);
-    const { side } = SETTINGS[name];
+    const { side } = NET_SETTINGS[name];
     const compute = new NetCompute(tf, shape);
-    compute.hold([
+    compute.holdTiles([
       {
         spectra: Float32Array.from({ length: GROUP * bands }, (_, i) => Math.sin(i)),
         patches: Int32Array.from({ length: GROUP * side * side }, (_, i) => i % GROUP),

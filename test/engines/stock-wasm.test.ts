@@ -5,14 +5,14 @@ import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import * as core from '@tensorflow/tfjs-core';
 import * as layers from '@tensorflow/tfjs-layers';
 import '@tensorflow/tfjs-backend-wasm';
-import { heapLoops } from '../../src/engines/compute-primitives/wasm-primitives.js';
+import { wasmPrimitives } from '../../src/engines/compute-primitives/wasm-primitives.js';
 import { selfTest } from '../../src/engines/self-test.js';
 import type { Tf } from '../../src/engines/tfjs.js';
 import { registerTrainingKernels } from '../../src/engines/wasm-kernels/register.js';
 
 const tf = { ...core, ...layers } as Tf;
 await tf.setBackend('wasm');
-const loops = heapLoops(tf.backend() as BackendWasm);
+const loops = wasmPrimitives(tf.backend() as BackendWasm);
 
 it('refuses the stock kernels: first some are missing, then one is wrong, and the repaired one passes', async () => {
   await assert.rejects(selfTest(tf), /not yet supported in gradients|not registered/);

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { Tensor4D, TensorInfo } from '@tensorflow/tfjs-core';
-import { Heap } from '../../src/engines/compute-primitives/wasm-heap.js';
-import { heapLoops } from '../../src/engines/compute-primitives/wasm-primitives.js';
+import { WasmHeap } from '../../src/engines/compute-primitives/wasm-heap.js';
+import { wasmPrimitives } from '../../src/engines/compute-primitives/wasm-primitives.js';
 import { loadEngine } from '../../src/engines/load-engine.js';
 import { selfTest } from '../../src/engines/self-test.js';
 import { loopsContract } from './compute-primitives-contract.js';
 
 const { tf } = await loadEngine('wasm');
-const loops = heapLoops(tf.backend() as BackendWasm);
+const loops = wasmPrimitives(tf.backend() as BackendWasm);
 loopsContract('the loops on the heap of tfjs', () => loops);
 
 it('products that make the heap grow on their way are right', () => {
@@ -21,11 +21,11 @@ it('products that make the heap grow on their way are right', () => {
 
 it('an operation that needs more memory than WebAssembly has is refused, and the next one works', () => {
   const backend = tf.backend() as BackendWasm;
-  const heap = new Heap(backend);
+  const heap = new WasmHeap(backend);
   // malloc takes sizes modulo 4 GB, so it would return too little.
-  assert.throws(() => heap.regions(2 ** 30 + 1000), { code: 'TW_TRAIN_ENGINE_MEMORY' });
+  assert.throws(() => heap.scratch(2 ** 30 + 1000), { code: 'TW_TRAIN_ENGINE_MEMORY' });
   assert.throws(() => backend.makeOutput([2 ** 30 + 1000], 'float32'), { code: 'TW_TRAIN_ENGINE_MEMORY' });
-  const [address] = heap.regions(1000);
+  const [address] = heap.scratch(1000);
   assert.ok(address! > 0);
 });
 

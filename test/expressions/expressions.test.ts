@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Expression } from '../../src/expressions/ast.js';
 import { parseExpression, parseExpressions } from '../../src/expressions/parser.js';
-import { compile, evaluate } from '../../src/expressions/program.js';
+import { compileExpression, evaluateProgram } from '../../src/expressions/program.js';
 
 const BANDS = ['nir', 'red', '10m_b1'];
 
@@ -89,9 +89,9 @@ const sample: fc.Arbitrary<Sample> = fc.letrec<{ node: Sample }>((tie) => ({
 })).node;
 
 function valuesOf(text: string, pixels: number[][]): number[] {
-  const program = compile(parseExpression(text), (name) => BANDS.indexOf(name));
+  const program = compileExpression(parseExpression(text), (name) => BANDS.indexOf(name));
   const bands = BANDS.map((_, band) => Float64Array.from(pixels, (pixel) => pixel[band]));
-  return [...evaluate(program, bands, pixels.length)];
+  return [...evaluateProgram(program, bands, pixels.length)];
 }
 
 test('values are those of plain JavaScript, and no data where these are not finite', () => {
@@ -184,12 +184,12 @@ test('the limits themselves are allowed', () => {
 test('a band by its wavelength is a name, and one that stands for an expression is compiled as that', () => {
   const expression = parseExpression('2.25um - 860nm / 1250.5nm + 10.75um');
   const names: string[] = [];
-  const program = compile(expression, (name, position) => {
+  const program = compileExpression(expression, (name, position) => {
     names.push(`${name} at ${position}`);
     return name === '860nm' ? parseExpression('a * 2') : 0;
   });
   assert.deepEqual(names, ['2.25um at 0', '860nm at 9', 'a at 0', '1250.5nm at 17', '10.75um at 28']);
-  assert.deepEqual([...evaluate(program, [Float64Array.of(8, 4)], 2)], [14, 6]);
+  assert.deepEqual([...evaluateProgram(program, [Float64Array.of(8, 4)], 2)], [14, 6]);
 });
 
 test('reading ends in a value or a coded error, whatever the text', () => {
@@ -211,8 +211,8 @@ test('reading ends in a value or a coded error, whatever the text', () => {
           assert.equal((error as { code?: string }).code, 'TW_IMAGERY_EXPRESSION');
           return;
         }
-        const program = compile(expression, () => 0);
-        const [value] = evaluate(program, [Float64Array.of(0.5)], 1);
+        const program = compileExpression(expression, () => 0);
+        const [value] = evaluateProgram(program, [Float64Array.of(0.5)], 1);
         assert.ok(Number.isFinite(value) || Number.isNaN(value));
       },
     ),

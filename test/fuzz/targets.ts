@@ -4,12 +4,12 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { WorkerPool } from '../../src/async/index.js';
-import { itemOfFolder } from '../../src/ingest/formats/generic/stac-item-document.js';
+import { readItemInFolder } from '../../src/ingest/formats/generic/stac-item-document.js';
 import { parseMtl } from '../../src/ingest/formats/landsat/mtl.js';
 import { parseXml } from '../../src/ingest/formats/shared/xml.js';
-import { unpack } from '../../src/ingest/inputs/unpack-archive.js';
+import { unpackArchive } from '../../src/ingest/inputs/unpack-archive.js';
 import { readCql2Json, readCql2Text } from '../../src/query/cql2/read-json.js';
-import { endingGdalWith, openRaster } from '../../src/raster/index.js';
+import { openRaster, withGdalSignal } from '../../src/raster/index.js';
 import { DiskReserve } from '../../src/storage/files/disk-reserve.js';
 import { repository } from '../raster/gdal.js';
 import { zip } from '../support/archives.js';
@@ -73,7 +73,7 @@ async function jp2(scratch: string): Promise<Target> {
   const path = join(scratch, 'seed.jp2');
   execFileSync('gdal_translate', ['-q', '-of', 'JP2OpenJPEG', join(fixtures, 'lzw2-uint8.tif'), path]);
   return fileTarget('input.jp2', [readFileSync(path)], (input) =>
-    endingGdalWith(AbortSignal.timeout(GDAL_LIMIT_MS), async () => readPixels(await openRaster(input))),
+    withGdalSignal(AbortSignal.timeout(GDAL_LIMIT_MS), async () => readPixels(await openRaster(input))),
   );
 }
 
@@ -110,7 +110,7 @@ const item: Target = {
   async run(random, folder) {
     const text = JSON.stringify(mutateJson(random, ITEM)) ?? '';
     writeFileSync(join(folder, 'item.json'), random() < 0.2 ? mutateText(random, text, []) : text);
-    await itemOfFolder(folder, ['item.json', 'a.tif']);
+    await readItemInFolder(folder, ['item.json', 'a.tif']);
   },
 };
 
@@ -131,7 +131,7 @@ function archives(): Target {
       const path = join(folder, 'input');
       writeFileSync(path, mutateBytes(random, pick(random, seeds), pick(random, seeds)));
       const out = join(folder, 'out');
-      await unpack(path, out, { reserve: new DiskReserve(folder, 0) }).finally(() =>
+      await unpackArchive(path, out, { reserve: new DiskReserve(folder, 0) }).finally(() =>
         rmSync(out, { recursive: true, force: true }),
       );
     },

@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import {
   cellBbox,
+  cellSizeMetres,
+  computePixelGrids,
   coverPolygon,
   defaultPrecision,
   type Grid,
   geohash,
   grids,
-  groundSize,
   metresPerDegree,
-  pixelGrids,
   quadtile,
 } from '../../src/grid/index.js';
 
@@ -200,16 +200,16 @@ test('metres of a degree on WGS84', () => {
 
 test('pixel grids of known cells', () => {
   // 9q8yy: 0.0439453125 degrees at 37.77: 3871 x 4878 m.
-  const { width, height } = groundSize(geohash, '9q8yy');
+  const { width, height } = cellSizeMetres(geohash, '9q8yy');
   assert.ok(Math.abs(width - 3871) < 2 && Math.abs(height - 4878) < 2, `${width} ${height}`);
   const sizes = [10, 20, 60].map((x) => ({ x, y: x }));
-  assert.deepEqual(pixelGrids(geohash, '9q8yy', sizes), [
+  assert.deepEqual(computePixelGrids(geohash, '9q8yy', sizes), [
     { width: 390, height: 486 },
     { width: 195, height: 243 },
     { width: 65, height: 81 },
   ]);
   assert.deepEqual(
-    pixelGrids(geohash, '9q8yy', [
+    computePixelGrids(geohash, '9q8yy', [
       { x: 15, y: 15 },
       { x: 30, y: 30 },
     ]),
@@ -220,7 +220,7 @@ test('pixel grids of known cells', () => {
   );
   // Ratio 1.5 is not whole: each is rounded by itself.
   assert.deepEqual(
-    pixelGrids(geohash, '9q8yy', [
+    computePixelGrids(geohash, '9q8yy', [
       { x: 20, y: 20 },
       { x: 30, y: 30 },
     ]),
@@ -229,10 +229,10 @@ test('pixel grids of known cells', () => {
       { width: 129, height: 163 },
     ],
   );
-  assert.deepEqual(pixelGrids(geohash, '9q8yy', [{ x: 1e6, y: 1e6 }]), [{ width: 1, height: 1 }]);
+  assert.deepEqual(computePixelGrids(geohash, '9q8yy', [{ x: 1e6, y: 1e6 }]), [{ width: 1, height: 1 }]);
   // Zoom 14 at the equator: 2446 m, 244.6 pixels of 10 m.
   const equator = quadtile.encode(0, 0, 14);
-  assert.deepEqual(pixelGrids(quadtile, equator, sizes), [
+  assert.deepEqual(computePixelGrids(quadtile, equator, sizes), [
     { width: 256, height: 256 },
     { width: 128, height: 128 },
     { width: 64, height: 64 },
@@ -247,13 +247,13 @@ test('pixel grids: rounded pixels are near the nominal size, finer groups fit in
         fc.double({ min: 0.5, max: 500, noNaN: true }),
         fc.integer({ min: 1, max: 6 }),
         (geocode, fine, ratio) => {
-          const [coarse, finer] = pixelGrids(grid, geocode, [
+          const [coarse, finer] = computePixelGrids(grid, geocode, [
             { x: fine * ratio, y: fine * ratio },
             { x: fine * 0.9998, y: fine * 0.9998 },
           ]);
           assert.equal(finer!.width % coarse!.width, 0);
           assert.equal(finer!.height % coarse!.height, 0);
-          const ground = groundSize(grid, geocode);
+          const ground = cellSizeMetres(grid, geocode);
           if (grid.name === 'geohash') {
             assert.equal(finer!.width, coarse!.width * ratio);
             assert.equal(coarse!.height, Math.max(1, Math.round(ground.height / (fine * ratio))));
@@ -282,7 +282,7 @@ test('default precisions', () => {
     fc.property(places, fc.double({ min: 0.3, max: 1000, noNaN: true }), ([lon, lat], metres) => {
       for (const grid of grids) {
         const precision = defaultPrecision(grid, lon, lat, metres);
-        const width = (p: number) => groundSize(grid, grid.encode(...grid.fromLonLat(lon, lat), p)).width;
+        const width = (p: number) => cellSizeMetres(grid, grid.encode(...grid.fromLonLat(lon, lat), p)).width;
         assert.ok(width(precision) >= 128 * metres || precision === 1);
         if (precision < grid.maxPrecision) assert.ok(width(precision + 1) < 128 * metres);
       }

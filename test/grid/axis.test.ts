@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Axis, cellAt, cellsBetween, edge } from '../../src/grid/axis.js';
+import { cellAt, cellsBetween, edge, type GridAxis } from '../../src/grid/axis.js';
 
 const runs = { seed: 42, numRuns: 500 };
 
 const axes = fc
   .tuple(fc.integer({ min: -9, max: 9 }), fc.integer({ min: 1, max: 20 }), fc.nat(5))
-  .map(([from, length, level]): Axis => ({ from, to: from + length, count: 2 ** level }));
+  .map(([from, length, level]): GridAxis => ({ from, to: from + length, count: 2 ** level }));
 
 /** An axis, and places on it and beyond its ends; half of them are edges of cells. */
 const axisAndPlaces = (count: number) =>
@@ -22,7 +22,7 @@ const axisAndPlaces = (count: number) =>
     return fc.tuple(fc.constant(axis), places);
   });
 
-const cellsOf = ({ from, to, count }: Axis) =>
+const cellsOf = ({ from, to, count }: GridAxis) =>
   Array.from({ length: count }, (_, i) => ({
     low: from + (i / count) * (to - from),
     high: from + ((i + 1) / count) * (to - from),
@@ -72,7 +72,7 @@ test('an interval overlaps the cells that it has more than an edge in common wit
 test('the edges decide where the quotient of a place rounds to another cell', () => {
   let rounded = 0;
   for (let level = 0; level < 12; level++) {
-    const axis: Axis = { from: -20037508.342789244, to: 20037508.342789244, count: 2 ** level };
+    const axis: GridAxis = { from: -20037508.342789244, to: 20037508.342789244, count: 2 ** level };
     for (let i = 0; i < axis.count; i++) {
       const place = edge(axis, i);
       const guess = Math.floor(((place - axis.from) / (axis.to - axis.from)) * axis.count);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import ngeohash from 'ngeohash';
-import { type Bounds, type Grid, geohash, gridByName, grids, quadtile } from '../../src/grid/index.js';
+import { type Grid, type GridBounds, geohash, gridByName, grids, quadtile } from '../../src/grid/index.js';
 
 const alphabets = { geohash: '0123456789bcdefghjkmnpqrstuvwxyz', quadtile: '0123' };
 
@@ -189,7 +189,7 @@ for (const grid of grids) {
 
   test(`${grid.name}: bounds without extent cover the cell that holds them`, () => {
     check(points(grid), precisions, ([x, y], precision) => {
-      const point: Bounds = { west: x, south: y, east: x, north: y };
+      const point: GridBounds = { west: x, south: y, east: x, north: y };
       assert.deepEqual(grid.cover(point, precision), [grid.encode(x, y, precision)]);
     });
   });

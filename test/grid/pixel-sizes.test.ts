@@ -2,11 +2,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { fitPixelSizes, geohash, type PixelSizes, pixelGrids, pixelGridsOf } from '../../src/grid/index.js';
+import {
+  computePixelGrids,
+  geohash,
+  matchPixelSizes,
+  type PixelSizes,
+  pixelGridsFor,
+} from '../../src/grid/index.js';
 
 const square = (...sizes: number[]) => sizes.map((size) => ({ x: size, y: size }));
 const fit = (known: PixelSizes, ...sizes: number[]) => {
-  const found = fitPixelSizes(known, square(...sizes));
+  const found = matchPixelSizes(known, square(...sizes));
   return { fitted: found.fitted.map(({ x }) => x), known: found.known };
 };
 const runs = { seed: 42, numRuns: 300 };
@@ -28,7 +34,7 @@ test('sizes within five percent of a known one become it, the nearest first; usu
   // Two sizes of one scene stay two.
   assert.deepEqual(fit([square(3)], 3.1, 3), { fitted: [3.1, 3], known: [square(3), square(3.1)] });
   // Only the sizes of both axes make a size.
-  const flat = fitPixelSizes([square(40)], [{ x: 40, y: 80 }]);
+  const flat = matchPixelSizes([square(40)], [{ x: 40, y: 80 }]);
   assert.deepEqual(flat.fitted, [{ x: 40, y: 80 }]);
   // A finer size is counted with a coarser one that is there, a coarser one by itself.
   assert.deepEqual(fit([square(60)], 20, 180).known, [square(60, 20), square(180)]);
@@ -39,15 +45,15 @@ test('a scene that came before finds the same sizes, and the same pixels, whatev
     fc.property(scenes, (all) => {
       let known: PixelSizes = [];
       const taken = all.map((sizes) => {
-        const found = fitPixelSizes(known, square(...sizes));
+        const found = matchPixelSizes(known, square(...sizes));
         known = found.known;
-        return { sizes, fitted: found.fitted, grids: pixelGridsOf(known, geohash, '9q8yy', found.fitted) };
+        return { sizes, fitted: found.fitted, grids: pixelGridsFor(known, geohash, '9q8yy', found.fitted) };
       });
       for (const { sizes, fitted, grids } of taken) {
         for (const [i, { x }] of fitted.entries())
           assert.ok(Math.abs(Math.log(x / sizes[i]!)) <= 0.05 + 0.02);
-        assert.deepEqual(pixelGridsOf(known, geohash, '9q8yy', fitted), grids);
-        assert.equal(fitPixelSizes(known, fitted).known, known);
+        assert.deepEqual(pixelGridsFor(known, geohash, '9q8yy', fitted), grids);
+        assert.equal(matchPixelSizes(known, fitted).known, known);
       }
     }),
     runs,
@@ -57,7 +63,7 @@ test('a scene that came before finds the same sizes, and the same pixels, whatev
 test('no two sizes that a collection learns from scenes of one size each are alike', () => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: 1, max: 2000, noNaN: true }), { maxLength: 30 }), (sizes) => {
-      const known = sizes.reduce<PixelSizes>((list, size) => fitPixelSizes(list, square(size)).known, []);
+      const known = sizes.reduce<PixelSizes>((list, size) => matchPixelSizes(list, square(size)).known, []);
       const all = known.flat().map(({ x }) => x);
       for (const [i, a] of all.entries())
         for (const b of all.slice(i + 1)) assert.ok(Math.abs(Math.log(a / b)) > 0.05, `${a} ${b}`);
@@ -68,11 +74,11 @@ test('no two sizes that a collection learns from scenes of one size each are ali
 
 test('the first scene of a collection is counted as its sizes together; those unknown too', () => {
   const sizes = square(10, 20, 60);
-  const { known } = fitPixelSizes([], sizes);
-  assert.deepEqual(pixelGridsOf(known, geohash, '9q8yy', sizes), pixelGrids(geohash, '9q8yy', sizes));
-  assert.deepEqual(pixelGridsOf([], geohash, '9q8yy', sizes), pixelGrids(geohash, '9q8yy', sizes));
+  const { known } = matchPixelSizes([], sizes);
+  assert.deepEqual(pixelGridsFor(known, geohash, '9q8yy', sizes), computePixelGrids(geohash, '9q8yy', sizes));
+  assert.deepEqual(pixelGridsFor([], geohash, '9q8yy', sizes), computePixelGrids(geohash, '9q8yy', sizes));
   // 10 m alone would be 387 x 488: it stacks with the tiles of whole scenes.
-  assert.deepEqual(pixelGridsOf(known, geohash, '9q8yy', square(10)), [{ width: 390, height: 486 }]);
+  assert.deepEqual(pixelGridsFor(known, geohash, '9q8yy', square(10)), [{ width: 390, height: 486 }]);
 });
 
 test('a new size goes to the first list whose coarsest it is no coarser than, in both axes', () => {
@@ -84,16 +90,16 @@ test('a new size goes to the first list whose coarsest it is no coarser than, in
     { x: 10, y: 100 },
     { x: 100, y: 10 },
   ])
-    assert.deepEqual(fitPixelSizes(known, [long]).known, [square(60, 20), [...square(300), long]]);
+    assert.deepEqual(matchPixelSizes(known, [long]).known, [square(60, 20), [...square(300), long]]);
   // Sizes that share one axis are two.
   const both = [
     { x: 40, y: 80 },
     { x: 40, y: 120 },
     { x: 45, y: 80 },
   ];
-  assert.deepEqual(fitPixelSizes([], both).fitted, both);
+  assert.deepEqual(matchPixelSizes([], both).fitted, both);
   assert.deepEqual(
-    pixelGridsOf([both], geohash, '9q8yy', [both[1]!]),
-    pixelGrids(geohash, '9q8yy', both).slice(1, 2),
+    pixelGridsFor([both], geohash, '9q8yy', [both[1]!]),
+    computePixelGrids(geohash, '9q8yy', both).slice(1, 2),
   );
 });

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Bounds, coverRegion, grids, type Relation } from '../../src/grid/index.js';
+import { coverRegionByRelation, type GridBounds, grids, type Relation } from '../../src/grid/index.js';
 
 const never = (cells: number) => new Error(`${cells} cells`);
 
 /** A region that is a box, told about as a real one is: sure of little before the closest look. */
-function box(region: Bounds, forgetful: boolean) {
-  return (rect: Bounds, closest: boolean): Relation => {
+function box(region: GridBounds, forgetful: boolean) {
+  return (rect: GridBounds, closest: boolean): Relation => {
     const { west, south, east, north } = rect;
     if (east <= region.west || west >= region.east || north <= region.south || south >= region.north)
       return 'outside';
@@ -38,7 +38,10 @@ for (const grid of grids) {
           const north = Math.min(extent.north, south + h * 20 * cell.height);
           if (!(east - west > cell.width / 1e3 && north - south > cell.height / 1e3)) return;
           const region = { west, south, east, north };
-          assert.deepEqual(coverRegion(grid, p, box(region, slow), 1e6, never), grid.cover(region, p));
+          assert.deepEqual(
+            coverRegionByRelation(grid, p, box(region, slow), 1e6, never),
+            grid.cover(region, p),
+          );
         },
       ),
       { seed: 42, numRuns: 150 },
@@ -48,7 +51,7 @@ for (const grid of grids) {
   test(`${grid.name}: too many cells are refused before they are listed, with about their number`, () => {
     const { extent } = grid;
     let asked = 0;
-    const count = (relate: ReturnType<typeof box>) => (rect: Bounds, closest: boolean) => {
+    const count = (relate: ReturnType<typeof box>) => (rect: GridBounds, closest: boolean) => {
       asked++;
       return relate(rect, closest);
     };
@@ -59,7 +62,7 @@ for (const grid of grids) {
       [row, (extent.east - extent.west) / width],
     ] as const) {
       assert.throws(
-        () => coverRegion(grid, grid.maxPrecision, count(box(region, false)), 1000, never),
+        () => coverRegionByRelation(grid, grid.maxPrecision, count(box(region, false)), 1000, never),
         ({ message }: Error) => {
           const said = Number.parseFloat(message);
           return said > cells / 2 && said < cells * 2;
@@ -67,7 +70,10 @@ for (const grid of grids) {
       );
     }
     assert.ok(asked < 100_000, String(asked));
-    assert.equal(coverRegion(grid, 3, box(extent, false), 1e6, never).length, grid.cover(extent, 3).length);
+    assert.equal(
+      coverRegionByRelation(grid, 3, box(extent, false), 1e6, never).length,
+      grid.cover(extent, 3).length,
+    );
   });
 }
 
@@ -75,14 +81,14 @@ test('the closest look is at rectangles of a thousandth of a cell, and what stay
   for (const grid of grids) {
     const { width, height } = grid.cellSize(3);
     let closestLooks = 0;
-    const unclear = (rect: Bounds, closest: boolean): Relation => {
+    const unclear = (rect: GridBounds, closest: boolean): Relation => {
       const [columns, rows] = [width / (rect.east - rect.west), height / (rect.north - rect.south)];
       assert.equal(closest, Math.round(columns) === 32 && Math.round(rows) === 32);
       if (closest) closestLooks++;
       const holds = rect.west <= 1 && rect.east > 1 && rect.south <= 1 && rect.north > 1;
       return holds ? 'unclear' : 'outside';
     };
-    assert.deepEqual(coverRegion(grid, 3, unclear, 10, never), [grid.encode(1, 1, 3)]);
+    assert.deepEqual(coverRegionByRelation(grid, 3, unclear, 10, never), [grid.encode(1, 1, 3)]);
     assert.ok(closestLooks > 0);
   }
 });
@@ -100,8 +106,11 @@ test('as many cells as allowed are listed, one more is refused', () => {
         east: corner.west + (10 - inset) * width,
         north: corner.south + (10 - inset) * height,
       };
-      assert.equal(coverRegion(grid, precision, box(region, false), 100, never).length, 100);
-      assert.throws(() => coverRegion(grid, precision, box(region, false), 99, never), /^Error: \d+ cells$/);
+      assert.equal(coverRegionByRelation(grid, precision, box(region, false), 100, never).length, 100);
+      assert.throws(
+        () => coverRegionByRelation(grid, precision, box(region, false), 99, never),
+        /^Error: \d+ cells$/,
+      );
     }
   }
 });

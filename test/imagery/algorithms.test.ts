@@ -1,7 +1,7 @@
 /** Algorithms against those of titiler. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applyAlgorithm, marginOf, parseAlgorithm } from '../../src/imagery/algorithms/index.js';
+import { applyAlgorithm, borderPixels, parseAlgorithm } from '../../src/imagery/algorithms/index.js';
 import { planeOf, reference } from './titiler.js';
 
 const { width, height } = reference;
@@ -19,7 +19,7 @@ for (const { name, params, bands, shape, planes } of reference.algorithms)
     const given = terrain ? [reference.dem] : (CONVERSIONS[name] ?? reference.bands).slice(0, bands);
     const algorithm = parseAlgorithm(name, JSON.stringify(params), bands);
     const picture = { width, height, planes: given.map(planeOf) };
-    const made = applyAlgorithm(algorithm, picture, PIXEL, marginOf(algorithm));
+    const made = applyAlgorithm(algorithm, picture, PIXEL, borderPixels(algorithm));
     assert.deepEqual([made.height, made.width], shape);
     assert.equal(made.planes.length, planes.length);
     const cut = (width - made.width) / 2;

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExpression } from '../../src/expressions/parser.js';
-import { codeColours, colourOfCode, legendOf } from '../../src/imagery/colours/class-colormaps.js';
-import { colourFinder } from '../../src/imagery/colours/colormap-lookup.js';
+import { classColormap, codeColours, colourOfCode } from '../../src/imagery/colours/class-colormaps.js';
+import { colormapLookup } from '../../src/imagery/colours/colormap-lookup.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../src/storage/index.js';
 
 const band = (name: string, more: Partial<BandRecord> = {}): BandRecord => ({
@@ -21,11 +21,11 @@ function group(name: string, bands: BandRecord[], more: Partial<GroupRecord> = {
 
 function legend(groups: GroupRecord[], expressions: string[], codes: number[], collection = 'a') {
   const tile = { collection, groups } as unknown as TileRecord;
-  return legendOf(tile, expressions.map(parseExpression), Float64Array.from(codes));
+  return classColormap(tile, expressions.map(parseExpression), Float64Array.from(codes));
 }
 
 /** The colour of a code, RRGGBB. */
-const colour = (found: ReturnType<typeof legend>, code: number) => colourFinder(found!)(code) >>> 8;
+const colour = (found: ReturnType<typeof legend>, code: number) => colormapLookup(found!)(code) >>> 8;
 
 test('a band of few bytes without factor and colour is one of codes, which have colours of their own', () => {
   const codes = [group('10m', [band('x'), band('y')])];
@@ -33,7 +33,7 @@ test('a band of few bytes without factor and colour is one of codes, which have 
   for (const code of [0, 1, 7, 11, 12, 255]) assert.equal(colour(found, code), colourOfCode(code));
   assert.notEqual(colourOfCode(1), colourOfCode(2));
   assert.equal(colourOfCode(12), colourOfCode(0));
-  assert.equal(colourFinder(found!)(1) & 255, 255, 'opaque');
+  assert.equal(colormapLookup(found!)(1) & 255, 255, 'opaque');
   // Any of its names will do.
   assert.ok(legend(codes, ['_10m_b2'], [1]) === undefined);
   assert.ok(legend(codes, ['10m_b2'], [1]));
@@ -69,7 +69,7 @@ test('the mask and the classes of land cover have colours with a meaning', () =>
   const [clear, cloud] = [1, 2].map((code) => colour(mask, code));
   assert.equal(clear, 0x6fa55b);
   assert.equal(cloud, 0xffffff);
-  assert.equal(colourFinder(mask!)(0), 0, 'no data is transparent');
+  assert.equal(colormapLookup(mask!)(0), 0, 'no data is transparent');
   // Open water and evergreen forest, as the National Land Cover Database draws them.
   const cover = legend(groups, ['class'], [11, 42], 'nlcd');
   assert.deepEqual(

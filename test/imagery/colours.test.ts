@@ -6,12 +6,12 @@ import sharp from 'sharp';
 import { applyColourFormula, parseColourFormula } from '../../src/imagery/colours/colour-formula.js';
 import { parseColormap } from '../../src/imagery/colours/custom-colormap.js';
 import {
-  encodePicture,
+  encodeImage,
+  type ImageFormat,
   isTransparent,
-  type PictureFormat,
-  paint,
+  renderRgba,
 } from '../../src/imagery/colours/encode-image.js';
-import { COLORMAPS, colormap } from '../../src/imagery/colours/named-colormaps.js';
+import { COLORMAPS, namedColormap } from '../../src/imagery/colours/named-colormaps.js';
 import { planeOf, reference } from './titiler.js';
 
 for (const { formula, planes } of reference.formulas)
@@ -63,23 +63,25 @@ test('extreme formulas stay within colours', () => {
 
 test('named colormaps are those of rio-tiler and Matplotlib', () => {
   for (const [name, digest] of Object.entries(reference.named)) {
-    const sum = createHash('sha1').update(colormap(name)!).digest('hex').slice(0, 10);
+    const sum = createHash('sha1').update(namedColormap(name)!).digest('hex').slice(0, 10);
     assert.equal(sum, digest, name);
     assert.ok(COLORMAPS.includes(name), name);
   }
   assert.ok(Object.keys(reference.named).length > 110);
-  assert.deepEqual(colormap('JET_R'), colormap('jet_r'));
-  assert.equal(colormap('__proto__'), undefined);
-  assert.equal(colormap('jet_r_r'), undefined);
+  assert.deepEqual(namedColormap('JET_R'), namedColormap('jet_r'));
+  assert.equal(namedColormap('__proto__'), undefined);
+  assert.equal(namedColormap('jet_r_r'), undefined);
   // rio-tiler's reversed maps are rounded anew.
   for (const [i, colour] of reference.jet_r.entries())
     for (const [channel, wanted] of colour.entries())
-      assert.ok(Math.abs(colormap('jet_r')![60 * i + channel] - wanted) <= 1);
+      assert.ok(Math.abs(namedColormap('jet_r')![60 * i + channel] - wanted) <= 1);
 });
 
 for (const { colormap: given, values, colours } of reference.colormaps)
   test(`colours of ${JSON.stringify(given).slice(0, 50)} are those of rio-tiler`, () => {
-    const pixels = paint([Float64Array.from(values)], { colouring: parseColormap(JSON.stringify(given)) });
+    const pixels = renderRgba([Float64Array.from(values)], {
+      colouring: parseColormap(JSON.stringify(given)),
+    });
     for (const [i, colour] of colours.entries())
       assert.deepEqual([...pixels.subarray(4 * i, 4 * i + 4)], colour, `${values[i]}`);
   });
@@ -142,7 +144,7 @@ test('the limits themselves are allowed', () => {
 
 /** Red, green, blue and opacity of a value. */
 const shown = (value: number, colours: unknown) => [
-  ...paint([Float64Array.of(value)], { colouring: parseColormap(JSON.stringify(colours)) }),
+  ...renderRgba([Float64Array.of(value)], { colouring: parseColormap(JSON.stringify(colours)) }),
 ];
 
 test('colours are written in four ways, and the last of overlapping intervals counts', () => {
@@ -212,17 +214,17 @@ test('planes are stretched to 0 to 255, one of them to grey, and a pixel without
     [100, 200],
     [0, 2],
   ] as const;
-  const grey = paint(planes.slice(0, 1), { ranges: [ranges[0]] });
+  const grey = renderRgba(planes.slice(0, 1), { ranges: [ranges[0]] });
   const levels = [0, 128, 255, 0, 0, 255];
   assert.deepEqual(
     [...grey],
     levels.flatMap((level, i) => (i === 3 ? [0, 0, 0, 0] : [level, level, level, 255])),
   );
-  const colours = paint(planes, { ranges: [...ranges] });
+  const colours = renderRgba(planes, { ranges: [...ranges] });
   assert.deepEqual([...colours.subarray(4, 8)], [128, 130, 128, 255]);
   assert.deepEqual([...colours.subarray(16, 24)], [0, 0, 0, 255, 255, 255, 255, 255]);
   const formula = parseColourFormula('gamma r 2', 3);
-  const curved = paint(planes, { ranges: [...ranges], formula });
+  const curved = renderRgba(planes, { ranges: [...ranges], formula });
   // The square root of a half.
   assert.deepEqual([...curved.subarray(4, 8)], [180, 130, 128, 255]);
   assert.deepEqual([...curved.subarray(8, 12)], [255, 255, 255, 255]);
@@ -235,8 +237,8 @@ test('pictures hold the pixels in their format', async () => {
   const pixels = Uint8Array.from([
     255, 0, 0, 255, 0, 0, 255, 255, 0, 0, 0, 0, 0, 255, 0, 255, 9, 9, 9, 255, 0, 0, 0, 255,
   ]);
-  const decode = async (format: PictureFormat, opacity?: boolean) => {
-    const bytes = await encodePicture(pixels, 3, 2, format, opacity);
+  const decode = async (format: ImageFormat, opacity?: boolean) => {
+    const bytes = await encodeImage(pixels, 3, 2, format, opacity);
     const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });
     const { format: found } = await sharp(bytes).metadata();
     return { data: [...data], channels: info.channels, found, size: [info.width, info.height] };

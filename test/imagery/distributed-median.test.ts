@@ -5,8 +5,8 @@ import {
   medianBounds,
   medianOfSorted,
   medianWithin,
-  sketchOf,
-  within,
+  quantileSketch,
+  valuesInBounds,
 } from '../../src/imagery/timeseries/distributed-median.js';
 import { randomly } from '../derive/tiles.js';
 
@@ -26,9 +26,9 @@ test('the median of several places is that of all their values', () => {
   fc.assert(
     fc.property(places, (all) => {
       const together = Float64Array.from(all.flatMap((place) => [...place])).sort();
-      const bounds = medianBounds(all.map(sketchOf));
+      const bounds = medianBounds(all.map(quantileSketch));
       if (together.length === 0) return assert.equal(bounds, undefined);
-      const found = medianWithin(all.map((place) => within(place, bounds!)));
+      const found = medianWithin(all.map((place) => valuesInBounds(place, bounds!)));
       assert.equal(found, medianOfSorted(together));
       const middle = Math.floor(together.length / 2);
       assert.equal(found, (together[middle]! + together[together.length - 1 - middle]!) / 2);
@@ -39,9 +39,9 @@ test('the median of several places is that of all their values', () => {
 
 test('few of many different values are looked at again', () => {
   const all = [0, 1, 2].map((place) => Float64Array.from({ length: 100_000 }, (_, i) => 3 * i + place));
-  const sketches = all.map(sketchOf);
+  const sketches = all.map(quantileSketch);
   assert.ok(sketches.every(({ values }) => values.length <= 257));
-  const parts = all.map((place) => within(place, medianBounds(sketches)!));
+  const parts = all.map((place) => valuesInBounds(place, medianBounds(sketches)!));
   const looked = parts.reduce((sum, part) => sum + part.values.length, 0);
   assert.ok(looked < 9000, `${looked} of 300,000`);
   assert.equal(medianWithin(parts), 149_999.5);
@@ -49,17 +49,17 @@ test('few of many different values are looked at again', () => {
 
 test('bounds that do not hold the median, because the values are others now, give none', () => {
   const sorted = Float64Array.from([1, 2, 3]);
-  assert.equal(medianWithin([within(sorted, [2.5, 3])]), undefined);
-  assert.equal(medianWithin([within(sorted, [0, 1])]), undefined);
+  assert.equal(medianWithin([valuesInBounds(sorted, [2.5, 3])]), undefined);
+  assert.equal(medianWithin([valuesInBounds(sorted, [0, 1])]), undefined);
 });
 
 test('a sketch has the first value, every so manieth after it and the last', () => {
   const sorted = (length: number) => Float64Array.from({ length }, (_, i) => i);
-  assert.deepEqual(sketchOf(sorted(0)), { count: 0, step: 1, values: [] });
-  assert.deepEqual(sketchOf(sorted(256)).values, [...sorted(256)]);
-  const odd = sketchOf(sorted(257));
+  assert.deepEqual(quantileSketch(sorted(0)), { count: 0, step: 1, values: [] });
+  assert.deepEqual(quantileSketch(sorted(256)).values, [...sorted(256)]);
+  const odd = quantileSketch(sorted(257));
   assert.deepEqual([odd.step, odd.values.length, odd.values[1], odd.values.at(-1)], [2, 129, 2, 256]);
-  const even = sketchOf(sorted(258));
+  const even = quantileSketch(sorted(258));
   assert.deepEqual(
     [even.step, even.values.length, even.values.at(-2), even.values.at(-1)],
     [2, 130, 256, 257],
@@ -67,7 +67,7 @@ test('a sketch has the first value, every so manieth after it and the last', () 
 });
 
 test('of values within bounds each is listed once, with how often it is there', () => {
-  assert.deepEqual(within(Float64Array.of(1, 2, 2, 3, 3, 3, 4), [2, 3]), {
+  assert.deepEqual(valuesInBounds(Float64Array.of(1, 2, 2, 3, 3, 3, 4), [2, 3]), {
     count: 7,
     below: 1,
     values: [

@@ -5,9 +5,9 @@ import { type TestContext, test } from 'node:test';
 import { WorkerPool } from '../../src/async/index.js';
 import { parseExpressions } from '../../src/expressions/parser.js';
 import { parseColormap } from '../../src/imagery/colours/index.js';
-import type { Result, Task } from '../../src/imagery/imagery-tasks.js';
-import { lookBytes } from '../../src/imagery/rendering/render-params.js';
-import { DrawingQueue } from '../../src/imagery/rendering/render-queue.js';
+import type { ImageryResult, ImageryTask } from '../../src/imagery/imagery-tasks.js';
+import { renderStyleBytes } from '../../src/imagery/rendering/render-params.js';
+import { RenderQueue } from '../../src/imagery/rendering/render-queue.js';
 import type { TilewrightNode } from '../../src/node.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
 import { bytesOf, writeRaster } from '../support/rasters.js';
@@ -26,8 +26,12 @@ async function refusal(node: TilewrightNode, url: string) {
 /** Records the kinds of the tasks that worker threads get. */
 function tasksOf(t: TestContext): Set<string> {
   const kinds = new Set<string>();
-  const run = WorkerPool.prototype.run as WorkerPool<Task, Result>['run'];
-  t.mock.method(WorkerPool.prototype, 'run', function (this: WorkerPool<Task, Result>, task: Task, options) {
+  const run = WorkerPool.prototype.run as WorkerPool<ImageryTask, ImageryResult>['run'];
+  t.mock.method(WorkerPool.prototype, 'run', function (
+    this: WorkerPool<ImageryTask, ImageryResult>,
+    task: ImageryTask,
+    options,
+  ) {
     kinds.add(task.kind);
     return run.call(this, task, options);
   } satisfies typeof run);
@@ -115,7 +119,7 @@ test('a picture of too many values is refused with its sizes', async (t) => {
 });
 
 test('so many pictures are drawn at once, so many wait, and others are refused', async () => {
-  const queue = new DrawingQueue(2, 2);
+  const queue = new RenderQueue(2, 2);
   const ends: (() => void)[] = [];
   const begun: number[] = [];
   const draw = (number: number) =>
@@ -144,11 +148,11 @@ test('so many pictures are drawn at once, so many wait, and others are refused',
 
 test('looks are counted with what they hold', () => {
   const look = { resampling: 'nearest', opacity: true } as const;
-  const short = lookBytes({ ...look, expressions: parseExpressions(['red']) });
+  const short = renderStyleBytes({ ...look, expressions: parseExpressions(['red']) });
   assert.ok(short >= 1000 && short < 2000, `${short}`);
   const expressions = parseExpressions([Array(100).fill('red').join('*')]);
-  assert.ok(lookBytes({ ...look, expressions }) > 10_000);
+  assert.ok(renderStyleBytes({ ...look, expressions }) > 10_000);
   const entries = Array.from({ length: 1024 }, (_, i) => [`${i}`, '#fff'] as const);
   const colouring = parseColormap(JSON.stringify(Object.fromEntries(entries)));
-  assert.ok(lookBytes({ ...look, expressions: [], colouring }) > 1024 * 16);
+  assert.ok(renderStyleBytes({ ...look, expressions: [], colouring }) > 1024 * 16);
 });

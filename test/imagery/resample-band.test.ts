@@ -4,8 +4,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { BandFile } from '../../src/imagery/index.js';
 import type { TileReader } from '../../src/imagery/reading/tile-reader.js';
-import { type CellView, partOfCell } from '../../src/imagery/rendering/viewport.js';
-import { RESAMPLINGS, type Resampling, sampleBand } from '../../src/imagery/resampling/index.js';
+import { cellPartViewport, type Viewport } from '../../src/imagery/rendering/viewport.js';
+import {
+  RESAMPLING_METHODS,
+  type ResamplingMethod,
+  resampleBand,
+} from '../../src/imagery/resampling/index.js';
 import type { Window } from '../../src/raster/index.js';
 import { randomly } from '../derive/tiles.js';
 
@@ -39,13 +43,13 @@ class MemoryReader {
   }
 }
 
-async function sample(levels: Image[], view: CellView, resampling: Resampling, scale = 1, offset = 0) {
+async function sample(levels: Image[], view: Viewport, resampling: ResamplingMethod, scale = 1, offset = 0) {
   const reader = new MemoryReader(levels);
   const [{ width, height }] = levels as [Image];
   const file: BandFile = { path: 'a', band: 0, width, height, hole: HOLE, scale, offset };
   // Small pictures need no thread.
   const source = { reader: reader as unknown as TileReader, pool: undefined as never };
-  const values = await sampleBand(source, file, view, resampling);
+  const values = await resampleBand(source, file, view, resampling);
   assert.equal(reader.read.length, 1);
   return { values, ...reader.read[0]! };
 }
@@ -74,7 +78,11 @@ const WEIGHTS: Record<'bilinear' | 'cubic' | 'cubic_spline' | 'lanczos', (distan
 const REACH = { bilinear: 1, cubic: 2, cubic_spline: 2, lanczos: 3 };
 
 /** Pixels and weights of one axis at one place. */
-function axisWeights(method: Resampling, centre: number, step: number): [pixel: number, weight: number][] {
+function axisWeights(
+  method: ResamplingMethod,
+  centre: number,
+  step: number,
+): [pixel: number, weight: number][] {
   if (method === 'nearest') return [[Math.floor(centre), 1]];
   if (method === 'average') {
     const [west, east] = [centre - step / 2, centre + step / 2];
@@ -90,7 +98,7 @@ function axisWeights(method: Resampling, centre: number, step: number): [pixel: 
 /** One value by the definition: NaN where the nearest pixel holds no data. */
 function valueAt(
   image: Image,
-  method: Resampling,
+  method: ResamplingMethod,
   x: number,
   y: number,
   stepX: number,
@@ -128,7 +136,7 @@ const near = (actual: number, expected: number, what: string) =>
     `${what}: ${actual} is not ${expected}`,
   );
 
-for (const method of RESAMPLINGS)
+for (const method of RESAMPLING_METHODS)
   test(`${method}: values are those of the definition`, async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -142,7 +150,7 @@ for (const method of RESAMPLINGS)
           const part = (from = 0.9 * random()) => [from, from + (1 - from) * random()] as const;
           const [[west, east], [north, south]] = [part(), part()];
           const [columns, rows] = [whole(9), whole(9)];
-          const view = partOfCell(columns, rows, { west, east, north, south });
+          const view = cellPartViewport(columns, rows, { west, east, north, south });
           const { values } = await sample([image], view, method, scale, offset);
           assert.equal(values.length, columns * rows);
           const steps = [view.columnStep * image.width, view.rowStep * image.height] as const;
@@ -162,8 +170,8 @@ for (const method of RESAMPLINGS)
 test('rows at unequal distances have the mean of their distances as the step', async () => {
   const image = imageOf(12, 12, 5, 0);
   const rows = Float64Array.of(0.1, 0.18, 0.29, 0.44, 0.7);
-  const view: CellView = {
-    ...partOfCell(1, 1, { west: 0.3, east: 0.4, north: 0, south: 1 }),
+  const view: Viewport = {
+    ...cellPartViewport(1, 1, { west: 0.3, east: 0.4, north: 0, south: 1 }),
     rows,
     rowStep: 9,
   };
@@ -177,8 +185,13 @@ test('rows at unequal distances have the mean of their distances as the step', a
 test('the overview is the smallest that has at least the pixels of the picture, in both directions', async () => {
   const levels = [64, 32, 16].map((size) => imageOf(size, size, size, 0));
   const level = async (columns: number, rows: number) =>
-    (await sample(levels, partOfCell(columns, rows, { west: 0, east: 1, north: 0, south: 1 }), 'nearest'))
-      .level;
+    (
+      await sample(
+        levels,
+        cellPartViewport(columns, rows, { west: 0, east: 1, north: 0, south: 1 }),
+        'nearest',
+      )
+    ).level;
   for (const [columns, rows, expected] of [
     [128, 128, 0],
     [64, 64, 0],
@@ -194,13 +207,17 @@ test('the overview is the smallest that has at least the pixels of the picture, 
     assert.equal(await level(columns, rows), expected, `${columns} x ${rows}`);
   // 64 / 3 columns are an overview of 22: the ratio is 2.909.
   const odd = [imageOf(64, 64, 1, 0), imageOf(22, 22, 2, 0)];
-  const third = await sample(odd, partOfCell(22, 22, { west: 0, east: 1, north: 0, south: 1 }), 'average');
+  const third = await sample(
+    odd,
+    cellPartViewport(22, 22, { west: 0, east: 1, north: 0, south: 1 }),
+    'average',
+  );
   assert.equal(third.level, 1);
 });
 
 test('nearest reads the pixels that it needs, bilinear one more on each side that is there', async () => {
   const image = imageOf(20, 10, 7, 0);
-  const view = partOfCell(4, 2, { west: 0.25, east: 0.45, north: 0, south: 0.2 });
+  const view = cellPartViewport(4, 2, { west: 0.25, east: 0.45, north: 0, south: 0.2 });
   const nearest = await sample([image], view, 'nearest');
   assert.deepEqual(nearest.window, { column: 5, row: 0, width: 4, height: 2 });
   const bilinear = await sample([image], view, 'bilinear');
@@ -214,7 +231,7 @@ test('a place that rounding puts just before the edge of a pixel is on it', asyn
   const shares = Float64Array.from({ length: 100 }, (_, i) => i / 100);
   const isBefore = (share: number, i: number) => share * 100 < i;
   assert.ok(shares.some(isBefore), 'one of them is rounded down');
-  const view: CellView = {
+  const view: Viewport = {
     left: 0,
     top: 0,
     columns: shares,

@@ -6,9 +6,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { BlockCache } from '../../src/imagery/reading/block-cache.js';
-import { withTileFile } from '../../src/imagery/reading/open-tile.js';
-import { type Level, readBlock, readCog, readMaskBlock } from '../../src/imagery/reading/tile-geotiff.js';
-import { DATA_TYPES, encodeCog, newPixels, type PixelArray } from '../../src/raster/index.js';
+import { withOpenTile } from '../../src/imagery/reading/open-tile.js';
+import {
+  type Level,
+  readBlock,
+  readMaskBlock,
+  readTileGeoTiff,
+} from '../../src/imagery/reading/tile-geotiff.js';
+import { allocatePixels, DATA_TYPES, encodeCog, type PixelArray } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 
 test('blocks of all types and levels hold what was written, also a part of their rows', async (t) => {
@@ -16,7 +21,7 @@ test('blocks of all types and levels hold what was written, also a part of their
   const [width, height] = [700, 530];
   for (const dataType of DATA_TYPES) {
     const bands = [1, 2].map((band) => {
-      const pixels = newPixels(dataType, width * height);
+      const pixels = allocatePixels(dataType, width * height);
       for (let i = 0; i < pixels.length; i++) pixels[i] = ((i * 7919 * band) % 251) - (i % 3);
       return pixels;
     });
@@ -28,7 +33,7 @@ test('blocks of all types and levels hold what was written, also a part of their
     );
     const file = openSync(path, 'r');
     try {
-      const cog = readCog(file);
+      const cog = readTileGeoTiff(file);
       assert.equal(cog.dataType, dataType);
       assert.deepEqual(
         cog.levels.map((level) => [level.width, level.height]),
@@ -73,7 +78,7 @@ test('the mask of a file is read with its levels', async (t) => {
   const transform = { originX: 15, originY: 48, pixelWidth: 0.001, pixelHeight: 0.001 };
   const image = { width, height, dataType: 'uint8' as const, bands: [mask, mask], epsg: 4326, transform };
   await writeFile(path, encodeCog({ ...image, mask, overviews: 'nearest' }));
-  withTileFile(path, (file, cog) => {
+  withOpenTile(path, (file, cog) => {
     assert.deepEqual([cog.levels.length, cog.masks.length, cog.bands], [2, 2, 2]);
     for (const [level, { blockHeight, perBand }] of cog.levels.entries())
       for (let block = 0; block < perBand; block++)
@@ -117,7 +122,7 @@ test('files with changed bytes are read, or refused with the code', async (t) =>
         for (const [at, value] of changes) bytes[at] = value;
         await writeFile(path, bytes.subarray(0, length ?? bytes.length));
         try {
-          withTileFile(path, (file, cog) => {
+          withOpenTile(path, (file, cog) => {
             const [{ blockHeight }] = cog.levels;
             readBlock(file, cog, { level: 0, band: 0, block: 0 }, blockHeight);
           });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { grids } from '../../src/grid/index.js';
-import { mapPixels, viewOfCell } from '../../src/imagery/rendering/viewport.js';
+import { mapPixelCentres, viewportOfCell } from '../../src/imagery/rendering/viewport.js';
 
 const SIZE = 16;
 
@@ -21,7 +21,7 @@ test('each pixel of a map tile lies in one cell, where that cell says', () => {
         grid.maxPrecision,
         Math.max(1, Math.floor(bits) + Math.min(finer, grid.name === 'geohash' ? 1 : 3)),
       );
-      const pixels = mapPixels(map, SIZE, grid);
+      const pixels = mapPixelCentres(map, SIZE, grid);
       const bounds = {
         west: pixels.xs[0],
         east: pixels.xs[SIZE - 1],
@@ -30,7 +30,7 @@ test('each pixel of a map tile lies in one cell, where that cell says', () => {
       };
       const owner = new Map<number, string>();
       for (const geocode of grid.cover(bounds, precision)) {
-        const view = viewOfCell(pixels, grid.bounds(geocode));
+        const view = viewportOfCell(pixels, grid.bounds(geocode));
         if (!view) continue;
         for (const [j, down] of view.rows.entries()) {
           for (const [i, across] of view.columns.entries()) {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseRegion } from '../../src/imagery/index.js';
+import { parseZone } from '../../src/imagery/index.js';
 
 test('a place is a geometry, a Feature, or the only Feature of a file as QGIS and ogr2ogr write it', () => {
   const geometry = { type: 'Point', coordinates: [15, 48] };
   const feature = { type: 'Feature', properties: {}, geometry };
   const file = (...features: object[]) => ({ type: 'FeatureCollection', features });
   const point = { kind: 'point', point: [15, 48] };
-  for (const given of [geometry, feature, file(feature)]) assert.deepEqual(parseRegion(given), point);
+  for (const given of [geometry, feature, file(feature)]) assert.deepEqual(parseZone(given), point);
   for (const given of [
     file(),
     file(feature, feature),
@@ -15,13 +15,13 @@ test('a place is a geometry, a Feature, or the only Feature of a file as QGIS an
     { type: 'FeatureCollection' },
     null,
   ])
-    assert.throws(() => parseRegion(given), { code: 'TW_IMAGERY_REGION' });
+    assert.throws(() => parseZone(given), { code: 'TW_IMAGERY_REGION' });
 });
 
 test('a point whose latitude is beyond 90 is told with the order, and the other way round where that is a place', () => {
   const message = (...coordinates: number[]) => {
     try {
-      parseRegion({ type: 'Point', coordinates });
+      parseZone({ type: 'Point', coordinates });
     } catch (error) {
       return String(error);
     }
@@ -40,7 +40,7 @@ test('a message quotes the start of what is no place only', () => {
     { type: 'Polygon', coordinates: [[[long]]] },
   ])
     assert.throws(
-      () => parseRegion(given),
+      () => parseZone(given),
       (error: Error) => /xxx\.\.\./.test(error.message) && error.message.length < 400,
     );
 });

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { parseLightgbm, predict } from '../../src/ingest/cloud/index.js';
+import { parseLightgbm, predictLightgbm } from '../../src/ingest/cloud/index.js';
 import { MAX_MODEL_BYTES } from '../../src/ingest/cloud/lightgbm-model.js';
-import { readModelFile } from '../../src/ingest/cloud/model-file.js';
+import { readCloudModelFile } from '../../src/ingest/cloud/model-file.js';
 import { tempFolder } from '../support/temp.js';
 
 const folder = new URL('../../../test/fixtures/ingest/lightgbm/', import.meta.url);
@@ -27,7 +27,7 @@ for (const [name, base64] of Object.entries<string>(expected.probabilities)) {
     const model = parseLightgbm(read(`${name}.txt`), name);
     assert.equal(model.features, expected.features);
     const all = new Float32Array(wanted.length);
-    predict(model, rows, all);
+    predictLightgbm(model, rows, all);
     for (const [i, value] of wanted.entries()) {
       assert.ok(Math.abs(all[i] - value) < 1e-7, `row ${i}: ${all[i]} instead of ${value}`);
     }
@@ -37,7 +37,11 @@ for (const [name, base64] of Object.entries<string>(expected.probabilities)) {
       .slice(0, 333);
     assert.equal(whole.length, 333);
     const out = new Float32Array(whole.length);
-    predict(model, Float32Array.from(whole.flatMap((i) => [...rows.subarray(i * 10, i * 10 + 10)])), out);
+    predictLightgbm(
+      model,
+      Float32Array.from(whole.flatMap((i) => [...rows.subarray(i * 10, i * 10 + 10)])),
+      out,
+    );
     for (const [k, i] of whole.entries()) assert.equal(out[k], all[i]);
   });
 }
@@ -45,15 +49,15 @@ for (const [name, base64] of Object.entries<string>(expected.probabilities)) {
 test('a model that is no file of a sane size is refused before it is read', async (t) => {
   const folder = await tempFolder(t);
   const unreadable = { code: 'TW_INGEST_CLOUD_MODEL_UNREADABLE' };
-  await assert.rejects(readModelFile(join(folder, 'none')), unreadable);
-  await assert.rejects(readModelFile(folder), unreadable);
+  await assert.rejects(readCloudModelFile(join(folder, 'none')), unreadable);
+  await assert.rejects(readCloudModelFile(folder), unreadable);
   const pipe = join(folder, 'pipe');
   execFileSync('mkfifo', [pipe]);
-  await assert.rejects(readModelFile(pipe), unreadable);
+  await assert.rejects(readCloudModelFile(pipe), unreadable);
   const large = join(folder, 'large.txt');
   await writeFile(large, '');
   await truncate(large, 1e12);
-  await assert.rejects(readModelFile(large), { code: 'TW_INGEST_BAD_CLOUD_MODEL' });
+  await assert.rejects(readCloudModelFile(large), { code: 'TW_INGEST_BAD_CLOUD_MODEL' });
 });
 
 test('a file of another kind is refused with what it is', () => {
@@ -116,7 +120,7 @@ test('a damaged model is refused or still predicts probabilities', () => {
         changed = changed.slice(0, at) + put + changed.slice(at + length);
       const out = new Float32Array(1);
       try {
-        predict(parse(changed), row, out);
+        predictLightgbm(parse(changed), row, out);
       } catch (error) {
         const { code } = error as { code: string };
         // A model with another number of features takes other rows.

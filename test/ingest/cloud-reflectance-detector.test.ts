@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type CloudBands, reflectanceCloud } from '../../src/ingest/cloud/index.js';
+import { type CloudBands, detectCloudByReflectance } from '../../src/ingest/cloud/index.js';
 import { Mask } from '../../src/raster/index.js';
 import { CLOUD_MASK_SETS, hasCloudMasks, readCloudMasks, scoreCloud } from '../support/cloud-masks.js';
 
@@ -17,7 +17,7 @@ function bandsOf(pixels: number[][]): CloudBands {
 
 function maskOf(pixels: number[][], valid = new Uint8Array(pixels.length).fill(1)): number[] {
   const out = new Uint8Array(pixels.length).fill(77);
-  reflectanceCloud(bandsOf(pixels), valid, out);
+  detectCloudByReflectance(bandsOf(pixels), valid, out);
   return [...out];
 }
 
@@ -80,7 +80,7 @@ test('any numbers: nodata where invalid, not assessed where a band holds no numb
 
 test('bands of another size are refused by name', () => {
   const bands = { ...bandsOf([[0, 0, 0, 0, 0, 0]]), nir: new Float32Array(2) };
-  assert.throws(() => reflectanceCloud(bands, new Uint8Array(1), new Uint8Array(1)), {
+  assert.throws(() => detectCloudByReflectance(bands, new Uint8Array(1), new Uint8Array(1)), {
     code: 'TW_INGEST_BAD_CLOUD_BANDS',
     message: 'the cloud test got 2 pixels of nir where 1 belong',
   });
@@ -93,7 +93,7 @@ test('clouds of hand-made masks are found as well as docs/benchmarks.md says', {
   for (const name of CLOUD_MASK_SETS) {
     const { bands, cloud } = await readCloudMasks(name);
     const out = new Uint8Array(cloud.length);
-    reflectanceCloud(bands, new Uint8Array(cloud.length).fill(1), out);
+    detectCloudByReflectance(bands, new Uint8Array(cloud.length).fill(1), out);
     const { f1 } = scoreCloud(
       out.map((code) => Number(code === Mask.cloud)),
       cloud,

@@ -3,7 +3,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { areaMean } from '../../src/ingest/cloud/area-mean.js';
 import { dilate, meanOverDisk } from '../../src/ingest/cloud/disk-filters.js';
-import { type BandPixels, MODEL_BANDS, modelCloud, parseLightgbm } from '../../src/ingest/cloud/index.js';
+import {
+  type BandPixels,
+  detectCloudByModel,
+  MODEL_BANDS,
+  parseLightgbm,
+} from '../../src/ingest/cloud/index.js';
 import { Mask } from '../../src/raster/index.js';
 
 /** A model of one split: probability 0.95 where the feature is above 0.5, else 0.05. */
@@ -47,7 +52,7 @@ const [WIDTH, HEIGHT] = [120, 90];
 
 function maskOf(bands: Record<string, BandPixels>, valid = new Uint8Array(WIDTH * HEIGHT).fill(1), at = 7) {
   const out = new Uint8Array(WIDTH * HEIGHT).fill(77);
-  modelCloud(modelOf(at), bands, valid, out, WIDTH, HEIGHT, 10);
+  detectCloudByModel(modelOf(at), bands, valid, out, WIDTH, HEIGHT, 10);
   return out;
 }
 
@@ -99,7 +104,7 @@ test('where a band holds no value the mask is not assessed, not clear', () => {
 test('an image smaller than a cell is one cell', () => {
   const bands = Object.fromEntries(MODEL_BANDS.map((name) => [name, band(2, 3, () => 0.9)]));
   const out = new Uint8Array(6);
-  modelCloud(modelOf(0), bands, new Uint8Array(6).fill(1), out, 2, 3, 10);
+  detectCloudByModel(modelOf(0), bands, new Uint8Array(6).fill(1), out, 2, 3, 10);
   assert.deepEqual([...out], Array(6).fill(Mask.cloud));
 });
 
@@ -111,10 +116,13 @@ test('what does not fit is refused', () => {
     /2700 pixels of B11 where 2640/,
   );
   assert.throws(() => maskOf(bandsOf(), new Uint8Array(5)), /5 pixels of valid/);
-  assert.throws(() => modelCloud(modelOf(0, 9), bandsOf(), new Uint8Array(1), new Uint8Array(1), 1, 1, 10), {
-    code: 'TW_INGEST_BAD_CLOUD_MODEL',
-    message: /9 features/,
-  });
+  assert.throws(
+    () => detectCloudByModel(modelOf(0, 9), bandsOf(), new Uint8Array(1), new Uint8Array(1), 1, 1, 10),
+    {
+      code: 'TW_INGEST_BAD_CLOUD_MODEL',
+      message: /9 features/,
+    },
+  );
 });
 
 /** The slow way: every source pixel cut into columns x rows parts of equal size, each of which lies in one cell. */

@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { gridByName } from '../../src/grid/index.js';
-import { cubeBytes, cutCube } from '../../src/ingest/cut/cut-cube.js';
-import { encodeCell } from '../../src/ingest/cut/encode-tile.js';
-import type { CellGroup, CutSource, CutTask } from '../../src/ingest/cut/ingest-tasks.js';
-import { cutGroup } from '../../src/ingest/cut/warp-group.js';
+import { cubeMemoryBounds, cutCube } from '../../src/ingest/cut/cut-cube.js';
+import { encodeTile } from '../../src/ingest/cut/encode-tile.js';
+import type { CellGroup, SourceRows, WarpTask } from '../../src/ingest/cut/ingest-tasks.js';
+import { warpGroup } from '../../src/ingest/cut/warp-group.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { sourceProjection } from '../../src/ingest/georeferencing/grid-to-source.js';
-import { sceneCells } from '../../src/ingest/plan/scene-cells.js';
+import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source.js';
+import { coverScene } from '../../src/ingest/plan/scene-cells.js';
 import { readRows } from '../../src/raster/index.js';
 import { INTERLEAVES, writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
@@ -58,7 +58,7 @@ test('the memory that a cube is cut in changes nothing but the time that it take
       const [scene] = await describeScenes(join(folder, 'cube.hdr'), { collection: 'c' });
       const [group] = scene!.groups;
       const [{ header }] = group!.bands as [(typeof group)['bands'][number]];
-      const cells = sceneCells(scene!, grid, 6);
+      const cells = coverScene(scene!, grid, 6);
       const geocode = cells[Math.floor(next() * cells.length)]!;
       const cell: CellGroup = {
         ...{ grid: 'geohash', geocode, width: 180, height: 150, name: '30m', role: 'data' },
@@ -73,7 +73,7 @@ test('the memory that a cube is cut in changes nothing but the time that it take
 
       const path = join(folder, 'tile.tif');
       await rm(path, { force: true });
-      const { least, most } = cubeBytes(cell, header);
+      const { least, most } = cubeMemoryBounds(cell, header);
       const bytes = Math.round(least + room * (most - least));
       const found = await cutCube({
         ...{ kind: 'cube', cell, path, bytes, offset: 64, mask: [] },
@@ -82,14 +82,14 @@ test('the memory that a cube is cut in changes nothing but the time that it take
       });
 
       const source = await wholeSource(header, group!.nodata);
-      const task: CutTask = { kind: 'cut', cell, sources: [source], source: 0, mask: [] };
-      const pixels = cutGroup(task, (one) => sourceProjection(grid.epsg, one));
+      const task: WarpTask = { kind: 'cut', cell, sources: [source], source: 0, mask: [] };
+      const pixels = warpGroup(task, (one) => gridToSourceTransform(grid.epsg, one));
       if (!pixels) {
         assert.equal(found, null);
         await assert.rejects(readFile(path), { code: 'ENOENT' });
         return;
       }
-      const { file, coverage, mask } = encodeCell(cell, pixels);
+      const { file, coverage, mask } = encodeTile(cell, pixels);
       assert.deepEqual(found, { record: file.record, coverage, mask });
       assert.ok(Buffer.from(file.bytes).equals(await readFile(path)));
     }),
@@ -100,7 +100,7 @@ test('the memory that a cube is cut in changes nothing but the time that it take
 async function wholeSource(
   header: Awaited<ReturnType<typeof describeScenes>>[number]['groups'][number]['bands'][number]['header'],
   nodata: number | null,
-): Promise<CutSource> {
+): Promise<SourceRows> {
   const { dataType, crs, transform, width, height } = header;
   const size = width * height;
   const buffer = new SharedArrayBuffer(size * COUNT * 2);

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { geohash } from '../../src/grid/index.js';
-import { sceneCells } from '../../src/ingest/plan/scene-cells.js';
+import { coverScene } from '../../src/ingest/plan/scene-cells.js';
 import { crsFromEpsg, crsFromWkt } from '../../src/raster/index.js';
 import { rasterAround, sceneOf } from './geometry-rasters.js';
 
 function warningsOf(epsg: number, pixel: number): string[] {
   const size = { width: 100, height: 100, pixel };
   const scene = sceneOf(rasterAround('a', crsFromEpsg(epsg), [500_000, 4_500_000], size));
-  sceneCells(scene, geohash, 3);
+  coverScene(scene, geohash, 3);
   return scene.warnings;
 }
 
@@ -38,7 +38,7 @@ test('a scene on an unknown datum says that it is taken as WGS 84, whatever its 
     'a.nc',
   );
   const scene = sceneOf(rasterAround('a', crs, [10, 50], { width: 100, height: 100, pixel: 0.01 }));
-  sceneCells(scene, geohash, 3);
+  coverScene(scene, geohash, 3);
   assert.deepEqual(scene.warnings.length, 1);
   assert.match(scene.warnings[0]!, /taken as WGS 84.*hundred metres/);
 });

@@ -3,7 +3,7 @@ import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { fingerprintOf } from '../../src/ingest/job/fingerprint.js';
+import { computeFingerprint } from '../../src/ingest/job/fingerprint.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 
@@ -16,7 +16,7 @@ test('a fingerprint tells apart all that shapes tiles, also what JSON has no num
   const of = async (file: string, options: object, precision = 5) => {
     const flags = { collection: 'c', datetime: '2024-06-01', id: 'a', ...options };
     const [scene] = await describeScenes(file, flags);
-    return fingerprintOf(scene, { grid: 'geohash', precision, test: null }, new Map());
+    return computeFingerprint(scene, { grid: 'geohash', precision, test: null }, new Map());
   };
   const plain = await of(path, {});
   const others = await Promise.all([

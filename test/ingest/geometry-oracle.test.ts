@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type Bounds, type Grid, geohash, gridByName, quadtile } from '../../src/grid/index.js';
-import { sourceProjection } from '../../src/ingest/georeferencing/grid-to-source.js';
-import { sceneCells } from '../../src/ingest/plan/scene-cells.js';
+import { type Grid, type GridBounds, geohash, gridByName, quadtile } from '../../src/grid/index.js';
+import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source.js';
+import { coverScene } from '../../src/ingest/plan/scene-cells.js';
 import {
-  controlGrid,
+  buildControlGrid,
+  createTransform,
   crsFromEpsg,
   encodeCog,
   openRaster,
-  projector,
   readRaster,
   warp,
 } from '../../src/raster/index.js';
@@ -49,7 +49,7 @@ async function writeSquare(path: string, { epsg, x, y, pixel }: Square): Promise
 
 /** A square of pixels around a place. */
 function around(epsg: number, lon: number, lat: number, pixel: number): Square {
-  const [x, y] = projector('EPSG:4326', crsFromEpsg(epsg))(lon, lat);
+  const [x, y] = createTransform('EPSG:4326', crsFromEpsg(epsg))(lon, lat);
   return { epsg, x: x - (pixel * SIDE) / 2, y: y + (pixel * SIDE) / 2, pixel };
 }
 
@@ -67,7 +67,14 @@ const poles: typeof antimeridian = [
 ];
 
 /** What exact gdalwarp makes of a file in a rectangle; a geographic file is asked about in its own longitudes. */
-async function gdalCell(path: string, square: Square, grid: Grid, bounds: Bounds, size: number, out: string) {
+async function gdalCell(
+  path: string,
+  square: Square,
+  grid: Grid,
+  bounds: GridBounds,
+  size: number,
+  out: string,
+) {
   const turn = square.epsg !== 4326 ? 0 : square.x > 0 ? 1 : -1;
   const { west, east } = grid.extent;
   const side = turn > 0 ? bounds.west < 0 : bounds.west > 0;
@@ -85,7 +92,7 @@ for (const [name, square, grid, precision] of [...antimeridian, ...poles]) {
     const header = await openRaster(path);
     const { bands } = await readRaster(path);
     const raster: Placed = { name, ...header };
-    const cells = sceneCells(sceneOf(raster), grid, precision);
+    const cells = coverScene(sceneOf(raster), grid, precision);
     const size = 160;
     let held = 0;
     // Both ends of the list, and some between: cells on both sides of the antimeridian.
@@ -93,15 +100,15 @@ for (const [name, square, grid, precision] of [...antimeridian, ...poles]) {
     for (let i = 0; i < cells.length; i += step) {
       const geocode = cells[Math.floor(i)]!;
       const bounds = grid.bounds(geocode);
-      const project = sourceProjection(grid.epsg, header);
-      const control = controlGrid({ bounds, width: size, height: size }, project, header.transform);
+      const project = gridToSourceTransform(grid.epsg, header);
+      const control = buildControlGrid({ bounds, width: size, height: size }, project, header.transform);
       const out = new Uint16Array(size * size);
       const valid = new Uint8Array(out.length).fill(1);
       const source = {
         pixels: bands[0]!,
         window: { column: 0, row: 0, width: SIDE, height: SIDE },
-        sceneWidth: SIDE,
-        sceneHeight: SIDE,
+        rasterWidth: SIDE,
+        rasterHeight: SIDE,
         nodata: 0,
       };
       held += warp('nearest', source, control, out, valid);

@@ -1,7 +1,13 @@
 /** Random rasters anywhere on Earth, described by headers without pixels. */
 import fc from 'fast-check';
 import type { Scene } from '../../src/ingest/scene.js';
-import { type Affine, type Crs, crsFromEpsg, projector, type RasterHeader } from '../../src/raster/index.js';
+import {
+  type Affine,
+  type Crs,
+  createTransform,
+  crsFromEpsg,
+  type RasterHeader,
+} from '../../src/raster/index.js';
 
 export const MODIS: Crs = {
   epsg: undefined,
@@ -132,7 +138,7 @@ export const rasters: fc.Arbitrary<Placed> = fc
       ? 3e7
       : 1.5e6;
     const shrunk = Math.min(pixel, reach / Math.max(rest.width, rest.height));
-    const place: [number, number] = crs.geographic ? [lon, lat] : projector('EPSG:4326', crs)(lon, lat);
+    const place: [number, number] = crs.geographic ? [lon, lat] : createTransform('EPSG:4326', crs)(lon, lat);
     const size = { ...rest, pixel: crs.geographic ? shrunk / 111_000 : shrunk };
     return rasterAround(String(region.epsg), crs, place, size);
   });

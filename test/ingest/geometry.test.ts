@@ -2,19 +2,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Grid, geohash, gridByName, grids, pixelGrids, quadtile } from '../../src/grid/index.js';
-import { sourceProjection } from '../../src/ingest/georeferencing/grid-to-source.js';
-import { groundResolution } from '../../src/ingest/georeferencing/pixel-size.js';
-import { sceneCells } from '../../src/ingest/plan/scene-cells.js';
+import { computePixelGrids, type Grid, geohash, gridByName, grids, quadtile } from '../../src/grid/index.js';
+import { gridToSourceTransform } from '../../src/ingest/georeferencing/grid-to-source.js';
+import { measurePixelSize } from '../../src/ingest/georeferencing/pixel-size.js';
+import { coverScene } from '../../src/ingest/plan/scene-cells.js';
 import { scenePrecision } from '../../src/ingest/plan/scene-plan.js';
-import { rowsOfCell } from '../../src/ingest/plan/source-rows.js';
+import { sourceRowsForCell } from '../../src/ingest/plan/source-rows.js';
 import {
+  buildControlGrid,
   type ControlGrid,
-  controlGrid,
+  createTransform,
   crsFromEpsg,
   mapToPixel,
   pixelToMap,
-  projector,
   warp,
 } from '../../src/raster/index.js';
 import { headerOf, MODIS, type Placed, rasterAround, rasters, sceneOf } from './geometry-rasters.js';
@@ -24,10 +24,10 @@ const turned = (lon: number) => lon - 360 * Math.floor((lon + 180) / 360);
 /** Grid coordinates of a pixel's place; undefined where it is no place of the grid: found by going there and back. */
 function gridPlace(raster: Placed, grid: Grid, column: number, row: number): [number, number] | undefined {
   const [x, y] = pixelToMap(raster.transform, column, row);
-  const [lonThere, lat] = projector(raster.crs, 'EPSG:4326')(x, y);
+  const [lonThere, lat] = createTransform(raster.crs, 'EPSG:4326')(x, y);
   const lon = turned(lonThere);
   if (!(Math.abs(lat) <= 90) || !(lon < 180)) return undefined;
-  const [u, v] = projector('EPSG:4326', raster.crs)(lon, lat);
+  const [u, v] = createTransform('EPSG:4326', raster.crs)(lon, lat);
   const period = raster.crs.geographic ? 360 : raster.crs.epsg === 3857 ? 2 * 20037508.342789244 : 34734060;
   const off = raster.crs.geographic || [3857, 6933].includes(raster.crs.epsg ?? 0) ? (u - x) % period : u - x;
   const { xx, yx } = raster.transform;
@@ -65,7 +65,7 @@ function cover(
     // Every cell of the last row touches the pole.
     if (isPolar && 360 / cell.width > MOST) continue;
     try {
-      const cells = sceneCells(sceneOf(raster), grid, precision);
+      const cells = coverScene(sceneOf(raster), grid, precision);
       if (cells.length <= MOST) return { precision, cells };
     } catch (error) {
       const { code } = error as { code?: string };
@@ -144,7 +144,7 @@ const PARTS = [0, 1e-9, 0.003, 0.11, 0.26, 0.37, 0.5, 0.58, 0.71, 0.83, 0.94, 0.
 /** Whether a close net of points over a cell meets the raster, or passes it by less than its own mesh. */
 function nearRaster(raster: Placed, grid: Grid, geocode: string): boolean {
   const { west, south, east, north } = grid.bounds(geocode);
-  const project = sourceProjection(grid.epsg, raster);
+  const project = gridToSourceTransform(grid.epsg, raster);
   const steps = 24;
   const net: [number, number][][] = Array.from({ length: steps + 1 }, (_, j) =>
     Array.from({ length: steps + 1 }, (_, i) => {
@@ -194,20 +194,20 @@ test('the rows of a cell are enough for the warp, and a cell cut from them is th
           const geocode: string = covered.cells[(pick + k * 7919) % covered.cells.length]!;
           const bounds = grid.bounds(geocode);
           const size = { width: 1 + (pick % 130), height: 1 + ((pick >> 8) % 130) };
-          const control = controlGrid(
+          const control = buildControlGrid(
             { bounds, ...size },
-            sourceProjection(grid.epsg, raster),
+            gridToSourceTransform(grid.epsg, raster),
             raster.transform,
           );
-          const [from, to] = rowsOfCell(scene.groups[0]!, grid, geocode);
+          const [from, to] = sourceRowsForCell(scene.groups[0]!, grid, geocode);
           const warped = (start: number, end: number) => {
             const out = new Uint8Array(size.width * size.height);
             const valid = new Uint8Array(out.length).fill(1);
             const source = {
               pixels: pixels.subarray(start * width, end * width),
               window: { column: 0, row: start, width, height: end - start },
-              sceneWidth: width,
-              sceneHeight: height,
+              rasterWidth: width,
+              rasterHeight: height,
               nodata: undefined,
             };
             cut += warp(resampling, source, control, out, valid);
@@ -245,8 +245,8 @@ test('every pixel of a cell lies where the projection puts it, also at poles and
         const bounds = grid.bounds(geocode);
         const width = 1 + (pick % 130);
         const height = 1 + ((pick >> 8) % 130);
-        const project = sourceProjection(grid.epsg, raster);
-        const control = controlGrid({ bounds, width, height }, project, raster.transform);
+        const project = gridToSourceTransform(grid.epsg, raster);
+        const control = buildControlGrid({ bounds, width, height }, project, raster.transform);
         for (let row = 0; row < height; row++) {
           for (let column = 0; column < width; column++) {
             const x = bounds.west + ((column + 0.5) / width) * (bounds.east - bounds.west);
@@ -298,9 +298,9 @@ test('the rows of a cell are all rows that a close net of its points falls into,
         const covered = cover(raster, grid, most);
         if (!covered) return;
         const geocode = covered.cells[pick % covered.cells.length]!;
-        const [from, to] = rowsOfCell(sceneOf(raster).groups[0]!, grid, geocode);
+        const [from, to] = sourceRowsForCell(sceneOf(raster).groups[0]!, grid, geocode);
         const { west, south, east, north } = grid.bounds(geocode);
-        const project = sourceProjection(grid.epsg, raster);
+        const project = gridToSourceTransform(grid.epsg, raster);
         const rows: number[] = [];
         let mesh = 0;
         for (let j = 1; j < 60; j++) {
@@ -327,11 +327,16 @@ test('the rows of a cell are all rows that a close net of its points falls into,
   );
 });
 
-const utm60 = rasterAround('utm', crsFromEpsg(32660), projector('EPSG:4326', crsFromEpsg(32660))(180, 20), {
-  width: 400,
-  height: 400,
-  pixel: 100,
-});
+const utm60 = rasterAround(
+  'utm',
+  crsFromEpsg(32660),
+  createTransform('EPSG:4326', crsFromEpsg(32660))(180, 20),
+  {
+    width: 400,
+    height: 400,
+    pixel: 100,
+  },
+);
 const lonLat = (west: number, north: number, pixel: number, width: number, height: number): Placed => ({
   name: 'lonlat',
   crs: crsFromEpsg(4326),
@@ -343,12 +348,12 @@ const lonLat = (west: number, north: number, pixel: number, width: number, heigh
 test('a scene across the antimeridian has the cells of both sides and no others', () => {
   for (const grid of grids) {
     const precision = grid === geohash ? 4 : 11;
-    const cells = sceneCells(sceneOf(utm60), grid, precision);
+    const cells = coverScene(sceneOf(utm60), grid, precision);
     const lons = cells.map((geocode) => grid.toLonLat(grid.bounds(geocode).west, 0)[0]);
     assert.ok(lons.some((lon) => lon > 179) && lons.some((lon) => lon < -179));
     assert.ok(lons.every((lon) => Math.abs(lon) > 179));
     for (const west of [178, -182]) {
-      const found = sceneCells(sceneOf(lonLat(west, 10, 0.01, 400, 100)), grid, precision);
+      const found = coverScene(sceneOf(lonLat(west, 10, 0.01, 400, 100)), grid, precision);
       const { west: left } = grid.extent;
       const side = (edge: number) => {
         const [a, south] = grid.fromLonLat(edge, 9);
@@ -367,10 +372,10 @@ test('a raster from 0 to 360 degrees, and one wider than the Earth, cover all ce
     lonLat(-0.5, 90.5, 1, 360, 181),
     lonLat(-190, 90, 1, 380, 180),
   ]) {
-    assert.equal(sceneCells(sceneOf(raster), geohash, 2).length, 1024);
-    assert.equal(sceneCells(sceneOf(raster), quadtile, 4).length, 256);
+    assert.equal(coverScene(sceneOf(raster), geohash, 2).length, 1024);
+    assert.equal(coverScene(sceneOf(raster), quadtile, 4).length, 256);
   }
-  const west = sceneCells(sceneOf(lonLat(180, 90, 1, 180, 180)), geohash, 1);
+  const west = coverScene(sceneOf(lonLat(180, 90, 1, 180, 180)), geohash, 1);
   assert.deepEqual(west.join(''), 'bcfg89de23670145');
 });
 
@@ -388,22 +393,22 @@ test('a scene that holds the pole has all cells of the last row', () => {
     [32661, 90],
   ] as const) {
     const row = geohash.cover({ west: -180, south: lat, east: 180, north: lat }, 3);
-    const cells = new Set(sceneCells(sceneOf(polar(epsg)), geohash, 3));
+    const cells = new Set(coverScene(sceneOf(polar(epsg)), geohash, 3));
     for (const cell of row) assert.ok(cells.has(cell), `${epsg} ${cell}`);
     assert.equal(cells.size, row.length);
-    assert.throws(() => sceneCells(sceneOf(polar(epsg)), quadtile, 5), { code: 'TW_INGEST_OUTSIDE_GRID' });
-    assert.throws(() => sceneCells(sceneOf(polar(epsg)), geohash, 8), { code: 'TW_INGEST_TOO_MANY_TILES' });
+    assert.throws(() => coverScene(sceneOf(polar(epsg)), quadtile, 5), { code: 'TW_INGEST_OUTSIDE_GRID' });
+    assert.throws(() => coverScene(sceneOf(polar(epsg)), geohash, 8), { code: 'TW_INGEST_TOO_MANY_TILES' });
   }
 });
 
 test('what lies beyond the quadtile grid is said', () => {
   const scene = sceneOf(lonLat(0, 90, 0.05, 200, 200));
-  assert.ok(sceneCells(scene, quadtile, 6).length > 0);
+  assert.ok(coverScene(scene, quadtile, 6).length > 0);
   assert.match(scene.warnings.join(), /about (4\d|5\d) % of the scene lies beyond the quadtile grid/);
   const inside = sceneOf(lonLat(0, 80, 0.05, 200, 200));
-  sceneCells(inside, quadtile, 6);
+  coverScene(inside, quadtile, 6);
   const all = sceneOf(lonLat(0, 90, 0.05, 200, 200));
-  sceneCells(all, geohash, 3);
+  coverScene(all, geohash, 3);
   assert.deepEqual([...inside.warnings, ...all.warnings], []);
 });
 
@@ -411,11 +416,11 @@ test('rasters that lie nowhere on Earth are refused, and hostile ones at once', 
   const place = (x: number, y: number, pixel: number): Placed =>
     rasterAround('modis', MODIS, [x, y], { width: 100, height: 100, pixel });
   for (const raster of [place(19e6, 8e6, 463), place(1e300, 0, 10), lonLat(0, 500, 0.1, 100, 100)]) {
-    assert.throws(() => sceneCells(sceneOf(raster), geohash, 4), { code: 'TW_INGEST_OFF_EARTH' });
+    assert.throws(() => coverScene(sceneOf(raster), geohash, 4), { code: 'TW_INGEST_OFF_EARTH' });
     assert.throws(() => scenePrecision(sceneOf(raster), geohash), { code: 'TW_INGEST_OFF_EARTH' });
   }
   for (const raster of [lonLat(-180, 90, 1e-3, 360_000, 180_000), place(0, 0, 1e6), utm60]) {
-    assert.throws(() => sceneCells(sceneOf(raster), geohash, 9), { code: 'TW_INGEST_TOO_MANY_TILES' });
+    assert.throws(() => coverScene(sceneOf(raster), geohash, 9), { code: 'TW_INGEST_TOO_MANY_TILES' });
   }
 });
 
@@ -425,7 +430,7 @@ test('pixel sizes, precisions and pixel grids are sane everywhere', () => {
       const grid = gridByName(name);
       let resolution: { x: number; y: number };
       try {
-        resolution = groundResolution(headerOf(raster));
+        resolution = measurePixelSize(headerOf(raster));
       } catch (error) {
         assert.equal((error as { code?: string }).code, 'TW_INGEST_OFF_EARTH');
         return;
@@ -437,12 +442,12 @@ test('pixel sizes, precisions and pixel grids are sane everywhere', () => {
     { seed: 42, numRuns: 200 },
   );
   const pole = rasterAround('polar', crsFromEpsg(3031), [0, 0], { width: 2000, height: 2000, pixel: 10 });
-  const { x, y } = groundResolution(headerOf(pole));
+  const { x, y } = measurePixelSize(headerOf(pole));
   // The map is true to scale at 71 degrees south, and 2.8 % too small at the pole.
   assert.ok(Math.abs(x - 10.28) < 0.05 && Math.abs(y - 10.28) < 0.05, `${x} ${y}`);
   assert.equal(scenePrecision(sceneOf(pole, { x, y }), geohash), 3);
   for (const geocode of geohash.cover({ west: 0, south: -90, east: 1e-3, north: -90 }, 9).slice(0, 3)) {
-    assert.equal(pixelGrids(geohash, geocode, [{ x, y }])[0]!.width, 1);
+    assert.equal(computePixelGrids(geohash, geocode, [{ x, y }])[0]!.width, 1);
   }
 });
 
@@ -464,10 +469,10 @@ test('rows between the corners of a wide cell, and at a pole within one, are rea
     [pole, 2],
     [pole, 3],
   ] as const) {
-    for (const geocode of sceneCells(sceneOf(raster), geohash, precision).slice(0, 40)) {
-      const [from, to] = rowsOfCell(sceneOf(raster).groups[0]!, geohash, geocode);
+    for (const geocode of coverScene(sceneOf(raster), geohash, precision).slice(0, 40)) {
+      const [from, to] = sourceRowsForCell(sceneOf(raster).groups[0]!, geohash, geocode);
       const { west, south, east, north } = geohash.bounds(geocode);
-      const project = sourceProjection(4326, raster);
+      const project = gridToSourceTransform(4326, raster);
       for (let k = 0; k <= 4000; k++) {
         for (const lat of [south, south + (north - south) * 0.999, north]) {
           const [, row] = mapToPixel(raster.transform, ...project(west + ((east - west) * k) / 4000.01, lat));

@@ -4,7 +4,7 @@ import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { stepsOf, variableNames } from '../../src/ingest/formats/generic/cf-grid.js';
+import { timeStepRanges, variableNames } from '../../src/ingest/formats/generic/cf-grid.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import { readRaster } from '../../src/raster/index.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -60,7 +60,7 @@ test('a step with bounds ends before the next one begins; one without lasts as l
     { start: 100, end: 200 },
     { start: 200, end: 200 },
   ];
-  const ends = (span: number) => stepsOf({ steps, bandsPerStep: 1 }, span).map(({ end }) => end);
+  const ends = (span: number) => timeStepRanges({ steps, bandsPerStep: 1 }, span).map(({ end }) => end);
   assert.deepEqual(ends(0), [99, 199, 200]);
   assert.deepEqual(ends(50), [99, 199, 249]);
 });

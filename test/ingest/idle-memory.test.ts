@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Arena } from '../../src/ingest/cut/shared-memory.js';
-import { Idle } from '../../src/ingest/job/idle-timer.js';
+import { SharedMemory } from '../../src/ingest/cut/shared-memory.js';
+import { IdleTimer } from '../../src/ingest/job/idle-timer.js';
 
 test('the end of the last work starts the time, and new work stops it', async () => {
   const calls: string[] = [];
@@ -11,18 +11,18 @@ test('the end of the last work starts the time, and new work stops it', async ()
   const done = new Promise<void>((settle) => {
     resolve = settle;
   });
-  const idle = new Idle(50, async () => {
+  const idle = new IdleTimer(50, async () => {
     calls.push('idle');
     resolve();
   });
-  const slow = idle.during(() => sleep(200, 'slow'));
+  const slow = idle.runBusy(() => sleep(200, 'slow'));
   await assert.rejects(
-    idle.during(() => Promise.reject(new Error('failed'))),
+    idle.runBusy(() => Promise.reject(new Error('failed'))),
     /failed/,
   );
   assert.equal(await slow, 'slow');
   assert.equal(calls.length, 0);
-  await idle.during(async () => calls.push('more'));
+  await idle.runBusy(async () => calls.push('more'));
   // The timer of the object does not keep the process alive.
   const alive = setInterval(() => {}, 1000);
   await done;
@@ -31,15 +31,15 @@ test('the end of the last work starts the time, and new work stops it', async ()
 });
 
 test('the buffer is freed unless a piece of it is taken', async () => {
-  const arena = new Arena(1024);
-  const first = await arena.take(100, 'a.tif');
-  arena.free();
-  const second = await arena.take(100, 'a.tif');
+  const arena = new SharedMemory(1024);
+  const first = await arena.allocate(100, 'a.tif');
+  arena.releaseBuffer();
+  const second = await arena.allocate(100, 'a.tif');
   assert.equal(second.buffer, first.buffer);
   first.release();
   second.release();
-  arena.free();
-  const third = await arena.take(100, 'a.tif');
+  arena.releaseBuffer();
+  const third = await arena.allocate(100, 'a.tif');
   assert.notEqual(third.buffer, first.buffer);
   assert.equal(third.offset, 0);
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { IngestWorkers } from '../../src/ingest/cut/ingest-pool.js';
+import { IngestPool } from '../../src/ingest/cut/ingest-pool.js';
 import { decodeTasks } from '../../src/ingest/cut/ingest-tasks.js';
-import type { RowRead } from '../../src/ingest/cut/row-buffer.js';
+import type { DecodeRequest } from '../../src/ingest/cut/row-buffer.js';
 
-const readBy = (reader: 'tiff' | 'gdal' | 'hdf5') => ({ header: { blocks: { reader } } }) as RowRead;
+const readBy = (reader: 'tiff' | 'gdal' | 'hdf5') => ({ header: { blocks: { reader } } }) as DecodeRequest;
 
 test('each read is in one task; those of GDAL are shared out evenly among few', () => {
   fc.assert(
@@ -43,8 +43,8 @@ test('there are as many processes of GDAL as threads, but no more than the memor
     [8, 1e9, 4],
     [8, 64e9, 8],
   ] as const) {
-    const workers = new IngestWorkers(threads, memory);
-    assert.equal(workers.processes, processes, `${threads} threads, ${memory} bytes`);
+    const workers = new IngestPool(threads, memory);
+    assert.equal(workers.gdalProcesses, processes, `${threads} threads, ${memory} bytes`);
     await workers.close();
   }
 });

@@ -6,7 +6,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { geohash } from '../../src/grid/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { bandName, meaningOf, qualityLayerOf } from '../../src/ingest/formats/modis-viirs/modis-products.js';
+import {
+  describeLayer,
+  modisBandName,
+  qualityLayerOf,
+} from '../../src/ingest/formats/modis-viirs/modis-products.js';
 import { openRaster, readRaster } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -169,21 +173,21 @@ test('what layers hold, by product and from the file', async (t) => {
     ['MCD64A1', 'QA', 'QA', { role: 'qa' }],
   ];
   for (const [product, layer, name, expected] of cases) {
-    assert.equal(bandName(layer, product), name);
-    const meaning = meaningOf(product, name, plain);
+    assert.equal(modisBandName(layer, product), name);
+    const meaning = describeLayer(product, name, plain);
     for (const [key, value] of Object.entries(expected))
       assert.equal(meaning[key as keyof typeof meaning], value, `${product} ${layer} ${key}`);
   }
   assert.deepEqual(
-    ['MOD09GA', 'MCD64A1'].map((product) => meaningOf(product, 'sur_refl_b01', declared).nodata),
+    ['MOD09GA', 'MCD64A1'].map((product) => describeLayer(product, 'sur_refl_b01', declared).nodata),
     [7, 7],
     'what the file declares counts before the table',
   );
-  assert.equal(meaningOf('MOD09GA', 'state_1km', declared).nodata, null);
+  assert.equal(describeLayer('MOD09GA', 'state_1km', declared).nodata, null);
   // An unlisted product: factors of the file, and a factor that is meant as a divisor.
   const fraction = await header('uint8', 0.5, 3);
   assert.deepEqual(
-    [meaningOf('MOD15A2H', 'Fpar', fraction), meaningOf('MOD13C1', 'NDVI', times)].map((m) => [
+    [describeLayer('MOD15A2H', 'Fpar', fraction), describeLayer('MOD13C1', 'NDVI', times)].map((m) => [
       m.scale,
       m.offset,
       m.resampling,

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import sharp from 'sharp';
 import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
-import { candidateAt } from '../../src/ingest/formats/shared/probe-input.js';
+import { probeInput } from '../../src/ingest/formats/shared/probe-input.js';
 import { naip } from '../../src/ingest/formats/us/naip.js';
 import { readRaster } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
@@ -160,8 +160,8 @@ test('real images, alone and in a folder with side files', { skip }, async (t) =
 
 test('what a file says of itself is read once, for looking at it and for describing it', async (t) => {
   const path = await writeRaster(join(await tempFolder(t), `${NAME}.tif`), image);
-  const candidate = await candidateAt(path);
-  assert.equal(await naip.detect(candidate), true);
+  const candidate = await probeInput(path);
+  assert.equal(await naip.identify(candidate), true);
   await rm(path);
   const [scene] = await naip.describe(candidate, {});
   assert.equal(scene.collection.id, 'naip');

@@ -5,7 +5,7 @@ import { mkdir, readdir, realpath, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { writeLandsatLikeScene } from '../../data-samples/index.js';
-import { Fence, type IngestResults, IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
+import { IngestPool, type IngestResults, ingestProcess, PathGuard } from '../../src/ingest/index.js';
 import { FailedWithResults } from '../../src/jobs/index.js';
 import { Storage } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
@@ -20,7 +20,7 @@ async function setUp(t: TestContext) {
   const allowed = join(folder, 'allowed');
   await mkdir(allowed);
   const storage = await Storage.open(join(folder, 'data'));
-  const workers = new IngestWorkers(1, 256e6);
+  const workers = new IngestPool(1, 256e6);
   atEnd(t, async () => {
     await workers.close();
     await storage.close();
@@ -41,7 +41,7 @@ async function setUp(t: TestContext) {
       log: nothing,
       partial: nothing,
       isMine: () => true,
-      meet: async <T>(word: T) => [word],
+      allGather: async <T>(word: T) => [word],
       file: async () => {},
     };
     const results = await process.run({ ...inputs, fenced: true }, job).catch((error) => {
@@ -61,7 +61,7 @@ test('a file that became a link since it was checked is not read', async (t) => 
   const path = await writeTestScene(join(allowed, 'scene.tif'));
   assert.equal((await run({ ...AT, paths: [path] })).scenes.length, 1);
 
-  const paths = [await new Fence([allowed]).enter(path)];
+  const paths = [await new PathGuard([allowed]).resolveAllowed(path)];
   await rm(path);
   await symlink(secret, path);
   const results = await run({ ...AT, id: 'other', paths });

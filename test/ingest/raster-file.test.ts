@@ -8,7 +8,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { rasterFile } from '../../src/ingest/formats/generic/raster-file.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { flaggedTime, parseSpan, timesInName } from '../../src/ingest/formats/shared/acquisition-time.js';
+import {
+  datetimeOption,
+  parseTimeRange,
+  timesInName,
+} from '../../src/ingest/formats/shared/acquisition-time.js';
 import { MAP_INFO, writeEnvi } from '../raster/envi.js';
 import { hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -244,11 +248,11 @@ test('--datetime takes the forms of a search, and an interval holds its last day
     ['2024-06-01T10:00:00Z/2024-06', '2024-06-01T10:00:00.000Z', '2024-06-30T23:59:59.999Z'],
   ];
   for (const [datetime, start, end = start] of forms) {
-    const span = flaggedTime({ datetime });
+    const span = datetimeOption({ datetime });
     assert.deepEqual(span, { start: Date.parse(start), end: Date.parse(end) }, datetime);
   }
   for (const datetime of ['../2024', '2024/..', '2024-02-30', '2024-06-01T25:00:00Z', '2024/2023', 'May', ''])
-    assert.throws(() => flaggedTime({ datetime }), { code: 'TW_INGEST_BAD_OPTION' }, datetime);
+    assert.throws(() => datetimeOption({ datetime }), { code: 'TW_INGEST_BAD_OPTION' }, datetime);
 });
 
 test('any day is found in a name, however it is written', () => {
@@ -261,7 +265,7 @@ test('any day is found in a name, however it is written', () => {
       const second = date.toISOString().slice(0, 19);
       const clock = second.slice(11).replaceAll(':', mark);
       assert.deepEqual(timesInName(`${word}${short}T${clock}Z_${short}.tif`), [Date.parse(`${second}Z`)]);
-      assert.equal(parseSpan(text)?.start, Date.parse(text));
+      assert.equal(parseTimeRange(text)?.start, Date.parse(text));
     }),
     { seed: 42 },
   );
@@ -441,9 +445,9 @@ test('a file of several layers that is no known product lists them', {
 test('a file without a layer is refused', async () => {
   const candidate = {
     path: 'empty.hdf',
-    kind: 'hdf4' as const,
+    fileType: 'hdf4' as const,
     entries: null,
-    container: async () => ({ path: 'empty.hdf', kind: 'hdf4' as const, layers: [], metadata: {} }),
+    subdatasets: async () => ({ path: 'empty.hdf', kind: 'hdf4' as const, subdatasets: [], metadata: {} }),
     header: () => assert.fail('the header is read'),
   };
   await assert.rejects(rasterFile.describe(candidate, { collection: 'c', datetime: '2020-01-01' }), {

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { geohash } from '../../src/grid/index.js';
-import { RowWindow } from '../../src/ingest/cut/row-buffer.js';
+import { RowBuffer } from '../../src/ingest/cut/row-buffer.js';
 import { bandBytes, planChunks, windowBytes, windowHeights } from '../../src/ingest/cut/row-chunks.js';
-import { Arena } from '../../src/ingest/cut/shared-memory.js';
+import { SharedMemory } from '../../src/ingest/cut/shared-memory.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { sceneCells } from '../../src/ingest/plan/scene-cells.js';
-import { rowsOfCell } from '../../src/ingest/plan/source-rows.js';
+import { coverScene } from '../../src/ingest/plan/scene-cells.js';
+import { sourceRowsForCell } from '../../src/ingest/plan/source-rows.js';
 import type { Scene } from '../../src/ingest/scene.js';
-import { encodeCog, pixelsOf, type RasterHeader, readRows } from '../../src/raster/index.js';
+import { encodeCog, type RasterHeader, readRows, viewPixels } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 
 /** A scene whose pixels are their own row numbers, in blocks of 512 rows. */
@@ -37,7 +37,7 @@ test('windows hold the rows of their cells within the budget, and decode each bl
   const folder = await tempFolder(t);
   const { path, groups, ...rest } = await scene(folder, 700, 3000);
   const described = { path, groups, ...rest };
-  const cells = sceneCells(described, geohash, 6);
+  const cells = coverScene(described, geohash, 6);
   const { header } = groups[0].bands[0];
   for (const blockRows of [1, 2, 3, 6]) {
     const budget = bandBytes(header, 512 * blockRows);
@@ -47,17 +47,17 @@ test('windows hold the rows of their cells within the budget, and decode each bl
     assert.ok(windowBytes(groups[0], height) <= budget);
 
     const buffer = new SharedArrayBuffer(windowBytes(groups[0], height));
-    const window = new RowWindow(header, [0], buffer, [0]);
+    const window = new RowBuffer(header, [0], buffer, [0]);
     let decoded = 0;
     for (const { geocodes, windows } of chunks) {
-      for (const task of window.moveTo(windows[0], 3)) {
-        const pixels = pixelsOf('uint16', buffer, 0, (task.rowEnd - task.firstRow) * header.width);
+      for (const task of window.advance(windows[0], 3)) {
+        const pixels = viewPixels('uint16', buffer, 0, (task.rowEnd - task.firstRow) * header.width);
         await readRows(header, [0], task.rowStart, task.rowEnd, [pixels], task.firstRow);
         decoded += task.rowEnd - task.rowStart;
       }
-      const pixels = pixelsOf('uint16', buffer, 0, (window.end - window.start) * header.width);
+      const pixels = viewPixels('uint16', buffer, 0, (window.end - window.start) * header.width);
       for (const geocode of geocodes) {
-        const [from, to] = rowsOfCell(groups[0], geohash, geocode);
+        const [from, to] = sourceRowsForCell(groups[0], geohash, geocode);
         assert.ok(from >= window.start && to <= window.end, `${geocode} of chunk ${windows[0]}`);
         for (let row = from; row < to; row++)
           assert.equal(pixels[(row - window.start) * header.width], row + 1, `row ${row}`);
@@ -85,10 +85,10 @@ test('a window that moves anywhere holds the right rows', async (t) => {
       async (spans, pieces) => {
         const offsets = [64];
         const buffer = new SharedArrayBuffer(64 + bandBytes(header, 700));
-        const window = new RowWindow(header, [0], buffer, offsets);
+        const window = new RowBuffer(header, [0], buffer, offsets);
         for (const rows of spans) {
           await decodeAll(header, window, rows, pieces, buffer);
-          const pixels = pixelsOf('uint16', buffer, 64, (rows[1] - rows[0]) * 20);
+          const pixels = viewPixels('uint16', buffer, 64, (rows[1] - rows[0]) * 20);
           for (let row = rows[0]; row < rows[1]; row++)
             assert.equal(pixels[(row - rows[0]) * 20 + 7], row + 1);
         }
@@ -100,14 +100,19 @@ test('a window that moves anywhere holds the right rows', async (t) => {
 
 async function decodeAll(
   header: RasterHeader,
-  window: RowWindow,
+  window: RowBuffer,
   rows: [number, number],
   pieces: number,
   buffer: SharedArrayBuffer,
 ): Promise<void> {
   const done: [number, number][] = [];
-  for (const task of window.moveTo(rows, pieces)) {
-    const pixels = pixelsOf('uint16', buffer, task.offsets[0], (task.rowEnd - task.firstRow) * header.width);
+  for (const task of window.advance(rows, pieces)) {
+    const pixels = viewPixels(
+      'uint16',
+      buffer,
+      task.offsets[0],
+      (task.rowEnd - task.firstRow) * header.width,
+    );
     await readRows(header, [0], task.rowStart, task.rowEnd, [pixels], task.firstRow);
     const blocks: [number, number] = [Math.floor(task.rowStart / 512), Math.ceil(task.rowEnd / 512)];
     done.push(blocks);
@@ -123,12 +128,12 @@ test('pieces of the arena do not overlap, come in turn, and none waits for ever'
         maxLength: 30,
       }),
       async (requests) => {
-        const arena = new Arena(1000);
+        const arena = new SharedMemory(1000);
         const held: { from: number; to: number }[] = [];
         const order: number[] = [];
         await Promise.all(
           requests.map(async ([bytes, turns], i) => {
-            const piece = await arena.take(bytes, 'scene.tif');
+            const piece = await arena.allocate(bytes, 'scene.tif');
             order.push(i);
             const range = { from: piece.offset, to: piece.offset + bytes };
             assert.equal(piece.offset % 64, 0);
@@ -151,14 +156,14 @@ test('pieces of the arena do not overlap, come in turn, and none waits for ever'
 });
 
 test('who waits for the arena can be cancelled, and the next one is served', async () => {
-  const arena = new Arena(100);
-  const first = await arena.take(80, 'a.tif');
+  const arena = new SharedMemory(100);
+  const first = await arena.allocate(80, 'a.tif');
   const controller = new AbortController();
-  const waiting = arena.take(90, 'b.tif', controller.signal);
-  const next = arena.take(20, 'c.tif');
+  const waiting = arena.allocate(90, 'b.tif', controller.signal);
+  const next = arena.allocate(20, 'c.tif');
   controller.abort(new Error('enough'));
   await assert.rejects(waiting, /enough/);
   first.release();
   (await next).release();
-  await assert.rejects(arena.take(101, 'd.tif'), { code: 'TW_INGEST_TOO_LARGE', message: /d\.tif/ });
+  await assert.rejects(arena.allocate(101, 'd.tif'), { code: 'TW_INGEST_TOO_LARGE', message: /d\.tif/ });
 });

@@ -6,9 +6,9 @@ import { test } from 'node:test';
 import { writeSafe } from '../../data-samples/index.js';
 import { toArray } from '../../src/async/index.js';
 import { describeScenes } from '../../src/ingest/formats/index.js';
-import { IngestWorkers, ingestProcess } from '../../src/ingest/index.js';
-import { planScene } from '../../src/ingest/plan/scene-plan.js';
-import { Jobs } from '../../src/jobs/index.js';
+import { IngestPool, ingestProcess } from '../../src/ingest/index.js';
+import { planSceneTiles } from '../../src/ingest/plan/scene-plan.js';
+import { LocalJobService } from '../../src/jobs/index.js';
 import { Storage } from '../../src/storage/index.js';
 import { tilewright } from '../support/command.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -48,9 +48,9 @@ test('scenes of nearly equal pixels have one name and one pixel grid, whichever 
 test('jobs that make a collection at once make it with one grid, one precision and one name', async (t) => {
   const folder = await tempFolder(t);
   const storage = await Storage.open(join(folder, 'data'));
-  const workers = new IngestWorkers(2, 512e6);
+  const workers = new IngestPool(2, 512e6);
   const process = ingestProcess({ storage, workers, memory: 512e6 });
-  const jobs = await Jobs.open(storage, [process], { concurrency: 4 });
+  const jobs = await LocalJobService.open(storage, [process], { concurrency: 4 });
   try {
     // By itself each would have another precision or another size.
     const runs = [3190, 3020, 3030, 1500].map(async (pixel, i) => {
@@ -134,9 +134,9 @@ test('a collection of an older version keeps the sizes of its tiles', async (t) 
   const path = await scene(folder, 's', 10.1);
   await ingest(node, { href: path, ...at });
   // As a version wrote it that knew no sizes: its tiles have those that were measured.
-  await storage.amendCollection('old', ({ pixelSizes: _, ...record }) => record);
+  await storage.updateCollection('old', ({ pixelSizes: _, ...record }) => record);
   const [given] = await describeScenes(path, at);
-  const { scene: planned, collection } = await planScene(storage, given, at);
+  const { scene: planned, collection } = await planSceneTiles(storage, given, at);
   assert.deepEqual(planned.groups, given.groups);
   assert.deepEqual(collection.pixelSizes, [[given.groups[0].resolution]]);
   assert.deepEqual((await storage.getCollection('old'))?.pixelSizes, collection.pixelSizes);
@@ -155,21 +155,25 @@ test('a later scene brings the notices of its product, which a collection of an 
     licenseUrl: 'https://k.example',
   };
   const product = { ...given, collection: { ...given.collection, ...notices } };
-  const dry = await planScene(storage, product, { dryRun: true });
+  const dry = await planSceneTiles(storage, product, { dryRun: true });
   assert.equal(dry.collection.attribution, 'Kelvin [year]');
   assert.equal((await storage.getCollection('kelvin'))?.attribution, undefined);
   // A scene of another product that is put into it says nothing of the whole.
-  await planScene(
+  await planSceneTiles(
     storage,
     { ...product, collection: { ...product.collection, id: 'other' } },
     { collection: 'kelvin' },
   );
   assert.equal((await storage.getCollection('kelvin'))?.attribution, undefined);
-  await planScene(storage, product, {});
+  await planSceneTiles(storage, product, {});
   const { attribution, providers, licenseUrl } = (await storage.getCollection('kelvin'))!;
   assert.deepEqual({ attribution, providers, licenseUrl }, notices);
   // What it has stays.
-  await planScene(storage, { ...product, collection: { ...product.collection, attribution: 'New' } }, {});
+  await planSceneTiles(
+    storage,
+    { ...product, collection: { ...product.collection, attribution: 'New' } },
+    {},
+  );
   assert.equal((await storage.getCollection('kelvin'))?.attribution, 'Kelvin [year]');
 });
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { unpack } from '../../src/ingest/inputs/unpack-archive.js';
+import { unpackArchive } from '../../src/ingest/inputs/unpack-archive.js';
 import { DiskReserve } from '../../src/storage/files/disk-reserve.js';
 import { type TarEntry, tar, type ZipEntry, zip } from '../support/archives.js';
 import { smallDisk } from '../support/small-disk.js';
@@ -24,7 +24,7 @@ async function bench(t: TestContext) {
   const path = join(folder, 'archive');
   const unpackBytes = async (bytes: Buffer, options = {}) => {
     await writeFile(path, bytes);
-    return unpack(path, out, { ...OPTIONS, ...options });
+    return unpackArchive(path, out, { ...OPTIONS, ...options });
   };
   /** The archive is refused with this code, and nothing of it is left. */
   const refused = async (bytes: Buffer, code: string, options = {}, what = '') => {
@@ -55,7 +55,7 @@ test('a raster file that gzip has compressed is unpacked under its own name, wit
   const tiff = Buffer.from('II*\0');
   const named = `${path}.TIF.GZ`;
   await writeFile(named, gzipSync(tiff));
-  assert.deepEqual((await unpack(named, out, OPTIONS)).files, ['archive.TIF']);
+  assert.deepEqual((await unpackArchive(named, out, OPTIONS)).files, ['archive.TIF']);
   await rm(named);
   await rm(out, { recursive: true });
   await refused(gzipSync(Buffer.concat([tiff, Buffer.alloc(40e6)])), 'TOO_LARGE', {}, 'a bomb');
@@ -114,7 +114,7 @@ test('what Info-ZIP, Python and GNU tar make is read as it is', async (t) => {
       continue;
     }
     const archive = name === 'zipfile' ? `${path}.zip` : path;
-    const { files } = await unpack(archive, out, OPTIONS);
+    const { files } = await unpackArchive(archive, out, OPTIONS);
     assert.equal(files.length, 2, name);
     assert.equal(await readFile(join(out, 'sub', 'ö.txt'), 'utf8'), 'abc');
     execFileSync('rm', ['-r', out]);
@@ -182,7 +182,7 @@ test('whatever the names are, nothing is written beside the folder', async (t) =
       const small = entries.filter(({ name }) => Buffer.byteLength(name) <= 100);
       await writeFile(path, asZip ? zip(entries) : tar(small));
       try {
-        const { files } = await unpack(path, out, OPTIONS);
+        const { files } = await unpackArchive(path, out, OPTIONS);
         for (const file of files) assert.doesNotMatch(file, /(^|\/)\.\.(\/|$)|^\/|\\|\0/);
         execFileSync('rm', ['-r', out]);
       } catch (error) {
@@ -250,16 +250,16 @@ test('the reserve of the disk holds for what is declared, and while archives are
     await writeFile(path, archive);
     const folders = [join(disk, '1'), join(disk, '2')];
     // Each of them fits alone.
-    const ends = await Promise.allSettled(folders.map((out) => unpack(path, out, { reserve })));
+    const ends = await Promise.allSettled(folders.map((out) => unpackArchive(path, out, { reserve })));
     const [failed] = ends.filter((end) => end.status === 'rejected');
     await assert.rejects(Promise.reject(failed?.reason), low);
     for (const folder of folders) await rm(folder, { recursive: true, force: true });
 
     await writeFile(join(disk, 'other'), Buffer.alloc(15e6));
-    await assert.rejects(unpack(path, folders[0], { reserve }), low);
+    await assert.rejects(unpackArchive(path, folders[0], { reserve }), low);
     await rm(join(disk, 'other'));
     assert.deepEqual(await readdir(disk), []);
-    await unpack(path, folders[0], { reserve });
+    await unpackArchive(path, folders[0], { reserve });
     await rm(folders[0], { recursive: true });
   }
 });
@@ -319,7 +319,7 @@ test('an abort removes what was written', async (t) => {
   for (const bytes of [zip(entries), tar(entries)]) {
     await writeFile(path, bytes);
     const controller = new AbortController();
-    const work = unpack(path, out, { ...OPTIONS, signal: controller.signal });
+    const work = unpackArchive(path, out, { ...OPTIONS, signal: controller.signal });
     const reason = new Error('enough');
     while ((await readdir(out).catch(() => [])).length < 3) await new Promise((next) => setImmediate(next));
     controller.abort(reason);
@@ -327,7 +327,7 @@ test('an abort removes what was written', async (t) => {
     await assert.rejects(stat(out), { code: 'ENOENT' });
   }
   await assert.rejects(
-    unpack(path, out, { ...OPTIONS, signal: AbortSignal.abort(new Error('before')) }),
+    unpackArchive(path, out, { ...OPTIONS, signal: AbortSignal.abort(new Error('before')) }),
     /before/,
   );
 });

@@ -10,15 +10,15 @@ import { findInputs } from '../../src/ingest/index.js';
 import type { Scene } from '../../src/ingest/scene.js';
 import type { TilewrightNode } from '../../src/node.js';
 import {
-  controlGrid,
+  allocatePixels,
+  buildControlGrid,
   type DataType,
   encodeCog,
-  newPixels,
   openRaster,
   type PixelArray,
   readRaster,
   readWindow,
-  warpValid,
+  warpMasked,
 } from '../../src/raster/index.js';
 import { gdal, needsGdal } from '../raster/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -31,8 +31,8 @@ const OPAQUE = 255;
 /** Two bands of data and one of opacity: a hole of some size, a fine pattern, and half-transparent pixels, which count. */
 async function writeSource(path: string, dataType: DataType, nodata?: number): Promise<string> {
   const band = (seed: number) =>
-    newPixels(dataType, SIDE * SIDE).map((_, i) => ((i * 2654435761 + seed) >>> 0) % 256) as PixelArray;
-  const opacity = newPixels(dataType, SIDE * SIDE).map((_, i) => {
+    allocatePixels(dataType, SIDE * SIDE).map((_, i) => ((i * 2654435761 + seed) >>> 0) % 256) as PixelArray;
+  const opacity = allocatePixels(dataType, SIDE * SIDE).map((_, i) => {
     const [x, y] = [i % SIDE, Math.floor(i / SIDE)];
     if (x > 100 && y < 70) return 0;
     if (x < 50 && y > 80) return (x * 7 + y * 3) % 5 === 0 ? 0 : OPAQUE;
@@ -223,16 +223,18 @@ test('a folder is read without the masks beside its files', needsGdal, async (t)
 for (const dataType of ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'float64'] as const)
   test(`masked pixels take no part in means of ${dataType}`, () => {
     const side = 64;
-    const pixels = newPixels(dataType, side * side).map((_, i) => (i % 3 === 0 ? 100 : 40)) as PixelArray;
+    const pixels = allocatePixels(dataType, side * side).map((_, i) =>
+      i % 3 === 0 ? 100 : 40,
+    ) as PixelArray;
     const validity = Uint8Array.from(pixels, (value) => (value === 40 ? 1 : 0));
     const bounds = { west: 1.3, south: -60.2, east: 60.3, north: -1.2 };
     const transform = { originX: 0, originY: 0, xx: 1, xy: 0, yx: 0, yy: -1 };
-    const grid = controlGrid({ bounds, width: 90, height: 90 }, (x, y) => [x, y], transform);
-    const out = newPixels(dataType, 90 * 90);
+    const grid = buildControlGrid({ bounds, width: 90, height: 90 }, (x, y) => [x, y], transform);
+    const out = allocatePixels(dataType, 90 * 90);
     const valid = new Uint8Array(90 * 90).fill(1);
     const window = { column: 0, row: 0, width: side, height: side };
-    const source = { pixels, window, sceneWidth: side, sceneHeight: side, nodata: undefined };
-    const count = warpValid('bilinear', source, validity, grid, out, valid);
+    const source = { pixels, window, rasterWidth: side, rasterHeight: side, nodata: undefined };
+    const count = warpMasked('bilinear', source, validity, grid, out, valid);
     assert.equal(count, valid.filter((one) => one === 1).length);
     assert.ok(count > 4000 && count < 8100);
     for (let i = 0; i < out.length; i++)
@@ -313,7 +315,7 @@ for (const [dataType, text] of [
     const folder = await tempFolder(t);
     const source = await writeRaster(join(folder, 'a.tif'), {
       dataType,
-      bands: [newPixels(dataType, 64 * 64)],
+      bands: [allocatePixels(dataType, 64 * 64)],
     });
     const path = join(folder, 'b.tif');
     gdal('gdal_translate', '-q', '-a_nodata', '7', source, path);

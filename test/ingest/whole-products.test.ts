@@ -5,7 +5,7 @@ import { dirname, join, relative } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { writeLandsatLikeScene, writeSafe } from '../../data-samples/index.js';
-import { reflectanceCloud } from '../../src/ingest/cloud/index.js';
+import { detectCloudByReflectance } from '../../src/ingest/cloud/index.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
 import type { TileRecord } from '../../src/storage/index.js';
 import { tar, zip } from '../support/archives.js';
@@ -137,7 +137,7 @@ test('Sentinel-2 L1C without a mask is tested by reflectance, pixel by pixel', a
     const codes = bands[0] as Uint8Array;
     const valid = codes.map((code) => (code === Mask.nodata ? 0 : 1));
     const expected = new Uint8Array(codes.length);
-    reflectanceCloud(await sixBands(pathOf, tile, header.width, header.height), valid, expected);
+    detectCloudByReflectance(await sixBands(pathOf, tile, header.width, header.height), valid, expected);
     assert.deepEqual(codes, expected, tile.id);
     const assessed = codes.filter((code) => code === Mask.clear || code === Mask.cloud).length;
     const cloud = codes.filter((code) => code === Mask.cloud).length;

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { openNode, type TilewrightNode } from '../../src/node.js';
-import { relativePaths } from '../../src/storage/index.js';
+import { redactDataFolder } from '../../src/storage/index.js';
 import { tilewright } from '../support/command.js';
 import { ingest } from '../support/node.js';
 import { writeTestScene } from '../support/scenes.js';
@@ -157,7 +157,7 @@ test('a command that has nothing to do says why, and is no failure', async (t) =
 });
 
 test('only paths of the folder itself lose where it lies', () => {
-  const relative = relativePaths('/srv/data');
+  const relative = redactDataFolder('/srv/data');
   assert.deepEqual(relative({ a: ['/srv/data/tiles/x.tif is gone', 3], b: null }), {
     a: ['tiles/x.tif is gone', 3],
     b: null,

@@ -1,5 +1,5 @@
 /** Processes for tests: each is one function. */
-import type { JobContext, Jobs, Process, StartOptions } from '../../src/jobs/index.js';
+import type { JobContext, LocalJobService, Process, StartOptions } from '../../src/jobs/index.js';
 import type { JobRecord } from '../../src/storage/index.js';
 
 export type Work = (context: JobContext, inputs: unknown) => Promise<unknown>;
@@ -16,7 +16,7 @@ export function process(work: Work, more: Partial<Process> = {}): Process {
 }
 
 export function startWork(
-  jobs: Jobs,
+  jobs: LocalJobService,
   inputs: unknown,
   work: Work,
   options?: StartOptions,

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { aggregate, all, type Filter, searchTiles } from '../../src/query/index.js';
-import { ColumnIndex, type RowOrder, type TileRecord } from '../../src/storage/index.js';
+import { aggregate, and, type Filter, searchTiles } from '../../src/query/index.js';
+import { ColumnIndex, type SortOrder, type TileRecord } from '../../src/storage/index.js';
 import { orders, scan } from './scan.js';
 import { tile, tiles } from './tiles.js';
 import { filters, wideFilters } from './trees.js';
 
-const everything = all([]);
+const everything = and([]);
 type Content = ReadonlyMap<string, TileRecord>;
 
 /** Few ids, so that most tiles of a commit take the place of others. */
@@ -30,7 +30,7 @@ const between = fc.constantFrom('nothing', 'nothing', 'merge', 'tidy');
 const countsOf = (index: ColumnIndex) =>
   aggregate(index, everything, { aggregations: 'total_count,collection_frequency,grid_geohash_frequency' });
 
-function assertSame(index: ColumnIndex, content: Content, filter: Filter, order: RowOrder, limit: number) {
+function assertSame(index: ColumnIndex, content: Content, filter: Filter, order: SortOrder, limit: number) {
   const records = [...content.values()];
   assert.equal(index.size, content.size);
   assert.deepEqual(searchTiles(index, everything).ids, scan(records, everything));
@@ -72,8 +72,8 @@ test('an index as of a commit gives what a list of that moment gives, whatever c
           for (const record of added) state.set(record.id, record);
           states.push(new Map(state));
           changes.push(index.changes);
-          if (then === 'merge') index.merge();
-          if (then === 'tidy') await index.tidy();
+          if (then === 'merge') index.compactTail();
+          if (then === 'tidy') await index.compact();
           const [pick, filter, order, limit] = reads[states.length % reads.length]!;
           const at = pick % states.length;
           index.asOf(7 + at, () => assertSame(index, states[at]!, filter, order, limit));
@@ -116,7 +116,7 @@ test('merges in the background keep what reads as of earlier commits want', asyn
     // Some commits come while a merge is under way.
     if (round % 3 === 0) {
       await tidying;
-      tidying = index.tidy();
+      tidying = index.compact();
     } else await new Promise(setImmediate);
   }
   const assertStates = () => {
@@ -129,7 +129,7 @@ test('merges in the background keep what reads as of earlier commits want', asyn
   assert.ok(index.oldest <= 6, `${index.oldest}`);
   assertStates();
   await tidying;
-  index.merge();
+  index.compactTail();
   assertStates();
 });
 

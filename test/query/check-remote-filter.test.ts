@@ -1,7 +1,7 @@
 /** Filters on their way to another node. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkSentFilter } from '../../src/query/filter/check-remote-filter.js';
+import { checkRemoteFilter } from '../../src/query/filter/check-remote-filter.js';
 import type { Filter } from '../../src/query/filter/filter-tree.js';
 import { type FilterParams, parseFilter } from '../../src/query/index.js';
 
@@ -43,7 +43,7 @@ test('every filter that can be asked for can be sent', () => {
     ].map((filter) => ({ filter })),
   ];
   for (const one of params)
-    assert.equal(checkSentFilter(sent(parseFilter(one))), undefined, JSON.stringify(one));
+    assert.equal(checkRemoteFilter(sent(parseFilter(one))), undefined, JSON.stringify(one));
 });
 
 test('conditions on expressions have names that earlier versions refuse, so that none is misread', () => {
@@ -64,7 +64,7 @@ test('conditions on expressions have names that earlier versions refuse, so that
 });
 
 test('what another node sends is checked as far as tests of rows rely on it', () => {
-  const fault = (filter: unknown) => checkSentFilter(JSON.parse(JSON.stringify(filter)));
+  const fault = (filter: unknown) => checkRemoteFilter(JSON.parse(JSON.stringify(filter)));
   const number = (...args: unknown[]) => ({ op: 'compare', kind: 'number', sign: '<', args });
   assert.equal(fault(number({ property: 'pixel_coverage' }, 5)), undefined);
   for (const filter of [

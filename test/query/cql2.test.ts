@@ -5,9 +5,9 @@ import { TilewrightError } from '../../src/errors.js';
 import type { Bbox } from '../../src/grid/index.js';
 import { readCql2, readCql2Json, readCql2Text } from '../../src/query/cql2/read-json.js';
 import type { NumberExpression, TextExpression } from '../../src/query/filter/expression.js';
-import { any, type ComparisonOp } from '../../src/query/filter/filter-tree.js';
+import { type ComparisonOp, or } from '../../src/query/filter/filter-tree.js';
 import { spatialRelations } from '../../src/query/geometry/spatial-relations.js';
-import { all, type Filter, toCql2Json } from '../../src/query/index.js';
+import { and, type Filter, toCql2Json } from '../../src/query/index.js';
 import { parseFilter } from '../../src/query/params/parse-filter.js';
 import { printCql2 } from './print-cql2.js';
 import { relates } from './spatial-oracle.js';
@@ -16,9 +16,9 @@ import { filters } from './trees.js';
 /** A tree as the constructors make it: chains flat, empty lists as never. */
 function normal(filter: Filter): Filter {
   if (filter.op === 'not' || filter.op === 'isUnknown') return { op: filter.op, arg: normal(filter.arg) };
-  if (filter.op === 'and') return all(filter.args.map(normal));
-  if (filter.op === 'or') return any(filter.args.map(normal));
-  return filter.op === 'in' && 'values' in filter && filter.values.length === 0 ? any([]) : filter;
+  if (filter.op === 'and') return and(filter.args.map(normal));
+  if (filter.op === 'or') return or(filter.args.map(normal));
+  return filter.op === 'in' && 'values' in filter && filter.values.length === 0 ? or([]) : filter;
 }
 
 /** Without the odd prototypes of generated objects. */
@@ -84,19 +84,19 @@ test('text as people write it', () => {
     ['\teo:cloud_cover\n<\r\n1', cloud('<', 1)],
     [
       'eo:cloud_cover BETWEEN -1 AND 5 or eo:cloud_cover=7',
-      any([all([cloud('>=', -1), cloud('<=', 5)]), cloud('=', 7)]),
+      or([and([cloud('>=', -1), cloud('<=', 5)]), cloud('=', 7)]),
     ],
     [
       'not eo:cloud_cover < 1 and eo:cloud_cover < 2',
-      all([{ op: 'not', arg: cloud('<', 1) }, cloud('<', 2)]),
+      and([{ op: 'not', arg: cloud('<', 1) }, cloud('<', 2)]),
     ],
     [
       'NOT (eo:cloud_cover < 1 AND eo:cloud_cover < 2)',
-      { op: 'not', arg: all([cloud('<', 1), cloud('<', 2)]) },
+      { op: 'not', arg: and([cloud('<', 1), cloud('<', 2)]) },
     ],
     [
       'eo:cloud_cover<1 OR eo:cloud_cover<2 AND eo:cloud_cover<3',
-      any([cloud('<', 1), all([cloud('<', 2), cloud('<', 3)])]),
+      or([cloud('<', 1), and([cloud('<', 2), cloud('<', 3)])]),
     ],
     ["scene = 'O''Brien'", { op: '=', property: 'scene', value: "O'Brien" }],
     ["scene = 'O\\'Brien'", { op: '=', property: 'scene', value: "O'Brien" }],
@@ -163,8 +163,8 @@ test('text as people write it', () => {
         },
       },
     ],
-    ["'Scene 1' LIKE 'Scene%'", all([])],
-    ["'Scene 1' LIKE 'scene%'", any([])],
+    ["'Scene 1' LIKE 'Scene%'", and([])],
+    ["'Scene 1' LIKE 'scene%'", or([])],
     ['S_WITHIN(POINT(1 -2), geometry)', { op: 's_contains', shape: { type: 'Point', coordinates: [1, -2] } }],
     [
       'S_CROSSES(geometry, LINESTRING Z (0 0 5, 1 1 5))',
@@ -203,16 +203,16 @@ test('text as people write it', () => {
     ['5 >= pixel_coverage-(2*3 - 1)', number('<=', minus(coverage, 5), 5)],
     ['"pixel_coverage"*2+-3 <> 1', number('<>', { op: '+', args: [times(coverage, 2), -3] }, 1)],
     ['eo:cloud_cover < 2 * (3 + 7 div 2) - 2 ^ 3', cloud('<', 4)],
-    ['eo:cloud_cover BETWEEN 10 % 4 AND (3 + 2)', all([cloud('>=', 2), cloud('<=', 5)])],
+    ['eo:cloud_cover BETWEEN 10 % 4 AND (3 + 2)', and([cloud('>=', 2), cloud('<=', 5)])],
     [
       'eo:cloud_cover IN (1, pixel_coverage)',
-      any([cloud('=', 1), number('=', { property: 'eo:cloud_cover' }, coverage)]),
+      or([cloud('=', 1), number('=', { property: 'eo:cloud_cover' }, coverage)]),
     ],
     ['1 / 0 = 1', number('=', { op: '/', args: [1, 0] }, 1)],
     ["scene = CASEI('LC08')", { op: '=', property: 'scene', value: 'lc08' }],
     [
       "accenti(Casei(scene)) IN (ACCENTI(CASEI('ÄÉ')), 'x')",
-      any(['ae', 'x'].map((value) => text('=', folded('accenti', folded('casei', scene)), value))),
+      or(['ae', 'x'].map((value) => text('=', folded('accenti', folded('casei', scene)), value))),
     ],
     ["CASEI(scene) LIKE CASEI('A\\%_B%')", { op: 'match', text: folded('casei', scene), pattern: 'a\\%_b%' }],
     ['scene < platform', text('<', scene, { property: 'platform' })],
@@ -249,14 +249,14 @@ test('text as people write it', () => {
       },
     ],
     ["scene = 'a\nb'", { op: '=', property: 'scene', value: 'a\nb' }],
-    ["'2021-04-08' = DATE('2021-04-08')", all([])],
-    ["DATE('2021-04-08') < '2021-04-09'", all([])],
-    ["DATE('2021-04-08') >= '2021-04-09'", any([])],
-    ["TIMESTAMP('2021-04-08T04:39:23Z') > '2021-04-08T04:39:22Z'", all([])],
-    ["'a' < 'b' AND 2 <> 3 AND 2 <= 2", all([])],
-    ["'2' = '2.0' OR 2 >= 3", any([])],
-    ['TRUE', all([])],
-    ['NOT false', { op: 'not', arg: any([]) }],
+    ["'2021-04-08' = DATE('2021-04-08')", and([])],
+    ["DATE('2021-04-08') < '2021-04-09'", and([])],
+    ["DATE('2021-04-08') >= '2021-04-09'", or([])],
+    ["TIMESTAMP('2021-04-08T04:39:23Z') > '2021-04-08T04:39:22Z'", and([])],
+    ["'a' < 'b' AND 2 <> 3 AND 2 <= 2", and([])],
+    ["'2' = '2.0' OR 2 >= 3", or([])],
+    ['TRUE', and([])],
+    ['NOT false', { op: 'not', arg: or([]) }],
   ];
   for (const [text, filter] of same) assert.deepEqual(readCql2Text(text), filter, text);
 });
@@ -288,13 +288,13 @@ test('both bounds of "between" may be in one list, as in drafts of CQL2', () => 
     [property, 1, 5],
     [property, [1, 5]],
   ])
-    assert.deepEqual(readCql2Json({ op: 'between', args }), all([cloud('>=', 1), cloud('<=', 5)]));
+    assert.deepEqual(readCql2Json({ op: 'between', args }), and([cloud('>=', 1), cloud('<=', 5)]));
 });
 
 test('a cell and itself are related as two equal rectangles are', () => {
   const cell: Bbox = [0, 0, 11.25, 5.625];
   for (const op of Object.keys(spatialRelations)) {
-    const expected = relates(op, cell, { bbox: cell }) ? all([]) : any([]);
+    const expected = relates(op, cell, { bbox: cell }) ? and([]) : or([]);
     assert.deepEqual(readCql2Text(`${op}(geometry, geometry)`), expected, op);
   }
 });
@@ -613,7 +613,7 @@ test('no text and no JSON ends otherwise than in a filter or an error with a cod
 
 test('the query extension says the same in its own words', () => {
   const filter = (query: unknown) => parseFilter({ query });
-  assert.deepEqual(filter({ 'eo:cloud_cover': { gte: 1, lt: 10 } }), all([cloud('>=', 1), cloud('<', 10)]));
+  assert.deepEqual(filter({ 'eo:cloud_cover': { gte: 1, lt: 10 } }), and([cloud('>=', 1), cloud('<', 10)]));
   assert.deepEqual(filter('{"eo:cloud_cover": {"eq": 3}}'), cloud('=', 3));
   assert.deepEqual(filter('{"eo:cloud_cover": {"eq": "3"}}'), cloud('=', 3));
   assert.deepEqual(filter({ 'properties.scene': { startsWith: 'a_' } }), {

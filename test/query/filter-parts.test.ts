@@ -4,14 +4,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { NumberExpression, TextExpression } from '../../src/query/filter/expression.js';
 import {
-  all,
-  any,
+  and,
   checkNesting,
   checkSize,
+  defaultToRawSource,
   type Filter,
-  mentions,
-  namesOf,
-  rawUnlessAsked,
+  or,
+  referencedProperties,
+  references,
 } from '../../src/query/filter/filter-tree.js';
 import { likeMatcher, likePrefix, literalPattern } from '../../src/query/filter/like-pattern.js';
 
@@ -74,12 +74,12 @@ const raw: Filter = { op: '=', property: 'source', value: 'raw' };
 
 test('filters of one kind are joined, and one alone stays as it is', () => {
   const [a, b, c] = [is('a'), is('b'), is('c')];
-  assert.deepEqual(all([all([a, b]), c]), { op: 'and', args: [a, b, c] });
-  assert.deepEqual(any([any([a, b]), c]), { op: 'or', args: [a, b, c] });
-  assert.deepEqual(all([any([a, b]), c]), { op: 'and', args: [{ op: 'or', args: [a, b] }, c] });
-  assert.equal(all([a]), a);
-  assert.equal(any([b]), b);
-  assert.deepEqual(all([]), { op: 'and', args: [] });
+  assert.deepEqual(and([and([a, b]), c]), { op: 'and', args: [a, b, c] });
+  assert.deepEqual(or([or([a, b]), c]), { op: 'or', args: [a, b, c] });
+  assert.deepEqual(and([or([a, b]), c]), { op: 'and', args: [{ op: 'or', args: [a, b] }, c] });
+  assert.equal(and([a]), a);
+  assert.equal(or([b]), b);
+  assert.deepEqual(and([]), { op: 'and', args: [] });
 });
 
 test('a filter asks for the properties of all of its conditions, wherever they stand', () => {
@@ -109,30 +109,30 @@ test('a filter asks for the properties of all of its conditions, wherever they s
     [{ op: 's_intersects', shape: { type: 'Point', coordinates: [1, 2] } }, ['geometry']],
   ];
   for (const [condition, names] of conditions) {
-    assert.deepEqual(namesOf(condition as never), names);
+    assert.deepEqual(referencedProperties(condition as never), names);
     for (const filter of [
       condition,
-      all([is('a'), condition]),
-      any([is('a'), condition]),
+      and([is('a'), condition]),
+      or([is('a'), condition]),
       { op: 'not', arg: condition } as Filter,
-      { op: 'isUnknown', arg: any([condition, is('b')]) } as Filter,
+      { op: 'isUnknown', arg: or([condition, is('b')]) } as Filter,
     ]) {
-      for (const one of names) assert.ok(mentions(filter, one as never), JSON.stringify(filter));
-      assert.ok(!mentions(filter, 'created'));
+      for (const one of names) assert.ok(references(filter, one as never), JSON.stringify(filter));
+      assert.ok(!references(filter, 'created'));
     }
   }
   const derived: Filter = { op: 'not', arg: raw };
-  assert.equal(rawUnlessAsked(derived), derived);
-  assert.deepEqual(rawUnlessAsked(is('a')), all([is('a'), raw]));
+  assert.equal(defaultToRawSource(derived), derived);
+  assert.deepEqual(defaultToRawSource(is('a')), and([is('a'), raw]));
 });
 
 test('a filter is refused once it is larger than each limit', () => {
   const limits: [string, (size: number) => Filter, number][] = [
-    ['conditions', (size) => any(Array.from({ length: size }, (_, i) => is(`${i}`))), 100],
+    ['conditions', (size) => or(Array.from({ length: size }, (_, i) => is(`${i}`))), 100],
     [
       'points in its geometries',
       (size) =>
-        all([
+        and([
           { op: 's_within', shape: { bbox: [0, 0, 1, 1] } },
           {
             op: 's_within',
@@ -150,7 +150,7 @@ test('a filter is refused once it is larger than each limit', () => {
     [
       'values in its lists',
       (size) =>
-        all([
+        and([
           { op: 'in', property: 'id', values: ['x'] },
           { op: 'in', property: 'id', values: Array(size - 1).fill('x') },
         ]),
@@ -159,7 +159,7 @@ test('a filter is refused once it is larger than each limit', () => {
     [
       'characters in its patterns',
       (size) =>
-        all([
+        and([
           { op: 'like', property: 'id', pattern: 'x'.repeat(size - 5) },
           { op: 'match', text: { op: 'casei', arg: { property: 'id' } }, pattern: 'abcde' },
         ]),
@@ -175,7 +175,7 @@ test('a filter is refused once it is larger than each limit', () => {
   limits.push([
     'functions and operators in its expressions',
     (size) =>
-      all([
+      and([
         { op: 'match', text: folded(50), pattern: 'a' },
         { op: 'compare', args: [added(size - 80), added(30)] } as unknown as Filter,
       ]),

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { itemWriter, JsonBytes, toStacItem } from '../../src/query/index.js';
-import { TileLayouts } from '../../src/storage/catalogue/tile-schema.js';
-import { type CollectionRecord, layoutOf, type TileRecord } from '../../src/storage/index.js';
+import { createItemWriter, JsonBuffer, toStacItem } from '../../src/query/index.js';
+import { TileSchemas } from '../../src/storage/catalogue/tile-schema.js';
+import { type CollectionRecord, schemaOf, type TileRecord } from '../../src/storage/index.js';
 import { groupLists } from '../support/groups.js';
 import { tile, tiles } from './tiles.js';
 
@@ -55,13 +55,15 @@ const bases = fc.constantFrom(
 
 /** As they are read from a catalogue: those that are alike share a layout. */
 function asStored(records: TileRecord[]): TileRecord[] {
-  const layouts = new TileLayouts();
-  return records.map((record) => layouts.unpack(record.id, JSON.parse(JSON.stringify(layouts.pack(record)))));
+  const layouts = new TileSchemas();
+  return records.map((record) =>
+    layouts.decode(record.id, JSON.parse(JSON.stringify(layouts.encode(record)))),
+  );
 }
 
 function itemText(base: string, record: TileRecord, collection: CollectionRecord): string {
-  const out = new JsonBytes();
-  itemWriter(base, out)(record, collection);
+  const out = new JsonBuffer();
+  createItemWriter(base, out)(record, collection);
   return out.take().toString();
 }
 
@@ -113,7 +115,7 @@ test('tiles of one layout are written from one text, whatever their percentages 
       }),
     ),
   );
-  assert.ok(layoutOf(first!) && layoutOf(first!) === layoutOf(second!));
+  assert.ok(schemaOf(first!) && schemaOf(first!) === schemaOf(second!));
   const collection = {
     id: 'a',
     title: 't',

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { TilewrightError } from '../../src/errors.js';
 import {
-  all,
+  and,
+  defaultToRawSource,
   type FilterParams,
   parseDatetime,
   parseFilter,
-  rawUnlessAsked,
   writeDatetime,
 } from '../../src/query/index.js';
 
@@ -40,7 +40,7 @@ test('every parameter becomes its part of the filter', () => {
       { op: '=', property: 'platform', value: 'landsat-8' },
     ],
   });
-  assert.deepEqual(parseFilter({}), all([]));
+  assert.deepEqual(parseFilter({}), and([]));
   assert.deepEqual(parseFilter({ filter: "source = 'raw'", maxCloud: 3, query: { id: { eq: 'x' } } }), {
     op: 'and',
     args: [
@@ -264,12 +264,12 @@ test('a message names the parameter, what was given and a right example', () => 
 
 test('raw tiles alone are taken unless a filter asks for a source, however it does', () => {
   const raw = { op: '=', property: 'source', value: 'raw' };
-  assert.deepEqual(rawUnlessAsked(parseFilter({})), raw);
+  assert.deepEqual(defaultToRawSource(parseFilter({})), raw);
   for (const params of [
     { source: 'filled' },
     { filter: "NOT (platform = 'x' OR source IN ('raw', 'filled'))" },
   ]) {
     const filter = parseFilter(params);
-    assert.deepEqual(rawUnlessAsked(filter), filter);
+    assert.deepEqual(defaultToRawSource(filter), filter);
   }
 });

@@ -1,18 +1,18 @@
 /** Searches and their orders over plain lists of records. */
 import fc from 'fast-check';
 import type { Filter } from '../../src/query/index.js';
-import type { RowOrder, TileRecord } from '../../src/storage/index.js';
+import type { SortOrder, TileRecord } from '../../src/storage/index.js';
 import { matches } from './oracle.js';
 import { newestFirst } from './tiles.js';
 
 /** The ids of the records that match, in an order: what a search gives. */
-export const scan = (records: TileRecord[], filter: Filter, order: RowOrder = []) =>
+export const scan = (records: TileRecord[], filter: Filter, order: SortOrder = []) =>
   records
     .filter((record) => matches(filter, record))
     .sort((a, b) => inOrder(order, a, b))
     .map((record) => record.id);
 
-const members: Record<RowOrder[number]['column'], keyof TileRecord> = {
+const members: Record<SortOrder[number]['column'], keyof TileRecord> = {
   start: 'start',
   end: 'end',
   cloud: 'cloudCover',
@@ -25,7 +25,7 @@ const members: Record<RowOrder[number]['column'], keyof TileRecord> = {
   id: 'id',
 };
 
-function inOrder(order: RowOrder, a: TileRecord, b: TileRecord): number {
+function inOrder(order: SortOrder, a: TileRecord, b: TileRecord): number {
   for (const { column, descending } of order) {
     const [p, q] = [a, b].map((record) => {
       const value = record[members[column]] as string | number | null;
@@ -43,7 +43,7 @@ function inOrder(order: RowOrder, a: TileRecord, b: TileRecord): number {
 
 export const orders = fc.uniqueArray(
   fc.record({
-    column: fc.constantFrom(...(Object.keys(members) as RowOrder[number]['column'][])),
+    column: fc.constantFrom(...(Object.keys(members) as SortOrder[number]['column'][])),
     descending: fc.boolean(),
   }),
   { maxLength: 3, selector: ({ column }) => column },

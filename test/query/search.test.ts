@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { withDeadline } from '../../src/query/compile/query-timeout.js';
-import { all, type FilterParams, parseFilter, parseSort, searchTiles } from '../../src/query/index.js';
-import { findPlaces, mergePlaces, pageOf, searchOf } from '../../src/query/search/search-index.js';
+import { withTimeout } from '../../src/query/compile/query-timeout.js';
+import { and, type FilterParams, parseFilter, parseSortby, searchTiles } from '../../src/query/index.js';
+import { createSearch, mergeHits, searchIndex, toSearchPage } from '../../src/query/search/search-index.js';
 import { ColumnIndex, type TileRecord } from '../../src/storage/index.js';
 import { orders, scan } from './scan.js';
 import { tile, tiles } from './tiles.js';
@@ -19,7 +19,7 @@ function indexOf(records: TileRecord[], loaded = records.length): ColumnIndex {
   return index;
 }
 
-const everything = all([]);
+const everything = and([]);
 
 test('a search gives what a scan over all records gives', () => {
   let found = 0;
@@ -46,7 +46,7 @@ test('a search by ids gives these tiles alone, also with other conditions', () =
   fc.assert(
     fc.property(manyTiles, filters, fc.array(fc.nat(200)), (records, filter, picks) => {
       const ids = [...picks.map((pick) => records[pick]?.id ?? `unknown${pick}`)];
-      const both = all([filter, { op: 'in', property: 'id', values: ids }]);
+      const both = and([filter, { op: 'in', property: 'id', values: ids }]);
       assert.deepEqual(searchTiles(indexOf(records), both).ids, scan(records, both));
     }),
     runs,
@@ -168,7 +168,7 @@ test('a geocode is exact, or with recurse a prefix', () => {
 
 test('tokens that no search has made are refused', () => {
   const index = indexOf(['s1', 's2', 's3'].map((scene) => tile({ scene })));
-  const order = parseSort('-eo:cloud_cover');
+  const order = parseSortby('-eo:cloud_cover');
   const { next = '' } = searchTiles(index, everything, { order, limit: 1 });
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const [digest, keys, start, collection, id] = JSON.parse(Buffer.from(next, 'base64url').toString());
@@ -195,12 +195,12 @@ test('tokens that no search has made are refused', () => {
 
 test('a token is good for its own filter and order only', () => {
   const index = indexOf(['s1', 's2', 's3'].map((scene) => tile({ scene })));
-  const order = parseSort('+created');
+  const order = parseSortby('+created');
   const filter = parseFilter({ minCoverage: 10 });
   const token = searchTiles(index, filter, { order, limit: 1 }).next!;
   const other = { code: 'TW_QUERY_TOKEN_OTHER_SEARCH' };
   assert.throws(() => searchTiles(index, filter, { token }), other);
-  assert.throws(() => searchTiles(index, filter, { order: parseSort('-created'), token }), other);
+  assert.throws(() => searchTiles(index, filter, { order: parseSortby('-created'), token }), other);
   assert.throws(() => searchTiles(index, parseFilter({ minCoverage: 11 }), { order, token }), other);
   const same = parseFilter({ filter: 'pixel_coverage >= 10' });
   assert.equal(searchTiles(index, same, { order, token }).ids.length, 2, 'the same search in other words');
@@ -232,7 +232,7 @@ test('tiles without the value that a search is ordered by come last, in both dir
   const records = covers.map((cloudCover, i) => tile({ scene: `s${i}`, cloudCover }));
   const index = indexOf(records);
   const walk = (sortby: string) =>
-    searchTiles(index, everything, { order: parseSort(sortby) }).ids.map(
+    searchTiles(index, everything, { order: parseSortby(sortby) }).ids.map(
       (id) => records.find((record) => record.id === id)!.cloudCover,
     );
   assert.deepEqual(walk('eo:cloud_cover'), [10, 20, 30, null]);
@@ -243,9 +243,9 @@ test('a filter that takes too long is given up', () => {
   const index = indexOf(Array.from({ length: 3000 }, (_, i) => tile({ scene: `s${i}` })));
   index.add(Array.from({ length: 3000 }, (_, i) => tile({ scene: `t${i}` })));
   // Neither the sorted rows nor those of the tail alone reach the next look at the clock.
-  const { test: slow } = withDeadline({ test: () => () => true }, 0);
+  const { test: slow } = withTimeout({ test: () => () => true }, 0);
   assert.throws(() => index.query({ where: slow }), { code: 'TW_QUERY_TOO_SLOW' });
-  const { test: quick } = withDeadline({ test: () => (row) => row > 1 }, 60_000);
+  const { test: quick } = withTimeout({ test: () => (row) => row > 1 }, 60_000);
   assert.equal(index.query({ where: quick }).matched, 2 * 2998);
 });
 
@@ -264,12 +264,13 @@ test('searches of several indexes, merged, give what one index gives, page by pa
         );
         let token: string | undefined;
         do {
-          const search = searchOf(filter, { order, limit, ...(token !== undefined && { token }) });
+          const search = createSearch(filter, { order, limit, ...(token !== undefined && { token }) });
           const found = indexes.map(
-            (index) => JSON.parse(JSON.stringify(findPlaces(index, search))) as ReturnType<typeof findPlaces>,
+            (index) =>
+              JSON.parse(JSON.stringify(searchIndex(index, search))) as ReturnType<typeof searchIndex>,
           );
-          const page = pageOf(mergePlaces(found, search), search);
-          assert.deepEqual(page, pageOf(findPlaces(whole, search), search));
+          const page = toSearchPage(mergeHits(found, search), search);
+          assert.deepEqual(page, toSearchPage(searchIndex(whole, search), search));
           token = page.next;
         } while (token !== undefined);
       },

@@ -3,21 +3,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
+  type AggregationCounts,
   aggregate,
-  aggregationsOf,
   countTiles,
-  mergeTallies,
-  type Tally,
+  mergeAggregationCounts,
+  toAggregations,
 } from '../../src/query/aggregate/aggregate.js';
 import {
   aggregations as all,
-  collectionContents,
   collectionExtents,
-  mergeContents,
+  collectionSummaries,
   mergeExtents,
+  mergeSummaries,
 } from '../../src/query/index.js';
-import { findPlaces, mergePlaces } from '../../src/query/search/search-index.js';
-import { ColumnIndex, type Rows, type RunTest, type TileRecord } from '../../src/storage/index.js';
+import { mergeHits, searchIndex } from '../../src/query/search/search-index.js';
+import { ColumnIndex, type IndexRun, type RunFilter, type TileRecord } from '../../src/storage/index.js';
 import { tiles } from './tiles.js';
 import { wideFilters } from './trees.js';
 
@@ -37,7 +37,7 @@ interface Split {
   whole: ColumnIndex;
   parts: {
     index: ColumnIndex;
-    share: { only: RunTest | undefined; key: string; seq: undefined };
+    share: { only: RunFilter | undefined; key: string; seq: undefined };
   }[];
 }
 
@@ -56,7 +56,7 @@ const splits = fc
         share: {
           seq: undefined,
           key: `${owner}`,
-          only: (rows: Rows) => (row: number) => ownerOf.get(rows.idOf(row)) === owner,
+          only: (rows: IndexRun) => (row: number) => ownerOf.get(rows.idOf(row)) === owner,
         },
       };
     });
@@ -71,14 +71,17 @@ test('counts', () => {
   fc.assert(
     fc.property(splits, wideFilters, ({ whole, parts }, filter) => {
       const tallies = parts.map(
-        ({ index, share }): Tally => sent(countTiles(index, filter, params, share.only)),
+        ({ index, share }): AggregationCounts => sent(countTiles(index, filter, params, share.only)),
       );
-      assert.deepEqual(aggregationsOf(mergeTallies(tallies), params), aggregate(whole, filter, params));
+      assert.deepEqual(
+        toAggregations(mergeAggregationCounts(tallies), params),
+        aggregate(whole, filter, params),
+      );
     }),
     { seed: 42, numRuns: 100 },
   );
   assert.deepEqual(
-    aggregationsOf(mergeTallies([]), params),
+    toAggregations(mergeAggregationCounts([]), params),
     aggregate(new ColumnIndex(), { op: 'and', args: [] }, params),
   );
 });
@@ -88,8 +91,8 @@ test('extents and contents of collections', () => {
     fc.property(splits, ({ whole, parts }) => {
       const extents = parts.map(({ index, share }) => new Map(sent([...collectionExtents(index, share)])));
       assert.deepEqual(byId(mergeExtents(extents)), byId(collectionExtents(whole)));
-      const contents = parts.map(({ index, share }) => new Map(sent([...collectionContents(index, share)])));
-      assert.deepEqual(byId(mergeContents(contents)), byId(collectionContents(whole)));
+      const contents = parts.map(({ index, share }) => new Map(sent([...collectionSummaries(index, share)])));
+      assert.deepEqual(byId(mergeSummaries(contents)), byId(collectionSummaries(whole)));
     }),
     { seed: 42, numRuns: 150 },
   );
@@ -114,8 +117,8 @@ test('pages', () => {
       fc.nat({ max: 20 }),
       ({ whole, parts }, filter, order, limit) => {
         const search = { filter, order, limit, after: undefined };
-        const found = parts.map(({ index, share }) => sent(findPlaces(index, search, share.only)));
-        assert.deepEqual(mergePlaces(found, search), findPlaces(whole, search));
+        const found = parts.map(({ index, share }) => sent(searchIndex(index, search, share.only)));
+        assert.deepEqual(mergeHits(found, search), searchIndex(whole, search));
       },
     ),
     { seed: 42, numRuns: 150 },

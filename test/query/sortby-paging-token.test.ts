@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Filter } from '../../src/query/index.js';
-import { decodeToken, encodeToken, searchDigest } from '../../src/query/params/paging-token.js';
-import { parseSort } from '../../src/query/params/sortby.js';
-import type { RowOrder } from '../../src/storage/index.js';
+import { decodePagingToken, encodePagingToken, searchDigest } from '../../src/query/params/paging-token.js';
+import { parseSortby } from '../../src/query/params/sortby.js';
+import type { SortOrder } from '../../src/storage/index.js';
 
 test('an order is read from a text and from a list of fields', () => {
-  assert.deepEqual(parseSort(undefined), []);
+  assert.deepEqual(parseSortby(undefined), []);
   const byCloud = { column: 'cloud', descending: false };
   for (const given of [
     'eo:cloud_cover,-datetime',
@@ -21,10 +21,10 @@ test('an order is read from a text and from a list of fields', () => {
       { field: 'datetime', direction: 'desc' },
     ],
   ])
-    assert.deepEqual(parseSort(given), [byCloud, { column: 'start', descending: true }], `${given}`);
+    assert.deepEqual(parseSortby(given), [byCloud, { column: 'start', descending: true }], `${given}`);
   // The first of two keys of one column counts.
-  assert.deepEqual(parseSort('-id,+id'), [{ column: 'id', descending: true }]);
-  assert.deepEqual(parseSort('id,-properties.id,-created'), [
+  assert.deepEqual(parseSortby('-id,+id'), [{ column: 'id', descending: true }]);
+  assert.deepEqual(parseSortby('id,-properties.id,-created'), [
     { column: 'id', descending: false },
     { column: 'created', descending: true },
   ]);
@@ -37,7 +37,7 @@ test('an order is read from a text and from a list of fields', () => {
     ['source', 'source'],
     ['geocode', 'geocode'],
   ])
-    assert.deepEqual(parseSort(name), [{ column, descending: false }]);
+    assert.deepEqual(parseSortby(name), [{ column, descending: false }]);
 });
 
 test('an order that cannot be used says which field and names those that can', () => {
@@ -55,14 +55,14 @@ test('an order that cannot be used says which field and names those that can', (
     [[{ field: 'x'.repeat(200), direction: 1 }], /x{40}/],
     [{ field: 'id' }, /field/],
   ] as [unknown, RegExp][])
-    assert.throws(() => parseSort(given), { code: 'TW_QUERY_SORT', message: named });
+    assert.throws(() => parseSortby(given), { code: 'TW_QUERY_SORT', message: named });
   assert.throws(
-    () => parseSort([{ field: 'y'.repeat(200), direction: 1 }]),
+    () => parseSortby([{ field: 'y'.repeat(200), direction: 1 }]),
     ({ message }: Error) => !/y{61}/.test(message),
   );
 });
 
-const order: RowOrder = [
+const order: SortOrder = [
   { column: 'cloud', descending: false },
   { column: 'platform', descending: true },
 ];
@@ -76,10 +76,12 @@ test('a token leads back to its place in the same search only', () => {
   fc.assert(
     fc.property(fc.integer(), fc.string(), fc.string(), fc.boolean(), (start, collection, id, hasKeys) => {
       const place = { start, collection, id, ...(hasKeys && { keys: [null, 'landsat-8'] }) };
-      const token = encodeToken(place, digest);
+      const token = encodePagingToken(place, digest);
       assert.match(token, /^[-\w]+$/);
-      assert.deepEqual(decodeToken(token, digest, order), place);
-      assert.throws(() => decodeToken(token, 'another', order), { code: 'TW_QUERY_TOKEN_OTHER_SEARCH' });
+      assert.deepEqual(decodePagingToken(token, digest, order), place);
+      assert.throws(() => decodePagingToken(token, 'another', order), {
+        code: 'TW_QUERY_TOKEN_OTHER_SEARCH',
+      });
     }),
     { seed: 42, numRuns: 50 },
   );
@@ -89,11 +91,11 @@ test('a token that was not given is refused', () => {
   const refused = (value: unknown, of = order) => {
     const token =
       typeof value === 'string' ? value : Buffer.from(JSON.stringify(value)).toString('base64url');
-    assert.throws(() => decodeToken(token, 'd', of), { code: 'TW_QUERY_TOKEN' }, JSON.stringify(value));
+    assert.throws(() => decodePagingToken(token, 'd', of), { code: 'TW_QUERY_TOKEN' }, JSON.stringify(value));
   };
   const fine = ['d', [5, 'x'], 1, 'c', 'i'];
   const token = Buffer.from(JSON.stringify(fine)).toString('base64url');
-  assert.deepEqual(decodeToken(token, 'd', order).keys, [5, 'x']);
+  assert.deepEqual(decodePagingToken(token, 'd', order).keys, [5, 'x']);
   refused('');
   refused('%%%');
   refused('x');
@@ -110,8 +112,10 @@ test('a token that was not given is refused', () => {
     for (const value of values) refused(fine.with(at, value as string));
   // Numbers are compared as numbers, all other columns as text.
   for (const column of ['start', 'end', 'cloud', 'coverage', 'created'] as const) {
-    const by = [{ column, descending: false }] as unknown as RowOrder;
-    assert.ok(decodeToken(Buffer.from(JSON.stringify(fine.with(1, [5]))).toString('base64url'), 'd', by));
+    const by = [{ column, descending: false }] as unknown as SortOrder;
+    assert.ok(
+      decodePagingToken(Buffer.from(JSON.stringify(fine.with(1, [5]))).toString('base64url'), 'd', by),
+    );
     refused(fine.with(1, ['5']), by);
   }
   refused(fine.with(1, [5]), [{ column: 'geocode', descending: false }]);

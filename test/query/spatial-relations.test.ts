@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Bbox, cellBbox, grids } from '../../src/grid/index.js';
-import { coverShape } from '../../src/query/geometry/cell-covering.js';
-import { Outline } from '../../src/query/geometry/prepared-geometry.js';
+import { coverGeometry } from '../../src/query/geometry/cell-covering.js';
+import { PreparedGeometry } from '../../src/query/geometry/prepared-geometry.js';
 import type { Geometry, Point, Shape } from '../../src/query/geometry/shape.js';
 import {
   type SpatialOp,
   spatialConverse,
   spatialRelations,
 } from '../../src/query/geometry/spatial-relations.js';
-import { isWithin, type KeyRange, mergeRanges } from '../../src/storage/index.js';
+import { type CellKeyRange, isWithin, mergeRanges } from '../../src/storage/index.js';
 import { relates, shapes } from './spatial-oracle.js';
 import { cells } from './tiles.js';
 
@@ -22,7 +22,7 @@ test('every spatial function says what a topology library says', () => {
   const held = new Map<string, number>();
   fc.assert(
     fc.property(shapes, fc.array(cells, { minLength: 20, maxLength: 20 }), (shape, some) => {
-      const outline = new Outline(shape);
+      const outline = new PreparedGeometry(shape);
       for (const { grid, geocode } of some) {
         const cell = cellOf(grid, geocode);
         for (const op of ops) {
@@ -56,7 +56,7 @@ test('every spatial function is right for all points, lines, boxes and triangles
     }
   assert.ok(shapes.length > 700, `${shapes.length}`);
   for (const shape of shapes) {
-    const outline = new Outline(shape);
+    const outline = new PreparedGeometry(shape);
     for (const op of ops)
       assert.equal(
         spatialRelations[op](cell, outline),
@@ -74,8 +74,8 @@ test('the converse of a spatial function says the same with the arguments change
     for (const a of boxes)
       for (const b of boxes)
         assert.equal(
-          spatialRelations[op](a, new Outline({ bbox: b })),
-          spatialRelations[spatialConverse[op]](b, new Outline({ bbox: a })),
+          spatialRelations[op](a, new PreparedGeometry({ bbox: b })),
+          spatialRelations[spatialConverse[op]](b, new PreparedGeometry({ bbox: a })),
           `${op} ${a} ${b}`,
         );
 });
@@ -86,7 +86,7 @@ test('the cover of a point is the cell of each precision that holds it, and thos
     [-122.41, 37.77],
     [151.2, -33.87],
   ] as Point[]) {
-    const { inside, edge } = coverShape(new Outline({ type: 'Point', coordinates: [lon, lat] }));
+    const { inside, edge } = coverGeometry(new PreparedGeometry({ type: 'Point', coordinates: [lon, lat] }));
     assert.deepEqual(inside, []);
     const expected = grids.flatMap((grid) => {
       const [x, y] = grid.fromLonLat(lon, lat);
@@ -113,12 +113,12 @@ test('the cover of an area is not much larger than the area', () => {
     [179, 0, -179, 2],
     [0.01, 0.01, 0.02, 0.02],
   ] as Bbox[]) {
-    const { inside, edge } = coverShape(new Outline({ bbox }));
+    const { inside, edge } = coverGeometry(new PreparedGeometry({ bbox }));
     const area = ([w, s, e, n]: Bbox) => (e < w ? e + 360 - w : e - w) * (n - s);
     for (const grid of grids) {
       const cells = grid.cover(grid.extent, grid.minPrecision);
       const all = cells.reduce((sum, cell) => sum + grid.key(cell).span, 0);
-      const keys = (ranges: KeyRange[]) =>
+      const keys = (ranges: CellKeyRange[]) =>
         ranges.reduce((sum, one) => sum + (one.grid === grid.name ? one.to - one.from : 0), 0);
       const share = area(bbox) / (360 * (grid.name === 'geohash' ? 180 : 170));
       // Most cells of a large box are not on its edges.
@@ -149,7 +149,7 @@ test('many points along a parallel or a meridian are a line as few are', () => {
     ] as const)
       for (const op of ops)
         assert.equal(
-          spatialRelations[op](cellOf(grid, geocode), new Outline(shape)),
+          spatialRelations[op](cellOf(grid, geocode), new PreparedGeometry(shape)),
           relates(op, cellOf(grid, geocode), few),
           `${op} ${geocode}`,
         );
@@ -162,14 +162,14 @@ test('a cell equals its own rectangle, however it is given', () => {
   const middle: Point = [(w + e) / 2, s];
   const ring: Point[] = [[w, s], middle, [e, s], [e, n], [w, n], [w, s]];
   for (const shape of [{ bbox: cell }, { type: 'Polygon', coordinates: [ring] }] satisfies Shape[])
-    assert.ok(spatialRelations.s_equals(cell, new Outline(shape)));
+    assert.ok(spatialRelations.s_equals(cell, new PreparedGeometry(shape)));
 });
 
 test('a cover holds the key of every cell that meets the shape, and all below its inside do', () => {
   fc.assert(
     fc.property(shapes, fc.array(cells, { minLength: 30, maxLength: 30 }), (shape, some) => {
-      const outline = new Outline(shape);
-      const { inside, edge } = coverShape(outline);
+      const outline = new PreparedGeometry(shape);
+      const { inside, edge } = coverGeometry(outline);
       const [sure, maybe] = [mergeRanges(inside), mergeRanges([...inside, ...edge])];
       for (const { grid: name, geocode } of some) {
         const code = grids.findIndex((grid) => grid.name === name);
@@ -189,7 +189,7 @@ test('the parts of a collection are taken together', () => {
   const far: Geometry = { type: 'Point', coordinates: [100, 50] };
   const near: Geometry = { type: 'Point', coordinates: [(w + e) / 2, (s + n) / 2] };
   const collection = (...geometries: (typeof near)[]) =>
-    new Outline({ type: 'GeometryCollection', geometries } as Geometry);
+    new PreparedGeometry({ type: 'GeometryCollection', geometries } as Geometry);
   assert.ok(spatialRelations.s_intersects(cell, collection(far, near)));
   assert.ok(spatialRelations.s_crosses(cell, collection(far, near)));
   assert.ok(!spatialRelations.s_contains(cell, collection(far, near)));
@@ -206,7 +206,7 @@ test('an outline of many points is asked as fast as few, and says the same', () 
     return { type: 'Polygon', coordinates: [[...ring, ring[0]!]] };
   };
   const many = circle(5000);
-  const outline = new Outline(many);
+  const outline = new PreparedGeometry(many);
   fc.assert(
     fc.property(cells, ({ grid, geocode }) => {
       const cell = cellOf(grid, geocode);
@@ -220,7 +220,7 @@ test('an outline of many points is asked as fast as few, and says the same', () 
 test('what only passes a corner touches, and goes through nothing', () => {
   const cell = cellOf('geohash', 's0');
   const [, , east, north] = cell;
-  const outline = (coordinates: Point[]) => new Outline({ type: 'LineString', coordinates });
+  const outline = (coordinates: Point[]) => new PreparedGeometry({ type: 'LineString', coordinates });
   const past = outline([
     [east - 1, north + 1],
     [east + 1, north - 1],
@@ -254,7 +254,7 @@ test('a ring that crosses itself has the inside of the even-odd rule', () => {
         type: 'MultiPolygon',
         coordinates: [[[sw, [x, y], nw, sw]], [[se, ne, [x, y], se]]],
       };
-      const outline = new Outline(crossed);
+      const outline = new PreparedGeometry(crossed);
       for (const { grid, geocode } of some) {
         const cell = cellOf(grid, geocode);
         for (const op of ops) {
@@ -272,7 +272,7 @@ test('a ring that crosses itself has the inside of the even-odd rule', () => {
     40 * Math.sin(i * 0.4 * Math.PI),
     40 * Math.cos(i * 0.4 * Math.PI),
   ]);
-  const outline = new Outline({ type: 'Polygon', coordinates: [star] });
-  assert.equal(outline.meets([-1, -1, 1, 1]), false);
+  const outline = new PreparedGeometry({ type: 'Polygon', coordinates: [star] });
+  assert.equal(outline.intersects([-1, -1, 1, 1]), false);
   assert.equal(outline.covers([-1, 20, 1, 22]), true);
 });

@@ -28,7 +28,7 @@ export function tile(part: Partial<TileRecord>): TileRecord {
     ...part,
   };
   if (record.id === '') {
-    record.id = `${record.collection}_${record.scene}_${gridByName(record.grid).letter}${record.geocode}`;
+    record.id = `${record.collection}_${record.scene}_${gridByName(record.grid).idPrefix}${record.geocode}`;
   }
   return record;
 }

@@ -10,7 +10,7 @@ import {
 import type { Like } from '../../src/query/filter/filter-tree.js';
 import { type TemporalOp, temporalRelations } from '../../src/query/filter/temporal-relations.js';
 import { type SpatialOp, spatialRelations } from '../../src/query/geometry/spatial-relations.js';
-import { all, type Filter } from '../../src/query/index.js';
+import { and, type Filter } from '../../src/query/index.js';
 import { shapes } from './spatial-oracle.js';
 import { cells, day, percent, tileSources, times, wavelengths } from './tiles.js';
 
@@ -233,7 +233,7 @@ export const filters: fc.Arbitrary<Filter> = fc.letrec<{ tree: Filter }>((tie) =
 
 /** A filter of which some tile is known to be found more often: one condition that many fulfil. */
 export const wideFilters: fc.Arbitrary<Filter> = fc.oneof(
-  fc.constant(all([])),
+  fc.constant(and([])),
   conditions,
   conditions.map((arg): Filter => ({ op: 'not', arg })),
 );

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ControlGrid, type DataType, newPixels, type PixelArray, warp } from '../../src/raster/index.js';
-import { bilinearSimd } from '../../src/raster/warp/bilinear-wasm.js';
-import { squaresOf } from '../../src/raster/warp/grid-squares.js';
+import {
+  allocatePixels,
+  type ControlGrid,
+  type DataType,
+  type PixelArray,
+  warp,
+} from '../../src/raster/index.js';
+import { bilinearWasm } from '../../src/raster/warp/bilinear-wasm.js';
+import { prepareSquares } from '../../src/raster/warp/grid-squares.js';
 import { affine, gridOf } from './grids.js';
 import { assertSamePixels, random } from './images.js';
 
@@ -13,7 +19,7 @@ function noise(dataType: DataType, size: number, hole: number, holes: number, se
   const shift = dataType.startsWith('u') ? 0 : 0.5;
   const range = dataType.endsWith('16') ? 2 ** 16 : 256;
   const lowest = -shift * range;
-  return newPixels(dataType, size).map(() => {
+  return allocatePixels(dataType, size).map(() => {
     const kind = next();
     if (kind < holes) return hole;
     if (kind < holes + 0.05) return hole + 1;
@@ -35,9 +41,9 @@ function compareKernels(
 ): number {
   const pixels = noise(dataType, SIZES.width * SIZES.height, nodata ?? 7, holes, seed);
   const window = { column: at, row: at, ...SIZES };
-  const source = { pixels, window, sceneWidth: at + SIZES.width, sceneHeight: at + SIZES.height, nodata };
+  const source = { pixels, window, rasterWidth: at + SIZES.width, rasterHeight: at + SIZES.height, nodata };
   const run = (simd: boolean) => {
-    const out = newPixels(dataType, grid.width * grid.height);
+    const out = allocatePixels(dataType, grid.width * grid.height);
     const valid = new Uint8Array(out.length).fill(1);
     const count = warp('bilinear', source, grid, out, valid, simd);
     return { out, valid, count };
@@ -51,10 +57,10 @@ function compareKernels(
     found.count,
     found.valid.reduce((sum, flag) => sum + flag, 0),
   );
-  const squares = squaresOf(grid, window);
-  const before = squares.todo.filter((rows) => rows !== 0).length;
-  bilinearSimd({ pixels, ...window, hole: nodata ?? Number.NaN }, grid, squares, found.out, 0);
-  return before - squares.todo.filter((rows) => rows !== 0).length;
+  const squares = prepareSquares(grid, window);
+  const before = squares.pending.filter((rows) => rows !== 0).length;
+  bilinearWasm({ pixels, ...window, nodata: nodata ?? Number.NaN }, grid, squares, found.out, 0);
+  return before - squares.pending.filter((rows) => rows !== 0).length;
 }
 
 test('the SIMD kernel gives the same as the plain one, to the last bit', () => {
@@ -127,11 +133,11 @@ test('means are within a count of exact rounding', () => {
       fc.integer(),
       ([dataType, highest], turn, scale, seed) => {
         const next = random(seed);
-        const pixels = newPixels(dataType, side * side).map(() => 1 + Math.floor(next() * highest));
+        const pixels = allocatePixels(dataType, side * side).map(() => 1 + Math.floor(next() * highest));
         const map = affine(turn, scale, 0, 90, 90);
-        const out = newPixels(dataType, width * height);
+        const out = allocatePixels(dataType, width * height);
         const window = { column: 0, row: 0, width: side, height: side };
-        const source = { pixels, window, sceneWidth: side, sceneHeight: side, nodata: 0 };
+        const source = { pixels, window, rasterWidth: side, rasterHeight: side, nodata: 0 };
         const grid = gridOf(width, height, 32, map);
         const count = warp('bilinear', source, grid, out, new Uint8Array(out.length));
         assert.equal(count, out.length);

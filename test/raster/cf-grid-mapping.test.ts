@@ -1,14 +1,14 @@
 /** Grid mappings of CF against the positions that GDAL 3.6 gives the same files. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cfCrs } from '../../src/raster/hdf5/cf/grid-mapping.js';
-import { projector } from '../../src/raster/index.js';
+import { crsFromGridMapping } from '../../src/raster/hdf5/cf/grid-mapping.js';
+import { createTransform } from '../../src/raster/index.js';
 
 const number = (value: number) => [value];
 
 function placeOf(mapping: Record<string, unknown>, metres: number, x: number, y: number): [number, number] {
-  const crs = cfCrs('a.nc', mapping as Parameters<typeof cfCrs>[1], false, metres);
-  return projector(crs, 'EPSG:4326')(x, y);
+  const crs = crsFromGridMapping('a.nc', mapping as Parameters<typeof crsFromGridMapping>[1], false, metres);
+  return createTransform(crs, 'EPSG:4326')(x, y);
 }
 
 function assertNear([lon, lat]: [number, number], wanted: [number, number]): void {
@@ -54,12 +54,12 @@ test('parameters that are left out are 0', () => {
 
 test('the datum comes by its name, by a shift, or is unknown; other planets are refused', () => {
   const axes = { semi_major_axis: number(6378388), inverse_flattening: number(297) };
-  const crs = (more: object) => cfCrs('a.nc', { ...TRANSVERSE, ...axes, ...more }, false, 1);
+  const crs = (more: object) => crsFromGridMapping('a.nc', { ...TRANSVERSE, ...axes, ...more }, false, 1);
   assert.equal(crs({}).datumErrorMetres, Infinity);
   assert.match(crs({ towgs84: [-87, -98, -121] }).proj4, /\+towgs84=-87,-98,-121/);
   assert.match(crs({ horizontal_datum_name: 'European_Datum_1950' }).proj4, /\+ellps=intl \+towgs84=/);
   const mars = { ...TRANSVERSE, semi_major_axis: number(3396190) };
-  assert.throws(() => cfCrs('a.nc', mars, false, 1), { code: 'TW_RASTER_NOT_EARTH' });
+  assert.throws(() => crsFromGridMapping('a.nc', mars, false, 1), { code: 'TW_RASTER_NOT_EARTH' });
 });
 
 test('well-known text without codes is understood, and attributes are used if it is not', () => {
@@ -74,7 +74,7 @@ test('well-known text without codes is understood, and attributes are used if it
     15.8303608 - 2.33722917,
     47.9559229,
   ]);
-  assert.throws(() => cfCrs('a.nc', { crs_wkt: 'PROJCS["odd"]' }, false, 1), {
+  assert.throws(() => crsFromGridMapping('a.nc', { crs_wkt: 'PROJCS["odd"]' }, false, 1), {
     code: 'TW_RASTER_UNKNOWN_CRS',
     message: /odd.*a\.nc/,
   });

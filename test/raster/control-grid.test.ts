@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { controlGrid, sourceExtent, warp } from '../../src/raster/index.js';
+import { buildControlGrid, sourceExtent, warp } from '../../src/raster/index.js';
 import { OFF_MAP } from '../../src/raster/warp/control-grid.js';
 import { type PixelMap, positionOf } from './grids.js';
 import { random } from './images.js';
@@ -10,7 +10,7 @@ import { random } from './images.js';
 /** The grid of a destination by a projection from its pixels to those of the source, and the points that were projected. */
 function gridBy(width: number, height: number, map: PixelMap, source?: { width: number; height: number }) {
   const asked: [column: number, row: number][] = [];
-  const grid = controlGrid(
+  const grid = buildControlGrid(
     { bounds: { west: 0, east: width, north: 0, south: -height }, width, height },
     (x, y) => {
       const at = [x - 0.5, -y - 0.5] as const;
@@ -206,7 +206,7 @@ function placed(width: number, height: number, map: PixelMap) {
   const source = {
     pixels: new Uint8Array(200 * 200).fill(1),
     window: { column: 0, row: 0, width: 200, height: 200 },
-    ...{ sceneWidth: 200, sceneHeight: 200, nodata: undefined },
+    ...{ rasterWidth: 200, rasterHeight: 200, nodata: undefined },
   };
   for (const resampling of ['nearest', 'bilinear'] as const)
     warp(resampling, source, grid, new Uint8Array(valid.length), valid);

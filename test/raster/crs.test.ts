@@ -4,14 +4,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { GdalInfo } from '../../src/raster/gdal/gdalinfo.js';
-import { crsOf } from '../../src/raster/gdal/georeferencing.js';
+import { gdalCrs } from '../../src/raster/gdal/georeferencing.js';
 import {
   type Crs,
+  createTransform,
   crsFromEpsg,
   crsFromWkt,
   encodeCog,
   openRaster,
-  projector,
 } from '../../src/raster/index.js';
 import { crsFromGeoKeys, parseGeoKeys } from '../../src/raster/tiff/geo-keys.js';
 import { gdal, needsGdal, temporaryFolder } from './gdal.js';
@@ -42,8 +42,8 @@ test('systems of the EPSG registry agree with PROJ', () => {
   const exact: number[] = [];
   for (const { epsg, points } of systems) {
     const crs = crsFromEpsg(epsg);
-    const toGlobe = projector(crs, 'EPSG:4326');
-    const back = projector('EPSG:4326', crs);
+    const toGlobe = createTransform(crs, 'EPSG:4326');
+    const back = createTransform('EPSG:4326', crs);
     for (const point of points) {
       const [lon, lat] = toGlobe(point[0], point[1]);
       const off = distance(lon, lat, point);
@@ -81,7 +81,7 @@ test('well-known text without codes says the same as the code', () => {
     for (const text of wkt) {
       const crs = crsFromWkt(text, 'a.nc');
       assert.match(crs.proj4, /^\+proj=/);
-      const toGlobe = projector(crs, 'EPSG:4326');
+      const toGlobe = createTransform(crs, 'EPSG:4326');
       for (const point of points) {
         const off = distance(...toGlobe(point[0], point[1]), point);
         assert.ok(off < allowed(crs), `EPSG:${epsg}: ${off} m at ${point} by ${text}`);
@@ -151,7 +151,7 @@ test('the shift, the ellipsoid and the planet of a GeoTIFF count', () => {
   assert.equal(unknown.datumErrorMetres, Infinity);
   const shift = [598.1, 73.7, 418.2, 0.202, 0.045, -2.455, 6.7];
   const shifted = crsFromGeoKeys(keysOf(geographic, [...bessel, [2062, shift]]), 'a.tif');
-  const [lon, lat] = projector(shifted, 'EPSG:4326')(9, 52);
+  const [lon, lat] = createTransform(shifted, 'EPSG:4326')(9, 52);
   // As cs2cs has it for +proj=longlat +ellps=bessel with this shift.
   assert.ok(Math.hypot(lon - SHIFTED[0], lat - SHIFTED[1]) < 1e-8, `${lon} ${lat}`);
   const europa: [number, number[]][] = [
@@ -194,7 +194,7 @@ test('systems that GDAL writes as keys lie where GDAL has them', needsGdal, asyn
       : ['50000', '60000', '60000', '50000'];
     gdal('gdal_translate', '-q', '-a_srs', `${definition} +no_defs`, '-a_ullr', ...corners, plain, path);
     const { crs, transform } = await openRaster(path);
-    const [lon, lat] = projector(crs, 'EPSG:4326')(transform.originX, transform.originY);
+    const [lon, lat] = createTransform(crs, 'EPSG:4326')(transform.originX, transform.originY);
     const [[wantedLon, wantedLat]] = JSON.parse(gdal('gdalinfo', '-json', path)).wgs84Extent.coordinates[0];
     assert.ok(Math.hypot(lon - wantedLon, lat - wantedLat) < 2e-7, `${definition}: ${lon} ${lat}`);
   }
@@ -225,7 +225,7 @@ test('parameters of well-known text mean what GDAL takes them for', needsGdal, (
       .trim()
       .split(' ')
       .map(Number);
-    const off = distance(...projector(crsFromWkt(text, 'a.nc'), 'EPSG:4326')(point[0]!, point[1]!), [
+    const off = distance(...createTransform(crsFromWkt(text, 'a.nc'), 'EPSG:4326')(point[0]!, point[1]!), [
       ...[0, 0, wantedLon!, wantedLat!],
     ] as Point);
     // PROJ shifts NAD83 (HARN) by a metre.
@@ -283,7 +283,7 @@ test('a UTM zone of a GeoTIFF is in the unit that its keys give', () => {
     ],
     [],
   );
-  const [lon, lat] = projector(crsFromGeoKeys(feet, 'a.tif'), 'EPSG:4326')(500_000 / (1200 / 3937), 0);
+  const [lon, lat] = createTransform(crsFromGeoKeys(feet, 'a.tif'), 'EPSG:4326')(500_000 / (1200 / 3937), 0);
   assert.ok(Math.hypot(lon - 15, lat) < 1e-9, `${lon} ${lat}`);
 });
 
@@ -310,7 +310,7 @@ test('the prime meridian of a GeoTIFF may be a code', () => {
       ],
     );
   const paris = crsFromGeoKeys(lambert(8903), 'a.tif');
-  const [lon, lat] = projector(paris, 'EPSG:4326')(600_000, 2_200_000);
+  const [lon, lat] = createTransform(paris, 'EPSG:4326')(600_000, 2_200_000);
   assert.ok(distance(lon, lat, [0, 0, 2.33722917, 46.8]) < 0.1, `${lon} ${lat}`);
   assert.throws(() => crsFromGeoKeys(lambert(8999), 'a.tif'), { code: 'TW_RASTER_UNKNOWN_CRS' });
 });
@@ -333,7 +333,7 @@ test("GDAL's words for NAD27 mean the shift of the table", () => {
     wkt: 'PROJCRS["x",METHOD["unknown"]]',
     proj4: '+proj=utm +zone=15 +datum=NAD27 +units=m +no_defs',
   };
-  const crs = crsOf(info as GdalInfo, 'a.img');
+  const crs = gdalCrs(info as GdalInfo, 'a.img');
   const table = crsFromEpsg(4267);
   assert.ok(crs.proj4.includes(/\+towgs84=\S+/.exec(table.proj4)![0]), crs.proj4);
   assert.equal(crs.datumErrorMetres, table.datumErrorMetres);

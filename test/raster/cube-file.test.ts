@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { readBlock, readCog, readMaskBlock } from '../../src/imagery/reading/tile-geotiff.js';
-import { CUBE_BLOCK, CubeFile, encodeCube, readRaster } from '../../src/raster/index.js';
+import { readBlock, readMaskBlock, readTileGeoTiff } from '../../src/imagery/reading/tile-geotiff.js';
+import { CUBE_BLOCK_SIDE, CubeFile, encodeCube, readRaster } from '../../src/raster/index.js';
 import { combineCrc32 } from '../../src/raster/tiff/write/combine-crc32.js';
 import { gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
 import { assertSamePixels, pixels, random } from './images.js';
@@ -66,8 +66,8 @@ test('a cube has the pixels that were written, for every reader and however it i
 
         const streamed = join(folder, `streamed-${seed}-${sparse++}.tif`);
         const file = new CubeFile(streamed, { ...image, bands: count });
-        for (let row = 0; row < height; row += CUBE_BLOCK)
-          file.addRows(bands.map((band) => band.subarray(row * width, (row + CUBE_BLOCK) * width)));
+        for (let row = 0; row < height; row += CUBE_BLOCK_SIDE)
+          file.addRows(bands.map((band) => band.subarray(row * width, (row + CUBE_BLOCK_SIDE) * width)));
         const record = file.finish(mask);
         file.close();
         assert.ok(bytes.equals(readFileSync(streamed)));
@@ -78,13 +78,13 @@ test('a cube has the pixels that were written, for every reader and however it i
 
         const stored = openSync(path, 'r');
         try {
-          const cog = readCog(stored);
+          const cog = readTileGeoTiff(stored);
           const [level] = cog.levels;
           for (const [b, band] of bands.entries())
             for (let block = 0; block < level!.perBand; block++) {
               const left = (block % level!.across) * level!.blockWidth;
-              const top = Math.floor(block / level!.across) * CUBE_BLOCK;
-              const [first, rows] = [Math.floor(next() * 3), Math.min(CUBE_BLOCK, height - top)];
+              const top = Math.floor(block / level!.across) * CUBE_BLOCK_SIDE;
+              const [first, rows] = [Math.floor(next() * 3), Math.min(CUBE_BLOCK_SIDE, height - top)];
               const got = readBlock(
                 stored,
                 cog,
@@ -136,12 +136,12 @@ test('a spectrum lies in one piece of the file', () => {
   const bands = Array.from({ length: count }, (_, i) => pixels('int16', width, height, i + 1));
   const image = { width, height, dataType: 'int16' as const, ...PLACE, hasMask: false, isCompressed: false };
   const bytes = encodeCube(image, bands);
-  const block = CUBE_BLOCK * CUBE_BLOCK * 2;
+  const block = CUBE_BLOCK_SIDE * CUBE_BLOCK_SIDE * 2;
   // Six places, six bands: the blocks fill the end of the file, place by place.
   const start = bytes.length - 6 * 6 * block;
   for (let band = 0; band < count; band++)
     assert.equal(
-      bytes.readInt16LE(start + (1 * count + band) * block + (3 * CUBE_BLOCK + 5) * 2),
-      bands[band]![3 * width + CUBE_BLOCK + 5],
+      bytes.readInt16LE(start + (1 * count + band) * block + (3 * CUBE_BLOCK_SIDE + 5) * 2),
+      bands[band]![3 * width + CUBE_BLOCK_SIDE + 5],
     );
 });

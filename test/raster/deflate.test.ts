@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { constants, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import { deflate, deflateDifferences } from '../../src/raster/compression/deflate/deflate.js';
-import { pixelsOf, UNSIGNED } from '../../src/raster/pixels/data-types.js';
-import { kernels } from '../../src/raster/pixels/typed-kernels.js';
+import { deflate, deflateWithPredictor } from '../../src/raster/compression/deflate/deflate.js';
+import { UNSIGNED_BY_SIZE, viewPixels } from '../../src/raster/pixels/data-types.js';
+import { typedKernels } from '../../src/raster/pixels/typed-kernels.js';
 import { pixels, random } from './images.js';
 
 /** What a predictor may leave, and what it may not. */
@@ -97,7 +97,7 @@ const someRows = fc.record({
 
 /** A rectangle of an image, the size it is filled up to, and the bytes of its differences by the plain kernel. */
 function differencesOf({ size, width, height, beyondRight, beyondBelow, aside, seed }: SomeRows) {
-  const type = UNSIGNED[size]!;
+  const type = UNSIGNED_BY_SIZE[size]!;
   const stride = width + aside;
   const values = pixels(type, stride, height, seed, 0) as Uint16Array;
   const rows = { pixels: values, start: aside, stride, width, height };
@@ -105,14 +105,14 @@ function differencesOf({ size, width, height, beyondRight, beyondBelow, aside, s
   const outWidth = Math.ceil((width + beyondRight) / 16) * 16;
   const outHeight = height + beyondBelow;
   const bytes = new Uint8Array(outWidth * outHeight * size);
-  const out = pixelsOf(type, bytes.buffer, 0, outWidth * outHeight);
-  kernels[type].differenceRows(values, rows.start, stride, width, height, out, outWidth);
+  const out = viewPixels(type, bytes.buffer, 0, outWidth * outHeight);
+  typedKernels[type].horizontalDifferences(values, rows.start, stride, width, height, out, outWidth);
   return { rows, outWidth, outHeight, bytes };
 }
 type SomeRows = typeof someRows extends fc.Arbitrary<infer T> ? T : never;
 
 /** A second copy of the module, which looks for SIMD anew. */
-async function importAgain(): Promise<{ deflateDifferences: typeof deflateDifferences }> {
+async function importAgain(): Promise<{ deflateDifferences: typeof deflateWithPredictor }> {
   return await import(`../../src/raster/compression/deflate/deflate.js?${'again'}`);
 }
 
@@ -126,7 +126,7 @@ test('differences are those of the plain kernel, with or without SIMD', async ()
   fc.assert(
     fc.property(someRows, (some) => {
       const { rows, outWidth, outHeight, bytes } = differencesOf(some);
-      const fast = deflateDifferences(rows, outWidth, outHeight);
+      const fast = deflateWithPredictor(rows, outWidth, outHeight);
       const slow = plain.deflateDifferences(rows, outWidth, outHeight);
       if (!fast.equals(slow)) unlike++;
       for (const stream of [fast, slow]) {
@@ -146,7 +146,7 @@ test('streams are not larger than those of zlib with run lengths', () => {
   for (const size of [1, 2, 4] as const) {
     const shape = { size, width: 512, height: 512, beyondRight: 0, beyondBelow: 0, aside: 0, seed: 5 };
     const { rows, outWidth, outHeight, bytes } = differencesOf(shape);
-    const ratio = deflateDifferences(rows, outWidth, outHeight).length / deflateSync(bytes, rle).length;
+    const ratio = deflateWithPredictor(rows, outWidth, outHeight).length / deflateSync(bytes, rle).length;
     assert.ok(ratio < 1.03, `${ratio} times as large for ${size} bytes a pixel`);
   }
   for (const kind of Object.keys(KINDS).filter((name) => name.includes('zeros') || name.includes('16'))) {

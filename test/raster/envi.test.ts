@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, renameSync, symlinkSync, truncateSync, writeFile
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { openRaster, projector, readRaster, readWindow } from '../../src/raster/index.js';
+import { createTransform, openRaster, readRaster, readWindow } from '../../src/raster/index.js';
 import {
   asRead,
   ENVI_TYPES,
@@ -141,7 +141,7 @@ for (const [name, lines] of [
         Math.abs(Object.values(transform)[i]! - value) < 1e-6,
         `${JSON.stringify(transform)} ${info.geoTransform}`,
       );
-    const [lon, lat] = projector(crs, 'EPSG:4326')(transform.originX, transform.originY);
+    const [lon, lat] = createTransform(crs, 'EPSG:4326')(transform.originX, transform.originY);
     const [wantedLon, wantedLat] = info.wgs84Extent.coordinates[0][0];
     assert.ok(
       Math.hypot(lon - wantedLon, lat - wantedLat) < 1e-6,

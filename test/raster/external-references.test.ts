@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { refuseOutsideFiles } from '../../src/raster/gdal/external-references.js';
+import { rejectExternalReferences } from '../../src/raster/gdal/external-references.js';
 import { tempFolder } from '../support/temp.js';
 
 const REFUSED = { code: 'TW_RASTER_UNSUPPORTED' };
@@ -26,7 +26,7 @@ test('an HDF4 file with an element in another file is refused', async (t) => {
   const path = join(await tempFolder(t), 'a.hdf');
   const check = async (bytes: Buffer) => {
     await writeFile(path, bytes);
-    await refuseOutsideFiles(path, 'HDF4Image');
+    await rejectExternalReferences(path, 'HDF4Image');
   };
   await assert.rejects(check(hdf4(2)), REFUSED);
   for (const code of [1, 3, 5]) await check(hdf4(code));
@@ -51,7 +51,7 @@ test('an Erdas file whose pixels lie in another folder is refused, not one with 
   const path = join(await tempFolder(t), 'a.img');
   const check = async (bytes: Buffer) => {
     await writeFile(path, bytes);
-    await refuseOutsideFiles(path, 'HFA');
+    await rejectExternalReferences(path, 'HFA');
   };
   // The second one lies across two chunks of reading.
   for (const before of [1000, 65_536 - 30]) {

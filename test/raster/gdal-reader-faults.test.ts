@@ -7,13 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
-import { type GdalRun, gdalOutput } from '../../src/raster/gdal/run-gdal.js';
+import { type GdalRun, runGdal } from '../../src/raster/gdal/run-gdal.js';
 import {
   encodeCog,
   openRaster,
   type RasterHeader,
-  readAllRows,
   readRaster,
+  readRowsOfRasters,
   readWindow,
 } from '../../src/raster/index.js';
 import { atEnd } from '../support/at-end.js';
@@ -195,7 +195,7 @@ async function twoFiles(t: TestContext) {
     await openRaster(raster(temporaryFolder(t), 'JP2OpenJPEG')),
   ];
   const read = (signal?: AbortSignal) =>
-    readAllRows(
+    readRowsOfRasters(
       headers.map((header) => ({
         header,
         bands: [0],
@@ -271,7 +271,7 @@ test('a process that hangs or never ends is killed at its limit', needsGdal, asy
     const { pid } = fake(t, 'gdalinfo', body);
     const drain = async () => {
       const run: GdalRun = { program: 'gdalinfo', calls: [CALL], limits };
-      for await (const _ of gdalOutput(run));
+      for await (const _ of runGdal(run));
     };
     const { code, message } = await failure(drain());
     assert.match(`${code}: ${message}`, words);
@@ -326,7 +326,7 @@ test('a process sees no more of our environment than it needs', needsGdal, async
   fake(t, 'gdalinfo', 'env');
   let text = '';
   const run: GdalRun = { program: 'gdalinfo', calls: [CALL] };
-  for await (const chunk of gdalOutput(run)) text += Buffer.from(chunk).toString();
+  for await (const chunk of runGdal(run)) text += Buffer.from(chunk).toString();
   assert.doesNotMatch(text, /secret/);
   assert.match(text, /GDAL_PAM_ENABLED=NO/);
 });

@@ -3,18 +3,18 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFi
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { crsOf } from '../../src/raster/gdal/georeferencing.js';
+import { gdalCrs } from '../../src/raster/gdal/georeferencing.js';
 import {
+  allocatePixels,
+  createTransform,
   crsFromEpsg,
   type DataType,
   encodeCog,
-  newPixels,
-  openContainer,
+  listSubdatasets,
   openRaster,
-  projector,
-  readAllRows,
   readRaster,
   readRows,
+  readRowsOfRasters,
   readWindow,
 } from '../../src/raster/index.js';
 import { gdal, gdalPixels, needsGdal, repository, temporaryFolder } from './gdal.js';
@@ -104,7 +104,7 @@ test('any window of any bands equals that part of the whole', needsGdal, async (
         const found = await readWindow(header, wanted, window);
         const whole = image(header.dataType, 300, 200, 3).bands;
         for (const [i, band] of wanted.entries()) {
-          const part = newPixels(header.dataType, window.width * window.height);
+          const part = allocatePixels(header.dataType, window.width * window.height);
           for (let y = 0; y < window.height; y++) {
             const from = (top + y) * 300 + left;
             part.set(whole[band]!.subarray(from, from + window.width), y * window.width);
@@ -142,10 +142,10 @@ test('rows of several rasters at once are those of each', needsGdal, async (t) =
     { at: 0, bands: [1, 0], rowStart: 199, rowEnd: 200 },
   ].map(({ at, bands, rowStart, rowEnd }) => {
     const header = headers[at]!;
-    const into = bands.map(() => newPixels(header.dataType, (rowEnd - rowStart + 1) * 300));
+    const into = bands.map(() => allocatePixels(header.dataType, (rowEnd - rowStart + 1) * 300));
     return { header, bands, rowStart, rowEnd, into, firstRow: rowStart - 1 };
   });
-  await readAllRows(reads);
+  await readRowsOfRasters(reads);
   for (const { header, bands, rowStart, rowEnd, into } of reads) {
     const whole = image(header.dataType, 300, 200, header.bands).bands;
     for (const [i, band] of bands.entries())
@@ -247,7 +247,7 @@ test('no driver but the one of the content opens a file, and a layer must exist'
   const path = converted(folder, 'HFA', 'uint8', 1);
   await assert.rejects(openRaster(path, 'B1'), { code: 'TW_RASTER_NO_LAYER' });
   await assert.rejects(openRaster(join(folder, 'a.tif'), 'B1'), { code: 'TW_RASTER_NO_LAYER' });
-  await assert.rejects(openContainer(path), { code: 'TW_RASTER_UNSUPPORTED' });
+  await assert.rejects(listSubdatasets(path), { code: 'TW_RASTER_UNSUPPORTED' });
   const vrt = join(folder, 'b.img');
   gdal('gdal_translate', '-q', '-of', 'VRT', path, vrt);
   await assert.rejects(openRaster(vrt), { code: 'TW_RASTER_NOT_TIFF', message: /XML/ });
@@ -261,10 +261,10 @@ test('the variables of a netCDF file are its layers', needsGdal, async (t) => {
   mkdirSync(join(folder, "it's a: folder"));
   const path = join(folder, "it's a: folder", 'two.nc');
   gdal('gdal_translate', '-q', '-of', 'netCDF', '-co', 'FORMAT=NC', tif, path);
-  const { kind, layers } = await openContainer(path);
+  const { kind, subdatasets } = await listSubdatasets(path);
   assert.equal(kind, 'netcdf');
   assert.deepEqual(
-    layers.map(({ name, shape }) => [name, shape]),
+    subdatasets.map(({ name, shape }) => [name, shape]),
     [
       ['Band1', [30, 40]],
       ['Band2', [30, 40]],
@@ -277,10 +277,10 @@ test('the variables of a netCDF file are its layers', needsGdal, async (t) => {
 });
 
 test('a real HDF4 file lists its layers, and one equals its GeoTIFF twin', needs(SNOW), async (t) => {
-  const { layers, metadata, kind } = await openContainer(SNOW!);
+  const { subdatasets, metadata, kind } = await listSubdatasets(SNOW!);
   assert.equal(kind, 'hdf4');
   assert.deepEqual(
-    layers.map(({ name, shape }) => [name, shape]),
+    subdatasets.map(({ name, shape }) => [name, shape]),
     [
       ['Maximum_Snow_Extent', [2400, 2400]],
       ['Eight_Day_Snow_Cover', [2400, 2400]],
@@ -332,7 +332,7 @@ test('systems without a known code are placed as PROJ places them', needsGdal, a
     const { crs, transform } = await openRaster(path);
     assert.equal(crs.epsg, undefined);
     const corner = JSON.parse(gdal('gdalinfo', '-json', path)).wgs84Extent.coordinates[0][0];
-    const [lon, lat] = projector(crs, 'EPSG:4326')(transform.originX, transform.originY);
+    const [lon, lat] = createTransform(crs, 'EPSG:4326')(transform.originX, transform.originY);
     assert.ok(Math.hypot(lon - corner[0], lat - corner[1]) < 1e-5, `${system}: ${lon} ${lat}, ${corner}`);
   }
 });
@@ -350,11 +350,11 @@ test('a system that we would place elsewhere than PROJ is refused', () => {
     bands: [],
   };
   assert.equal(
-    crsOf(info, 'a.jp2').proj4,
+    gdalCrs(info, 'a.jp2').proj4,
     `${info.proj4.replace(' +ellps=bessel', '')} +ellps=bessel +no_defs`,
   );
-  assert.equal(crsOf(info, 'a.jp2').datumErrorMetres, Infinity);
-  const [lon = 0, lat = 0] = projector(crsOf(info, 'a.jp2'), 'EPSG:4326')(4_468_000, 5_334_000);
+  assert.equal(gdalCrs(info, 'a.jp2').datumErrorMetres, Infinity);
+  const [lon = 0, lat = 0] = createTransform(gdalCrs(info, 'a.jp2'), 'EPSG:4326')(4_468_000, 5_334_000);
   assert.ok(Math.hypot(lon - 11.5685595, lat - 48.1432244) > 1e-4);
   info.corners = [
     [11.5685595, 48.1432244],
@@ -362,7 +362,7 @@ test('a system that we would place elsewhere than PROJ is refused', () => {
     [11.5820751, 48.1342807],
     [11.5820021, 48.1432739],
   ];
-  assert.throws(() => crsOf(info, 'a.jp2'), { code: 'TW_RASTER_UNKNOWN_CRS', message: /left out.*a\.jp2/ });
+  assert.throws(() => gdalCrs(info, 'a.jp2'), { code: 'TW_RASTER_UNKNOWN_CRS', message: /left out.*a\.jp2/ });
 });
 
 test('positions agree with gdaltransform', needs(SENTINEL && MODIS && NLCD), async () => {
@@ -371,7 +371,7 @@ test('positions agree with gdaltransform', needs(SENTINEL && MODIS && NLCD), asy
     const info = JSON.parse(gdal('gdalinfo', '-json', path));
     const [wantedLon, wantedLat] = info.wgs84Extent.coordinates[0][2];
     const { originX, originY, xx, yy } = transform;
-    const [lon, lat] = projector(crs, 'EPSG:4326')(originX + xx * width, originY + yy * height);
+    const [lon, lat] = createTransform(crs, 'EPSG:4326')(originX + xx * width, originY + yy * height);
     assert.ok(Math.hypot(lon - wantedLon, lat - wantedLat) < 1e-6, `${path}: ${lon} ${lat}`);
   }
   assert.deepEqual((await openRaster(SENTINEL!)).crs, crsFromEpsg(32632));

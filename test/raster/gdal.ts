@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { type DataType, type PixelArray, pixelsOf } from '../../src/raster/index.js';
+import { type DataType, type PixelArray, viewPixels } from '../../src/raster/index.js';
 import { atEnd } from '../support/at-end.js';
 
 const hasGdal = spawnSync('gdalinfo', ['--version']).status === 0;
@@ -42,7 +42,7 @@ export function gdalPixels(path: string, dataType: DataType): PixelArray[] {
     const bytes = new Uint8Array(readFileSync(raw));
     const bandBytes = bytes.length / info.bands.length;
     return info.bands.map((_: unknown, band: number) =>
-      pixelsOf(dataType, bytes.buffer, band * bandBytes, width * height),
+      viewPixels(dataType, bytes.buffer, band * bandBytes, width * height),
     );
   });
 }

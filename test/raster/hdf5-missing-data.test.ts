@@ -7,14 +7,14 @@ import { test } from 'node:test';
 import { describeScenes } from '../../src/ingest/formats/index.js';
 import {
   crsFromEpsg,
-  openContainer,
+  listSubdatasets,
+  nodataAsType,
   openHdf5Cube,
   openRaster,
   type PixelArray,
   readHdf5Points,
   readRaster,
   readWindow,
-  storedNodata,
 } from '../../src/raster/index.js';
 import { hasGdal } from '../support/gdal.js';
 import { tempFolder } from '../support/temp.js';
@@ -29,7 +29,7 @@ async function readVariable(name: string) {
   const header = await openRaster(path, `/${name}`);
   const [pixels] = await readWindow(header, [0], WHOLE);
   const { dataType, nodata, warnings } = header;
-  return { dataType, nodata, warnings, values: valid(pixels!, storedNodata(dataType, nodata)) };
+  return { dataType, nodata, warnings, values: valid(pixels!, nodataAsType(dataType, nodata)) };
 }
 
 const valid = (pixels: PixelArray, nodata: number | undefined) =>
@@ -152,9 +152,9 @@ test('a file without a raster is refused', async (t) => {
 test('latitudes and longitudes in two dimensions are not layers', {
   skip: !hasGdal && 'GDAL is not installed',
 }, async () => {
-  const { layers } = await openContainer(join(folder, 'curvilinear.nc'));
+  const { subdatasets } = await listSubdatasets(join(folder, 'curvilinear.nc'));
   assert.deepEqual(
-    layers.map(({ name }) => name),
+    subdatasets.map(({ name }) => name),
     ['pr'],
   );
 });
@@ -168,5 +168,5 @@ for (const name of ['fill_outside', 'unsigned_short'])
     const { header, bands } = await readRaster(out);
     const { dataType, values } = await readVariable(name);
     assert.equal(dataType, header.dataType);
-    assert.deepEqual(values, valid(bands[0]!, storedNodata(header.dataType, header.nodata)));
+    assert.deepEqual(values, valid(bands[0]!, nodataAsType(header.dataType, header.nodata)));
   });

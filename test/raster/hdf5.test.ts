@@ -9,12 +9,12 @@ import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { TilewrightError } from '../../src/errors.js';
 import { openTimeAxis } from '../../src/raster/hdf5/cf/time-axis.js';
-import { degreesOfPacked } from '../../src/raster/hdf5/eos-georeferencing.js';
+import { packedDmsToDegrees } from '../../src/raster/hdf5/eos-georeferencing.js';
 import { openHdf5 } from '../../src/raster/hdf5/header.js';
 import { type Hdf5Header, readHdf5 } from '../../src/raster/hdf5/read.js';
-import { openHdf5Container } from '../../src/raster/hdf5/subdatasets.js';
+import { listHdf5Subdatasets } from '../../src/raster/hdf5/subdatasets.js';
 import {
-  newPixels,
+  allocatePixels,
   odlList,
   odlNodes,
   type PixelArray,
@@ -35,15 +35,15 @@ const pattern = (band: number, row: number, column: number, modulus = 9973) =>
 
 async function readBand(header: RasterHeader, band: number, window?: Window): Promise<PixelArray> {
   const all = window ?? { column: 0, row: 0, width: header.width, height: header.height };
-  const pixels = newPixels(header.dataType, all.width * all.height);
+  const pixels = allocatePixels(header.dataType, all.width * all.height);
   await readHdf5(header as Hdf5Header, [band], all, { arrays: [pixels], offset: 0, stride: all.width });
   return pixels;
 }
 
 test('gridMET: packed numbers, chunks over several days, position of the cells', async () => {
   const path = join(folder, 'gridmet.nc');
-  const { layers, metadata } = await openHdf5Container(path);
-  assert.deepEqual(layers, [{ name: '/precipitation_amount', description: 'pr', shape: [3, 40, 50] }]);
+  const { subdatasets, metadata } = await listHdf5Subdatasets(path);
+  assert.deepEqual(subdatasets, [{ name: '/precipitation_amount', description: 'pr', shape: [3, 40, 50] }]);
   assert.match(metadata.note2, /joc\.3413/);
   const header = await openHdf5(path, '/precipitation_amount');
   assert.deepEqual(
@@ -132,8 +132,8 @@ test('a projection by the parameters of its grid mapping', async () => {
 
 test('HDF-EOS grids: sinusoidal tiles, and degrees packed as DDDMMMSSS', async () => {
   const path = join(folder, 'vnp09ga.h5');
-  const { layers, metadata } = await openHdf5Container(path);
-  assert.equal(layers.length, 8);
+  const { subdatasets, metadata } = await listHdf5Subdatasets(path);
+  assert.equal(subdatasets.length, 8);
   assert.deepEqual([metadata.ShortName, metadata.RANGEBEGINNINGDATE], ['VNP09GA', '2021-08-09']);
   assert.match(metadata.StructMetadata, /HE5_GCTP_SNSOID/);
   const header = await openHdf5(path, `${GRID_500}/SurfReflect_I2_1`);
@@ -159,7 +159,7 @@ test('packed degrees', () => {
   fc.assert(
     fc.property(fc.nat(179), fc.nat(59), fc.nat(59), fc.constantFrom(1, -1), (d, m, s, sign) => {
       const packed = sign * (d * 1e6 + m * 1e3 + s);
-      assert.ok(Math.abs(degreesOfPacked(packed) - sign * (d + m / 60 + s / 3600)) < 1e-12);
+      assert.ok(Math.abs(packedDmsToDegrees(packed) - sign * (d + m / 60 + s / 3600)) < 1e-12);
     }),
     { seed: 42 },
   );
@@ -239,8 +239,8 @@ test('what cannot be read is refused by name, and other files are never opened',
       },
     );
   }
-  const { layers } = await openHdf5Container(path);
-  assert.ok(!layers.some(({ name }) => /elsewhere|round/.test(name)));
+  const { subdatasets } = await listHdf5Subdatasets(path);
+  assert.ok(!subdatasets.some(({ name }) => /elsewhere|round/.test(name)));
   const good = await openHdf5(path, '/good');
   assert.equal(good.bandTags[0].description, 'café');
   assert.equal((await readBand(good, 0))[24], pattern(0, 4, 4));
@@ -252,7 +252,7 @@ test('no HDF5, cut off, or with bytes changed: a code, no crash, nothing printed
   const whole = await readFile(join(folder, 'gridmet.nc'));
   const tryRead = async (bytes: Uint8Array) => {
     await writeFile(path, bytes);
-    await openHdf5Container(path);
+    await listHdf5Subdatasets(path);
     const header = await openHdf5(path, '/precipitation_amount');
     await openTimeAxis(path, '/precipitation_amount');
     await readBand(header, header.bands - 1);

@@ -1,6 +1,6 @@
 /** Seeded images for tests. */
 import assert from 'node:assert/strict';
-import { type CogImage, type DataType, newPixels, type PixelArray } from '../../src/raster/index.js';
+import { allocatePixels, type CogImage, type DataType, type PixelArray } from '../../src/raster/index.js';
 
 /** Numbers in [0, 1), the same for the same seed (mulberry32). */
 export function random(seed: number): () => number {
@@ -22,7 +22,7 @@ export function pixels(
   hole?: number,
 ): PixelArray {
   const next = random(seed);
-  const out = newPixels(dataType, width * height);
+  const out = allocatePixels(dataType, width * height);
   for (let y = 0, i = 0; y < height; y++) {
     for (let x = 0; x < width; x++, i++) {
       const wave = Math.sin(x / 17 + seed) * Math.cos(y / 23) * 3e4 + 100 * next();

@@ -5,9 +5,9 @@ import { promisify } from 'node:util';
 import { constants, createDeflate, deflateRawSync, deflateSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { deflate } from '../../src/raster/compression/deflate/deflate.js';
-import { inflate, inflateStart, sumRows } from '../../src/raster/compression/deflate/inflate.js';
-import { pixelsOf, UNSIGNED } from '../../src/raster/pixels/data-types.js';
-import { kernels } from '../../src/raster/pixels/typed-kernels.js';
+import { inflate, inflatePrefix, prefixSumRows } from '../../src/raster/compression/deflate/inflate.js';
+import { UNSIGNED_BY_SIZE, viewPixels } from '../../src/raster/pixels/data-types.js';
+import { typedKernels } from '../../src/raster/pixels/typed-kernels.js';
 import { random } from './images.js';
 
 /** What is decoded here and not by zlib has at least room for this many bytes. */
@@ -114,7 +114,7 @@ test('a block may end just beyond what is wanted', async () => {
     // Huffman codes for the first bytes, then stored blocks.
     const first = LEAST + over;
     const stream = await deflatedInParts(bytes, first);
-    assertSame(inflateStart(stream.length, LEAST, from(stream)), bytes.subarray(0, LEAST), `${over} beyond`);
+    assertSame(inflatePrefix(stream.length, LEAST, from(stream)), bytes.subarray(0, LEAST), `${over} beyond`);
     assertSame(inflate(stream.length, bytes.length, from(stream)), bytes);
     const short = deflateSync(bytes.subarray(0, first), { strategy: constants.Z_HUFFMAN_ONLY });
     if (over > 0)
@@ -141,7 +141,7 @@ test('blocks too small or too large for the kernel are read too', () => {
   const large = new Uint8Array(2 ** 24 + 8).fill(3);
   const other = deflateSync(large);
   assertSame(inflate(other.length, large.length, from(other)), large);
-  assertSame(inflateStart(other.length, large.length - 4, from(other)), large.subarray(4));
+  assertSame(inflatePrefix(other.length, large.length - 4, from(other)), large.subarray(4));
 });
 
 test('the start of a stream gives the first bytes, or says that it is too short', () => {
@@ -152,7 +152,7 @@ test('the start of a stream gives the first bytes, or says that it is too short'
       const start = (length: number) => {
         // What lies behind the part must not count.
         assert.throws(() => inflate(stream.length, LEAST + bytes.length, noise));
-        return inflateStart(length, wanted, from(stream));
+        return inflatePrefix(length, wanted, from(stream));
       };
       const whole = start(stream.length);
       if (wanted > bytes.length) return assert.equal(whole, undefined);
@@ -292,20 +292,20 @@ test('rows are summed up as the plain kernel does it', () => {
       const bytes = new Uint8Array(width * height * size);
       KINDS['noise'](bytes, random(seed));
       const found = inflated(deflateSync(bytes, { level: 1 }), bytes.length);
-      const type = UNSIGNED[size];
-      const wanted = pixelsOf(type, bytes.buffer, 0, width * height);
-      kernels[type].undoDifferences(wanted, width, height, 1);
-      const view = pixelsOf(type, found.buffer, found.byteOffset, width * height) as Uint8Array;
-      assert.equal(sumRows(view, width), true);
+      const type = UNSIGNED_BY_SIZE[size];
+      const wanted = viewPixels(type, bytes.buffer, 0, width * height);
+      typedKernels[type].horizontalSums(wanted, width, height, 1);
+      const view = viewPixels(type, found.buffer, found.byteOffset, width * height) as Uint8Array;
+      assert.equal(prefixSumRows(view, width), true);
       assertSame(found, bytes);
-      assert.equal(sumRows(wanted as Uint8Array, width), false, 'these lie elsewhere');
+      assert.equal(prefixSumRows(wanted as Uint8Array, width), false, 'these lie elsewhere');
     }),
     { seed: 42, numRuns: 200 },
   );
 });
 
 /** A second copy of the module, which looks for SIMD anew. */
-async function importAgain(): Promise<{ inflate: typeof inflate; inflateStart: typeof inflateStart }> {
+async function importAgain(): Promise<{ inflate: typeof inflate; inflateStart: typeof inflatePrefix }> {
   return await import(`../../src/raster/compression/deflate/inflate.js?${'again'}`);
 }
 
@@ -323,5 +323,5 @@ test('without SIMD zlib gives the same', async () => {
   assert.equal(plain.inflateStart(200, 20_000, from(stream)), undefined);
   assert.throws(() => plain.inflate(stream.length, 40_000, from(stream)));
   const found = plain.inflate(stream.length, bytes.length, from(stream));
-  assert.equal(sumRows(found, 10), false);
+  assert.equal(prefixSumRows(found, 10), false);
 });

@@ -4,35 +4,35 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { isInvertible } from '../../src/raster/crs/affine.js';
 import {
-  controlGrid,
+  allocatePixels,
+  buildControlGrid,
   DATA_TYPES,
   type DataType,
+  findValidityBand,
   mapToPixel,
-  newPixels,
   type PixelArray,
   pixelToMap,
   type RasterHeader,
-  rowsOfGrid,
-  validityBandOf,
+  sliceRows,
   warp,
-  warpValid,
+  warpMasked,
 } from '../../src/raster/index.js';
 import {
-  besideNodata,
   bytesPerSample,
   bytesPerStored,
   dataTypeOf,
-  emptyPixel,
+  fillValueFor,
   isFloat,
-  lowestPixel,
-  numbersOf,
+  minValue,
+  nodataAsType,
+  nodataReplacementFor,
   parseNodata,
-  storedNodata,
+  readStoredNumbers,
   swapBytes,
-  UNSIGNED,
+  UNSIGNED_BY_SIZE,
 } from '../../src/raster/pixels/data-types.js';
-import { kernels } from '../../src/raster/pixels/typed-kernels.js';
-import { type OverviewResampling, pyramid } from '../../src/raster/tiff/write/overviews.js';
+import { typedKernels } from '../../src/raster/pixels/typed-kernels.js';
+import { buildOverviews, type OverviewResampling } from '../../src/raster/tiff/write/overviews.js';
 import { random } from './images.js';
 
 const runs = { seed: 42, numRuns: 150 };
@@ -41,7 +41,7 @@ const size = fc.record({ width: fc.integer({ min: 1, max: 9 }), height: fc.integ
 /** Small numbers, many of them equal to each other and to the hole. */
 function someOf(dataType: DataType, length: number, seed: number): PixelArray {
   const next = random(seed);
-  const values = newPixels(dataType, length).map(() => Math.floor(6 * next()));
+  const values = allocatePixels(dataType, length).map(() => Math.floor(6 * next()));
   return isFloat(dataType) ? values.map((value) => (next() < 0.1 ? NaN : value + 0.25)) : values;
 }
 
@@ -77,7 +77,7 @@ for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
               for (const [i, value] of band.entries()) if (Number.isNaN(value)) band[i] = 1;
           const next = random(seed);
           const mask = masked ? Uint8Array.from(bands[0]!, () => (next() < 0.7 ? 0 : 255)) : undefined;
-          const levels = pyramid(
+          const levels = buildOverviews(
             { width, height, bands, mask },
             dataType,
             masked ? undefined : nodata,
@@ -85,7 +85,7 @@ for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
             2,
           );
           assert.ok(levels.at(-1)!.width <= 2 && levels.at(-1)!.height <= 2);
-          const hole = masked ? undefined : storedNodata(dataType, nodata);
+          const hole = masked ? undefined : nodataAsType(dataType, nodata);
           for (const [n, level] of levels.slice(1).entries()) {
             const before = levels[n]!;
             assert.ok(before.width > 2 || before.height > 2);
@@ -109,10 +109,10 @@ for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
                   continue;
                 }
                 const data = values.filter((value) => value !== hole && !Number.isNaN(value));
-                const empty = masked ? 0 : emptyPixel(dataType, nodata);
+                const empty = masked ? 0 : fillValueFor(dataType, nodata);
                 const mean = data.length === 0 ? empty : meanOf(data, dataType);
                 const isHole = data.length > 0 && hole !== undefined && mean === hole;
-                const expected = isHole ? besideNodata(dataType, hole) : mean;
+                const expected = isHole ? nodataReplacementFor(dataType, hole) : mean;
                 assert.ok(
                   isNear(band[i]!, expected),
                   `level ${n + 1}, pixel ${i}: ${band[i]} is not ${expected}`,
@@ -135,19 +135,19 @@ test('samples are picked, valid pixels copied and wide ones narrowed', () => {
       fc.nat(3),
       fc.nat(1e6),
       (dataType, { width, height }, more, seed) => {
-        const kernel = kernels[dataType];
+        const kernel = typedKernels[dataType];
         const stride = width + more;
         const source = someOf(dataType, 2 + stride * height, seed);
-        const picked = newPixels(dataType, height + 2);
-        kernel.pickSample(source, 1, stride, picked, 2, height);
+        const picked = allocatePixels(dataType, height + 2);
+        kernel.deinterleave(source, 1, stride, picked, 2, height);
         assert.deepEqual(
           [...picked],
           [0, 0, ...Array.from({ length: height }, (_, i) => source[1 + i * stride]!)],
         );
 
         const validity = Uint8Array.from(someOf('uint8', source.length, seed + 1), (value) => value % 2);
-        const wide = newPixels('float64', width * height);
-        kernel.copyValid(source, validity, 2, stride, width, height, wide, -7);
+        const wide = allocatePixels('float64', width * height);
+        kernel.applyValidity(source, validity, 2, stride, width, height, wide, -7);
         const expected = Array.from(wide, (_, i) => {
           const at = 2 + Math.floor(i / width) * stride + (i % width);
           return validity[at] === 0 ? -7 : source[at]!;
@@ -156,7 +156,7 @@ test('samples are picked, valid pixels copied and wide ones narrowed', () => {
 
         const given = expected.map((value, i) => (i % 5 === 0 ? value + 0.5 : value));
         const narrowed = new Int16Array(given.length);
-        kernel.narrow(Float64Array.from(given), -7, narrowed, 99);
+        kernel.roundToType(Float64Array.from(given), -7, narrowed, 99);
         assert.deepEqual(
           [...narrowed],
           given.map((value) => (value === -7 || Number.isNaN(value) ? 99 : Math.floor(value + 0.5))),
@@ -175,13 +175,13 @@ test('differences are those along rows, and are undone', () => {
       fc.integer({ min: 1, max: 4 }),
       fc.nat(1e6),
       ({ width, height }, more, samples, seed) => {
-        const { differenceRows, undoDifferences } = kernels.uint16;
+        const { horizontalDifferences, horizontalSums } = typedKernels.uint16;
         const next = random(seed);
         const stride = width + more;
         const source = Uint16Array.from({ length: 3 + stride * height }, () => Math.floor(65536 * next()));
         const outWidth = width + 2;
         const out = new Uint16Array(outWidth * height);
-        differenceRows(source, 3, stride, width, height, out, outWidth);
+        horizontalDifferences(source, 3, stride, width, height, out, outWidth);
         const expected = Array.from(out, (_, i) => {
           const [column, row] = [i % outWidth, Math.floor(i / outWidth)];
           if (column >= width) return 0;
@@ -189,7 +189,7 @@ test('differences are those along rows, and are undone', () => {
           return (source[at]! - (column > 0 ? source[at - 1]! : 0)) & 0xffff;
         });
         assert.deepEqual([...out], expected);
-        undoDifferences(out, outWidth, height, 1);
+        horizontalSums(out, outWidth, height, 1);
         for (let i = 0; i < width * height; i++) {
           const [column, row] = [i % width, Math.floor(i / width)];
           assert.equal(out[row * outWidth + column], source[3 + row * stride + column]);
@@ -199,7 +199,7 @@ test('differences are those along rows, and are undone', () => {
           Math.floor(65536 * next()),
         );
         const undone = values.slice();
-        undoDifferences(undone, width, height, samples);
+        horizontalSums(undone, width, height, samples);
         for (const [i, value] of undone.entries()) {
           const first = Math.floor(i / (width * samples)) * width * samples;
           let sum = 0;
@@ -218,30 +218,31 @@ test('types have their sizes, lowest numbers and arrays', () => {
     ...{ float32: -Infinity, float64: -Infinity },
   };
   for (const dataType of DATA_TYPES) {
-    const pixels = newPixels(dataType, 3);
+    const pixels = allocatePixels(dataType, 3);
     assert.equal(dataTypeOf(pixels), dataType);
     assert.equal(pixels.length, 3);
     assert.equal(bytesPerSample(dataType), Number(/\d+/.exec(dataType)![0]) / 8);
     assert.equal(bytesPerStored(dataType), bytesPerSample(dataType));
     assert.equal(isFloat(dataType), dataType.startsWith('float'));
-    assert.equal(lowestPixel(dataType), lowest[dataType]);
-    assert.equal(emptyPixel(dataType, undefined), isFloat(dataType) ? NaN : 0);
-    assert.equal(emptyPixel(dataType, 7), 7);
-    assert.equal(besideNodata(dataType, 7), 6);
-    if (!isFloat(dataType)) assert.equal(besideNodata(dataType, lowest[dataType]), lowest[dataType] + 1);
+    assert.equal(minValue(dataType), lowest[dataType]);
+    assert.equal(fillValueFor(dataType, undefined), isFloat(dataType) ? NaN : 0);
+    assert.equal(fillValueFor(dataType, 7), 7);
+    assert.equal(nodataReplacementFor(dataType, 7), 6);
+    if (!isFloat(dataType))
+      assert.equal(nodataReplacementFor(dataType, lowest[dataType]), lowest[dataType] + 1);
   }
   assert.deepEqual([bytesPerStored('int64'), bytesPerStored('uint64')], [8, 8]);
-  assert.deepEqual(UNSIGNED, { 1: 'uint8', 2: 'uint16', 4: 'uint32' });
+  assert.deepEqual(UNSIGNED_BY_SIZE, { 1: 'uint8', 2: 'uint16', 4: 'uint32' });
 });
 
 test('a nodata value is what pixels of the type can hold', () => {
-  assert.equal(storedNodata('uint16', -9999), undefined);
-  assert.equal(storedNodata('uint16', 0.5), undefined);
-  assert.equal(storedNodata('uint16', undefined), undefined);
-  assert.equal(storedNodata('int16', -9999), -9999);
-  assert.equal(storedNodata('float32', 0.1), Math.fround(0.1));
-  assert.equal(storedNodata('float64', 0.1), 0.1);
-  assert.ok(Number.isNaN(storedNodata('float64', NaN)) && Number.isNaN(storedNodata('float32', NaN)));
+  assert.equal(nodataAsType('uint16', -9999), undefined);
+  assert.equal(nodataAsType('uint16', 0.5), undefined);
+  assert.equal(nodataAsType('uint16', undefined), undefined);
+  assert.equal(nodataAsType('int16', -9999), -9999);
+  assert.equal(nodataAsType('float32', 0.1), Math.fround(0.1));
+  assert.equal(nodataAsType('float64', 0.1), 0.1);
+  assert.ok(Number.isNaN(nodataAsType('float64', NaN)) && Number.isNaN(nodataAsType('float32', NaN)));
   for (const [text, dataType, value] of [
     ['-9999', 'int16', -9999],
     ['-9999', 'uint16', undefined],
@@ -267,10 +268,13 @@ test('a nodata value is what pixels of the type can hold', () => {
 
 test('stored numbers of 64 bits become floating point, others are a view', () => {
   const wide = new BigInt64Array([5n, -7n, 2n ** 53n]);
-  assert.deepEqual([...numbersOf('int64', wide.buffer, 8, 2)], [-7, 2 ** 53]);
-  assert.deepEqual([...numbersOf('uint64', new BigUint64Array([9n, 2n ** 63n]).buffer, 0, 2)], [9, 2 ** 63]);
+  assert.deepEqual([...readStoredNumbers('int64', wide.buffer, 8, 2)], [-7, 2 ** 53]);
+  assert.deepEqual(
+    [...readStoredNumbers('uint64', new BigUint64Array([9n, 2n ** 63n]).buffer, 0, 2)],
+    [9, 2 ** 63],
+  );
   const plain = Int16Array.of(1, -2, 3);
-  const view = numbersOf('int16', plain.buffer, 2, 2);
+  const view = readStoredNumbers('int16', plain.buffer, 2, 2);
   assert.deepEqual([...view], [-2, 3]);
   assert.equal(view.buffer, plain.buffer);
 });
@@ -310,17 +314,17 @@ test('a mask of the file says what holds data, else its alpha band, which is its
   const mask = { bands: 1 } as RasterHeader;
   const masks = { bands: 3 } as RasterHeader;
   const header = { mask, alpha: 3 } as RasterHeader;
-  assert.deepEqual(validityBandOf(header, 2), { header: mask, index: 0 });
-  assert.deepEqual(validityBandOf({ ...header, mask: masks }, 2), { header: masks, index: 2 });
+  assert.deepEqual(findValidityBand(header, 2), { header: mask, index: 0 });
+  assert.deepEqual(findValidityBand({ ...header, mask: masks }, 2), { header: masks, index: 2 });
   const { mask: _, ...alpha } = header;
-  assert.deepEqual(validityBandOf(alpha, 2), { header: alpha, index: 3 });
-  assert.equal(validityBandOf(alpha, 3), undefined);
-  assert.equal(validityBandOf({ bands: 4 } as RasterHeader, 3), undefined);
+  assert.deepEqual(findValidityBand(alpha, 2), { header: alpha, index: 3 });
+  assert.equal(findValidityBand(alpha, 3), undefined);
+  assert.equal(findValidityBand({ bands: 4 } as RasterHeader, 3), undefined);
 });
 
 /** A grid by which a destination of these pixels sees a source shifted and scaled. */
 const gridOf = (width: number, height: number, scale: number, x: number, y: number) =>
-  controlGrid(
+  buildControlGrid(
     { bounds: { west: 0, east: width, north: 0, south: -height }, width, height },
     (u, v) => [x + scale * u, scale * v - y],
     { originX: 0, originY: 0, xx: 1, xy: 0, yx: 0, yy: -1 },
@@ -333,8 +337,8 @@ test('rows of a control grid give the pixels of the whole one', () => {
   const source = {
     pixels,
     window: { column: 0, row: 0, width: 30, height: 60 },
-    sceneWidth: 30,
-    sceneHeight: 60,
+    rasterWidth: 30,
+    rasterHeight: 60,
   };
   const run = (part: typeof grid) => {
     const out = new Float32Array(part.width * part.height);
@@ -348,7 +352,7 @@ test('rows of a control grid give the pixels of the whole one', () => {
     [32, 100],
     [96, 97],
   ] as const) {
-    const part = rowsOfGrid(grid, from, to);
+    const part = sliceRows(grid, from, to);
     assert.deepEqual(
       [part.width, part.height, part.rows],
       [width, to - from, Math.ceil((to - from) / grid.step) + 1],
@@ -374,13 +378,13 @@ test('pixels that a mask or nodata excludes take no part when a source is warped
         const validity = Uint8Array.from(pixels, () => (next() < 0.3 ? 0 : 1));
         const source = { pixels, window, sceneWidth: 13, sceneHeight: 10, nodata };
         // Beyond a window with less than the scene nothing may be asked for.
-        const whole = { ...source, sceneWidth: 13, sceneHeight: 10 };
+        const whole = { ...source, rasterWidth: 13, rasterHeight: 10 };
         const [width, height] = [8, 6];
         const [x, y] = [Math.max(3, shiftX) + part, Math.max(2, shiftY) + part];
         const grid = gridOf(width, height, 0.5, x, y);
-        const out = newPixels(dataType, width * height);
+        const out = allocatePixels(dataType, width * height);
         const valid = new Uint8Array(width * height).fill(1);
-        const count = warpValid(resampling, whole, validity, grid, out, valid);
+        const count = warpMasked(resampling, whole, validity, grid, out, valid);
         // The same of a wide type whose NaN is all that is excluded.
         const plain = Float64Array.from(pixels, (value, i) =>
           validity[i] === 0 || value === nodata ? NaN : value,
@@ -397,7 +401,7 @@ test('pixels that a mask or nodata excludes take no part when a source is warped
         assert.equal(count, wanted);
         assert.deepEqual(valid, expectedValid);
         for (const [i, value] of out.entries()) {
-          if (valid[i] === 0) assert.ok(Object.is(value, emptyPixel(dataType, nodata)), `${value}`);
+          if (valid[i] === 0) assert.ok(Object.is(value, fillValueFor(dataType, nodata)), `${value}`);
           else {
             const isMoved = nodata !== undefined && Math.abs(expected[i]! - nodata) <= 0.6;
             const tolerance = isFloat(dataType) ? 1e-5 : resampling === 'nearest' ? 0 : 0.67;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { deflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import { crsFromEpsg, type GivenPosition, openRaster, readWindow } from '../../src/raster/index.js';
+import { crsFromEpsg, type GeoreferencingOverride, openRaster, readWindow } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 import { asRead } from './envi.js';
 import { fixtures } from './gdal.js';
@@ -13,7 +13,10 @@ import { assertSamePixels, random } from './images.js';
 import { MAT_TYPES, type MatType, type MatVariable, matFile } from './mat.js';
 
 const file = (name: string) => join(fixtures, 'mat', name);
-const HERE: GivenPosition = { crs: crsFromEpsg(32_633), corners: [500_000, 5_300_000, 500_700, 5_299_500] };
+const HERE: GeoreferencingOverride = {
+  crs: crsFromEpsg(32_633),
+  corners: [500_000, 5_300_000, 500_700, 5_299_500],
+};
 
 async function pixelsOf(path: string, layer?: string) {
   const header = await openRaster(path, layer, HERE);

@@ -2,25 +2,25 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
-  assessFrom,
-  cloudCoverOf,
-  coverageOf,
-  histogramOf,
-  hullOf,
+  applyQualityLookup,
+  cloudCoverPercent,
+  convexHull,
+  coveragePercent,
+  initialMask,
   Mask,
+  maskHistogram,
   type PixelCorner,
-  unassessedMask,
 } from '../../src/raster/index.js';
 
 test('the first quality band that says something counts', () => {
   const table = new Uint8Array(65536).fill(Mask.clear);
   table[8] = Mask.cloud;
   table[9] = Mask.notAssessed;
-  const mask = unassessedMask(Uint8Array.of(1, 1, 1, 0, 1));
+  const mask = initialMask(Uint8Array.of(1, 1, 1, 0, 1));
   assert.deepEqual([...mask], [255, 255, 255, Mask.nodata, 255]);
-  assessFrom(Uint16Array.of(0, 8, 9, 8, 8), Uint8Array.of(1, 1, 1, 1, 0), table, mask);
+  applyQualityLookup(Uint16Array.of(0, 8, 9, 8, 8), Uint8Array.of(1, 1, 1, 1, 0), table, mask);
   assert.deepEqual([...mask], [Mask.clear, Mask.cloud, 255, Mask.nodata, 255]);
-  assessFrom(
+  applyQualityLookup(
     Uint8Array.of(1, 1, 1, 1, 1),
     new Uint8Array(5).fill(1),
     new Uint8Array(256).fill(Mask.snow),
@@ -29,20 +29,23 @@ test('the first quality band that says something counts', () => {
   assert.deepEqual([...mask], [Mask.clear, Mask.cloud, Mask.snow, Mask.nodata, Mask.snow]);
   const known = new Uint8Array(5).fill(1);
   const refused = (message: RegExp) => ({ code: 'TW_RASTER_INVALID_IMAGE', message });
-  assert.throws(() => assessFrom(mask, known, table, mask), refused(/5 pixels from 5 and a table of 65536/));
+  assert.throws(
+    () => applyQualityLookup(mask, known, table, mask),
+    refused(/5 pixels from 5 and a table of 65536/),
+  );
   const short = table.subarray(0, 256);
   assert.throws(
-    () => assessFrom(mask.subarray(1), known, short, mask),
+    () => applyQualityLookup(mask.subarray(1), known, short, mask),
     refused(/5 pixels from 4 and .* 256/),
   );
 });
 
 test('coverage and cloud cover', () => {
   const mask = Uint8Array.of(0, 0, 1, 2, 2, 3, 4, 255);
-  assert.equal(coverageOf(histogramOf(mask)), 75);
-  assert.equal(cloudCoverOf(histogramOf(mask)), 40);
-  assert.equal(cloudCoverOf(histogramOf(Uint8Array.of(0, 255, 255))), null);
-  assert.equal(coverageOf(histogramOf(new Uint8Array(0))), 0);
+  assert.equal(coveragePercent(maskHistogram(mask)), 75);
+  assert.equal(cloudCoverPercent(maskHistogram(mask)), 40);
+  assert.equal(cloudCoverPercent(maskHistogram(Uint8Array.of(0, 255, 255))), null);
+  assert.equal(coveragePercent(maskHistogram(new Uint8Array(0))), 0);
 });
 
 test('four pixels at a time give what one at a time gives, wherever arrays begin and end', () => {
@@ -67,7 +70,7 @@ test('four pixels at a time give what one at a time gives, wherever arrays begin
           at.set(values);
           return at;
         };
-        const mask = unassessedMask(bytes(pixels.map(({ valid }) => valid)));
+        const mask = initialMask(bytes(pixels.map(({ valid }) => valid)));
         assert.deepEqual(
           [...mask],
           pixels.map(({ valid }) => valid * 255),
@@ -75,8 +78,8 @@ test('four pixels at a time give what one at a time gives, wherever arrays begin
         const known = bytes(pixels.map((pixel) => pixel.known));
         const codes = pixels.map(({ code }) => code);
         const wideMask = mask.slice();
-        assessFrom(bytes(codes), known, table, mask);
-        assessFrom(
+        applyQualityLookup(bytes(codes), known, table, mask);
+        applyQualityLookup(
           Uint16Array.from(codes, (code) => 256 * code + 9),
           known,
           wideTable,
@@ -85,7 +88,7 @@ test('four pixels at a time give what one at a time gives, wherever arrays begin
         assert.deepEqual(wideMask, mask);
         const wanted = pixels.map((p) => (!p.valid ? 0 : p.known ? table[p.code] : 255));
         assert.deepEqual([...mask], wanted);
-        const counts = histogramOf(bytes(wanted));
+        const counts = maskHistogram(bytes(wanted));
         assert.deepEqual(
           [...counts],
           Array.from(counts, (_, code) => wanted.filter((w) => w === code).length),
@@ -115,7 +118,7 @@ test('the hull is the smallest convex ring around all valid pixels', () => {
           const y = Math.floor(i / width);
           corners.push([x, y], [x + 1, y], [x, y + 1], [x + 1, y + 1]);
         }
-        const ring = hullOf(mask, width, height);
+        const ring = convexHull(mask, width, height);
         if (corners.length === 0) {
           assert.equal(ring, null);
           return;

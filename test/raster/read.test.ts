@@ -4,17 +4,17 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
+  allocatePixels,
+  createTransform,
   crsFromEpsg,
   type DataType,
   encodeCog,
-  newPixels,
   openRaster,
   type PixelArray,
-  pixelsOf,
-  projector,
   readRaster,
   readRows,
   readWindow,
+  viewPixels,
 } from '../../src/raster/index.js';
 import { fixtures, temporaryFolder } from './gdal.js';
 import { assertSamePixels, image } from './images.js';
@@ -35,7 +35,7 @@ const HEIGHT = 53;
 function reference(dataType: DataType): PixelArray[] {
   const bytes = new Uint8Array(readFileSync(join(fixtures, `${dataType}.raw`)));
   const bandBytes = bytes.length / 2;
-  return [0, 1].map((band) => pixelsOf(dataType, bytes.buffer, band * bandBytes, WIDTH * HEIGHT));
+  return [0, 1].map((band) => viewPixels(dataType, bytes.buffer, band * bandBytes, WIDTH * HEIGHT));
 }
 
 const PIXELS = /^(lzw2|deflate|predictor3|none|bigtiff|packbits|zstd|lerc|jpeg|tags)/;
@@ -70,7 +70,7 @@ test('the position of every fixture agrees with GDAL', async () => {
         `${name}: ${found} and ${transform}`,
       );
     }
-    const [lon, lat] = projector(crs, 'EPSG:4326')(
+    const [lon, lat] = createTransform(crs, 'EPSG:4326')(
       t.originX + t.xx * width + t.xy * height,
       t.originY + t.yx * width + t.yy * height,
     );
@@ -88,8 +88,8 @@ test('points of many systems agree with PROJ', async () => {
   const roughly = new Set([3979, 4617, 4322, 26901, 31287, 32233, 32333]);
   for (const [code, rows] of Object.entries(points)) {
     const crs = crsFromEpsg(Number(code));
-    const to = projector('EPSG:4326', crs);
-    const back = projector(crs, 'EPSG:4326');
+    const to = createTransform('EPSG:4326', crs);
+    const back = createTransform(crs, 'EPSG:4326');
     const metres = crs.geographic ? 111_320 : 1;
     for (const [lon, lat, x, y] of rows) {
       const [u, v] = to(lon, lat);
@@ -166,7 +166,7 @@ test('any window of any bands equals that part of the whole', async () => {
         const found = await readWindow(header, wanted, window);
         for (const [i, band] of wanted.entries()) {
           const whole = reference(header.dataType)[band]!;
-          const part = newPixels(header.dataType, window.width * window.height);
+          const part = allocatePixels(header.dataType, window.width * window.height);
           for (let y = 0; y < window.height; y++) {
             const from = (top + y) * WIDTH + left;
             part.set(whole.subarray(from, from + window.width), y * window.width);
@@ -181,7 +181,7 @@ test('any window of any bands equals that part of the whole', async () => {
 
 test('rows are written where a rolling window wants them', async () => {
   const header = await openRaster(file('lzw2-uint16'));
-  const into = [newPixels('uint16', 40 * WIDTH)];
+  const into = [allocatePixels('uint16', 40 * WIDTH)];
   await readRows(header, [1], 16, 32, into, 10);
   const whole = reference('uint16')[1]!;
   assert.deepEqual(into[0]!.subarray(6 * WIDTH, 22 * WIDTH), whole.subarray(16 * WIDTH, 32 * WIDTH));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ControlGrid, Window } from '../../src/raster/index.js';
-import { squaresOf, UNIT } from '../../src/raster/warp/grid-squares.js';
+import { prepareSquares, SUBPIXEL_ONE } from '../../src/raster/warp/grid-squares.js';
 import { affine, gridOf, positionOf } from './grids.js';
 
 /** The positions of all pixels of each square on one axis, from the centre of the window's first pixel on. */
@@ -42,11 +42,30 @@ test('squares are interior, blank and needed as their pixels are', () => {
       ([width, height], step, [sourceWidth, sourceHeight], [turn, scale, jitter], [x, y], seed) => {
         const window: Window = { column: 40, row: 7, width: sourceWidth, height: sourceHeight };
         const grid = gridOf(width, height, step, affine(turn, scale, 0, x + 40, y + 7), { jitter, seed });
-        const { interior, blank, todo, needed, x: unitsX, y: unitsY } = squaresOf(grid, window);
+        const {
+          interior,
+          outside,
+          pending,
+          sourceBounds,
+          x: unitsX,
+          y: unitsY,
+        } = prepareSquares(grid, window);
         const all = [positionsOf(grid, 0, 40), positionsOf(grid, 1, 7)] as const;
         const reach = [
-          { size: sourceWidth, first: Infinity, last: -Infinity, from: needed.left, end: needed.right },
-          { size: sourceHeight, first: Infinity, last: -Infinity, from: needed.top, end: needed.bottom },
+          {
+            size: sourceWidth,
+            first: Infinity,
+            last: -Infinity,
+            from: sourceBounds.left,
+            end: sourceBounds.right,
+          },
+          {
+            size: sourceHeight,
+            first: Infinity,
+            last: -Infinity,
+            from: sourceBounds.top,
+            end: sourceBounds.bottom,
+          },
         ];
         for (const square of interior.keys()) {
           const axes = reach.map((axis, i) => {
@@ -60,10 +79,10 @@ test('squares are interior, blank and needed as their pixels are', () => {
           else assert.ok(!isWithin(0.011));
           const isApart = (margin: number) =>
             axes.some(({ axis, low, high }) => high < -margin || low > axis.size - 1 + margin);
-          assert.equal(todo[square], blank[square] ? 0 : -1);
-          if (blank[square]) assert.ok(isApart(0.5));
+          assert.equal(pending[square], outside[square] ? 0 : -1);
+          if (outside[square]) assert.ok(isApart(0.5));
           else assert.ok(!isApart(1.001));
-          seen[interior[square] ? 'interior' : blank[square] ? 'blank' : 'other']++;
+          seen[interior[square] ? 'interior' : outside[square] ? 'blank' : 'other']++;
           if (interior[square])
             for (const { axis, low, high } of axes) {
               axis.first = Math.min(axis.first, low);
@@ -86,7 +105,7 @@ test('squares are interior, blank and needed as their pixels are', () => {
         ] as const)
           for (const [i, unit] of units.entries()) {
             assert.ok(Number.isInteger(unit));
-            assert.ok(Math.abs(unit - (nodes[i]! - start) * UNIT) <= 0.5);
+            assert.ok(Math.abs(unit - (nodes[i]! - start) * SUBPIXEL_ONE) <= 0.5);
           }
       },
     ),
@@ -111,16 +130,16 @@ test('a square across 2,000 pixels of the source is not interior, wherever it li
       [2500, 6500],
     ] as const) {
       const grid = gridOf(32, 32, 32, (column, row) => [left + perColumn * column, top + perRow * row]);
-      assert.equal(squaresOf(grid, window).interior[0], Number(isInterior));
+      assert.equal(prepareSquares(grid, window).interior[0], Number(isInterior));
     }
 });
 
 test('squares with nodes that are nowhere are neither interior nor blank', () => {
   const grid = gridOf(16, 8, 8, (column, row) => [column + 4, row + 4]);
   grid.x[1] = grid.y[1] = NaN;
-  const { interior, blank, todo } = squaresOf(grid, { column: 0, row: 0, width: 30, height: 30 });
+  const { interior, outside, pending } = prepareSquares(grid, { column: 0, row: 0, width: 30, height: 30 });
   assert.deepEqual(
-    [[...interior], [...blank], [...todo]],
+    [[...interior], [...outside], [...pending]],
     [
       [0, 0],
       [0, 0],
@@ -132,7 +151,7 @@ test('squares with nodes that are nowhere are neither interior nor blank', () =>
 test('a square is interior up to a hundredth of a pixel before the last centre on each side', () => {
   // 13 x 11 pixels in 2 x 2 squares; positions from the centre of the first pixel on.
   const squaresAt = (x: number, y: number, width: number, height: number) =>
-    squaresOf(
+    prepareSquares(
       gridOf(13, 11, 8, (column, row) => [x + column + 20.5, y + row + 30.5]),
       { column: 20, row: 30, width, height },
     );
@@ -151,7 +170,7 @@ test('a square is interior up to a hundredth of a pixel before the last centre o
   ] as const)
     assert.deepEqual([...squaresAt(x, y, width, height).interior], interior, `${x}, ${y}`);
   // Rounding may reach the pixel before or after.
-  const needed = (x: number, y: number) => squaresAt(x, y, 40, 30).needed;
+  const needed = (x: number, y: number) => squaresAt(x, y, 40, 30).sourceBounds;
   assert.deepEqual(needed(3.5, 4.5), { left: 3, top: 4, right: 17, bottom: 16 });
   assert.deepEqual(needed(3 + near, 4 + near), { left: 2, top: 3, right: 17, bottom: 16 });
   assert.deepEqual(needed(3 - near, 4 - near), { left: 2, top: 3, right: 17, bottom: 16 });

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import {
-  markingNodata,
+  effectiveNodata,
+  findValidityBand,
+  nodataAsType,
   openRaster,
   readWindow,
-  storedNodata,
-  validityBandOf,
 } from '../../src/raster/index.js';
 import { fixtures, needsGdal } from './gdal.js';
 
@@ -24,9 +24,9 @@ for (const [name, { pixels, valid }] of Object.entries(expected))
     const all = { column: 0, row: 0, width, height };
     const [band] = await readWindow(header, [0], all);
     assert.deepEqual(Array.from(band!), pixels);
-    const by = validityBandOf(header, 0);
+    const by = findValidityBand(header, 0);
     const [opacity] = by ? await readWindow(by.header, [by.index], all) : [];
-    const hole = storedNodata(dataType, markingNodata(header));
+    const hole = nodataAsType(dataType, effectiveNodata(header));
     const holds = Array.from(band!, (value, i) => Number(value !== hole && opacity?.[i] !== 0));
     assert.deepEqual(holds, valid);
   });

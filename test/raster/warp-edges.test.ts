@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
+  allocatePixels,
   type ControlGrid,
   DATA_TYPES,
   type DataType,
-  emptyPixel,
-  newPixels,
+  fillValueFor,
   type PixelArray,
   type Resampling,
   type Window,
@@ -26,10 +26,10 @@ function warpBy(
   simd: boolean,
   dataType: DataType,
 ) {
-  const out = newPixels(dataType, grid.width * grid.height);
+  const out = allocatePixels(dataType, grid.width * grid.height);
   const valid = new Uint8Array(out.length).fill(1);
-  const [sceneWidth, sceneHeight] = [window.column + window.width, window.row + window.height];
-  const source = { pixels, window, sceneWidth, sceneHeight, nodata };
+  const [rasterWidth, rasterHeight] = [window.column + window.width, window.row + window.height];
+  const source = { pixels, window, rasterWidth, rasterHeight, nodata };
   const count = warp(resampling, source, grid, out, valid, simd);
   assert.equal(count, valid.filter((value) => value === 1).length);
   return { out: [...out], valid: [...valid] };
@@ -60,7 +60,7 @@ test('a mean that happens to be the nodata value becomes the number beside it', 
       for (const holes of [7, Infinity])
         for (const first of [0, 5]) {
           // Columns of 6 and of 8: centres lie between them, so that most means are 7.
-          const pixels = newPixels(dataType, size * size).map((_, i) =>
+          const pixels = allocatePixels(dataType, size * size).map((_, i) =>
             i % holes === 3 ? 7 : 6 + 2 * (i % 2),
           );
           const at = (x: number, y: number) => [x + first - 0.5, y + first - 0.5] as [number, number];
@@ -107,7 +107,7 @@ function compareWithPlain(
   const tolerance = resampling === 'nearest' ? 0 : toleranceOf(dataType);
   for (const [i, value] of wanted.entries()) {
     assert.equal(valid[i], value === undefined ? 0 : 1, `pixel ${i}`);
-    const expected = value ?? emptyPixel(dataType, nodata);
+    const expected = value ?? fillValueFor(dataType, nodata);
     assert.ok(
       Object.is(out[i], expected) || Math.abs(out[i]! - expected) <= tolerance,
       `pixel ${i} is ${out[i]}, not ${expected}`,
@@ -143,7 +143,7 @@ test('pixels close to the edges of a window are those of a plain implementation'
         // Large differences between neighbours, and for 32 bits numbers that are large themselves.
         const range = dataType.endsWith('int8') ? 100 : 1000;
         const offset = /int32|float64/.test(dataType) ? 2 ** 30 : 20;
-        const pixels = newPixels(dataType, size[0] * size[1]).map(() => {
+        const pixels = allocatePixels(dataType, size[0] * size[1]).map(() => {
           if (next() < holes) return nodata ?? (isFloat(dataType) ? NaN : offset);
           return offset + range * Math.round(next());
         });
@@ -160,7 +160,7 @@ test('a mean beside the last centre of a row or column has no part of what is ne
   const size: [number, number] = [6, 5];
   for (const dataType of ['uint8', 'uint16', 'float32'] as const) {
     // The first and the last columns and rows differ as much as can be.
-    const pixels = newPixels(dataType, 30).map((_, i) => (i % 6 < 3 === i < 15 ? 250 : 1));
+    const pixels = allocatePixels(dataType, 30).map((_, i) => (i % 6 < 3 === i < 15 ? 250 : 1));
     for (const wayX of [1, -1])
       for (const wayY of [1, -1])
         for (const beside of [0.0051, -0.0049, 0.0151, -0.0149]) {
@@ -202,8 +202,8 @@ test('squares across thousands of pixels of the source have means of the right o
   const along = (i: number) => i % 2600;
   const down = (i: number) => 20 + Math.floor(i / 2600);
   for (const dataType of ['uint16', 'float32'] as const) {
-    const across = newPixels(dataType, 2600 * 360).map((_, i) => along(i));
-    const upright = newPixels(dataType, 2600 * 360).map((_, i) => down(i));
+    const across = allocatePixels(dataType, 2600 * 360).map((_, i) => along(i));
+    const upright = allocatePixels(dataType, 2600 * 360).map((_, i) => down(i));
     for (const [perColumn, perRow] of [
       [68.3, 10.2],
       [-68.3, 10.2],

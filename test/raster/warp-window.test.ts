@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ControlGrid, controlGrid, newPixels, sourceExtent, warp } from '../../src/raster/index.js';
+import {
+  allocatePixels,
+  buildControlGrid,
+  type ControlGrid,
+  sourceExtent,
+  warp,
+} from '../../src/raster/index.js';
 import { gridOf, positionOf } from './grids.js';
 
 /** A grid with nodes at random. */
@@ -51,12 +57,12 @@ test('nodes that are nowhere count for nothing, and those without a part in any 
   });
 });
 
-const SCENE = { sceneWidth: 40, sceneHeight: 30, nodata: undefined };
+const SCENE = { rasterWidth: 40, rasterHeight: 30, nodata: undefined };
 const value = (column: number, row: number) => 1 + 40 * row + column;
 
 /** A destination of pixels as large as those of the source, its corner at (x, y) of the source. */
 const plainGrid = (width: number, height: number, x: number, y: number) =>
-  controlGrid(
+  buildControlGrid(
     { bounds: { west: x, east: x + width, north: -y, south: -y - height }, width, height },
     (u, v) => [u, v],
     { originX: 0, originY: 0, xx: 1, xy: 0, yx: 0, yy: -1 },
@@ -146,9 +152,9 @@ test('arrays that do not fit each other are refused', () => {
   const call = (pixels: number, out: number, valid: number, type: 'uint16' | 'int16' = 'uint16') =>
     warp(
       'nearest',
-      { pixels: new Uint16Array(pixels), window, ...SCENE, sceneWidth: 6, sceneHeight: 5 },
+      { pixels: new Uint16Array(pixels), window, ...SCENE, rasterWidth: 6, rasterHeight: 5 },
       grid,
-      newPixels(type, out),
+      allocatePixels(type, out),
       new Uint8Array(valid),
     );
   assert.equal(call(30, 12, 12), 12);
@@ -164,11 +170,13 @@ test('a control grid is refined where some of its nodes are nowhere', () => {
   const bounds = { west: 0, east: width, north: 0, south: -height };
   const transform = { originX: 0, originY: 0, xx: 1, xy: 0, yx: 0, yy: -1 };
   const nowhere = (x: number, y: number): [number, number] => (x > 60 ? [NaN, NaN] : [x, y]);
-  assert.equal(controlGrid({ bounds, width, height }, (x, y) => [x, y], transform).step, 32);
-  const { step } = controlGrid({ bounds, width, height }, nowhere, transform);
+  assert.equal(buildControlGrid({ bounds, width, height }, (x, y) => [x, y], transform).step, 32);
+  const { step } = buildControlGrid({ bounds, width, height }, nowhere, transform);
   assert.ok(step < 32, `step ${step}`);
   // A projection that bends needs smaller squares, along rows and along columns.
   const bent = (x: number, y: number): [number, number] => [x + 0.01 * x * y * y, y];
-  assert.ok(controlGrid({ bounds, width, height }, bent, transform).step < 8);
-  assert.ok(controlGrid({ bounds, width, height }, (x, y) => [x, y + 0.001 * x * x], transform).step < 32);
+  assert.ok(buildControlGrid({ bounds, width, height }, bent, transform).step < 8);
+  assert.ok(
+    buildControlGrid({ bounds, width, height }, (x, y) => [x, y + 0.001 * x * x], transform).step < 32,
+  );
 });

@@ -4,21 +4,21 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
-  controlGrid,
+  allocatePixels,
+  buildControlGrid,
+  createTransform,
   crsFromEpsg,
   DATA_TYPES,
   type DataType,
-  type Destination,
-  emptyPixel,
   encodeCog,
-  newPixels,
+  fillValueFor,
   type PixelArray,
-  pixelsOf,
-  projector,
   type Resampling,
   readRaster,
   sourceExtent,
+  viewPixels,
   type WarpSource,
+  type WarpTarget,
   warp,
 } from '../../src/raster/index.js';
 import { fixtures, gdal, gdalPixels, needsGdal, temporaryFolder } from './gdal.js';
@@ -31,17 +31,17 @@ interface Warped {
   count: number;
 }
 
-async function warpFile(path: string, destination: Destination, resampling: Resampling): Promise<Warped> {
+async function warpFile(path: string, destination: WarpTarget, resampling: Resampling): Promise<Warped> {
   const { header, bands } = await readRaster(path);
-  const grid = controlGrid(destination, projector('EPSG:4326', header.crs), header.transform);
+  const grid = buildControlGrid(destination, createTransform('EPSG:4326', header.crs), header.transform);
   const size = destination.width * destination.height;
-  const out = newPixels(header.dataType, size);
+  const out = allocatePixels(header.dataType, size);
   const valid = new Uint8Array(size).fill(1);
   const source: WarpSource = {
     pixels: bands[0]!,
     window: { column: 0, row: 0, width: header.width, height: header.height },
-    sceneWidth: header.width,
-    sceneHeight: header.height,
+    rasterWidth: header.width,
+    rasterHeight: header.height,
     nodata: header.nodata,
   };
   const count = warp(resampling, source, grid, out, valid);
@@ -62,7 +62,7 @@ function differing(found: PixelArray, wanted: PixelArray, tolerance: number): nu
   return differ / wanted.length;
 }
 
-const cases: Record<string, Destination['bounds'] & { dataType: DataType }> = JSON.parse(
+const cases: Record<string, WarpTarget['bounds'] & { dataType: DataType }> = JSON.parse(
   readFileSync(join(fixtures, 'warp.json'), 'utf8'),
 );
 
@@ -75,7 +75,7 @@ for (const [name, { dataType, ...bounds }] of Object.entries(cases)) {
     ] as const) {
       const { out, count } = await warpFile(join(fixtures, `warp-${name}.tif`), destination, resampling);
       const bytes = new Uint8Array(readFileSync(join(fixtures, `warp-${name}-${method}.raw`)));
-      const wanted = pixelsOf(dataType, bytes.buffer, 0, out.length);
+      const wanted = viewPixels(dataType, bytes.buffer, 0, out.length);
       assert.ok(count > out.length / 4);
       // Bilinear values move by their slope times the error of the control grid.
       const tolerance = resampling === 'nearest' ? 0 : dataType === 'float32' ? 0.001 : 1;
@@ -150,7 +150,7 @@ test('every data type agrees with a plain implementation under any affine map', 
       fc.integer(),
       (dataType, resampling, nodata, width, height, turn, scale, [shiftX, shiftY], seed) => {
         const next = random(seed);
-        const pixels = newPixels(dataType, 41 * 37).map(() =>
+        const pixels = allocatePixels(dataType, 41 * 37).map(() =>
           next() < 0.1 ? 7 : next() < 0.1 ? 0 : 250 * next(),
         );
         if (dataType.startsWith('float') && seed % 2) pixels[5] = Number.NaN;
@@ -161,7 +161,7 @@ test('every data type agrees with a plain implementation under any affine map', 
           c * cos - r * sin + shiftX,
           c * sin + r * cos + shiftY,
         ];
-        const grid = controlGrid(
+        const grid = buildControlGrid(
           { bounds: { west: 0, east: width, north: 0, south: -height }, width, height },
           (x, y) => {
             const [u, v] = at(x, -y);
@@ -169,13 +169,13 @@ test('every data type agrees with a plain implementation under any affine map', 
           },
           { originX: 0, originY: 0, xx: 1, xy: 0, yx: 0, yy: -1 },
         );
-        const out = newPixels(dataType, width * height);
+        const out = allocatePixels(dataType, width * height);
         const valid = new Uint8Array(width * height).fill(1);
         const source = {
           pixels,
           window: { column: 0, row: 0, width: 41, height: 37 },
-          sceneWidth: 41,
-          sceneHeight: 37,
+          rasterWidth: 41,
+          rasterHeight: 37,
           nodata,
         };
         const count = warp(resampling, source, grid, out, valid, seed % 3 !== 0);
@@ -184,7 +184,7 @@ test('every data type agrees with a plain implementation under any affine map', 
         let wrong = 0;
         for (const [i, value] of wanted.entries()) {
           if (valid[i]) data++;
-          else assert.ok(Object.is(out[i], emptyPixel(dataType, nodata)));
+          else assert.ok(Object.is(out[i], fillValueFor(dataType, nodata)));
           const same =
             value === undefined
               ? valid[i] === 0
@@ -222,15 +222,15 @@ test('a window of the scene gives what the whole scene gives, and too small a wi
     south: bounds.south + 0.015,
     north: bounds.north - 0.02,
   };
-  const grid = controlGrid(
+  const grid = buildControlGrid(
     { bounds: inner, width: 50, height: 40 },
-    projector('EPSG:4326', header.crs),
+    createTransform('EPSG:4326', header.crs),
     header.transform,
   );
   const { top, bottom } = sourceExtent(grid);
-  const size = { sceneWidth: header.width, sceneHeight: header.height, nodata: header.nodata };
+  const size = { rasterWidth: header.width, rasterHeight: header.height, nodata: header.nodata };
   const run = (firstRow: number, endRow: number) => {
-    const out = newPixels('uint16', 2000);
+    const out = allocatePixels('uint16', 2000);
     const window = { column: 0, row: firstRow, width: header.width, height: endRow - firstRow };
     const pixels = bands[0]!.slice(firstRow * header.width, endRow * header.width);
     warp('bilinear', { pixels, window, ...size }, grid, out, new Uint8Array(2000));
@@ -246,7 +246,7 @@ test('a window of the scene gives what the whole scene gives, and too small a wi
 
 test('the control grid is as exact as it says, at cells of any size', () => {
   const crs = crsFromEpsg(32633);
-  const project = projector('EPSG:4326', crs);
+  const project = createTransform('EPSG:4326', crs);
   for (const [degrees, pixel] of [
     [0.04, 10],
     [0.35, 30],
@@ -255,7 +255,7 @@ test('the control grid is as exact as it says, at cells of any size', () => {
     const width = 333;
     const transform = { originX: 0, originY: 6_000_000, xx: pixel, xy: 0, yx: 0, yy: -pixel };
     const bounds = { west: 14.3, south: 45, east: 14.3 + degrees, north: 45 + degrees };
-    const grid = controlGrid({ bounds, width, height: width }, project, transform);
+    const grid = buildControlGrid({ bounds, width, height: width }, project, transform);
     assert.ok((grid.columns - 2) * grid.step < width && (grid.columns - 1) * grid.step >= width);
     const next = random(5);
     let worst = 0;
@@ -285,7 +285,7 @@ test('the control grid is as exact as it says, at cells of any size', () => {
 test('no pixel beside a seam of the source comes from the other end of the map', () => {
   // Degrees from 20 to 380, and a Mercator map around 150 degrees east, in which x jumps at 30 degrees west.
   const degrees = (x: number, y: number): [number, number] => [x < 20 ? x + 360 : x, y];
-  const around150 = projector('EPSG:4326', crsFromEpsg(3832));
+  const around150 = createTransform('EPSG:4326', crsFromEpsg(3832));
   const turn = around150(-120, 0)[0] * 4;
   const seams = [
     {
@@ -309,7 +309,7 @@ test('no pixel beside a seam of the source comes from the other end of the map',
     ] as const) {
       const west = seam - before;
       const bounds = { west, south: 1, east: west + extent, north: 1 + extent };
-      const grid = controlGrid({ bounds, width, height: width }, project, transform, source);
+      const grid = buildControlGrid({ bounds, width, height: width }, project, transform, source);
       for (let row = 0; row < width; row += 7) {
         for (let column = 0; column < width; column++) {
           const lon = west + ((column + 0.5) / width) * extent;
@@ -343,9 +343,9 @@ test('a coarse map of the world in Web Mercator loses no tile and no pixel at it
   const source = {
     pixels,
     window: { column: 0, row: 0, width: size, height: size },
-    ...{ sceneWidth: size, sceneHeight: size, nodata: undefined },
+    ...{ rasterWidth: size, rasterHeight: size, nodata: undefined },
   };
-  const inner = projector('EPSG:4326', crs);
+  const inner = createTransform('EPSG:4326', crs);
   const project = (x: number, y: number): [number, number] => (Math.abs(y) > 86 ? [NaN, NaN] : inner(x, y));
   // The map ends at 85.05 degrees. Nodes beyond the last pixel of a small tile may lie beyond a pole.
   for (const south of [45, -45, -90]) {
@@ -353,7 +353,7 @@ test('a coarse map of the world in Web Mercator loses no tile and no pixel at it
       const bounds = { west: 0, south, east: 45, north: south + 45 };
       for (const resampling of ['nearest', 'bilinear'] as const) {
         const scene = { width: size, height: size };
-        const grid = controlGrid({ bounds, width: 7, height }, project, transform, scene);
+        const grid = buildControlGrid({ bounds, width: 7, height }, project, transform, scene);
         const out = new Uint8Array(7 * height);
         const valid = new Uint8Array(out.length).fill(1);
         const count = warp(resampling, source, grid, out, valid);
@@ -377,7 +377,7 @@ test('pixels at the rim of an orthographic view are there, and those beyond are 
   const transform = { originX: -1100, originY: 1100, xx: 10, xy: 0, yx: 0, yy: -10 };
   const width = 361;
   const height = 181;
-  const grid = controlGrid(
+  const grid = buildControlGrid(
     { bounds: { west: -180, south: -90, east: 180, north: 90 }, width, height },
     project,
     transform,
@@ -386,7 +386,7 @@ test('pixels at the rim of an orthographic view are there, and those beyond are 
   const window = { column: 0, row: 0, width: 220, height: 220 };
   for (const resampling of ['nearest', 'bilinear'] as const) {
     const valid = new Uint8Array(width * height).fill(1);
-    const scene = { pixels, window, sceneWidth: 220, sceneHeight: 220, nodata: undefined };
+    const scene = { pixels, window, rasterWidth: 220, rasterHeight: 220, nodata: undefined };
     warp(resampling, scene, grid, new Uint8Array(width * height), valid);
     const wrong = valid.reduce((sum, value, at) => {
       const lon = -180 + (((at % width) + 0.5) / width) * 360;
@@ -400,7 +400,7 @@ test('pixels at the rim of an orthographic view are there, and those beyond are 
 test('the grid of a cell at a pole is as exact, and few of its squares are divided', () => {
   const crs = crsFromEpsg(3413);
   let calls = 0;
-  const inner = projector('EPSG:4326', crs);
+  const inner = createTransform('EPSG:4326', crs);
   const project = (x: number, y: number) => {
     calls++;
     return inner(x, y);
@@ -408,7 +408,7 @@ test('the grid of a cell at a pole is as exact, and few of its squares are divid
   const transform = { originX: -200_000, originY: 200_000, xx: 500, xy: 0, yx: 0, yy: -500 };
   const bounds = { west: 0, south: 78.75, east: 45, north: 90 };
   const [width, height] = [1200, 1500];
-  const grid = controlGrid({ bounds, width, height }, project, transform, { width: 800, height: 800 });
+  const grid = buildControlGrid({ bounds, width, height }, project, transform, { width: 800, height: 800 });
   assert.ok(calls < (width * height) / 16, `${calls} projections`);
   const next = random(3);
   for (let n = 0; n < 3000; n++) {

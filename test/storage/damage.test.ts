@@ -8,7 +8,7 @@ import { decodeRecord, encodeRecord } from '../../src/storage/catalogue/record-c
 import { newVersion, Storage, type TileRecord, verify } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 import { damageRecords } from '../support/damage.js';
-import { faultsOf } from '../support/storage-problems.js';
+import { storageProblems } from '../support/storage-problems.js';
 import { COLLECTION, cellsOf, stageTile, tempFolder, writeScene } from './sample-scenes.js';
 
 async function flipByte(file: string, at: number): Promise<void> {
@@ -122,7 +122,7 @@ test('a flipped byte in a record is found, the rest stays usable, and the scene 
 
   await writeScene(storage, 'a', 8);
   await writeScene(storage, 'b', 8);
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
   assert.equal(storage.index.size, 2 * cellsOf(8).length);
   assert.deepEqual(storage.damaged, []);
 });
@@ -220,14 +220,14 @@ test('verify sees nothing wrong while scenes are written, replaced, deleted, und
       await stageTile(write, n, cellsOf(n)[0]!);
       if (n % 2) await write.publish([cellsOf(n)[0]!]);
       await write.abort();
-      await storage.sweep();
+      await storage.collectOldVersions();
     }
     busy = false;
   };
   const working = work();
   let runs = 0;
   for (; busy; runs++) {
-    assert.deepEqual(await faultsOf(storage), []);
+    assert.deepEqual(await storageProblems(storage), []);
   }
   await working;
   assert.ok(runs > 1);
@@ -251,7 +251,7 @@ test('a version that is swept just while verify looks at it is neither lost nor 
       }
       return has(path);
     };
-    assert.deepEqual(await faultsOf(storage), []);
+    assert.deepEqual(await storageProblems(storage), []);
     assert.ok(swept > 0);
     table.has = has;
   }

@@ -12,7 +12,7 @@ import {
   type SceneWrite,
   type Storage,
   type TileRecord,
-  writeSynced,
+  writeFileSynced,
 } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
 
@@ -81,7 +81,7 @@ export function factsOf(n: number) {
 
 export async function stageTile(write: SceneWrite, n: number, geocode: string): Promise<void> {
   const folder = await write.stagingFolder(geocode);
-  for (const group of GROUPS) await writeSynced(join(folder, `${group}.tif`), bytesOf(n, geocode, group));
+  for (const group of GROUPS) await writeFileSynced(join(folder, `${group}.tif`), bytesOf(n, geocode, group));
 }
 
 /** Writes delivery `n` of a scene, its tiles published in batches of three. `before` is told each step. */
@@ -129,7 +129,8 @@ export async function writeDerived(
   const records: TileRecord[] = [];
   for (const { id, geocode } of tiles) {
     const folder = await write.stagingFolder(id);
-    for (const group of GROUPS) await writeSynced(join(folder, `${group}.tif`), bytesOf(n, geocode, group));
+    for (const group of GROUPS)
+      await writeFileSynced(join(folder, `${group}.tif`), bytesOf(n, geocode, group));
     const like = { version: write.version, collection: COLLECTION, scene: 'scene-0', tileId: () => id };
     records.push({
       ...tileRecord(like as unknown as SceneWrite, n, geocode),

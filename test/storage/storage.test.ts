@@ -12,7 +12,7 @@ import {
   versionsOf,
 } from '../../src/storage/index.js';
 import { atEnd } from '../support/at-end.js';
-import { faultsOf } from '../support/storage-problems.js';
+import { storageProblems } from '../support/storage-problems.js';
 import {
   bytesOf,
   COLLECTION,
@@ -62,7 +62,7 @@ test('opening twice in a row keeps the node and everything in it', async (t) => 
     snapshotError: null,
     writeError: null,
   });
-  assert.deepEqual(await faultsOf(second), []);
+  assert.deepEqual(await storageProblems(second), []);
 });
 
 test('nothing of a scene is seen before its commit', async (t) => {
@@ -73,7 +73,7 @@ test('nothing of a scene is seen before its commit', async (t) => {
   assert.equal(storage.index.size, 0);
   assert.equal(await storage.getScene(COLLECTION.id, 'a'), undefined);
   assert.equal(await storage.getTile(write.tileId('9q8yy')), undefined);
-  assert.deepEqual(await faultsOf(storage), [], 'what is being written is no orphan');
+  assert.deepEqual(await storageProblems(storage), [], 'what is being written is no orphan');
 
   const tiles = ['9q8yy', '9q8yz'].map((cell) => tileRecord(write, 1, cell));
   const scene = await write.commit(factsOf(1), tiles);
@@ -110,13 +110,13 @@ test('a new delivery replaces every tile of the old one, also those of cells it 
   const ids = await collect(storage.catalogue.tiles.keys());
   assert.deepEqual(ids, [...idsOf('a', now), ...idsOf('b', old)].sort());
   assert.equal(storage.index.size, ids.length);
-  await storage.sweep();
+  await storage.collectOldVersions();
   assert.equal(
     (await versionFolders(storage, 'tiles')).length,
     ids.length,
     'only current versions have files',
   );
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
 });
 
 test('files of a replaced version stay until the delay is over, then also after a new start', async (t) => {
@@ -125,20 +125,20 @@ test('files of a replaced version stay until the delay is over, then also after 
   await writeScene(storage, 'a', 1);
   const [tile] = await storage.getTiles(idsOf('a', 1));
   await writeScene(storage, 'a', 2);
-  await storage.sweep();
+  await storage.collectOldVersions();
   assert.deepEqual(
     await readFile(storage.tilePath(tile!, '10m')),
     bytesOf(1, tile!.geocode, '10m'),
     'who found it may read it',
   );
-  assert.deepEqual(await faultsOf(storage), [], 'superseded versions are no orphans');
+  assert.deepEqual(await storageProblems(storage), [], 'superseded versions are no orphans');
   await storage.close();
 
   const later = await Storage.open(dir, { sweepDelay: 0 });
   atEnd(t, () => later.close());
   await assert.rejects(access(later.tilePath(tile!, '10m')), { code: 'ENOENT' });
   assert.deepEqual(await collect(later.catalogue.superseded.keys()), []);
-  assert.deepEqual(await faultsOf(later), []);
+  assert.deepEqual(await storageProblems(later), []);
 });
 
 test('a scene is written by one ingest at a time', async (t) => {
@@ -177,7 +177,7 @@ test('a collection is amended but for its cells, one change after the other', as
   await writeScene(storage, 'first', 1);
   const { id } = COLLECTION;
   const add = (x: number) =>
-    storage.amendCollection(id, ({ pixelSizes = [], ...record }) => ({
+    storage.updateCollection(id, ({ pixelSizes = [], ...record }) => ({
       ...record,
       pixelSizes: [...pixelSizes, [{ x, y: x }]],
     }));
@@ -187,11 +187,11 @@ test('a collection is amended but for its cells, one change after the other', as
     [10, 20, 60],
   );
   await assert.rejects(
-    storage.amendCollection(id, (record) => ({ ...record, precision: 3 })),
+    storage.updateCollection(id, (record) => ({ ...record, precision: 3 })),
     { code: 'TW_STORAGE_COLLECTION_FIXED' },
   );
   await assert.rejects(
-    storage.amendCollection('absent', (record) => record),
+    storage.updateCollection('absent', (record) => record),
     { code: 'TW_STORAGE_NO_COLLECTION' },
   );
 });
@@ -265,9 +265,9 @@ test('a model is stored with its files, version by version, and verified', async
   assert.deepEqual(versionsOf(second).slice(1), versionsOf(first));
   assert.deepEqual(await readFile(storage.modelPath(second, 'weights.bin')), Buffer.alloc(6000, 2));
   assert.deepEqual(await readFile(storage.modelPath(first, 'weights.bin')), Buffer.alloc(5000, 1));
-  await storage.sweep();
+  await storage.collectOldVersions();
   assert.equal((await versionFolders(storage, 'models')).length, 2);
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
   for (const version of [first, second]) {
     const path = storage.modelPath(version, 'weights.bin');
     const bytes = await readFile(path);
@@ -293,7 +293,7 @@ test('of a model the five newest versions stay, the best on the data of the late
   model = await put(2, 'spring');
   assert.deepEqual(errorsOf(model), [2, 6, 5, 9, 8, 2]);
   assert.equal(bestVersion(versionsOf(model)).version, model.version, 'of two as good ones the newer');
-  await storage.sweep();
+  await storage.collectOldVersions();
   assert.deepEqual(
     (await versionFolders(storage, 'models')).sort(),
     versionsOf(model)
@@ -303,7 +303,7 @@ test('of a model the five newest versions stay, the best on the data of the late
   model = await put(3, 'summer');
   assert.deepEqual(errorsOf(model), [3, 2, 6, 5, 9]);
   assert.equal(bestVersion(versionsOf(model)).score?.error, 3);
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
 });
 
 test('a record that an older version of the program has written is of one version', async (t) => {
@@ -311,7 +311,7 @@ test('a record that an older version of the program has written is of one versio
   const { former: _, ...old } = await storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.of(1) });
   await storage.catalogue.write([storage.catalogue.models.set(old.id, old)]);
   assert.deepEqual(versionsOf((await storage.getModel(old.id))!), [old]);
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
   const scored = { ...modelOf('ndvi'), score: { error: 1, data: 'spring' } };
   const model = await storage.putModel(scored, { 'weights.bin': Buffer.of(2) });
   assert.deepEqual(
@@ -335,14 +335,14 @@ test('a version of a model is deleted, or all of them, with the files', async (t
   assert.deepEqual(await storage.getModel(id), second, 'the newest that is left is the latest');
   assert.equal(await storage.deleteModel(id, first.version), 1);
   assert.deepEqual(await storage.getModel(id), { ...second, former: [] });
-  await storage.sweep();
+  await storage.collectOldVersions();
   assert.equal((await versionFolders(storage, 'models')).length, 1);
   await put(4);
   assert.equal(await storage.deleteModel(id), 2);
   assert.equal(await storage.getModel(id), undefined);
-  await storage.sweep();
+  await storage.collectOldVersions();
   assert.deepEqual(await versionFolders(storage, 'models'), []);
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
 });
 
 test('versions sort in the order they were made', () => {
@@ -368,12 +368,12 @@ test('a deleted tile, scene and collection are gone with their files, and others
   await assert.rejects(storage.deleteScene(COLLECTION.id, 'a'), { code: 'TW_STORAGE_NO_SCENE', status: 404 });
   for (const id of idsOf('c', n)) await storage.deleteTile(id);
   assert.equal(await storage.getScene(COLLECTION.id, 'c'), undefined, 'the last tile takes the scene along');
-  await storage.sweep();
+  await storage.collectOldVersions();
   assert.deepEqual(
     await collect(storage.catalogue.tiles.keys()),
     [...idsOf('a_b', n), other.tileId('9q8yy')].sort(),
   );
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
 
   const open = await storage.beginScene(COLLECTION, 'late', ['9q8yy']);
   await stageTile(open, n, '9q8yy');
@@ -386,11 +386,11 @@ test('a deleted tile, scene and collection are gone with their files, and others
   await open.commit(factsOf(n), [tileRecord(open, n, '9q8yy')]);
   assert.equal(await storage.deleteCollection(COLLECTION.id), cellsOf(n).length + 1);
   assert.equal(await storage.getCollection(COLLECTION.id), undefined);
-  await storage.sweep();
+  await storage.collectOldVersions();
   assert.deepEqual(await collect(storage.catalogue.tiles.keys()), [other.tileId('9q8yy')]);
   assert.equal(storage.index.size, 1);
   assert.equal((await versionFolders(storage, 'tiles')).length, 1);
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
 });
 
 test('what is being written again can be deleted before and after, not meanwhile', async (t) => {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Bounds } from '../../src/grid/index.js';
+import type { GridBounds } from '../../src/grid/index.js';
 import { type PixelArray, readRaster } from '../../src/raster/index.js';
 
 export const hasGdal = (() => {
@@ -18,7 +18,7 @@ export const hasGdal = (() => {
 /** What `gdalwarp -et 0` makes of a scene in a geohash cell. */
 export async function gdalWarp(
   scene: string,
-  cell: { bounds: Bounds; width: number; height: number; resampling: 'near' | 'bilinear' },
+  cell: { bounds: GridBounds; width: number; height: number; resampling: 'near' | 'bilinear' },
 ): Promise<{ bands: PixelArray[] }> {
   const folder = await mkdtemp(join(tmpdir(), 'tilewright-gdal-'));
   try {

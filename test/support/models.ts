@@ -3,9 +3,9 @@
 import { loadEngine } from '../../src/engines/load-engine.js';
 import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../../src/storage/index.js';
 import type { TileScore } from '../../src/training/evaluation/metrics.js';
-import { type ImageScores, type ModelCard, modelNamed } from '../../src/training/index.js';
+import { getModelSpec, type ImageScores, type ModelCard } from '../../src/training/index.js';
 import { buildModel } from '../../src/training/models/build-model.js';
-import { summaryOf } from '../../src/training/registry/model-card.js';
+import { cardSummary } from '../../src/training/registry/model-card.js';
 import { saveModel } from '../../src/training/registry/saved-model.js';
 
 /** What a test wants to be special about a version. */
@@ -73,11 +73,11 @@ export async function putModel(
     createdAt: new Date().toISOString(),
     softwareVersion: '0.1.0',
   };
-  const net = buildModel(tf, modelNamed(model), seed);
+  const net = buildModel(tf, getModelSpec(model), seed);
   const files = { ...(await saveModel(tf, net)), 'card.json': Buffer.from(JSON.stringify(card)) };
   net.dispose();
   return storage.putModel(
-    { ...place, card: summaryOf(card), score: { error: mse, data: 'the same' } },
+    { ...place, card: cardSummary(card), score: { error: mse, data: 'the same' } },
     files,
   );
 }

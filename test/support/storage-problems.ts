@@ -1,7 +1,7 @@
 import { type Storage, verify } from '../../src/storage/index.js';
 
 /** Everything that `verify` finds: damage, and what no record names. */
-export async function faultsOf(storage: Storage): Promise<object[]> {
+export async function storageProblems(storage: Storage): Promise<object[]> {
   const { problems, orphans } = await verify(storage);
   return [...problems, ...orphans];
 }

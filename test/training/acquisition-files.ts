@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DataType, encodeCog, type PixelArray } from '../../src/raster/index.js';
-import type { BandFile } from '../../src/training/data/acquisitions.js';
-import type { PlaceDate } from '../../src/training/index.js';
+import type { BandSource } from '../../src/training/data/acquisitions.js';
+import type { AcquisitionFiles } from '../../src/training/index.js';
 import type { BandName } from '../../src/training/models/model-spec.js';
 import type { Field } from './synthetic-land.js';
 
@@ -36,7 +36,7 @@ export function writeDate(
   folder: string,
   name: string,
   date: Field,
-): PlaceDate & { bands: Record<BandName, BandFile> } {
+): AcquisitionFiles & { bands: Record<BandName, BandSource> } {
   const stored = (values: Float32Array) =>
     Uint16Array.from(values, (value) =>
       Number.isNaN(value) ? NODATA : Math.round((value - OFFSET) / SCALE),

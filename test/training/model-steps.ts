@@ -1,7 +1,7 @@
 /** Steps of training of each model, on random patches. */
 
 import type { Tf } from '../../src/engines/tfjs.js';
-import { adversarialLearner } from '../../src/training/loop/gan-learner.js';
+import { ganLearner } from '../../src/training/loop/gan-learner.js';
 import type { Batch, Learner } from '../../src/training/loop/learner.js';
 import { regressionLearner } from '../../src/training/loop/regression-learner.js';
 import { buildModel } from '../../src/training/models/build-model.js';
@@ -16,7 +16,7 @@ export function freshLearner(tf: Tf, spec: ModelSpec): { learner: Learner; batch
   const model = buildModel(tf, spec, 1, line);
   const learner =
     spec.loss === 'adversarial'
-      ? adversarialLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, 1))
+      ? ganLearner(tf, model, buildDiscriminator(tf, spec.inputs.length, 1))
       : regressionLearner(tf, model);
   const pixels: [number, number, number] = [2, spec.patchSize, spec.patchSize];
   const batch: Batch = {

@@ -2,11 +2,11 @@
 
 import { randomStream } from '../../src/random.js';
 import { Mask } from '../../src/raster/index.js';
-import type { DatePixels } from '../../src/training/data/acquisition-pixels.js';
+import type { AcquisitionPixels } from '../../src/training/data/acquisition-pixels.js';
 import type { BandName } from '../../src/training/models/model-spec.js';
 
 /** A date with all bands. */
-export interface Field extends DatePixels {
+export interface Field extends AcquisitionPixels {
   bands: Record<BandName, Float32Array>;
 }
 

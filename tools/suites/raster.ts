@@ -5,20 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TilewrightError } from '../../src/errors.js';
 import {
+  createTransform,
   crsFromEpsg,
-  fileKind,
-  markingNodata,
-  openContainer,
+  detectFileType,
+  effectiveNodata,
+  findValidityBand,
+  listSubdatasets,
+  nodataAsType,
   openRaster,
   type PixelArray,
-  pixelsOf,
   pixelToMap,
-  projector,
   type RasterHeader,
   readWindow,
   SIGNATURE_BYTES,
-  storedNodata,
-  validityBandOf,
+  viewPixels,
 } from '../../src/raster/index.js';
 
 export interface Outcome {
@@ -43,7 +43,7 @@ export function isRasterFile(path: string): boolean {
   const file = openSync(path, 'r');
   try {
     const start = Buffer.alloc(SIGNATURE_BYTES);
-    const kind = fileKind(start.subarray(0, readSync(file, start)));
+    const kind = detectFileType(start.subarray(0, readSync(file, start)));
     return kind !== null && kind !== 'zip' && kind !== 'gzip' && kind !== 'tar';
   } finally {
     closeSync(file);
@@ -112,8 +112,8 @@ async function compare(path: string): Promise<Outcome> {
 /** The name by which GDAL opens a file; in a file of several layers, the first one that is read here. */
 async function gdalName(path: string): Promise<{ name: string; layer?: string }> {
   // A file of one raster is no container.
-  const container = await openContainer(path).catch(() => undefined);
-  const layer = container?.layers[0]?.name;
+  const container = await listSubdatasets(path).catch(() => undefined);
+  const layer = container?.subdatasets[0]?.name;
   if (!container || layer === undefined) return { name: path };
   const subdatasets = Object.values<string>(
     JSON.parse(gdal('gdalinfo', '-json', path)).metadata?.SUBDATASETS ?? {},
@@ -164,7 +164,7 @@ function gdalBand(path: string, band: string, dataType: RasterHeader['dataType']
     const raw = join(folder, 'raw');
     gdal('gdal_translate', '-q', ...RAW, '-ot', TYPES[dataType], '-b', band, '-mask', 'none', path, raw);
     const bytes = new Uint8Array(readFileSync(raw));
-    return pixelsOf(dataType, bytes.buffer, 0, size);
+    return viewPixels(dataType, bytes.buffer, 0, size);
   });
 }
 
@@ -200,10 +200,10 @@ async function validityDiffers(header: RasterHeader, own: PixelArray[], name: st
   const first = header.alpha === 0 ? 1 : 0;
   const pixels = own[first];
   if (!pixels) return 0;
-  const band = validityBandOf(header, first);
+  const band = findValidityBand(header, first);
   const all = { column: 0, row: 0, width, height };
   const validity = band && (await readWindow(band.header, [band.index], all))[0]!;
-  const nodata = storedNodata(dataType, markingNodata(header));
+  const nodata = nodataAsType(dataType, effectiveNodata(header));
   const theirs = gdalBand(name, `mask,${first + 1}`, 'uint8', width * height);
   let differ = 0;
   for (let i = 0; i < pixels.length; i++) {
@@ -230,7 +230,7 @@ function shiftOf(header: RasterHeader, name: string): { metres: number; pixels: 
   ];
   const theirs = gdalPlaces(name, points);
   if (!theirs) return undefined;
-  const toLonLat = projector(crs, 'EPSG:4326');
+  const toLonLat = createTransform(crs, 'EPSG:4326');
   const placeOf = ([column, row]: Point) => toLonLat(...pixelToMap(transform, column, row));
   const shift = { metres: 0, pixels: 0 };
   for (const [i, point] of points.entries()) {

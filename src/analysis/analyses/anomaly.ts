@@ -4,9 +4,9 @@ import { badWindow } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
-import { LEAST_PIXELS } from '../pixel-methods/local-rx.js';
+import { MIN_PIXELS_PER_COMPONENT } from '../pixel-methods/local-rx.js';
 import { spectrumChart } from '../report/charts.js';
-import { factsOf, percent } from '../report/render-report.js';
+import { covarianceFacts, percentText } from '../report/render-report.js';
 
 export interface AnomalyInputs extends AnalysisInputs {
   /** Sides of the outer and the inner window; the inner one may be left out if it is the pixel itself. Default: the whole collection. */
@@ -33,8 +33,8 @@ interface AnomalyFit extends Partial<LocalFit> {
 export interface AnomalyResults extends MapResults, Omit<AnomalyFit, 'mean'> {}
 
 const DEFAULT_COMPONENTS = 10;
-const MOST_COMPONENTS = 50;
-const LARGEST_WINDOW = 301;
+const MAX_COMPONENTS = 50;
+const MAX_WINDOW = 301;
 
 /** RX of Reed and Yu (1990), over the whole collection or with a local background. */
 export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
@@ -45,12 +45,12 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
   properties: {
     window: {
       ...{ type: 'array', minItems: 1, maxItems: 2 },
-      items: { type: 'integer', minimum: 1, maximum: LARGEST_WINDOW },
+      items: { type: 'integer', minimum: 1, maximum: MAX_WINDOW },
       description:
         'Sides of the windows around each pixel, odd numbers of pixels: the background is what the outer one (first) holds and the inner one (second, default 1) does not. Default: the whole collection',
     },
     components: {
-      ...{ type: 'integer', minimum: 1, maximum: MOST_COMPONENTS },
+      ...{ type: 'integer', minimum: 1, maximum: MAX_COMPONENTS },
       description: `With a window: principal components of the collection in which pixels are compared, default ${DEFAULT_COMPONENTS}`,
     },
   },
@@ -92,10 +92,10 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
     const { window, components, held = 1 } = fit;
     const local = window && [
       `background between windows of ${window[1]} and ${window[0]} pixels`,
-      `${components} principal components, which hold ${percent(held)} of the variance`,
+      `${components} principal components, which hold ${percentText(held)} of the variance`,
     ];
     return {
-      ...{ summary, files: {}, facts: [...factsOf(fit), ...(local ?? [])] },
+      ...{ summary, files: {}, facts: [...covarianceFacts(fit), ...(local ?? [])] },
       sections: [
         { title: 'Mean spectrum', content: spectrumChart(wavelengths, [{ name: 'mean', values: mean }], '') },
       ],
@@ -122,7 +122,7 @@ function checkWindow({ window, components }: AnomalyInputs): void {
   if (even !== undefined) throw badWindow(`a side of ${even} pixels is not odd`);
   if (inner >= outer) throw badWindow(`the inner side of ${inner} pixels is not smaller than ${outer}`);
   const background = outer ** 2 - inner ** 2;
-  const needed = LEAST_PIXELS * (components ?? DEFAULT_COMPONENTS);
+  const needed = MIN_PIXELS_PER_COMPONENT * (components ?? DEFAULT_COMPONENTS);
   if (background < needed)
     throw badWindow(
       `${background} pixels lie between sides of ${inner} and ${outer}, and ${components ?? DEFAULT_COMPONENTS} components need ${needed}; choose a larger window, or fewer components`,

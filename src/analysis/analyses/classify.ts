@@ -1,40 +1,40 @@
 /** Maps of classes from labels. */
-import { parseFilter, rawUnlessAsked } from '../../query/index.js';
-import type { Scores } from '../classification/accuracy.js';
+import { defaultToRawSource, parseFilter } from '../../query/index.js';
+import type { AccuracyScores } from '../classification/accuracy.js';
 import {
   CLASSIFY_FIT,
   type ClassifyFit,
-  type Compared,
+  type ComparedClassifier,
   fitMap,
   withCodes,
 } from '../classification/class-map.js';
 import {
   CLASSIFY_PROPERTIES,
   type ClassifyInputs,
-  DEFAULT_SEED,
-  netOf,
+  DEFAULT_CLASSIFY_SEED,
+  requestedNetwork,
 } from '../classification/classify-inputs.js';
 import type { ClassifierName } from '../classification/fit-classifier.js';
-import { checkSplit, sortedByWavelength, withLabelled } from '../classification/load-training-data.js';
+import { checkSplit, sortedByWavelength, withTrainingData } from '../classification/load-training-data.js';
 import { type Calibration, isBaseline, validated } from '../classification/model-selection.js';
 import { classSections, trainingText } from '../classification/report-sections.js';
 import type { BandWeights, TrainingFacts } from '../classification/training-facts.js';
 import { pixelHeight, storeClassifier } from '../classifier-registry/classifier-card.js';
 import { netOption } from '../errors.js';
 import { collectionOf } from '../jobs/analysis-inputs.js';
-import { withOneSize } from '../jobs/analysis-run.js';
+import { requireOneSize } from '../jobs/analysis-run.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { checkLabels } from '../labels/labels.js';
 import type { SplitKind } from '../labels/split.js';
-import { percent } from '../report/render-report.js';
+import { percentText } from '../report/render-report.js';
 
-export interface ClassifyResults extends MapResults, Scores {
+export interface ClassifyResults extends MapResults, AccuracyScores {
   classifier: ClassifierName;
   /** Regularization strength; for `lda` the shrinkage. */
   strength: number;
   /** Shrinkage of the linear discriminants that it is compared with, or that it is; absent if there are none. */
   shrinkage?: number;
-  compared: Compared[];
+  compared: ComparedClassifier[];
   calibration: Calibration;
   split: SplitKind;
   names: Record<string, string>;
@@ -59,19 +59,19 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   fit: CLASSIFY_FIT,
   check: async (inputs) => {
     await checkLabels(inputs.labels);
-    if (inputs.epochs !== undefined && !netOf(inputs)) throw netOption();
+    if (inputs.epochs !== undefined && !requestedNetwork(inputs)) throw netOption();
   },
   run: async (context, agreed, inputs, job) => {
     // The squares of the split are counted in pixels: with pixels of two sizes they would overlap.
-    const alike = await withOneSize(context, agreed, job);
+    const alike = await requireOneSize(context, agreed, job);
     // Convolutions need the bands in the order of their wavelengths.
-    const analysed = netOf(inputs) ? sortedByWavelength(alike) : alike;
+    const analysed = requestedNetwork(inputs) ? sortedByWavelength(alike) : alike;
     if (inputs.split === 'random') await checkSplit(context, analysed, inputs, 'random', job);
-    const fitted = await withLabelled(context, analysed, inputs, 'place', job, (fitting) =>
+    const fitted = await withTrainingData(context, analysed, inputs, 'place', job, (fitting) =>
       fitMap(fitting, inputs, alike.rows),
     );
     if (inputs.split !== 'random') return { analysed, ...fitted };
-    const random = await withLabelled(context, analysed, inputs, 'random', job, (fitting) =>
+    const random = await withTrainingData(context, analysed, inputs, 'random', job, (fitting) =>
       validated(fitting, fitted.fit.chosen),
     );
     const codes = fitted.fit.classes.map(({ code }) => code);
@@ -83,7 +83,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
     const lda = compared.find(({ classifier }) => classifier === 'lda');
     const shown = random ?? scores;
     const overestimate = random && [
-      `by place the overall accuracy is ${percent(scores.oa)}, so the random split overestimates it by ${(100 * (random.oa - scores.oa)).toFixed(1)} points`,
+      `by place the overall accuracy is ${percentText(scores.oa)}, so the random split overestimates it by ${(100 * (random.oa - scores.oa)).toFixed(1)} points`,
     ];
     return {
       summary: {
@@ -104,7 +104,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
       files: {},
       facts: [
         `${chosen.classifier}, strength ${chosen.strength}`,
-        `overall accuracy ${percent(shown.oa)} on ${shown.pixels} pixels ${random ? 'at random' : 'of ground that did not train'}`,
+        `overall accuracy ${percentText(shown.oa)} on ${shown.pixels} pixels ${random ? 'at random' : 'of ground that did not train'}`,
         ...(overestimate ?? []),
         ...(training ? [trainingText(training)] : []),
       ],
@@ -129,7 +129,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
           collection: collectionOf(inputs),
           job,
         },
-        filter: rawUnlessAsked(parseFilter(inputs.filter)),
+        filter: defaultToRawSource(parseFilter(inputs.filter)),
         ...{ tiles, bands, sizes, calibration, seconds },
         pixelHeight: pixelHeight({ ...tiles[0]!, rows }),
         ...(training && { training }),
@@ -141,7 +141,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
             .filter(({ classifier }) => isBaseline(classifier) || classifier !== chosen.classifier)
             .map(({ classifier, oa, aa, kappa }) => [classifier, { oa, aa, kappa }]),
         ),
-        seed: inputs.seed ?? DEFAULT_SEED,
+        seed: inputs.seed ?? DEFAULT_CLASSIFY_SEED,
       },
       Object.fromEntries(
         Object.entries(fit.files).map(([name, text]) => [name, Buffer.from(text, 'base64')]),

@@ -4,9 +4,9 @@ import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
-import { type Cluster, type KMeans, kMeans } from '../passes/k-means.js';
+import { distributedKMeans, type KMeans, type SpectralCluster } from '../passes/k-means.js';
 import { spectrumChart } from '../report/charts.js';
-import { colourKey, factsOf, percent, tableOf } from '../report/render-report.js';
+import { colourKey, covarianceFacts, htmlTable, percentText } from '../report/render-report.js';
 import { libraryCsv } from '../spectral-library/write-library.js';
 
 export interface ClusterInputs extends AnalysisInputs {
@@ -25,13 +25,13 @@ interface ClusterFit extends KMeans {
 
 export interface ClusterResults extends MapResults, Omit<ClusterFit, 'clusters'> {
   /** The largest first. `code`: in the group `class`, and number of the band. */
-  clusters: (Omit<Cluster, 'centre'> & { code: number })[];
+  clusters: (Omit<SpectralCluster, 'centre'> & { code: number })[];
 }
 
 const DEFAULT_SEED = 1;
 const DEFAULT_ITERATIONS = 100;
 /** Centres that a report draws. */
-const SHOWN = 8;
+const MAX_SHOWN_CENTRES = 8;
 
 export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
   name: 'cluster',
@@ -55,7 +55,13 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
   run: async (context, analysed, { clusters, seed = DEFAULT_SEED, iterations = DEFAULT_ITERATIONS }, job) => {
     const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
     const { mean, covariance, pixels } = statistics!;
-    const found = await kMeans(context, analysed, statistics!, { clusters, seed, iterations }, job);
+    const found = await distributedKMeans(
+      context,
+      analysed,
+      statistics!,
+      { clusters, seed, iterations },
+      job,
+    );
     if (found.clusters.length < clusters)
       job.log('warning', `${clusters - found.clusters.length} clusters without a pixel were left out`);
     const numbers = found.clusters.map((_, i) => i + 1);
@@ -77,20 +83,22 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
     const { pixels, inertia, explained, iterations, converged } = fit;
     const wavelengths = bands.map(({ wavelength }) => wavelength);
     const named = clusters.map(({ centre }, i) => ({ name: `cluster ${i + 1}`, spectrum: centre }));
-    const curves = named.slice(0, SHOWN).map(({ name, spectrum }) => ({ name, values: spectrum }));
+    const curves = named
+      .slice(0, MAX_SHOWN_CENTRES)
+      .map(({ name, spectrum }) => ({ name, values: spectrum }));
     return {
       summary: { ...fit, clusters: clusters.map(({ centre: _, ...one }, i) => ({ code: i + 1, ...one })) },
       files: { 'centres.csv': libraryCsv(named, bands) },
       facts: [
-        ...factsOf({ pixels }),
-        `${clusters.length} clusters hold ${percent(explained)} of the variance`,
+        ...covarianceFacts({ pixels }),
+        `${clusters.length} clusters hold ${percentText(explained)} of the variance`,
         `${iterations} iterations${converged ? '' : ', after which the centres still moved'}`,
       ],
       sections: [
         { title: 'Centres', content: spectrumChart(wavelengths, curves, '') },
         {
           title: 'Sizes',
-          content: html`<p>Sum of the squared distances from the centres: ${significant(inertia)}.</p>${tableOf(
+          content: html`<p>Sum of the squared distances from the centres: ${significant(inertia)}.</p>${htmlTable(
             [
               { name: '' },
               ...['code', 'pixels', 'share', 'root mean square distance'].map((name) => ({
@@ -100,7 +108,7 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
             ],
             clusters.map((one, i) => [
               ...[colourKey(i + 1), `${i + 1}`, `${one.pixels}`],
-              ...[percent(one.pixels / pixels), significant(one.spread)],
+              ...[percentText(one.pixels / pixels), significant(one.spread)],
             ]),
           )}`,
         },

@@ -1,12 +1,12 @@
 /** Spectra without their continuum, and the depth of absorptions. */
 import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
-import { emptyRange, turnedRange } from '../errors.js';
+import { emptyRange, reversedRange } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { withBands } from '../jobs/analysis-run.js';
+import { selectBands } from '../jobs/analysis-run.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { continuumRemoval } from '../pixel-methods/continuum-removal.js';
 import { spectrumChart } from '../report/charts.js';
-import { spectralTagsOf } from '../spectra/band-tags.js';
+import { mapSpectralTags } from '../spectra/band-tags.js';
 
 export interface ContinuumInputs extends AnalysisInputs {
   /** From and to, nm. Default: all bands. */
@@ -25,7 +25,7 @@ export interface ContinuumResults extends MapResults, ContinuumFit {
 }
 
 /** Fewer bands have nothing below their hull. */
-const FEWEST_BANDS = 3;
+const MIN_BANDS = 3;
 
 export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
   name: 'continuum',
@@ -45,7 +45,7 @@ export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
   fit: objectOf({ outside: COUNT }),
   showsSpectra: true,
   check: ({ range }) => {
-    if (range && !(range[0] < range[1])) throw turnedRange(...range);
+    if (range && !(range[0] < range[1])) throw reversedRange(...range);
   },
   run: async (_, agreed, { range, depth = false }) => {
     const [low, high] = range ?? [-Infinity, Infinity];
@@ -53,8 +53,8 @@ export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
       const { wavelength } = agreed.bands[band]!;
       return wavelength >= low && wavelength <= high;
     });
-    if (kept.length < FEWEST_BANDS) throw emptyRange(kept.length, range);
-    const analysed = withBands(agreed, kept);
+    if (kept.length < MIN_BANDS) throw emptyRange(kept.length, range);
+    const analysed = selectBands(agreed, kept);
     const { bands } = analysed;
     const wavelengths = Float64Array.from(bands, ({ wavelength }) => wavelength);
     return {
@@ -62,7 +62,7 @@ export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
         method: { kind: 'continuum', wavelengths, depth },
         ...(depth
           ? { bands: ['depth', 'position'] }
-          : { bands: bands.map(({ name }) => name), tags: spectralTagsOf(bands) }),
+          : { bands: bands.map(({ name }) => name), tags: mapSpectralTags(bands) }),
       },
       ...{ analysed, fit: { outside: agreed.bands.length - bands.length } },
     };

@@ -1,21 +1,21 @@
 /** Maps of narrow-band indices. */
 
 import {
-  compile,
+  compileExpression,
   type Program,
   parseExpression,
-  plainName,
-  wavelengthNamed,
+  parseWavelengthName,
+  toIdentifier,
 } from '../../expressions/index.js';
 import { significant } from '../../html/index.js';
 import { listOf, objectOf, TEXT } from '../../json-schema.js';
 import { nearestBand } from '../../raster/index.js';
 import { indexBands, unknownIndex } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { withBands } from '../jobs/analysis-run.js';
+import { selectBands } from '../jobs/analysis-run.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { tableOf } from '../report/render-report.js';
-import { INDEX_NAMES, INDICES, type IndexName } from '../spectra/narrow-band-indices.js';
+import { htmlTable } from '../report/render-report.js';
+import { INDEX_NAMES, type IndexName, NARROW_BAND_INDICES } from '../spectra/narrow-band-indices.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 export interface IndicesInputs extends AnalysisInputs {
@@ -41,10 +41,10 @@ export interface IndicesResults extends MapResults {
   indices: ComputedIndex[];
 }
 
-const MOST = 50;
-const SHOWN_MAPS = 8;
+const MAX_INDICES = 50;
+const MAX_SHOWN_MAPS = 8;
 /** A band stands for a wavelength within its FWHM, or within so many nm if that is more. */
-const TOLERANCE = 15;
+const WAVELENGTH_TOLERANCE_NM = 15;
 
 export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
   name: 'indices',
@@ -55,7 +55,7 @@ export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
       type: 'array',
       items: { type: 'string', minLength: 1, maxLength: 1000 },
       minItems: 1,
-      maxItems: MOST,
+      maxItems: MAX_INDICES,
       description: 'Names of the library, or expressions such as (860nm - 660nm) / (860nm + 660nm)',
     },
   },
@@ -73,7 +73,7 @@ export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
     const programs = programsOf(names, (name) => kept.indexOf(bandAt(name, bands)));
     return {
       map: { method: { kind: 'expressions', programs }, bands: names },
-      analysed: withBands(analysed, kept),
+      analysed: selectBands(analysed, kept),
       fit: { indices: names },
     };
   },
@@ -82,7 +82,11 @@ export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
     const computed = names.map((name, i): ComputedIndex => {
       const known = libraryName(name);
       return {
-        ...{ name, expression: expressionOf(name), ...(known && { source: INDICES[known].source }) },
+        ...{
+          name,
+          expression: expressionOf(name),
+          ...(known && { source: NARROW_BAND_INDICES[known].source }),
+        },
         bands: [...used[i]!].map(([asked, band]) => ({
           asked,
           name: bands[band]!.name,
@@ -93,7 +97,7 @@ export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
     return {
       ...{ summary: { indices: computed }, files: {}, facts: [] },
       sections: [{ title: 'Indices', content: indexTable(computed) }],
-      looks: names.slice(0, SHOWN_MAPS).map((name, i) => ({
+      looks: names.slice(0, MAX_SHOWN_MAPS).map((name, i) => ({
         title: name,
         look: { bidx: [i + 1], colormap_name: 'viridis' },
       })),
@@ -102,7 +106,7 @@ export const indices: MapAnalysis<IndicesInputs, IndicesFit> = {
 };
 
 function indexTable(computed: ComputedIndex[]) {
-  return tableOf(
+  return htmlTable(
     [{ name: 'index' }, { name: 'expression' }, { name: 'source' }, { name: 'bands' }],
     computed.map(({ name, expression, source = '', bands }) => [
       ...[name, expression, source],
@@ -118,20 +122,20 @@ function namesOf({ indices }: IndicesInputs): string[] {
 
 function libraryName(text: string): IndexName | undefined {
   const name = text.trim().toLowerCase();
-  return Object.hasOwn(INDICES, name) ? (name as IndexName) : undefined;
+  return Object.hasOwn(NARROW_BAND_INDICES, name) ? (name as IndexName) : undefined;
 }
 
 function expressionOf(text: string): string {
   const name = libraryName(text);
-  return name ? INDICES[name].expression : text;
+  return name ? NARROW_BAND_INDICES[name].expression : text;
 }
 
 function programsOf(names: string[], bandOf: (name: string) => number): Program[] {
   return names.map((text) =>
-    compile(parseExpression(expressionOf(text)), (name) => {
+    compileExpression(parseExpression(expressionOf(text)), (name) => {
       // An expression may name an index of the library, too.
       const known = libraryName(name);
-      return known ? parseExpression(INDICES[known].expression) : bandOf(name);
+      return known ? parseExpression(NARROW_BAND_INDICES[known].expression) : bandOf(name);
     }),
   );
 }
@@ -143,9 +147,9 @@ function bandsUsed(names: string[], bands: AnalysedBand[]): Map<string, number>[
     const found = new Map<string, number>();
     programsOf([text], (name) => {
       const band = bandAt(name, bands);
-      if (wavelengthNamed(name) === undefined && band < 0)
+      if (parseWavelengthName(name) === undefined && band < 0)
         throw unknownIndex(text, `there is no band or index ${JSON.stringify(name)}`, INDEX_NAMES);
-      const lack = lackOf(name, bands[band]);
+      const lack = reasonNoBand(name, bands[band]);
       if (lack !== undefined) missing.push(`${text} needs ${lack}`);
       found.set(name, band);
       return band;
@@ -159,16 +163,16 @@ function bandsUsed(names: string[], bands: AnalysedBand[]): Map<string, number>[
 
 /** The number of a band by its name, or of the one nearest to a wavelength; -1 for other names. */
 function bandAt(name: string, bands: AnalysedBand[]): number {
-  const wavelength = wavelengthNamed(name);
+  const wavelength = parseWavelengthName(name);
   if (wavelength !== undefined) return nearestBand(bands, wavelength, Infinity);
-  return bands.findIndex((band) => plainName(band.name) === name);
+  return bands.findIndex((band) => toIdentifier(band.name) === name);
 }
 
 /** Why a band does not stand for the wavelength that it is asked for by. */
-function lackOf(name: string, band: AnalysedBand | undefined): string | undefined {
-  const asked = wavelengthNamed(name);
+function reasonNoBand(name: string, band: AnalysedBand | undefined): string | undefined {
+  const asked = parseWavelengthName(name);
   if (asked === undefined || band === undefined) return undefined;
-  const tolerance = Math.max(TOLERANCE, band.fwhm ?? 0);
+  const tolerance = Math.max(WAVELENGTH_TOLERANCE_NM, band.fwhm ?? 0);
   if (Math.abs(band.wavelength - asked) <= tolerance) return undefined;
   return `${asked} nm, and the nearest is ${band.name} at ${band.wavelength} nm (at most ${tolerance} nm away)`;
 }

@@ -2,12 +2,12 @@
 import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
 import { libraryShape } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { withBands } from '../jobs/analysis-run.js';
-import type { Fitted, MapAnalysis, MapResults } from '../jobs/map-process.js';
+import { selectBands } from '../jobs/analysis-run.js';
+import type { FittedAnalysis, MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
-import { type PixelMethod, SMALLEST_VALUE } from '../pixel-methods/pixel-methods.js';
+import { MIN_DIVERGENCE_VALUE, type PixelMethod } from '../pixel-methods/pixel-methods.js';
 import { spectrumChart } from '../report/charts.js';
-import { colourKey, factsOf, tableOf } from '../report/render-report.js';
+import { colourKey, covarianceFacts, htmlTable } from '../report/render-report.js';
 import { checkLibrary, coveredBands, LIBRARY } from '../spectral-library/library-input.js';
 import { type Library, resampledSpectra, resampleLibrary } from '../spectral-library/resample-library.js';
 
@@ -36,10 +36,10 @@ export interface MatchResults extends MapResults, MatchFit {
 }
 
 /** Spectra that a report draws, and of which it shows maps. */
-const SHOWN = 8;
-const SHOWN_MAPS = 4;
+const MAX_SHOWN_SPECTRA = 8;
+const MAX_SHOWN_MAPS = 4;
 
-export const match: MapAnalysis<MatchInputs, MatchFit> = {
+export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
   name: 'match',
   title: 'Spectral matching',
   description:
@@ -57,7 +57,7 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
   check: ({ library }) => checkLibrary(library),
   run: async (context, analysed, { library, method = 'sam', threshold }, job) => {
     const bands = coveredBands(library, analysed.bands);
-    const used = withBands(analysed, bands);
+    const used = selectBands(analysed, bands);
     const resampled = resampleLibrary(library, used.bands);
     if (method === 'sid') requirePositive(resampledSpectra(library, resampled));
     const { values } = resampled;
@@ -73,7 +73,7 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
       },
     };
     const uncovered = analysed.bands.length - bands.length;
-    const fitted = (of: PixelMethod, fit: object = {}): Fitted<MatchFit> => ({
+    const fitted = (of: PixelMethod, fit: object = {}): FittedAnalysis<MatchFit> => ({
       map: { method: of, ...map },
       analysed: used,
       fit: { uncovered, ...fit },
@@ -97,17 +97,20 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
     return {
       summary: { ...fit, method, targets: library.spectra.map(({ name }, i) => ({ code: i + 1, name })) },
       files: {},
-      facts: [method, ...limit, ...factsOf(fit)],
+      facts: [method, ...limit, ...covarianceFacts(fit)],
       sections: [
-        { title: 'Spectra of the library', content: spectrumChart(wavelengths, curves.slice(0, SHOWN), '') },
+        {
+          title: 'Spectra of the library',
+          content: spectrumChart(wavelengths, curves.slice(0, MAX_SHOWN_SPECTRA), ''),
+        },
         {
           title: 'Codes of the group class',
-          content: tableOf([{ name: '' }, { name: 'code' }, { name: 'target' }], codes),
+          content: htmlTable([{ name: '' }, { name: 'code' }, { name: 'target' }], codes),
         },
       ],
       looks: [
         { title: 'Best spectrum', look: { assets: ['class'] } },
-        ...curves.slice(0, SHOWN_MAPS).map(({ name }, i) => ({
+        ...curves.slice(0, MAX_SHOWN_MAPS).map(({ name }, i) => ({
           title: name,
           look: { bidx: [i + 1], colormap_name: 'viridis' },
         })),
@@ -119,8 +122,11 @@ export const match: MapAnalysis<MatchInputs, MatchFit> = {
 /** Throws TW_ANALYSIS_LIBRARY_SPECTRUM for a spectrum that the divergence would take as one value in all bands. */
 function requirePositive(spectra: { name: string; values: Float64Array }[]): void {
   for (const { name, values } of spectra)
-    if (values.every((value) => value <= SMALLEST_VALUE))
-      throw libraryShape(name, `sid needs a value above ${SMALLEST_VALUE}, and it has none at the bands`);
+    if (values.every((value) => value <= MIN_DIVERGENCE_VALUE))
+      throw libraryShape(
+        name,
+        `sid needs a value above ${MIN_DIVERGENCE_VALUE}, and it has none at the bands`,
+      );
 }
 
 /** Names of bands are unique, and none is a number alone. */

@@ -2,11 +2,11 @@
 import { html, significant } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import type { Conclusion, Fitted, MapAnalysis, MapResults } from '../jobs/map-process.js';
+import type { Conclusion, FittedAnalysis, MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
 import { eigenvalueChart, spectrumChart } from '../report/charts.js';
 import { matrixFile } from '../report/matrix-file.js';
-import { tableOf } from '../report/render-report.js';
+import { htmlTable } from '../report/render-report.js';
 import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 import type { Components, ComponentsTask } from '../transforms/pca-mnf.js';
@@ -61,11 +61,11 @@ export const pca: MapAnalysis<ComponentsInputs, ComponentsFit> = {
     'Maps of the principal components of the spectra of a collection, from the covariance over all its clear pixels.',
   run: async (context, analysed, inputs, job) => {
     const [statistics] = await collectionStatistics(context, analysed, job, ['pixels']);
-    return fitted(inputs, statistics!, 'pc', (task) => context.workers.components(task, job.signal));
+    return fitComponents(inputs, statistics!, 'pc', (task) => context.workers.components(task, job.signal));
   },
   conclude: (fit, _, bands) => {
     const total = fit.eigenvalues.reduce((sum, value) => sum + value, 0);
-    return concluded(fit, bands, 'pc', {
+    return componentsConclusion(fit, bands, 'pc', {
       columns: ['variance', 'share of it'],
       shares: fit.eigenvalues.map((value) => (total > 0 ? value / total : 0)),
     });
@@ -85,19 +85,20 @@ export const mnf: MapAnalysis<ComponentsInputs, ComponentsFit> = {
     ]);
     // The difference of two pixels has the noise of both.
     const noise = differences!.covariance.map((value) => value / 2);
-    return fitted(inputs, pixels!, 'mnf', (task) =>
+    return fitComponents(inputs, pixels!, 'mnf', (task) =>
       context.workers.components({ ...task, noise }, job.signal),
     );
   },
-  conclude: (fit, _, bands) => concluded(fit, bands, 'mnf', { columns: ['signal and noise to noise'] }),
+  conclude: (fit, _, bands) =>
+    componentsConclusion(fit, bands, 'mnf', { columns: ['signal and noise to noise'] }),
 };
 
-async function fitted(
+async function fitComponents(
   { components = DEFAULT_COMPONENTS }: ComponentsInputs,
   { pixels, mean, covariance }: BandStatistics,
   band: string,
   solve: (task: ComponentsTask) => Promise<Components>,
-): Promise<Fitted<ComponentsFit>> {
+): Promise<FittedAnalysis<ComponentsFit>> {
   const count = Math.min(components, mean.length);
   const { eigenvalues, weights } = await solve({ kind: 'components', covariance, count });
   const rows = Array.from({ length: count }, (_, row) => row);
@@ -114,9 +115,9 @@ async function fitted(
 }
 
 /** Components whose weights a report shows. */
-const SHOWN = 4;
+const MAX_SHOWN_COMPONENTS = 4;
 
-function concluded(
+function componentsConclusion(
   { pixels, mean, eigenvalues, weights }: ComponentsFit,
   bands: AnalysedBand[],
   band: string,
@@ -128,7 +129,9 @@ function concluded(
     significant(eigenvalues[i]!),
     ...(shares ? [`${(100 * shares[i]!).toFixed(2)} %`] : []),
   ]);
-  const shown = weights.slice(0, SHOWN).map((values, i) => ({ name: `${band}${i + 1}`, values }));
+  const shown = weights
+    .slice(0, MAX_SHOWN_COMPONENTS)
+    .map((values, i) => ({ name: `${band}${i + 1}`, values }));
   const colours = weights.length >= 3 ? [1, 2, 3] : [1];
   return {
     summary: { pixels, eigenvalues, ...(shares && { shares }) },
@@ -137,7 +140,7 @@ function concluded(
     sections: [
       {
         title: 'Eigenvalues',
-        content: html`${eigenvalueChart(eigenvalues, columns[0]!)}${tableOf(
+        content: html`${eigenvalueChart(eigenvalues, columns[0]!)}${htmlTable(
           [{ name: 'component' }, ...columns.map((name) => ({ name, isNumber: true }))],
           rows,
         )}`,

@@ -3,11 +3,11 @@ import { listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { sensorNeeded, sensorRange } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { weighted } from '../numeric/matrix-vector.js';
+import { multiplyVector } from '../numeric/matrix-vector.js';
 import { spectrumChart } from '../report/charts.js';
-import type { MapLook } from '../report/map-sections.js';
-import { tableOf } from '../report/render-report.js';
-import { reflectanceTagsOf } from '../spectra/band-tags.js';
+import type { ReportMapStyle } from '../report/map-sections.js';
+import { htmlTable } from '../report/render-report.js';
+import { mapReflectanceTags } from '../spectra/band-tags.js';
 import { SENSOR_NAMES, SENSORS, type SensorName } from '../spectra/sensors.js';
 import { responseWeights, type SensorBand } from '../spectra/spectral-response.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
@@ -28,9 +28,9 @@ export interface ResampleResults extends MapResults, ResampleFit {
   sensorBands: SensorBand[];
 }
 
-const MOST_BANDS = 500;
+const MAX_BANDS = 500;
 
-export const resample: MapAnalysis<ResampleInputs, ResampleFit> = {
+export const spectralResampling: MapAnalysis<ResampleInputs, ResampleFit> = {
   name: 'resample',
   title: 'Resampled spectra',
   description: `Spectra at the bands of another sensor (${SENSOR_NAMES.join(', ')}, or its centres and FWHM), with normal distributions as responses.`,
@@ -43,7 +43,7 @@ export const resample: MapAnalysis<ResampleInputs, ResampleFit> = {
         fwhm: { ...NUMBER, minimum: 1e-6, maximum: 10_000, description: 'nm' },
       }),
       minItems: 1,
-      maxItems: MOST_BANDS,
+      maxItems: MAX_BANDS,
       description: 'Bands of a sensor that is not among those with a name; they are called b1, b2, ...',
     },
   },
@@ -58,7 +58,7 @@ export const resample: MapAnalysis<ResampleInputs, ResampleFit> = {
       map: {
         method: { kind: 'linear', weights, centre: new Float64Array(analysed.bands.length) },
         bands: covered.map(({ name }) => name),
-        tags: reflectanceTagsOf(covered),
+        tags: mapReflectanceTags(covered),
       },
       fit: { uncovered },
     };
@@ -66,7 +66,7 @@ export const resample: MapAnalysis<ResampleInputs, ResampleFit> = {
   conclude: (fit, inputs, bands, examples) => {
     const { covered, weights } = resampling(inputs, bands);
     const wavelengths = bands.map(({ wavelength }) => wavelength);
-    const made = examples.map(({ name, values }) => ({ name, values: weighted(weights, values) }));
+    const made = examples.map(({ name, values }) => ({ name, values: multiplyVector(weights, values) }));
     const centres = covered.map(({ wavelength }) => wavelength);
     const { uncovered } = fit;
     return {
@@ -81,14 +81,14 @@ export const resample: MapAnalysis<ResampleInputs, ResampleFit> = {
         { title: 'Resampled spectra', content: spectrumChart(centres, made, '') },
         { title: 'Bands', content: bandTable(covered) },
       ],
-      looks: [lookOf(covered)],
+      looks: [resampledRenderParams(covered)],
     };
   },
 };
 
 /** True colour if the sensor sees it, else the first band. */
-function lookOf(bands: readonly SensorBand[]): MapLook {
-  const tags = reflectanceTagsOf(bands);
+function resampledRenderParams(bands: readonly SensorBand[]): ReportMapStyle {
+  const tags = mapReflectanceTags(bands);
   const bidx = ['red', 'green', 'blue'].map(
     (name) => tags.findIndex(({ commonName }) => commonName === name) + 1,
   );
@@ -97,7 +97,7 @@ function lookOf(bands: readonly SensorBand[]): MapLook {
 }
 
 function bandTable(bands: readonly SensorBand[]) {
-  return tableOf(
+  return htmlTable(
     [{ name: 'band' }, { name: 'centre, nm', isNumber: true }, { name: 'FWHM, nm', isNumber: true }],
     bands.map(({ name, wavelength, fwhm }) => [name, `${wavelength}`, `${fwhm}`]),
   );

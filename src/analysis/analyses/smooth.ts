@@ -2,13 +2,13 @@
 import { COUNT, listOf, objectOf } from '../../json-schema.js';
 import { badSmoothing, shortRuns } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { withBands } from '../jobs/analysis-run.js';
+import { selectBands } from '../jobs/analysis-run.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
-import { weighted } from '../numeric/matrix-vector.js';
+import { multiplyVector } from '../numeric/matrix-vector.js';
 import { spectrumChart } from '../report/charts.js';
-import { reflectanceTagsOf, spectralTagsOf } from '../spectra/band-tags.js';
+import { mapReflectanceTags, mapSpectralTags } from '../spectra/band-tags.js';
 import { type SmoothingWindow, savitzkyGolay } from '../spectra/savitzky-golay.js';
-import { runsOf } from '../spectra/wavelength-gaps.js';
+import { gaplessRuns } from '../spectra/wavelength-gaps.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 export interface SmoothInputs extends AnalysisInputs, Partial<SmoothingWindow> {}
@@ -24,8 +24,8 @@ export interface SmoothResults extends MapResults, SmoothFit, SmoothingWindow {}
 
 const DEFAULTS: SmoothingWindow = { window: 7, order: 2, derivative: 0 };
 /** Higher powers of wavelengths cannot be told apart well. */
-const HIGHEST_ORDER = 5;
-const WIDEST = 101;
+const MAX_ORDER = 5;
+const MAX_WINDOW = 101;
 const UNITS = ['', '1/nm', '1/nm²'];
 
 export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
@@ -35,11 +35,11 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
     'Spectra smoothed by polynomials (Savitzky-Golay), or their first or second derivative per nm, at the wavelengths of the bands and within runs of bands without a jump or a gap.',
   properties: {
     window: {
-      ...{ type: 'integer', minimum: 3, maximum: WIDEST, default: DEFAULTS.window },
+      ...{ type: 'integer', minimum: 3, maximum: MAX_WINDOW, default: DEFAULTS.window },
       description: 'Bands of a window, an odd number',
     },
     order: {
-      ...{ type: 'integer', minimum: 0, maximum: HIGHEST_ORDER, default: DEFAULTS.order },
+      ...{ type: 'integer', minimum: 0, maximum: MAX_ORDER, default: DEFAULTS.order },
       description: 'Order of the polynomial',
     },
     derivative: { type: 'integer', minimum: 0, maximum: 2, default: DEFAULTS.derivative },
@@ -53,16 +53,16 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
   showsSpectra: true,
   run: async (_, agreed, inputs) => {
     const window = windowOf(inputs);
-    const all = runsOf(agreed.bands.map(({ wavelength }) => wavelength));
+    const all = gaplessRuns(agreed.bands.map(({ wavelength }) => wavelength));
     const kept = all.filter(({ length }) => length >= window.window);
     if (kept.length === 0) throw shortRuns(window.window, Math.max(...all.map(({ length }) => length)));
-    const analysed = withBands(
+    const analysed = selectBands(
       agreed,
       kept.flat().toSorted((a, b) => a - b),
     );
     const { bands } = analysed;
     const runs = kept.map(({ length }) => length);
-    const tags = window.derivative === 0 ? reflectanceTagsOf(bands) : spectralTagsOf(bands);
+    const tags = window.derivative === 0 ? mapReflectanceTags(bands) : mapSpectralTags(bands);
     return {
       map: {
         method: {
@@ -79,7 +79,7 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
     const window = windowOf(inputs);
     const wavelengths = bands.map(({ wavelength }) => wavelength);
     const weights = smoothingWeights(bands, fit.runs, window);
-    const made = examples.map(({ name, values }) => ({ name, values: weighted(weights, values) }));
+    const made = examples.map(({ name, values }) => ({ name, values: multiplyVector(weights, values) }));
     const { derivative } = window;
     return {
       ...{ summary: { ...window, ...fit }, files: {} },

@@ -11,25 +11,29 @@ import {
 import {
   type AnalysisContext,
   agreeOnBands,
-  BANDS,
-  eachTile,
+  BANDS_SCHEMA,
+  forEachTile,
   mergeCounts,
   requireTiles,
-  TILE_COUNTS,
+  TILE_COUNTS_SCHEMA,
   type TileCounts,
 } from '../jobs/analysis-run.js';
 import { spectrumChart } from '../report/charts.js';
 import { matrixFile } from '../report/matrix-file.js';
-import { matrixPicture } from '../report/matrix-image.js';
-import { bandsText, renderReport, tableOf, tilesText } from '../report/render-report.js';
+import { matrixImage } from '../report/matrix-image.js';
+import { bandsText, htmlTable, renderAnalysisReport, tilesText } from '../report/render-report.js';
 import { writeFiles } from '../report/result-files.js';
-import { CODED_SUMS, CodedSums, type SentCodedSums } from '../reproducible-sums/sums-by-encoding.js';
+import {
+  type SentSumsByEncoding,
+  SUMS_BY_ENCODING_SCHEMA,
+  SumsByEncoding,
+} from '../reproducible-sums/sums-by-encoding.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 /** Result of a run over some of the tiles. */
 interface StatsPart extends TileCounts {
   bands: AnalysedBand[];
-  sums: SentCodedSums[];
+  sums: SentSumsByEncoding[];
 }
 
 export interface StatsResults extends TileCounts {
@@ -41,9 +45,9 @@ export interface StatsResults extends TileCounts {
 }
 
 const PART = objectOf({
-  ...TILE_COUNTS,
-  bands: BANDS,
-  sums: listOf(CODED_SUMS),
+  ...TILE_COUNTS_SCHEMA,
+  bands: BANDS_SCHEMA,
+  sums: listOf(SUMS_BY_ENCODING_SCHEMA),
 });
 
 export function statsProcess(context: AnalysisContext): Process {
@@ -59,7 +63,7 @@ export function statsProcess(context: AnalysisContext): Process {
       properties: ANALYSIS_PROPERTIES,
     },
     resumable: true,
-    goesTogether: () => true,
+    usesBarrier: () => true,
     retryInputs: async (inputs, results) => ((results as StatsResults).failures > 0 ? inputs : null),
     check: checkAnalysis,
     merge: (parts) => mergeStats(parts as StatsPart[]),
@@ -77,9 +81,9 @@ async function sumTiles(
 ): Promise<StatsPart> {
   const analysed = await agreeOnBands(context, inputs, job);
   const { bands, counts } = analysed;
-  const sums = new CodedSums(bands.length);
+  const sums = new SumsByEncoding(bands.length);
   job.message(`reading ${bands.length} bands of ${analysed.tiles} tiles`);
-  await eachTile(context, analysed, job, async (_, file) => {
+  await forEachTile(context, analysed, job, async (_, file) => {
     const [found] = await context.workers.sums({ kind: 'sums', file, of: ['pixels'] }, job.signal);
     sums.add(file, found!);
     job.progress({ total: analysed.tiles, done: counts.tiles + 1, failed: counts.failures });
@@ -89,7 +93,7 @@ async function sumTiles(
 
 function mergeStats(parts: StatsPart[]): StatsPart {
   const { bands } = parts[0]!;
-  const sums = new CodedSums(bands.length);
+  const sums = new SumsByEncoding(bands.length);
   for (const part of parts) sums.addSent(part.sums);
   return { ...mergeCounts(parts), bands, sums: sums.sent() };
 }
@@ -101,7 +105,7 @@ async function concludeStats(
   job: ConcludeContext,
 ): Promise<StatsResults> {
   requireTiles(part);
-  const sums = new CodedSums(part.bands.length);
+  const sums = new SumsByEncoding(part.bands.length);
   sums.addSent(part.sums);
   const { pixels, mean, covariance } = sums.statistics();
   const count = part.bands.length;
@@ -112,15 +116,15 @@ async function concludeStats(
   const { bands, sums: _, ...counts } = part;
   const wavelengths = bands.map(({ wavelength }) => wavelength);
   const curve = { name: 'mean', values: mean, spread: std };
-  const report = renderReport({
+  const report = renderAnalysisReport({
     ...{ title: 'Statistics', collection: collectionOf(inputs), counts, madeAt: Date.now() },
     facts: [bandsText(bands), `${pixels} pixels`, tilesText(part.tiles)],
     sections: [
       { title: 'Mean, and one standard deviation', content: spectrumChart(wavelengths, [curve], '') },
-      { title: 'Correlation', content: await matrixPicture(correlation, count) },
+      { title: 'Correlation', content: await matrixImage(correlation, count) },
       {
         title: 'Bands',
-        content: tableOf(
+        content: htmlTable(
           [
             { name: 'band' },
             ...['nm', 'mean', 'standard deviation'].map((name) => ({ name, isNumber: true })),

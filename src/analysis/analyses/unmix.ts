@@ -3,14 +3,14 @@ import { html } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { libraryOrCount } from '../errors.js';
 import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { type Analysed, withBands } from '../jobs/analysis-run.js';
+import { type AnalysedCollection, selectBands } from '../jobs/analysis-run.js';
 import type { MapAnalysis, MapResults } from '../jobs/map-process.js';
 import { collectionStatistics } from '../passes/collection-statistics.js';
 import { findEndmembers } from '../passes/endmember-extraction.js';
-import { POSITION } from '../passes/extreme-pixels.js';
+import { LON_LAT_SCHEMA } from '../passes/extreme-pixels.js';
 import { AbundanceSolver } from '../pixel-methods/nnls-solver.js';
 import { spectrumChart } from '../report/charts.js';
-import { factsOf, tableOf } from '../report/render-report.js';
+import { covarianceFacts, htmlTable } from '../report/render-report.js';
 import { checkLibrary, coveredBands, LIBRARY } from '../spectral-library/library-input.js';
 import { type Library, resampledSpectra, resampleLibrary } from '../spectral-library/resample-library.js';
 import { libraryCsv } from '../spectral-library/write-library.js';
@@ -49,9 +49,9 @@ export interface UnmixResults extends MapResults {
   uncovered: number;
 }
 
-const MOST = 30;
+const MAX_ENDMEMBERS = 30;
 const DEFAULT_SEED = 1;
-const REST = 'rms_residual';
+const RESIDUAL_BAND = 'rms_residual';
 
 export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
   name: 'unmix',
@@ -59,7 +59,7 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
   description:
     'Maps of the abundance of each endmember, by least squares that are fully constrained (fcls) or not negative (nnls). Endmembers are found in the collection (VCA, then N-FINDR) or come from a library.',
   properties: {
-    endmembers: { type: 'integer', minimum: 2, maximum: MOST, description: 'Endmembers to find' },
+    endmembers: { type: 'integer', minimum: 2, maximum: MAX_ENDMEMBERS, description: 'Endmembers to find' },
     library: LIBRARY,
     method: { enum: ['fcls', 'nnls'], default: 'fcls' },
     seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_SEED },
@@ -67,7 +67,10 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
   fit: objectOf(
     {
       endmembers: listOf(
-        objectOf({ name: TEXT, spectrum: listOf(NUMBER) }, { tile: TEXT, pixel: COUNT, position: POSITION }),
+        objectOf(
+          { name: TEXT, spectrum: listOf(NUMBER) },
+          { tile: TEXT, pixel: COUNT, position: LON_LAT_SCHEMA },
+        ),
       ),
       uncovered: COUNT,
     },
@@ -78,10 +81,10 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
     if (library) checkLibrary(library);
   },
   run: async (context, agreed, { endmembers: count, library, method = 'fcls', seed = DEFAULT_SEED }, job) => {
-    let analysed: Analysed = agreed;
+    let analysed: AnalysedCollection = agreed;
     let fit: UnmixFit;
     if (library) {
-      analysed = withBands(agreed, coveredBands(library, agreed.bands));
+      analysed = selectBands(agreed, coveredBands(library, agreed.bands));
       const uncovered = agreed.bands.length - analysed.bands.length;
       fit = { endmembers: endmembersOf(library, analysed.bands), uncovered };
     } else {
@@ -97,7 +100,7 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
     return {
       map: {
         method: { kind: 'abundances', count: fit.endmembers.length, sumsToOne, endmembers: spectra },
-        bands: [...fit.endmembers.map(({ name }, i) => `${i + 1} ${name}`), REST],
+        bands: [...fit.endmembers.map(({ name }, i) => `${i + 1} ${name}`), RESIDUAL_BAND],
       },
       ...{ analysed, fit },
     };
@@ -113,18 +116,18 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
     return {
       summary: { method, uncovered, endmembers: endmembers.map(({ spectrum: _, ...one }) => one) },
       files: { 'endmembers.csv': libraryCsv(endmembers, bands) },
-      facts: [method, ...factsOf(pixels === undefined ? {} : { pixels })],
+      facts: [method, ...covarianceFacts(pixels === undefined ? {} : { pixels })],
       sections: [
         {
           title: 'Endmembers',
-          content: html`${spectrumChart(wavelengths, curves, '')}${tableOf(
+          content: html`${spectrumChart(wavelengths, curves, '')}${htmlTable(
             [{ name: 'endmember' }, { name: 'longitude, latitude' }, { name: 'tile' }],
             places,
           )}`,
         },
       ],
       looks: [
-        ...endmembers.slice(0, SHOWN_MAPS).map(({ name }, i) => ({
+        ...endmembers.slice(0, MAX_SHOWN_MAPS).map(({ name }, i) => ({
           title: `Abundance of ${name}`,
           look: { bidx: [i + 1], colormap_name: 'viridis', rescale: ['0,1'] },
         })),
@@ -138,7 +141,7 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
 };
 
 /** Endmembers of which a report shows maps. */
-const SHOWN_MAPS = 8;
+const MAX_SHOWN_MAPS = 8;
 
 function endmembersOf(library: Library, bands: AnalysedBand[]): FoundEndmember[] {
   return resampledSpectra(library, resampleLibrary(library, bands)).map(({ name, values }) => ({

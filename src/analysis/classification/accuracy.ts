@@ -1,6 +1,6 @@
 /** How good a classification is, by its confusion matrix. */
 
-export interface ClassScore {
+export interface ClassAccuracy {
   code: number;
   /** Labelled pixels. */
   pixels: number;
@@ -10,20 +10,20 @@ export interface ClassScore {
   f1: number;
 }
 
-export interface Scores {
+export interface AccuracyScores {
   pixels: number;
   /** Overall and average accuracy, 0 to 1. */
   oa: number;
   aa: number;
   /** Cohen's kappa (Cohen 1960). */
   kappa: number;
-  classes: ClassScore[];
+  classes: ClassAccuracy[];
   /** Rows are the labels, columns what was found, in the order of the codes. */
   confusion: number[][];
 }
 
 /** `table`: row by row. Classes without a pixel do not count for the average accuracy. */
-export function scoresOf(table: readonly number[], codes: readonly number[]): Scores {
+export function accuracyScores(table: readonly number[], codes: readonly number[]): AccuracyScores {
   const size = codes.length;
   const confusion = codes.map((_, row) => table.slice(row * size, (row + 1) * size));
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
@@ -32,7 +32,7 @@ export function scoresOf(table: readonly number[], codes: readonly number[]): Sc
   const pixels = sum(rows);
   const right = sum(confusion.map((row, i) => row[i]!));
   const share = (part: number, whole: number) => (whole === 0 ? 0 : part / whole);
-  const classes = codes.map((code, i): ClassScore => {
+  const classes = codes.map((code, i): ClassAccuracy => {
     const [recall, precision] = [share(confusion[i]![i]!, rows[i]!), share(confusion[i]![i]!, columns[i]!)];
     const f1 = share(2 * recall * precision, recall + precision);
     return { code, pixels: rows[i]!, recall, precision, f1 };

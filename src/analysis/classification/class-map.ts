@@ -1,21 +1,21 @@
 /** Fits classifiers to the labelled pixels, and describes the one that makes the map. */
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { CLASSIFIER } from '../classifier-registry/classifier-card.js';
-import { modelFiles, networkOf } from '../classifier-registry/saved-classifier.js';
+import { parseNetwork, saveClassifier } from '../classifier-registry/saved-classifier.js';
 import { type NetMethod, netMethod } from '../convolutional-networks/network-method.js';
-import type { Fitted } from '../jobs/map-process.js';
+import type { FittedAnalysis } from '../jobs/map-process.js';
 import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
 import { layersMethod, type PixelMethod } from '../pixel-methods/pixel-methods.js';
-import type { Scores } from './accuracy.js';
+import type { AccuracyScores } from './accuracy.js';
 import type { ClassifyInputs } from './classify-inputs.js';
-import { CLASSIFIERS, type Fitted as FittedClassifier, type Fitting } from './fit-classifier.js';
+import { CLASSIFIERS, type FittedClassifier, type Fitting } from './fit-classifier.js';
 import type { LabelledFitting } from './load-training-data.js';
 import {
   type Calibration,
-  type Candidate,
-  candidates,
-  chosenOf,
+  type ClassifierCandidate,
+  selectCandidate,
   trainChosen,
+  tuneCandidates,
   validated,
 } from './model-selection.js';
 import { LABELLED_TILES, type LabelledTileFacts } from './training-data.js';
@@ -29,7 +29,7 @@ import {
 } from './training-facts.js';
 
 /** A classifier that was tried, with its scores on the validation pixels. */
-export interface Compared extends Candidate {
+export interface ComparedClassifier extends ClassifierCandidate {
   oa: number;
   aa: number;
   kappa: number;
@@ -37,12 +37,12 @@ export interface Compared extends Candidate {
 
 export interface ClassifyFit {
   classes: { code: number; name: string; train: number; validation: number; mean: number[] }[];
-  chosen: Candidate;
-  compared: Compared[];
-  scores: Scores;
+  chosen: ClassifierCandidate;
+  compared: ComparedClassifier[];
+  scores: AccuracyScores;
   calibration: Calibration;
   /** Scores of the random split, if that was requested. */
-  random?: Scores;
+  random?: AccuracyScores;
   /** Tiles with labelled pixels. */
   tiles: LabelledTileFacts[];
   sizes: number[];
@@ -96,14 +96,14 @@ export async function fitMap(
   fitting: LabelledFitting,
   { labels, classifier }: ClassifyInputs,
   rows: number,
-): Promise<Fitted<ClassifyFit>> {
+): Promise<FittedAnalysis<ClassifyFit>> {
   const { codes, sums, data } = fitting;
-  const compared: Compared[] = [];
-  for (const one of await candidates(fitting, classifier)) {
+  const compared: ComparedClassifier[] = [];
+  for (const one of await tuneCandidates(fitting, classifier)) {
     const { oa, aa, kappa } = await validated(fitting, one);
     compared.push({ ...one, oa, aa, kappa });
   }
-  const chosen = chosenOf(compared, classifier);
+  const chosen = selectCandidate(compared, classifier);
   const { fitted, validating, scores, calibration } = await trainChosen(fitting, chosen);
   const { method, files, sizes } = await methodOf(fitting, fitted);
   const training = trainingFacts(fitting, fitted);
@@ -114,7 +114,7 @@ export async function fitMap(
   return {
     map: {
       method,
-      bands: codes.map((code) => bandName(code, nameOf(code))),
+      bands: codes.map((code) => classBandName(code, nameOf(code))),
       classes: { best: 'most', codes, names: codes.map(nameOf) },
     },
     fit: {
@@ -147,14 +147,14 @@ async function methodOf(
   }
   const { layers } = fitted;
   const sizes = [bands, ...layers.map(({ bias }) => bias.length)];
-  const files = modelFiles({ ...data.standard, layers });
-  return { method: layersMethod(networkOf(CLASSIFIER, files['weights.bin']!, sizes)), files, sizes };
+  const files = saveClassifier({ ...data.standard, layers });
+  return { method: layersMethod(parseNetwork(CLASSIFIER, files['weights.bin']!, sizes)), files, sizes };
 }
 
 /** Name of the band of probabilities of a class. */
-export const bandName = (code: number, name: string) => `${code} ${name}`;
+export const classBandName = (code: number, name: string) => `${code} ${name}`;
 
 /** Replaces the numbers of classes by their codes. */
-export function withCodes(scores: Scores, codes: readonly number[]): Scores {
+export function withCodes(scores: AccuracyScores, codes: readonly number[]): AccuracyScores {
   return { ...scores, classes: scores.classes.map((one, i) => ({ ...one, code: codes[i]! })) };
 }

@@ -19,7 +19,7 @@ export interface ClassifyInputs extends AnalysisInputs {
   precision?: Precision;
 }
 
-export const DEFAULT_SEED = 1;
+export const DEFAULT_CLASSIFY_SEED = 1;
 
 /** JSON Schemas of inputs beside those of all analyses. */
 export const CLASSIFY_PROPERTIES = {
@@ -40,7 +40,7 @@ export const CLASSIFY_PROPERTIES = {
     default: 'full',
     description: 'mixed holds spectra in float16 and sends gradients in half of the bytes',
   },
-  seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_SEED },
+  seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_CLASSIFY_SEED },
   split: {
     enum: ['place', 'random'],
     default: 'place',
@@ -50,6 +50,6 @@ export const CLASSIFY_PROPERTIES = {
 };
 
 /** Returns the wanted classifier if an engine trains it. */
-export function netOf({ classifier }: ClassifyInputs): NetName | undefined {
+export function requestedNetwork({ classifier }: ClassifyInputs): NetName | undefined {
   return classifier !== undefined && isNet(classifier) ? classifier : undefined;
 }

@@ -4,11 +4,11 @@ import { randomStream } from '../../random.js';
 import { isNet, NETS } from '../convolutional-networks/network-specs.js';
 import { type TrainedNet, trainNet } from '../convolutional-networks/train-network.js';
 import type { NetSession } from '../convolutional-networks/training-session.js';
-import { countOf, type Layer, layersOf, type Sizes } from '../dense-networks/dense-network.js';
+import { countOf, type DenseLayer, layerViews, type Sizes } from '../dense-networks/dense-network.js';
 import { preconditioner } from '../dense-networks/preconditioner.js';
 import type { ScoreSums } from '../dense-networks/score-pixels.js';
 import type { AnalysisContext } from '../jobs/analysis-run.js';
-import { minimise } from '../numeric/l-bfgs.js';
+import { minimiseLbfgs } from '../numeric/l-bfgs.js';
 import type { LabelledSums } from '../passes/class-statistics.js';
 import { discriminant, withinClasses } from '../transforms/linear-discriminant.js';
 import { lossOf, scoresOfRuns, scoresOn, type TrainingData } from './training-data.js';
@@ -22,7 +22,7 @@ export type ClassifierName = (typeof CLASSIFIERS)[number];
  * the squared weights that is added to the mean cross entropy; the weight decay of Adam for networks. A longer list would let chance choose, because
  * the pixels for tuning are few.
  */
-export const STRENGTHS: Record<ClassifierName, readonly number[]> = {
+export const REGULARISATION_STRENGTHS: Record<ClassifierName, readonly number[]> = {
   lda: [1e-3, 1e-2, 0.1],
   logistic: [1e-4, 1e-3, 1e-2],
   mlp: [1e-3, 1e-2],
@@ -31,7 +31,7 @@ export const STRENGTHS: Record<ClassifierName, readonly number[]> = {
   resnet3d: [1e-3],
 };
 
-const HIDDEN = { logistic: [], mlp: [64, 32] };
+const HIDDEN_LAYER_SIZES = { logistic: [], mlp: [64, 32] };
 const ITERATIONS = { logistic: 100, mlp: 120 };
 
 export interface Fitting {
@@ -43,26 +43,26 @@ export interface Fitting {
   /** Present if the wanted classifier is a network that an engine trains. */
   nets?: { session: NetSession; epochs: number };
   /** Cache of fitted classifiers, by their parameters. */
-  known: Map<string, Fitted>;
+  known: Map<string, FittedClassifier>;
 }
 
 /** A classifier for standardised values. */
-export type Fitted = FittedLayers | ({ kind: 'net' } & TrainedNet);
+export type FittedClassifier = FittedLayers | ({ kind: 'net' } & TrainedNet);
 
 interface FittedLayers {
   kind: 'layers';
-  layers: Layer[];
+  layers: DenseLayer[];
   /** Evaluations of the loss by L-BFGS, and bytes of the gradients that a node sends; absent for discriminants. */
   descent?: { evaluations: number; bytes: number };
 }
 
 /** Throws TW_ANALYSIS_SINGULAR, TW_ANALYSIS_TOO_FEW_PIXELS and TW_ANALYSIS_NET. */
-export async function fit(
+export async function fitClassifier(
   fitting: Fitting,
   name: ClassifierName,
   strength: number,
   sets: readonly number[],
-): Promise<Fitted> {
+): Promise<FittedClassifier> {
   const key = `${name} ${strength} ${sets}`;
   const fitted = fitting.known.get(key) ?? (await fitNew(fitting, name, strength, sets));
   fitting.known.set(key, fitted);
@@ -74,7 +74,7 @@ async function fitNew(
   name: ClassifierName,
   strength: number,
   sets: readonly number[],
-): Promise<Fitted> {
+): Promise<FittedClassifier> {
   if (isNet(name)) {
     const { nets, seed, job } = fitting;
     const { session, epochs } = nets!;
@@ -85,9 +85,9 @@ async function fitNew(
 }
 
 /** Scores a classifier on a set of all runs. */
-export async function scoresOf(
+export async function scoreClassifier(
   { context, data, nets, job }: Fitting,
-  fitted: Fitted,
+  fitted: FittedClassifier,
   { set, temperatures = [1] }: { set: number; temperatures?: number[] },
 ): Promise<ScoreSums> {
   if (fitted.kind === 'layers')
@@ -95,7 +95,7 @@ export async function scoresOf(
   return scoresOfRuns(await nets!.session.scores(fitted.weights, set, temperatures), job);
 }
 
-function discriminantLayer({ sums, data }: Fitting, shrinkage: number, sets: readonly number[]): Layer {
+function discriminantLayer({ sums, data }: Fitting, shrinkage: number, sets: readonly number[]): DenseLayer {
   const of = sums.of(sets);
   const { centre, deviation } = data.standard;
   const bands = centre.length;
@@ -116,15 +116,15 @@ async function fitNetwork(
   penalty: number,
   sets: readonly number[],
 ): Promise<FittedLayers> {
-  const sizes = [data.standard.centre.length, ...HIDDEN[name], data.classes];
+  const sizes = [data.standard.centre.length, ...HIDDEN_LAYER_SIZES[name], data.classes];
   const descent = { evaluations: 0, bytes: 0 };
   const evaluate = async (parameters: Float64Array) => {
     const { value, gradient, bytes } = await lossOf(context, data, { sets, sizes, parameters }, job);
     descent.evaluations++;
     descent.bytes += bytes;
     let squares = 0;
-    for (const [l, { weights }] of layersOf(parameters, sizes).entries()) {
-      const slopes = layersOf(gradient, sizes)[l]!.weights;
+    for (const [l, { weights }] of layerViews(parameters, sizes).entries()) {
+      const slopes = layerViews(gradient, sizes)[l]!.weights;
       for (let at = 0; at < weights.length; at++) {
         squares += weights[at]! ** 2;
         slopes[at]! += penalty * weights[at]!;
@@ -138,7 +138,7 @@ async function fitNetwork(
     .covariance.map(
       (value, at) => value / (deviation[at % sizes[0]!]! * deviation[Math.floor(at / sizes[0]!)]!),
     );
-  const parameters = await minimise(start(sizes, seed), evaluate, {
+  const parameters = await minimiseLbfgs(start(sizes, seed), evaluate, {
     iterations: ITERATIONS[name],
     precondition: preconditioner(covariance, sizes, penalty),
     onIteration: (iteration, value) => {
@@ -146,7 +146,7 @@ async function fitNetwork(
       job.message(`training ${name}, penalty ${penalty}: iteration ${iteration}, loss ${value.toFixed(4)}`);
     },
   });
-  return { kind: 'layers', layers: layersOf(parameters, sizes), descent };
+  return { kind: 'layers', layers: layerViews(parameters, sizes), descent };
 }
 
 /** Returns uniform weights (Glorot and Bengio 2010). Without hidden layers it returns zeros, because that loss is convex. */
@@ -154,7 +154,7 @@ function start(sizes: Sizes, seed: number): Float64Array {
   const parameters = new Float64Array(countOf(sizes));
   if (sizes.length === 2) return parameters;
   const { next } = randomStream(seed);
-  for (const [l, { weights }] of layersOf(parameters, sizes).entries()) {
+  for (const [l, { weights }] of layerViews(parameters, sizes).entries()) {
     const most = Math.sqrt(6 / (sizes[l]! + sizes[l + 1]!));
     for (let at = 0; at < weights.length; at++) weights[at] = most * (2 * next() - 1);
   }

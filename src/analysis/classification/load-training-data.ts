@@ -1,16 +1,16 @@
 /** Reads the labelled pixels of a job for the classifiers that are fitted to them. */
 import type { JobContext } from '../../jobs/index.js';
 import { requireCollections } from '../../query/index.js';
-import { SETTINGS } from '../convolutional-networks/network-specs.js';
+import { NET_SETTINGS } from '../convolutional-networks/network-specs.js';
 import { NetSession } from '../convolutional-networks/training-session.js';
-import type { Standard } from '../dense-networks/dense-network.js';
+import type { Standardisation } from '../dense-networks/dense-network.js';
 import { fewLabels } from '../errors.js';
-import { type Analysed, type AnalysisContext, withBands } from '../jobs/analysis-run.js';
+import { type AnalysedCollection, type AnalysisContext, selectBands } from '../jobs/analysis-run.js';
 import { type SplitKind, TRAIN, VALIDATION } from '../labels/split.js';
 import { type LabelledSums, labelledSums } from '../passes/class-statistics.js';
-import { type ClassifyInputs, DEFAULT_SEED, netOf } from './classify-inputs.js';
+import { type ClassifyInputs, DEFAULT_CLASSIFY_SEED, requestedNetwork } from './classify-inputs.js';
 import type { Fitting } from './fit-classifier.js';
-import { trainingData } from './training-data.js';
+import { gatherTrainingData } from './training-data.js';
 
 /** Labelled pixels and the codes of their classes, ascending. */
 export interface LabelledFitting extends Fitting {
@@ -18,15 +18,15 @@ export interface LabelledFitting extends Fitting {
 }
 
 /** Reads the labelled pixels and passes them to `work`. Throws TW_ANALYSIS_FEW_LABELS, and TW_QUERY_NO_COLLECTION if the collection of labels does not exist. */
-export async function withLabelled<T>(
+export async function withTrainingData<T>(
   context: AnalysisContext,
-  analysed: Analysed,
+  analysed: AnalysedCollection,
   inputs: ClassifyInputs,
   split: SplitKind,
   job: JobContext,
   work: (fitting: LabelledFitting) => Promise<T>,
 ): Promise<T> {
-  const { labels, seed = DEFAULT_SEED, precision = 'full' } = inputs;
+  const { labels, seed = DEFAULT_CLASSIFY_SEED, precision = 'full' } = inputs;
   job.message('reading labelled pixels');
   if (labels.collection !== undefined)
     await requireCollections(context.storage, { collections: labels.collection });
@@ -35,22 +35,22 @@ export async function withLabelled<T>(
   const pixelsOf = (code: number) => sums.counts.reduce((sum, set) => sum + (set.get(code) ?? 0), 0);
   const labelled = new Map(codes.map((code) => [code, pixelsOf(code)]));
   const of = { labels, split, codes, standard: standardOf(sums), labelled, precision };
-  const data = await trainingData(context, analysed, of, job);
+  const data = await gatherTrainingData(context, analysed, of, job);
   const fitting = { context, data, sums, seed, job, known: new Map(), codes };
-  const name = netOf(inputs);
+  const name = requestedNetwork(inputs);
   if (!name) return work(fitting);
   const session = await NetSession.open(context, analysed, { name, ...of }, job);
   try {
-    return await work({ ...fitting, nets: { session, epochs: inputs.epochs ?? SETTINGS[name].epochs } });
+    return await work({ ...fitting, nets: { session, epochs: inputs.epochs ?? NET_SETTINGS[name].epochs } });
   } finally {
     session.close();
   }
 }
 
-/** Throws what `withLabelled` throws if the labels do not suffice for a split. */
+/** Throws what `withTrainingData` throws if the labels do not suffice for a split. */
 export async function checkSplit(
   context: AnalysisContext,
-  analysed: Analysed,
+  analysed: AnalysedCollection,
   { labels }: ClassifyInputs,
   split: SplitKind,
   job: JobContext,
@@ -58,7 +58,7 @@ export async function checkSplit(
   codesOf(await labelledSums(context, analysed, labels, split, job), analysed);
 }
 
-function codesOf({ counts }: LabelledSums, analysed: Analysed): number[] {
+function codesOf({ counts }: LabelledSums, analysed: AnalysedCollection): number[] {
   const codes = [...new Set(counts.flatMap((set) => [...set.keys()]))].sort((a, b) => a - b);
   if (codes.length < 2) {
     // Unreadable tiles may be the reason that there are no labels.
@@ -74,16 +74,16 @@ function codesOf({ counts }: LabelledSums, analysed: Analysed): number[] {
 }
 
 /** Mean and standard deviation of the training pixels. A constant band is only centred. */
-function standardOf(sums: LabelledSums): Standard {
+function standardOf(sums: LabelledSums): Standardisation {
   const { mean, covariance } = sums.of([TRAIN]);
   const deviation = mean.map((_, band) => Math.sqrt(covariance[band * (mean.length + 1)]!) || 1);
   return { centre: mean, deviation };
 }
 
 /** Returns the same tiles with the bands in order of wavelength. */
-export function sortedByWavelength(analysed: Analysed): Analysed {
+export function sortedByWavelength(analysed: AnalysedCollection): AnalysedCollection {
   const { bands } = analysed;
-  return withBands(
+  return selectBands(
     analysed,
     [...bands.keys()].sort((a, b) => bands[a]!.wavelength - bands[b]!.wavelength || a - b),
   );

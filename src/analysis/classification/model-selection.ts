@@ -1,23 +1,23 @@
 /** Chooses a classifier on the pixels for tuning, and validates on those that had no part in it. */
 import { messageOf } from '../../errors.js';
 import { withTemperature as layersWithTemperature } from '../dense-networks/dense-network.js';
-import { QUANTUM } from '../dense-networks/gradient.js';
-import { type ScoreSums, SQUARE_QUANTUM } from '../dense-networks/score-pixels.js';
+import { SCORE_UNIT } from '../dense-networks/gradient.js';
+import { type ScoreSums, SQUARED_ENTROPY_UNIT } from '../dense-networks/score-pixels.js';
 import { singularCovariance } from '../errors.js';
 import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
-import { type Scores, scoresOf as tableScores } from './accuracy.js';
+import { type AccuracyScores, accuracyScores as tableScores } from './accuracy.js';
 import {
   CLASSIFIERS,
   type ClassifierName,
-  type Fitted,
+  type FittedClassifier,
   type Fitting,
-  fit,
-  STRENGTHS,
-  scoresOf,
+  fitClassifier,
+  REGULARISATION_STRENGTHS,
+  scoreClassifier,
 } from './fit-classifier.js';
 
 /** A classifier with its best regularization strength. Plain JSON. */
-export interface Candidate {
+export interface ClassifierCandidate {
   classifier: ClassifierName;
   strength: number;
   /** Overall accuracy on the pixels for tuning, after a fit to those for training. */
@@ -43,11 +43,14 @@ export interface Calibration {
 }
 
 /** Trains the wanted classifier and the baselines. If none is wanted, trains a perceptron too; networks are too slow for that. */
-export async function candidates(fitting: Fitting, wanted: ClassifierName | undefined): Promise<Candidate[]> {
+export async function tuneCandidates(
+  fitting: Fitting,
+  wanted: ClassifierName | undefined,
+): Promise<ClassifierCandidate[]> {
   const names = CLASSIFIERS.filter(
     (name) => name === wanted || isBaseline(name) || (name === 'mlp' && wanted === undefined),
   );
-  const found: Candidate[] = [];
+  const found: ClassifierCandidate[] = [];
   for (const name of names) {
     try {
       found.push(await bestStrength(fitting, name));
@@ -63,33 +66,37 @@ export async function candidates(fitting: Fitting, wanted: ClassifierName | unde
 /** LDA and logistic regression are always trained, as baselines. */
 export const isBaseline = (name: ClassifierName) => name === 'lda' || name === 'logistic';
 
-async function bestStrength(fitting: Fitting, name: ClassifierName): Promise<Candidate> {
-  const tuned: Candidate[] = [];
-  for (const strength of STRENGTHS[name]) tuned.push(await tune(fitting, name, strength));
+async function bestStrength(fitting: Fitting, name: ClassifierName): Promise<ClassifierCandidate> {
+  const tuned: ClassifierCandidate[] = [];
+  for (const strength of REGULARISATION_STRENGTHS[name]) tuned.push(await tune(fitting, name, strength));
   // Only the loss of a perceptron has several minima: which one is found depends on the seed and on rounding.
-  return name === 'mlp' ? strongestWithinError(tuned) : strongestOfBest(tuned);
+  return name === 'mlp' ? oneStandardErrorRule(tuned) : strongestOfBest(tuned);
 }
 
 /** Ties go to the strongest regularization, which relies least on the data. Without pixels for tuning all strengths tie. */
-const strongestOfBest = (tuned: readonly Candidate[]) =>
+const strongestOfBest = (tuned: readonly ClassifierCandidate[]) =>
   tuned.reduce((best, one) => (one.entropy <= best.entropy ? one : best));
 
 /**
  * Returns the candidate of the strongest regularization whose cross entropy is at most one standard error above the least one (Hastie et al.
  * 2009, section 7.10): with few pixels for tuning, smaller differences are chance. `tuned`: by rising strength, not empty.
  */
-export function strongestWithinError(tuned: readonly Candidate[]): Candidate {
+export function oneStandardErrorRule(tuned: readonly ClassifierCandidate[]): ClassifierCandidate {
   const best = tuned.reduce((best, one) => (one.entropy < best.entropy ? one : best));
   return tuned.findLast(({ entropy }) => entropy <= best.entropy + best.entropyError)!;
 }
 
 const TEMPERATURES = Array.from({ length: 33 }, (_, i) => 2 ** ((i - 8) / 8));
 
-async function tune(fitting: Fitting, classifier: ClassifierName, strength: number): Promise<Candidate> {
+async function tune(
+  fitting: Fitting,
+  classifier: ClassifierName,
+  strength: number,
+): Promise<ClassifierCandidate> {
   const untuned = { classifier, strength, tuned: 0, entropy: 0, entropyError: 0, temperature: 1 };
   if (fitting.data.pixels[TUNE] === 0) return untuned;
-  const fitted = await fit(fitting, classifier, strength, [TRAIN]);
-  const { table, losses, squares } = await scoresOf(fitting, fitted, {
+  const fitted = await fitClassifier(fitting, classifier, strength, [TRAIN]);
+  const { table, losses, squares } = await scoreClassifier(fitting, fitted, {
     set: TUNE,
     temperatures: TEMPERATURES,
   });
@@ -97,8 +104,8 @@ async function tune(fitting: Fitting, classifier: ClassifierName, strength: numb
   const pixels = table.reduce((sum, count) => sum + count, 0);
   if (pixels === 0) return untuned;
   const at = losses.indexOf(Math.min(...losses));
-  const entropy = (losses[at]! * QUANTUM) / pixels;
-  const variance = Math.max(0, (squares[at]! * SQUARE_QUANTUM) / pixels - entropy ** 2);
+  const entropy = (losses[at]! * SCORE_UNIT) / pixels;
+  const variance = Math.max(0, (squares[at]! * SQUARED_ENTROPY_UNIT) / pixels - entropy ** 2);
   return {
     ...{ classifier, strength, tuned: tableScores(table, classNumbers(fitting)).oa },
     entropy,
@@ -113,32 +120,41 @@ const classNumbers = ({ data }: Fitting) => Array.from({ length: data.classes },
  * Returns the wanted candidate, or the one with the least cross entropy on the pixels for tuning; ties go to the simplest. Accuracy is no
  * criterion: with few pixels for tuning, its differences between classifiers are within chance.
  */
-export function chosenOf(all: readonly Candidate[], wanted: ClassifierName | undefined): Candidate {
+export function selectCandidate(
+  all: readonly ClassifierCandidate[],
+  wanted: ClassifierName | undefined,
+): ClassifierCandidate {
   const named = all.find(({ classifier }) => classifier === wanted);
   return named ?? all.reduce((best, one) => (one.entropy < best.entropy ? one : best));
 }
 
 /** Scores on the validation pixels of a candidate that all other pixels have trained. */
-export async function validated(fitting: Fitting, { classifier, strength }: Candidate): Promise<Scores> {
-  const fitted = await fit(fitting, classifier, strength, [TRAIN, TUNE]);
-  const { table } = await scoresOf(fitting, fitted, { set: VALIDATION });
+export async function validated(
+  fitting: Fitting,
+  { classifier, strength }: ClassifierCandidate,
+): Promise<AccuracyScores> {
+  const fitted = await fitClassifier(fitting, classifier, strength, [TRAIN, TUNE]);
+  const { table } = await scoreClassifier(fitting, fitted, { set: VALIDATION });
   return tableScores(table, classNumbers(fitting));
 }
 
 /** A classifier that all labelled pixels have trained, with scores of one that the validation pixels have not. */
 export interface Trained {
-  fitted: Fitted;
+  fitted: FittedClassifier;
   /** The classifier that was scored. */
-  validating: Fitted;
-  scores: Scores;
+  validating: FittedClassifier;
+  scores: AccuracyScores;
   calibration: Calibration;
 }
 
-export async function trainChosen(fitting: Fitting, candidate: Candidate): Promise<Trained> {
+export async function trainChosen(fitting: Fitting, candidate: ClassifierCandidate): Promise<Trained> {
   const { classifier, strength, temperature } = candidate;
-  const validating = await fit(fitting, classifier, strength, [TRAIN, TUNE]);
-  const sums = await scoresOf(fitting, validating, { set: VALIDATION, temperatures: [temperature, 1] });
-  const all = await fit(fitting, classifier, strength, [TRAIN, TUNE, VALIDATION]);
+  const validating = await fitClassifier(fitting, classifier, strength, [TRAIN, TUNE]);
+  const sums = await scoreClassifier(fitting, validating, {
+    set: VALIDATION,
+    temperatures: [temperature, 1],
+  });
+  const all = await fitClassifier(fitting, classifier, strength, [TRAIN, TUNE, VALIDATION]);
   return {
     fitted: withTemperature(fitting, all, temperature),
     validating,
@@ -148,7 +164,7 @@ export async function trainChosen(fitting: Fitting, candidate: Candidate): Promi
 }
 
 /** The last layer of a network is its last kernel and bias. */
-function withTemperature({ nets }: Fitting, fitted: Fitted, temperature: number): Fitted {
+function withTemperature({ nets }: Fitting, fitted: FittedClassifier, temperature: number): FittedClassifier {
   if (fitted.kind === 'layers')
     return { ...fitted, layers: layersWithTemperature(fitted.layers, temperature) };
   const last = nets!.session.parameters.slice(-2).reduce((sum, { size }) => sum + size, 0);
@@ -163,7 +179,7 @@ function calibrationOf({ reliability }: ScoreSums, temperature: number): Calibra
       .filter(({ pixels }) => pixels > 0)
       .map(({ pixels, right, probability }) => ({
         ...{ pixels, accuracy: right / pixels },
-        probability: (probability * QUANTUM) / pixels,
+        probability: (probability * SCORE_UNIT) / pixels,
       })),
   );
   const errorOf = (bins: Calibration['bins']) => {

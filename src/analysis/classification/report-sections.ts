@@ -1,7 +1,7 @@
 /** Sections of the report of a classification. */
 import { html } from '../../html/index.js';
 import { spectrumChart } from '../report/charts.js';
-import { colourKey, percent, type Section, tableOf } from '../report/render-report.js';
+import { colourKey, htmlTable, percentText, type Section } from '../report/render-report.js';
 import type { ClassifyFit } from './class-map.js';
 import type { BandWeights, TrainingFacts } from './training-facts.js';
 
@@ -12,7 +12,7 @@ export function classSections(fit: ClassifyFit, wavelengths: number[]): Section[
   return [
     {
       title: 'Accuracy',
-      content: html`<p>Overall ${percent(shown.oa)}, average ${percent(shown.aa)}, kappa ${shown.kappa.toFixed(3)}.</p>${tableOf(
+      content: html`<p>Overall ${percentText(shown.oa)}, average ${percentText(shown.aa)}, kappa ${shown.kappa.toFixed(3)}.</p>${htmlTable(
         [
           ...['', 'code', 'class'].map((name) => ({ name })),
           ...['trained on', 'validated on', 'recall', 'precision', 'F1'].map((name) => ({
@@ -23,13 +23,13 @@ export function classSections(fit: ClassifyFit, wavelengths: number[]): Section[
         shown.classes.map(({ code, pixels, recall, precision, f1 }) => [
           ...[colourKey(code), `${code}`, title(code)],
           ...[`${classes.find((one) => one.code === code)!.train}`, `${pixels}`],
-          ...[percent(recall), percent(precision), f1.toFixed(3)],
+          ...[percentText(recall), percentText(precision), f1.toFixed(3)],
         ]),
       )}`,
     },
     {
       title: 'Classifiers on the validation pixels',
-      content: tableOf(
+      content: htmlTable(
         [
           { name: 'classifier' },
           ...[
@@ -45,23 +45,23 @@ export function classSections(fit: ClassifyFit, wavelengths: number[]): Section[
           })),
         ],
         compared.map(({ classifier, strength, entropy, tuned, oa, aa, kappa }) => [
-          ...[classifier, `${strength}`, entropy.toFixed(3), percent(tuned)],
-          ...[percent(oa), percent(aa), kappa.toFixed(3)],
+          ...[classifier, `${strength}`, entropy.toFixed(3), percentText(tuned)],
+          ...[percentText(oa), percentText(aa), kappa.toFixed(3)],
         ]),
       ),
     },
     {
       title: 'Calibration of the probabilities',
-      content: html`<p>Expected calibration error ${percent(calibration.error)}, ${percent(calibration.uncalibrated)} before the temperature ${calibration.temperature.toFixed(2)}.</p>${tableOf(
+      content: html`<p>Expected calibration error ${percentText(calibration.error)}, ${percentText(calibration.uncalibrated)} before the temperature ${calibration.temperature.toFixed(2)}.</p>${htmlTable(
         ['mean largest probability', 'pixels', 'of them right'].map((name) => ({ name, isNumber: true })),
         calibration.bins.map(({ pixels, probability, accuracy }) => [
-          ...[percent(probability), `${pixels}`, percent(accuracy)],
+          ...[percentText(probability), `${pixels}`, percentText(accuracy)],
         ]),
       )}`,
     },
     {
       title: 'Confusion: labels by rows, the map by columns',
-      content: tableOf(
+      content: htmlTable(
         [{ name: '' }, ...shown.classes.map(({ code }) => ({ name: title(code), isNumber: true }))],
         shown.confusion.map((row, i) => [title(shown.classes[i]!.code), ...row.map(String)]),
       ),

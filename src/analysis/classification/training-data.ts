@@ -3,12 +3,22 @@ import type { GridName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import type { TileSource } from '../../storage/index.js';
-import { BYTES, type Precision } from '../convolutional-networks/network-specs.js';
-import { countOf, type Layer, type Sizes, type Standard } from '../dense-networks/dense-network.js';
-import { type GradientSums, type GradientUnits, QUANTUM } from '../dense-networks/gradient.js';
-import { type Spectra, sharesOf } from '../dense-networks/labelled-spectra.js';
-import { addScores, BINS, noScores, type ScoreSums } from '../dense-networks/score-pixels.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
+import { BYTES_PER_VALUE, type Precision } from '../convolutional-networks/network-specs.js';
+import {
+  countOf,
+  type DenseLayer,
+  type Sizes,
+  type Standardisation,
+} from '../dense-networks/dense-network.js';
+import { type GradientSums, type GradientUnits, SCORE_UNIT } from '../dense-networks/gradient.js';
+import { type LabelledSpectra, sampleFractions } from '../dense-networks/labelled-spectra.js';
+import { addScores, noScores, RELIABILITY_BINS, type ScoreSums } from '../dense-networks/score-pixels.js';
+import {
+  type AnalysedCollection,
+  type AnalysisContext,
+  allGatherChecked,
+  forEachTile,
+} from '../jobs/analysis-run.js';
 import { withLabels } from '../labels/collection-labels.js';
 import { classesOfCodes, type Labels, openLabels } from '../labels/labels.js';
 import { SETS, type SplitKind } from '../labels/split.js';
@@ -26,13 +36,13 @@ export interface LabelledTileFacts {
 }
 
 export interface TrainingData {
-  standard: Standard;
+  standard: Standardisation;
   /** Table of the class of each code, counted from 0. */
   classOf: Uint8Array;
   classes: number;
   precision: Precision;
   /** Spectra of this run in each of `SETS`. */
-  spectra: Spectra[][];
+  spectra: LabelledSpectra[][];
   /** Number of pixels of all runs in each of `SETS`. */
   pixels: number[];
   /** Labelled tiles of all runs, ordered by id. */
@@ -40,7 +50,7 @@ export interface TrainingData {
 }
 
 /** Memory limit for the spectra of a job. A job with more labelled pixels uses a part of them, chosen by hash. */
-const MOST_BYTES = 2 ** 27;
+const MAX_SPECTRA_BYTES = 2 ** 27;
 
 /** JSON Schema of a list of `LabelledTileFacts`. */
 export const LABELLED_TILES = listOf(
@@ -65,24 +75,27 @@ const checkScores = messageCheck(
 );
 
 /** Reads each tile once. `labelled`: labelled pixels of all runs, by code. */
-export async function trainingData(
+export async function gatherTrainingData(
   context: AnalysisContext,
-  analysed: Analysed,
+  analysed: AnalysedCollection,
   of: {
     labels: Labels;
     split: SplitKind;
     codes: readonly number[];
-    standard: Standard;
+    standard: Standardisation;
     labelled: ReadonlyMap<number, number>;
     precision: Precision;
   },
   job: JobContext,
 ): Promise<TrainingData> {
   const { labels, split, codes, standard, labelled, precision } = of;
-  const shares = sharesOf(labelled, MOST_BYTES / (BYTES[precision] * analysed.bands.length));
-  const found: { tile: LabelledTileFacts; spectra: Spectra[][] }[] = [];
+  const shares = sampleFractions(
+    labelled,
+    MAX_SPECTRA_BYTES / (BYTES_PER_VALUE[precision] * analysed.bands.length),
+  );
+  const found: { tile: LabelledTileFacts; spectra: LabelledSpectra[][] }[] = [];
   const open = await openLabels(labels);
-  await eachTile(context, analysed, job, async (tile, file) => {
+  await forEachTile(context, analysed, job, async (tile, file) => {
     const { id, version, start, grid, geocode, source } = tile;
     const place = { grid, geocode };
     const spectra = await withLabels(context, open, tile, (labels) =>
@@ -95,7 +108,7 @@ export async function trainingData(
       found.push({ tile: { id, version, start, grid, geocode, source }, spectra });
   });
   const spectra = SETS.map((_, set) => found.flatMap((one) => one.spectra[set]!));
-  const words = await meetChecked(
+  const words = await allGatherChecked(
     job,
     {
       pixels: spectra.map((parts) => parts.reduce((sum, { pixels }) => sum + pixels, 0)),
@@ -143,12 +156,12 @@ export async function lossOf(
  */
 function unitsOf(precision: Precision, pixels: number): GradientUnits {
   const bits = Math.ceil(Math.log2(pixels));
-  const loss = Math.max(QUANTUM, 2 ** (bits + 14 - 53));
+  const loss = Math.max(SCORE_UNIT, 2 ** (bits + 14 - 53));
   return { loss, gradient: precision === 'full' ? loss : 2 ** (bits + 3 - 31) };
 }
 
 async function sumOfRuns({ loss, gradient }: GradientSums, job: JobContext): Promise<GradientSums> {
-  const words = await meetChecked(job, { loss, gradient: encodedSums(gradient) }, checkGradient);
+  const words = await allGatherChecked(job, { loss, gradient: encodedSums(gradient) }, checkGradient);
   const total = { loss: 0, gradient: new Float64Array(gradient.length) };
   for (const word of words) {
     total.loss += word.loss;
@@ -177,7 +190,7 @@ export function decodedSums(text: string, length: number): Int32Array | Float64A
 export async function scoresOn(
   { workers }: AnalysisContext,
   data: TrainingData,
-  { set, layers, temperatures = [1] }: { set: number; layers: Layer[]; temperatures?: number[] },
+  { set, layers, temperatures = [1] }: { set: number; layers: DenseLayer[]; temperatures?: number[] },
   job: JobContext,
 ): Promise<ScoreSums> {
   const { classOf, classes } = data;
@@ -193,13 +206,13 @@ export async function scoresOn(
 export async function scoresOfRuns(own: ScoreSums, job: JobContext): Promise<ScoreSums> {
   const temperatures = own.losses;
   const total = noScores(Math.sqrt(own.table.length), temperatures.length);
-  for (const word of await meetChecked(job, own, checkScores)) {
+  for (const word of await allGatherChecked(job, own, checkScores)) {
     const isOfSize =
       word.table.length === total.table.length &&
       word.losses.length === temperatures.length &&
       word.squares.length === temperatures.length &&
       word.reliability.length === temperatures.length &&
-      word.reliability.every(({ length }) => length === BINS);
+      word.reliability.every(({ length }) => length === RELIABILITY_BINS);
     if (!isOfSize) throw new Error('another node has sent scores of another size');
     addScores(total, word);
   }

@@ -1,10 +1,10 @@
 /** Facts about the training of a classifier, and the importance of bands for its classes. */
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { BYTES, PRECISIONS, type Precision } from '../convolutional-networks/network-specs.js';
+import { BYTES_PER_VALUE, PRECISIONS, type Precision } from '../convolutional-networks/network-specs.js';
 import type { CamSums } from '../convolutional-networks/training-session.js';
-import { meetChecked } from '../jobs/analysis-run.js';
+import { allGatherChecked } from '../jobs/analysis-run.js';
 import { VALIDATION } from '../labels/split.js';
-import type { Fitted, Fitting } from './fit-classifier.js';
+import type { FittedClassifier, Fitting } from './fit-classifier.js';
 
 /** Plain JSON. */
 export interface TrainingFacts {
@@ -45,7 +45,7 @@ export const BAND_WEIGHTS = { type: 'array', items: { anyOf: [listOf(NUMBER), { 
 const checkCams = messageCheck(objectOf({ pixels: listOf(COUNT), sums: listOf(NUMBER) }));
 
 /** Undefined for discriminants, which need one pass over sums. */
-export function trainingFacts({ nets, data }: Fitting, fitted: Fitted): TrainingFacts | undefined {
+export function trainingFacts({ nets, data }: Fitting, fitted: FittedClassifier): TrainingFacts | undefined {
   if (fitted.kind === 'layers') {
     const { layers, descent } = fitted;
     if (!descent) return undefined;
@@ -53,7 +53,7 @@ export function trainingFacts({ nets, data }: Fitting, fitted: Fitted): Training
     return {
       ...{ precision: data.precision, pixels },
       parameters: layers.reduce((sum, { weights, bias }) => sum + weights.length + bias.length, 0),
-      spectraBytes: pixels * data.standard.centre.length * BYTES[data.precision],
+      spectraBytes: pixels * data.standard.centre.length * BYTES_PER_VALUE[data.precision],
       ...{ gradientBytes: descent.bytes, evaluations: descent.evaluations },
     };
   }
@@ -69,13 +69,13 @@ export function trainingFacts({ nets, data }: Fitting, fitted: Fitted): Training
 /** On the validation pixels, which did not train it; undefined if its convolutions do not run along the bands. */
 export async function bandWeights(
   { nets, job }: Fitting,
-  validating: Fitted,
+  validating: FittedClassifier,
 ): Promise<BandWeights | undefined> {
   if (validating.kind !== 'net' || nets!.session.shape.name === 'cnn2d') return undefined;
   const { session } = nets!;
   const { classes, bands } = session.shape;
   const own = await session.cams(validating.weights, VALIDATION);
-  const words = await meetChecked(job, { pixels: own.pixels, sums: Array.from(own.sums) }, checkCams);
+  const words = await allGatherChecked(job, { pixels: own.pixels, sums: Array.from(own.sums) }, checkCams);
   const total: CamSums = {
     pixels: new Array<number>(classes).fill(0),
     sums: new Float64Array(classes * bands),

@@ -13,7 +13,7 @@ import {
   versionsOf,
 } from '../../storage/index.js';
 import { version as softwareVersion } from '../../version.js';
-import type { Scores } from '../classification/accuracy.js';
+import type { AccuracyScores } from '../classification/accuracy.js';
 import type { ClassifierName } from '../classification/fit-classifier.js';
 import type { Calibration } from '../classification/model-selection.js';
 import type { LabelledTileFacts } from '../classification/training-data.js';
@@ -54,9 +54,9 @@ export interface ClassifierCard {
   /** Classes in the order of the outputs. Validation pixels did not train the classifier that was scored; they do train this one. */
   classes: { code: number; name: string; train: number; validation: number }[];
   split: string;
-  metrics: { validation: Scores };
+  metrics: { validation: AccuracyScores };
   /** The simple classifiers, and others that were tried, on the same pixels. */
-  baseline: Record<string, Pick<Scores, 'oa' | 'aa' | 'kappa'>>;
+  baseline: Record<string, Pick<AccuracyScores, 'oa' | 'aa' | 'kappa'>>;
   calibration: Calibration;
   seed: number;
   seconds: number;

@@ -3,18 +3,18 @@ import { nearestBand, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
 import { patchSide } from '../convolutional-networks/network-specs.js';
 import { NO_SPECTRUM } from '../jobs/analysis-run.js';
-import { type AnalysedBand, spectraOf, type TileSpectrum } from '../tile-reading/tile-spectrum.js';
+import { type AnalysedBand, spectralGroups, type TileSpectrum } from '../tile-reading/tile-spectrum.js';
 import { type ClassifierCard, pixelHeight } from './classifier-card.js';
 
 /** Largest distance of the centre of a band from that of a model's band whose FWHM is unknown, nm. With a FWHM, half of it is the limit. */
-const NEAR = 5;
+const MAX_BAND_DISTANCE_NM = 5;
 /** Largest relative difference between pixels of one size. */
 const SIZE_TOLERANCE = 0.01;
 const OTHER_SIZE = 'their pixels have another size than those that the model was trained on';
 
 /** Returns the bands in the order of the model's bands, or the reason why the classifier does not apply to the tile. */
-export function inputSpectrum(tile: TileRecord, card: ClassifierCard): TileSpectrum | string {
-  const [group] = spectraOf(tile.groups);
+export function inputBands(tile: TileRecord, card: ClassifierCard): TileSpectrum | string {
+  const [group] = spectralGroups(tile.groups);
   if (!group) return NO_SPECTRUM;
   if (patchSide(card.classifier) > 1 && !hasPixelSize(tile, group, card)) return OTHER_SIZE;
   const bands = matchBands(group, card.bands);
@@ -32,7 +32,7 @@ function matchBands(group: GroupRecord, wanted: readonly AnalysedBand[]): number
     ...spectralTags({ wavelength, fwhm }),
     ...((good === false || validPercent === 0) && { good: false as const }),
   }));
-  const limitOf = ({ fwhm }: AnalysedBand) => (fwhm === undefined ? NEAR : fwhm / 2);
+  const limitOf = ({ fwhm }: AnalysedBand) => (fwhm === undefined ? MAX_BAND_DISTANCE_NM : fwhm / 2);
   const take = (band: number) => {
     // `nearestBand` ignores bands that are not good.
     if (band >= 0) unused[band] = { ...unused[band]!, good: false };

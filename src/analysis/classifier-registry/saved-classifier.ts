@@ -1,16 +1,16 @@
 /** A classifier as files: a layers model of TensorFlow.js, as all models are, and a card. */
 
 import {
-  type Layer,
-  layersOf,
-  type Network,
+  type DenseLayer,
+  type DenseNetwork,
+  layerViews,
   type Sizes,
   transposed,
 } from '../dense-networks/dense-network.js';
 import { damagedClassifier } from '../errors.js';
 
 /** Returns `model.json` and `weights.bin`. The model reads physical values of the bands and returns probabilities of the classes. */
-export function modelFiles({ centre, deviation, layers }: Network): Record<string, Uint8Array> {
+export function saveClassifier({ centre, deviation, layers }: DenseNetwork): Record<string, Uint8Array> {
   const bands = centre.length;
   const norm = 'standardise';
   const names = layers.map((_, l) => (l === layers.length - 1 ? 'output' : `hidden_${l + 1}`));
@@ -87,14 +87,14 @@ export function modelFiles({ centre, deviation, layers }: Network): Record<strin
 }
 
 /** The network of `weights.bin`. All numbers are those of f32. Throws TW_ANALYSIS_CLASSIFIER if it has another size. */
-export function networkOf(id: string, weights: Uint8Array, sizes: Sizes): Network {
+export function parseNetwork(id: string, weights: Uint8Array, sizes: Sizes): DenseNetwork {
   const values = Float64Array.from(new Float32Array(Uint8Array.from(weights).buffer));
   const bands = sizes[0]!;
   const count = sizes.slice(1).reduce((sum, rows, l) => sum + rows * (sizes[l]! + 1), 2 * bands);
   if (values.length !== count)
     throw damagedClassifier(id, `it has ${values.length} weights in place of ${count}`);
-  const layers = layersOf(values.subarray(2 * bands), sizes).map(
-    ({ weights, bias }): Layer => ({
+  const layers = layerViews(values.subarray(2 * bands), sizes).map(
+    ({ weights, bias }): DenseLayer => ({
       weights: transposed(weights, weights.length / bias.length),
       bias,
     }),

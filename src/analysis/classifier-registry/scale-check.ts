@@ -1,9 +1,9 @@
 import { otherScale } from '../errors.js';
 
 /** Reflectance is at most about 1, and a little more in glint and on slopes. */
-const MOST_REFLECTANCE = 2;
+const MAX_REFLECTANCE = 2;
 /** Water and snow differ by less from the mean of land. */
-const LARGEST_RATIO = 50;
+const MAX_MEAN_RATIO = 50;
 
 /**
  * Detects that a classifier was trained on reflectance and is applied to larger numbers, such as reflectance times 10,000, or the other
@@ -28,7 +28,7 @@ export class ScaleCheck {
     const found = Math.max(...this.sums) / this.count;
     const trained = Math.max(...Array.from(this.centre));
     const [least, most] = [Math.min(found, trained), Math.max(found, trained)];
-    if (least > 0 && least <= MOST_REFLECTANCE && most > MOST_REFLECTANCE && most > LARGEST_RATIO * least)
+    if (least > 0 && least <= MAX_REFLECTANCE && most > MAX_REFLECTANCE && most > MAX_MEAN_RATIO * least)
       throw otherScale(found, trained);
   }
 }

@@ -4,7 +4,7 @@ const [BETA_1, BETA_2] = [0.9, 0.999];
 const EPSILON = 1e-8;
 
 /** Invariant: `first` and `second` are the decaying sums of all gradients so far and of their squares, and `powers` the powers of the betas. */
-export class Adam {
+export class AdamW {
   private readonly first: Float64Array;
   private readonly second: Float64Array;
   private readonly powers = [1, 1] as [number, number];

@@ -6,15 +6,15 @@ import type { Tf } from '../../engines/index.js';
 import { loadModel } from '../../training/index.js';
 import type { MapTask } from '../analysis-tasks.js';
 import { ScaleCheck } from '../classifier-registry/scale-check.js';
-import { madeOfPlanes } from '../output-tiles/make-output-tile.js';
+import { outputTileOfPlanes } from '../output-tiles/make-output-tile.js';
 import { centreOf } from './build-network.js';
 import { eachPatch } from './each-patch.js';
 import type { NetMethod } from './network-method.js';
 
 /** Pixels that the engine computes at once. */
-const BATCH = 256;
+const BATCH_PIXELS = 256;
 /** The scale is checked on one pixel in so many. */
-const CHECK_EVERY = 64;
+const SCALE_CHECK_INTERVAL_PX = 64;
 
 /** Invariant: `model` is that of the files whose weights are `weights`. */
 export class NetMapper {
@@ -25,7 +25,7 @@ export class NetMapper {
   /** Null if no pixel is clear and holds data in every band. Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE. */
   async map(task: MapTask<NetMethod>): Promise<MadeTile | null> {
     const model = await this.modelOf(task.method);
-    return madeOfPlanes(task, planesOf(this.tf, model, task));
+    return outputTileOfPlanes(task, planesOf(this.tf, model, task));
   }
 
   private async modelOf({ files }: NetMethod): Promise<LayersModel> {
@@ -46,9 +46,9 @@ function planesOf(
   const { side, classes } = method;
   const planes = Array.from({ length: classes }, () => new Float32Array(file.width * file.height).fill(NaN));
   const bands = file.bands.length;
-  const shape = side === 1 ? [BATCH, bands] : [BATCH, side, side, bands];
-  const values = new Float32Array(BATCH * side * side * bands);
-  const pixels = new Int32Array(BATCH);
+  const shape = side === 1 ? [BATCH_PIXELS, bands] : [BATCH_PIXELS, side, side, bands];
+  const values = new Float32Array(BATCH_PIXELS * side * side * bands);
+  const pixels = new Int32Array(BATCH_PIXELS);
   const centre = centreOf(model);
   const check = checksScale ? new ScaleCheck(centre) : undefined;
   const centreAt = ((side * side - 1) / 2) * bands;
@@ -61,10 +61,10 @@ function planesOf(
     count = 0;
   };
   eachPatch(file, around, { side, missing: centre }, (pixel, patch) => {
-    if (count % CHECK_EVERY === 0) check?.add((band) => patch[centreAt + band]!);
+    if (count % SCALE_CHECK_INTERVAL_PX === 0) check?.add((band) => patch[centreAt + band]!);
     pixels[count] = pixel;
     values.set(patch, count * patch.length);
-    if (++count === BATCH) finish();
+    if (++count === BATCH_PIXELS) finish();
   });
   finish();
   check?.finish();

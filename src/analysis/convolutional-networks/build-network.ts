@@ -4,8 +4,8 @@
  */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { Standard } from '../dense-networks/dense-network.js';
-import { type NetName, type NetShape, SETTINGS } from './network-specs.js';
+import type { Standardisation } from '../dense-networks/dense-network.js';
+import { NET_SETTINGS, type NetName, type NetShape } from './network-specs.js';
 
 /** Positions along the bands that the last layer distinguishes. */
 const POSITIONS = 7;
@@ -45,7 +45,7 @@ export function buildNet(tf: Tf, shape: NetShape): Net {
 export function storedNet(
   tf: Tf,
   shape: NetShape,
-  standard: Standard,
+  standard: Standardisation,
 ): { model: LayersModel; layers: Layer[] } {
   const layers = new Map<string, Layer>();
   const make = makerOf(layers);
@@ -71,7 +71,7 @@ export function centreOf(model: LayersModel): Float32Array {
 }
 
 function inputShape({ name, bands }: NetShape): number[] {
-  const { side } = SETTINGS[name];
+  const { side } = NET_SETTINGS[name];
   return side === 1 ? [bands] : [side, side, bands];
 }
 
@@ -114,7 +114,7 @@ const GRAPHS: Record<NetName, { features: Part; head: Part }> = {
   resnet3d: {
     features: (tf, make, x, { bands }) => {
       const { conv2d, reshape, permute, add, multiply, reLU, averagePooling2d } = tf.layers;
-      const { side } = SETTINGS.resnet3d;
+      const { side } = NET_SETTINGS.resnet3d;
       const positions = Math.ceil(bands / 4);
       const conv = (name: string, kernelSize: number[], change: Config = {}) =>
         make(conv2d, name, { filters: FEATURES, kernelSize, padding: 'same', ...change });
@@ -141,7 +141,7 @@ const GRAPHS: Record<NetName, { features: Part; head: Part }> = {
       return make(multiply, 'attended', {})(features, weights);
     },
     head: (tf, make, x, shape) => {
-      const kernelSize = [SETTINGS.resnet3d.side ** 2, 1];
+      const kernelSize = [NET_SETTINGS.resnet3d.side ** 2, 1];
       const change = { filters: FEATURES, kernelSize, padding: 'valid', activation: 'relu' };
       return bandHead(tf, make, make(tf.layers.conv2d, 'ground', change)(x), shape);
     },

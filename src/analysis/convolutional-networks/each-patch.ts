@@ -1,7 +1,7 @@
 /** The pixels of a tile with what is around them, in the order of the rows. Runs in child processes. */
 
-import { CUBE_BLOCK } from '../../raster/index.js';
-import { eachPixelAround, type Neighbour } from '../tile-reading/neighbour-blocks.js';
+import { CUBE_BLOCK_SIDE } from '../../raster/index.js';
+import { eachPixelWithNeighbours, type Neighbour } from '../tile-reading/neighbour-blocks.js';
 import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
 
 /**
@@ -18,13 +18,13 @@ export function eachPatch(
   const bands = missing.length;
   const width = file.width + 2 * reach;
   const patch = new Float32Array(side * side * bands);
-  for (let first = 0; first < file.height; first += CUBE_BLOCK) {
-    const rows = Math.min(CUBE_BLOCK, file.height - first);
+  for (let first = 0; first < file.height; first += CUBE_BLOCK_SIDE) {
+    const rows = Math.min(CUBE_BLOCK_SIDE, file.height - first);
     // Rows of the widened tile, whose row 0 is `reach` above the tile.
     const wanted = new Uint8Array(width * (file.height + 2 * reach));
     wanted.fill(1, first * width, (first + rows + 2 * reach) * width);
     const spectra = new Map<number, Float32Array>();
-    eachPixelAround(file, around, { reach, wanted }, (places, spectrum) => {
+    eachPixelWithNeighbours(file, around, { reach, wanted }, (places, spectrum) => {
       const own = Float32Array.from(spectrum);
       for (const at of places) spectra.set(at, own);
     });

@@ -3,22 +3,27 @@
 import type { SelectedEngine } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, objectOf, TEXT } from '../../json-schema.js';
-import { holdTiles, type TileRecord } from '../../storage/index.js';
-import { unlikeEngines } from '../../training/index.js';
-import type { Standard } from '../dense-networks/dense-network.js';
-import { sharesOf } from '../dense-networks/labelled-spectra.js';
+import { pinTiles, type TileRecord } from '../../storage/index.js';
+import { mixedEngines } from '../../training/index.js';
+import type { Standardisation } from '../dense-networks/dense-network.js';
+import { sampleFractions } from '../dense-networks/labelled-spectra.js';
 import { fewLabels } from '../errors.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
+import {
+  type AnalysedCollection,
+  type AnalysisContext,
+  allGatherChecked,
+  forEachTile,
+} from '../jobs/analysis-run.js';
 import { withLabels } from '../labels/collection-labels.js';
 import { classesOfCodes, type Labels, openLabels } from '../labels/labels.js';
 import { SETS, type SplitKind, TRAIN } from '../labels/split.js';
 import type { Neighbour } from '../tile-reading/neighbour-blocks.js';
-import { neighboursOf, spectraAround } from '../tile-reading/neighbour-tiles.js';
+import { findNeighbourSpectra, neighbourFiles } from '../tile-reading/neighbour-tiles.js';
 import { GROUP, type NetTile, type PixelGroup } from './network-runtime.js';
-import { BYTES, type NetName, type Precision, SETTINGS } from './network-specs.js';
+import { BYTES_PER_VALUE, NET_SETTINGS, type NetName, type Precision } from './network-specs.js';
 
 /** Labelled pixels of one tile, at most `GROUP`. The data alone determines the groups, not the nodes of the tiles. */
-export interface Group {
+export interface PatchGroup {
   /** Index of `SETS`. */
   set: number;
   /** Bits of the sets whose ground the patches show. */
@@ -34,7 +39,7 @@ export interface NetOptions {
   labels: Labels;
   split: SplitKind;
   codes: readonly number[];
-  standard: Standard;
+  standard: Standardisation;
   /** Labelled pixels of all runs, by code. */
   labelled: ReadonlyMap<number, number>;
 }
@@ -43,13 +48,13 @@ export interface Gathered {
   /** Tiles of this run. */
   tiles: NetTile[];
   /** The groups of all runs, in the same order on every node. */
-  groups: Group[];
+  groups: PatchGroup[];
   /** Bytes of the spectra of all runs. */
   bytes: number;
 }
 
 /** Memory limit for the spectra of a job if no two patches share one. A job with more labelled pixels uses a part of them, chosen by hash. */
-const MOST_BYTES = 2 ** 28;
+const MAX_PATCH_BYTES = 2 ** 28;
 
 const checkGathered = messageCheck(
   objectOf({
@@ -61,18 +66,18 @@ const checkGathered = messageCheck(
 /** Reads each tile twice. Throws TW_TRAIN_ENGINES if the runs have different engines. */
 export async function gatherPatches(
   context: AnalysisContext,
-  analysed: Analysed,
+  analysed: AnalysedCollection,
   { name, precision, labels, split, codes, standard, labelled }: NetOptions,
   engine: SelectedEngine,
   job: JobContext,
 ): Promise<Gathered> {
-  const { side } = SETTINGS[name];
-  const bytes = side ** 2 * BYTES[precision] * analysed.bands.length;
-  const shares = sharesOf(labelled, MOST_BYTES / bytes);
+  const { side } = NET_SETTINGS[name];
+  const bytes = side ** 2 * BYTES_PER_VALUE[precision] * analysed.bands.length;
+  const shares = sampleFractions(labelled, MAX_PATCH_BYTES / bytes);
   const classOf = classesOfCodes(codes);
   const found: { id: string; tile: NetTile; kinds: Uint8Array }[] = [];
   const open = await openLabels(labels);
-  await eachTile(context, analysed, job, async (tile, file) => {
+  await forEachTile(context, analysed, job, async (tile, file) => {
     const { id, grid, geocode } = tile;
     const of = { file, place: { grid, geocode }, split, standard, shares, side, precision };
     const patches = await withNeighbours(context, analysed, tile, (side - 1) / 2, (around) =>
@@ -86,7 +91,7 @@ export async function gatherPatches(
     found.push({ id, kinds: sets.map((set, i) => kindOf(set, shown[i]!)), tile: { ...own, classes } });
   });
   found.sort((a, b) => (a.id < b.id ? -1 : 1));
-  const words = await meetChecked(
+  const words = await allGatherChecked(
     job,
     {
       engine: `${engine.name} ${engine.version}`,
@@ -103,7 +108,7 @@ export async function gatherPatches(
       `no pixel of class ${absent.join(', ')} that trains has a patch without ground of the squares for tuning or validation`,
     );
   const engines = new Set(words.map((word) => word.engine));
-  if (engines.size > 1) throw unlikeEngines([...engines].join(', '));
+  if (engines.size > 1) throw mixedEngines([...engines].join(', '));
   const own = new Map(found.map(({ id, kinds }, tile) => [id, { tile, kinds }]));
   const all = words
     .flatMap(({ ids, pixels }) => ids.map((id, i) => ({ id, pixels: pixels[i]! })))
@@ -120,27 +125,27 @@ export async function gatherPatches(
 /** Works with the tiles around a tile. */
 async function withNeighbours<T>(
   { storage, finder }: AnalysisContext,
-  { spectrumOf }: Analysed,
+  { spectrumOf }: AnalysedCollection,
   tile: TileRecord,
   reach: number,
   work: (around: Neighbour[]) => Promise<T>,
 ): Promise<T> {
-  const around = await spectraAround(finder, tile, reach, spectrumOf);
-  const held = await holdTiles(
+  const around = await findNeighbourSpectra(finder, tile, reach, spectrumOf);
+  const held = await pinTiles(
     storage,
     around.map(({ tile }) => ({ tile, groups: tile.groups })),
   );
   try {
-    return await work(neighboursOf(storage, around));
+    return await work(neighbourFiles(storage, around));
   } finally {
     held.release();
   }
 }
 
 /** Pixels of a kind have the same set, and patches that show ground of the same sets. */
-const SHOWN_SETS = 2 ** SETS.length;
-const kindOf = (set: number, shown: number) => set * SHOWN_SETS + shown;
-const KINDS = Array.from({ length: SETS.length * SHOWN_SETS }, (_, kind) => kind);
+const SET_COMBINATIONS = 2 ** SETS.length;
+const kindOf = (set: number, shown: number) => set * SET_COMBINATIONS + shown;
+const KINDS = Array.from({ length: SETS.length * SET_COMBINATIONS }, (_, kind) => kind);
 
 /** Pixels of a class that train the network that is tuned: those of the other trainings include them. */
 function trainingPixels({ kinds, tile }: { kinds: Uint8Array; tile: NetTile }, classNumber: number): number {
@@ -154,11 +159,11 @@ export function mayTrain(shown: number, sets: readonly number[]): boolean {
 }
 
 /** Pixels that lie side by side come into different groups, so that a group resembles the tile. */
-function groupsOf(count: number, kind: number, own?: { tile: number; kinds: Uint8Array }): Group[] {
+function groupsOf(count: number, kind: number, own?: { tile: number; kinds: Uint8Array }): PatchGroup[] {
   const groups = Math.ceil(count / GROUP);
   const numbers = own && [...own.kinds.keys()].filter((pixel) => own.kinds[pixel] === kind);
   return Array.from({ length: groups }, (_, g) => ({
-    ...{ set: Math.floor(kind / SHOWN_SETS), shown: kind % SHOWN_SETS },
+    ...{ set: Math.floor(kind / SET_COMBINATIONS), shown: kind % SET_COMBINATIONS },
     pixels: Math.ceil((count - g) / groups),
     ...(numbers && {
       own: { tile: own.tile, pixels: Int32Array.from(numbers.filter((_, i) => i % groups === g)) },

@@ -1,18 +1,18 @@
 /** The labelled pixels of a tile with the spectra around them, as networks are trained on them. Runs in worker threads. */
 
-import { type Standard, standardised } from '../dense-networks/dense-network.js';
-import { chance, type SpectraValues } from '../dense-networks/labelled-spectra.js';
+import { type Standardisation, standardiseValue } from '../dense-networks/dense-network.js';
+import { type SpectraValues, samplingHash } from '../dense-networks/labelled-spectra.js';
 import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
 import { SETS, setOf } from '../labels/split.js';
-import { toHalf } from '../numeric/float16.js';
-import { inSharedMemory } from '../numeric/shared-memory.js';
-import { eachPixelAround, type Neighbour } from '../tile-reading/neighbour-blocks.js';
+import { toFloat16 } from '../numeric/float16.js';
+import { copyToSharedMemory } from '../numeric/shared-memory.js';
+import { eachPixelWithNeighbours, type Neighbour } from '../tile-reading/neighbour-blocks.js';
 import type { Precision } from './network-specs.js';
 
 const ALL_SETS = 2 ** SETS.length - 1;
 
 /** Plain data, in memory that threads share. */
-export interface Patches {
+export interface LabelledPatches {
   /** Standardised spectra, one after another; each is held once, however many patches show it. Halves are their bits. */
   spectra: SpectraValues;
   /** Labels of the labelled pixels, which are in the order of the rows. */
@@ -28,14 +28,14 @@ export interface Patches {
 export interface PatchesTask extends LabelledTile {
   kind: 'patches';
   around: Neighbour[];
-  standard: Standard;
+  standard: Standardisation;
   /** Share of the labelled pixels of each code to use, 0 to 1. */
   shares: Float64Array;
   side: number;
   precision: Precision;
 }
 
-export function labelledPatches(task: PatchesTask): Patches {
+export function labelledPatches(task: PatchesTask): LabelledPatches {
   const { file, place, split, standard, shares, side, around, precision } = task;
   const bands = standard.centre.length;
   const labelled: { pixel: number; set: number; code: number }[] = [];
@@ -43,7 +43,7 @@ export function labelledPatches(task: PatchesTask): Patches {
     for (const { set, code, indexes } of groups)
       for (const index of indexes) {
         const pixel = (row + Math.floor(index / stride)) * file.width + column + (index % stride);
-        if (chance(place.geocode, pixel) < shares[code]!) labelled.push({ pixel, set, code });
+        if (samplingHash(place.geocode, pixel) < shares[code]!) labelled.push({ pixel, set, code });
       }
   });
   labelled.sort((a, b) => a.pixel - b.pixel);
@@ -68,18 +68,18 @@ export function labelledPatches(task: PatchesTask): Patches {
       ? new Uint16Array(new SharedArrayBuffer(2 * most))
       : new Float32Array(new SharedArrayBuffer(4 * most));
   let found = 0;
-  eachPixelAround(file, around, { reach, wanted }, (places, spectrum) => {
+  eachPixelWithNeighbours(file, around, { reach, wanted }, (places, spectrum) => {
     for (const at of places) numbers[at] = found;
-    const values = Float32Array.from(spectrum, (value, b) => standardised(value, b, standard));
-    spectra.set(precision === 'mixed' ? toHalf(values) : values, found++ * bands);
+    const values = Float32Array.from(spectrum, (value, b) => standardiseValue(value, b, standard));
+    spectra.set(precision === 'mixed' ? toFloat16(values) : values, found++ * bands);
   });
   return {
     // Pixels without data leave the end empty.
-    spectra: found * bands === most ? spectra : inSharedMemory(spectra.subarray(0, found * bands)),
-    codes: inSharedMemory(Uint8Array.from(labelled, ({ code }) => code)),
-    sets: inSharedMemory(Uint8Array.from(labelled, ({ set }) => set)),
-    shown: inSharedMemory(Uint8Array.from(labelled, ({ pixel, set }) => shownBy(pixel) | (1 << set))),
-    patches: inSharedMemory(Int32Array.from(places, (at) => numbers[at]!)),
+    spectra: found * bands === most ? spectra : copyToSharedMemory(spectra.subarray(0, found * bands)),
+    codes: copyToSharedMemory(Uint8Array.from(labelled, ({ code }) => code)),
+    sets: copyToSharedMemory(Uint8Array.from(labelled, ({ set }) => set)),
+    shown: copyToSharedMemory(Uint8Array.from(labelled, ({ pixel, set }) => shownBy(pixel) | (1 << set))),
+    patches: copyToSharedMemory(Int32Array.from(places, (at) => numbers[at]!)),
   };
 }
 

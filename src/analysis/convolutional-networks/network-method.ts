@@ -1,4 +1,4 @@
-import { type NetName, SETTINGS } from './network-specs.js';
+import { NET_SETTINGS, type NetName } from './network-specs.js';
 
 /** The probability of each class by a network that is stored. Plain data. */
 export interface NetMethod {
@@ -10,5 +10,5 @@ export interface NetMethod {
 }
 
 export function netMethod(name: NetName, classes: number, files: Record<string, Uint8Array>): NetMethod {
-  return { kind: 'net', side: SETTINGS[name].side, classes, files };
+  return { kind: 'net', side: NET_SETTINGS[name].side, classes, files };
 }

@@ -2,28 +2,28 @@
 
 import type { MadeTile, TileMaker } from '../../derive/index.js';
 import {
-  answerOf,
-  chosenEngine,
   type EngineName,
   EnginePool,
   EngineProcess,
   type Handler,
+  resultOrFailure,
+  selectEngineCached,
 } from '../../engines/index.js';
 import type { MapTask } from '../analysis-tasks.js';
-import type { Standard } from '../dense-networks/dense-network.js';
+import type { Standardisation } from '../dense-networks/dense-network.js';
 import { netFailed } from '../errors.js';
 import type { NetMethod } from './network-method.js';
-import type { GroupGradient, NetTile, Parameters, PixelGroup } from './network-runtime.js';
+import type { GroupGradient, NetTile, ParameterShape, PixelGroup } from './network-runtime.js';
 import type { NetShape } from './network-specs.js';
 
 /** Requests to the processes. A list of groups gets a list of results in the same order. */
 export type NetHandlers = {
   /** Begins with a network and its tiles. Returns what the weights are, in their order. */
-  begin: Handler<{ shape: NetShape; tiles: NetTile[] }, Parameters[]>;
+  begin: Handler<{ shape: NetShape; tiles: NetTile[] }, ParameterShape[]>;
   gradients: Handler<{ weights: Float32Array; groups: PixelGroup[] }, GroupGradient[]>;
   values: Handler<{ weights: Float32Array; groups: PixelGroup[] }, Float32Array[]>;
   cams: Handler<{ weights: Float32Array; groups: PixelGroup[] }, { pixels: number[]; sums: Float64Array }[]>;
-  files: Handler<{ weights: Float32Array; standard: Standard }, Record<string, Uint8Array>>;
+  files: Handler<{ weights: Float32Array; standard: Standardisation }, Record<string, Uint8Array>>;
   map: Handler<MapTask<NetMethod>, MadeTile | null>;
 };
 
@@ -36,7 +36,7 @@ export class NetProcess extends EngineProcess<NetHandlers> {
 }
 
 /** Throws TW_ANALYSIS_NET if the process ends before it answers. */
-export const asked = <T>(answer: Promise<T>): Promise<T> => answerOf(answer, netFailed);
+export const resultOrNetFailure = <T>(answer: Promise<T>): Promise<T> => resultOrFailure(answer, netFailed);
 
 /** Works with processes that apply networks, and ends them. A process that dies fails its tile alone. Throws TW_TRAIN_NO_ENGINE. */
 export async function withMappers<T>(
@@ -44,12 +44,13 @@ export async function withMappers<T>(
   engine: string | undefined,
   work: (mappers: TileMaker<MapTask<NetMethod>>) => Promise<T>,
 ): Promise<T> {
-  const { name } = await chosenEngine(engine);
+  const { name } = await selectEngineCached(engine);
   const pool = new EnginePool<NetHandlers>(SCRIPT, name, threads);
   try {
     return await work({
       threads,
-      make: (task, signal) => pool.run(signal, (child) => asked(child.request('map', task, { signal }))),
+      make: (task, signal) =>
+        pool.run(signal, (child) => resultOrNetFailure(child.request('map', task, { signal }))),
     });
   } finally {
     pool.close();

@@ -2,11 +2,11 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
 import { BatchGradients, saveModel } from '../../training/index.js';
-import type { Standard } from '../dense-networks/dense-network.js';
-import { fromHalf } from '../numeric/float16.js';
+import type { Standardisation } from '../dense-networks/dense-network.js';
+import { fromFloat16 } from '../numeric/float16.js';
 import { buildNet, type Net, storedNet } from './build-network.js';
-import type { Patches } from './labelled-patches.js';
-import { type NetShape, SETTINGS } from './network-specs.js';
+import type { LabelledPatches } from './labelled-patches.js';
+import { NET_SETTINGS, type NetShape } from './network-specs.js';
 
 /** Pixels that the engine computes at once. */
 export const GROUP = 64;
@@ -20,12 +20,12 @@ export interface PixelGroup {
 }
 
 /** A tile with its classes, counted from 0. */
-export interface NetTile extends Omit<Patches, 'codes' | 'sets' | 'shown'> {
+export interface NetTile extends Omit<LabelledPatches, 'codes' | 'sets' | 'shown'> {
   classes: Uint8Array;
 }
 
 /** A kernel or a bias. */
-export interface Parameters {
+export interface ParameterShape {
   size: number;
   /** Values that one output is made of; 0 for a bias. */
   inputs: number;
@@ -60,7 +60,7 @@ export class NetCompute {
     });
   }
 
-  get parameters(): Parameters[] {
+  get parameters(): ParameterShape[] {
     return this.net.layers.flatMap((layer) =>
       layer.getWeights().map(({ shape, size }) => {
         // Kernels have rows, columns, inputs and outputs.
@@ -70,7 +70,7 @@ export class NetCompute {
     );
   }
 
-  hold(tiles: NetTile[]): void {
+  holdTiles(tiles: NetTile[]): void {
     this.tiles = tiles;
   }
 
@@ -153,7 +153,7 @@ export class NetCompute {
   }
 
   /** The model as it is stored. */
-  async files(standard: Standard): Promise<Record<string, Uint8Array>> {
+  async files(standard: Standardisation): Promise<Record<string, Uint8Array>> {
     const { model, layers } = storedNet(this.tf, this.shape, standard);
     for (const [i, layer] of layers.entries()) layer.setWeights(this.net.layers[i]!.getWeights());
     const files = await saveModel(this.tf, model);
@@ -162,7 +162,7 @@ export class NetCompute {
   }
 
   private inputsOf({ tile, pixels }: PixelGroup): Tensor {
-    const { side } = SETTINGS[this.shape.name];
+    const { side } = NET_SETTINGS[this.shape.name];
     const { bands } = this.shape;
     const { spectra, patches } = this.tiles[tile]!;
     const values = new Float32Array(GROUP * side * side * bands);
@@ -172,7 +172,7 @@ export class NetCompute {
         if (number < 0) continue;
         const spectrum = spectra.subarray(number * bands, (number + 1) * bands);
         values.set(
-          spectrum instanceof Uint16Array ? fromHalf(spectrum) : spectrum,
+          spectrum instanceof Uint16Array ? fromFloat16(spectrum) : spectrum,
           (i * side * side + p) * bands,
         );
       }

@@ -15,14 +15,15 @@ export interface NetSettings {
   rate: number;
 }
 
-export const SETTINGS: Record<NetName, NetSettings> = {
+export const NET_SETTINGS: Record<NetName, NetSettings> = {
   cnn1d: { side: 1, epochs: 30, rate: 3e-3 },
   cnn2d: { side: 5, epochs: 20, rate: 2e-3 },
   resnet3d: { side: 5, epochs: 12, rate: 3e-3 },
 };
 
 /** Side of the square of pixels that a classifier sees; 1 for those that see the pixel alone. */
-export const patchSide = (classifier: string): number => (isNet(classifier) ? SETTINGS[classifier].side : 1);
+export const patchSide = (classifier: string): number =>
+  isNet(classifier) ? NET_SETTINGS[classifier].side : 1;
 
 /** The shape of a network. Plain data. */
 export interface NetShape {
@@ -34,4 +35,4 @@ export interface NetShape {
 /** Precision of stored spectra and exchanged gradients: float32, or float16 with loss scaling (Micikevicius et al. 2018). */
 export const PRECISIONS = ['full', 'mixed'] as const;
 export type Precision = (typeof PRECISIONS)[number];
-export const BYTES: Record<Precision, number> = { full: 4, mixed: 2 };
+export const BYTES_PER_VALUE: Record<Precision, number> = { full: 4, mixed: 2 };

@@ -13,7 +13,7 @@ serveRequests<NetHandlers>(
   {
     async begin({ shape, tiles }) {
       begun = new NetCompute(await tfOf(), shape);
-      begun.hold(tiles);
+      begun.holdTiles(tiles);
       return begun.parameters;
     },
     gradients: async ({ weights, groups }) => {

@@ -7,12 +7,12 @@ import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { randomStream, shuffledOrder } from '../../random.js';
 import { netFailed } from '../errors.js';
-import { meetChecked } from '../jobs/analysis-run.js';
-import { fromHalf, toHalf } from '../numeric/float16.js';
-import { Adam } from './adamw.js';
+import { allGatherChecked } from '../jobs/analysis-run.js';
+import { fromFloat16, toFloat16 } from '../numeric/float16.js';
+import { AdamW } from './adamw.js';
 import { mayTrain } from './gather-patches.js';
 import type { GroupGradient } from './network-runtime.js';
-import { BYTES, SETTINGS } from './network-specs.js';
+import { BYTES_PER_VALUE, NET_SETTINGS } from './network-specs.js';
 import type { NetSession } from './training-session.js';
 
 export interface NetTraining {
@@ -35,12 +35,12 @@ export interface TrainedNet {
 }
 
 /** An epoch has about so many steps, of at most so many groups. */
-const STEPS = 64;
-const MOST_GROUPS = 16;
+const STEPS_PER_EPOCH = 64;
+const MAX_GROUPS = 16;
 /** Share of the steps over which the rate rises; then it falls. */
-const RISE = 0.3;
+const WARMUP_FRACTION = 0.3;
 /** Factors of the loss, so that small gradients do not vanish in float16: the first one; so many steps without overflow double it. */
-const SCALE = 2 ** 4;
+const INITIAL_LOSS_SCALE = 2 ** 4;
 const STEPS_TO_DOUBLE = 200;
 
 const checkGradients = messageCheck(
@@ -56,14 +56,14 @@ export async function trainNet(
   const groups = session.groups.filter(({ set, shown }) => sets.includes(set) && mayTrain(shown, sets));
   const { next } = randomStream(seed);
   const weights = startOf(session.parameters, next);
-  const adam = new Adam(weights, strength);
+  const adam = new AdamW(weights, strength);
   const { name } = session.shape;
-  const atOnce = Math.min(MOST_GROUPS, Math.ceil(groups.length / STEPS));
+  const atOnce = Math.min(MAX_GROUPS, Math.ceil(groups.length / STEPS_PER_EPOCH));
   const stepsAnEpoch = Math.ceil(groups.length / atOnce);
   const isMixed = session.precision === 'mixed';
   const pixels = groups.reduce((sum, group) => sum + group.pixels, 0);
   const trained: TrainedNet = { weights, steps: 0, overflows: 0, bytes: 0, pixels };
-  let scale = isMixed ? SCALE : 1;
+  let scale = isMixed ? INITIAL_LOSS_SCALE : 1;
   let good = 0;
   for (let epoch = 1; epoch <= epochs; epoch++) {
     const order = Array.from(shuffledOrder(groups.length, next));
@@ -73,7 +73,7 @@ export async function trainNet(
       const chosen = order.slice(step * atOnce, (step + 1) * atOnce);
       const found = await gradientsOf(session, weights, { groups, chosen, scale }, job);
       trained.steps++;
-      trained.bytes += chosen.length * weights.length * BYTES[session.precision];
+      trained.bytes += chosen.length * weights.length * BYTES_PER_VALUE[session.precision];
       const pixels = chosen.reduce((sum, g) => sum + groups[g]!.pixels, 0);
       const sum = new Float64Array(weights.length);
       for (const { gradient, loss: own } of found) {
@@ -89,7 +89,10 @@ export async function trainNet(
         continue;
       }
       for (let i = 0; i < sum.length; i++) sum[i]! /= pixels * scale;
-      adam.step(sum, SETTINGS[name].rate * rateAt((trained.steps - 0.5) / (epochs * stepsAnEpoch)));
+      adam.step(
+        sum,
+        NET_SETTINGS[name].rate * triangularLearningRate((trained.steps - 0.5) / (epochs * stepsAnEpoch)),
+      );
       if (isMixed && ++good % STEPS_TO_DOUBLE === 0) scale *= 2;
     }
     job.message(`training ${name}: epoch ${epoch} of ${epochs}, loss ${(loss / pixels).toFixed(4)}`);
@@ -112,10 +115,10 @@ async function gradientsOf(
   );
   if (found.some(({ loss }) => !Number.isFinite(loss))) throw diverged();
   const values = found.map(({ gradient }) => {
-    const sent = isMixed ? toHalf(gradient.map((value) => value * scale)) : gradient;
+    const sent = isMixed ? toFloat16(gradient.map((value) => value * scale)) : gradient;
     return Buffer.from(sent.buffer, sent.byteOffset, sent.byteLength);
   });
-  const words = await meetChecked(
+  const words = await allGatherChecked(
     job,
     {
       groups: own,
@@ -125,14 +128,14 @@ async function gradientsOf(
     checkGradients,
   );
   const all = new Map<number, GroupGradient>();
-  const length = BYTES[session.precision] * weights.length;
+  const length = BYTES_PER_VALUE[session.precision] * weights.length;
   for (const { groups, losses, values } of words) {
     const { buffer } = Uint8Array.from(Buffer.from(values, 'base64'));
     if (buffer.byteLength !== groups.length * length || losses.length !== groups.length)
       throw new Error('another node has sent gradients of another size');
     for (const [i, g] of groups.entries()) {
       const bytes = buffer.slice(i * length, (i + 1) * length);
-      const gradient = isMixed ? fromHalf(new Uint16Array(bytes)) : new Float32Array(bytes);
+      const gradient = isMixed ? fromFloat16(new Uint16Array(bytes)) : new Float32Array(bytes);
       all.set(g, { loss: losses[i]!, gradient });
     }
   }
@@ -158,6 +161,6 @@ function startOf(parameters: NetSession['parameters'], next: () => number): Floa
 }
 
 /** Rises from almost 0 to 1 and falls to 0, in straight lines (Smith 2018). */
-function rateAt(share: number): number {
-  return share < RISE ? share / RISE : (1 - share) / (1 - RISE);
+function triangularLearningRate(share: number): number {
+  return share < WARMUP_FRACTION ? share / WARMUP_FRACTION : (1 - share) / (1 - WARMUP_FRACTION);
 }

@@ -1,15 +1,15 @@
 /** Networks on the labelled pixels of a job: processes with an engine compute what all runs then put together. */
 
-import { chosenEngine, type SelectedEngine } from '../../engines/index.js';
+import { type SelectedEngine, selectEngineCached } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
-import type { Standard } from '../dense-networks/dense-network.js';
-import { QUANTUM } from '../dense-networks/gradient.js';
+import type { Standardisation } from '../dense-networks/dense-network.js';
+import { SCORE_UNIT } from '../dense-networks/gradient.js';
 import { addPanelScores, noScores, type ScoreSums } from '../dense-networks/score-pixels.js';
-import type { Analysed, AnalysisContext } from '../jobs/analysis-run.js';
-import { PANEL } from '../pixel-methods/pixel-panel.js';
-import { type Gathered, type Group, gatherPatches, type NetOptions } from './gather-patches.js';
-import { asked, NetProcess } from './network-processes.js';
-import type { GroupGradient, Parameters, PixelGroup } from './network-runtime.js';
+import type { AnalysedCollection, AnalysisContext } from '../jobs/analysis-run.js';
+import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
+import { type Gathered, gatherPatches, type NetOptions, type PatchGroup } from './gather-patches.js';
+import { NetProcess, resultOrNetFailure } from './network-processes.js';
+import type { GroupGradient, ParameterShape, PixelGroup } from './network-runtime.js';
 import type { NetShape, Precision } from './network-specs.js';
 
 /** The bands that decide for a class. Sums over pixels, in whole numbers of `QUANTUM`. */
@@ -27,8 +27,8 @@ export class NetSession {
     readonly precision: Precision,
     readonly engine: SelectedEngine,
     private readonly gathered: Gathered,
-    readonly parameters: readonly Parameters[],
-    private readonly standard: Standard,
+    readonly parameters: readonly ParameterShape[],
+    private readonly standard: Standardisation,
     private readonly processes: NetProcess[],
     private readonly signal: AbortSignal,
   ) {}
@@ -36,12 +36,12 @@ export class NetSession {
   /** Throws TW_TRAIN_ENGINES, TW_TRAIN_NO_ENGINE and TW_ANALYSIS_NET. */
   static async open(
     context: AnalysisContext,
-    analysed: Analysed,
+    analysed: AnalysedCollection,
     options: NetOptions,
     job: JobContext,
   ): Promise<NetSession> {
     job.message('choosing an engine');
-    const engine = await chosenEngine();
+    const engine = await selectEngineCached();
     job.message('reading the spectra around labelled pixels');
     const gathered = await gatherPatches(context, analysed, options, engine, job);
     const { name, codes, precision, standard } = options;
@@ -52,7 +52,7 @@ export class NetSession {
       const [parameters] = await Promise.all(
         processes.map((process, p) => {
           const tiles = gathered.tiles.filter((_, tile) => tile % count === p);
-          return asked(process.request('begin', { shape, tiles }, { signal: job.signal }));
+          return resultOrNetFailure(process.request('begin', { shape, tiles }, { signal: job.signal }));
         }),
       );
       return new NetSession(
@@ -65,7 +65,7 @@ export class NetSession {
   }
 
   /** The groups of all runs, in the same order on every node. */
-  get groups(): readonly Group[] {
+  get groups(): readonly PatchGroup[] {
     return this.gathered.groups;
   }
 
@@ -84,15 +84,15 @@ export class NetSession {
   /** Scores weights on the pixels of a set that this run holds. */
   async scores(weights: Float32Array, set: number, temperatures: readonly number[]): Promise<ScoreSums> {
     const { classes } = this.shape;
-    const groups = this.ownOf(set);
+    const groups = this.localIndexes(set);
     const values = await this.spread(groups, (process, groups) =>
       process.request('values', { weights, groups }, { signal: this.signal }),
     );
     const sums = noScores(classes, temperatures.length);
-    const panel = new Float32Array(classes * PANEL);
+    const panel = new Float32Array(classes * PANEL_PIXELS);
     for (const [g, { tile, pixels }] of groups.entries()) {
       for (const [at, value] of values[g]!.entries())
-        panel[(at % classes) * PANEL + Math.floor(at / classes)] = value;
+        panel[(at % classes) * PANEL_PIXELS + Math.floor(at / classes)] = value;
       const truths = Array.from(pixels, (pixel) => this.gathered.tiles[tile]!.classes[pixel]!);
       addPanelScores(sums, panel, truths, temperatures);
     }
@@ -106,12 +106,12 @@ export class NetSession {
       pixels: new Array<number>(classes).fill(0),
       sums: new Float64Array(classes * bands),
     };
-    const found = await this.spread(this.ownOf(set), (process, groups) =>
+    const found = await this.spread(this.localIndexes(set), (process, groups) =>
       process.request('cams', { weights, groups }, { signal: this.signal }),
     );
     for (const { pixels, sums } of found) {
       for (const [c, count] of pixels.entries()) total.pixels[c]! += count;
-      for (const [at, sum] of sums.entries()) total.sums[at]! += Math.round(sum / QUANTUM);
+      for (const [at, sum] of sums.entries()) total.sums[at]! += Math.round(sum / SCORE_UNIT);
     }
     return total;
   }
@@ -119,14 +119,14 @@ export class NetSession {
   /** The network as a model of TensorFlow.js for physical values. */
   files(weights: Float32Array): Promise<Record<string, Uint8Array>> {
     const input = { weights, standard: this.standard };
-    return asked(this.processes[0]!.request('files', input, { signal: this.signal }));
+    return resultOrNetFailure(this.processes[0]!.request('files', input, { signal: this.signal }));
   }
 
   close(): void {
     for (const process of this.processes) process.close();
   }
 
-  private ownOf(set: number): PixelGroup[] {
+  private localIndexes(set: number): PixelGroup[] {
     return this.groups.flatMap((group) => (group.set === set && group.own ? [group.own] : []));
   }
 
@@ -145,7 +145,8 @@ export class NetSession {
           const { tile, pixels } = groups[i]!;
           return { tile: Math.floor(tile / processes.length), pixels };
         });
-        for (const [i, result] of (await asked(ask(process, theirs))).entries()) results[places[i]!] = result;
+        for (const [i, result] of (await resultOrNetFailure(ask(process, theirs))).entries())
+          results[places[i]!] = result;
       }),
     );
     return results;

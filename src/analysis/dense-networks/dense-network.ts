@@ -1,27 +1,34 @@
 /** Classifiers of spectra: dense layers over standardised values, of which linear classifiers are those with one layer. */
 
 /** weights (rows x columns, row by row) times the values before it, plus the bias. */
-export interface Layer {
+export interface DenseLayer {
   weights: Float64Array;
   bias: Float64Array;
 }
 
 /** Standardised value = (physical value - centre) / deviation, for each band. */
-export interface Standard {
+export interface Standardisation {
   centre: Float64Array;
   deviation: Float64Array;
 }
 
 /** Standardised values beyond it take the limit, so that damaged pixels do not dominate sums. */
-const LIMIT = 1e4;
+const MAX_STANDARDISED_VALUE = 1e4;
 
-export function standardised(value: number, band: number, { centre, deviation }: Standard): number {
-  return Math.max(-LIMIT, Math.min(LIMIT, (value - centre[band]!) / deviation[band]!));
+export function standardiseValue(
+  value: number,
+  band: number,
+  { centre, deviation }: Standardisation,
+): number {
+  return Math.max(
+    -MAX_STANDARDISED_VALUE,
+    Math.min(MAX_STANDARDISED_VALUE, (value - centre[band]!) / deviation[band]!),
+  );
 }
 
 /** tanh follows each layer but the last; softmax of the last are the probabilities of the classes. */
-export interface Network extends Standard {
-  layers: Layer[];
+export interface DenseNetwork extends Standardisation {
+  layers: DenseLayer[];
 }
 
 /** Values of each layer: bands, hidden layers, classes. */
@@ -33,7 +40,7 @@ export function countOf(sizes: Sizes): number {
 }
 
 /** Views of the weights and biases in a vector: of each layer the weights, then the bias. */
-export function layersOf(parameters: Float64Array, sizes: Sizes): Layer[] {
+export function layerViews(parameters: Float64Array, sizes: Sizes): DenseLayer[] {
   let at = 0;
   const take = (count: number) => {
     at += count;
@@ -49,13 +56,13 @@ export function transposed(values: Float64Array, rows: number): Float64Array {
 }
 
 /** The layers for values that are only centred. */
-export function centredLayers({ deviation, layers: [first, ...others] }: Network): Layer[] {
+export function centredLayers({ deviation, layers: [first, ...others] }: DenseNetwork): DenseLayer[] {
   const weights = first!.weights.map((value, at) => value / deviation[at % deviation.length]!);
   return [{ weights, bias: first!.bias }, ...others];
 }
 
 /** Returns layers whose probabilities are less certain for a temperature above 1 (Guo et al. 2017). */
-export function withTemperature(layers: Layer[], temperature: number): Layer[] {
+export function withTemperature(layers: DenseLayer[], temperature: number): DenseLayer[] {
   const { weights, bias } = layers.at(-1)!;
   const scaled = (values: Float64Array) => values.map((value) => value / temperature);
   return [...layers.slice(0, -1), { weights: scaled(weights), bias: scaled(bias) }];

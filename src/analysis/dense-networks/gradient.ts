@@ -1,12 +1,12 @@
 /** Loss and gradient of a network on labelled spectra. Runs in worker threads. */
-import { PANEL, PixelPanel } from '../pixel-methods/pixel-panel.js';
-import { countOf, layersOf, type Sizes, transposed } from './dense-network.js';
-import { loadSpectra, type Spectra } from './labelled-spectra.js';
-import { PanelNetwork, padRows, softmax, uncoded } from './panel-network.js';
+import { PANEL_PIXELS, PixelPanel } from '../pixel-methods/pixel-panel.js';
+import { countOf, layerViews, type Sizes, transposed } from './dense-network.js';
+import { type LabelledSpectra, loadSpectra } from './labelled-spectra.js';
+import { identityEncoding, PanelNetwork, padRows, softmax } from './panel-network.js';
 
 export interface GradientTask {
   kind: 'gradient';
-  spectra: Spectra[];
+  spectra: LabelledSpectra[];
   /** Table of the class of each code, counted from 0. */
   classOf: Uint8Array;
   sizes: Sizes;
@@ -28,19 +28,19 @@ export interface GradientSums {
 }
 
 /** The unit of sums of scores. */
-export const QUANTUM = 2 ** -30;
+export const SCORE_UNIT = 2 ** -30;
 
 export function gradientSums({ spectra, classOf, sizes, parameters, units }: GradientTask): GradientSums {
   const quanta = (value: number) => Math.round(value / units.gradient);
-  const panel = new PixelPanel(uncoded(sizes[0]!));
-  const layers = layersOf(parameters, sizes);
+  const panel = new PixelPanel(identityEncoding(sizes[0]!));
+  const layers = layerViews(parameters, sizes);
   const network = new PanelNetwork(panel, layers);
   const sums = new Float64Array(countOf(sizes));
-  const totals = layersOf(sums, sizes);
+  const totals = layerViews(sums, sizes);
   const errors = network.matrices.map(({ out }) => panel.plane(out.rows));
   // Rows of errors times columns of inputs: the pixels take the place of the bands.
-  const products = errors.map(({ rows }) => panel.emptyMatrix(rows, PANEL));
-  const columns = panel.plane(PANEL);
+  const products = errors.map(({ rows }) => panel.emptyMatrix(rows, PANEL_PIXELS));
+  const columns = panel.plane(PANEL_PIXELS);
   const back = layers.slice(1).map(({ weights, bias }, i) => {
     const { rows } = errors[i + 1]!;
     return panel.matrix(padRows(transposed(weights, bias.length), bias.length, rows), rows);
@@ -56,8 +56,8 @@ export function gradientSums({ spectra, classOf, sizes, parameters, units }: Gra
     last.fill(0);
     for (let i = 0; i < count; i++) {
       const truth = classOf[codes[from + i]!]!;
-      own += softmax(values, i, classes, shares) - values[truth * PANEL + i]!;
-      for (let r = 0; r < classes; r++) last[r * PANEL + i] = shares[r]! - Number(r === truth);
+      own += softmax(values, i, classes, shares) - values[truth * PANEL_PIXELS + i]!;
+      for (let r = 0; r < classes; r++) last[r * PANEL_PIXELS + i] = shares[r]! - Number(r === truth);
     }
     loss += Math.round(own / units.loss);
   };
@@ -66,20 +66,21 @@ export function gradientSums({ spectra, classOf, sizes, parameters, units }: Gra
     const error = panel.values(errors[l]!);
     for (let r = 0; r < bias.length; r++) {
       let sum = 0;
-      for (let at = r * PANEL; at < (r + 1) * PANEL; at++) sum += error[at]!;
+      for (let at = r * PANEL_PIXELS; at < (r + 1) * PANEL_PIXELS; at++) sum += error[at]!;
       bias[r]! += quanta(sum);
     }
     panel.fill(products[l]!, error);
     const input = panel.values(network.inputOf(l));
     const width = sizes[l]!;
-    for (let first = 0; first < width; first += PANEL) {
-      const count = Math.min(PANEL, width - first);
+    for (let first = 0; first < width; first += PANEL_PIXELS) {
+      const count = Math.min(PANEL_PIXELS, width - first);
       const into = panel.values(columns);
       for (let c = 0; c < count; c++)
-        for (let i = 0; i < PANEL; i++) into[i * PANEL + c] = input[(first + c) * PANEL + i]!;
+        for (let i = 0; i < PANEL_PIXELS; i++)
+          into[i * PANEL_PIXELS + c] = input[(first + c) * PANEL_PIXELS + i]!;
       const out = panel.multiply(products[l]!, columns);
       for (let r = 0; r < bias.length; r++)
-        for (let c = 0; c < count; c++) weights[r * width + first + c]! += quanta(out[r * PANEL + c]!);
+        for (let c = 0; c < count; c++) weights[r * width + first + c]! += quanta(out[r * PANEL_PIXELS + c]!);
     }
   };
   const goBack = (l: number) => {
@@ -90,9 +91,9 @@ export function gradientSums({ spectra, classOf, sizes, parameters, units }: Gra
   };
 
   for (const { pixels, codes, values } of spectra)
-    for (let from = 0, at = 0; from < pixels; from += PANEL, at += sizes[0]! * PANEL) {
+    for (let from = 0, at = 0; from < pixels; from += PANEL_PIXELS, at += sizes[0]! * PANEL_PIXELS) {
       loadSpectra(values, at, panel.values(panel.pixels) as Float32Array);
-      takeErrors(codes, from, Math.min(PANEL, pixels - from));
+      takeErrors(codes, from, Math.min(PANEL_PIXELS, pixels - from));
       for (let l = layers.length - 1; l >= 0; l--) {
         addGradient(l);
         if (l > 0) goBack(l);

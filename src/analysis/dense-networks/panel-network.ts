@@ -1,12 +1,12 @@
 /** The layers of a network on the panel of 64 pixels. */
-import { PANEL, type PanelMatrix, type PixelPanel } from '../pixel-methods/pixel-panel.js';
-import type { Coding } from '../reproducible-sums/sums-by-encoding.js';
-import type { Layer } from './dense-network.js';
+import { PANEL_PIXELS, type PanelMatrix, type PixelPanel } from '../pixel-methods/pixel-panel.js';
+import type { ValueEncoding } from '../reproducible-sums/sums-by-encoding.js';
+import type { DenseLayer } from './dense-network.js';
 
 type Plane = PixelPanel['pixels'];
 
 /** The coding of values that are as they are stored. */
-export const uncoded = (bands: number): Coding => ({
+export const identityEncoding = (bands: number): ValueEncoding => ({
   scales: new Array<number>(bands).fill(1),
   offsets: new Array<number>(bands).fill(0),
 });
@@ -18,7 +18,7 @@ export class PanelNetwork {
   /** The values of the panel are what the first layer takes. */
   constructor(
     private readonly panel: PixelPanel,
-    private readonly layers: readonly Layer[],
+    private readonly layers: readonly DenseLayer[],
   ) {
     let before: Plane = panel.pixels;
     for (const { weights, bias } of layers) {
@@ -40,7 +40,7 @@ export class PanelNetwork {
       values = this.panel.multiply(this.matrices[l]!, this.inputOf(l));
       const isHidden = l < this.layers.length - 1;
       for (let r = 0, at = 0; r < bias.length; r++)
-        for (const end = at + PANEL; at < end; at++) {
+        for (const end = at + PANEL_PIXELS; at < end; at++) {
           const value = values[at]! + bias[r]!;
           values[at] = isHidden ? Math.tanh(value) : value;
         }
@@ -67,10 +67,10 @@ export function softmax(
   temperature = 1,
 ): number {
   let most = -Infinity;
-  for (let r = 0; r < classes; r++) most = Math.max(most, values[r * PANEL + pixel]! / temperature);
+  for (let r = 0; r < classes; r++) most = Math.max(most, values[r * PANEL_PIXELS + pixel]! / temperature);
   let sum = 0;
   for (let r = 0; r < classes; r++) {
-    into[r] = Math.exp(values[r * PANEL + pixel]! / temperature - most);
+    into[r] = Math.exp(values[r * PANEL_PIXELS + pixel]! / temperature - most);
     sum += into[r]!;
   }
   for (let r = 0; r < classes; r++) into[r]! /= sum;

@@ -1,6 +1,6 @@
 /** The curvature of the loss of a network along the weights of its first layer, which the covariance of its inputs determines. */
-import { choleskyOf, inverseOfLower } from '../numeric/cholesky.js';
-import { layersOf, type Sizes } from './dense-network.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
+import { layerViews, type Sizes } from './dense-network.js';
 
 /**
  * Returns a multiplication by an approximate inverse Hessian. The Hessian of a softmax layer is at most half the covariance of its inputs for
@@ -14,13 +14,13 @@ export function preconditioner(
 ): (gradient: Float64Array) => Float64Array {
   const bands = sizes[0]!;
   const curvature = covariance.map((value, at) => value + (at % (bands + 1) === 0 ? 4 * penalty : 0));
-  const lower = choleskyOf(curvature, bands);
+  const lower = choleskyFactor(curvature, bands);
   // The values of damaged pixels can be so large that the penalty is lost in rounding. Without preconditioning the search is only slower.
   if (!lower) return (gradient) => gradient.slice();
   const inverse = inverseOfLower(lower, bands);
   return (gradient) => {
     const result = gradient.slice();
-    const { weights } = layersOf(result, sizes)[0]!;
+    const { weights } = layerViews(result, sizes)[0]!;
     for (let from = 0; from < weights.length; from += bands)
       multiplyTwice(inverse, weights.subarray(from, from + bands));
     return result;

@@ -1,15 +1,15 @@
 /** Scores networks on labelled spectra. Runs in worker threads. */
-import { PANEL, PixelPanel } from '../pixel-methods/pixel-panel.js';
-import type { Layer } from './dense-network.js';
-import { QUANTUM } from './gradient.js';
-import { loadSpectra, type Spectra } from './labelled-spectra.js';
-import { PanelNetwork, softmax, uncoded } from './panel-network.js';
+import { PANEL_PIXELS, PixelPanel } from '../pixel-methods/pixel-panel.js';
+import type { DenseLayer } from './dense-network.js';
+import { SCORE_UNIT } from './gradient.js';
+import { type LabelledSpectra, loadSpectra } from './labelled-spectra.js';
+import { identityEncoding, PanelNetwork, softmax } from './panel-network.js';
 
 export interface ScoreTask {
   kind: 'score';
-  spectra: Spectra[];
+  spectra: LabelledSpectra[];
   classOf: Uint8Array;
-  layers: Layer[];
+  layers: DenseLayer[];
   temperatures: number[];
 }
 
@@ -19,18 +19,19 @@ export interface ScoreSums {
   table: number[];
   /** Sum of the cross entropy for each temperature, in quanta. */
   losses: number[];
-  /** Sum of the squares of the same cross entropies, in units of `SQUARE_QUANTUM`. */
+  /** Sum of the squares of the same cross entropies, in units of `SQUARED_ENTROPY_UNIT`. */
   squares: number[];
   /** Bins by tenths of the largest probability, for each temperature: number of pixels, number of correct ones, and the sum of the probabilities in quanta. */
   reliability: { pixels: number; right: number; probability: number }[][];
 }
 
-export const BINS = 10;
+export const RELIABILITY_BINS = 10;
 /** The unit of sums of squared cross entropies, which only estimate errors. */
-export const SQUARE_QUANTUM = 2 ** -10;
+export const SQUARED_ENTROPY_UNIT = 2 ** -10;
 
 export function noScores(classes: number, temperatures: number): ScoreSums {
-  const bins = () => Array.from({ length: BINS }, () => ({ pixels: 0, right: 0, probability: 0 }));
+  const bins = () =>
+    Array.from({ length: RELIABILITY_BINS }, () => ({ pixels: 0, right: 0, probability: 0 }));
   return {
     table: new Array<number>(classes ** 2).fill(0),
     losses: new Array<number>(temperatures).fill(0),
@@ -55,13 +56,13 @@ export function addScores(to: ScoreSums, more: ScoreSums): void {
 export function scoreSums({ spectra, classOf, layers, temperatures }: ScoreTask): ScoreSums {
   const classes = layers.at(-1)!.bias.length;
   const bands = layers[0]!.weights.length / layers[0]!.bias.length;
-  const panel = new PixelPanel(uncoded(bands));
+  const panel = new PixelPanel(identityEncoding(bands));
   const network = new PanelNetwork(panel, layers);
   const sums = noScores(classes, temperatures.length);
   for (const { pixels, codes, values } of spectra)
-    for (let from = 0; from < pixels; from += PANEL) {
+    for (let from = 0; from < pixels; from += PANEL_PIXELS) {
       loadSpectra(values, from * bands, panel.values(panel.pixels) as Float32Array);
-      const truths = Array.from(codes.subarray(from, from + PANEL), (code) => classOf[code]!);
+      const truths = Array.from(codes.subarray(from, from + PANEL_PIXELS), (code) => classOf[code]!);
       addPanelScores(sums, network.forward(), truths.slice(0, pixels - from), temperatures);
     }
   return sums;
@@ -78,17 +79,19 @@ export function addPanelScores(
   const shares = new Float64Array(classes);
   for (const [i, truth] of truths.entries()) {
     let best = 0;
-    for (let r = 1; r < classes; r++) if (scores[r * PANEL + i]! > scores[best * PANEL + i]!) best = r;
+    for (let r = 1; r < classes; r++)
+      if (scores[r * PANEL_PIXELS + i]! > scores[best * PANEL_PIXELS + i]!) best = r;
     sums.table[truth * classes + best]!++;
     for (const [t, temperature] of temperatures.entries()) {
       const logarithm = softmax(scores, i, classes, shares, temperature);
-      const loss = logarithm - scores[truth * PANEL + i]! / temperature;
-      sums.losses[t]! += Math.round(loss / QUANTUM);
-      sums.squares[t]! += Math.round(loss ** 2 / SQUARE_QUANTUM);
-      const bin = sums.reliability[t]![Math.min(BINS - 1, Math.floor(shares[best]! * BINS))]!;
+      const loss = logarithm - scores[truth * PANEL_PIXELS + i]! / temperature;
+      sums.losses[t]! += Math.round(loss / SCORE_UNIT);
+      sums.squares[t]! += Math.round(loss ** 2 / SQUARED_ENTROPY_UNIT);
+      const bin =
+        sums.reliability[t]![Math.min(RELIABILITY_BINS - 1, Math.floor(shares[best]! * RELIABILITY_BINS))]!;
       bin.pixels++;
       bin.right += Number(best === truth);
-      bin.probability += Math.round(shares[best]! / QUANTUM);
+      bin.probability += Math.round(shares[best]! / SCORE_UNIT);
     }
   }
 }

@@ -1,59 +1,59 @@
 /** Analyses that make a map of each tile, as jobs. */
 import { join } from 'node:path';
 import {
-  derive,
+  DERIVE_RESULTS,
+  type DeriveResults,
+  deriveTiles,
   mergeSkipped,
-  type Planned,
-  pickedTiles,
-  REPEATABLE,
-  WRANGLE_PART,
-  type WrangleResults,
+  type PlannedDerivation,
+  RESUMABLE_PROCESS,
+  selectedTiles,
 } from '../../derive/index.js';
 import { messageOf } from '../../errors.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
 import { objectOf } from '../../json-schema.js';
 import {
+  defaultToRawSource,
   type Filter,
   type FilterParams,
   parseFilter,
-  rawUnlessAsked,
   requireCollections,
 } from '../../query/index.js';
-import { isSpectrum } from '../../raster/index.js';
+import { isHyperspectral } from '../../raster/index.js';
 import type { Storage, TileSource } from '../../storage/index.js';
 import type { MapTask } from '../analysis-tasks.js';
 import type { NetMethod } from '../convolutional-networks/network-method.js';
 import { withMappers } from '../convolutional-networks/network-processes.js';
 import { noSpectra } from '../errors.js';
-import { digestOf } from '../numeric/hash.js';
-import type { LocalDistance } from '../pixel-methods/local-rx.js';
+import { sha256Digest } from '../numeric/hash.js';
+import type { LocalRx } from '../pixel-methods/local-rx.js';
 import type { PixelMethod } from '../pixel-methods/pixel-methods.js';
 import type { Curve } from '../report/charts.js';
 import { exampleSpectra } from '../report/example-spectra.js';
-import { type MapLook, mapSections } from '../report/map-sections.js';
-import { bandsText, renderReport, type Section, tilesText } from '../report/render-report.js';
+import { mapSections, type ReportMapStyle } from '../report/map-sections.js';
+import { bandsText, renderAnalysisReport, type Section, tilesText } from '../report/render-report.js';
 import { writeFiles } from '../report/result-files.js';
-import { neighboursOf, spectraAround } from '../tile-reading/neighbour-tiles.js';
+import { findNeighbourSpectra, neighbourFiles } from '../tile-reading/neighbour-tiles.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './analysis-inputs.js';
 import {
-  type Analysed,
+  type AnalysedCollection,
   type AnalysisContext,
   agreeOnBands,
-  BANDS,
-  fileOf,
-  LISTED_FAILURES,
+  BANDS_SCHEMA,
+  MAX_LISTED_FAILURES,
   NO_PIXEL,
+  spectrumFile,
 } from './analysis-run.js';
 
-type MapMethod = PixelMethod | LocalDistance | NetMethod;
+type MapMethod = PixelMethod | LocalRx | NetMethod;
 type FittedMap<Method> = Pick<MapTask<Method>, 'method' | 'bands' | 'tags' | 'classes'>;
 
 /** How maps are made of tiles: what `fit` has found, the same in all runs of a job. */
-export interface Fitted<Fit> {
+export interface FittedAnalysis<Fit> {
   map: FittedMap<MapMethod>;
   /** With the bands that the method takes, if these are not all that were agreed on. */
-  analysed?: Analysed;
+  analysed?: AnalysedCollection;
   /** Plain JSON. */
   fit: Fit;
 }
@@ -75,15 +75,20 @@ export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
   /** Set if the report shows spectra of the collection. */
   showsSpectra?: true;
   /** Returns the same in all runs of a job. */
-  run(context: AnalysisContext, analysed: Analysed, inputs: Inputs, job: JobContext): Promise<Fitted<Fit>>;
+  run(
+    context: AnalysisContext,
+    analysed: AnalysedCollection,
+    inputs: Inputs,
+    job: JobContext,
+  ): Promise<FittedAnalysis<Fit>>;
   /** `examples`: spectra of the collection, if the report shows some. */
   conclude(fit: Fit, inputs: Inputs, bands: AnalysedBand[], examples: Curve[]): Conclusion;
   /** Stores what stays beside the tiles, once for a job. Returns members of the results. */
-  publish?(storage: Storage, ended: Ended<Inputs, Fit>): Promise<object>;
+  publish?(storage: Storage, ended: FinishedMaps<Inputs, Fit>): Promise<object>;
 }
 
 /** State of a job whose tiles are all made. */
-export interface Ended<Inputs, Fit> {
+export interface FinishedMaps<Inputs, Fit> {
   job: string;
   inputs: Inputs;
   fit: Fit;
@@ -100,15 +105,15 @@ export interface Conclusion {
   facts: string[];
   sections: Section[];
   /** Pictures of the tiles for the report. */
-  looks: MapLook[];
+  looks: ReportMapStyle[];
 }
 
-interface MapPart<Fit> extends WrangleResults {
+interface MapPart<Fit> extends DeriveResults {
   bands: AnalysedBand[];
   fit: Fit;
 }
 
-export interface MapResults extends WrangleResults {
+export interface MapResults extends DeriveResults {
   collection: string;
   /** Source of the tiles that were made. */
   source: TileSource;
@@ -131,20 +136,20 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
       additionalProperties: false,
       properties: { ...ANALYSIS_PROPERTIES, ...properties },
     },
-    ...REPEATABLE,
-    goesTogether: () => true,
+    ...RESUMABLE_PROCESS,
+    usesBarrier: () => true,
     check: async (inputs) => {
       checkAnalysis(inputs);
       await analysis.check?.(inputs as Inputs);
     },
     merge: (parts) => {
       const [{ bands, fit }] = parts as [MapPart<Fit>];
-      return { ...REPEATABLE.merge(parts), bands, fit };
+      return { ...RESUMABLE_PROCESS.merge(parts), bands, fit };
     },
-    part: { allOf: [WRANGLE_PART, objectOf({ bands: BANDS, fit: analysis.fit })] },
+    part: { allOf: [DERIVE_RESULTS, objectOf({ bands: BANDS_SCHEMA, fit: analysis.fit })] },
     run: (inputs, job) => run(context, analysis, inputs as Inputs, job),
     conclude: async (part, job, inputs) => {
-      REPEATABLE.conclude(part, job);
+      RESUMABLE_PROCESS.conclude(part, job);
       const { fit, ...results } = part as MapPart<Fit>;
       const { bands } = results;
       const collection = collectionOf(inputs as Inputs);
@@ -155,15 +160,15 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
       const warn = (tile: string, error: unknown) =>
         job.log('warning', `the report lacks ${tile}: ${messageOf(error)}`);
       const examples = analysis.showsSpectra
-        ? await exampleSpectra(context, rawUnlessAsked(parseFilter(filter)), bands, warn)
+        ? await exampleSpectra(context, defaultToRawSource(parseFilter(filter)), bands, warn)
         : [];
       const { summary, files, facts, sections, looks } = analysis.conclude(
         ...([fit, inputs as Inputs, bands, examples] as const),
       );
-      const report = renderReport({
+      const report = renderAnalysisReport({
         ...{ title, collection, counts: results, madeAt: Date.now() },
         facts: [bandsText(bands), ...facts, `${tilesText(results.tiles + results.unchanged)}`],
-        sections: [...(await mapSections(context, pictured(filter, name), looks, warn)), ...sections],
+        sections: [...(await mapSections(context, mapFilter(filter, name), looks, warn)), ...sections],
       });
       const all = { 'report.html': report, ...files };
       await writeFiles(context.storage, job, all);
@@ -189,7 +194,7 @@ async function publish<Inputs extends AnalysisInputs, Fit>(
 }
 
 /** Returns the filter of the maps of an analysis. The ids of the inputs' filter are those of other tiles. */
-function pictured({ ids: _, ...filter }: FilterParams, source: TileSource): Filter {
+function mapFilter({ ids: _, ...filter }: FilterParams, source: TileSource): Filter {
   return parseFilter({ ...filter, source });
 }
 
@@ -205,7 +210,7 @@ async function run<Inputs extends AnalysisInputs, Fit>(
   const results = await makeMaps(context, analysis.name, analysed, map, secondHalf(job, analysed.tiles));
   const { skipped, failed, failures } = analysed.counts;
   results.skipped = mergeSkipped([results, { skipped }]);
-  results.failed = [...failed, ...results.failed].slice(0, LISTED_FAILURES);
+  results.failed = [...failed, ...results.failed].slice(0, MAX_LISTED_FAILURES);
   results.failures += failures;
   return { ...results, bands: analysed.bands, fit };
 }
@@ -214,14 +219,14 @@ async function run<Inputs extends AnalysisInputs, Fit>(
 async function makeMaps(
   context: AnalysisContext,
   source: TileSource,
-  analysed: Analysed,
-  { method, ...map }: Fitted<unknown>['map'],
+  analysed: AnalysedCollection,
+  { method, ...map }: FittedAnalysis<unknown>['map'],
   job: JobContext,
-): Promise<WrangleResults> {
+): Promise<DeriveResults> {
   if (method.kind !== 'net')
-    return derive(context, planTiles(context, source, analysed, { ...map, method }, job), job, NO_PIXEL);
+    return deriveTiles(context, planTiles(context, source, analysed, { ...map, method }, job), job, NO_PIXEL);
   return withMappers(context, undefined, (workers) =>
-    derive(
+    deriveTiles(
       { ...context, workers },
       planTiles(context, source, analysed, { ...map, method }, job),
       job,
@@ -242,7 +247,7 @@ function secondHalf(job: JobContext, tiles: number): JobContext {
 }
 
 /** Pixels that a method sees around a pixel. */
-function reachOf(method: MapMethod): number {
+function neighbourhoodRadius(method: MapMethod): number {
   if (method.kind === 'local-distance') return (method.outer - 1) / 2;
   return method.kind === 'net' ? (method.side - 1) / 2 : 0;
 }
@@ -250,13 +255,13 @@ function reachOf(method: MapMethod): number {
 async function* planTiles<Method extends MapMethod>(
   { storage, finder }: AnalysisContext,
   source: TileSource,
-  { filter, spectrumOf, counts }: Analysed,
+  { filter, spectrumOf, counts }: AnalysedCollection,
   map: FittedMap<Method>,
   job: JobContext,
-): AsyncGenerator<Planned<MapTask<Method>>> {
-  const recipe = digestOf(map);
+): AsyncGenerator<PlannedDerivation<MapTask<Method>>> {
+  const recipe = sha256Digest(map);
   const failed = new Set(counts.failed.map(({ tile }) => tile));
-  for await (const tile of pickedTiles(storage, filter, job.isMine)) {
+  for await (const tile of selectedTiles(storage, filter, job.isMine)) {
     const spectrum = spectrumOf(tile);
     const { id, collection, scene, grid, geocode, start, end, platform } = tile;
     const made = {
@@ -269,7 +274,7 @@ async function* planTiles<Method extends MapMethod>(
       if (!spectrum) yield { obsolete: made };
       continue;
     }
-    const around = await spectraAround(finder, tile, reachOf(map.method), spectrumOf);
+    const around = await findNeighbourSpectra(finder, tile, neighbourhoodRadius(map.method), spectrumOf);
     yield {
       ...made,
       around: around.map((one) => one.tile),
@@ -277,9 +282,9 @@ async function* planTiles<Method extends MapMethod>(
       task: async (newTile, _, stage) => ({
         ...{ kind: 'map', ...map, group: spectrum.group.name },
         tile: { ...newTile, metadata: { ...newTile.metadata, ANALYSIS: `${source} ${recipe}` } },
-        file: fileOf(storage, tile, spectrum),
-        ...(isSpectrum(map.tags ?? []) && { path: join(await stage(), `${spectrum.group.name}.tif`) }),
-        ...(around.length > 0 && { around: neighboursOf(storage, around) }),
+        file: spectrumFile(storage, tile, spectrum),
+        ...(isHyperspectral(map.tags ?? []) && { path: join(await stage(), `${spectrum.group.name}.tif`) }),
+        ...(around.length > 0 && { around: neighbourFiles(storage, around) }),
       }),
     };
   }

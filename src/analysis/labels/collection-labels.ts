@@ -1,8 +1,8 @@
 /** Labels from the tiles of another collection: the codes of the same cell. */
 
-import { tilesOfCell } from '../../derive/index.js';
+import { searchTilesOfCell } from '../../derive/index.js';
 import { type BandFile, bandFile } from '../../imagery/index.js';
-import { type HeldTile, holdTiles, type TileRecord, type TileSource } from '../../storage/index.js';
+import { type PinnedTile, pinTiles, type TileRecord, type TileSource } from '../../storage/index.js';
 import { noLabelTiles } from '../errors.js';
 import type { AnalysisContext } from '../jobs/analysis-run.js';
 import type { OpenLabels, TileLabels } from './labels.js';
@@ -20,15 +20,15 @@ export async function withLabels<T>(
   const { collection } = labels;
   if (collection === undefined) return work(labels);
   const cell = { collection, grid: tile.grid, geocode: tile.geocode };
-  const found = await tilesOfCell(finder, cell, { op: 'and', args: [] });
+  const found = await searchTilesOfCell(finder, cell, { op: 'and', args: [] });
   if (found.length === 0) return undefined;
   const withCodes = found.filter((one) => CLASSES.includes(one.source) && groupOfCodes(one) >= 0);
   if (withCodes.length === 0) throw noLabelTiles(found[0]!.id);
   const nearest = nearestInTime(withCodes, tile.start);
   const group = groupOfCodes(nearest);
-  let held: HeldTile | undefined;
+  let held: PinnedTile | undefined;
   try {
-    held = await holdTiles(storage, [{ tile: nearest, groups: [nearest.groups[group]!] }]);
+    held = await pinTiles(storage, [{ tile: nearest, groups: [nearest.groups[group]!] }]);
     const file: BandFile = bandFile(storage, nearest, { group, band: 0 });
     return await work({ names: labels.names, file });
   } finally {

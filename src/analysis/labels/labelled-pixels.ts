@@ -1,8 +1,8 @@
 /** The labelled pixels of a tile, and sums over them. Runs in worker threads. */
 import type { GridName } from '../../grid/index.js';
 import { BandProducts } from '../reproducible-sums/band-products.js';
-import { ExactSums, type WholeSums } from '../reproducible-sums/band-statistics.js';
-import { TileClassSums, type WholeClassSums } from '../reproducible-sums/class-sums.js';
+import { ExactSums, type FixedPointSums } from '../reproducible-sums/band-statistics.js';
+import { type FixedPointClassSums, TileClassSums } from '../reproducible-sums/class-sums.js';
 import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
 import { labelCodes, type TileLabels } from './labels.js';
 import { SETS, type SplitKind, setOf } from './split.js';
@@ -23,8 +23,8 @@ export interface LabelSumsTask extends LabelledTile {
 /** Sums of one set. */
 export interface LabelSums {
   /** Sums of stored numbers over all pixels of the set. */
-  all: WholeSums;
-  classes: WholeClassSums;
+  all: FixedPointSums;
+  classes: FixedPointClassSums;
 }
 
 /** One for each of `SETS`. */
@@ -45,7 +45,7 @@ export function labelSums(task: LabelSumsTask): LabelSums[] {
   });
   return sets.map(({ products, all, classes }) => {
     all.addDeviations(products.take());
-    return { all: all.whole(), classes: classes.whole() };
+    return { all: all.fixedPoint(), classes: classes.fixedPoint() };
   });
 }
 

@@ -3,9 +3,9 @@ import { createInflate } from 'node:zlib';
 import { SerialQueue } from '../../async/index.js';
 import { messageOf } from '../../errors.js';
 import { type GridName, gridByName } from '../../grid/index.js';
-import { type BandFile, eachRun, parseRegion, type Region, valuesOfCell } from '../../imagery/index.js';
+import { type BandFile, forEachPixelRun, parseZone, readCellValues, type Zone } from '../../imagery/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { crsFromEpsg, projector } from '../../raster/index.js';
+import { createTransform, crsFromEpsg } from '../../raster/index.js';
 import { badLabels } from '../errors.js';
 
 /** Labels as they are sent with a request. Plain JSON. Codes are 1 to 254; 0 has no label. */
@@ -46,13 +46,13 @@ interface LabelImage extends Omit<LabelRaster, 'codes'> {
 
 type Transform = [number, number, number, number, number, number];
 
-export const LARGEST_CODE = 254;
+export const MAX_CODE = 254;
 /** A request holds no more, compressed. */
-const MOST_TEXT = 900_000;
-const MOST_PIXELS = 2 ** 26;
-const MOST_FEATURES = 20_000;
+const MAX_REQUEST_CHARS = 900_000;
+const MAX_PIXELS = 2 ** 26;
+const MAX_FEATURES = 20_000;
 /** Sides of polygons times rows of pixels, and pixels inside of polygons, of one tile. */
-const MOST_WORK = 1e9;
+const MAX_RASTERISATION_STEPS = 1e9;
 
 export const LABELS = {
   ...objectOf(
@@ -64,16 +64,16 @@ export const LABELS = {
         transform: { type: 'array', items: NUMBER, minItems: 6, maxItems: 6 },
         width: { type: 'integer', minimum: 1, maximum: 100_000 },
         height: { type: 'integer', minimum: 1, maximum: 100_000 },
-        codes: { type: 'string', maxLength: MOST_TEXT },
+        codes: { type: 'string', maxLength: MAX_REQUEST_CHARS },
       }),
       features: {
         ...listOf(
           objectOf({
-            code: { type: 'integer', minimum: 1, maximum: LARGEST_CODE },
+            code: { type: 'integer', minimum: 1, maximum: MAX_CODE },
             geometry: { type: 'object' },
           }),
         ),
-        maxItems: MOST_FEATURES,
+        maxItems: MAX_FEATURES,
       },
       collection: { type: 'string', minLength: 1, maxLength: 64 },
     },
@@ -91,18 +91,16 @@ export async function checkLabels({ raster, features, collection }: Labels): Pro
   const [, xx, xy, , yx, yy] = raster.transform as Transform;
   if (xx * yy - xy * yx === 0) throw badLabels('the transform of the image has no inverse');
   crsFromEpsg(raster.epsg);
-  await inflated(raster, (bytes) => {
-    if (bytes.includes(LARGEST_CODE + 1))
-      throw badLabels(
-        `the image holds the code ${LARGEST_CODE + 1}; codes are 1 to ${LARGEST_CODE}, 0 for none`,
-      );
+  await inflateCodes(raster, (bytes) => {
+    if (bytes.includes(MAX_CODE + 1))
+      throw badLabels(`the image holds the code ${MAX_CODE + 1}; codes are 1 to ${MAX_CODE}, 0 for none`);
   });
 }
 
 /** `feature` names it in the error. Throws TW_ANALYSIS_LABELS. */
-export function regionOf(geometry: unknown, feature: string): Region {
+export function regionOf(geometry: unknown, feature: string): Zone {
   try {
-    return parseRegion(geometry);
+    return parseZone(geometry);
   } catch (error) {
     throw badLabels.because(error, `${feature}: ${messageOf(error)}`);
   }
@@ -112,7 +110,7 @@ export function regionOf(geometry: unknown, feature: string): Region {
 export async function openLabels({ raster, ...others }: Labels): Promise<OpenLabels> {
   if (!raster) return others;
   const codes = new Uint8Array(new SharedArrayBuffer(raster.width * raster.height));
-  await inflated(raster, (bytes, at) => codes.set(bytes, at));
+  await inflateCodes(raster, (bytes, at) => codes.set(bytes, at));
   return { ...others, raster: { ...raster, codes } };
 }
 
@@ -121,14 +119,14 @@ const CHUNK_BYTES = 2 ** 18;
 
 /**
  * Calls `visit` with the bytes of an image, part by part, and the number of bytes before each. A thread decompresses one image at a time,
- * and requests are answered between the parts: a megabyte of text may hold `MOST_PIXELS`. Throws TW_ANALYSIS_LABELS and what `visit` throws.
+ * and requests are answered between the parts: a megabyte of text may hold `MAX_PIXELS`. Throws TW_ANALYSIS_LABELS and what `visit` throws.
  */
-async function inflated(
+async function inflateCodes(
   { width, height, codes }: LabelRaster,
   visit: (bytes: Uint8Array, at: number) => void,
 ): Promise<void> {
   const size = width * height;
-  if (size > MOST_PIXELS) throw badLabels(`an image of ${width} x ${height} pixels is too large`);
+  if (size > MAX_PIXELS) throw badLabels(`an image of ${width} x ${height} pixels is too large`);
   return inflating.run(async () => {
     const inflate = createInflate({ chunkSize: CHUNK_BYTES });
     inflate.end(Buffer.from(codes, 'base64'));
@@ -150,7 +148,7 @@ async function inflated(
 
 /** Returns a table of the class of each code, counted from 0 in the order of `codes`. */
 export function classesOfCodes(codes: readonly number[]): Uint8Array {
-  const classes = new Uint8Array(LARGEST_CODE + 2);
+  const classes = new Uint8Array(MAX_CODE + 2);
   for (const [i, code] of codes.entries()) classes[code] = i;
   return classes;
 }
@@ -167,13 +165,13 @@ export function labelCodes(
   let total = 0;
   const spend = (work: number, pixels: number) => {
     total += work + pixels;
-    if (total > MOST_WORK)
+    if (total > MAX_RASTERISATION_STEPS)
       throw badLabels('their polygons have too many sides, or cover too many pixels one over the other');
   };
   const grid = gridByName(place.grid);
   for (const [i, { code, geometry }] of features.entries()) {
     const region = regionOf(geometry, `feature ${i + 1}`);
-    eachRun(region, grid, place.geocode, { width, height }, spend, (row, from, to) =>
+    forEachPixelRun(region, grid, place.geocode, { width, height }, spend, (row, from, to) =>
       out.fill(code, row * width + from, row * width + to),
     );
   }
@@ -182,8 +180,8 @@ export function labelCodes(
 
 /** Codes of a tile of the same cell, by the pixels that hold the centres. Codes that no label has, and no data, are 0. */
 function fileCodes(file: BandFile, width: number, height: number): Uint8Array {
-  const values = valuesOfCell(file, width, height);
-  return Uint8Array.from(values, (value) => (value >= 1 && value <= LARGEST_CODE ? value : 0));
+  const values = readCellValues(file, width, height);
+  return Uint8Array.from(values, (value) => (value >= 1 && value <= MAX_CODE ? value : 0));
 }
 
 function rasterCodes(
@@ -197,7 +195,7 @@ function rasterCodes(
   const { codes } = raster;
   const [x0, xx, xy, y0, yx, yy] = raster.transform as Transform;
   const determinant = xx * yy - xy * yx;
-  const project = projector(crsFromEpsg(cells.epsg), crsFromEpsg(raster.epsg));
+  const project = createTransform(crsFromEpsg(cells.epsg), crsFromEpsg(raster.epsg));
   const out = new Uint8Array(width * height);
   for (let row = 0; row < height; row++)
     for (let column = 0; column < width; column++) {

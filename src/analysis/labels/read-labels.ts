@@ -2,14 +2,14 @@
 import { extname } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { messageOf } from '../../errors.js';
-import { readRaster, readWhole } from '../../raster/index.js';
+import { readRaster, readSmallFile } from '../../raster/index.js';
 import { badLabels } from '../errors.js';
-import { LARGEST_CODE, type Labels, regionOf } from './labels.js';
+import { type Labels, MAX_CODE, regionOf } from './labels.js';
 
 /** Larger text holds more labels than fit into a request. */
-const MOST_TEXT = 200e6;
+const MAX_FILE_BYTES = 200e6;
 /** Names of properties that hold the class of a feature, the first of which counts. */
-const CLASS = ['class', 'label', 'code', 'name', 'id'];
+const CLASS_PROPERTIES = ['class', 'label', 'code', 'name', 'id'];
 
 /** Throws TW_ANALYSIS_LABELS and the errors of rasters. */
 export async function readLabels(path: string): Promise<Labels> {
@@ -23,10 +23,8 @@ async function readCodes(path: string): Promise<Labels> {
   if (crs.epsg === undefined) throw badLabels(`${path} has a coordinate system without an EPSG code`);
   const codes = Uint8Array.from(bands[0]!, (value) => {
     if (value === nodata || Number.isNaN(value)) return 0;
-    if (!Number.isInteger(value) || value < 0 || value > LARGEST_CODE)
-      throw badLabels(
-        `${path} holds ${value}; codes are whole numbers from 1 to ${LARGEST_CODE}, 0 for none`,
-      );
+    if (!Number.isInteger(value) || value < 0 || value > MAX_CODE)
+      throw badLabels(`${path} holds ${value}; codes are whole numbers from 1 to ${MAX_CODE}, 0 for none`);
     return value;
   });
   const { originX, originY, xx, xy, yx, yy } = transform;
@@ -45,7 +43,7 @@ function classNames(metadata: Record<string, string>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(metadata).flatMap(([item, name]) => {
       const code = /^CLASS_(\d+)$/.exec(item)?.[1];
-      return code && Number(code) > 0 && Number(code) <= LARGEST_CODE ? [[code, name]] : [];
+      return code && Number(code) > 0 && Number(code) <= MAX_CODE ? [[code, name]] : [];
     }),
   );
 }
@@ -61,18 +59,19 @@ async function readGeoJson(path: string): Promise<Labels> {
   if (type !== 'FeatureCollection' || !Array.isArray(features) || features.length === 0)
     throw badLabels(`${path} is no FeatureCollection with features`);
   const classes = features.map(({ properties }, i) => {
-    const name = CLASS.map((key) => properties?.[key]).find((value) => value !== undefined && value !== null);
+    const name = CLASS_PROPERTIES.map((key) => properties?.[key]).find(
+      (value) => value !== undefined && value !== null,
+    );
     if (name === undefined) throw badLabels(`feature ${i + 1} of ${path} has no property "class"`);
     return String(name);
   });
   // Numbers are their own codes, 0 for none; names are numbered in their order.
   const names = [...new Set(classes)].sort();
   const areCodes = names.every((name) => /^\d+$/.test(name));
-  const tooLarge = areCodes ? names.find((name) => Number(name) > LARGEST_CODE) : undefined;
+  const tooLarge = areCodes ? names.find((name) => Number(name) > MAX_CODE) : undefined;
   if (tooLarge !== undefined)
-    throw badLabels(`${path} has the class ${tooLarge}; codes are 1 to ${LARGEST_CODE}, 0 for none`);
-  if (!areCodes && names.length > LARGEST_CODE)
-    throw badLabels(`${path} has more than ${LARGEST_CODE} classes`);
+    throw badLabels(`${path} has the class ${tooLarge}; codes are 1 to ${MAX_CODE}, 0 for none`);
+  if (!areCodes && names.length > MAX_CODE) throw badLabels(`${path} has more than ${MAX_CODE} classes`);
   const codeOf = (name: string) => (areCodes ? Number(name) : names.indexOf(name) + 1);
   return {
     ...(!areCodes && { names: Object.fromEntries(names.map((name) => [`${codeOf(name)}`, name])) }),
@@ -88,7 +87,7 @@ async function readGeoJson(path: string): Promise<Labels> {
 
 async function parsed(path: string): Promise<{ type?: unknown; features?: Feature[] }> {
   try {
-    return JSON.parse((await readWhole(path, MOST_TEXT)).toString());
+    return JSON.parse((await readSmallFile(path, MAX_FILE_BYTES)).toString());
   } catch (error) {
     throw badLabels.because(error, `${path} cannot be read as GeoJSON: ${messageOf(error)}`);
   }

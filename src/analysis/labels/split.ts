@@ -7,14 +7,14 @@ export const [TRAIN, TUNE, VALIDATION] = [0, 1, 2] as const;
 export type SplitKind = 'place' | 'random';
 
 /** Side of the squares that belong to one set, pixels. Neighbouring pixels look alike, so a random split overestimates the accuracy. */
-const SQUARE = 32;
+const BLOCK_SIDE_PX = 32;
 /** Squares are divided into 20 parts: 5 validate, 3 tune, and the others train. */
 const PARTS = 20;
 const [TO_VALIDATION, TO_TUNE] = [5, 8];
 
 /** Returns the set of a pixel of a cell, as an index of `SETS`; it is the same on all dates. */
 export function setOf(geocode: string, kind: SplitKind): (column: number, row: number) => number {
-  const side = kind === 'place' ? SQUARE : 1;
+  const side = kind === 'place' ? BLOCK_SIDE_PX : 1;
   const known = new Map<string, number>();
   return (column, row) => {
     const square = `${Math.floor(column / side)} ${Math.floor(row / side)}`;

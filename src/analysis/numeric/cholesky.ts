@@ -4,10 +4,10 @@
  * L, where the matrix is L L'; undefined if not more than a share of `least` remains of some number of its diagonal. Reads the lower part of
  * the matrix, and writes that of `lower`.
  */
-export function choleskyOf(
+export function choleskyFactor(
   matrix: Float64Array,
   size: number,
-  { least = EPSILON, lower = new Float64Array(size * size) } = {},
+  { least = DIAGONAL_EPSILON, lower = new Float64Array(size * size) } = {},
 ): Float64Array | undefined {
   for (let i = 0; i < size; i++)
     for (let j = 0; j <= i; j++) {
@@ -21,7 +21,7 @@ export function choleskyOf(
 }
 
 /** Smaller remainders of a diagonal are rounding errors: some hundred rows add up to about so much. */
-const EPSILON = 1e-13;
+const DIAGONAL_EPSILON = 1e-13;
 
 /** The inverse of a lower triangular matrix. */
 export function inverseOfLower(lower: Float64Array, size: number): Float64Array {

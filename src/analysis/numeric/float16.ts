@@ -1,20 +1,20 @@
 /** Numbers of IEEE 754 binary16, as their bits: 1 of the sign, 5 of the exponent, 10 of the fraction. */
 
 /** Each is rounded to the nearest, halves to the even one; beyond 65,504 it becomes infinite. */
-export function toHalf(values: Float32Array): Uint16Array {
+export function toFloat16(values: Float32Array): Uint16Array {
   const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
-  return Uint16Array.from(bits, halfBits);
+  return Uint16Array.from(bits, float16Bits);
 }
 
-export function fromHalf(
+export function fromFloat16(
   halves: Uint16Array,
   into: Float32Array = new Float32Array(halves.length),
 ): Float32Array {
-  for (let i = 0; i < halves.length; i++) into[i] = KNOWN[halves[i]!]!;
+  for (let i = 0; i < halves.length; i++) into[i] = FLOAT16_VALUES[halves[i]!]!;
   return into;
 }
 
-function halfBits(bits: number): number {
+function float16Bits(bits: number): number {
   const sign = (bits >>> 16) & 0x8000;
   const rest = bits & 0x7fff_ffff;
   // NaN stays NaN.
@@ -42,7 +42,7 @@ function floatOf(bits: number): number {
 }
 
 /** The values of all halves. */
-const KNOWN = Float32Array.from({ length: 2 ** 16 }, (_, half) => {
+const FLOAT16_VALUES = Float32Array.from({ length: 2 ** 16 }, (_, half) => {
   const [sign, exponent, fraction] = [half >>> 15 ? -1 : 1, (half >>> 10) & 31, half & 1023];
   if (exponent === 31) return fraction === 0 ? sign * Infinity : NaN;
   return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);

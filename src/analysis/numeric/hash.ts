@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
  * Returns the first 16 hex digits of SHA-256 over data of JSON's types and typed arrays. It uses JSON, because `serialize` of node:v8
  * writes the same integer in two ways, depending on how V8 holds it.
  */
-export function digestOf(data: object): string {
+export function sha256Digest(data: object): string {
   const text = JSON.stringify(data, function (this: Record<string, unknown>, key, value) {
     // `value` of a Buffer is what its `toJSON` returns.
     const own = this[key];
@@ -16,7 +16,7 @@ export function digestOf(data: object): string {
 }
 
 /** The finalizer of MurmurHash3 (Appleby 2011), which mixes all bits of a number of 32. The result may be negative. */
-export function mixedBits(number: number): number {
+export function murmurFinalise(number: number): number {
   let bits = Math.imul(number ^ (number >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
   return bits ^ (bits >>> 16);

@@ -6,14 +6,14 @@ export interface Evaluation {
 }
 
 /** Pairs of steps and changes of the gradient that approximate the curvature. */
-const MEMORY = 10;
+const HISTORY_LENGTH = 10;
 /** Share of the decrease that the slope promises (Armijo), and the most halvings of a step. */
-const DECREASE = 1e-4;
-const MOST_HALVINGS = 20;
+const ARMIJO_DECREASE = 1e-4;
+const MAX_HALVINGS = 20;
 /** The search ends when an iteration gains less than this share of the value. */
-const LEAST_GAIN = 1e-7;
+const MIN_RELATIVE_GAIN = 1e-7;
 
-export interface Search {
+export interface MinimiseOptions {
   iterations: number;
   /**
    * Multiplies a gradient by a symmetric positive definite approximation of the inverse Hessian, up to a factor. A good one replaces the
@@ -24,30 +24,30 @@ export interface Search {
 }
 
 /** Returns the point of the least value that was found. All numbers are f64, in a fixed order. */
-export async function minimise(
+export async function minimiseLbfgs(
   start: Float64Array,
   evaluate: (point: Float64Array) => Promise<Evaluation>,
-  { iterations, precondition = (gradient) => gradient.slice(), onIteration }: Search,
+  { iterations, precondition = (gradient) => gradient.slice(), onIteration }: MinimiseOptions,
 ): Promise<Float64Array> {
   let point = start;
   let now = await evaluate(point);
   const pairs: Pair[] = [];
   for (let iteration = 1; iteration <= iterations; iteration++) {
-    let direction = descent(now.gradient, pairs, precondition);
+    let direction = searchDirection(now.gradient, pairs, precondition);
     let slope = dot(direction, now.gradient);
     if (slope >= 0) {
       pairs.length = 0;
-      direction = descent(now.gradient, pairs, precondition);
+      direction = searchDirection(now.gradient, pairs, precondition);
       slope = dot(direction, now.gradient);
     }
     if (slope === 0) break;
     const from = { point, now };
     let step = pairs.length === 0 ? Math.min(1, 1 / Math.sqrt(-slope)) : 1;
     let next: Evaluation | undefined;
-    for (let halving = 0; halving < MOST_HALVINGS; halving++, step /= 2) {
+    for (let halving = 0; halving < MAX_HALVINGS; halving++, step /= 2) {
       point = from.point.map((value, i) => value + step * direction[i]!);
       const there = await evaluate(point);
-      if (there.value <= now.value + DECREASE * step * slope) {
+      if (there.value <= now.value + ARMIJO_DECREASE * step * slope) {
         next = there;
         break;
       }
@@ -55,10 +55,10 @@ export async function minimise(
     if (!next) return from.point;
     const pair = pairOf(from, { point, now: next });
     if (pair) pairs.push(pair);
-    if (pairs.length > MEMORY) pairs.shift();
+    if (pairs.length > HISTORY_LENGTH) pairs.shift();
     now = next;
     onIteration?.(iteration, now.value);
-    if (from.now.value - now.value < LEAST_GAIN * Math.abs(from.now.value)) break;
+    if (from.now.value - now.value < MIN_RELATIVE_GAIN * Math.abs(from.now.value)) break;
   }
   return point;
 }
@@ -69,13 +69,13 @@ interface Pair {
   product: number;
 }
 
-interface At {
+interface SearchPoint {
   point: Float64Array;
   now: Evaluation;
 }
 
 /** Returns undefined if the function does not curve upwards along the step: the pair would spoil the approximation. */
-function pairOf(from: At, to: At): Pair | undefined {
+function pairOf(from: SearchPoint, to: SearchPoint): Pair | undefined {
   const step = to.point.map((value, i) => value - from.point[i]!);
   const change = to.now.gradient.map((value, i) => value - from.now.gradient[i]!);
   const product = dot(step, change);
@@ -83,7 +83,7 @@ function pairOf(from: At, to: At): Pair | undefined {
 }
 
 /** The gradient times the approximate inverse of the Hessian, downwards. */
-function descent(
+function searchDirection(
   gradient: Float64Array,
   pairs: readonly Pair[],
   precondition: (gradient: Float64Array) => Float64Array,

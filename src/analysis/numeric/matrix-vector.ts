@@ -1,5 +1,5 @@
 /** The product of a matrix, row by row, with a spectrum of as many values as the matrix has columns. */
-export function weighted(weights: Float64Array, spectrum: ArrayLike<number>): Float64Array {
+export function multiplyVector(weights: Float64Array, spectrum: ArrayLike<number>): Float64Array {
   const columns = spectrum.length;
   return Float64Array.from({ length: weights.length / columns }, (_, row) => {
     let sum = 0;

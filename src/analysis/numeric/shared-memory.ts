@@ -1,5 +1,7 @@
 /** A copy that threads and child processes get without copying it again. */
-export function inSharedMemory<T extends Float32Array | Uint16Array | Uint8Array | Int32Array>(values: T): T {
+export function copyToSharedMemory<T extends Float32Array | Uint16Array | Uint8Array | Int32Array>(
+  values: T,
+): T {
   const copy = new (values.constructor as new (buffer: SharedArrayBuffer) => T)(
     new SharedArrayBuffer(values.byteLength),
   );

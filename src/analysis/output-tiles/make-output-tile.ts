@@ -1,38 +1,41 @@
 /** Makes a tile of what a method computes of the spectrum of each pixel. Runs in worker threads. */
 
-import { type MadeTile, validOf } from '../../derive/index.js';
+import { type MadeTile, validityStatistics } from '../../derive/index.js';
 import { codeColours, colourOfCode } from '../../imagery/index.js';
-import { type CellFile, type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
-import { isSpectrum, Mask } from '../../raster/index.js';
+import { type CellFile, type CellGroup, encodeMaskFile, encodeTile } from '../../ingest/index.js';
+import { isHyperspectral, Mask } from '../../raster/index.js';
 import type { ClassRecord } from '../../storage/index.js';
 import type { MapClasses, MapTask } from '../analysis-tasks.js';
 import { ScaleCheck } from '../classifier-registry/scale-check.js';
-import { localDistances } from '../pixel-methods/local-rx.js';
+import { localRxDistances } from '../pixel-methods/local-rx.js';
 import { pixelFunction } from '../pixel-methods/pixel-methods.js';
-import { PANEL } from '../pixel-methods/pixel-panel.js';
-import { eachBlock, maskCodes, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
-import { writeSpectra } from './write-spectral-tile.js';
+import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
+import { eachBlock, readMaskCodes, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { writeSpectralTile } from './write-spectral-tile.js';
 
 /**
  * Null if no pixel is clear, holds data in every band, and has a value. A pixel of the new tile is valid if it has a value in some band.
  * Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE.
  */
-export function mapTile(task: MapTask): MadeTile | null {
+export function makeOutputTile(task: MapTask): MadeTile | null {
   const { method } = task;
   const cell = cellOf(task);
-  if (!isSpectrum(cell.bands) || method.kind === 'local-distance') return madeOfPlanes(task, planesOf(task));
-  const made = writeSpectra(task, method, cell);
-  return made && madeOf([{ record: made.record, bytes: null }], made.coverage, cell, task.file, made.valid);
+  if (!isHyperspectral(cell.bands) || method.kind === 'local-distance')
+    return outputTileOfPlanes(task, planesOf(task));
+  const made = writeSpectralTile(task, method, cell);
+  return (
+    made && outputTile([{ record: made.record, bytes: null }], made.coverage, cell, task.file, made.valid)
+  );
 }
 
 /** The tile of planes of values; null if none has a value. */
-export function madeOfPlanes(task: MapTask<unknown>, planes: Float32Array[]): MadeTile | null {
+export function outputTileOfPlanes(task: MapTask<unknown>, planes: Float32Array[]): MadeTile | null {
   const { file, classes } = task;
   const cell = cellOf(task);
   const valid = validPixels(planes);
   if (!valid.includes(1)) return null;
-  const figures = validOf(planes, NaN, valid);
-  const files: CellFile[] = [encodeCell(cell, { bands: planes, ...figures, valid, mask: null }).file];
+  const figures = validityStatistics(planes, NaN, valid);
+  const files: CellFile[] = [encodeTile(cell, { bands: planes, ...figures, valid, mask: null }).file];
   if (classes) {
     const codes = classesOf(planes, classes);
     const group: CellGroup = {
@@ -41,20 +44,20 @@ export function madeOfPlanes(task: MapTask<unknown>, planes: Float32Array[]): Ma
       ...{ colours: codeColours() },
       bands: [{ name: 'class', scale: 1, offset: 0, classes: classRecords(classes) }],
     };
-    const ofClasses = validOf([codes], NO_CLASS, valid);
-    files.push(encodeCell(group, { bands: [codes], ...ofClasses, valid, mask: null }).file);
+    const ofClasses = validityStatistics([codes], NO_CLASS, valid);
+    files.push(encodeTile(group, { bands: [codes], ...ofClasses, valid, mask: null }).file);
   }
-  return madeOf(files, figures.coverage, cell, file, valid);
+  return outputTile(files, figures.coverage, cell, file, valid);
 }
 
-function madeOf(
+function outputTile(
   files: MadeTile['files'],
   coverage: number,
   cell: CellGroup,
   file: SpectrumFile,
   valid: Uint8Array,
 ): MadeTile {
-  const { file: mask, cloudCover, footprint } = encodeMask(cell, maskOf(file, valid));
+  const { file: mask, cloudCover, footprint } = encodeMaskFile(cell, maskOf(file, valid));
   return { files: [...files, mask], coverage, cloudCover, footprint, used: [0] };
 }
 
@@ -68,21 +71,21 @@ function validPixels(planes: Float32Array[]): Uint8Array {
 
 /** One plane for each row of the method; NaN where a pixel is not clear or has no value. */
 function planesOf({ file, method, checksScale, around = [] }: MapTask): Float32Array[] {
-  if (method.kind === 'local-distance') return [localDistances(file, around, method)];
+  if (method.kind === 'local-distance') return [localRxDistances(file, around, method)];
   const { width, height } = file;
   const { rows, evaluate } = pixelFunction(method, file);
   const { scales, offsets } = file;
   const check = checksScale && method.kind === 'probabilities' ? new ScaleCheck(method.centre) : undefined;
   const planes = Array.from({ length: rows }, () => new Float32Array(width * height).fill(NaN));
   eachBlock(file, ({ column, row, stride, bands, indexes }) => {
-    for (let from = 0; from < indexes.length; from += PANEL) {
+    for (let from = 0; from < indexes.length; from += PANEL_PIXELS) {
       const values = evaluate(bands, indexes, from);
       check?.add((band) => bands[band]![indexes[from]!]! * scales[band]! + offsets[band]!);
-      const count = Math.min(PANEL, indexes.length - from);
+      const count = Math.min(PANEL_PIXELS, indexes.length - from);
       for (let i = 0; i < count; i++) {
         const index = indexes[from + i]!;
         const at = (row + Math.floor(index / stride)) * width + column + (index % stride);
-        for (let r = 0; r < rows; r++) planes[r]![at] = values[r * PANEL + i]!;
+        for (let r = 0; r < rows; r++) planes[r]![at] = values[r * PANEL_PIXELS + i]!;
       }
     }
   });
@@ -131,7 +134,7 @@ function classesOf(planes: Float32Array[], { best, threshold, codes: named }: Ma
 
 /** Mask of the new tile: pixels without a value keep their code of cloud, shadow, snow or no data. */
 function maskOf(file: SpectrumFile, valid: Uint8Array): Uint8Array {
-  const known = maskCodes(file);
+  const known = readMaskCodes(file);
   return valid.map((is, at) => {
     if (is === 1) return known?.[at] ?? Mask.notAssessed;
     const code = known?.[at] ?? Mask.nodata;

@@ -4,11 +4,11 @@
  */
 import { rmSync } from 'node:fs';
 import { type CellGroup, cubeImage, groupRecord } from '../../ingest/index.js';
-import { CUBE_BLOCK, CubeFile } from '../../raster/index.js';
+import { CUBE_BLOCK_SIDE, CubeFile } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
 import type { MapTask } from '../analysis-tasks.js';
 import { type PixelMethod, pixelFunction } from '../pixel-methods/pixel-methods.js';
-import { PANEL } from '../pixel-methods/pixel-panel.js';
+import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
 import { eachBlock } from '../tile-reading/spectrum-blocks.js';
 
 export interface WrittenSpectra {
@@ -20,7 +20,7 @@ export interface WrittenSpectra {
 }
 
 /** Null if no pixel has a value; then there is no file. Throws TW_IMAGERY_TILE_FILE and the errors of the system. */
-export function writeSpectra(
+export function writeSpectralTile(
   { file, path }: Pick<MapTask, 'file' | 'path'>,
   method: PixelMethod,
   cell: CellGroup,
@@ -30,16 +30,16 @@ export function writeSpectra(
   const { rows, evaluate } = pixelFunction(method, file);
   const counts = new Uint32Array(rows);
   const held = new Uint16Array(width * height);
-  const pixels = new Int32Array(PANEL);
-  const places = new Array<Strip>(PANEL);
+  const pixels = new Int32Array(PANEL_PIXELS);
+  const places = new Array<BlockRow>(PANEL_PIXELS);
   const cube = new CubeFile(path, cubeImage(cell));
   try {
-    const strips = new Strips(cube, rows, width, height);
+    const strips = new BlockRowWriter(cube, rows, width, height);
     eachBlock(file, ({ column, row, stride, bands, indexes }) => {
       strips.finishAbove(row);
-      for (let from = 0; from < indexes.length; from += PANEL) {
+      for (let from = 0; from < indexes.length; from += PANEL_PIXELS) {
         const values = evaluate(bands, indexes, from);
-        const count = Math.min(PANEL, indexes.length - from);
+        const count = Math.min(PANEL_PIXELS, indexes.length - from);
         for (let i = 0; i < count; i++) {
           const index = indexes[from + i]!;
           const y = row + Math.floor(index / stride);
@@ -48,7 +48,7 @@ export function writeSpectra(
         }
         for (let r = 0; r < rows; r++)
           for (let i = 0; i < count; i++) {
-            const value = values[r * PANEL + i]!;
+            const value = values[r * PANEL_PIXELS + i]!;
             if (Number.isNaN(value)) continue;
             const { planes, start } = places[i]!;
             planes[r]![pixels[i]! - start] = value;
@@ -57,7 +57,7 @@ export function writeSpectra(
           }
       }
     });
-    strips.finishAbove(Math.ceil(height / CUBE_BLOCK) * CUBE_BLOCK);
+    strips.finishAbove(Math.ceil(height / CUBE_BLOCK_SIDE) * CUBE_BLOCK_SIDE);
     const filled = counts.reduce((sum, count) => sum + Number(count > 0), 0);
     if (filled === 0) {
       rmSync(path);
@@ -77,7 +77,7 @@ export function writeSpectra(
   }
 }
 
-interface Strip {
+interface BlockRow {
   /** One for each band, NaN where nothing was set. */
   planes: Float32Array[];
   /** Number of its first pixel in the tile. */
@@ -89,8 +89,8 @@ interface Strip {
  *
  * Invariant: the strips before number `next` are written, and `open` holds those from it on that were begun.
  */
-class Strips {
-  private readonly open = new Map<number, Strip>();
+class BlockRowWriter {
+  private readonly open = new Map<number, BlockRow>();
   private readonly blank: Float32Array[];
   private next = 0;
   /** Planes of the last strip that was written, to be used again. */
@@ -107,13 +107,13 @@ class Strips {
   }
 
   /** The strip of a row of pixels. */
-  at(row: number): Strip {
-    const number = Math.floor(row / CUBE_BLOCK);
+  at(row: number): BlockRow {
+    const number = Math.floor(row / CUBE_BLOCK_SIDE);
     let strip = this.open.get(number);
     if (!strip) {
       const planes = this.spare ?? Array.from({ length: this.rows }, () => this.plane());
       this.spare = undefined;
-      strip = { planes, start: number * CUBE_BLOCK * this.width };
+      strip = { planes, start: number * CUBE_BLOCK_SIDE * this.width };
       this.open.set(number, strip);
     }
     return strip;
@@ -121,7 +121,11 @@ class Strips {
 
   /** Writes the strips that end at a row of pixels or above it. */
   finishAbove(row: number): void {
-    for (; (this.next + 1) * CUBE_BLOCK <= row && this.next * CUBE_BLOCK < this.height; this.next++) {
+    for (
+      ;
+      (this.next + 1) * CUBE_BLOCK_SIDE <= row && this.next * CUBE_BLOCK_SIDE < this.height;
+      this.next++
+    ) {
       const strip = this.open.get(this.next);
       this.cube.addRows(strip?.planes ?? this.blank);
       if (!strip) continue;
@@ -132,6 +136,6 @@ class Strips {
   }
 
   private plane(): Float32Array {
-    return new Float32Array(this.width * CUBE_BLOCK).fill(NaN);
+    return new Float32Array(this.width * CUBE_BLOCK_SIDE).fill(NaN);
   }
 }

@@ -1,7 +1,12 @@
 /** Sums over the labelled pixels of all tiles of a job, of all its runs together. */
 import type { JobContext } from '../../jobs/index.js';
 import { listOf, messageCheck, objectOf } from '../../json-schema.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
+import {
+  type AnalysedCollection,
+  type AnalysisContext,
+  allGatherChecked,
+  forEachTile,
+} from '../jobs/analysis-run.js';
 import { withLabels } from '../labels/collection-labels.js';
 import type { LabelSums } from '../labels/labelled-pixels.js';
 import { type Labels, openLabels } from '../labels/labels.js';
@@ -9,10 +14,10 @@ import { SETS, type SplitKind } from '../labels/split.js';
 import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 import { CLASS_SUMS, ClassSums, type SentClassSums } from '../reproducible-sums/class-sums.js';
 import {
-  CODED_SUMS,
-  CodedSums,
-  type Coding,
-  type SentCodedSums,
+  type SentSumsByEncoding,
+  SUMS_BY_ENCODING_SCHEMA,
+  SumsByEncoding,
+  type ValueEncoding,
 } from '../reproducible-sums/sums-by-encoding.js';
 import type { ClassMean } from '../transforms/linear-discriminant.js';
 
@@ -23,22 +28,24 @@ export interface ClassStatistics extends BandStatistics {
 }
 
 interface SentSet {
-  all: SentCodedSums[];
+  all: SentSumsByEncoding[];
   classes: SentClassSums;
 }
 
-const checkSets = messageCheck(listOf(objectOf({ all: listOf(CODED_SUMS), classes: CLASS_SUMS })));
+const checkSets = messageCheck(
+  listOf(objectOf({ all: listOf(SUMS_BY_ENCODING_SCHEMA), classes: CLASS_SUMS })),
+);
 
 /** Invariant: the sums of all pixels are those of the classes together. */
 class SetSums {
-  private readonly all: CodedSums;
+  private readonly all: SumsByEncoding;
   private readonly classes = new ClassSums();
 
   constructor(bands: number) {
-    this.all = new CodedSums(bands);
+    this.all = new SumsByEncoding(bands);
   }
 
-  add(coding: Coding, { all, classes }: LabelSums): void {
+  add(coding: ValueEncoding, { all, classes }: LabelSums): void {
     this.all.add(coding, all);
     this.classes.add(classes);
   }
@@ -68,7 +75,7 @@ export interface LabelledSums {
 
 export async function labelledSums(
   context: AnalysisContext,
-  analysed: Analysed,
+  analysed: AnalysedCollection,
   labels: Labels,
   split: SplitKind,
   job: JobContext,
@@ -76,7 +83,7 @@ export async function labelledSums(
   const bands = analysed.bands.length;
   const own = SETS.map(() => new SetSums(bands));
   const open = await openLabels(labels);
-  await eachTile(context, analysed, job, async (tile, file) => {
+  await forEachTile(context, analysed, job, async (tile, file) => {
     const place = { grid: tile.grid, geocode: tile.geocode };
     const found = await withLabels(context, open, tile, (labels) =>
       context.workers.labelSums({ kind: 'label-sums', file, place, labels, split }, job.signal),
@@ -84,7 +91,7 @@ export async function labelledSums(
     for (const [i, sums] of found?.entries() ?? []) if (sums.all.pixels > 0) own[i]!.add(file, sums);
   });
   const sent = own.map((set) => set.sent());
-  const words = await meetChecked(job, sent, checkSets);
+  const words = await allGatherChecked(job, sent, checkSets);
   return {
     counts: SETS.map((_, set) => {
       const counts = new Map<number, number>();

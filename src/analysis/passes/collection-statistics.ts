@@ -1,13 +1,18 @@
 /** Statistics over all tiles of a job, of all its runs together. */
 import type { JobContext } from '../../jobs/index.js';
 import { listOf, messageCheck } from '../../json-schema.js';
-import type { Summed } from '../analysis-tasks.js';
+import type { SummedQuantity } from '../analysis-tasks.js';
 import { tooFewPixels } from '../errors.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
+import {
+  type AnalysedCollection,
+  type AnalysisContext,
+  allGatherChecked,
+  forEachTile,
+} from '../jobs/analysis-run.js';
 import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
-import { CODED_SUMS, CodedSums } from '../reproducible-sums/sums-by-encoding.js';
+import { SUMS_BY_ENCODING_SCHEMA, SumsByEncoding } from '../reproducible-sums/sums-by-encoding.js';
 
-const checkSums = messageCheck(listOf(listOf(CODED_SUMS)));
+const checkSums = messageCheck(listOf(listOf(SUMS_BY_ENCODING_SCHEMA)));
 
 /**
  * Mean and covariance of pixels, and of differences between neighbours, as they are asked for: the same bits in all runs, wherever the
@@ -15,14 +20,14 @@ const checkSums = messageCheck(listOf(listOf(CODED_SUMS)));
  */
 export async function collectionStatistics(
   context: AnalysisContext,
-  analysed: Analysed,
+  analysed: AnalysedCollection,
   job: JobContext,
-  wanted: readonly Summed[],
+  wanted: readonly SummedQuantity[],
 ): Promise<BandStatistics[]> {
   const { bands, tiles, counts } = analysed;
-  const own = wanted.map(() => new CodedSums(bands.length));
+  const own = wanted.map(() => new SumsByEncoding(bands.length));
   job.message(`reading ${bands.length} bands of ${tiles} tiles`);
-  await eachTile(context, analysed, job, async (_, file) => {
+  await forEachTile(context, analysed, job, async (_, file) => {
     const found = await context.workers.sums({ kind: 'sums', file, of: wanted }, job.signal);
     for (const [i, sums] of found.entries()) {
       // A difference has no offset.
@@ -31,9 +36,9 @@ export async function collectionStatistics(
     }
     job.progress({ share: (counts.tiles + 1) / tiles / 2 });
   });
-  const total = wanted.map(() => new CodedSums(bands.length));
+  const total = wanted.map(() => new SumsByEncoding(bands.length));
   const sent = own.map((one) => one.sent());
-  for (const sums of await meetChecked(job, sent, checkSums))
+  for (const sums of await allGatherChecked(job, sent, checkSums))
     for (const [i, one] of sums.entries()) total[i]!.addSent(one);
   return total.map((sums, i) => {
     if (wanted[i] === 'differences' && sums.count < 2) throw tooFewPixels(sums.count, 'pairs of neighbours');

@@ -7,7 +7,7 @@ import { inverse, Matrix } from 'ml-matrix';
 import type { JobContext } from '../../jobs/index.js';
 import { randomStream } from '../../random.js';
 import { fewEndmembers } from '../errors.js';
-import type { Analysed, AnalysisContext } from '../jobs/analysis-run.js';
+import type { AnalysedCollection, AnalysisContext } from '../jobs/analysis-run.js';
 import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 import { type ExtremePixel, extremePixels } from './extreme-pixels.js';
 
@@ -23,13 +23,13 @@ export interface Endmember {
 }
 
 /** Exchanges until no pixel makes the simplex larger; each pass over the tiles makes the best one. */
-const MOST_PASSES = 4;
-const LEAST_GAIN = 1e-6;
+const MAX_PASSES = 4;
+const MIN_GAIN = 1e-6;
 
 /** Throws TW_ANALYSIS_FEW_ENDMEMBERS if the pixels do not span a simplex of so many corners. */
 export async function findEndmembers(
   context: AnalysisContext,
-  analysed: Analysed,
+  analysed: AnalysedCollection,
   { mean, covariance }: BandStatistics,
   count: number,
   seed: number,
@@ -80,12 +80,12 @@ export async function findEndmembers(
       throw fewEndmembers(count, corners.length);
     corners.push(next!);
   }
-  for (let pass = 0; pass < MOST_PASSES * count; pass++) {
+  for (let pass = 0; pass < MAX_PASSES * count; pass++) {
     const simplex = new Matrix(corners.map(({ spectrum }) => pointOf(spectrum))).transpose();
     // Row k, of a point: by how much the volume grows if the point takes the place of corner k.
     const gains = await search(inverseOf(simplex, count));
     const best = gains.reduce((most, { value }, k) => (value > gains[most]!.value ? k : most), 0);
-    if (gains[best]!.value <= 1 + LEAST_GAIN) break;
+    if (gains[best]!.value <= 1 + MIN_GAIN) break;
     corners[best] = gains[best]!;
   }
   const projection = axes.transpose().mmul(axes);

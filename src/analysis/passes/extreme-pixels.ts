@@ -3,9 +3,14 @@
 import { gridByName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { crsFromEpsg, projector } from '../../raster/index.js';
+import { createTransform, crsFromEpsg } from '../../raster/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
+import {
+  type AnalysedCollection,
+  type AnalysisContext,
+  allGatherChecked,
+  forEachTile,
+} from '../jobs/analysis-run.js';
 import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
 import type { Extreme } from './tile-extremes.js';
 
@@ -16,10 +21,10 @@ export interface ExtremePixel extends Extreme {
   position?: [number, number];
 }
 
-export const POSITION = { type: 'array', items: NUMBER, minItems: 2, maxItems: 2 };
+export const LON_LAT_SCHEMA = { type: 'array', items: NUMBER, minItems: 2, maxItems: 2 };
 const PIXEL = objectOf(
   { value: NUMBER, pixel: COUNT, tile: TEXT, spectrum: listOf(NUMBER) },
-  { position: POSITION },
+  { position: LON_LAT_SCHEMA },
 );
 const checkPixels = messageCheck(listOf({ anyOf: [{ type: 'null' }, PIXEL] }));
 
@@ -29,7 +34,7 @@ const checkPixels = messageCheck(listOf({ anyOf: [{ type: 'null' }, PIXEL] }));
  */
 export async function extremePixels(
   context: AnalysisContext,
-  analysed: Analysed,
+  analysed: AnalysedCollection,
   job: JobContext,
   rows: number,
   search: (tile: TileRecord, file: SpectrumFile) => Promise<readonly (Extreme | undefined)[]>,
@@ -38,11 +43,11 @@ export async function extremePixels(
   const take = (found: readonly (ExtremePixel | null | undefined)[]) => {
     for (const [row, one] of found.entries()) if (one && isBefore(one, best[row])) best[row] = one;
   };
-  await eachTile(context, analysed, job, async (tile, file) => {
+  await forEachTile(context, analysed, job, async (tile, file) => {
     const found = await search(tile, file);
     take(found.map((one) => one && { ...one, tile: tile.id, position: centreOf(tile, file, one.pixel) }));
   });
-  for (const found of await meetChecked(job, best, checkPixels)) take(found);
+  for (const found of await allGatherChecked(job, best, checkPixels)) take(found);
   return best;
 }
 
@@ -61,6 +66,6 @@ function centreOf(
   const { west, south, east, north } = bounds(geocode);
   const x = west + (((pixel % width) + 0.5) / width) * (east - west);
   const y = north - ((Math.floor(pixel / width) + 0.5) / height) * (north - south);
-  const [longitude, latitude] = projector(crsFromEpsg(epsg), 'EPSG:4326')(x, y);
+  const [longitude, latitude] = createTransform(crsFromEpsg(epsg), 'EPSG:4326')(x, y);
   return [Number(longitude.toFixed(6)), Number(latitude.toFixed(6))];
 }

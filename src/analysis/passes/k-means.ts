@@ -5,13 +5,18 @@
 import type { JobContext } from '../../jobs/index.js';
 import { messageCheck } from '../../json-schema.js';
 import { fewClusters } from '../errors.js';
-import { type Analysed, type AnalysisContext, eachTile, meetChecked } from '../jobs/analysis-run.js';
+import {
+  type AnalysedCollection,
+  type AnalysisContext,
+  allGatherChecked,
+  forEachTile,
+} from '../jobs/analysis-run.js';
 import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 import { CLASS_SUMS, ClassSums } from '../reproducible-sums/class-sums.js';
 import { extremePixels } from './extreme-pixels.js';
 
 /** One cluster. Plain JSON. */
-export interface Cluster {
+export interface SpectralCluster {
   pixels: number;
   /** Root mean square of the distances of its pixels from the centre. */
   spread: number;
@@ -21,7 +26,7 @@ export interface Cluster {
 
 export interface KMeans {
   /** The largest first. */
-  clusters: Cluster[];
+  clusters: SpectralCluster[];
   /** Sum of the squared distances of all pixels from their centres. */
   inertia: number;
   iterations: number;
@@ -40,17 +45,17 @@ export interface KMeansOptions {
  * Centres rest if the squares of their movements add up to no more than this share of the mean variance of the bands, the rule of
  * scikit-learn.
  */
-const TOLERANCE = 1e-4;
+const CONVERGENCE_TOLERANCE = 1e-4;
 
 const checkSums = messageCheck(CLASS_SUMS);
 
 /** The pixels that are nearest to a centre, and their mean, which is the next centre. */
-type Members = Omit<Cluster, 'centre'> & { mean: number[] };
+type Members = Omit<SpectralCluster, 'centre'> & { mean: number[] };
 
 /** Throws TW_ANALYSIS_FEW_CLUSTERS if the pixels have fewer different spectra. */
-export async function kMeans(
+export async function distributedKMeans(
   context: AnalysisContext,
-  analysed: Analysed,
+  analysed: AnalysedCollection,
   { mean, covariance, pixels }: BandStatistics,
   { clusters, seed, iterations }: KMeansOptions,
   job: JobContext,
@@ -63,7 +68,7 @@ export async function kMeans(
   }
   const bands = mean.length;
   const trace = mean.reduce((sum, _, band) => sum + covariance[band * bands + band]!, 0);
-  const tolerance = (TOLERANCE * trace * (pixels - 1)) / pixels / bands;
+  const tolerance = (CONVERGENCE_TOLERANCE * trace * (pixels - 1)) / pixels / bands;
   return lloyd(passes, start, { tolerance, iterations, tell: (text) => job.message(text) });
 }
 
@@ -100,7 +105,7 @@ export async function lloyd(
   }
   // The pixels of the last centres: these may have moved since the pixels were counted.
   const members = await passes.members(centres);
-  const clusters = centres.flatMap((centre, k): Cluster[] => {
+  const clusters = centres.flatMap((centre, k): SpectralCluster[] => {
     const own = members[k];
     return own ? [{ pixels: own.pixels, spread: own.spread, centre }] : [];
   });
@@ -119,7 +124,7 @@ const squaredDistance = (a: readonly number[], b: readonly number[]) =>
 /** Passes over the tiles of all runs of a job: each run makes the same ones in the same order. Drawing throws TW_ANALYSIS_FEW_CLUSTERS. */
 function tilePasses(
   context: AnalysisContext,
-  analysed: Analysed,
+  analysed: AnalysedCollection,
   mean: Float64Array,
   seed: number,
   job: JobContext,
@@ -142,10 +147,10 @@ function tilePasses(
     members: async (centres) => {
       const [own, total] = [new ClassSums(), new ClassSums()];
       const task = { kind: 'nearest' as const, ...taskOf(centres) };
-      await eachTile(context, analysed, job, async (_, file) => {
+      await forEachTile(context, analysed, job, async (_, file) => {
         own.add(await context.workers.nearest({ ...task, file }, job.signal));
       });
-      for (const sums of await meetChecked(job, own.sent(), checkSums)) total.addSent(sums);
+      for (const sums of await allGatherChecked(job, own.sent(), checkSums)) total.addSent(sums);
       const members: (Members | undefined)[] = centres.map(() => undefined);
       for (const { code, pixels, mean: means } of total.means()) {
         const own = Array.from(means.subarray(0, mean.length));

@@ -1,8 +1,8 @@
 /** The pixels of a tile by the centre that is nearest to their spectra. Runs in worker threads. */
 
 import { pixelFunction } from '../pixel-methods/pixel-methods.js';
-import { PANEL } from '../pixel-methods/pixel-panel.js';
-import { TileClassSums, type WholeClassSums } from '../reproducible-sums/class-sums.js';
+import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
+import { type FixedPointClassSums, TileClassSums } from '../reproducible-sums/class-sums.js';
 import { eachBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
 
 /** Centres of clusters, as in the method `euclidean`. */
@@ -22,22 +22,22 @@ export interface NearestTask extends Centres {
  * Sums over the pixels that are nearest to each centre, by its number from 0: of all bands, and behind them of the squared distance from
  * the centre. The first of equally near centres counts.
  */
-export function nearestSums({ file, centres, centre }: NearestTask): WholeClassSums {
+export function nearestSums({ file, centres, centre }: NearestTask): FixedPointClassSums {
   const { rows, evaluate } = pixelFunction({ kind: 'euclidean', centres, centre }, file);
   const sums = new TileClassSums({ scales: [...file.scales, 1], offsets: [...file.offsets, 0] });
   eachBlock(file, ({ bands, indexes }) => {
     const squares = new Float64Array(bands[0]!.length);
     const groups = Array.from({ length: rows }, () => new Int32Array(indexes.length));
     const counts = new Int32Array(rows);
-    for (let from = 0; from < indexes.length; from += PANEL) {
+    for (let from = 0; from < indexes.length; from += PANEL_PIXELS) {
       const distances = evaluate(bands, indexes, from);
-      const count = Math.min(PANEL, indexes.length - from);
+      const count = Math.min(PANEL_PIXELS, indexes.length - from);
       for (let i = 0; i < count; i++) {
         let nearest = 0;
         for (let r = 1; r < rows; r++)
-          if (distances[r * PANEL + i]! < distances[nearest * PANEL + i]!) nearest = r;
+          if (distances[r * PANEL_PIXELS + i]! < distances[nearest * PANEL_PIXELS + i]!) nearest = r;
         const index = indexes[from + i]!;
-        squares[index] = distances[nearest * PANEL + i]! ** 2;
+        squares[index] = distances[nearest * PANEL_PIXELS + i]! ** 2;
         groups[nearest]![counts[nearest]!++] = index;
       }
     }
@@ -45,5 +45,5 @@ export function nearestSums({ file, centres, centre }: NearestTask): WholeClassS
     for (const [r, group] of groups.entries())
       if (counts[r]! > 0) sums.add(r, all, group.subarray(0, counts[r]));
   });
-  return sums.whole();
+  return sums.fixedPoint();
 }

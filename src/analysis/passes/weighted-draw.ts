@@ -7,9 +7,9 @@
  * is drawn wherever the tiles are and in whichever order they are read.
  */
 import { createHash } from 'node:crypto';
-import { mixedBits } from '../numeric/hash.js';
+import { murmurFinalise } from '../numeric/hash.js';
 import { pixelFunction } from '../pixel-methods/pixel-methods.js';
-import { PANEL } from '../pixel-methods/pixel-panel.js';
+import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
 import { eachBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
 import type { Centres } from './nearest-centres.js';
 import type { Extreme } from './tile-extremes.js';
@@ -22,10 +22,10 @@ export interface DrawTask extends Centres {
 }
 
 /** Squared distances below this share of the squared distance from the mean are rounding errors of float32. */
-const ROUNDING = 1e-5;
+const DISTANCE_EPSILON = 1e-5;
 
 /** Undefined if all pixels of the tile lie on centres. Without centres all pixels have the same chance. */
-export function draw({ file, centres, centre, key }: DrawTask): Extreme | undefined {
+export function drawWeightedPixel({ file, centres, centre, key }: DrawTask): Extreme | undefined {
   const { rows, evaluate } = pixelFunction(
     { kind: 'euclidean', centres: Float64Array.of(...centre, ...centres), centre },
     file,
@@ -33,16 +33,16 @@ export function draw({ file, centres, centre, key }: DrawTask): Extreme | undefi
   const weightOf = (distances: ArrayLike<number>, i: number) => {
     if (rows === 1) return 1;
     let nearest = Number.POSITIVE_INFINITY;
-    for (let r = 1; r < rows; r++) nearest = Math.min(nearest, distances[r * PANEL + i]!);
+    for (let r = 1; r < rows; r++) nearest = Math.min(nearest, distances[r * PANEL_PIXELS + i]!);
     const square = nearest ** 2;
-    return square > ROUNDING * distances[i]! ** 2 ? square : 0;
+    return square > DISTANCE_EPSILON * distances[i]! ** 2 ? square : 0;
   };
   const exponential = exponentials(key);
   let best: Extreme | undefined;
   eachBlock(file, ({ column, row, stride, bands, indexes }) => {
-    for (let from = 0; from < indexes.length; from += PANEL) {
+    for (let from = 0; from < indexes.length; from += PANEL_PIXELS) {
       const distances = evaluate(bands, indexes, from);
-      const count = Math.min(PANEL, indexes.length - from);
+      const count = Math.min(PANEL_PIXELS, indexes.length - from);
       for (let i = 0; i < count; i++) {
         const index = indexes[from + i]!;
         const pixel = (row + Math.floor(index / stride)) * file.width + column + (index % stride);
@@ -62,7 +62,7 @@ function exponentials(key: string): (number: number) => number {
   const digest = createHash('sha256').update(key).digest();
   const [a, b] = [digest.readUInt32LE(0), digest.readUInt32LE(4)] as const;
   return (number) => {
-    const [high, low] = [mixedBits(number ^ a) >>> 6, mixedBits(number ^ b) >>> 6] as const;
+    const [high, low] = [murmurFinalise(number ^ a) >>> 6, murmurFinalise(number ^ b) >>> 6] as const;
     return -Math.log((high * 2 ** 26 + low + 0.5) / 2 ** 52);
   };
 }

@@ -6,13 +6,13 @@
  * and not on the size of the window.
  */
 
-import { choleskyOf } from '../numeric/cholesky.js';
-import { eachBlockAround, type Neighbour } from '../tile-reading/neighbour-blocks.js';
+import { choleskyFactor } from '../numeric/cholesky.js';
+import { eachBlockWithNeighbours, type Neighbour } from '../tile-reading/neighbour-blocks.js';
 import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
-import { PANEL, type PanelMatrix, PixelPanel } from './pixel-panel.js';
+import { PANEL_PIXELS, type PanelMatrix, PixelPanel } from './pixel-panel.js';
 
 /** Plain data. Windows are squares around the pixel; their sides are odd numbers of pixels. */
-export interface LocalDistance {
+export interface LocalRx {
   kind: 'local-distance';
   /** Components x bands. */
   weights: Float64Array;
@@ -23,18 +23,18 @@ export interface LocalDistance {
 }
 
 /** Fewer pixels for each component make an inverse covariance that is too uncertain (Reed, Mallett and Brennan 1974). */
-export const LEAST_PIXELS = 2;
+export const MIN_PIXELS_PER_COMPONENT = 2;
 /** Smaller shares of a sum of squares are rounding errors of the scores, which are float32. */
-const ROUNDING = 1e-12;
+const SUM_EPSILON = 1e-12;
 
 /**
  * One number for each pixel of the tile, row by row. NaN where the pixel has no data, where its background has fewer than 2 pixels for
  * each component, and where the covariance of the background has no inverse. Throws TW_IMAGERY_TILE_FILE.
  */
-export function localDistances(
+export function localRxDistances(
   file: SpectrumFile,
   around: readonly Neighbour[],
-  method: LocalDistance,
+  method: LocalRx,
 ): Float32Array {
   const { width, height } = file;
   const reach = (method.outer - 1) / 2;
@@ -71,7 +71,7 @@ interface Scores {
 function scoresOf(
   file: SpectrumFile,
   around: readonly Neighbour[],
-  { weights, centre }: LocalDistance,
+  { weights, centre }: LocalRx,
   reach: number,
 ): Scores {
   const size = weights.length / centre.length;
@@ -79,19 +79,19 @@ function scoresOf(
   const values = new Float32Array(width * height * size);
   const has = new Uint8Array(width * height);
   let known: { file: SpectrumFile; panel: PixelPanel; matrix: PanelMatrix } | undefined;
-  eachBlockAround(file, around, { reach }, ({ bands, indexes, file: one, placesOf }) => {
+  eachBlockWithNeighbours(file, around, { reach }, ({ bands, indexes, file: one, placesOf }) => {
     if (known?.file !== one) {
       const panel = new PixelPanel(one, centre, 8);
       known = { file: one, panel, matrix: panel.matrix(weights, centre.length) };
     }
     const { panel, matrix } = known;
-    for (let from = 0; from < indexes.length; from += PANEL) {
+    for (let from = 0; from < indexes.length; from += PANEL_PIXELS) {
       const count = panel.load(bands, indexes, from);
       const products = panel.multiply(matrix, panel.pixels);
       for (let i = 0; i < count; i++)
         for (const at of placesOf(indexes[from + i]!)) {
           has[at] = 1;
-          for (let k = 0; k < size; k++) values[at * size + k] = products[k * PANEL + i]!;
+          for (let k = 0; k < size; k++) values[at * size + k] = products[k * PANEL_PIXELS + i]!;
         }
     }
   });
@@ -176,16 +176,16 @@ function distanceOf({
   const lower = new Float64Array(size * size);
   return (outer, inner, at) => {
     const pixels = outer[0]! - inner[0]!;
-    if (pixels < LEAST_PIXELS * size) return NaN;
+    if (pixels < MIN_PIXELS_PER_COMPONENT * size) return NaN;
     for (let k = 0; k < size; k++) mean[k] = (outer[k + 1]! - inner[k + 1]!) / pixels;
     for (let i = 0, from = size + 1; i < size; i++)
       for (let j = i; j < size; j++, from++) {
         const products = outer[from]! - inner[from]!;
         const scatter = products - pixels * mean[i]! * mean[j]!;
-        if (i === j && scatter <= ROUNDING * products) return NaN;
+        if (i === j && scatter <= SUM_EPSILON * products) return NaN;
         covariance[j * size + i] = scatter / (pixels - 1);
       }
-    if (!choleskyOf(covariance, size, { lower })) return NaN;
+    if (!choleskyFactor(covariance, size, { lower })) return NaN;
     let square = 0;
     for (let i = 0; i < size; i++) {
       let rest = values[at * size + i]! - mean[i]!;

@@ -3,20 +3,20 @@
  * constrained, adds up to 1 (Heinz and Chang 2001). An active set over the Gram matrix of the endmembers, in f64. Pixels share few sets, so
  * the factor of the matrix of each set is kept. Of few endmembers, nnls-solver.wat finds a set to start with.
  */
-import { simdKernel } from '../../raster/index.js';
+import { loadWasmKernel } from '../../raster/index.js';
 import { dependentEndmembers, noSimd } from '../errors.js';
-import { choleskyOf } from '../numeric/cholesky.js';
+import { choleskyFactor } from '../numeric/cholesky.js';
 
 /** A gain below this, relative to the largest product, is 0. */
-const TOLERANCE = 1e-13;
+const GAIN_TOLERANCE = 1e-13;
 /** Sets of more endmembers have no whole number as a key, and their factors are not kept. */
-const MOST_KEPT = 30;
-const KEPT_SETS = 4096;
+const MAX_CACHED_ENDMEMBERS = 30;
+const MAX_CACHED_SETS = 4096;
 const PAGE = 65_536;
 /** Sets of so many endmembers have tables: few sets, each of many pixels. */
-const MOST_TABLED = 12;
+const MAX_TABULATED_ENDMEMBERS = 12;
 /** Exchanges of all endmembers on the wrong side; most pixels need four. */
-const MOST_EXCHANGES = 8;
+const MAX_EXCHANGES = 8;
 
 interface Kernel {
   memory: { buffer: ArrayBuffer; grow(pages: number): void };
@@ -69,12 +69,12 @@ export class AbundanceSolver {
       for (let b = 0; b < bands; b++) sum += endmembers[i * bands + b]! * endmembers[j * bands + b]!;
       return sum;
     });
-    if (!choleskyOf(this.gram, count)) throw dependentEndmembers();
+    if (!choleskyFactor(this.gram, count)) throw dependentEndmembers();
     this.largest = this.gram.reduce((most, value) => Math.max(most, value), 0);
     this.isMember = new Uint8Array(count);
-    this.tables = new Int32Array(count <= MOST_TABLED ? 2 ** count : 0);
-    if (count <= MOST_TABLED) {
-      this.kernel = simdKernel<Kernel>(new URL('./nnls-solver.wasm', import.meta.url));
+    this.tables = new Int32Array(count <= MAX_TABULATED_ENDMEMBERS ? 2 ** count : 0);
+    if (count <= MAX_TABULATED_ENDMEMBERS) {
+      this.kernel = loadWasmKernel<Kernel>(new URL('./nnls-solver.wasm', import.meta.url));
       if (!this.kernel) throw noSimd();
       this.kernel.memory.grow(Math.ceil(((2 ** count + 1) * Math.ceil(count / 2) * (count + 2) * 16) / PAGE));
     }
@@ -97,13 +97,13 @@ export class AbundanceSolver {
       this.isMember[i] = 1;
     }
     if (!Number.isFinite(scale)) return abundances.fill(NaN);
-    if (this.kernel) this.guess(this.kernel, TOLERANCE * scale);
+    if (this.kernel) this.guess(this.kernel, GAIN_TOLERANCE * scale);
     // Each step lowers the residual, and there are finitely many sets; the bound is for rounding.
     for (let round = 0; round < 20 * count; round++) {
       const set = this.factored();
       this.solveSet(set);
       if (!this.stepTo(set)) continue;
-      const next = this.largestGain(set, TOLERANCE * scale);
+      const next = this.largestGain(set, GAIN_TOLERANCE * scale);
       if (next < 0) break;
       this.isMember[next] = 1;
     }
@@ -129,7 +129,7 @@ export class AbundanceSolver {
   private guess(kernel: Kernel, limit: number): void {
     const { count, isMember } = this;
     let key = 2 ** count - 1;
-    for (let round = 0; round < MOST_EXCHANGES; round++) {
+    for (let round = 0; round < MAX_EXCHANGES; round++) {
       if (this.tables[key] === 0) {
         for (let i = 0; i < count; i++) isMember[i] = (key >> i) & 1;
         this.writeTable(kernel, key);
@@ -172,12 +172,12 @@ export class AbundanceSolver {
   /** The set of the members. */
   private factored(): Factored {
     const { count, isMember } = this;
-    if (count > MOST_KEPT) return this.factor();
+    if (count > MAX_CACHED_ENDMEMBERS) return this.factor();
     let key = 0;
     for (let i = 0; i < count; i++) key |= isMember[i]! << i;
     const known = this.kept.get(key);
     if (known) return known;
-    if (this.kept.size === KEPT_SETS) this.kept.clear();
+    if (this.kept.size === MAX_CACHED_SETS) this.kept.clear();
     const made = this.factor();
     this.kept.set(key, made);
     return made;
@@ -204,7 +204,7 @@ export class AbundanceSolver {
         matrix[at] = sumsToOne ? of(i, j) - of(first, j) + start[k]! : of(i, j);
       }
     }
-    const square = choleskyOf(matrix, free, { least: 0 });
+    const square = choleskyFactor(matrix, free, { least: 0 });
     if (!square) throw dependentEndmembers();
     const lower = new Float64Array((free * (free + 1)) / 2);
     for (let i = 0, at = 0; i < free; i++) {

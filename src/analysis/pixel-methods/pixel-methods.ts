@@ -1,12 +1,12 @@
 /** Methods that compute values from the spectrum of a pixel. */
-import { evaluate as evaluateExpression, type Program } from '../../expressions/index.js';
+import { evaluateProgram as evaluateExpression, type Program } from '../../expressions/index.js';
 import type { PixelArray } from '../../raster/index.js';
-import { centredLayers, type Layer, type Network } from '../dense-networks/dense-network.js';
+import { centredLayers, type DenseLayer, type DenseNetwork } from '../dense-networks/dense-network.js';
 import { PanelNetwork, padRows, softmax } from '../dense-networks/panel-network.js';
-import type { Coding } from '../reproducible-sums/sums-by-encoding.js';
+import type { ValueEncoding } from '../reproducible-sums/sums-by-encoding.js';
 import { continuumRemoval, deepestBand } from './continuum-removal.js';
 import { AbundanceSolver } from './nnls-solver.js';
-import { PANEL, PixelPanel } from './pixel-panel.js';
+import { PANEL_PIXELS, PixelPanel } from './pixel-panel.js';
 
 /** Plain data; vectors are of physical values, one number for each band. */
 export type PixelMethod =
@@ -23,7 +23,7 @@ export type PixelMethod =
   /** The spectral information divergence of x and each target (Chang 2000). */
   | { kind: 'divergence'; targets: Float64Array }
   /** The probability of each class by a network of layers, for x - centre. */
-  | { kind: 'probabilities'; layers: Layer[]; centre: Float64Array }
+  | { kind: 'probabilities'; layers: DenseLayer[]; centre: Float64Array }
   /** The abundance of each endmember, and the root mean square of what they leave of the spectrum. */
   | { kind: 'abundances'; endmembers: Float64Array; count: number; sumsToOne: boolean }
   /** The value of each expression; programs count the bands from 0. */
@@ -32,7 +32,7 @@ export type PixelMethod =
   | { kind: 'continuum'; wavelengths: Float64Array; depth: boolean };
 
 /** For a classifier of layers. */
-export function layersMethod(network: Network): PixelMethod {
+export function layersMethod(network: DenseNetwork): PixelMethod {
   return { kind: 'probabilities', layers: centredLayers(network), centre: network.centre };
 }
 
@@ -47,7 +47,7 @@ export interface PixelFunction {
 }
 
 /** A method for stored numbers. */
-export function pixelFunction(method: PixelMethod, coding: Coding): PixelFunction {
+export function pixelFunction(method: PixelMethod, coding: ValueEncoding): PixelFunction {
   switch (method.kind) {
     case 'linear':
       return linear(method, coding);
@@ -74,7 +74,7 @@ export function pixelFunction(method: PixelMethod, coding: Coding): PixelFunctio
 
 type Method<Kind extends PixelMethod['kind']> = Extract<PixelMethod, { kind: Kind }>;
 
-function linear({ weights, centre }: Method<'linear'>, coding: Coding): PixelFunction {
+function linear({ weights, centre }: Method<'linear'>, coding: ValueEncoding): PixelFunction {
   const panel = new PixelPanel(coding, centre);
   const matrix = panel.matrix(weights, centre.length);
   return {
@@ -86,11 +86,11 @@ function linear({ weights, centre }: Method<'linear'>, coding: Coding): PixelFun
   };
 }
 
-function probabilities({ layers, centre }: Method<'probabilities'>, coding: Coding): PixelFunction {
+function probabilities({ layers, centre }: Method<'probabilities'>, coding: ValueEncoding): PixelFunction {
   const panel = new PixelPanel(coding, centre);
   const network = new PanelNetwork(panel, layers);
   const rows = layers.at(-1)!.bias.length;
-  const values = new Float64Array(rows * PANEL);
+  const values = new Float64Array(rows * PANEL_PIXELS);
   const shares = new Float64Array(rows);
   return {
     rows,
@@ -99,14 +99,14 @@ function probabilities({ layers, centre }: Method<'probabilities'>, coding: Codi
       const scores = network.forward();
       for (let i = 0; i < count; i++) {
         softmax(scores, i, rows, shares);
-        for (let r = 0; r < rows; r++) values[r * PANEL + i] = shares[r]!;
+        for (let r = 0; r < rows; r++) values[r * PANEL_PIXELS + i] = shares[r]!;
       }
       return values;
     },
   };
 }
 
-function distance({ whitening, centre }: Method<'distance'>, coding: Coding): PixelFunction {
+function distance({ whitening, centre }: Method<'distance'>, coding: ValueEncoding): PixelFunction {
   const bands = centre.length;
   const panel = new PixelPanel(coding, centre);
   const matrix = panel.matrix(whitening, bands);
@@ -122,7 +122,7 @@ function distance({ whitening, centre }: Method<'distance'>, coding: Coding): Pi
 }
 
 /** By |x|^2 - 2 c.x + |c|^2, less the centre, so that what cancels is small. */
-function euclidean({ centres, centre }: Method<'euclidean'>, coding: Coding): PixelFunction {
+function euclidean({ centres, centre }: Method<'euclidean'>, coding: ValueEncoding): PixelFunction {
   const bands = centre.length;
   const rows = centres.length / bands;
   const panel = new PixelPanel(coding, centre);
@@ -140,14 +140,17 @@ function euclidean({ centres, centre }: Method<'euclidean'>, coding: Coding): Pi
       const squares = panel.squares(panel.pixels, norms);
       const values = panel.multiply(matrix, panel.pixels);
       for (let r = 0; r < rows; r++)
-        for (let at = r * PANEL, i = 0; i < PANEL; i++, at++)
+        for (let at = r * PANEL_PIXELS, i = 0; i < PANEL_PIXELS; i++, at++)
           values[at] = Math.sqrt(Math.max(0, squares[i]! - 2 * values[at]! + own[r]!));
       return values;
     },
   };
 }
 
-function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: Coding): PixelFunction {
+function coherence(
+  { whitening, centre, targets }: Method<'coherence'>,
+  coding: ValueEncoding,
+): PixelFunction {
   const bands = centre.length;
   const panel = new PixelPanel(coding, centre);
   const white = panel.matrix(whitening, bands);
@@ -162,14 +165,14 @@ function coherence({ whitening, centre, targets }: Method<'coherence'>, coding: 
       panel.multiply(white, panel.pixels);
       const squares = panel.squares(white.out, norms, bands);
       const values = panel.multiply(products, white.out);
-      for (let at = 0; at < rows * PANEL; at++)
-        values[at] = (values[at]! * Math.abs(values[at]!)) / squares[at % PANEL]!;
+      for (let at = 0; at < rows * PANEL_PIXELS; at++)
+        values[at] = (values[at]! * Math.abs(values[at]!)) / squares[at % PANEL_PIXELS]!;
       return values;
     },
   };
 }
 
-function angle({ targets }: Method<'angle'>, coding: Coding): PixelFunction {
+function angle({ targets }: Method<'angle'>, coding: ValueEncoding): PixelFunction {
   const bands = coding.scales.length;
   const panel = new PixelPanel(coding);
   const matrix = panel.matrix(unitRows(targets, bands), bands);
@@ -190,7 +193,7 @@ function angle({ targets }: Method<'angle'>, coding: Coding): PixelFunction {
  * With p = x / sum x and q = t / sum t it is the sum of (p - q) (log p - log q): what belongs to x or t alone, less the products of
  * log q with p and of q with log p. Values below 1e-6 count as 1e-6.
  */
-function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFunction {
+function divergence({ targets }: Method<'divergence'>, coding: ValueEncoding): PixelFunction {
   const bands = coding.scales.length;
   const panel = new PixelPanel(coding);
   const shares = panel.plane(bands);
@@ -199,7 +202,10 @@ function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFun
   const q = Float64Array.from(targets, (value, at) => {
     const row = Math.floor(at / bands);
     const all = targets.subarray(row * bands, (row + 1) * bands);
-    return Math.max(value, SMALLEST_VALUE) / all.reduce((sum, one) => sum + Math.max(one, SMALLEST_VALUE), 0);
+    return (
+      Math.max(value, MIN_DIVERGENCE_VALUE) /
+      all.reduce((sum, one) => sum + Math.max(one, MIN_DIVERGENCE_VALUE), 0)
+    );
   });
   const ofShares = panel.matrix(q.map(Math.log), bands);
   const ofLogs = panel.matrix(q, bands);
@@ -216,12 +222,12 @@ function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFun
         Float32Array,
         Float32Array,
       ];
-      const entropies = new Float64Array(PANEL);
+      const entropies = new Float64Array(PANEL_PIXELS);
       for (let i = 0; i < count; i++) {
         let sum = 0;
-        for (let at = i; at < x.length; at += PANEL) sum += Math.max(x[at]!, SMALLEST_VALUE);
-        for (let at = i; at < x.length; at += PANEL) {
-          const share = Math.max(x[at]!, SMALLEST_VALUE) / sum;
+        for (let at = i; at < x.length; at += PANEL_PIXELS) sum += Math.max(x[at]!, MIN_DIVERGENCE_VALUE);
+        for (let at = i; at < x.length; at += PANEL_PIXELS) {
+          const share = Math.max(x[at]!, MIN_DIVERGENCE_VALUE) / sum;
           const log = Math.log(share);
           p[at] = share;
           logP[at] = log;
@@ -230,20 +236,24 @@ function divergence({ targets }: Method<'divergence'>, coding: Coding): PixelFun
       }
       const values = panel.multiply(ofShares, shares);
       const others = panel.multiply(ofLogs, logs);
-      for (let at = 0; at < rows * PANEL; at++)
-        values[at] = entropies[at % PANEL]! + own[Math.floor(at / PANEL)]! - values[at]! - others[at]!;
+      for (let at = 0; at < rows * PANEL_PIXELS; at++)
+        values[at] =
+          entropies[at % PANEL_PIXELS]! + own[Math.floor(at / PANEL_PIXELS)]! - values[at]! - others[at]!;
       return values;
     },
   };
 }
 
-function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, coding: Coding): PixelFunction {
+function abundances(
+  { endmembers, count, sumsToOne }: Method<'abundances'>,
+  coding: ValueEncoding,
+): PixelFunction {
   const bands = coding.scales.length;
   const panel = new PixelPanel(coding, undefined, 8);
   const matrix = panel.matrix(endmembers, bands);
   const norms = panel.plane(1);
   const solver = new AbundanceSolver(endmembers, count, sumsToOne);
-  const values = new Float64Array((count + 1) * PANEL);
+  const values = new Float64Array((count + 1) * PANEL_PIXELS);
   return {
     rows: count + 1,
     evaluate(pixels, indexes, from) {
@@ -251,53 +261,53 @@ function abundances({ endmembers, count, sumsToOne }: Method<'abundances'>, codi
       const products = panel.multiply(matrix, panel.pixels);
       const squares = panel.squares(panel.pixels, norms);
       for (let i = 0; i < taken; i++) {
-        const shares = solver.solve(products, i, PANEL);
-        for (let k = 0; k < count; k++) values[k * PANEL + i] = shares[k]!;
-        values[count * PANEL + i] = Math.sqrt(solver.residual(squares[i]!) / bands);
+        const shares = solver.solve(products, i, PANEL_PIXELS);
+        for (let k = 0; k < count; k++) values[k * PANEL_PIXELS + i] = shares[k]!;
+        values[count * PANEL_PIXELS + i] = Math.sqrt(solver.residual(squares[i]!) / bands);
       }
       return values;
     },
   };
 }
 
-function expressions({ programs }: Method<'expressions'>, coding: Coding): PixelFunction {
+function expressions({ programs }: Method<'expressions'>, coding: ValueEncoding): PixelFunction {
   const panel = new PixelPanel(coding, undefined, 8);
-  const values = new Float64Array(programs.length * PANEL);
+  const values = new Float64Array(programs.length * PANEL_PIXELS);
   return {
     rows: programs.length,
     evaluate(pixels, indexes, from) {
       const count = panel.load(pixels, indexes, from);
       const physical = panel.values(panel.pixels) as Float64Array;
       const inputs = Array.from(coding.scales, (_, band) =>
-        physical.subarray(band * PANEL, band * PANEL + count),
+        physical.subarray(band * PANEL_PIXELS, band * PANEL_PIXELS + count),
       );
       for (const [row, program] of programs.entries())
-        values.set(evaluateExpression(program, inputs, count), row * PANEL);
+        values.set(evaluateExpression(program, inputs, count), row * PANEL_PIXELS);
       return values;
     },
   };
 }
 
-function continuum({ wavelengths, depth }: Method<'continuum'>, coding: Coding): PixelFunction {
+function continuum({ wavelengths, depth }: Method<'continuum'>, coding: ValueEncoding): PixelFunction {
   const bands = wavelengths.length;
   const panel = new PixelPanel(coding, undefined, 8);
   const remove = continuumRemoval(wavelengths);
   const spectrum = new Float64Array(bands);
   const rows = depth ? 2 : bands;
-  const values = new Float64Array(rows * PANEL);
+  const values = new Float64Array(rows * PANEL_PIXELS);
   return {
     rows,
     evaluate(pixels, indexes, from) {
       const count = panel.load(pixels, indexes, from);
       const physical = panel.values(panel.pixels);
       for (let i = 0; i < count; i++) {
-        for (let band = 0; band < bands; band++) spectrum[band] = physical[band * PANEL + i]!;
+        for (let band = 0; band < bands; band++) spectrum[band] = physical[band * PANEL_PIXELS + i]!;
         remove(spectrum);
         if (depth) {
           const deepest = deepestBand(spectrum, wavelengths);
           values[i] = deepest.depth;
-          values[PANEL + i] = deepest.wavelength;
-        } else for (let band = 0; band < bands; band++) values[band * PANEL + i] = spectrum[band]!;
+          values[PANEL_PIXELS + i] = deepest.wavelength;
+        } else for (let band = 0; band < bands; band++) values[band * PANEL_PIXELS + i] = spectrum[band]!;
       }
       return values;
     },
@@ -305,7 +315,7 @@ function continuum({ wavelengths, depth }: Method<'continuum'>, coding: Coding):
 }
 
 /** The divergence counts smaller values as this one, because zero has no logarithm. */
-export const SMALLEST_VALUE = 1e-6;
+export const MIN_DIVERGENCE_VALUE = 1e-6;
 
 /** Rows of length 1. */
 function unitRows(rows: Float64Array, columns: number): Float64Array {

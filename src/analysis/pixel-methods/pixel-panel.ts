@@ -1,7 +1,7 @@
 /** Spectra of 64 pixels in the memory of the kernel of pixel-panel.wat, and products of matrices with them. */
-import { type PixelArray, simdKernel } from '../../raster/index.js';
+import { loadWasmKernel, type PixelArray } from '../../raster/index.js';
 import { noSimd } from '../errors.js';
-import type { Coding } from '../reproducible-sums/sums-by-encoding.js';
+import type { ValueEncoding } from '../reproducible-sums/sums-by-encoding.js';
 
 interface Kernel {
   memory: { buffer: ArrayBuffer; grow(pages: number): void };
@@ -22,7 +22,7 @@ interface Kernel {
 }
 
 /** Pixels of a panel. */
-export const PANEL = 64;
+export const PANEL_PIXELS = 64;
 /** Rows of a matrix in one call of the kernel. */
 const ROWS = 4;
 const PAGE = 65_536;
@@ -48,10 +48,10 @@ export interface PanelMatrix {
 /** Arrays of stored numbers that the kernel decodes, in the order of its types. */
 const DECODED = [Int16Array, Uint16Array, Float32Array];
 /** Pixels whose stored numbers lie in the memory of the kernel: as many as keep those of some hundred bands near the processor. */
-const WINDOW = 8 * PANEL;
+const WINDOW_PIXELS = 8 * PANEL_PIXELS;
 /** From a band to the next: bands a power of two apart would share few lines of the cache. */
-const STRIDE = WINDOW + 32;
-const LARGEST_BYTES = 4;
+const BAND_STRIDE = WINDOW_PIXELS + 32;
+const MAX_VALUE_BYTES = 4;
 
 /**
  * Invariants: memory up to `end` belongs to the panel, its matrices and their products; it only grows before the first pixels are
@@ -71,11 +71,11 @@ export class PixelPanel {
 
   /** `centre`: subtracted from physical values. `bytes`: of a value; 8 for f64. */
   constructor(
-    { scales, offsets }: Coding,
+    { scales, offsets }: ValueEncoding,
     centre?: ArrayLike<number>,
     private readonly bytes: 4 | 8 = 4,
   ) {
-    const kernel = simdKernel<Kernel>(new URL('./pixel-panel.wasm', import.meta.url));
+    const kernel = loadWasmKernel<Kernel>(new URL('./pixel-panel.wasm', import.meta.url));
     if (!kernel) throw noSimd();
     this.kernel = kernel;
     const bands = scales.length;
@@ -88,7 +88,7 @@ export class PixelPanel {
       scales.flatMap((scale, b) => [scale, this.shifts[b]!]),
     );
     // The kernel reads whole panels, beyond the last pixel as well.
-    this.window = this.take((bands * STRIDE + PANEL) * LARGEST_BYTES);
+    this.window = this.take((bands * BAND_STRIDE + PANEL_PIXELS) * MAX_VALUE_BYTES);
   }
 
   /** Copies a matrix of `rows` x `columns`, row by row. */
@@ -126,11 +126,11 @@ export class PixelPanel {
   }
 
   plane(rows: number): Plane {
-    return { at: this.take(rows * PANEL * this.bytes), rows };
+    return { at: this.take(rows * PANEL_PIXELS * this.bytes), rows };
   }
 
   values({ at, rows }: Plane): Float32Array | Float64Array {
-    return this.view(at, rows * PANEL);
+    return this.view(at, rows * PANEL_PIXELS);
   }
 
   private view(at: number, length: number): Float32Array | Float64Array {
@@ -143,12 +143,12 @@ export class PixelPanel {
    * must not change between calls with the same array.
    */
   load(bands: readonly PixelArray[], indexes: Int32Array, from: number): number {
-    const count = Math.min(PANEL, indexes.length - from);
+    const count = Math.min(PANEL_PIXELS, indexes.length - from);
     const first = indexes[from]!;
     const type = DECODED.findIndex((one) => bands[0] instanceof one);
     const isRun = indexes[from + count - 1] === first + count - 1;
-    const start = first - (first % WINDOW);
-    if (type >= 0 && isRun && first + count <= start + WINDOW) this.decode(bands, type, start, first);
+    const start = first - (first % WINDOW_PIXELS);
+    if (type >= 0 && isRun && first + count <= start + WINDOW_PIXELS) this.decode(bands, type, start, first);
     else this.gather(bands, indexes, from, count);
     return count;
   }
@@ -160,7 +160,8 @@ export class PixelPanel {
       const scale = this.scales[b]!;
       const shift = this.shifts[b]!;
       // One rounding: in f64, then to f32.
-      for (let i = 0; i < count; i++) values[b * PANEL + i] = band[indexes[from + i]!]! * scale + shift;
+      for (let i = 0; i < count; i++)
+        values[b * PANEL_PIXELS + i] = band[indexes[from + i]!]! * scale + shift;
     }
   }
 
@@ -170,14 +171,14 @@ export class PixelPanel {
     const size = bands[0]!.BYTES_PER_ELEMENT;
     if (this.held?.bands !== bands || this.held.start !== start) {
       for (const [b, band] of bands.entries()) {
-        const { buffer, byteOffset, byteLength } = band.subarray(start, start + WINDOW);
-        const to = new Uint8Array(kernel.memory.buffer, this.window + b * STRIDE * size, byteLength);
+        const { buffer, byteOffset, byteLength } = band.subarray(start, start + WINDOW_PIXELS);
+        const to = new Uint8Array(kernel.memory.buffer, this.window + b * BAND_STRIDE * size, byteLength);
         to.set(new Uint8Array(buffer, byteOffset, byteLength));
       }
       this.held = { bands, start };
     }
     const stored = this.window + (first - start) * size;
-    kernel.decode(stored, STRIDE * size, type, this.coding, this.pixels.at, this.bytes, this.bands);
+    kernel.decode(stored, BAND_STRIDE * size, type, this.coding, this.pixels.at, this.bytes, this.bands);
   }
 
   /** Multiplies a matrix with the values of a plane, of as many rows as the matrix has columns. */
@@ -187,9 +188,9 @@ export class PixelPanel {
     for (let group = 0; group < groups; group++) {
       const start = starts[group]!;
       multiply(
-        of.at + start * PANEL * bytes,
+        of.at + start * PANEL_PIXELS * bytes,
         at + (group * of.rows + start) * ROWS * bytes,
-        out.at + group * ROWS * PANEL * bytes,
+        out.at + group * ROWS * PANEL_PIXELS * bytes,
         ends[group]! - start,
       );
     }

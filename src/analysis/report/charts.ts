@@ -1,17 +1,17 @@
 /** Charts of spectra and of eigenvalues. */
 import {
+  type AxisScale,
   decimalsOf,
   type Html,
   html,
   linearScale,
   logScale,
   logTick,
-  type Scale,
   signed,
 } from '../../html/index.js';
 
-const WIDTH = 720;
-const HEIGHT = 300;
+const CHART_WIDTH_PX = 720;
+const CHART_HEIGHT_PX = 300;
 const [LEFT, RIGHT, TOP, BOTTOM] = [64, 24, 22, 34];
 
 export interface Curve {
@@ -23,7 +23,7 @@ export interface Curve {
 }
 
 /** Steps between wavelengths that are wider than so many usual ones are gaps. */
-const GAP_STEPS = 4;
+const GAP_STEP_RATIO = 4;
 
 /** Curves over wavelengths in nm, which may come in any order. */
 export function spectrumChart(wavelengths: readonly number[], curves: readonly Curve[], unit: string): Html {
@@ -36,7 +36,7 @@ export function spectrumChart(wavelengths: readonly number[], curves: readonly C
   const usual = steps.toSorted((a, b) => a - b)[Math.floor(steps.length / 2)] ?? 0;
   const runs: number[][] = [];
   for (const [i, at] of order.entries())
-    if (i === 0 || steps[i - 1]! > GAP_STEPS * usual) runs.push([at]);
+    if (i === 0 || steps[i - 1]! > GAP_STEP_RATIO * usual) runs.push([at]);
     else runs.at(-1)!.push(at);
   const point = (at: number, value: number) => `${xOf(x, wavelengths[at]!)} ${yOf(y, value)}`;
   const line = (run: number[], valueAt: (at: number) => number) =>
@@ -72,14 +72,15 @@ export function eigenvalueChart(eigenvalues: readonly number[], unit: string): H
   return frame(x, y, 'component', unit, undefined, curve, `${positive.length} eigenvalues`);
 }
 
-const xOf = (scale: Scale, value: number) => (LEFT + scale.at(value) * (WIDTH - LEFT - RIGHT)).toFixed(1);
-const yOf = (scale: Scale, value: number) =>
-  (HEIGHT - BOTTOM - scale.at(value) * (HEIGHT - TOP - BOTTOM)).toFixed(1);
+const xOf = (scale: AxisScale, value: number) =>
+  (LEFT + scale.position(value) * (CHART_WIDTH_PX - LEFT - RIGHT)).toFixed(1);
+const yOf = (scale: AxisScale, value: number) =>
+  (CHART_HEIGHT_PX - BOTTOM - scale.position(value) * (CHART_HEIGHT_PX - TOP - BOTTOM)).toFixed(1);
 
 /** `decimals`: of the labels of y, of a linear axis. */
 function frame(
-  x: Scale,
-  y: Scale,
+  x: AxisScale,
+  y: AxisScale,
   xUnit: string,
   yUnit: string,
   decimals: number | undefined,
@@ -87,13 +88,13 @@ function frame(
   alt: string,
 ): Html {
   const label = (tick: number) => (decimals === undefined ? logTick(tick) : signed(tick, decimals));
-  return html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${alt}">
+  return html`<svg class="chart" viewBox="0 0 ${CHART_WIDTH_PX} ${CHART_HEIGHT_PX}" role="img" aria-label="${alt}">
 <g class="axes">${y.ticks.map(
     (tick) =>
-      html`<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${yOf(y, tick)}" y2="${yOf(y, tick)}"/><text x="${LEFT - 6}" y="${yOf(y, tick)}" dy="4" text-anchor="end">${label(tick)}</text>`,
+      html`<line x1="${LEFT}" x2="${CHART_WIDTH_PX - RIGHT}" y1="${yOf(y, tick)}" y2="${yOf(y, tick)}"/><text x="${LEFT - 6}" y="${yOf(y, tick)}" dy="4" text-anchor="end">${label(tick)}</text>`,
   )}${x.ticks.map(
     (tick) =>
-      html`<text x="${xOf(x, tick)}" y="${HEIGHT - BOTTOM + 16}" text-anchor="middle">${Math.round(tick)}</text>`,
-  )}<text x="${WIDTH - RIGHT}" y="${HEIGHT - 4}" text-anchor="end">${xUnit}</text><text x="${LEFT}" y="12">${yUnit}</text></g>
+      html`<text x="${xOf(x, tick)}" y="${CHART_HEIGHT_PX - BOTTOM + 16}" text-anchor="middle">${Math.round(tick)}</text>`,
+  )}<text x="${CHART_WIDTH_PX - RIGHT}" y="${CHART_HEIGHT_PX - 4}" text-anchor="end">${xUnit}</text><text x="${LEFT}" y="12">${yUnit}</text></g>
 ${content}</svg>`;
 }

@@ -1,27 +1,27 @@
 /** Pictures of the tiles that an analysis has made, for its report. */
 import { gridByName } from '../../grid/index.js';
 import { type Html, html } from '../../html/index.js';
-import type { CellPart, ColourScale, Imagery, LookParams } from '../../imagery/index.js';
-import { type Filter, parseSort, searchOf, type TileFinder } from '../../query/index.js';
+import type { CellPart, ColourScale, ImageService, RenderParams } from '../../imagery/index.js';
+import { createSearch, type Filter, parseSortby, type TileFinder } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
 import type { Section } from './render-report.js';
 
-export interface MapLook {
+export interface ReportMapStyle {
   title: string;
-  look: LookParams;
+  look: RenderParams;
 }
 
 /** Tiles that are shown, the fullest first. */
-const SHOWN = 6;
+const MAX_SHOWN_TILES = 6;
 
 /** Returns one section for each look, of the tiles that match; none if no tile matches. Calls `warn` for pictures that cannot be drawn. */
 export async function mapSections(
-  { finder, imagery }: { finder: TileFinder; imagery: Imagery },
+  { finder, imagery }: { finder: TileFinder; imagery: ImageService },
   filter: Filter,
-  looks: readonly MapLook[],
+  looks: readonly ReportMapStyle[],
   warn: (tile: string, error: unknown) => void,
 ): Promise<Section[]> {
-  const tiles = await fullestTiles(finder, filter, SHOWN);
+  const tiles = await fullestTiles(finder, filter, MAX_SHOWN_TILES);
   if (tiles.length === 0) return [];
   const sections: Section[] = [];
   for (const { title, look: wanted } of looks) {
@@ -37,7 +37,7 @@ export async function mapSections(
       });
       if (!drawn) continue;
       const picture = drawn.bytes.toString('base64');
-      const name = nameOf(tile);
+      const name = tileLabel(tile);
       figures.push(
         html`<figure><img alt="${name}" src="data:image/png;base64,${picture}"><figcaption>${name}</figcaption></figure>`,
       );
@@ -58,11 +58,11 @@ function colourBar({ low, high, colours }: ColourScale): Html {
 
 /** Returns the matching tiles that hold the most data. */
 export async function fullestTiles(finder: TileFinder, filter: Filter, limit: number): Promise<TileRecord[]> {
-  return (await finder.find(searchOf(filter, { limit, order: parseSort('-pixel_coverage') }))).tiles;
+  return (await finder.find(createSearch(filter, { limit, order: parseSortby('-pixel_coverage') }))).tiles;
 }
 
 /** Cell and day of a tile, such as "u336, 2022-07-24". */
-export const nameOf = ({ geocode, start }: TileRecord) =>
+export const tileLabel = ({ geocode, start }: TileRecord) =>
   `${geocode}, ${new Date(start).toISOString().slice(0, 10)}`;
 
 /** The smallest part of the cell that holds all data of a tile, in whole pixels. */

@@ -3,7 +3,7 @@ import { type Html, html, htmlPage, PAGE_POLICY } from '../../html/index.js';
 import { colourOfCode } from '../../imagery/index.js';
 import type { TileCounts } from '../jobs/analysis-run.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
-import { style } from './style.js';
+import { REPORT_STYLE } from './style.js';
 
 export interface Section {
   title: string;
@@ -22,23 +22,30 @@ interface AnalysisReport {
 }
 
 /** Every text from outside is escaped. */
-export function renderReport({ title, collection, facts, counts, sections, madeAt }: AnalysisReport): string {
+export function renderAnalysisReport({
+  title,
+  collection,
+  facts,
+  counts,
+  sections,
+  madeAt,
+}: AnalysisReport): string {
   return htmlPage({
     title: `${title}: ${collection}`,
     policy: PAGE_POLICY,
-    style,
+    style: REPORT_STYLE,
     body: html`<p class="meta">tilewright analysis · ${new Date(madeAt).toISOString().slice(0, 16).replace('T', ' ')} UTC</p>
 <h1>${title} of <code>${collection}</code></h1>
 <p class="meta">${facts.join(' · ')}</p>
 ${sections.map(({ title, content }) => html`<section><h2>${title}</h2>${content}</section>\n`)}
-${leftOut(counts)}`,
+${skippedSection(counts)}`,
   });
 }
 
-function leftOut({ skipped, failed, failures }: AnalysisReport['counts']): Html | null {
+function skippedSection({ skipped, failed, failures }: AnalysisReport['counts']): Html | null {
   const rows = [
     ...Object.entries(skipped).map(([reason, tiles]) => [tilesText(tiles), reason]),
-    ...failed.slice(0, LISTED).map(({ tile, message }) => [tile, message]),
+    ...failed.slice(0, MAX_LISTED_FAILURES).map(({ tile, message }) => [tile, message]),
   ];
   if (rows.length === 0) return null;
   return html`<section><h2>Tiles left out</h2><p class="meta">${tilesText(failures)} failed.</p><table>${rows.map(
@@ -47,7 +54,7 @@ function leftOut({ skipped, failed, failures }: AnalysisReport['counts']): Html 
 }
 
 /** Failed tiles that a page names; the job's results have more. */
-const LISTED = 50;
+const MAX_LISTED_FAILURES = 50;
 
 export interface Column {
   name: string;
@@ -55,7 +62,7 @@ export interface Column {
 }
 
 /** Cells under their columns. */
-export function tableOf(columns: readonly Column[], rows: readonly (string | Html)[][]): Html {
+export function htmlTable(columns: readonly Column[], rows: readonly (string | Html)[][]): Html {
   const cell = (text: string | Html, i: number) =>
     columns[i]?.isNumber ? html`<td class="number">${text}</td>` : html`<td>${text}</td>`;
   return html`<div class="scroll"><table><thead><tr>${columns.map(({ name, isNumber }) =>
@@ -69,7 +76,7 @@ export function colourKey(code: number): Html {
   return html`<i class="key" style="background: ${colour}"></i>`;
 }
 
-export const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+export const percentText = (share: number) => `${(100 * share).toFixed(1)} %`;
 
 export const tilesText = (tiles: number) => (tiles === 1 ? '1 tile' : `${tiles} tiles`);
 
@@ -81,7 +88,7 @@ export function bandsText(bands: readonly AnalysedBand[]): string {
 }
 
 /** Facts about the covariance, for the head of a report. */
-export function factsOf({ pixels, loading = 0 }: { pixels?: number; loading?: number }): string[] {
+export function covarianceFacts({ pixels, loading = 0 }: { pixels?: number; loading?: number }): string[] {
   return [
     ...(pixels === undefined ? [] : [`${pixels} pixels`]),
     ...(loading > 0 ? [`${loading} of the mean variance added to the diagonal of the covariance`] : []),

@@ -1,9 +1,18 @@
 /** The look of a report, in light and dark. */
 import { trusted } from '../../html/index.js';
 
-const CURVES = ['#0a63a8', '#c0640a', '#2b8a83', '#8a4fbd', '#b3304c', '#5b7a1e', '#767e86', '#a8790a'];
+const CURVE_COLOURS = [
+  '#0a63a8',
+  '#c0640a',
+  '#2b8a83',
+  '#8a4fbd',
+  '#b3304c',
+  '#5b7a1e',
+  '#767e86',
+  '#a8790a',
+];
 
-export const style = trusted(`
+export const REPORT_STYLE = trusted(`
 :root { color-scheme: light dark; --paper: #fbfaf7; --ink: #1b2126; --soft: #5a636b; --line: #dfdcd3; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14181b; --ink: #e9e7e1; --soft: #a3abb2; --line: #343b41; } }
 * { box-sizing: border-box; }
@@ -17,7 +26,7 @@ td.number, th.number { text-align: right; }
 .chart { width: 100%; height: auto; } .chart text { fill: var(--soft); font-size: 12px; } .axes line { stroke: var(--line); }
 .curve path { fill: none; stroke-width: 1.6; } .curve path.spread { stroke: none; opacity: 0.18; }
 .legend span { margin-right: 16px; } .legend span::before { content: ''; display: inline-block; width: 18px; border-top: 3px solid currentColor; margin-right: 6px; vertical-align: 4px; }
-${CURVES.map((colour, c) => `.curve.c${c} path { stroke: ${colour}; } .curve.c${c} path.spread { fill: ${colour}; } .legend .c${c} { color: ${colour}; }`).join('\n')}
+${CURVE_COLOURS.map((colour, c) => `.curve.c${c} path { stroke: ${colour}; } .curve.c${c} path.spread { fill: ${colour}; } .legend .c${c} { color: ${colour}; }`).join('\n')}
 .scale i { display: inline-block; width: 160px; height: 12px; margin: 0 8px; vertical-align: -1px; }
 .key { display: inline-block; width: 14px; height: 14px; border-radius: 3px; }
 .maps { display: flex; flex-wrap: wrap; gap: 16px; } figure { margin: 0; }

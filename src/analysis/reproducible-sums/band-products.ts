@@ -1,5 +1,5 @@
 /** Sums of products of bands over pixels, the part of every analysis that takes the time; the loops are in band-products.wat. */
-import { type DataType, type PixelArray, simdKernel } from '../../raster/index.js';
+import { type DataType, loadWasmKernel, type PixelArray } from '../../raster/index.js';
 import { noSimd } from '../errors.js';
 
 interface Kernel {
@@ -10,15 +10,15 @@ interface Kernel {
 
 const PAGE = 65_536;
 /** Bands of a panel. */
-const PANEL = 12;
+const PANEL_BANDS = 12;
 /** Pixels that are summed in registers: as many as keep their panels near the processor. */
-const BATCH = 64;
+const BATCH_PIXELS = 64;
 /** Whole numbers are exact in f64 below this. */
-const EXACT = 2 ** 53;
+const MAX_EXACT_INTEGER = 2 ** 53;
 const INT32 = 2 ** 31;
 
 /** Types whose products f64 holds exactly. */
-const WHOLE: ReadonlySet<DataType> = new Set(['uint8', 'int8', 'uint16', 'int16']);
+const INTEGER_TYPES: ReadonlySet<DataType> = new Set(['uint8', 'int8', 'uint16', 'int16']);
 
 /** Sums over pixels of deviations d from an offset, a number a band. */
 export interface DeviationSums {
@@ -57,15 +57,15 @@ export class BandProducts {
     private readonly bands: number,
     dataType: DataType,
   ) {
-    this.panels = Math.ceil(bands / PANEL);
-    this.isWhole = WHOLE.has(dataType);
+    this.panels = Math.ceil(bands / PANEL_BANDS);
+    this.isWhole = INTEGER_TYPES.has(dataType);
     this.offsets = new Float64Array(bands);
     this.sums = new Float64Array(bands);
-    const kernel = simdKernel<Kernel>(new URL('./band-products.wasm', import.meta.url));
+    const kernel = loadWasmKernel<Kernel>(new URL('./band-products.wasm', import.meta.url));
     if (!kernel) throw noSimd();
     this.kernel = kernel;
-    this.matrixAt = this.panels * PANEL * BATCH * 8;
-    const side = this.panels * PANEL;
+    this.matrixAt = this.panels * PANEL_BANDS * BATCH_PIXELS * 8;
+    const side = this.panels * PANEL_BANDS;
     const bytes = this.matrixAt + side * side * 8;
     this.kernel.memory.grow(Math.ceil(bytes / PAGE) - 1);
   }
@@ -75,14 +75,14 @@ export class BandProducts {
    * large for f64.
    */
   add(bands: readonly PixelArray[], indexes: Int32Array, flush: (sums: DeviationSums) => void): void {
-    for (let from = 0; from < indexes.length; from += BATCH)
-      this.addBatch(bands, indexes.subarray(from, from + BATCH), flush);
+    for (let from = 0; from < indexes.length; from += BATCH_PIXELS)
+      this.addBatch(bands, indexes.subarray(from, from + BATCH_PIXELS), flush);
   }
 
   /** The sums since the last call. */
   take(): DeviationSums {
     const { bands, panels } = this;
-    const side = panels * PANEL;
+    const side = panels * PANEL_BANDS;
     const matrix = this.matrix();
     const products = new Float64Array((bands * (bands + 1)) / 2);
     for (let i = 0, to = 0; i < bands; i++)
@@ -108,7 +108,7 @@ export class BandProducts {
     if (this.pixels === 0) this.setOffsets(bands, indexes[0]!);
     const most = this.largestDeviation(bands, indexes);
     const added = indexes.length * most * most;
-    if (this.isWhole && this.bound + added > EXACT && this.pixels > 0) {
+    if (this.isWhole && this.bound + added > MAX_EXACT_INTEGER && this.pixels > 0) {
       flush(this.take());
       this.setOffsets(bands, indexes[0]!);
     }
@@ -141,17 +141,17 @@ export class BandProducts {
 
   private multiply16(bands: readonly PixelArray[], indexes: Int32Array, most: number): void {
     const { buffer } = this.kernel.memory;
-    const panels = new Int16Array(buffer, this.panelsAt, this.panels * PANEL * BATCH);
+    const panels = new Int16Array(buffer, this.panelsAt, this.panels * PANEL_BANDS * BATCH_PIXELS);
     panels.fill(0);
     for (let b = 0; b < this.bands; b++) {
       const band = bands[b]!;
       const offset = this.offsets[b]!;
       // Pairs of pixels: those of one band lie side by side.
-      const at = Math.floor(b / PANEL) * PANEL * BATCH + 2 * (b % PANEL);
+      const at = Math.floor(b / PANEL_BANDS) * PANEL_BANDS * BATCH_PIXELS + 2 * (b % PANEL_BANDS);
       let sum = 0;
       for (let i = 0; i < indexes.length; i++) {
         const deviation = band[indexes[i]!]! - offset;
-        panels[at + (i >> 1) * 2 * PANEL + (i & 1)] = deviation;
+        panels[at + (i >> 1) * 2 * PANEL_BANDS + (i & 1)] = deviation;
         sum += deviation;
       }
       this.sums[b] += sum;
@@ -160,25 +160,29 @@ export class BandProducts {
     // Two products a pair must not leave 32 bits.
     const safe = most === 0 ? pairs : Math.max(1, Math.floor((INT32 - 1) / (2 * most * most)));
     for (let from = 0; from < pairs; from += safe)
-      this.multiply(this.kernel.products16, 2, from, Math.min(safe, pairs - from), PANEL);
+      this.multiply(this.kernel.products16, 2, from, Math.min(safe, pairs - from), PANEL_BANDS);
   }
 
   private multiply64(bands: readonly PixelArray[], indexes: Int32Array): void {
-    const panels = new Float64Array(this.kernel.memory.buffer, this.panelsAt, this.panels * PANEL * BATCH);
+    const panels = new Float64Array(
+      this.kernel.memory.buffer,
+      this.panelsAt,
+      this.panels * PANEL_BANDS * BATCH_PIXELS,
+    );
     panels.fill(0);
     for (let b = 0; b < this.bands; b++) {
       const band = bands[b]!;
       const offset = this.offsets[b]!;
-      const at = Math.floor(b / PANEL) * PANEL * BATCH + (b % PANEL);
+      const at = Math.floor(b / PANEL_BANDS) * PANEL_BANDS * BATCH_PIXELS + (b % PANEL_BANDS);
       let sum = 0;
       for (let i = 0; i < indexes.length; i++) {
         const deviation = band[indexes[i]!]! - offset;
-        panels[at + i * PANEL] = deviation;
+        panels[at + i * PANEL_BANDS] = deviation;
         sum += deviation;
       }
       this.sums[b] += sum;
     }
-    this.multiply(this.kernel.products64, 8, 0, indexes.length, PANEL / 2);
+    this.multiply(this.kernel.products64, 8, 0, indexes.length, PANEL_BANDS / 2);
   }
 
   /**
@@ -192,27 +196,27 @@ export class BandProducts {
     count: number,
     width: number,
   ): void {
-    const panelBytes = PANEL * BATCH * size;
+    const panelBytes = PANEL_BANDS * BATCH_PIXELS * size;
     // A pair of pixels of 2 bytes is a row of the panel.
-    const rowBytes = size === 2 ? PANEL * 4 : PANEL * 8;
-    const bandBytes = rowBytes / PANEL;
-    const ldc = this.panels * PANEL * 8;
+    const rowBytes = size === 2 ? PANEL_BANDS * 4 : PANEL_BANDS * 8;
+    const bandBytes = rowBytes / PANEL_BANDS;
+    const ldc = this.panels * PANEL_BANDS * 8;
     const first = this.panelsAt + from * rowBytes;
     for (let i = 0; i < this.panels; i++)
-      for (let four = 0; four < PANEL; four += 4)
+      for (let four = 0; four < PANEL_BANDS; four += 4)
         for (let j = i; j < this.panels; j++)
-          for (let right = 0; right < PANEL; right += width)
+          for (let right = 0; right < PANEL_BANDS; right += width)
             kernel(
               first + i * panelBytes + four * bandBytes,
               first + j * panelBytes + right * bandBytes,
               count,
-              this.matrixAt + (i * PANEL + four) * ldc + (j * PANEL + right) * 8,
+              this.matrixAt + (i * PANEL_BANDS + four) * ldc + (j * PANEL_BANDS + right) * 8,
               ldc,
             );
   }
 
   private matrix(): Float64Array {
-    const side = this.panels * PANEL;
+    const side = this.panels * PANEL_BANDS;
     return new Float64Array(this.kernel.memory.buffer, this.matrixAt, side * side);
   }
 }

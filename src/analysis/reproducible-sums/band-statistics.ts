@@ -14,11 +14,11 @@ const PRODUCT_BITS = OFFSET_BITS + SUM_BITS;
 const fixed = (value: number, bits: number) => BigInt(Math.round(value * 2 ** bits));
 
 /** A sum of physical values in fixed point, so that adding several is exact, and back. */
-export const wholeOf = (value: number): bigint => fixed(value, SUM_BITS);
-export const numberOf = (whole: bigint): number => Number(whole) / 2 ** SUM_BITS;
+export const toFixedPoint = (value: number): bigint => fixed(value, SUM_BITS);
+export const fromFixedPoint = (whole: bigint): number => Number(whole) / 2 ** SUM_BITS;
 
 /** The sums of `ExactSums`, for another thread. */
-export interface WholeSums {
+export interface FixedPointSums {
   pixels: number;
   /** In fixed point. */
   sums: bigint[];
@@ -80,7 +80,7 @@ export class ExactSums {
     }
   }
 
-  add({ pixels, sums, products }: WholeSums): void {
+  add({ pixels, sums, products }: FixedPointSums): void {
     this.pixels += pixels;
     for (let i = 0; i < sums.length; i++) this.sums[i]! += sums[i]!;
     for (let i = 0; i < products.length; i++) this.products[i]! += products[i]!;
@@ -90,7 +90,7 @@ export class ExactSums {
     this.add({ pixels, sums: sums.map(BigInt), products: products.map(BigInt) });
   }
 
-  whole(): WholeSums {
+  fixedPoint(): FixedPointSums {
     return { pixels: this.pixels, sums: this.sums, products: this.products };
   }
 
@@ -126,7 +126,7 @@ export class ExactSums {
   /** Throws TW_ANALYSIS_TOO_FEW_PIXELS. */
   statistics(scales: ArrayLike<number>, offsets: ArrayLike<number>): BandStatistics {
     if (this.pixels < 2) throw tooFewPixels(this.pixels);
-    return statisticsOf(this.moments(scales, offsets));
+    return bandStatistics(this.moments(scales, offsets));
   }
 }
 
@@ -134,7 +134,7 @@ export class ExactSums {
  * Moments of several sets of pixels as one (Chan, Golub and LeVeque 1979); the last bits depend on the order of the sets. At least
  * one set.
  */
-export function pooled(sets: readonly BandMoments[]): BandMoments {
+export function poolMoments(sets: readonly BandMoments[]): BandMoments {
   return sets.reduce((a, b) => {
     const pixels = a.pixels + b.pixels;
     const bands = a.mean.length;
@@ -148,7 +148,7 @@ export function pooled(sets: readonly BandMoments[]): BandMoments {
 }
 
 /** Throws TW_ANALYSIS_TOO_FEW_PIXELS. */
-export function statisticsOf({ pixels, mean, scatter }: BandMoments): BandStatistics {
+export function bandStatistics({ pixels, mean, scatter }: BandMoments): BandStatistics {
   if (pixels < 2) throw tooFewPixels(pixels);
   return { pixels, mean, covariance: scatter.map((sum) => sum / (pixels - 1)) };
 }

@@ -2,11 +2,11 @@
 import { COUNT, listOf, objectOf } from '../../json-schema.js';
 import type { PixelArray } from '../../raster/index.js';
 import type { ClassMean } from '../transforms/linear-discriminant.js';
-import { numberOf, wholeOf } from './band-statistics.js';
-import type { Coding } from './sums-by-encoding.js';
+import { fromFixedPoint, toFixedPoint } from './band-statistics.js';
+import type { ValueEncoding } from './sums-by-encoding.js';
 
 /** For each code: pixels, and sums of physical values in fixed point. */
-export type WholeClassSums = Record<number, { pixels: number; sums: bigint[] }>;
+export type FixedPointClassSums = Record<number, { pixels: number; sums: bigint[] }>;
 
 /** JSON for other nodes, with integers as text. */
 export type SentClassSums = Record<string, { pixels: number; sums: string[] }>;
@@ -24,7 +24,7 @@ export const CLASS_SUMS = {
 export class TileClassSums {
   private readonly classes = new Map<number, { pixels: number; sums: Float64Array }>();
 
-  constructor(private readonly coding: Coding) {}
+  constructor(private readonly coding: ValueEncoding) {}
 
   /** Adds pixels of one class: band b of pixel i is `bands[b][indexes[i]]`, a stored number. */
   add(code: number, bands: readonly PixelArray[], indexes: Int32Array): void {
@@ -39,11 +39,11 @@ export class TileClassSums {
     this.classes.set(code, known);
   }
 
-  whole(): WholeClassSums {
+  fixedPoint(): FixedPointClassSums {
     return Object.fromEntries(
       [...this.classes].map(([code, { pixels, sums }]) => [
         code,
-        { pixels, sums: Array.from(sums, wholeOf) },
+        { pixels, sums: Array.from(sums, toFixedPoint) },
       ]),
     );
   }
@@ -53,7 +53,7 @@ export class TileClassSums {
 export class ClassSums {
   private readonly classes = new Map<number, { pixels: number; sums: bigint[] }>();
 
-  add(sums: WholeClassSums): void {
+  add(sums: FixedPointClassSums): void {
     for (const [code, one] of Object.entries(sums)) this.addClass(Number(code), one.pixels, one.sums);
   }
 
@@ -73,7 +73,7 @@ export class ClassSums {
     const classes = [...this.classes].sort(([a], [b]) => a - b);
     return classes.map(([code, { pixels, sums }]) => ({
       ...{ code, pixels },
-      mean: Float64Array.from(sums, (sum) => numberOf(sum) / pixels),
+      mean: Float64Array.from(sums, (sum) => fromFixedPoint(sum) / pixels),
     }));
   }
 

@@ -3,49 +3,52 @@ import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
 import { tooFewPixels } from '../errors.js';
 import {
   type BandStatistics,
+  bandStatistics,
   ExactSums,
-  pooled,
+  type FixedPointSums,
+  poolMoments,
   type SentSums,
-  statisticsOf,
-  type WholeSums,
 } from './band-statistics.js';
 
 /** Encoding of stored numbers: physical value = stored * scale + offset, for each band. */
-export interface Coding {
+export interface ValueEncoding {
   scales: number[];
   offsets: number[];
 }
 
 /** As JSON, for other nodes. */
-export interface SentCodedSums extends Coding {
+export interface SentSumsByEncoding extends ValueEncoding {
   sums: SentSums;
 }
 
 const WHOLE = { type: 'string', pattern: '^-?[0-9]{1,400}$' } as const;
 
-/** JSON Schema of `SentCodedSums`. */
-export const CODED_SUMS = objectOf({
+/** JSON Schema of `SentSumsByEncoding`. */
+export const SUMS_BY_ENCODING_SCHEMA = objectOf({
   scales: listOf(NUMBER),
   offsets: listOf(NUMBER),
   sums: objectOf({ pixels: COUNT, sums: listOf(WHOLE), products: listOf(WHOLE) }),
 });
 
 /** Invariant: one entry for each coding, by its JSON. */
-export class CodedSums {
+export class SumsByEncoding {
   private readonly sums = new Map<string, ExactSums>();
 
   constructor(private readonly bands: number) {}
 
-  add({ scales, offsets }: Coding, sums: WholeSums): void {
+  add({ scales, offsets }: ValueEncoding, sums: FixedPointSums): void {
     this.of({ scales, offsets }).add(sums);
   }
 
-  addSent(sent: readonly SentCodedSums[]): void {
+  addSent(sent: readonly SentSumsByEncoding[]): void {
     for (const { scales, offsets, sums } of sent) this.of({ scales, offsets }).addSent(sums);
   }
 
-  sent(): SentCodedSums[] {
-    return [...this.sums].map(([key, sums]) => ({ ...(JSON.parse(key) as Coding), sums: sums.sent() }));
+  sent(): SentSumsByEncoding[] {
+    return [...this.sums].map(([key, sums]) => ({
+      ...(JSON.parse(key) as ValueEncoding),
+      sums: sums.sent(),
+    }));
   }
 
   /** Pixels added so far. */
@@ -57,17 +60,17 @@ export class CodedSums {
   statistics(): BandStatistics {
     const sets = [...this.sums].filter(([, { count }]) => count > 0).sort(([a], [b]) => (a < b ? -1 : 1));
     if (sets.length === 0) throw tooFewPixels(0);
-    return statisticsOf(
-      pooled(
+    return bandStatistics(
+      poolMoments(
         sets.map(([key, sums]) => {
-          const { scales, offsets } = JSON.parse(key) as Coding;
+          const { scales, offsets } = JSON.parse(key) as ValueEncoding;
           return sums.moments(scales, offsets);
         }),
       ),
     );
   }
 
-  private of(coding: Coding): ExactSums {
+  private of(coding: ValueEncoding): ExactSums {
     const key = JSON.stringify(coding);
     const known = this.sums.get(key) ?? new ExactSums(this.bands);
     this.sums.set(key, known);

@@ -1,12 +1,12 @@
 /** Sums over the pixels of one tile. Runs in worker threads. */
 import type { DataType, PixelArray } from '../../raster/index.js';
-import type { Summed, SumsTask } from '../analysis-tasks.js';
+import type { SummedQuantity, SumsTask } from '../analysis-tasks.js';
 import { eachBlock, type SpectrumBlock } from '../tile-reading/spectrum-blocks.js';
 import { BandProducts, type DeviationSums } from './band-products.js';
-import { ExactSums, type WholeSums } from './band-statistics.js';
+import { ExactSums, type FixedPointSums } from './band-statistics.js';
 
 /** One for each of `of`. Throws TW_IMAGERY_TILE_FILE. */
-export function tileSums({ file, of }: SumsTask): WholeSums[] {
+export function tileSums({ file, of }: SumsTask): FixedPointSums[] {
   const count = file.bands.length;
   const sums = of.map((summed) => {
     const total = new ExactSums(count);
@@ -24,13 +24,13 @@ export function tileSums({ file, of }: SumsTask): WholeSums[] {
     // Also where a block could not be read: the next tile begins at zero.
     for (const { flush, products } of sums) flush(products.take());
   }
-  return sums.map(({ total }) => total.whole());
+  return sums.map(({ total }) => total.fixedPoint());
 }
 
 /** Tiles of one collection have the same bands: the memory of the kernels is kept. */
-const kept = new Map<Summed, { key: string; products: BandProducts }>();
+const kept = new Map<SummedQuantity, { key: string; products: BandProducts }>();
 
-function productsOf(summed: Summed, bands: number, dataType: DataType): BandProducts {
+function productsOf(summed: SummedQuantity, bands: number, dataType: DataType): BandProducts {
   const key = `${bands} ${dataType}`;
   const known = kept.get(summed);
   if (known?.key === key) return known.products;

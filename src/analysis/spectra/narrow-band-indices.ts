@@ -1,18 +1,18 @@
 /** Narrow-band indices by name, as expressions over bands by wavelength. Bands are reflectances, 0 to 1. */
 
-export interface SpectralIndex {
+export interface NarrowBandIndex {
   title: string;
   expression: string;
   source: string;
 }
 
-const define = (title: string, expression: string, source: string): SpectralIndex => ({
+const define = (title: string, expression: string, source: string): NarrowBandIndex => ({
   title,
   expression,
   source,
 });
 
-export const INDICES = {
+export const NARROW_BAND_INDICES = {
   ndvi: define(
     'normalized difference vegetation index',
     '(800nm - 670nm) / (800nm + 670nm)',
@@ -75,7 +75,7 @@ export const INDICES = {
   clay: define('clay minerals ratio', '1650nm / 2215nm', 'Drury 1987'),
   ferrous: define('ferrous minerals ratio', '1650nm / 830nm', 'Segal 1982'),
   iron_oxide: define('ratio of ferric iron oxides', '660nm / 485nm', 'Segal 1982'),
-} satisfies Record<string, SpectralIndex>;
+} satisfies Record<string, NarrowBandIndex>;
 
-export type IndexName = keyof typeof INDICES;
-export const INDEX_NAMES = Object.keys(INDICES) as IndexName[];
+export type IndexName = keyof typeof NARROW_BAND_INDICES;
+export const INDEX_NAMES = Object.keys(NARROW_BAND_INDICES) as IndexName[];

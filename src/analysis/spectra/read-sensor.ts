@@ -1,11 +1,11 @@
 /** Reads the bands of a sensor from a CSV of their centres and FWHM. */
 import { messageOf } from '../../errors.js';
-import { readWhole, toNanometres } from '../../raster/index.js';
+import { readSmallFile, toNanometres } from '../../raster/index.js';
 import { badSensorFile } from '../errors.js';
 import type { SensorBand } from './spectral-response.js';
 
 /** Sensors have thousands of bands at most, of some bytes each. */
-const MOST_TEXT = 10e6;
+const MAX_FILE_BYTES = 10e6;
 
 export interface SensorFile {
   /** nm */
@@ -19,7 +19,7 @@ export interface SensorFile {
  * Throws TW_ANALYSIS_SENSOR_FILE.
  */
 export async function readSensor(path: string): Promise<SensorFile> {
-  const bytes = await readWhole(path, MOST_TEXT).catch((error) => {
+  const bytes = await readSmallFile(path, MAX_FILE_BYTES).catch((error) => {
     throw badSensorFile.because(error, path, messageOf(error));
   });
   const lines = bytes

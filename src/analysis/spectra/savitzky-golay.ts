@@ -1,5 +1,5 @@
 /** Smoothing and derivatives by polynomials (Savitzky and Golay 1964), at the wavelengths that the bands have. */
-import { choleskyOf, inverseOfLower } from '../numeric/cholesky.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
 
 export interface SmoothingWindow {
   /** Bands of a window, odd. */
@@ -41,7 +41,7 @@ function fitWeights(samples: number[], place: number, order: number, derivative:
     const [i, j] = [Math.floor(at / terms), at % terms];
     return powers.reduce((sum, power) => sum + power[i]! * power[j]!, 0);
   });
-  const lower = choleskyOf(gram, terms);
+  const lower = choleskyFactor(gram, terms);
   if (!lower) throw new Error(`a polynomial of order ${order} does not fit ${samples.length} wavelengths`);
   const inverse = inverseOfLower(lower, terms);
   const whiten = (vector: number[]) =>

@@ -1,5 +1,5 @@
 /** Bands of another sensor as means of the bands of a spectrometer, weighted by the response of the sensor. */
-import { stepsOf, usualStep, widestStep } from './wavelength-gaps.js';
+import { usualStep, wavelengthSteps, widestStep } from './wavelength-gaps.js';
 
 /** A band whose response is a normal distribution; nm. */
 export interface SensorBand {
@@ -9,9 +9,9 @@ export interface SensorBand {
 }
 
 /** Beyond so many FWHM from the centre the response is below 0.2 %, and counts as 0. */
-const REACH = 1.5;
+const RESPONSE_REACH_FWHM = 1.5;
 /** With fewer bands within the FWHM, the value is interpolated. */
-const FEWEST_BANDS = 2;
+const MIN_BANDS_IN_RESPONSE = 2;
 
 /**
  * Weights of spectrometer bands in a band of a sensor, which add up to 1; undefined if the bands do not cover it. `wavelengths`: nm, in
@@ -28,7 +28,7 @@ export function responseWeights(
 ): Float64Array | undefined {
   const order = [...wavelengths.keys()].sort((a, b) => wavelengths[a]! - wavelengths[b]!);
   const sorted = order.map((band) => wavelengths[band]!);
-  const steps = stepsOf(sorted);
+  const steps = wavelengthSteps(sorted);
   const widest = widestStep(steps);
   const [low, high] = [centre - fwhm / 2, centre + fwhm / 2];
   const slack = usualStep(steps) / 2;
@@ -37,7 +37,7 @@ export function responseWeights(
   const right = sorted.findIndex((value) => value >= centre);
   if (!isWithin || touchesGap || right < 0 || (right === 0 && sorted[0] !== centre)) return undefined;
   const weights = new Float64Array(wavelengths.length);
-  if (sorted.filter((value) => value >= low && value <= high).length < FEWEST_BANDS) {
+  if (sorted.filter((value) => value >= low && value <= high).length < MIN_BANDS_IN_RESPONSE) {
     const left = Math.max(0, right - 1);
     const span = sorted[right]! - sorted[left]!;
     const share = span === 0 ? 1 : (centre - sorted[left]!) / span;
@@ -47,7 +47,7 @@ export function responseWeights(
   }
   const step = (i: number) => Math.min(widest, steps[i] ?? steps[i < 0 ? 0 : steps.length - 1]!);
   const raw = sorted.map((value, i) => {
-    if (Math.abs(value - centre) > REACH * fwhm) return 0;
+    if (Math.abs(value - centre) > RESPONSE_REACH_FWHM * fwhm) return 0;
     const widths = (2 * (value - centre)) / fwhm;
     return (2 ** -(widths * widths) * (step(i - 1) + step(i))) / 2;
   });

@@ -2,7 +2,7 @@
 
 /** A gap is wider than so many of the usual steps, and than so many nm. */
 const GAP_STEPS = 3;
-const GAP = 20;
+const MIN_GAP_NM = 20;
 
 /** The median of the steps between neighbours, nm; 0 if there are none. */
 export function usualStep(steps: readonly number[]): number {
@@ -11,11 +11,11 @@ export function usualStep(steps: readonly number[]): number {
 
 /** The widest step that is not a gap, nm. */
 export function widestStep(steps: readonly number[]): number {
-  return Math.max(GAP, GAP_STEPS * usualStep(steps));
+  return Math.max(MIN_GAP_NM, GAP_STEPS * usualStep(steps));
 }
 
 /** The steps between wavelengths that are neighbours in a list, nm. */
-export function stepsOf(wavelengths: readonly number[]): number[] {
+export function wavelengthSteps(wavelengths: readonly number[]): number[] {
   return wavelengths.slice(1).map((value, i) => value - wavelengths[i]!);
 }
 
@@ -23,8 +23,8 @@ export function stepsOf(wavelengths: readonly number[]): number[] {
  * Indexes of bands in runs without a jump, each run in ascending order of wavelength. A run is a part of the file in which wavelengths rise, or
  * fall, throughout and without a gap. A detector that begins at a shorter wavelength than the one before ends with begins a new run.
  */
-export function runsOf(wavelengths: readonly number[]): number[][] {
-  const steps = stepsOf(wavelengths);
+export function gaplessRuns(wavelengths: readonly number[]): number[][] {
+  const steps = wavelengthSteps(wavelengths);
   const widest = widestStep(steps.map(Math.abs));
   const runs: number[][] = [];
   let direction = 0;

@@ -4,29 +4,29 @@ import { libraryRange, libraryShape } from '../errors.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 import { type Library, resampledSpectra, resampleLibrary } from './resample-library.js';
 
-const MOST_SPECTRA = 100;
-const MOST_SAMPLES = 10_000;
+const MAX_SPECTRA = 100;
+const MAX_SAMPLES = 10_000;
 /** Far above reflectance, and above radiance and counts in any unit. Squares of such values are finite as float32. */
-const LARGEST_VALUE = 1e9;
-const VALUE = { ...NUMBER, minimum: -LARGEST_VALUE, maximum: LARGEST_VALUE };
+const MAX_VALUE = 1e9;
+const VALUE = { ...NUMBER, minimum: -MAX_VALUE, maximum: MAX_VALUE };
 /** With a smaller share of the bands, spectra say little. */
-const SMALLEST_SHARE = 0.5;
+const MIN_COVERED_FRACTION = 0.5;
 
 /** JSON Schema of a library. */
 export const LIBRARY = {
   ...objectOf({
     wavelengths: {
-      ...{ type: 'array', items: NUMBER, minItems: 2, maxItems: MOST_SAMPLES },
+      ...{ type: 'array', items: NUMBER, minItems: 2, maxItems: MAX_SAMPLES },
       description: 'Nanometres',
     },
     spectra: {
       type: 'array',
       items: objectOf({
         name: { type: 'string', minLength: 1, maxLength: 200 },
-        values: { type: 'array', items: VALUE, maxItems: MOST_SAMPLES },
+        values: { type: 'array', items: VALUE, maxItems: MAX_SAMPLES },
       }),
       minItems: 1,
-      maxItems: MOST_SPECTRA,
+      maxItems: MAX_SPECTRA,
     },
   }),
   description: 'Spectra in the unit of the collection, reflectance mostly; resampled to its bands',
@@ -51,7 +51,7 @@ export function checkLibrary({ wavelengths, spectra }: Library): void {
 export function coveredBands(library: Library, bands: AnalysedBand[]): number[] {
   const resampled = resampleLibrary(library, bands);
   const { bands: covered } = resampled;
-  if (covered.length < 2 || covered.length < SMALLEST_SHARE * bands.length)
+  if (covered.length < 2 || covered.length < MIN_COVERED_FRACTION * bands.length)
     throw libraryRange(library.wavelengths, covered.length, bands);
   for (const { name, values } of resampledSpectra(library, resampled)) {
     const norm = Math.fround(Math.sqrt(values.reduce((sum, value) => sum + value * value, 0)));

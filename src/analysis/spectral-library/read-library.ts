@@ -1,12 +1,12 @@
 /** Reads spectral libraries from files: ENVI, or CSV with a column of wavelengths and one column for each spectrum. */
 import { extname } from 'node:path';
 import { messageOf } from '../../errors.js';
-import { readEnviLibrary, readWhole, type SpectralLibrary, toNanometres } from '../../raster/index.js';
+import { readEnviLibrary, readSmallFile, type SpectralLibrary, toNanometres } from '../../raster/index.js';
 import { badLibrary } from '../errors.js';
-import { cellsOf } from './csv-cells.js';
+import { parseCsvLine } from './csv-cells.js';
 
 /** Larger text is no library that fits into a request. */
-const MOST_TEXT = 50e6;
+const MAX_FILE_BYTES = 50e6;
 
 /** Values are reflectances, 0 to 1. Throws TW_ANALYSIS_LIBRARY and the errors of rasters. */
 export async function readLibrary(path: string): Promise<SpectralLibrary> {
@@ -15,7 +15,7 @@ export async function readLibrary(path: string): Promise<SpectralLibrary> {
 }
 
 async function textOf(path: string): Promise<string> {
-  const bytes = await readWhole(path, MOST_TEXT).catch((error) => {
+  const bytes = await readSmallFile(path, MAX_FILE_BYTES).catch((error) => {
     throw badLibrary.because(error, path, messageOf(error));
   });
   return bytes.toString();
@@ -26,7 +26,7 @@ function parseCsv(text: string, path: string): SpectralLibrary {
     .replace(/^\ufeff/, '')
     .split(/\r?\n/)
     .filter((line) => line.trim() !== '')
-    .map(cellsOf);
+    .map(parseCsvLine);
   const names = (heading ?? []).slice(1);
   if (names.length === 0 || rows.length === 0)
     throw badLibrary(

@@ -1,5 +1,5 @@
 /** Spectra of a library at the bands of an instrument. */
-import { stepsOf, widestStep } from '../spectra/wavelength-gaps.js';
+import { wavelengthSteps, widestStep } from '../spectra/wavelength-gaps.js';
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
 
 /** A library as it is sent with a request. Wavelengths in nm, values as the physical values of the collection. */
@@ -18,7 +18,7 @@ export interface ResampledLibrary {
 /** Full width at half maximum in standard deviations of a normal distribution. */
 const FWHM = 2 * Math.sqrt(2 * Math.log(2));
 /** Samples within a band from which on their weighted mean is taken. */
-const FEWEST_SAMPLES = 3;
+const MIN_SAMPLES = 3;
 
 /**
  * Where the library is finer than the band, the mean of its samples weighted by a normal distribution of the band's FWHM; elsewhere
@@ -30,7 +30,7 @@ export function resampleLibrary(
 ): ResampledLibrary {
   const order = [...wavelengths.keys()].sort((a, b) => wavelengths[a]! - wavelengths[b]!);
   const sorted = order.map((at) => wavelengths[at]!);
-  const widest = widestStep(stepsOf(sorted));
+  const widest = widestStep(wavelengthSteps(sorted));
   const weights = bands.map((band) => weightsOf(band, sorted, widest));
   const covered = [...bands.keys()].filter((band) => weights[band] !== undefined);
   const values = spectra.flatMap((spectrum) =>
@@ -72,7 +72,7 @@ function weightsOf(
   if (fwhm !== undefined) {
     const inside = [...sorted.keys()].filter((at) => Math.abs(sorted[at]! - wavelength) <= fwhm);
     const count = inside.filter((at) => Math.abs(sorted[at]! - wavelength) <= fwhm / 2).length;
-    if (count >= FEWEST_SAMPLES) return normal(inside, sorted, wavelength, fwhm / FWHM);
+    if (count >= MIN_SAMPLES) return normal(inside, sorted, wavelength, fwhm / FWHM);
   }
   if (sorted[right] === wavelength) return [{ at: right, weight: 1 }];
   const share = (wavelength - sorted[left]!) / (sorted[right]! - sorted[left]!);

@@ -1,13 +1,13 @@
 /** Spectral libraries as files. */
 import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
-import { nameCell } from './csv-cells.js';
+import { quoteCsvName } from './csv-cells.js';
 
 /** A CSV that `readLibrary` reads: a column of wavelengths in nm, and one for each spectrum, which has one value for each band. */
 export function libraryCsv(
   spectra: readonly { name: string; spectrum: readonly number[] }[],
   bands: readonly AnalysedBand[],
 ): Buffer {
-  const heading = ['wavelength (nm)', ...spectra.map(({ name }) => nameCell(name))];
+  const heading = ['wavelength (nm)', ...spectra.map(({ name }) => quoteCsvName(name))];
   const rows = bands.map(({ wavelength }, band) => [
     wavelength,
     ...spectra.map(({ spectrum }) => spectrum[band]!),

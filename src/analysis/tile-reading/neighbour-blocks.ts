@@ -10,7 +10,7 @@ export interface Neighbour {
 }
 
 /** A block of a tile or of a neighbour. */
-export interface BlockAround extends SpectrumBlock {
+export interface NeighbourBlock extends SpectrumBlock {
   file: SpectrumFile;
   /** Positions of a pixel of the block in the widened tile, row by row; one of a wider pixel stands for several. */
   placesOf(index: number): number[];
@@ -20,16 +20,16 @@ export interface BlockAround extends SpectrumBlock {
  * Visits the blocks of a tile that is widened by `reach` pixels on every side, if they have pixels that are clear and hold data in every
  * band. `wanted`: 0 for positions of the widened tile to leave out, row by row. Throws TW_IMAGERY_TILE_FILE.
  */
-export function eachBlockAround(
+export function eachBlockWithNeighbours(
   file: SpectrumFile,
   around: readonly Neighbour[],
   { reach, wanted }: { reach: number; wanted?: Uint8Array },
-  visit: (block: BlockAround) => void,
+  visit: (block: NeighbourBlock) => void,
 ): void {
   const width = file.width + 2 * reach;
   for (const { file: one, east, south } of [{ file, east: 0, south: 0 }, ...around]) {
-    const columns = alongAxis(east, file.width, one.width, reach);
-    const rows = alongAxis(south, file.height, one.height, reach);
+    const columns = axisPositions(east, file.width, one.width, reach);
+    const rows = axisPositions(south, file.height, one.height, reach);
     const placesOf = (row: number, column: number) =>
       rows[row]!.flatMap((y) => columns[column]!.map((x) => y * width + x)).filter(
         (at) => wanted?.[at] !== 0,
@@ -59,14 +59,14 @@ export function eachBlockAround(
 }
 
 /** The same, pixel by pixel: its positions and its physical values, which are good until the next call. */
-export function eachPixelAround(
+export function eachPixelWithNeighbours(
   file: SpectrumFile,
   around: readonly Neighbour[],
   of: { reach: number; wanted?: Uint8Array },
   visit: (places: number[], spectrum: Float64Array) => void,
 ): void {
   const spectrum = new Float64Array(file.bands.length);
-  eachBlockAround(file, around, of, ({ bands, indexes, file: { scales, offsets }, placesOf }) => {
+  eachBlockWithNeighbours(file, around, of, ({ bands, indexes, file: { scales, offsets }, placesOf }) => {
     for (const index of indexes) {
       for (const [b, band] of bands.entries()) spectrum[b] = band[index]! * scales[b]! + offsets[b]!;
       visit(placesOf(index), spectrum);
@@ -78,7 +78,7 @@ export function eachPixelAround(
  * Along one axis: for each pixel of a neighbour, the pixels of the widened tile whose centres lie in it. Cells in a row of the grid have
  * pixels of one size; in columns of geohash cells the number of pixels across may differ, and the nearest one is taken.
  */
-function alongAxis(cells: number, own: number, other: number, reach: number): number[][] {
+function axisPositions(cells: number, own: number, other: number, reach: number): number[][] {
   const places = Array.from({ length: other }, () => [] as number[]);
   for (let at = 0; at < own + 2 * reach; at++)
     places[Math.floor(((at - reach - cells * own + 0.5) * other) / own)]?.push(at);

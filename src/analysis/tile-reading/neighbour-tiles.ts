@@ -1,14 +1,14 @@
 /** The tiles around a tile, for methods that look at the pixels around a pixel. */
 
-import { foundTiles } from '../../derive/index.js';
+import { searchAllTiles } from '../../derive/index.js';
 import { gridByName } from '../../grid/index.js';
-import { all, type TileFinder } from '../../query/index.js';
+import { and, type TileFinder } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
-import { fileOf } from '../jobs/analysis-run.js';
+import { spectrumFile } from '../jobs/analysis-run.js';
 import type { Neighbour } from './neighbour-blocks.js';
 import type { TileSpectrum } from './tile-spectrum.js';
 
-export interface TileAround {
+export interface NeighbourTile {
   tile: TileRecord;
   /** Cells from the tile to this one, to the east and to the south. */
   east: number;
@@ -24,7 +24,7 @@ async function tilesAround(
   { collection, scene, source, grid: name, geocode }: TileRecord,
   { width, height }: { width: number; height: number },
   reach: number,
-): Promise<TileAround[]> {
+): Promise<NeighbourTile[]> {
   const grid = gridByName(name);
   const { west, south, east, north } = grid.bounds(geocode);
   const cell = { width: east - west, height: north - south };
@@ -34,9 +34,9 @@ async function tilesAround(
     geocode.length,
   );
   const values = cells.filter((one) => one !== geocode);
-  const found = await foundTiles(
+  const found = await searchAllTiles(
     finder,
-    all([
+    and([
       { op: '=', property: 'collection', value: collection },
       { op: '=', property: 'scene', value: scene },
       { op: '=', property: 'source', value: source },
@@ -62,7 +62,7 @@ async function tilesAround(
     });
 }
 
-export interface SpectrumAround extends TileAround {
+export interface NeighbourSpectrum extends NeighbourTile {
   spectrum: TileSpectrum;
 }
 
@@ -70,12 +70,12 @@ export interface SpectrumAround extends TileAround {
  * Those of them that have a spectrum with the same bands: others show nothing that could be compared. None for a reach of 0. Throws
  * TW_WRANGLE_OUT_OF_REACH.
  */
-export async function spectraAround(
+export async function findNeighbourSpectra(
   finder: TileFinder,
   tile: TileRecord,
   reach: number,
   spectrumOf: (tile: TileRecord) => TileSpectrum | undefined,
-): Promise<SpectrumAround[]> {
+): Promise<NeighbourSpectrum[]> {
   const own = spectrumOf(tile);
   if (reach === 0 || !own) return [];
   const near = await tilesAround(finder, tile, own.group, reach);
@@ -86,8 +86,8 @@ export async function spectraAround(
 }
 
 /** The neighbours as threads and processes read them. */
-export function neighboursOf(storage: Storage, around: readonly SpectrumAround[]): Neighbour[] {
+export function neighbourFiles(storage: Storage, around: readonly NeighbourSpectrum[]): Neighbour[] {
   return around.map(({ tile, spectrum, east, south }) => ({
-    ...{ file: fileOf(storage, tile, spectrum), east, south },
+    ...{ file: spectrumFile(storage, tile, spectrum), east, south },
   }));
 }

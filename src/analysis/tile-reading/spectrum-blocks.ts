@@ -1,11 +1,11 @@
 /** Goes over the pixels of the spectrum of a stored tile, a block at a time, so that memory holds one block of all bands. Runs in worker threads. */
 import {
   type BandFile,
-  type Cog,
   isClear,
-  readPlace,
-  valuesOfCell,
-  withTileFile,
+  readBlockOfAllBands,
+  readCellValues,
+  type TileGeoTiff,
+  withOpenTile,
 } from '../../imagery/index.js';
 import { type DataType, Mask, type PixelArray } from '../../raster/index.js';
 
@@ -16,7 +16,7 @@ export interface SpectrumFile {
   height: number;
   dataType: DataType;
   /** The stored value without data; NaN if there is none. NaN is without data anyway. */
-  hole: number;
+  nodata: number;
   /** The bands that are read, counted from 0, and what their numbers mean: physical value = stored * scale + offset. */
   bands: number[];
   scales: number[];
@@ -49,7 +49,7 @@ export function eachBlock(
   wanted?: Uint8Array,
 ): void {
   if (wanted && !wanted.some((one) => one !== 0)) return;
-  const codes = maskCodes(file);
+  const codes = readMaskCodes(file);
   // Errors of `visit`, such as a full disk, do not say that the file cannot be read.
   const failures: unknown[] = [];
   const visitBlock = (block: SpectrumBlock) => {
@@ -60,7 +60,7 @@ export function eachBlock(
       throw error;
     }
   };
-  const readBlocks = (handle: number, cog: Cog) => {
+  const readBlocks = (handle: number, cog: TileGeoTiff) => {
     const [level] = cog.levels;
     const { width, height } = file;
     if (level?.width !== width || level.height !== height || Math.max(...file.bands) >= cog.bands)
@@ -76,24 +76,24 @@ export function eachBlock(
         };
         const clear = clearPixels(place, width, codes, wanted);
         if (clear.length === 0) continue;
-        const all = readPlace(handle, cog, block, place.height, 0, memory);
+        const all = readBlockOfAllBands(handle, cog, block, place.height, 0, memory);
         memory = all[0]!.buffer;
         const bands = file.bands.map((band) => all[band]!);
-        const indexes = withData(clear, bands, file.hole);
+        const indexes = withData(clear, bands, file.nodata);
         if (indexes.length > 0) visitBlock({ ...place, bands, indexes });
       }
   };
   try {
-    withTileFile(file.path, readBlocks);
+    withOpenTile(file.path, readBlocks);
   } catch (error) {
     throw failures.length > 0 ? failures[0] : error;
   }
 }
 
 /** Mask codes of all pixels of the tile; undefined if it has no mask. */
-export function maskCodes({ mask, width, height }: Pick<SpectrumFile, 'mask' | 'width' | 'height'>) {
+export function readMaskCodes({ mask, width, height }: Pick<SpectrumFile, 'mask' | 'width' | 'height'>) {
   if (!mask) return undefined;
-  return Uint8Array.from(valuesOfCell(mask, width, height));
+  return Uint8Array.from(readCellValues(mask, width, height));
 }
 
 function clearPixels(

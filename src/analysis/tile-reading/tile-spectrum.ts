@@ -1,6 +1,6 @@
 /** The spectrum of a tile: the file that holds it, and the bands that an analysis takes. */
-import { badExpression, bandOrExpression, resolveBands, unknownBand } from '../../expressions/index.js';
-import { isSpectrum } from '../../raster/index.js';
+import { badExpression, parseBandOrExpression, resolveBands, unknownBand } from '../../expressions/index.js';
+import { isHyperspectral } from '../../raster/index.js';
 import type { BandRecord, GroupRecord, TileRecord } from '../../storage/index.js';
 
 /** Bands of one file of a tile. */
@@ -21,8 +21,8 @@ export interface AnalysedBand {
  * The spectrum of a tile, null if it has none: all good bands that hold data in the cell, or the bands that are `named`, by name or by
  * wavelength such as `860nm`. Throws TW_IMAGERY_BAND if the tile lacks one of them.
  */
-export function spectrumOf({ groups }: TileRecord, named?: readonly string[]): TileSpectrum | null {
-  const [group] = spectraOf(groups);
+export function tileSpectrum({ groups }: TileRecord, named?: readonly string[]): TileSpectrum | null {
+  const [group] = spectralGroups(groups);
   if (!group) return null;
   const all = Array.from(group.bands.keys());
   if (named === undefined) {
@@ -34,25 +34,25 @@ export function spectrumOf({ groups }: TileRecord, named?: readonly string[]): T
 }
 
 /** Groups that hold spectra, the one with the most bands first. */
-export function spectraOf(groups: readonly GroupRecord[]): GroupRecord[] {
+export function spectralGroups(groups: readonly GroupRecord[]): GroupRecord[] {
   return groups
-    .filter(({ role, bands }) => role === 'data' && isSpectrum(bands))
+    .filter(({ role, bands }) => role === 'data' && isHyperspectral(bands))
     .sort((a, b) => b.bands.length - a.bands.length);
 }
 
 /** Throws TW_IMAGERY_BAND, also for an expression. */
 function bandNamed(name: string, group: GroupRecord): number {
   try {
-    const band = bandOrExpression(name, [group]);
-    const { places } = resolveBands([band], [group]);
-    if (band.kind === 'band' && places.length === 1) return places[0]!.band;
+    const band = parseBandOrExpression(name, [group]);
+    const { indices } = resolveBands([band], [group]);
+    if (band.kind === 'band' && indices.length === 1) return indices[0]!.band;
   } catch (error) {
     if (!badExpression.is(error)) throw error;
   }
   throw unknownBand(name, 'an analysis takes names, numbers or wavelengths of bands, not expressions');
 }
 
-export function bandsOf({ group, bands }: TileSpectrum): AnalysedBand[] {
+export function analysedBands({ group, bands }: TileSpectrum): AnalysedBand[] {
   return bands.map((band) => {
     const { name, wavelength, fwhm } = group.bands[band]!;
     return { name, wavelength: wavelength!, ...(fwhm !== undefined && { fwhm }) };
@@ -60,4 +60,4 @@ export function bandsOf({ group, bands }: TileSpectrum): AnalysedBand[] {
 }
 
 /** Two tiles are analysed together if these are equal. */
-export const bandSetOf = (spectrum: TileSpectrum): string => JSON.stringify(bandsOf(spectrum));
+export const bandSetKey = (spectrum: TileSpectrum): string => JSON.stringify(analysedBands(spectrum));

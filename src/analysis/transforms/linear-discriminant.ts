@@ -1,6 +1,6 @@
 /** Linear discriminant analysis with shrinkage (Friedman 1989; Hastie, Tibshirani and Friedman 2009, 4.3). */
 import { singularCovariance } from '../errors.js';
-import { choleskyOf, inverseOfLower } from '../numeric/cholesky.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
 import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
 
 export interface ClassMean {
@@ -46,7 +46,7 @@ export function discriminant(
     return (1 - shrinkage) * value + (isDiagonal ? (shrinkage * trace) / size : 0);
   });
   const pixels = classes.reduce((sum, one) => sum + one.pixels, 0);
-  const lower = choleskyOf(shrunk, size);
+  const lower = choleskyFactor(shrunk, size);
   if (!lower) throw singularCovariance(size, pixels);
   const inverse = inverseOfLower(lower, size);
   const weights = new Float64Array(classes.length * size);

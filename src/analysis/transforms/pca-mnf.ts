@@ -1,7 +1,7 @@
 /** Principal components, and minimum noise fractions (Green, Berman, Switzer and Craig 1988). Runs in worker threads: hundreds of bands take half a second. */
 import { EigenvalueDecomposition, Matrix } from 'ml-matrix';
 import { singularNoise } from '../errors.js';
-import { choleskyOf, inverseOfLower } from '../numeric/cholesky.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
 
 export interface ComponentsTask {
   kind: 'components';
@@ -22,7 +22,7 @@ export interface Components {
 }
 
 /** Throws TW_ANALYSIS_SINGULAR_NOISE. */
-export function components({ covariance, noise, count }: ComponentsTask): Components {
+export function pcaOrMnf({ covariance, noise, count }: ComponentsTask): Components {
   const size = Math.sqrt(covariance.length);
   const whitening = noise && whiteningOf(noise, size);
   const given = matrixOf(covariance, size);
@@ -50,7 +50,7 @@ function matrixOf(values: Float64Array, size: number): Matrix {
 
 /** L^-1, where the covariance of the noise is L L'. It makes noise of variance 1 in every band, and none in common. */
 function whiteningOf(noise: Float64Array, size: number): Matrix {
-  const lower = choleskyOf(noise, size);
+  const lower = choleskyFactor(noise, size);
   if (!lower) throw singularNoise(size);
   return matrixOf(inverseOfLower(lower, size), size);
 }

@@ -1,6 +1,6 @@
 /** Whitening by a covariance, for detectors. Runs in worker threads. */
 import { singularCovariance } from '../errors.js';
-import { choleskyOf, inverseOfLower } from '../numeric/cholesky.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
 
 export interface WhiteningTask {
   kind: 'whitening';
@@ -17,18 +17,18 @@ export interface Whitening {
 }
 
 /** Fewer pixels for each band leave the small eigenvalues of a covariance unknown: a little is then added to its diagonal. */
-const ENOUGH_PIXELS = 10;
-const LOADING = 1e-4;
+const MIN_PIXELS_PER_BAND = 10;
+const DIAGONAL_LOADING = 1e-4;
 
 /** Throws TW_ANALYSIS_SINGULAR if the covariance has no inverse. */
 export function whitening({ covariance, pixels }: WhiteningTask): Whitening {
   const size = Math.sqrt(covariance.length);
-  const loading = pixels < ENOUGH_PIXELS * size ? LOADING : 0;
+  const loading = pixels < MIN_PIXELS_PER_BAND * size ? DIAGONAL_LOADING : 0;
   const loaded = covariance.slice();
   let trace = 0;
   for (let i = 0; i < size; i++) trace += covariance[i * size + i]!;
   for (let i = 0; i < size; i++) loaded[i * size + i]! += (loading * trace) / size;
-  const lower = choleskyOf(loaded, size);
+  const lower = choleskyFactor(loaded, size);
   if (!lower) throw singularCovariance(size, pixels);
   return { whitening: inverseOfLower(lower, size), loading };
 }

@@ -13,7 +13,7 @@ declare module 'fastify' {
  * of the server, if that has one. Otherwise it follows from the header Host, or from `X-Forwarded-*` of a trusted proxy.
  */
 export function baseUrl(request: FastifyRequest): string {
-  if (request.door !== undefined) return request.door;
+  if (request.forwardedBaseUrl !== undefined) return request.forwardedBaseUrl;
   const { publicUrl } = request.server;
   if (publicUrl !== undefined) return publicUrl;
   const { host } = request;
@@ -36,7 +36,7 @@ export function requestPath(request: FastifyRequest): string {
  * The address of a page relative to the path of the request, if that ends with a slash: relative links of the page need it without.
  * Undefined otherwise.
  */
-export function withoutSlash(request: FastifyRequest): string | undefined {
+export function withoutTrailingSlash(request: FastifyRequest): string | undefined {
   const [, name, query = ''] = /^\/([\w-]+)\/+(\?.*)?$/.exec(requestPath(request)) ?? [];
   return name === undefined ? undefined : `../${name}${query}`;
 }

@@ -3,10 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { otherVersion } from '../errors.js';
 
 /** The ETag of an answer that may be compressed: weak, because the bytes depend on the encoding. */
-export const weakTag = (digest: string) => `W/"${digest}"`;
+export const weakEtag = (digest: string) => `W/"${digest}"`;
 
 /** Sets the ETag. True if the client has this version: the answer is 304 then. */
-export function isKnown(request: FastifyRequest, reply: FastifyReply, etag: string): boolean {
+export function notModified(request: FastifyRequest, reply: FastifyReply, etag: string): boolean {
   reply.header('etag', etag);
   // If-None-Match compares weakly (section 13.1.2).
   const opaque = (tag: string) => tag.trim().replace(/^W\//, '');
@@ -17,7 +17,7 @@ export function isKnown(request: FastifyRequest, reply: FastifyReply, etag: stri
 }
 
 /** Throws TW_API_PRECONDITION if `If-Match` names other versions only. `etag` is strong, and so is the comparison (section 13.1.1). */
-export function requireMatch({ headers }: FastifyRequest, etag: string): void {
+export function checkIfMatch({ headers }: FastifyRequest, etag: string): void {
   const wanted = headers['if-match']?.split(',').map((tag) => tag.trim());
   if (wanted && !wanted.includes(etag) && !wanted.includes('*')) throw otherVersion(etag);
 }

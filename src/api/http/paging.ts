@@ -1,6 +1,6 @@
 /** Lists in pages: `limit`, and `token` from the link to the next page. */
 import type { FastifyRequest } from 'fastify';
-import { badPage } from '../errors.js';
+import { badPagingToken } from '../errors.js';
 import { requestUrl } from './base-url.js';
 
 export interface Paging {
@@ -17,12 +17,12 @@ export const paging = {
   token: { type: 'string' },
 };
 
-export function limitOf({ limit = DEFAULT_LIMIT }: Paging, most = MAX_LIMIT): number {
+export function parseLimit({ limit = DEFAULT_LIMIT }: Paging, most = MAX_LIMIT): number {
   return Math.min(limit, most);
 }
 
 /** The address of the page that `token` begins, of the list that was asked for. */
-export function nextPage(request: FastifyRequest, token: string): string {
+export function nextPageUrl(request: FastifyRequest, token: string): string {
   const url = requestUrl(request);
   url.searchParams.set('token', token);
   return url.href;
@@ -35,16 +35,16 @@ export const listPaging = {
 };
 
 /** A page of a list that is in memory. The token is the id of the last element of the page before. Throws TW_API_TOKEN. */
-export function pageOf<T extends { id: string }>(
+export function toPage<T extends { id: string }>(
   request: FastifyRequest,
   list: T[],
   { limit = list.length, token }: Paging,
 ): { page: T[]; links: object[] } {
   const start = token === undefined ? 0 : list.findIndex(({ id }) => id === token) + 1;
-  if (token !== undefined && start === 0) throw badPage(token);
+  if (token !== undefined && start === 0) throw badPagingToken(token);
   const page = list.slice(start, start + limit);
   const link = (rel: string, href: string) => ({ rel, type: 'application/json', href });
   const hasNext = start + limit < list.length;
-  const next = hasNext ? [link('next', nextPage(request, page.at(-1)!.id))] : [];
+  const next = hasNext ? [link('next', nextPageUrl(request, page.at(-1)!.id))] : [];
   return { page, links: [link('self', requestUrl(request).href), ...next] };
 }

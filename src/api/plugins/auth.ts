@@ -8,10 +8,10 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { verifySignature } from '../../dht/index.js';
 import {
+  bindWithoutToken,
   foreignHost,
   foreignOrigin,
   insufficientScope,
-  openBind,
   rateLimited,
   unauthorized,
 } from '../errors.js';
@@ -30,7 +30,7 @@ declare module 'fastify' {
     /** The request carries the secret of the data folder's lock: it comes from the user who runs the server. */
     isOwner: boolean;
     /** Of a request that another node passes on: the address by which the client reached that one. */
-    door: string | undefined;
+    forwardedBaseUrl: string | undefined;
   }
 }
 
@@ -48,19 +48,19 @@ export interface AccessOptions {
 }
 
 /** Header of a request that a node passes on: the address by which the client reached it. */
-export const DOOR = 'tilewright-door';
+export const FORWARDED_BASE_URL_HEADER = 'tilewright-door';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
-const RATE = 200;
+const DEFAULT_RATE_LIMIT = 200;
 
 /** Questions with a body. They change nothing. */
-const POST_READS =
+const READ_ONLY_POST_ROUTES =
   /^\/(search|timeseries|spectra|similar|training\/(place|check)|(collections\/[^/]+\/)?aggregate)\/?$/;
 
 /** Refuses to let other machines in without a token. */
 export function requireSafeBinding(host: string, token: string | undefined): void {
   const loopback = host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
-  if (!loopback && !token) throw openBind(host);
+  if (!loopback && !token) throw bindWithoutToken(host);
 }
 
 function bearer(request: FastifyRequest): string | undefined {
@@ -68,8 +68,8 @@ function bearer(request: FastifyRequest): string | undefined {
 }
 
 /** Whether a node of the cluster passes the request on. It has no body, so that the signature is of all of it. Throws TW_DHT_FOREIGN_NODE. */
-function isPassedOn({ method, url: path, headers }: FastifyRequest, secret: string | undefined): boolean {
-  if (headers[DOOR] === undefined || !secret) return false;
+function isForwarded({ method, url: path, headers }: FastifyRequest, secret: string | undefined): boolean {
+  if (headers[FORWARDED_BASE_URL_HEADER] === undefined || !secret) return false;
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
   if (hasBody) return false;
   verifySignature(secret, { method, path, body: Buffer.alloc(0) }, headers.authorization);
@@ -87,18 +87,18 @@ function challenge(reply: FastifyReply, error?: string): void {
   reply.header('www-authenticate', `Bearer realm="tilewright"${error ? `, ${error}` : ''}`);
 }
 
-export function controlAccess(server: FastifyInstance, options: AccessOptions): void {
+export function registerAuth(server: FastifyInstance, options: AccessOptions): void {
   const { token, readToken, ownerSecret } = options;
   const guarded = Boolean(token || readToken);
-  const rate = new RateLimit(options.rateLimit ?? (guarded ? RATE : 0));
+  const rate = new RateLimit(options.rateLimit ?? (guarded ? DEFAULT_RATE_LIMIT : 0));
   server.decorateRequest('isOwner', false);
   server.decorateRequest('door', undefined);
   server.addHook('onRequest', async (request, reply) => {
     const host = request.headers.host ?? '';
     if (!guarded) for (const name of [host, request.host]) if (!LOOPBACK.test(name)) throw foreignHost(name);
     if (request.routeOptions.config.internal) return;
-    if (isPassedOn(request, options.secret)) {
-      request.door = String(request.headers[DOOR]);
+    if (isForwarded(request, options.secret)) {
+      request.forwardedBaseUrl = String(request.headers[FORWARDED_BASE_URL_HEADER]);
       return;
     }
     const given = bearer(request);
@@ -118,11 +118,11 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
     // Browsers ask before they send the token.
     if (request.method === 'OPTIONS' || mayWrite) return;
     if (write) {
-      if (guarded) refuse(reply, given, secretsEqual(given, readToken));
+      if (guarded) sendUnauthorized(reply, given, secretsEqual(given, readToken));
       const { origin } = request.headers;
       if (origin !== undefined && !LOOPBACK.test(origin.replace(/^https?:\/\//, '')))
         throw foreignOrigin(origin);
-    } else if (!mayRead && !open) refuse(reply, given, false);
+    } else if (!mayRead && !open) sendUnauthorized(reply, given, false);
   });
   // A shared cache may give what is public to those without a token (RFC 9111, section 3.5).
   server.addHook('onSend', async (_request, reply) => {
@@ -133,7 +133,8 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
   server.options('/*', { schema: { hide: true } }, async (request, reply) => {
     const wanted = request.headers['access-control-request-method'] ?? 'GET';
     const path = request.url.split('?')[0]!;
-    const readable = wanted === 'GET' || wanted === 'HEAD' || (wanted === 'POST' && POST_READS.test(path));
+    const readable =
+      wanted === 'GET' || wanted === 'HEAD' || (wanted === 'POST' && READ_ONLY_POST_ROUTES.test(path));
     if (readable) {
       reply
         .header('access-control-allow-methods', 'GET, HEAD, POST')
@@ -148,7 +149,7 @@ export function controlAccess(server: FastifyInstance, options: AccessOptions): 
 }
 
 /** 403 for a token that opens less, 401 for a wrong one or none. */
-function refuse(reply: FastifyReply, given: string | undefined, isReader: boolean): never {
+function sendUnauthorized(reply: FastifyReply, given: string | undefined, isReader: boolean): never {
   if (isReader) {
     challenge(reply, 'error="insufficient_scope", scope="write"');
     throw insufficientScope();

@@ -1,18 +1,21 @@
 /** How bodies come in: senders that wait for leave get it, those that stall are cut off, refused ones are not heard out. */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { tooSlow } from '../errors.js';
+import { bodyTimedOut } from '../errors.js';
 
 /** A body must bring at least so many bytes in each window, ms, or end within it. */
-const WINDOW = 60_000;
-const LEAST = 64_000;
+const BODY_WINDOW_MS = 60_000;
+const MIN_BYTES_PER_WINDOW = 64_000;
 /** How long the rest of a body that nobody wants is read and thrown away, ms: the sender may look at the answer only then. */
-const LINGER = 5000;
+const DRAIN_MS = 5000;
 
-export function paceBodies(server: FastifyInstance, { window = WINDOW, least = LEAST } = {}): void {
+export function registerBodyTimeout(
+  server: FastifyInstance,
+  { window = BODY_WINDOW_MS, least = MIN_BYTES_PER_WINDOW } = {},
+): void {
   server.addHook('onRequest', async ({ raw }, reply) => {
     if (raw.complete !== false) return;
-    cutOffWhenSlow(raw, window, least, () => reply.header('connection', 'close'));
+    abortWhenSlow(raw, window, least, () => reply.header('connection', 'close'));
   });
   // `Expect: 100-continue`: after `onRequest`, where a request is refused for what its head says.
   server.addHook('preParsing', async (request, reply) => {
@@ -25,12 +28,12 @@ export function paceBodies(server: FastifyInstance, { window = WINDOW, least = L
     raw.resume();
     setTimeout(() => {
       if (!raw.complete) raw.destroy();
-    }, LINGER).unref();
+    }, DRAIN_MS).unref();
   });
 }
 
 /** Whoever reads the body meets TW_API_TOO_SLOW, which is then the answer; where nobody does, the connection ends. */
-function cutOffWhenSlow(raw: IncomingMessage, window: number, least: number, before408: () => void): void {
+function abortWhenSlow(raw: IncomingMessage, window: number, least: number, before408: () => void): void {
   let before = raw.socket.bytesRead;
   const timer = setInterval(() => {
     const { bytesRead } = raw.socket;
@@ -40,7 +43,7 @@ function cutOffWhenSlow(raw: IncomingMessage, window: number, least: number, bef
       if (raw.listenerCount('error') === 0) raw.destroy();
       else {
         before408();
-        raw.emit('error', tooSlow());
+        raw.emit('error', bodyTimedOut());
       }
     }
     before = bytesRead;

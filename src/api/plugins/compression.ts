@@ -55,7 +55,7 @@ export function acceptedEncoding(header: string | undefined): Encoding | undefin
  * Before the routes are registered, and after all hooks that read an answer. An answer to HEAD has the headers of that to GET. ETags of
  * compressible answers must be weak: the encodings of an answer have the same ETag and different bytes.
  */
-export function compressAnswers(server: FastifyInstance): void {
+export function registerCompression(server: FastifyInstance): void {
   server.addHook('onSend', async (request, reply, payload) => {
     if (request.routeOptions.config.internal || payload === null || payload === undefined) return payload;
     if (!COMPRESSIBLE.test(String(reply.getHeader('content-type') ?? ''))) return payload;

@@ -30,7 +30,7 @@ function answersJson({ response = {} }: Described): boolean {
 }
 
 /** Before the routes are registered. Handlers do not see the parameter. */
-export function acceptFormat(server: FastifyInstance): void {
+export function registerFormatParameter(server: FastifyInstance): void {
   server.addHook('onRoute', (route) => {
     const schema = route.schema as Described | undefined;
     if (!schema || schema.hide || !answersJson(schema)) return;

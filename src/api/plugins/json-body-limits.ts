@@ -1,12 +1,12 @@
 /** JSON bodies: limits of their length and of their nesting. */
 import type { FastifyInstance } from 'fastify';
-import { encodedBody, tooDeep, tooLarge } from '../errors.js';
+import { bodyTooLarge, encodedBody, jsonTooDeep } from '../errors.js';
 
 /**
  * Levels of objects and lists in a body. A filter may have 220 and a geometry has few; code that walks through JSON by recursion, such
  * as `JSON.stringify`, overflows the stack at several thousand.
  */
-const MOST_LEVELS = 500;
+const MAX_JSON_DEPTH = 500;
 
 /** Codes of characters. */
 const Code = {
@@ -18,10 +18,10 @@ const Code = {
   closeObject: 0x7d,
 } as const;
 
-export function limitJsonBodies(server: FastifyInstance): void {
+export function registerJsonBodyLimits(server: FastifyInstance): void {
   const parse = server.getDefaultJsonParser('error', 'error');
   server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, json: string, done) => {
-    if (isDeeper(json, MOST_LEVELS)) done(tooDeep(MOST_LEVELS));
+    if (isDeeper(json, MAX_JSON_DEPTH)) done(jsonTooDeep(MAX_JSON_DEPTH));
     else parse(request, json, done);
   });
   // Before `Expect: 100-continue` is answered, so that a body that is refused is not sent.
@@ -31,7 +31,7 @@ export function limitJsonBodies(server: FastifyInstance): void {
     if (isJson && encoding.toLowerCase() !== 'identity') throw encodedBody(encoding);
     const limit = routeOptions.bodyLimit;
     if (isJson && limit !== undefined && Number(headers['content-length']) > limit)
-      throw tooLarge(limit, 'JSON');
+      throw bodyTooLarge(limit, 'JSON');
   });
 }
 

@@ -1,6 +1,6 @@
 /** Which methods each path knows, so that a request with another one is told them (RFC 9110, section 15.5.6). */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { methodNotAllowed, notFound } from '../errors.js';
+import { methodNotAllowed, resourceNotFound } from '../errors.js';
 
 interface Path {
   pattern: RegExp;
@@ -8,7 +8,7 @@ interface Path {
 }
 
 /** Answers what no route takes: 405 with `Allow` where the path is known, else 404. Before the routes are registered. */
-export function answerUnknown(server: FastifyInstance): void {
+export function registerNotFound(server: FastifyInstance): void {
   const paths = new Map<string, Path>();
   server.addHook('onRoute', ({ url, method }) => {
     if (url.includes('*')) return;
@@ -21,7 +21,7 @@ export function answerUnknown(server: FastifyInstance): void {
     const methods = new Set<string>();
     for (const path of paths.values())
       if (path.pattern.test(asked)) for (const method of path.methods) methods.add(method);
-    if (methods.size === 0) throw notFound(`route ${request.method} ${asked}`);
+    if (methods.size === 0) throw resourceNotFound(`route ${request.method} ${asked}`);
     const allow = [...methods].sort().join(', ');
     reply.header('allow', allow);
     throw methodNotAllowed(request.method, asked, allow);

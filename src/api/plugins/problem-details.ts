@@ -6,21 +6,29 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { excerpt, messageOf, TilewrightError } from '../../errors.js';
 import { jobNotFound, jobNotReady } from '../../jobs/index.js';
 import type { Fault } from '../../json-schema.js';
-import { badRequest, internal, noHost, noProcess, stopping, tooLarge, tooSlow } from '../errors.js';
-import { answerUnknown } from './not-found.js';
-import { REQUEST_ID } from './request-id.js';
+import {
+  badRequest,
+  bodyTimedOut,
+  bodyTooLarge,
+  internal,
+  noHost,
+  processNotFound,
+  stopping,
+} from '../errors.js';
+import { registerNotFound } from './not-found.js';
+import { REQUEST_ID_HEADER } from './request-id.js';
 
 export const PROBLEM_TYPE = 'application/problem+json';
 
 /** Bodies are descriptions of work; files have a limit of their own. */
-export const BODY_LIMIT = 1 << 20;
+export const MAX_BODY_BYTES = 1 << 20;
 
 function problemOf(error: unknown, request: FastifyRequest): TilewrightError {
   if (error instanceof TilewrightError) return error;
   // Fastify's own errors: validation, unknown media types, bad addresses. Their messages name the field.
   const { statusCode, code } = error as { statusCode?: number; code?: string };
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return tooLarge(request.routeOptions?.bodyLimit ?? BODY_LIMIT, 'JSON');
+    return bodyTooLarge(request.routeOptions?.bodyLimit ?? MAX_BODY_BYTES, 'JSON');
   if (!statusCode || statusCode >= 500) return internal.because(error);
   return new TilewrightError(badRequest.code, statusCode, badRequest(reasonOf(error, request)).message);
 }
@@ -90,46 +98,51 @@ function textOf(fault: Fault, context: string): string {
 /** Where a standard has a name for the problem. */
 const OGC = 'http://www.opengis.net/def/exceptions/ogcapi-processes-1/1.0';
 const TYPES = new Map([
-  [noProcess.code, `${OGC}/no-such-process`],
+  [processNotFound.code, `${OGC}/no-such-process`],
   [jobNotFound.code, `${OGC}/no-such-job`],
   [jobNotReady.code, `${OGC}/result-not-ready`],
 ]);
 
-export function documentOf({ code, status, message }: TilewrightError, requestId: string, instance?: string) {
+export function problemDocument(
+  { code, status, message }: TilewrightError,
+  requestId: string,
+  instance?: string,
+) {
   const type = TYPES.get(code) ?? 'about:blank';
   return { type, title: code, status, code, detail: message, instance, requestId };
 }
 
 /** When who came too often, or met a full queue, may come again, in seconds. */
-const RETRY_AFTER = 10;
+const RETRY_AFTER_SECONDS = 10;
 
-function answer(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = problemOf(error, request);
   if (problem.status >= 500) request.log.error({ err: error }, problem.message);
   else request.log.info({ code: problem.code }, problem.message);
-  if (problem.status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER);
+  if (problem.status === 429 && !reply.hasHeader('retry-after'))
+    reply.header('retry-after', RETRY_AFTER_SECONDS);
   // A handler may have set the headers of the answer that failed.
   reply.removeHeader('etag').removeHeader('accept-ranges').header('cache-control', 'no-store');
   // Also where the error came before any hook.
-  reply.header(REQUEST_ID, request.id);
+  reply.header(REQUEST_ID_HEADER, request.id);
   return reply
     .code(problem.status)
     .type(PROBLEM_TYPE)
-    .send(documentOf(problem, request.id, request.url));
+    .send(problemDocument(problem, request.id, request.url));
 }
 
 /** For `Fastify(options)`: errors that arise before a request has found its route. */
-export const earlyErrors = {
+export const earlyErrorOptions = {
   frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-    answer(error, request, reply);
+    sendProblem(error, request, reply);
   },
   /** What is no HTTP, or did not come in time; there is a socket only. */
   clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === 'ECONNRESET' || socket.destroyed) return;
     const problem = malformed(error.code);
     const id = randomUUID();
-    const body = JSON.stringify(documentOf(problem, id));
-    const head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\ncontent-type: ${PROBLEM_TYPE}\r\n${REQUEST_ID}: ${id}\r\n`;
+    const body = JSON.stringify(problemDocument(problem, id));
+    const head = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\ncontent-type: ${PROBLEM_TYPE}\r\n${REQUEST_ID_HEADER}: ${id}\r\n`;
     const end = `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`;
     if (socket.writable) socket.end(head + end);
     socket.destroySoon();
@@ -137,14 +150,14 @@ export const earlyErrors = {
 };
 
 function malformed(code = ''): TilewrightError {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return tooSlow();
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return bodyTimedOut();
   if (code !== 'HPE_HEADER_OVERFLOW') return badRequest('it is not well-formed HTTP');
   return new TilewrightError(badRequest.code, 431, badRequest('its headers are too long').message);
 }
 
-export function answerProblems(server: FastifyInstance): void {
-  server.setErrorHandler(answer);
-  answerUnknown(server);
+export function registerErrorHandler(server: FastifyInstance): void {
+  server.setErrorHandler(sendProblem);
+  registerNotFound(server);
   // Requests that come on open connections while the server stops.
   let closing = false;
   server.addHook('preClose', async () => {

@@ -4,30 +4,31 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { type Cluster, replicaBehind } from '../../dht/index.js';
-import { badRequest, notApplied } from '../errors.js';
+import { badRequest, commitNotApplied } from '../errors.js';
 
-export const SEQ = 'tilewright-seq';
+export const SEQUENCE_HEADER = 'tilewright-seq';
 
 /** How long a request waits for the commit that it names, ms. */
-const PATIENCE = 5000;
+const APPLY_TIMEOUT_MS = 5000;
 /** When it is worth a new try, s. */
-const RETRY_AFTER = 1;
+const RETRY_AFTER_SECONDS = 1;
 
-/** Called after `controlAccess`: who may not read waits for nothing. A node that is alone shows every write at once. */
-export function answerSeq(server: FastifyInstance, { replica }: Cluster): void {
+/** Called after `registerAuth`: who may not read waits for nothing. A node that is alone shows every write at once. */
+export function registerReadYourWrites(server: FastifyInstance, { replica }: Cluster): void {
   server.addHook('onRequest', async ({ headers, routeOptions }, reply) => {
-    const wanted = headers[SEQ];
+    const wanted = headers[SEQUENCE_HEADER];
     if (wanted === undefined || routeOptions.config.internal || routeOptions.config.open) return;
     if (!/^\d{1,15}$/.test(String(wanted)))
       throw badRequest(`the header Tilewright-Seq is no number: ${wanted}`);
-    await replica.waitFor(Number(wanted), PATIENCE).catch((error) => {
+    await replica.waitForCommit(Number(wanted), APPLY_TIMEOUT_MS).catch((error) => {
       if (!replicaBehind.is(error)) throw error;
-      reply.header('retry-after', RETRY_AFTER);
-      throw notApplied.because(error, Number(wanted), replica.applied);
+      reply.header('retry-after', RETRY_AFTER_SECONDS);
+      throw commitNotApplied.because(error, Number(wanted), replica.applied);
     });
   });
   server.addHook('onSend', async ({ routeOptions }, reply) => {
     // It has applied whatever the answer tells of, and its own commit where it has written.
-    if (!routeOptions.config.internal && !routeOptions.config.open) reply.header(SEQ, replica.applied);
+    if (!routeOptions.config.internal && !routeOptions.config.open)
+      reply.header(SEQUENCE_HEADER, replica.applied);
   });
 }

@@ -2,22 +2,22 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 
-export const REQUEST_ID = 'x-request-id';
+export const REQUEST_ID_HEADER = 'x-request-id';
 
 /** Nothing that could break a line of a log or a header. */
-const SANE = /^[\w.:/+=-]{1,128}$/;
+const VALID_REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
 /** For `Fastify(options)`. */
-export const requestIds = {
+export const requestIdOptions = {
   requestIdHeader: false as const,
   genReqId: ({ headers }: { headers: Record<string, string | string[] | undefined> }): string => {
-    const given = headers[REQUEST_ID];
-    return typeof given === 'string' && SANE.test(given) ? given : randomUUID();
+    const given = headers[REQUEST_ID_HEADER];
+    return typeof given === 'string' && VALID_REQUEST_ID.test(given) ? given : randomUUID();
   },
 };
 
-export function answerRequestIds(server: FastifyInstance): void {
+export function registerRequestId(server: FastifyInstance): void {
   server.addHook('onRequest', async (request, reply) => {
-    reply.header(REQUEST_ID, request.id);
+    reply.header(REQUEST_ID_HEADER, request.id);
   });
 }

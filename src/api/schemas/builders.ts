@@ -5,7 +5,7 @@ export const time = { type: 'string', format: 'date-time' };
 export const number = { type: 'number' };
 export const count = { type: 'integer', minimum: 0 };
 export const percent = { type: 'number', minimum: 0, maximum: 100 };
-export const flag = { type: 'boolean' };
+export const boolean = { type: 'boolean' };
 export const anything = {};
 
 export const listOf = (items: object) => ({ type: 'array', items });
@@ -15,14 +15,14 @@ export const ref = (name: string) => ({ $ref: `${name}#` });
 export const oneOf = (...values: string[]) => ({ type: 'string', enum: values });
 
 /** True for a keyword that the JSON Schema of OpenAPI 3.0 lacks, or allows in another form only. */
-const isNewer = (keyword: string, value: unknown) =>
+const isUnsupportedKeyword = (keyword: string, value: unknown) =>
   keyword === 'propertyNames' || (keyword === 'required' && Array.isArray(value) && value.length === 0);
 
 /** A schema as OpenAPI 3.0 can have it. Requests are checked by the schema itself. */
 export function publishedSchema<T>(schema: T): T {
   if (Array.isArray(schema)) return schema.map(publishedSchema) as T;
   if (typeof schema !== 'object' || schema === null) return schema;
-  const kept = Object.entries(schema).filter(([name, value]) => !isNewer(name, value));
+  const kept = Object.entries(schema).filter(([name, value]) => !isUnsupportedKeyword(name, value));
   return Object.fromEntries(
     kept.map(([name, value]) => [
       name,
@@ -50,4 +50,4 @@ export function object(members: Record<string, object>) {
 export const links = { links: listOf(ref('Link')) };
 
 /** Of an answer that lacks the tiles of some slots, because no node answers for them. */
-export const partial = { 'partial?': flag, 'unansweredSlots?': listOf(count) };
+export const partialProperties = { 'partial?': boolean, 'unansweredSlots?': listOf(count) };

@@ -9,12 +9,12 @@ const JSON_TYPE = 'application/json';
 export const GEOJSON = 'application/geo+json';
 
 /** An answer with a body of one of the shared schemas, by its name. */
-export function answers(name: string, description: string, type = JSON_TYPE) {
+export function jsonResponse(name: string, description: string, type = JSON_TYPE) {
   return { description, content: { [type]: { schema: { $ref: `${name}#` } } } };
 }
 
 /** An answer that is a file, a picture or a page; a file of JSON is any object. */
-export function bytes(description: string, ...types: string[]) {
+export function fileResponse(description: string, ...types: string[]) {
   const schemaOf = (type: string) =>
     type === JSON_TYPE ? { type: 'object' } : { type: 'string', format: 'binary' };
   return {
@@ -24,14 +24,14 @@ export function bytes(description: string, ...types: string[]) {
 }
 
 /** An answer without a body. */
-export function empty(description: string) {
+export function emptyResponse(description: string) {
   return { type: 'null', description };
 }
 
-const problem = answers('Problem', 'What was wrong, with a code', 'application/problem+json');
+const problem = jsonResponse('Problem', 'What was wrong, with a code', 'application/problem+json');
 
 /** Before the routes are registered: shared schemas, and the problems that every route may answer with. */
-export function describeAnswers(server: FastifyInstance): void {
+export function registerResponseSchemas(server: FastifyInstance): void {
   for (const schemas of [stacSchemas, jobSchemas, storeSchemas, clusterSchemas])
     for (const [$id, schema] of Object.entries(schemas)) server.addSchema({ $id, ...schema });
   server.addHook('onRoute', (route) => {

@@ -1,8 +1,8 @@
 /** Documents of the STAC API: catalog, collections, Items, counts. */
 import {
   anything,
+  boolean,
   count,
-  flag,
   links,
   listOf,
   mapOf,
@@ -10,7 +10,7 @@ import {
   object,
   oneOf,
   orNull,
-  partial,
+  partialProperties,
   percent,
   ref,
   text,
@@ -33,7 +33,7 @@ const asset = object({
       'common_name?': text,
       'center_wavelength?': number,
       'full_width_half_max?': number,
-      'bad_band?': flag,
+      'bad_band?': boolean,
     }),
   ),
   'classification:classes?': listOf(
@@ -118,10 +118,10 @@ export const stacSchemas = {
     itemType: oneOf('feature'),
     grid: oneOf('geohash', 'quadtile'),
     precision: count,
-    ...partial,
+    ...partialProperties,
     ...links,
   }),
-  Collections: object({ collections: listOf(ref('Collection')), ...partial, ...links }),
+  Collections: object({ collections: listOf(ref('Collection')), ...partialProperties, ...links }),
   Item: object({
     type: oneOf('Feature'),
     ...version,
@@ -158,7 +158,7 @@ export const stacSchemas = {
       'mlm:framework': text,
       'mlm:framework_version?': text,
       'mlm:total_parameters': count,
-      'mlm:pretrained': flag,
+      'mlm:pretrained': boolean,
       'mlm:pretrained_source': orNull(text),
       'mlm:input': listOf({ type: 'object' }),
       'mlm:output': listOf({ type: 'object' }),
@@ -186,7 +186,7 @@ export const stacSchemas = {
     features: listOf(ref('ItemPart')),
     numberMatched: count,
     numberReturned: count,
-    ...partial,
+    ...partialProperties,
     ...links,
   }),
   Queryables: object({
@@ -207,7 +207,7 @@ export const stacSchemas = {
         'overflow?': count,
       }),
     ),
-    ...partial,
+    ...partialProperties,
     ...links,
   }),
 };

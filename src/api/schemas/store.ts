@@ -1,7 +1,7 @@
 /** Documents about what the store holds beside STAC: scenes, models, maps, series, health. */
 import {
+  boolean,
   count,
-  flag,
   links,
   listOf,
   mapOf,
@@ -9,7 +9,7 @@ import {
   object,
   oneOf,
   orNull,
-  partial,
+  partialProperties,
   ref,
   text,
   time,
@@ -49,7 +49,7 @@ const listedModel = {
 };
 
 /** The versions that `latest` and `best` stand for. */
-const standing = { latest: text, best: text };
+const versionSummary = { latest: text, best: text };
 
 const value = orNull(number);
 
@@ -58,14 +58,14 @@ export const storeSchemas = {
   Scenes: object({ scenes: listOf(ref('SceneSummary')), ...links }),
   Scene: object({ ...scene, geocodes: listOf(text) }),
   Models: object({
-    models: listOf(object({ ...listedModel, ...standing, versions: count, ...links })),
+    models: listOf(object({ ...listedModel, ...versionSummary, versions: count, ...links })),
     /** Ids. */
     'damaged?': listOf(text),
   }),
-  ModelVersions: object({ ...standing, versions: listOf(object(listedModel)) }),
+  ModelVersions: object({ ...versionSummary, versions: listOf(object(listedModel)) }),
   Model: object({
     ...model,
-    ...standing,
+    ...versionSummary,
     versions: count,
     ...links,
     files: listOf(object({ name: text, bytes: count, crc32: count })),
@@ -115,7 +115,7 @@ export const storeSchemas = {
     bounds: { type: 'array', items: number, minItems: 4, maxItems: 4 },
     center: { type: 'array', items: number, minItems: 3, maxItems: 3 },
     'colour_scale?': object({ low: number, high: number, colours: listOf(text) }),
-    ...partial,
+    ...partialProperties,
   }),
   Series: object({
     expression: text,
@@ -137,13 +137,13 @@ export const storeSchemas = {
       }),
     ),
     skipped: count,
-    ...partial,
+    ...partialProperties,
   }),
   Spectra: object({
     geometry: { type: 'object' },
     sensors: listOf(
       object({
-        bands: listOf(object({ name: text, wavelength: number, 'fwhm?': number, 'bad_band?': flag })),
+        bands: listOf(object({ name: text, wavelength: number, 'fwhm?': number, 'bad_band?': boolean })),
       }),
     ),
     spectra: listOf(
@@ -161,7 +161,7 @@ export const storeSchemas = {
       }),
     ),
     skipped: count,
-    ...partial,
+    ...partialProperties,
   }),
   Ready: object({ status: oneOf('ready') }),
   Health: object({

@@ -1,15 +1,15 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { CompareFlags } from '../compare/command.js';
 import {
-  flag,
-  integer,
-  listed,
-  RAW_UNLESS_ASKED,
-  withFilter,
+  createOption,
+  parseIntegerOption,
+  RAW_SOURCE_HELP,
+  splitList,
+  withFilterOptions,
   withResources,
   withTarget,
 } from '../options/option-groups.js';
-import { MODES, withTrainingFlags } from './training/training-options.js';
+import { TRAINING_MODE_NAMES, withTrainingOptions } from './training/training-options.js';
 
 export function compareCommand(): Command {
   const command = new Command('compare')
@@ -18,53 +18,59 @@ export function compareCommand(): Command {
     )
     .addArgument(new Argument('<model>', 'what to train').choices(['ndvi', 'ndmi', 'cloud-removal']))
     .addOption(
-      flag(
+      createOption(
         '--modes <list>',
-        `modes of training, with commas, of ${MODES.join(', ')}; the others are compared with the first`,
+        `modes of training, with commas, of ${TRAINING_MODE_NAMES.join(', ')}; the others are compared with the first`,
         modes,
       ).default(['partitioned', 'distributed'], 'partitioned,distributed'),
     )
     .addOption(
-      flag('--seeds <list>', 'each mode trains once with each of these', seeds).default([1, 2, 3], '1,2,3'),
+      createOption('--seeds <list>', 'each mode trains once with each of these', seeds).default(
+        [1, 2, 3],
+        '1,2,3',
+      ),
     )
     .addOption(
-      flag('--out <dir>', 'folder for the report, compare-MODEL.html and .csv').default(
+      createOption('--out <dir>', 'folder for the report, compare-MODEL.html and .csv').default(
         './tilewright-compare',
       ),
     );
-  withTrainingFlags(command);
-  command.addHelpText('after', RAW_UNLESS_ASKED);
-  return withTarget(withResources(withFilter(command))).action(async (model: string, flags: CompareFlags) => {
-    if (flags.modes.length === 0 || flags.seeds.length === 0)
-      command.error('error: give at least one of --modes and of --seeds');
-    if (flags.placeMemory !== undefined && !flags.modes.includes('contained'))
-      command.error('error: --place-memory goes with contained as one of --modes');
-    // Loaded here, so that help does not wait for it.
-    const { runCompare } = await import('../compare/command.js');
-    await runCompare(model, flags, commandText(command, model));
-  });
+  withTrainingOptions(command);
+  command.addHelpText('after', RAW_SOURCE_HELP);
+  return withTarget(withResources(withFilterOptions(command))).action(
+    async (model: string, flags: CompareFlags) => {
+      if (flags.modes.length === 0 || flags.seeds.length === 0)
+        command.error('error: give at least one of --modes and of --seeds');
+      if (flags.parseWorkerMemory !== undefined && !flags.modes.includes('contained'))
+        command.error('error: --place-memory goes with contained as one of --modes');
+      // Loaded here, so that help does not wait for it.
+      const { runCompare } = await import('../compare/command.js');
+      await runCompare(model, flags, commandText(command, model));
+    },
+  );
 }
 
 function modes(value: string): string[] {
   const asked = distinct(value);
-  const unknown = asked.find((mode) => !MODES.includes(mode));
-  if (unknown !== undefined) throw new InvalidArgumentError(`"${unknown}" is none of ${MODES.join(', ')}.`);
+  const unknown = asked.find((mode) => !TRAINING_MODE_NAMES.includes(mode));
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`"${unknown}" is none of ${TRAINING_MODE_NAMES.join(', ')}.`);
   return asked;
 }
 
 /** Seeds of the process `train` have 32 bits. */
-const MOST_SEED = 2 ** 32 - 1;
+const MAX_SEED = 2 ** 32 - 1;
 
 function seeds(value: string): number[] {
-  const all = distinct(value).map(integer);
+  const all = distinct(value).map(parseIntegerOption);
   if (new Set(all).size < all.length) throw new InvalidArgumentError('Name each one once.');
-  if (all.some((seed) => seed < 0 || seed > MOST_SEED))
-    throw new InvalidArgumentError(`Seeds go from 0 to ${MOST_SEED}.`);
+  if (all.some((seed) => seed < 0 || seed > MAX_SEED))
+    throw new InvalidArgumentError(`Seeds go from 0 to ${MAX_SEED}.`);
   return all;
 }
 
 function distinct(value: string): string[] {
-  const all = listed(value);
+  const all = splitList(value);
   if (new Set(all).size < all.length) throw new InvalidArgumentError('Name each one once.');
   return all;
 }

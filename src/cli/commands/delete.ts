@@ -1,8 +1,8 @@
 import { Argument, Command } from 'commander';
 import type { Client } from '../../client/index.js';
-import { openTarget } from '../connect.js';
+import { connect } from '../connect.js';
 import { type TargetOptions, withTarget } from '../options/option-groups.js';
-import { count, print, printJson } from '../output/print.js';
+import { formatCount, print, printJson } from '../output/print.js';
 
 type Kind = 'tile' | 'scene' | 'collection' | 'model';
 
@@ -36,20 +36,20 @@ meanwhile. A model goes with all its versions; without its latest version the on
       command.error(
         `error: what ${version} stands for may change before it is deleted: name the version, as "tilewright models ${id}" lists it`,
       );
-    const target = await openTarget(flags);
+    const target = await connect(flags);
     try {
       if (kind === 'model') {
         const versions = await target.client.deleteModel(id, version);
         if (flags.format === 'json') printJson({ deleted: kind, id, versions });
         else
           print(
-            `deleted model ${id}: ${versions > 0 ? count(versions, 'version') : 'its record was damaged, and its files stay as leftovers'}`,
+            `deleted model ${id}: ${versions > 0 ? formatCount(versions, 'version') : 'its record was damaged, and its files stay as leftovers'}`,
           );
         return;
       }
       const tiles = await remove(target.client, kind, id);
       if (flags.format === 'json') printJson({ deleted: kind, id, tiles });
-      else print(`deleted ${kind} ${id}: ${count(tiles, 'tile')}`);
+      else print(`deleted ${kind} ${id}: ${formatCount(tiles, 'tile')}`);
     } finally {
       await target.close();
     }

@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import {
   type CommonOptions,
-  flag,
-  positiveInteger,
+  createOption,
+  parsePositiveIntegerOption,
   type ResourceOptions,
   withCommon,
   withResources,
@@ -19,8 +19,8 @@ export function demoCommand(): Command {
   const command = new Command('demo')
     .description('the main job, start to finish: ingest, search, train, report')
     .argument('[path]', 'a scene of your own; without it, sample scenes are made')
-    .addOption(flag('--out <dir>', 'folder for the data and the report').default('./tilewright-demo'))
-    .addOption(flag('--epochs <n>', 'passes over the training patches', positiveInteger));
+    .addOption(createOption('--out <dir>', 'folder for the data and the report').default('./tilewright-demo'))
+    .addOption(createOption('--epochs <n>', 'passes over the training patches', parsePositiveIntegerOption));
   return withCommon(withResources(command)).action(async (path: string | undefined, flags: DemoFlags) => {
     // Loaded here, so that other commands do not wait for what only the demo needs.
     const { runDemo } = await import('../demo/demo.js');

@@ -1,20 +1,28 @@
 import { Command } from 'commander';
 import type { SceneSummary } from '../../client/index.js';
-import { openTarget } from '../connect.js';
-import { notFound } from '../errors.js';
+import { connect } from '../connect.js';
+import { idNotFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options/option-groups.js';
-import { count, notePartial, partlyOf, print, printJson, table, warningLines } from '../output/print.js';
+import {
+  formatCount,
+  mergePartial,
+  print,
+  printJson,
+  table,
+  warningLines,
+  warnPartial,
+} from '../output/print.js';
 
 export function infoCommand(): Command {
   const command = new Command('info')
     .description('what the store holds; or a collection with its scenes, or a tile, model or job as JSON')
     .argument('[id]', 'id of a collection, tile, model or job');
   return withTarget(command).action(async (id: string | undefined, flags: TargetOptions) => {
-    const target = await openTarget(flags);
+    const target = await connect(flags);
     try {
       if (id !== undefined) {
         const found = await target.client.find(id);
-        if (!found) throw notFound(id);
+        if (!found) throw idNotFound(id);
         if (found.kind !== 'collection') return printJson(found.document);
         const scenes = await target.client.scenes(id);
         if (flags.format === 'json') return printJson({ ...(found.document as object), scenes });
@@ -24,12 +32,12 @@ export function infoCommand(): Command {
       const { collections, ...described } = await target.client.collections();
       // A node of a cluster counts its own.
       const { numberMatched: tiles, ...counted } = await target.client.search({ limit: 1 });
-      const partly = partlyOf(described, counted);
-      notePartial(partly);
+      const partly = mergePartial(described, counted);
+      warnPartial(partly);
       if (flags.format === 'json') return printJson({ ...health, tiles, collections, ...partly });
       print(`${target.name}: node ${health.node}, tilewright ${health.version}`);
       print(
-        `${count(tiles, 'tile')}, ${count(Number(health.scenes), 'scene')}, ${count(Number(health.models), 'model')}`,
+        `${formatCount(tiles, 'tile')}, ${formatCount(Number(health.scenes), 'scene')}, ${formatCount(Number(health.models), 'model')}`,
       );
       for (const collection of collections as Collection[])
         print(`collection ${collection.id}: ${cellsOf(collection)}`);
@@ -68,5 +76,5 @@ function printCollection(collection: Collection, scenes: SceneSummary[]): void {
   const rows = scenes.map((scene) => [scene.id, scene.datetime, scene.tiles]);
   if (rows.length > 0) for (const line of table([['scene', 'time', 'tiles'], ...rows])) print(line);
   for (const line of warningLines(scenes)) print(`warning: ${line}`);
-  print(count(scenes.length, 'scene'));
+  print(formatCount(scenes.length, 'scene'));
 }

@@ -6,27 +6,35 @@ import { type Client, JobError, type LogLine, type RunHooks } from '../../client
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { IngestOptions, IngestResults } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
-import { hasDataFolder, type OpenTarget, openTarget } from '../connect.js';
+import { type Connection, connect, hasDataFolder } from '../connect.js';
 import { notFolder } from '../errors.js';
 import {
-  flag,
-  integer,
-  number,
-  positiveInteger,
+  createOption,
+  parseIntegerOption,
+  parseNumberOption,
+  parsePositiveIntegerOption,
   type TargetOptions,
   withCloudModel,
   withResources,
   withTarget,
 } from '../options/option-groups.js';
-import { count, duration, note, print, printJson, progressLine, warningLines } from '../output/print.js';
+import {
+  formatCount,
+  formatDuration,
+  logToStderr,
+  print,
+  printJson,
+  progressLine,
+  warningLines,
+} from '../output/print.js';
 import { interruptSignal } from '../signals.js';
-import { isStdoutLost } from '../stdio.js';
-import { settledInputs } from '../watch-folders.js';
+import { hasStdoutFailed } from '../stdio.js';
+import { watchForCompleteInputs } from '../watch-folders.js';
 
 type IngestFlags = TargetOptions & IngestOptions & { watch?: boolean; upload?: boolean };
 
 const numberOrNan = (value: string): number | 'nan' =>
-  value.trim().toLowerCase() === 'nan' ? 'nan' : number(value);
+  value.trim().toLowerCase() === 'nan' ? 'nan' : parseNumberOption(value);
 
 /** "red=3,nir=4" */
 function bandNames(value: string): Record<string, number> {
@@ -62,71 +70,83 @@ export function ingestCommand(): Command {
     .description('cut scenes into tiles')
     .argument('<path...>', 'raster files, archives, products as delivered, or folders of these')
     .addOption(
-      flag(
+      createOption(
         '--collection <id>',
         'collection to put the tiles into (small letters, digits, - and .); known products have their own',
       ),
     )
-    .addOption(flag('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']))
+    .addOption(createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']))
     .addOption(
-      flag('--precision <n>', 'length of the geocodes; by default cells are at least 128 px wide', integer),
+      createOption(
+        '--precision <n>',
+        'length of the geocodes; by default cells are at least 128 px wide',
+        parseIntegerOption,
+      ),
     )
-    .addOption(flag('--id <id>', 'scene id of a raster that is not a known product'))
+    .addOption(createOption('--id <id>', 'scene id of a raster that is not a known product'))
     .addOption(
-      flag(
+      createOption(
         '--datetime <time>',
         'when it was taken: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
       ),
     )
-    .addOption(flag('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames))
-    .addOption(flag('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan))
-    .addOption(flag('--scale <factor>', 'physical value = stored * scale + offset', number))
-    .addOption(flag('--offset <value>', 'see --scale', number))
-    .addOption(flag('--platform <name>', 'name of the satellite or aircraft'))
+    .addOption(createOption('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames))
     .addOption(
-      flag('--mask-band <n>', 'band that is 0 where clear and anything else where cloudy', positiveInteger),
+      createOption('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan),
+    )
+    .addOption(
+      createOption('--scale <factor>', 'physical value = stored * scale + offset', parseNumberOption),
+    )
+    .addOption(createOption('--offset <value>', 'see --scale', parseNumberOption))
+    .addOption(createOption('--platform <name>', 'name of the satellite or aircraft'))
+    .addOption(
+      createOption(
+        '--mask-band <n>',
+        'band that is 0 where clear and anything else where cloudy',
+        parsePositiveIntegerOption,
+      ),
     );
   command
     .addOption(
-      flag(
+      createOption(
         '--position <place>',
         'where a raster without a position lies: EPSG:CODE,ULX,ULY,LRX,LRY, outer corners as of gdal_translate -a_ullr',
       ),
     )
     .addOption(
-      flag(
+      createOption(
         '--wavelengths <nm>',
         'wavelengths of the bands: a file with a number for each, or those of the first and last, such as 400-2500',
         wavelengthList,
       ),
     )
-    .addOption(flag('--layer <name>', 'array of a MATLAB file that holds several'))
+    .addOption(createOption('--layer <name>', 'array of a MATLAB file that holds several'))
     .addOption(
-      flag(
+      createOption(
         '--cloud-test',
         'where the product has no cloud mask, tell cloud by reflectance (needs six bands by their names)',
       ),
     )
     .addOption(
-      flag(
+      createOption(
         '--compress <method>',
         'compress the tiles of imaging spectrometers: a quarter smaller, and slower to read',
       ).choices(['deflate']),
     )
     .addOption(
-      flag(
+      createOption(
         '--dry-run',
         'list the tiles that there would be, and make none; which are empty is known only later',
       ),
     )
     .addOption(
-      flag(
+      createOption(
         '--watch',
         'go on, and ingest what comes into the folders, until stopped; with --format json one line a batch',
       ).conflicts('dryRun'),
     );
   command.addOption(
-    flag(
+    createOption(
       '--upload',
       'send the files to the server, which else looks for them on its own disk; zip or tar folders',
     ),
@@ -135,7 +155,7 @@ export function ingestCommand(): Command {
     async (paths: string[], flags: IngestFlags) => {
       await requireOptions(flags);
       await requireInputs(paths, flags);
-      const target = await openTarget(flags, { create: true });
+      const target = await connect(flags, { create: true });
       const signal = interruptSignal();
       try {
         if (flags.watch) {
@@ -154,7 +174,7 @@ export function ingestCommand(): Command {
 }
 
 async function ingest(
-  target: OpenTarget,
+  target: Connection,
   paths: string[],
   flags: IngestFlags,
   signal: AbortSignal,
@@ -175,33 +195,33 @@ async function ingest(
   } = flags;
   const line = progressLine('tiles');
   // Loaded here, so that a command that ingests nothing does not wait for it.
-  const { PLAN_NOTE } = await import('../../ingest/index.js');
+  const { PLAN_PREFIX } = await import('../../ingest/index.js');
   try {
     const onLog = ({ level, text }: LogLine) => {
-      if (!text.startsWith(PLAN_NOTE)) return;
+      if (!text.startsWith(PLAN_PREFIX)) return;
       line.end();
-      note(`${level === 'warning' ? 'warning: ' : ''}${text.slice(PLAN_NOTE.length)}`);
+      logToStderr(`${level === 'warning' ? 'warning: ' : ''}${text.slice(PLAN_PREFIX.length)}`);
     };
     const hooks = { signal, onProgress: line.update, onLog };
     const results = upload
-      ? await sendAll(target.client, paths, options, hooks)
+      ? await uploadAll(target.client, paths, options, hooks)
       : await ingestPaths(target.client, paths, options, hooks);
     line.end();
-    noteWarnings(results);
+    printWarnings(results);
     return results;
   } finally {
     line.end();
   }
 }
 
-function noteWarnings({ scenes, passedOver, failed }: IngestResults): void {
-  for (const line of warningLines(scenes)) note(`warning: ${line}`);
+function printWarnings({ scenes, passedOver, failed }: IngestResults): void {
+  for (const line of warningLines(scenes)) logToStderr(`warning: ${line}`);
   if (passedOver.length > 0)
-    note(
-      `warning: ${count(passedOver.length, 'folder')} below not looked into; name what is meant: ${passedOver.join(', ')}`,
+    logToStderr(
+      `warning: ${formatCount(passedOver.length, 'folder')} below not looked into; name what is meant: ${passedOver.join(', ')}`,
     );
   for (const { path, code, message } of failed)
-    note(`error: ${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
+    logToStderr(`error: ${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
 }
 
 /** Refuses values that no input could use as wrong usage. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
@@ -235,24 +255,24 @@ async function requireFolders(folders: string[]): Promise<void> {
 
 /** What is no scene is passed over here: other files may lie in the folder. */
 async function watch(
-  target: OpenTarget,
+  target: Connection,
   folders: string[],
   flags: IngestFlags,
   signal: AbortSignal,
 ): Promise<void> {
   const { findInputs, notRecognised } = await import('../../ingest/index.js');
-  note(`watching ${folders.join(', ')}; Ctrl-C ends`);
+  logToStderr(`watching ${folders.join(', ')}; Ctrl-C ends`);
   let pending: string[] = [];
   /** Told already. */
   let failed: string[] = [];
-  for await (const settled of settledInputs(folders, signal)) {
+  for await (const settled of watchForCompleteInputs(folders, signal)) {
     // Standard output is closed or full, so no further batch can be reported.
-    if (isStdoutLost()) return;
+    if (hasStdoutFailed()) return;
     const inputs = [...pending];
     pending = [];
     for (const path of settled) {
       const found = await findInputs(path).catch((error) => {
-        if (!notRecognised.is(error)) note(`error: ${messageOf(error)}`);
+        if (!notRecognised.is(error)) logToStderr(`error: ${messageOf(error)}`);
         return null;
       });
       inputs.push(...(found?.inputs ?? []));
@@ -265,7 +285,7 @@ async function watch(
     } catch (error) {
       if (signal.aborted) return;
       // It is tried again with the next look: a full job queue empties, a server comes back.
-      if (inputs.join() !== failed.join()) note(`error: ${messageOf(error)}; it is tried again`);
+      if (inputs.join() !== failed.join()) logToStderr(`error: ${messageOf(error)}; it is tried again`);
       failed = inputs;
       pending = inputs;
     }
@@ -279,11 +299,13 @@ async function ingestPaths(
   hooks: RunHooks,
 ): Promise<Timed<IngestResults>> {
   const inputs = { ...options, paths: paths.map((path) => resolve(path)) };
-  return evenIfFailed(client.run('ingest', inputs, hooks));
+  return resultsEvenIfFailed(client.run('ingest', inputs, hooks));
 }
 
 /** The results of a job; also where every scene failed, so that each is told with its own reason. */
-async function evenIfFailed(run: Promise<{ results: Timed<IngestResults> }>): Promise<Timed<IngestResults>> {
+async function resultsEvenIfFailed(
+  run: Promise<{ results: Timed<IngestResults> }>,
+): Promise<Timed<IngestResults>> {
   try {
     return (await run).results;
   } catch (error) {
@@ -293,7 +315,7 @@ async function evenIfFailed(run: Promise<{ results: Timed<IngestResults> }>): Pr
 }
 
 /** The files to send for the paths: of a folder of single files each, as ingest takes them. The folder of a product stays one path. */
-async function filesToSend(paths: string[]): Promise<{ files: string[]; passedOver: string[] }> {
+async function findFilesToUpload(paths: string[]): Promise<{ files: string[]; passedOver: string[] }> {
   const { findInputs } = await import('../../ingest/index.js');
   const files: string[] = [];
   const passedOver: string[] = [];
@@ -311,14 +333,14 @@ async function filesToSend(paths: string[]): Promise<{ files: string[]; passedOv
 }
 
 /** Sends one file after the other; one that fails is named, and the others go on. */
-async function sendAll(
+async function uploadAll(
   client: Client,
   paths: string[],
   options: IngestOptions,
   hooks: RunHooks,
 ): Promise<Timed<IngestResults>> {
   const { sideFilesOf } = await import('../../ingest/index.js');
-  const { files, passedOver } = await filesToSend(paths);
+  const { files, passedOver } = await findFilesToUpload(paths);
   const all: Timed<IngestResults> = {
     collection: null,
     scenes: [],
@@ -330,8 +352,8 @@ async function sendAll(
   for (const path of files) {
     try {
       const sideFiles = await sideFilesOf(path);
-      note(`sending ${[path, ...sideFiles].join(', ')}`);
-      const results = await evenIfFailed(client.upload(path, options, hooks, sideFiles));
+      logToStderr(`sending ${[path, ...sideFiles].join(', ')}`);
+      const results = await resultsEvenIfFailed(client.upload(path, options, hooks, sideFiles));
       all.collection ??= results.collection;
       all.scenes.push(...results.scenes);
       all.tiles += results.tiles;
@@ -350,15 +372,17 @@ function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: s
   for (const { id, collection, tiles: made, unchanged, replaced, geocodes } of scenes) {
     if (geocodes) {
       print(
-        `${collection}  ${id}  ${count(made, 'tile')} at most${replaced ? ', in place of those there' : ''}`,
+        `${collection}  ${id}  ${formatCount(made, 'tile')} at most${replaced ? ', in place of those there' : ''}`,
       );
       for (const geocode of geocodes) print(`  ${geocode}`);
       continue;
     }
-    const what = unchanged ? 'already there, unchanged' : count(made, 'tile');
+    const what = unchanged ? 'already there, unchanged' : formatCount(made, 'tile');
     print(`${collection}  ${id}  ${what}${replaced ? ', in place of those that were there' : ''}`);
   }
   if (scenes.length > 0 && !scenes[0].geocodes) {
-    print(`${count(tiles, 'tile')} of ${count(scenes.length, 'scene')} in ${where}, ${duration(seconds)}`);
+    print(
+      `${formatCount(tiles, 'tile')} of ${formatCount(scenes.length, 'scene')} in ${where}, ${formatDuration(seconds)}`,
+    );
   }
 }

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { Client, JobDocument } from '../../client/index.js';
-import { openTarget } from '../connect.js';
-import { flag, type TargetOptions, withResources, withTarget } from '../options/option-groups.js';
-import { duration, note, print, printJson, progressLine, table } from '../output/print.js';
+import { connect } from '../connect.js';
+import { createOption, type TargetOptions, withResources, withTarget } from '../options/option-groups.js';
+import { formatDuration, logToStderr, print, printJson, progressLine, table } from '../output/print.js';
 import { interruptSignal } from '../signals.js';
 
 type JobsFlags = TargetOptions & { follow?: boolean; cancel?: boolean; retry?: boolean };
@@ -12,19 +12,19 @@ export function jobsCommand(): Command {
     .description('list jobs, the newest first; or show, follow, cancel or retry one')
     .argument('[id]', 'id of a job')
     .addOption(
-      flag('--follow', 'print its log and go on until it has ended; Ctrl-C leaves the job alone').conflicts([
-        'cancel',
-        'retry',
-      ]),
+      createOption(
+        '--follow',
+        'print its log and go on until it has ended; Ctrl-C leaves the job alone',
+      ).conflicts(['cancel', 'retry']),
     )
-    .addOption(flag('--cancel', 'stop it; what it has finished is kept').conflicts('retry'))
-    .addOption(flag('--retry', 'start a job for what failed in it, and follow that'));
+    .addOption(createOption('--cancel', 'stop it; what it has finished is kept').conflicts('retry'))
+    .addOption(createOption('--retry', 'start a job for what failed in it, and follow that'));
   return withTarget(withResources(command)).action(async (id: string | undefined, flags: JobsFlags) => {
     const { follow = false, cancel = false, retry = false } = flags;
     if (id === undefined && (follow || cancel || retry))
       command.error('error: --follow, --cancel and --retry need the id of a job');
     // Where no server works on the folder, following a job that waits there is working on it.
-    const target = await openTarget(flags, { resume: follow });
+    const target = await connect(flags, { resume: follow });
     const { client } = target;
     try {
       const show = flags.format === 'json' ? printJson : printJob;
@@ -37,7 +37,7 @@ export function jobsCommand(): Command {
       if (cancel) return show(await client.cancelJob(id));
       if (!follow && !retry) return show(await client.job(id));
       const followed = retry ? (await client.retryJob(id)).jobID : id;
-      if (retry) note(`job ${followed} retries what failed in ${id}`);
+      if (retry) logToStderr(`job ${followed} retries what failed in ${id}`);
       const job = await followJob(client, followed);
       if (job) show(job);
       if (job?.status !== 'successful') process.exitCode = 1;
@@ -48,12 +48,12 @@ export function jobsCommand(): Command {
 }
 
 /** What jobs count. */
-const UNITS: Record<string, string> = { train: 'places', tensor: 'cells' };
+const UNIT_OF_PROCESS: Record<string, string> = { train: 'places', tensor: 'cells' };
 
 /** Prints the log and the progress of a job until it has ended, which is then told; undefined where Ctrl-C came first. */
 async function followJob(client: Client, id: string): Promise<JobDocument | undefined> {
   const { processID } = await client.job(id);
-  const line = progressLine(UNITS[processID] ?? 'tiles');
+  const line = progressLine(UNIT_OF_PROCESS[processID] ?? 'tiles');
   const signal = interruptSignal();
   try {
     for await (const { event, data } of client.jobEvents(id, signal)) {
@@ -61,12 +61,12 @@ async function followJob(client: Client, id: string): Promise<JobDocument | unde
       else {
         line.end();
         const [level, text] = event === 'log' ? [data.level, data.text] : ['state', data.status];
-        note(`${data.time} ${level.padEnd(7)} ${text}`);
+        logToStderr(`${data.time} ${level.padEnd(7)} ${text}`);
       }
     }
   } catch (error) {
     if (!signal.aborted) throw error;
-    note(`no longer following; "tilewright jobs ${id}" tells how far it is`);
+    logToStderr(`no longer following; "tilewright jobs ${id}" tells how far it is`);
     return undefined;
   } finally {
     line.end();
@@ -92,7 +92,7 @@ function printJob(job: JobDocument): void {
   print(`job ${jobID}: ${processID}, ${status}${message ? `, ${message}` : ''}`);
   if (started)
     print(
-      `${tiles.done} of ${tiles.total} done, ${tiles.failed} failed, ${tiles.skipped} skipped, ${duration(seconds)}`,
+      `${tiles.done} of ${tiles.total} done, ${tiles.failed} failed, ${tiles.skipped} skipped, ${formatDuration(seconds)}`,
     );
   if (error) print(`${error.message} [${error.code}]`);
   if (job.retryOf) print(`it retries what failed in job ${job.retryOf}`);

@@ -1,18 +1,18 @@
 import { Command } from 'commander';
 import type { ItemCollection } from '../../client/index.js';
-import { openTarget } from '../connect.js';
-import { everyPage } from '../fetch-all-pages.js';
+import { connect } from '../connect.js';
+import { fetchAllPages } from '../fetch-all-pages.js';
 import {
+  createOption,
   type FilterOptions,
-  filterOf,
-  flag,
-  positiveInteger,
+  parsePositiveIntegerOption,
   type TargetOptions,
-  withFilter,
+  toFilterParams,
+  withFilterOptions,
   withTarget,
 } from '../options/option-groups.js';
 import { listNearest } from '../output/nearest-names.js';
-import { count, note, notePartial, print, printJson, table } from '../output/print.js';
+import { formatCount, logToStderr, print, printJson, table, warnPartial } from '../output/print.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
 
@@ -20,33 +20,37 @@ export function searchCommand(): Command {
   const command = new Command('search')
     .description('find tiles')
     .addOption(
-      flag('--sort <properties>', 'for example -eo:cloud_cover,datetime; by default newest first').default(
-        '-datetime',
-      ),
+      createOption(
+        '--sort <properties>',
+        'for example -eo:cloud_cover,datetime; by default newest first',
+      ).default('-datetime'),
     )
-    .addOption(flag('--limit <n>', 'print at most this many', positiveInteger).default(20));
-  return withTarget(withFilter(command)).action(async (flags: SearchFlags) => {
-    const target = await openTarget(flags);
+    .addOption(
+      createOption('--limit <n>', 'print at most this many', parsePositiveIntegerOption).default(20),
+    );
+  return withTarget(withFilterOptions(command)).action(async (flags: SearchFlags) => {
+    const target = await connect(flags);
     try {
-      const found = await everyPage(
-        (limit, token) => target.client.search({ ...filterOf(flags), sortby: flags.sort, limit, token }),
+      const found = await fetchAllPages(
+        (limit, token) =>
+          target.client.search({ ...toFilterParams(flags), sortby: flags.sort, limit, token }),
         flags.limit,
       );
       const { collection } = flags;
       if (found.numberMatched === 0 && collection !== undefined) {
         const there = (await target.client.collections()).collections.map(({ id }) => id);
         for (const one of collection.filter((id) => !there.includes(id)))
-          note(
+          logToStderr(
             `there is no collection ${one}; ${there.length === 0 ? 'none exists yet' : `there are ${listNearest(one, there)}`}`,
           );
       }
-      notePartial(found);
+      warnPartial(found);
       if (flags.format === 'json') return printJson(found);
       for (const line of table([['tile', 'time', 'coverage %', 'cloud %'], ...found.features.map(row)]))
         print(line);
       const { numberMatched, numberReturned } = found;
       print(
-        `${count(numberMatched, 'tile')} found${numberReturned < numberMatched ? `, ${numberReturned} shown` : ''}`,
+        `${formatCount(numberMatched, 'tile')} found${numberReturned < numberMatched ? `, ${numberReturned} shown` : ''}`,
       );
     } finally {
       await target.close();

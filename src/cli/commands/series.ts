@@ -1,17 +1,17 @@
 import { Command } from 'commander';
 import type { SeriesDocument } from '../../client/index.js';
-import { openTarget } from '../connect.js';
+import { connect } from '../connect.js';
 import {
+  createOption,
   type FilterOptions,
-  filterOf,
-  flag,
   type TargetOptions,
-  withFilter,
+  toFilterParams,
+  withFilterOptions,
   withResources,
   withTarget,
 } from '../options/option-groups.js';
-import { allowCsv, geometryOf, PLACE } from '../options/place-argument.js';
-import { count, notePartial, print, printJson, table } from '../output/print.js';
+import { allowCsv, PLACE_HELP, parsePlace } from '../options/place-argument.js';
+import { formatCount, print, printJson, table, warnPartial } from '../output/print.js';
 
 type SeriesFlags = Omit<TargetOptions, 'format'> &
   FilterOptions & { expression: string; format: 'text' | 'json' | 'csv' };
@@ -19,23 +19,26 @@ type SeriesFlags = Omit<TargetOptions, 'format'> &
 export function seriesCommand(): Command {
   const command = new Command('series')
     .description('values of an expression at a place, by date')
-    .argument('<place>', PLACE)
+    .argument('<place>', PLACE_HELP)
     .addOption(
-      flag('--expression <e>', 'of bands, such as ndvi or "(nir-red)/(nir+red)"').makeOptionMandatory(),
+      createOption(
+        '--expression <e>',
+        'of bands, such as ndvi or "(nir-red)/(nir+red)"',
+      ).makeOptionMandatory(),
     );
-  withTarget(withResources(withFilter(command)));
+  withTarget(withResources(withFilterOptions(command)));
   allowCsv(command);
   return command.action(async (place: string, flags: SeriesFlags) => {
-    const geometry = geometryOf(place);
-    const target = await openTarget({ ...flags, format: flags.format === 'json' ? 'json' : 'text' });
+    const geometry = parsePlace(place);
+    const target = await connect({ ...flags, format: flags.format === 'json' ? 'json' : 'text' });
     try {
       const { expression } = flags;
-      const document = await target.client.series({ geometry, expression, ...filterOf(flags) });
-      notePartial(document);
+      const document = await target.client.series({ geometry, expression, ...toFilterParams(flags) });
+      warnPartial(document);
       if (flags.format === 'json') return printJson(document);
       if (flags.format === 'csv') return printCsv(document);
       for (const line of table(rowsOf(document, 4))) print(line);
-      print(count(document.series.length, 'date'));
+      print(formatCount(document.series.length, 'date'));
     } finally {
       await target.close();
     }

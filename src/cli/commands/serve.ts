@@ -5,20 +5,20 @@ import { Command } from 'commander';
 import { messageOf } from '../../errors.js';
 import type { NodeConfig } from '../../node.js';
 import {
-  bytes,
   type CommonOptions,
-  flag,
-  listed,
-  number,
-  portNumber,
-  positiveInteger,
+  createOption,
+  parseBytesOption,
+  parseNumberOption,
+  parsePortOption,
+  parsePositiveIntegerOption,
   type ResourceOptions,
+  splitList,
   withCloudModel,
   withCommon,
   withData,
   withResources,
 } from '../options/option-groups.js';
-import { note, printJson } from '../output/print.js';
+import { logToStderr, printJson } from '../output/print.js';
 import { stopSignal } from '../signals.js';
 
 interface ServeFlags extends CommonOptions, ResourceOptions {
@@ -46,13 +46,13 @@ interface ServeFlags extends CommonOptions, ResourceOptions {
 }
 
 /** Characters of a secret: a shorter one could be guessed from a message that was listened to. */
-const SHORTEST_SECRET = 16;
+const MIN_SECRET_LENGTH = 16;
 
 /** Secrets of deploy/env.example, which everybody can read, begin so. */
 const EXAMPLE_SECRET = /^change-?me/i;
 
 /** Ends the command if a secret is one of the examples. */
-function refuseExamples({ token, readToken, secret }: ServeFlags, command: Command): void {
+function rejectExampleSecrets({ token, readToken, secret }: ServeFlags, command: Command): void {
   for (const [name, value] of Object.entries({ token, 'read-token': readToken, secret }))
     if (value !== undefined && EXAMPLE_SECRET.test(value))
       command.error(
@@ -64,7 +64,7 @@ function refuseExamples({ token, readToken, secret }: ServeFlags, command: Comma
 const WILDCARD = /^(0\.0\.0\.0|\[?::\]?|)$/;
 
 /** What the flags say of a cluster; undefined for a node that is alone with its folder. */
-function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
+function clusterConfig(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
   const { store, etcd, clusterName: name, zone, weight, owners, host, port } = flags;
   const grace = flags.grace * 1000;
   if (store === undefined) {
@@ -74,12 +74,12 @@ function clusterOf(flags: ServeFlags, command: Command): NodeConfig['cluster'] {
     return undefined;
   }
   if (!(weight > 0)) command.error(`error: --weight ${weight} is not above 0`);
-  const servers = etcd === undefined ? [] : listed(etcd);
+  const servers = etcd === undefined ? [] : splitList(etcd);
   if (servers.length > 0 && !flags.secret)
     command.error('error: --etcd needs --secret, which all nodes share; best by TILEWRIGHT_SECRET');
-  if (servers.length > 0 && flags.secret!.length < SHORTEST_SECRET)
+  if (servers.length > 0 && flags.secret!.length < MIN_SECRET_LENGTH)
     command.error(
-      `error: --secret is shorter than ${SHORTEST_SECRET} characters; take a random one, such as that of "openssl rand -hex 32"`,
+      `error: --secret is shorter than ${MIN_SECRET_LENGTH} characters; take a random one, such as that of "openssl rand -hex 32"`,
     );
   if (flags.advertise === undefined && port === 0)
     command.error('error: --port 0 needs --advertise, because other nodes must know the address');
@@ -101,94 +101,114 @@ export function serveCommand(): Command {
   const command = new Command('serve')
     .description('answer the HTTP API over a data folder')
     .addOption(
-      flag('--host <host>', 'address to listen on; beyond loopback a token is needed').default('127.0.0.1'),
-    )
-    .addOption(flag('--port <port>', 'port to listen on; 0 takes a free one', portNumber).default(8080))
-    .addOption(flag('--token <token>', 'token that writes and jobs must carry'))
-    .addOption(
-      flag('--read-token <token>', 'token that reads must carry, if not --token; else they are open'),
-    )
-    .addOption(
-      flag(
-        '--rate-limit <n>',
-        'requests a second that one address may make, 0 for any number; 200 where there is a token',
-        number,
+      createOption('--host <host>', 'address to listen on; beyond loopback a token is needed').default(
+        '127.0.0.1',
       ),
     )
     .addOption(
-      flag(
+      createOption('--port <port>', 'port to listen on; 0 takes a free one', parsePortOption).default(8080),
+    )
+    .addOption(createOption('--token <token>', 'token that writes and jobs must carry'))
+    .addOption(
+      createOption('--read-token <token>', 'token that reads must carry, if not --token; else they are open'),
+    )
+    .addOption(
+      createOption(
+        '--rate-limit <n>',
+        'requests a second that one address may make, 0 for any number; 200 where there is a token',
+        parseNumberOption,
+      ),
+    )
+    .addOption(
+      createOption(
         '--public-url <url>',
         'address at which clients reach the server through a proxy; all links in answers begin with it',
       ),
     )
     .addOption(
-      flag(
+      createOption(
         '--trust-proxy <addresses>',
         'proxies whose X-Forwarded-For, -Proto and -Host count: addresses, ranges or "loopback", separated by commas',
-        listed,
+        splitList,
       ),
     );
   command
     .addOption(
-      flag(
+      createOption(
         '--store <url>',
         'shared store of tile files: s3://bucket/prefix or file:///folder; several nodes form a cluster',
       ),
     )
     .addOption(
-      flag('--etcd <urls>', 'addresses of etcd, separated by commas, by which nodes of one store agree'),
+      createOption(
+        '--etcd <urls>',
+        'addresses of etcd, separated by commas, by which nodes of one store agree',
+      ),
     )
-    .addOption(flag('--cluster-name <name>', 'name of the cluster in etcd').default('default'))
+    .addOption(createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'))
     .addOption(
-      flag(
+      createOption(
         '--advertise <url>',
         'address at which other nodes reach this one; by default from --host and --port',
       ),
     )
     .addOption(
-      flag(
+      createOption(
         '--secret <secret>',
         'secret that all nodes of a cluster share; best by TILEWRIGHT_SECRET, which no list of processes shows',
       ),
     )
-    .addOption(flag('--zone <zone>', 'what fails together with this node, such as a rack').default('default'))
-    .addOption(flag('--weight <n>', 'share of the tiles beside those of other nodes', number).default(1))
     .addOption(
-      flag(
+      createOption('--zone <zone>', 'what fails together with this node, such as a rack').default('default'),
+    )
+    .addOption(
+      createOption(
+        '--weight <n>',
+        'share of the tiles beside those of other nodes',
+        parseNumberOption,
+      ).default(1),
+    )
+    .addOption(
+      createOption(
         '--owners <n>',
         'nodes that hold each tile, fixed by the first node; 2 by default',
-        positiveInteger,
+        parsePositiveIntegerOption,
       ),
     );
   command.addOption(
-    flag(
+    createOption(
       '--grace <seconds>',
       'how long a node is away before others take its place',
-      positiveInteger,
+      parsePositiveIntegerOption,
     ).default(30),
   );
   command.addOption(
-    flag(
+    createOption(
       '--cache <size>',
       'with --store: what tile files may take of the local disk; by default all but the reserve',
-      bytes,
+      parseBytesOption,
     ),
   );
-  const allow = flag('--allow-folder <dir>', 'folder from which POST /ingest may read; may be given again');
+  const allow = createOption(
+    '--allow-folder <dir>',
+    'folder from which POST /ingest may read; may be given again',
+  );
   allow.argParser(append).default([], 'none');
   command.addOption(allow);
-  command.addOption(flag('--max-upload <size>', 'longest file that is taken', bytes).default(20e9, '20GB'));
+  command.addOption(
+    createOption('--max-upload <size>', 'longest file that is taken', parseBytesOption).default(20e9, '20GB'),
+  );
   withCommon(withCloudModel(withResources(withData(command))));
   return command.action(async (flags: ServeFlags) => {
-    refuseExamples(flags, command);
+    rejectExampleSecrets(flags, command);
     const signal = stopSignal();
-    const cluster = clusterOf(flags, command);
+    const cluster = clusterConfig(flags, command);
     const { allowFolder: allowFolders, host, port, token, readToken } = flags;
     const { openNode } = await import('../../node.js');
-    const { holdAddress, readProxyOptions } = await import('../../api/index.js');
+    const { reservePort, readProxyOptions } = await import('../../api/index.js');
     readProxyOptions(flags, token ?? readToken);
     // A node that joins a cluster gets slots, which it must be able to answer for.
-    const release = await holdAddress(host, port, token ?? readToken);
+    const release = await reservePort(host, port, token ?? readToken);
     const node = await openNode({
       ...flags,
       allowFolders,
@@ -200,14 +220,14 @@ export function serveCommand(): Command {
       .finally(release)
       .catch((error) => {
         if (error !== signal.reason) throw error;
-        note(`${messageOf(error)} before the start was complete`);
+        logToStderr(`${messageOf(error)} before the start was complete`);
         return undefined;
       });
     if (node === undefined) return;
     try {
       const url = await node.listen(host, port);
       if (flags.format === 'json') printJson({ url, data: flags.data, node: node.id });
-      else note(`tilewright serves ${flags.data} at ${url} (Ctrl-C stops it)`);
+      else logToStderr(`tilewright serves ${flags.data} at ${url} (Ctrl-C stops it)`);
       // A signal that has been raised already fires no event.
       if (!signal.aborted) await once(signal, 'abort');
     } finally {

@@ -1,38 +1,38 @@
 import { Command } from 'commander';
 import type { SpectraDocument, SpectrumEntry } from '../../client/index.js';
-import { openTarget } from '../connect.js';
+import { connect } from '../connect.js';
 import {
   type FilterOptions,
-  filterOf,
   type TargetOptions,
-  withFilter,
+  toFilterParams,
+  withFilterOptions,
   withResources,
   withTarget,
 } from '../options/option-groups.js';
-import { allowCsv, geometryOf, PLACE } from '../options/place-argument.js';
-import { count, note, notePartial, print, printJson, table } from '../output/print.js';
+import { allowCsv, PLACE_HELP, parsePlace } from '../options/place-argument.js';
+import { formatCount, logToStderr, print, printJson, table, warnPartial } from '../output/print.js';
 
 type SpectrumFlags = Omit<TargetOptions, 'format'> & FilterOptions & { format: 'text' | 'json' | 'csv' };
 
 export function spectrumCommand(): Command {
   const command = new Command('spectrum')
     .description('the spectrum of a place by date, of tiles of imaging spectrometers')
-    .argument('<place>', PLACE);
-  withTarget(withResources(withFilter(command)));
+    .argument('<place>', PLACE_HELP);
+  withTarget(withResources(withFilterOptions(command)));
   allowCsv(command);
   return command.action(async (place: string, flags: SpectrumFlags) => {
-    const geometry = geometryOf(place);
-    const target = await openTarget({ ...flags, format: flags.format === 'json' ? 'json' : 'text' });
+    const geometry = parsePlace(place);
+    const target = await connect({ ...flags, format: flags.format === 'json' ? 'json' : 'text' });
     try {
-      const document = await target.client.spectra({ geometry, ...filterOf(flags) });
-      notePartial(document);
+      const document = await target.client.spectra({ geometry, ...toFilterParams(flags) });
+      warnPartial(document);
       if (flags.format === 'json') return printJson(document);
       if (flags.format === 'csv') {
         noteEmpty(document.spectra);
         return printCsv(document);
       }
       for (const [i, { bands }] of document.sensors.entries()) printSensor(document, i, bands);
-      print(count(document.spectra.length, 'date'));
+      print(formatCount(document.spectra.length, 'date'));
       noteEmpty(document.spectra);
     } finally {
       await target.close();
@@ -40,16 +40,19 @@ export function spectrumCommand(): Command {
   });
 }
 
-const NAMED = 5;
+const MAX_NAMED_TILES = 5;
 
 /** Says why a table is empty, or columns of it. */
 function noteEmpty(spectra: readonly SpectrumEntry[]): void {
   if (spectra.length === 0)
-    note('no tile with a spectrum holds the place: "tilewright search --bbox W,S,E,N" lists tiles around it');
+    logToStderr(
+      'no tile with a spectrum holds the place: "tilewright search --bbox W,S,E,N" lists tiles around it',
+    );
   const empty = spectra.filter((one) => valuesOf(one).every((value) => value === null));
   const days = [...new Set(empty.map(({ datetime }) => datetime.slice(0, 10)))];
-  const more = days.length > NAMED ? ` and ${count(days.length - NAMED, 'other date')}` : '';
-  if (days.length > 0) note(`no data there on ${days.slice(0, NAMED).join(', ')}${more}`);
+  const more =
+    days.length > MAX_NAMED_TILES ? ` and ${formatCount(days.length - MAX_NAMED_TILES, 'other date')}` : '';
+  if (days.length > 0) logToStderr(`no data there on ${days.slice(0, MAX_NAMED_TILES).join(', ')}${more}`);
 }
 
 const valuesOf = ({ values, mean = [] }: SpectrumEntry) => values ?? mean;

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { VerifyReport } from '../../storage/index.js';
-import { openTarget } from '../connect.js';
+import { connect } from '../connect.js';
 import { type TargetOptions, withTarget } from '../options/option-groups.js';
-import { count, note, print, printJson, progressLine } from '../output/print.js';
+import { formatCount, logToStderr, print, printJson, progressLine } from '../output/print.js';
 import { interruptSignal } from '../signals.js';
 
 export function verifyCommand(): Command {
@@ -10,23 +10,25 @@ export function verifyCommand(): Command {
     'check that every record has its files and that every checksum fits, and list what no record names',
   );
   return withTarget(command).action(async (flags: TargetOptions) => {
-    const target = await openTarget(flags);
+    const target = await connect(flags);
     const line = progressLine('tiles');
     try {
       const hooks = { signal: interruptSignal(), onProgress: line.update };
       const { results } = await target.client.run<VerifyReport>('verify', {}, hooks);
       line.end();
-      for (const { kind, what } of results.problems) note(`${kind}: ${what}`);
-      for (const { path, bytes } of results.orphans) note(`orphan: ${path} (${bytes} bytes)`);
+      for (const { kind, what } of results.problems) logToStderr(`${kind}: ${what}`);
+      for (const { path, bytes } of results.orphans) logToStderr(`orphan: ${path} (${bytes} bytes)`);
       if (flags.format === 'json') printJson(results);
       else {
         const { tiles, files, bytes, problemCount, orphanCount, orphanBytes } = results;
-        print(`${count(tiles, 'tile')}, ${count(files, 'file')}, ${(bytes / 1e6).toFixed(1)} MB checked`);
+        print(
+          `${formatCount(tiles, 'tile')}, ${formatCount(files, 'file')}, ${(bytes / 1e6).toFixed(1)} MB checked`,
+        );
         if (orphanCount > 0) {
-          const what = count(orphanCount, 'file or folder', 'files and folders');
+          const what = formatCount(orphanCount, 'file or folder', 'files and folders');
           print(`${what} of ${(orphanBytes / 1e6).toFixed(1)} MB that no record names: no harm, and no use`);
         }
-        print(problemCount === 0 ? 'everything is whole' : count(problemCount, 'problem'));
+        print(problemCount === 0 ? 'everything is whole' : formatCount(problemCount, 'problem'));
       }
       if (results.problemCount > 0) process.exitCode = 1;
     } finally {

@@ -1,21 +1,21 @@
 /** Compares the places that the runs of a comparison have trained on. */
-import { reasonsOf } from '../../training/index.js';
+import { summariseReasons } from '../../training/index.js';
 import type { ComparedRun, Comparison } from './comparison-data.js';
-import { scoresOf, trainedPlaces } from './measures.js';
+import { cellScores, trainedCells } from './measures.js';
 
 type Runs = Pick<Comparison, 'runs'>;
 
 const nameOf = ({ mode, seed }: ComparedRun) => `${mode}, seed ${seed}`;
 
 /** Keys of the places that all runs have trained. */
-export function commonPlaces({ runs }: Runs): Set<string> {
-  const all = runs.map(({ results }) => scoresOf(results));
+export function commonCells({ runs }: Runs): Set<string> {
+  const all = runs.map(({ results }) => cellScores(results));
   const [first = new Map<string, unknown>(), ...others] = all;
   return new Set([...first.keys()].filter((key) => others.every((scores) => scores.has(key))));
 }
 
 /** Returns a function from the key of a place to its name: the geocode, with the collection if the runs have several. */
-export function placeNames({ runs }: Runs): (key: string) => string {
+export function cellLabels({ runs }: Runs): (key: string) => string {
   const collections = new Set(
     runs.flatMap(({ results }) => results.models.map(({ collection }) => collection)),
   );
@@ -23,12 +23,12 @@ export function placeNames({ runs }: Runs): (key: string) => string {
 }
 
 /** Describes in one sentence each how runs differ from the first one in their places and patches. Empty if all are alike. */
-export function differencesOf(comparison: Runs): string[] {
+export function describeDifferences(comparison: Runs): string[] {
   const [first, ...others] = comparison.runs;
   if (!first) return [];
-  const name = placeNames(comparison);
+  const name = cellLabels(comparison);
   const patchesOf = ({ results }: ComparedRun) =>
-    new Map(trainedPlaces(results).map(({ key, patches }) => [key, patches]));
+    new Map(trainedCells(results).map(({ key, patches }) => [key, patches]));
   const known = patchesOf(first);
   return others.flatMap((run) => {
     const own = patchesOf(run);
@@ -55,10 +55,10 @@ export function differencesOf(comparison: Runs): string[] {
 }
 
 /** The reasons why places have no model, by the first run of each mode, the most frequent first. */
-export function leftOut({ runs, modes, model }: Comparison): string[] {
+export function excludedCellReasons({ runs, modes, model }: Comparison): string[] {
   const texts = modes.map((mode) => {
     const run = runs.find((one) => one.mode === mode);
-    return { mode, reasons: run ? reasonsOf(run.results, [model]) : [] };
+    return { mode, reasons: run ? summariseReasons(run.results, [model]) : [] };
   });
   const isShared = texts.every(({ reasons }) => reasons.join() === texts[0]!.reasons.join());
   return isShared
@@ -67,4 +67,4 @@ export function leftOut({ runs, modes, model }: Comparison): string[] {
 }
 
 /** True if a place failed in a run. */
-export const hasFailedPlaces = ({ runs }: Runs) => runs.some(({ results }) => results.failed.length > 0);
+export const hasFailedCells = ({ runs }: Runs) => runs.some(({ results }) => results.failed.length > 0);

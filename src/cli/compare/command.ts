@@ -1,28 +1,28 @@
 /** Runs `tilewright compare`: the trainings, the report, and what is printed. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { NodeUsage } from '../../client/index.js';
+import type { NodeUsageDocument } from '../../client/index.js';
 import { messageOf } from '../../errors.js';
 import { writeFileDurably } from '../../storage/index.js';
 import type { TrainingMode } from '../../training/index.js';
 import { version } from '../../version.js';
-import type { TrainingFlags } from '../commands/training/training-options.js';
-import { type OpenTarget, openTarget } from '../connect.js';
-import { comparisonStopped, noOutFolder, usageUnknown } from '../errors.js';
-import { type FilterOptions, filterOf, type TargetOptions } from '../options/option-groups.js';
-import { duration, note, print, printJson, progressLine, table } from '../output/print.js';
+import type { TrainingOptions } from '../commands/training/training-options.js';
+import { type Connection, connect } from '../connect.js';
+import { comparisonStopped, nodeUsageUnknown, noOutFolder } from '../errors.js';
+import { type FilterOptions, type TargetOptions, toFilterParams } from '../options/option-groups.js';
+import { formatDuration, logToStderr, print, printJson, progressLine, table } from '../output/print.js';
 import { interruptSignal } from '../signals.js';
-import { differencesOf, hasFailedPlaces } from './cells.js';
+import { describeDifferences, hasFailedCells } from './cells.js';
 import { compareModes } from './compare-modes.js';
 import type { ComparedRun, Comparison, FailedRun } from './comparison-data.js';
-import { csvOf } from './csv.js';
+import { toCsv } from './csv.js';
 import { renderComparison } from './report.js';
 import { baselinesText } from './summary.js';
-import { accuracyTable, costTable, placeTable, type Table } from './tables.js';
+import { accuracyTable, cellTable, costTable, type TextTable } from './tables.js';
 
 export type CompareFlags = TargetOptions &
   FilterOptions &
-  TrainingFlags & {
+  TrainingOptions & {
     modes: TrainingMode[];
     seeds: number[];
     out: string;
@@ -30,8 +30,8 @@ export type CompareFlags = TargetOptions &
 
 /** The report shows `command`, the command line without the token. */
 export async function runCompare(model: string, flags: CompareFlags, command: string): Promise<void> {
-  const { modes, seeds, epochs, patience, validationFrom, engine, placeMemory, out } = flags;
-  const target = await openTarget(flags);
+  const { modes, seeds, epochs, patience, validationFrom, engine, parseWorkerMemory, out } = flags;
+  const target = await connect(flags);
   const line = progressLine('places');
   const files = { html: join(out, `compare-${model}.html`), csv: join(out, `compare-${model}.csv`) };
   const read = usageReader(target, flags);
@@ -46,7 +46,15 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
     const context = { command, target: target.name, nodes, software: version };
     const comparison = await compareModes(
       target.client,
-      { model, filter: filterOf(flags), epochs, patience, validationFrom, engine, placeMemory },
+      {
+        model,
+        filter: toFilterParams(flags),
+        epochs,
+        patience,
+        validationFrom,
+        engine,
+        placeMemory: parseWorkerMemory,
+      },
       { modes, seeds },
       read,
       {
@@ -59,24 +67,24 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
           const generatedAt = new Date().toISOString();
           unwritten = await writeReport([
             [files.html, renderComparison(comparison, { ...context, generatedAt })],
-            [files.csv, csvOf(comparison)],
+            [files.csv, toCsv(comparison)],
           ]);
         },
       },
     );
     if (flags.format === 'json') printJson(comparison);
     else printTables(comparison);
-    for (const difference of differencesOf(comparison)) note(`warning: ${difference}`);
-    if (unwritten === undefined) note(`report: ${files.html}, ${files.csv}`);
+    for (const difference of describeDifferences(comparison)) logToStderr(`warning: ${difference}`);
+    if (unwritten === undefined) logToStderr(`report: ${files.html}, ${files.csv}`);
     const { runs, failed } = comparison;
     if (runs.length === 0 || unwritten !== undefined) process.exitCode = 1;
-    else if (failed.length > 0 || hasFailedPlaces(comparison)) process.exitCode = 3;
+    else if (failed.length > 0 || hasFailedCells(comparison)) process.exitCode = 3;
   } catch (error) {
     line.end();
     const all = modes.length * seeds.length;
     if (signal.aborted)
       throw comparisonStopped.because(error, ended, all, ended > 0 ? files.html : 'no file');
-    if (ended > 0) note(`${ended} of ${all} runs have ended: ${files.html}`);
+    if (ended > 0) logToStderr(`${ended} of ${all} runs have ended: ${files.html}`);
     throw error;
   } finally {
     line.end();
@@ -85,15 +93,18 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
 }
 
 /** A node in this process sends nothing, so the counters of the machine are left out. */
-function usageReader({ client, name }: OpenTarget, { data }: TargetOptions): () => Promise<NodeUsage[]> {
+function usageReader(
+  { client, name }: Connection,
+  { data }: TargetOptions,
+): () => Promise<NodeUsageDocument[]> {
   if (name !== data) return async () => (await client.usage()).nodes;
   return async () => (await client.usage()).nodes.map(({ network: _, ...usage }) => usage);
 }
 
 /** Returns the ids of the nodes. Throws TW_CLI_USAGE if a node does not report its usage, which the figures would lack. */
-async function nodesThatMeasure({ client }: OpenTarget): Promise<string[]> {
+async function nodesThatMeasure({ client }: Connection): Promise<string[]> {
   const { nodes, unanswered } = await client.usage();
-  if (unanswered.length > 0) throw usageUnknown(unanswered);
+  if (unanswered.length > 0) throw nodeUsageUnknown(unanswered);
   return nodes.map(({ id }) => id);
 }
 
@@ -103,7 +114,7 @@ async function writeReport(files: [path: string, text: string][]): Promise<unkno
     for (const [path, text] of files) await writeFileDurably(path, text);
     return undefined;
   } catch (error) {
-    note(`warning: the report is not written: ${messageOf(error)}`);
+    logToStderr(`warning: the report is not written: ${messageOf(error)}`);
     return error;
   }
 }
@@ -112,23 +123,23 @@ async function writeReport(files: [path: string, text: string][]): Promise<unkno
 function noteRun({ runs, failed, modes, seeds }: Comparison, last: ComparedRun | FailedRun): void {
   const which = `${runs.length + failed.length} of ${modes.length * seeds.length}: ${last.mode}, seed ${last.seed}`;
   if ('code' in last) {
-    note(`${which}: failed: ${last.message} [${last.code}]`);
+    logToStderr(`${which}: failed: ${last.message} [${last.code}]`);
     return;
   }
   const { seconds, usage, results } = last;
   const mse = results.pooled ? `, MSE ${results.pooled.model.mse.toExponential(2)}` : '';
-  note(`${which}: ${duration(seconds)}, ${usage.cpuSeconds.toFixed(1)} CPU s${mse}`);
+  logToStderr(`${which}: ${formatDuration(seconds)}, ${usage.cpuSeconds.toFixed(1)} CPU s${mse}`);
 }
 
 function printTables(comparison: Comparison): void {
-  for (const shown of [costTable, accuracyTable, placeTable]) {
+  for (const shown of [costTable, accuracyTable, cellTable]) {
     printTable(shown(comparison));
     if (shown === accuracyTable) print(baselinesText(comparison));
     print();
   }
 }
 
-function printTable({ caption, titles, rows }: Table): void {
+function printTable({ caption, titles, rows }: TextTable): void {
   print(caption);
   for (const text of table([titles, ...rows])) print(text);
 }

@@ -4,8 +4,8 @@ import { type Client, hasEnded, type JobDocument, type Progress } from '../../cl
 import { TilewrightError } from '../../errors.js';
 import type { FilterParams } from '../../query/index.js';
 import type { TrainingMode, TrainResults } from '../../training/index.js';
-import { type ComparedRun, type Comparison, type FailedRun, turns } from './comparison-data.js';
-import { type ReadUsage, withUsage } from './usage.js';
+import { type ComparedRun, type Comparison, type FailedRun, runOrder } from './comparison-data.js';
+import { measureUsage, type ReadUsage } from './usage.js';
 
 export interface CompareInputs {
   model: string;
@@ -31,7 +31,7 @@ const IDLE_PHASE_MS = 10_000;
 const SERVER_TIMEOUT_MS = 120_000;
 const POLL_INTERVAL_MS = 1000;
 /** Attempts at an idle phase without other jobs. */
-const MOST_ATTEMPTS = 3;
+const MAX_IDLE_ATTEMPTS = 3;
 
 /**
  * Trains in each mode with each seed, and stores nothing. A warm-up of one epoch comes first, in which every node chooses its engine and data
@@ -57,12 +57,12 @@ export async function compareModes(
     waitForOtherJobs(client, signal, (progress) => onProgress(`${what}, waiting for another job`, progress));
   await waitForOthers('warm-up');
   const warmUp = await train('warm-up', modes[0]!, seeds[0]!, 1);
-  const idleBytesPerSecond = await idleRate(client, warmUp.job, read, signal);
+  const idleBytesPerSecond = await measureIdleRate(client, warmUp.job, read, signal);
   const comparison: Comparison = {
     ...{ model: inputs.model, modes, seeds, runs: [], failed: [] },
     ...(idleBytesPerSecond !== undefined && { idleBytesPerSecond }),
   };
-  const all = turns(modes, seeds);
+  const all = runOrder(modes, seeds);
   for (const [i, { mode, seed }] of all.entries()) {
     const what = `${i + 1} of ${all.length}, ${mode}, seed ${seed}`;
     await waitForOthers(what);
@@ -82,11 +82,11 @@ async function measuredRun(
   train: () => Promise<{ job: string; results: TrainResults & { seconds: number } }>,
 ): Promise<ComparedRun | FailedRun> {
   try {
-    const { result, usage } = await withUsage(read, MEASURE_INTERVAL_MS, train);
+    const { result, usage } = await measureUsage(read, MEASURE_INTERVAL_MS, train);
     const { seconds, ...results } = result.results;
     // The training is complete, so it is kept even if the server does not answer now. The report says so.
     const jobs = await client.jobs().catch(() => undefined);
-    const disturbedBy = jobs && jobsBeside(jobs, result.job);
+    const disturbedBy = jobs && concurrentJobs(jobs, result.job);
     return { ...turn, job: result.job, seconds, usage, results, disturbedBy };
   } catch (error) {
     if (signal.aborted || !(error instanceof TilewrightError)) throw error;
@@ -119,7 +119,7 @@ async function waitForOtherJobs(
 const runningJob = async (client: Client) => (await client.jobs()).find(({ status }) => !hasEnded(status));
 
 /** Returns the ids of the jobs that ran at the same time as the job `id`. */
-export function jobsBeside(
+export function concurrentJobs(
   jobs: Pick<JobDocument, 'jobID' | 'started' | 'finished'>[],
   id: string,
 ): string[] {
@@ -141,7 +141,7 @@ export function jobsBeside(
  * Measures the bytes a second that idle nodes send; undefined if no node counts them. The client polls a job as it does during a training,
  * because the answers count too. Repeats the measurement if a job runs at its end.
  */
-async function idleRate(
+async function measureIdleRate(
   client: Client,
   job: string,
   read: ReadUsage,
@@ -150,16 +150,16 @@ async function idleRate(
 ): Promise<number | undefined> {
   if ((await read()).every(({ network }) => network === undefined)) return undefined;
   let isQuiet = true;
-  const { usage } = await withUsage(read, MEASURE_INTERVAL_MS, async () => {
+  const { usage } = await measureUsage(read, MEASURE_INTERVAL_MS, async () => {
     for (const until = performance.now() + IDLE_PHASE_MS; performance.now() < until; ) {
       await client.job(job);
       await pause(MEASURE_INTERVAL_MS, signal);
     }
     isQuiet = !(await runningJob(client));
   });
-  if (isQuiet || attempt === MOST_ATTEMPTS) return usage.sentBytes! / usage.seconds;
+  if (isQuiet || attempt === MAX_IDLE_ATTEMPTS) return usage.sentBytes! / usage.seconds;
   await waitForOtherJobs(client, signal, () => undefined);
-  return idleRate(client, job, read, signal, attempt + 1);
+  return measureIdleRate(client, job, read, signal, attempt + 1);
 }
 
 /** Throws the reason of the signal. */

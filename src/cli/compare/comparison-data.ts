@@ -33,7 +33,7 @@ export interface Comparison {
 }
 
 /** Each mode once for each seed. The order of the modes is reversed for every second seed, so that a machine that slows down affects all of them. */
-export function turns(modes: TrainingMode[], seeds: number[]): { mode: TrainingMode; seed: number }[] {
+export function runOrder(modes: TrainingMode[], seeds: number[]): { mode: TrainingMode; seed: number }[] {
   return seeds.flatMap((seed, i) =>
     (i % 2 === 0 ? modes : modes.toReversed()).map((mode) => ({ mode, seed })),
   );

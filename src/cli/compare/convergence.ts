@@ -1,18 +1,18 @@
 /** The error on the validation patches after each epoch. */
 import type { TrainingMode, TrainResults } from '../../training/index.js';
 import type { Comparison } from './comparison-data.js';
-import { runsOf } from './summary.js';
+import { runsOfMode } from './summary.js';
 
-export interface Curve {
+export interface LossCurve {
   mode: TrainingMode;
   seed: number;
   /** Mean squared error on the validation patches of all places after each epoch. */
   validation: number[];
 }
 
-export function curvesOf(comparison: Comparison): Curve[] {
+export function lossCurves(comparison: Comparison): LossCurve[] {
   return comparison.modes.flatMap((mode) =>
-    runsOf(comparison, mode).map(({ seed, results }) => ({ mode, seed, validation: lossesOf(results) })),
+    runsOfMode(comparison, mode).map(({ seed, results }) => ({ mode, seed, validation: lossesOf(results) })),
   );
 }
 

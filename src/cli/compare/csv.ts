@@ -1,8 +1,8 @@
 /** Writes a comparison as CSV with one figure in each row, for spreadsheets, pandas and R. */
 
-import { placeNames } from './cells.js';
+import { cellLabels } from './cells.js';
 import type { ComparedRun, Comparison } from './comparison-data.js';
-import { MEASURES_OF, measureOf, pooledMeasure, trainedPlaces } from './measures.js';
+import { MEASURES_OF, measureValue, pooledMeasure, trainedCells } from './measures.js';
 import { netBytes } from './summary.js';
 
 const TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value'];
@@ -11,8 +11,8 @@ const TITLES = ['mode', 'seed', 'job', 'subject', 'measure', 'at', 'value'];
  * Rows end with CR LF (RFC 4180). `subject` is all nodes, a node by its id, the mean of nodes, all places, or a place. `at` is the epoch, or the
  * seconds since the first measurement of the run, or empty.
  */
-export function csvOf(comparison: Comparison): string {
-  const name = placeNames(comparison);
+export function toCsv(comparison: Comparison): string {
+  const name = cellLabels(comparison);
   const rows = comparison.runs.flatMap((run) => rowsOf(comparison, run, name));
   return [TITLES, ...rows].map((row) => `${row.map(field).join(',')}\r\n`).join('');
 }
@@ -41,8 +41,8 @@ function rowsOf(
       ...row(id, 'peak memory bytes', ifCounted(peakMemoryBytes)),
     ]),
     ...MEASURES_OF[model]!.flatMap((measure) => row('all places', measure, pooledMeasure(results, measure))),
-    ...trainedPlaces(results).flatMap(({ key, metrics }) =>
-      MEASURES_OF[model]!.flatMap((measure) => row(nameOf(key), measure, measureOf(measure, metrics))),
+    ...trainedCells(results).flatMap(({ key, metrics }) =>
+      MEASURES_OF[model]!.flatMap((measure) => row(nameOf(key), measure, measureValue(measure, metrics))),
     ),
     ...results.models.flatMap(({ collection, geocode, losses = [] }) =>
       losses.flatMap(({ epoch, ...loss }) =>

@@ -1,12 +1,12 @@
 /** Compares the training modes. The benchmark of training uses the exports too. */
 
-export { differencesOf } from './cells.js';
-export { jobsBeside } from './compare-modes.js';
-export { type ComparedRun, type Comparison, turns } from './comparison-data.js';
-export { csvOf } from './csv.js';
-export { MEASURES_OF, scoresOf } from './measures.js';
+export { describeDifferences } from './cells.js';
+export { concurrentJobs } from './compare-modes.js';
+export { type ComparedRun, type Comparison, runOrder } from './comparison-data.js';
+export { toCsv } from './csv.js';
+export { cellScores, MEASURES_OF } from './measures.js';
 export { renderComparison } from './report.js';
-export { bytesText, digits, type Spread, spreadOf, spreadText, verdict } from './spread.js';
-export { netBytes, placesOf, runsOf, summaryOf, winsOf } from './summary.js';
+export { bytesText, compareSpreads, computeSpread, digits, type Spread, spreadText } from './spread.js';
+export { cellSummaries, countWins, modeSummary, netBytes, runsOfMode } from './summary.js';
 export { betterText } from './tables.js';
-export { type Usage, withUsage } from './usage.js';
+export { measureUsage, type Usage } from './usage.js';

@@ -1,5 +1,5 @@
 /** A chart of lines, one colour and dash for each mode. */
-import { type Html, html, type Scale } from '../../html/index.js';
+import { type AxisScale, type Html, html } from '../../html/index.js';
 
 export interface Line {
   /** Its mode by its place among the modes, which gives it its colour and dash. */
@@ -8,7 +8,7 @@ export interface Line {
 }
 
 interface Axis {
-  scale: Scale;
+  scale: AxisScale;
   label(tick: number): string;
   title: string;
 }
@@ -16,8 +16,8 @@ interface Axis {
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 250, 52, 10, 8, 34];
 
 export function lineChart(alt: string, lines: Line[], x: Axis, y: Axis): Html {
-  const xOf = (value: number) => LEFT + x.scale.at(value) * (WIDTH - LEFT - RIGHT);
-  const yOf = (value: number) => HEIGHT - BOTTOM - y.scale.at(value) * (HEIGHT - TOP - BOTTOM);
+  const xOf = (value: number) => LEFT + x.scale.position(value) * (WIDTH - LEFT - RIGHT);
+  const yOf = (value: number) => HEIGHT - BOTTOM - y.scale.position(value) * (HEIGHT - TOP - BOTTOM);
   const [left, right, top, bottom] = [LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM];
   const rules = y.scale.ticks.map((tick) => {
     const at = yOf(tick).toFixed(1);

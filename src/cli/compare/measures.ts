@@ -2,10 +2,10 @@
 import type { ModelMetrics, TrainResults } from '../../training/index.js';
 
 /** Scores by the key of the place: its collection and geocode. */
-export type Scores = Map<string, ModelMetrics>;
+export type CellScores = Map<string, ModelMetrics>;
 
 /** The places that were trained on, whether each has a model of its own or shares one. */
-export function trainedPlaces({ models }: Pick<TrainResults, 'models'>) {
+export function trainedCells({ models }: Pick<TrainResults, 'models'>) {
   return models.flatMap(({ collection, distributed, geocode, metrics, patches }) =>
     (distributed?.places ?? [{ geocode, metrics, patches }]).map((place) => ({
       key: `${collection} ${place.geocode}`,
@@ -15,8 +15,8 @@ export function trainedPlaces({ models }: Pick<TrainResults, 'models'>) {
   );
 }
 
-export const scoresOf = (results: Pick<TrainResults, 'models'>): Scores =>
-  new Map(trainedPlaces(results).map(({ key, metrics }) => [key, metrics]));
+export const cellScores = (results: Pick<TrainResults, 'models'>): CellScores =>
+  new Map(trainedCells(results).map(({ key, metrics }) => [key, metrics]));
 
 interface MeasureOf {
   /** Undefined if a place lacks it, or if an older version measured it. */
@@ -43,26 +43,26 @@ export const MEASURES_OF: Record<string, [Measure, ...Measure[]]> = {
 };
 
 /** Returns undefined also for a value that is not a number, which is null in JSON. */
-export const measureOf = (measure: Measure, metrics: Pick<ModelMetrics, 'validation' | 'tile'>) =>
+export const measureValue = (measure: Measure, metrics: Pick<ModelMetrics, 'validation' | 'tile'>) =>
   (MEASURES[measure] as MeasureOf).of(metrics) ?? undefined;
 
 /** The score of all patches as one set, or of all tiles for MS-SSIM. Undefined if the run has none. */
 export const pooledMeasure = ({ pooled }: TrainResults, measure: Measure) =>
-  pooled ? measureOf(measure, { validation: pooled.model, tile: pooled.tile }) : undefined;
+  pooled ? measureValue(measure, { validation: pooled.model, tile: pooled.tile }) : undefined;
 
 /** Counts the places at which ours is better, of those that both have with this measure. */
-export function wins(ours: Scores, theirs: Scores, measure: Measure): { won: number; of: number } {
+export function wins(ours: CellScores, theirs: CellScores, measure: Measure): { won: number; of: number } {
   const { isError } = MEASURES[measure];
   const gains = [...ours].flatMap(([place, metrics]) => {
     const other = theirs.get(place);
-    const [own, their] = [measureOf(measure, metrics), other && measureOf(measure, other)];
+    const [own, their] = [measureValue(measure, metrics), other && measureValue(measure, other)];
     return own === undefined || their === undefined ? [] : [isError ? their - own : own - their];
   });
   return { won: gains.filter((gain) => gain > 0).length, of: gains.length };
 }
 
 /** The mean over places; NaN if none has the measure. */
-export function meanOf(scores: Scores, measure: Measure): number {
-  const values = [...scores.values()].flatMap((metrics) => measureOf(measure, metrics) ?? []);
+export function meanMeasure(scores: CellScores, measure: Measure): number {
+  const values = [...scores.values()].flatMap((metrics) => measureValue(measure, metrics) ?? []);
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

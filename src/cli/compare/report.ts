@@ -1,5 +1,7 @@
 /** A comparison as one self-contained HTML page. */
 import {
+  type AxisScale,
+  dateTime,
   decimalsOf,
   type Html,
   html,
@@ -7,21 +9,19 @@ import {
   linearScale,
   logScale,
   logTick,
-  moment,
   PAGE_POLICY,
-  type Scale,
+  reportStyle,
   signed,
   significant,
-  style,
   trusted,
 } from '../../html/index.js';
-import { differencesOf, leftOut } from './cells.js';
+import { describeDifferences, excludedCellReasons } from './cells.js';
 import type { Comparison } from './comparison-data.js';
-import { curvesOf } from './convergence.js';
+import { lossCurves } from './convergence.js';
 import { type Line, lineChart } from './line-chart.js';
 import { bytesText, digits } from './spread.js';
-import { baselinesText, runsOf } from './summary.js';
-import { accuracyTable, costTable, placeTable, runTable, type Table } from './tables.js';
+import { baselinesText, runsOfMode } from './summary.js';
+import { accuracyTable, cellTable, costTable, runTable, type TextTable } from './tables.js';
 
 /** Facts with which a reader can judge the figures and repeat the comparison. */
 export interface ReportContext {
@@ -53,23 +53,23 @@ export function renderComparison(comparison: Comparison, context: ReportContext)
   return htmlPage({
     title: `${model}: ${modes.join(', ')}`,
     policy: PAGE_POLICY,
-    style: html`${style}${MODE_STYLE}`,
+    style: html`${reportStyle}${MODE_STYLE}`,
     body: html`<header>
 <p class="eyebrow">tilewright comparison</p>
 <h1>${model}: ${modes.join(', ')}</h1>
-<p class="meta">${moment(generatedAt)} · ${target} · ${nodes.length === 1 ? '1 node' : `${nodes.length} nodes`} · tilewright ${software}</p>
+<p class="meta">${dateTime(generatedAt)} · ${target} · ${nodes.length === 1 ? '1 node' : `${nodes.length} nodes`} · tilewright ${software}</p>
 <p class="lead">${runs.length} of ${asked} trainings, ${seeds.length === 1 ? 'seed' : 'seeds'} ${seeds.join(', ')}${failed.length > 0 && `, ${failed.length} failed`}. ${dataText(comparison)}${epochsText(comparison)}Models are not stored.</p>
 ${legend(comparison)}
 </header>
 <main>
 ${section('Cost', tableHtml(costTable(comparison)), costNote(comparison))}
 ${section('Accuracy', tableHtml(accuracyTable(comparison)), baselineNote(comparison))}
-${section('Accuracy by place', tableHtml(placeTable(comparison)), ...leftOutPlaces(comparison))}
+${section('Accuracy by place', tableHtml(cellTable(comparison)), ...excludedCellsSection(comparison))}
 ${section('Convergence', convergence(comparison))}
 ${section('CPU and memory over time', ...overTime(comparison))}
 ${section('All runs', tableHtml(runTable(comparison)), html`<p>The command that was run:</p><pre><code>${command}</code></pre>`)}
 </main>
-<footer>Made by tilewright, ${moment(generatedAt)}. This page loads nothing from elsewhere.</footer>`,
+<footer>Made by tilewright, ${dateTime(generatedAt)}. This page loads nothing from elsewhere.</footer>`,
   });
 }
 
@@ -84,7 +84,7 @@ function legend({ modes }: Comparison): Html {
   )}</div>`;
 }
 
-function tableHtml({ caption, titles, rows }: Table): Html {
+function tableHtml({ caption, titles, rows }: TextTable): Html {
   return html`<div class="scroll"><table class="figures">
 <caption>${caption}</caption>
 <thead><tr>${titles.map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>
@@ -98,9 +98,9 @@ function tableHtml({ caption, titles, rows }: Table): Html {
 /** Says if the runs trained on the same data; empty for fewer than two runs. */
 function dataText(comparison: Comparison): Html {
   if (comparison.runs.length < 2) return html``;
-  const differences = differencesOf(comparison);
+  const differences = describeDifferences(comparison);
   if (differences.length === 0) return html`All runs trained on the same places and patches. `;
-  const shown = differences.slice(0, MOST_DIFFERENCES);
+  const shown = differences.slice(0, MAX_DIFFERENCES);
   const more = differences.length - shown.length;
   return html`<b>The runs did not train on the same data</b>: ${shown.join('; ')}${more > 0 && `; and ${more} more`}. Means are over the places that all runs have. Scores of all patches as one set are left out. `;
 }
@@ -112,8 +112,8 @@ function epochsText({ runs }: Comparison): string {
   return least === most ? `Each model took ${most} epochs. ` : `Models took ${least} to ${most} epochs. `;
 }
 
-function leftOutPlaces(comparison: Comparison): Html[] {
-  const reasons = leftOut(comparison);
+function excludedCellsSection(comparison: Comparison): Html[] {
+  const reasons = excludedCellReasons(comparison);
   return reasons.length > 0 ? [html`<p class="note">Places without a model: ${reasons.join('; ')}.</p>`] : [];
 }
 
@@ -133,23 +133,23 @@ function baselineNote(comparison: Comparison): Html {
 }
 
 /** A logarithmic axis with fewer ticks cannot be read. */
-const LEAST_TICKS = 3;
+const MIN_TICKS = 3;
 
 /** The number of differences that the summary names. */
-const MOST_DIFFERENCES = 5;
+const MAX_DIFFERENCES = 5;
 /** More points than a chart has pixels would only make the page larger. */
-const MOST_POINTS = 500;
+const MAX_POINTS = 500;
 
 function thinned<T>(points: T[]): T[] {
-  const step = Math.ceil(points.length / MOST_POINTS);
+  const step = Math.ceil(points.length / MAX_POINTS);
   return points.filter((_, i) => i % step === 0);
 }
 
-const linearLabel = (scale: Scale & { step: number }) => (tick: number) =>
+const linearLabel = (scale: AxisScale & { step: number }) => (tick: number) =>
   signed(tick, decimalsOf(scale.step));
 
 function convergence(comparison: Comparison): Html {
-  const curves = curvesOf(comparison).filter(({ validation }) => validation.length > 0);
+  const curves = lossCurves(comparison).filter(({ validation }) => validation.length > 0);
   if (curves.length === 0) return html`<p>No training has ended.</p>`;
   const epochs = Math.max(...curves.map(({ validation }) => validation.length));
   const lines = curves.map(
@@ -162,7 +162,7 @@ function convergence(comparison: Comparison): Html {
   const ticks = x.ticks.filter((tick) => Number.isInteger(tick) && tick >= 1);
   const errors = curves.flatMap(({ validation }) => validation);
   const logarithmic = logScale(errors);
-  const isWide = logarithmic.ticks.length >= LEAST_TICKS;
+  const isWide = logarithmic.ticks.length >= MIN_TICKS;
   const title = `Mean squared error on the validation patches of all places after each epoch${isWide ? ', logarithmic' : ''}; a line for each seed.`;
   return lineChart(
     `Validation error of ${curves.length} trainings over ${epochs} epochs`,
@@ -177,7 +177,7 @@ function convergence(comparison: Comparison): Html {
 function overTime(comparison: Comparison): Html[] {
   const { modes } = comparison;
   const traces = modes.flatMap((mode, index) =>
-    runsOf(comparison, mode)
+    runsOfMode(comparison, mode)
       .slice(0, 1)
       .filter(({ usage }) => usage.includesChildren)
       .map(({ seed, usage }) => ({ index, mode, seed, trace: thinned(usage.trace) })),
@@ -190,7 +190,7 @@ function overTime(comparison: Comparison): Html[] {
   const chart = (
     title: string,
     of: (point: (typeof all)[number]) => number,
-    label: (scale: Scale & { step: number }) => (tick: number) => string,
+    label: (scale: AxisScale & { step: number }) => (tick: number) => string,
   ) => {
     const scale = linearScale([0, ...all.map(of)]);
     return lineChart(

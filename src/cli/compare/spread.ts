@@ -10,7 +10,7 @@ export interface Spread {
 }
 
 /** Without values, all figures are NaN. */
-export function spreadOf(values: number[]): Spread {
+export function computeSpread(values: number[]): Spread {
   if (values.length === 0) return { median: NaN, least: NaN, most: NaN, count: 0 };
   return {
     ...{ median: median(values), least: Math.min(...values), most: Math.max(...values) },
@@ -18,13 +18,13 @@ export function spreadOf(values: number[]): Spread {
   };
 }
 
-const LEAST_RUNS = 3;
+const MIN_RUNS = 3;
 
 export type Verdict = 'less' | 'more' | 'within the spread' | 'too few runs';
 
 /** Says `less` or `more` only if the ranges do not touch and both have three runs. */
-export function verdict(ours: Spread, theirs: Spread): Verdict {
-  if (Math.min(ours.count, theirs.count) < LEAST_RUNS) return 'too few runs';
+export function compareSpreads(ours: Spread, theirs: Spread): Verdict {
+  if (Math.min(ours.count, theirs.count) < MIN_RUNS) return 'too few runs';
   if (ours.most < theirs.least) return 'less';
   return ours.least > theirs.most ? 'more' : 'within the spread';
 }

@@ -1,9 +1,17 @@
 /** Medians and ranges of the runs of each mode. */
 import type { Metrics, TrainingMode } from '../../training/index.js';
-import { commonPlaces, differencesOf, placeNames } from './cells.js';
+import { cellLabels, commonCells, describeDifferences } from './cells.js';
 import type { ComparedRun, Comparison } from './comparison-data.js';
-import { MEASURES_OF, type Measure, meanOf, measureOf, pooledMeasure, scoresOf, wins } from './measures.js';
-import { type Spread, spreadOf, spreadText } from './spread.js';
+import {
+  cellScores,
+  MEASURES_OF,
+  type Measure,
+  meanMeasure,
+  measureValue,
+  pooledMeasure,
+  wins,
+} from './measures.js';
+import { computeSpread, type Spread, spreadText } from './spread.js';
 import type { Usage } from './usage.js';
 
 export interface ModeSummary {
@@ -23,12 +31,12 @@ export interface ModeSummary {
   means: Partial<Record<Measure, Spread>>;
 }
 
-export interface PlaceSummary {
-  place: string;
+export interface CellSummary {
+  cell: string;
   modes: { mode: TrainingMode; measures: Partial<Record<Measure, Spread>> }[];
 }
 
-export const runsOf = ({ runs }: Pick<Comparison, 'runs'>, mode: TrainingMode) =>
+export const runsOfMode = ({ runs }: Pick<Comparison, 'runs'>, mode: TrainingMode) =>
   runs.filter((run) => run.mode === mode);
 
 /** Bytes sent beyond what is sent while nothing is trained; undefined if they are not counted. */
@@ -36,17 +44,17 @@ export function netBytes({ usage }: ComparedRun, idleBytesPerSecond = 0): number
   return usage.sentBytes === undefined ? undefined : usage.sentBytes - idleBytesPerSecond * usage.seconds;
 }
 
-export function summaryOf(comparison: Comparison, mode: TrainingMode): ModeSummary {
+export function modeSummary(comparison: Comparison, mode: TrainingMode): ModeSummary {
   const { model, idleBytesPerSecond } = comparison;
-  const runs = runsOf(comparison, mode);
+  const runs = runsOfMode(comparison, mode);
   const spread = (of: (run: ComparedRun) => number | undefined) =>
-    spreadOf(runs.flatMap((run) => of(run) ?? []));
+    computeSpread(runs.flatMap((run) => of(run) ?? []));
   const ofTree = (of: (usage: Usage) => number) =>
     spread(({ usage }) => (usage.includesChildren ? of(usage) : undefined));
-  const isOneSet = differencesOf(comparison).length === 0;
-  const common = commonPlaces(comparison);
+  const isOneSet = describeDifferences(comparison).length === 0;
+  const common = commonCells(comparison);
   const scores = new Map(
-    runs.map((run) => [run, new Map([...scoresOf(run.results)].filter(([key]) => common.has(key)))]),
+    runs.map((run) => [run, new Map([...cellScores(run.results)].filter(([key]) => common.has(key)))]),
   );
   const byMeasure = (of: (run: ComparedRun, measure: Measure) => number | undefined) =>
     Object.fromEntries(
@@ -64,7 +72,7 @@ export function summaryOf(comparison: Comparison, mode: TrainingMode): ModeSumma
     ),
     netBytes: spread((run) => netBytes(run, idleBytesPerSecond)),
     pooled: byMeasure(({ results }, measure) => (isOneSet ? pooledMeasure(results, measure) : undefined)),
-    means: byMeasure((run, measure) => finite(meanOf(scores.get(run)!, measure))),
+    means: byMeasure((run, measure) => finite(meanMeasure(scores.get(run)!, measure))),
   };
 }
 
@@ -81,12 +89,12 @@ const BASELINES = {
 
 /** Errors of the baselines, all places as one set. All modes have the same, so those of the first mode with runs are taken. */
 function baselinesOf(comparison: Comparison): { name: string; mse: Spread }[] {
-  const mode = comparison.modes.find((one) => runsOf(comparison, one).length > 0);
-  const runs = mode ? runsOf(comparison, mode) : [];
+  const mode = comparison.modes.find((one) => runsOfMode(comparison, one).length > 0);
+  const runs = mode ? runsOfMode(comparison, mode) : [];
   const pooled = runs.flatMap(({ results }) => results.pooled ?? []);
   return Object.entries(BASELINES).flatMap(([key, name]) => {
     const values = pooled.flatMap((one) => (one[key as keyof typeof one] as Metrics | undefined)?.mse ?? []);
-    return values.length > 0 ? [{ name, mse: spreadOf(values) }] : [];
+    return values.length > 0 ? [{ name, mse: computeSpread(values) }] : [];
   });
 }
 
@@ -99,22 +107,22 @@ export function baselinesText(comparison: Comparison): string {
 }
 
 /** Places in the order of their names. */
-export function placesOf(comparison: Comparison): PlaceSummary[] {
+export function cellSummaries(comparison: Comparison): CellSummary[] {
   const { model, modes } = comparison;
-  const scores = modes.map((mode) => runsOf(comparison, mode).map(({ results }) => scoresOf(results)));
+  const scores = modes.map((mode) => runsOfMode(comparison, mode).map(({ results }) => cellScores(results)));
   const keys = new Set(scores.flat().flatMap((one) => [...one.keys()]));
-  const name = placeNames(comparison);
+  const name = cellLabels(comparison);
   return [...keys].sort().map((key) => ({
-    place: name(key),
+    cell: name(key),
     modes: modes.map((mode, i) => ({
       mode,
       measures: Object.fromEntries(
         MEASURES_OF[model]!.map((measure) => {
           const values = scores[i]!.flatMap((run) => {
             const metrics = run.get(key);
-            return (metrics && measureOf(measure, metrics)) ?? [];
+            return (metrics && measureValue(measure, metrics)) ?? [];
           });
-          return [measure, spreadOf(values)] as const;
+          return [measure, computeSpread(values)] as const;
         }).filter(([, { count }]) => count > 0),
       ),
     })),
@@ -122,15 +130,15 @@ export function placesOf(comparison: Comparison): PlaceSummary[] {
 }
 
 /** Counts the places at which models of `mode` are better than those of `than`, over all seeds that both have. */
-export function winsOf(
+export function countWins(
   comparison: Comparison,
   mode: TrainingMode,
   than: TrainingMode,
   measure: Measure,
 ): { won: number; of: number } {
-  const counts = runsOf(comparison, mode).flatMap(({ seed, results }) => {
-    const other = runsOf(comparison, than).find((run) => run.seed === seed);
-    return other ? [wins(scoresOf(results), scoresOf(other.results), measure)] : [];
+  const counts = runsOfMode(comparison, mode).flatMap(({ seed, results }) => {
+    const other = runsOfMode(comparison, than).find((run) => run.seed === seed);
+    return other ? [wins(cellScores(results), cellScores(other.results), measure)] : [];
   });
   return {
     won: counts.reduce((sum, { won }) => sum + won, 0),

@@ -1,12 +1,12 @@
 /** The tables of a comparison, for the terminal and for the report. */
 import type { TrainingMode, TrainResults } from '../../training/index.js';
 import type { ComparedRun, Comparison } from './comparison-data.js';
-import { MEASURES, MEASURES_OF, type Measure, trainedPlaces } from './measures.js';
-import { bytesText, digits, type Spread, spreadOf, spreadText, verdict } from './spread.js';
-import { type ModeSummary, placesOf, summaryOf, winsOf } from './summary.js';
+import { MEASURES, MEASURES_OF, type Measure, trainedCells } from './measures.js';
+import { bytesText, compareSpreads, computeSpread, digits, type Spread, spreadText } from './spread.js';
+import { cellSummaries, countWins, type ModeSummary, modeSummary } from './summary.js';
 import type { Usage } from './usage.js';
 
-export interface Table {
+export interface TextTable {
   /** A description in a sentence or two. */
   caption: string;
   titles: string[];
@@ -17,8 +17,8 @@ const seconds = (value: number) => `${digits(value)} s`;
 const cores = (value: number) => `${(100 * value).toFixed(0)} %`;
 
 /** A row for each figure, a column for each mode, and a column that compares the first mode with each other one. */
-export function costTable(comparison: Comparison): Table {
-  const all = comparison.modes.map((mode) => summaryOf(comparison, mode));
+export function costTable(comparison: Comparison): TextTable {
+  const all = comparison.modes.map((mode) => modeSummary(comparison, mode));
   const row = (title: string, of: (summary: ModeSummary) => Spread, write: (value: number) => string) =>
     all.some((summary) => of(summary).count > 0)
       ? [[title, ...all.map((one) => spreadText(of(one), write)), ...besideFirst(all.map(of), ratioText)]]
@@ -38,12 +38,12 @@ export function costTable(comparison: Comparison): Table {
 }
 
 /** The accuracy of all places together, as one set of patches and as a mean over places. */
-export function accuracyTable(comparison: Comparison): Table {
+export function accuracyTable(comparison: Comparison): TextTable {
   const { model, modes } = comparison;
-  const all = modes.map((mode) => summaryOf(comparison, mode));
+  const all = modes.map((mode) => modeSummary(comparison, mode));
   const rows = MEASURES_OF[model]!.flatMap((measure) =>
     (['pooled', 'means'] as const).flatMap((kind) => {
-      const spreads = all.map((summary) => summary[kind][measure] ?? spreadOf([]));
+      const spreads = all.map((summary) => summary[kind][measure] ?? computeSpread([]));
       if (spreads.every(({ count }) => count === 0)) return [];
       const data = measure === 'MS-SSIM' ? 'all tiles' : 'all patches';
       const name = kind === 'pooled' ? `${measure}, ${data} as one set` : `${measure}, mean of places`;
@@ -64,12 +64,12 @@ export function accuracyTable(comparison: Comparison): Table {
 }
 
 /** A row for each place; columns for the first measure of the model by mode. */
-export function placeTable(comparison: Comparison): Table {
+export function cellTable(comparison: Comparison): TextTable {
   const { model, modes } = comparison;
   const [measure] = MEASURES_OF[model]!;
-  const rows = placesOf(comparison).map(({ place, modes: scores }) => {
-    const spreads = scores.map(({ measures }) => measures[measure] ?? spreadOf([]));
-    return [place, ...spreads.map((spread) => spreadText(spread))];
+  const rows = cellSummaries(comparison).map(({ cell, modes: scores }) => {
+    const spreads = scores.map(({ measures }) => measures[measure] ?? computeSpread([]));
+    return [cell, ...spreads.map((spread) => spreadText(spread))];
   });
   return {
     caption: `${measure} of each place on its validation patches, median with the least and the most over the seeds.`,
@@ -78,7 +78,7 @@ export function placeTable(comparison: Comparison): Table {
   };
 }
 
-export function runTable({ runs, failed }: Comparison): Table {
+export function runTable({ runs, failed }: Comparison): TextTable {
   return {
     caption: 'Every run, in the order in which they ended.',
     titles: [
@@ -100,9 +100,9 @@ export function runTable({ runs, failed }: Comparison): Table {
           ...[mode, `${seed}`, job, seconds(time), seconds(usage.cpuSeconds)],
           usage.sentBytes === undefined ? '-' : bytesText(usage.sentBytes),
           nodesText(usage, results),
-          `${trainedPlaces(results).length}`,
+          `${trainedCells(results).length}`,
           results.engine,
-          remarksOf(run, runs[0]!),
+          runRemarks(run, runs[0]!),
         ];
       }),
       ...failed.map(({ mode, seed, code, message }) => [
@@ -120,7 +120,7 @@ function nodesText({ nodes }: Usage, { models }: TrainResults): string {
 }
 
 /** Reasons why the figures of a run may not compare with those of others. */
-function remarksOf({ usage, disturbedBy }: ComparedRun, first: ComparedRun): string {
+function runRemarks({ usage, disturbedBy }: ComparedRun, first: ComparedRun): string {
   const { incomplete } = usage;
   const idsOf = (one: Usage) => one.nodes.map(({ id }) => id).join(', ');
   return [
@@ -139,7 +139,7 @@ function winRows(comparison: Comparison): string[][] {
   const [first, ...others] = modes as [TrainingMode, ...TrainingMode[]];
   if (others.length === 0) return [];
   const texts = others.map((other) => {
-    const { won, of } = winsOf(comparison, first, other, measure);
+    const { won, of } = countWins(comparison, first, other, measure);
     return of > 0 ? `${won} of ${of}` : '-';
   });
   return [
@@ -156,13 +156,13 @@ function besideFirst([first, ...others]: Spread[], say: (first: Spread, other: S
 /** Leaves the ratio out unless both medians are above 0: net bytes can be 0 or less. */
 function ratioText(first: Spread, other: Spread): string {
   const isRatio = first.median > 0 && other.median > 0;
-  return `${isRatio ? `${digits(first.median / other.median)}, ` : ''}${verdict(first, other)}`;
+  return `${isRatio ? `${digits(first.median / other.median)}, ` : ''}${compareSpreads(first, other)}`;
 }
 
 export function betterText(measure: Measure, first: Spread, other: Spread): string {
   const isSame = first.median === other.median && first.least === other.least && first.most === other.most;
   if (isSame) return 'the same';
-  const said = verdict(first, other);
+  const said = compareSpreads(first, other);
   if (said !== 'less' && said !== 'more') return said;
   return (said === 'less') === MEASURES[measure].isError ? 'better' : 'worse';
 }

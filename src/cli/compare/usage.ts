@@ -1,9 +1,9 @@
 /** Measures CPU time, memory and sent bytes of the nodes while a training runs. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { NodeUsage } from '../../client/index.js';
+import type { NodeUsageDocument } from '../../client/index.js';
 
 /** Returns the usage of the nodes that answer. */
-export type ReadUsage = () => Promise<NodeUsage[]>;
+export type ReadUsage = () => Promise<NodeUsageDocument[]>;
 
 export interface Usage {
   /** From the first measurement to the last. */
@@ -21,26 +21,26 @@ export interface Usage {
   trace: { seconds: number; cores: number; memoryBytes: number }[];
 }
 
-export interface Sample {
+export interface UsageSample {
   /** Seconds. */
   at: number;
-  nodes: NodeUsage[];
+  nodes: NodeUsageDocument[];
 }
 
 /** Attempts at the last measurement until all nodes answer. */
-const MOST_ATTEMPTS = 10;
-const ATTEMPT_PAUSE_MS = 300;
+const MAX_ATTEMPTS = 10;
+const RETRY_DELAY_MS = 300;
 
 /**
  * Reads the usage before and after some work, and every `interval` ms in between. Throws the errors of the work and of the first
  * measurement. Later measurements that fail are left out.
  */
-export async function withUsage<T>(
+export async function measureUsage<T>(
   read: ReadUsage,
   interval: number,
   work: () => Promise<T>,
 ): Promise<{ result: T; usage: Usage }> {
-  const sample = async (): Promise<Sample> => ({ nodes: await read(), at: performance.now() / 1e3 });
+  const sample = async (): Promise<UsageSample> => ({ nodes: await read(), at: performance.now() / 1e3 });
   const samples = [await sample()];
   const ended = new AbortController();
   const sampling = sampleRepeatedly(sample, interval, samples, ended.signal);
@@ -50,7 +50,7 @@ export async function withUsage<T>(
     await sampling;
     const last = await lastSample(sample, samples);
     if (last) samples.push(last);
-    return { result, usage: usageOf(samples) };
+    return { result, usage: usageFromSamples(samples) };
   } finally {
     ended.abort();
     await sampling;
@@ -58,9 +58,9 @@ export async function withUsage<T>(
 }
 
 async function sampleRepeatedly(
-  sample: () => Promise<Sample>,
+  sample: () => Promise<UsageSample>,
   interval: number,
-  samples: Sample[],
+  samples: UsageSample[],
   signal: AbortSignal,
 ) {
   for (;;) {
@@ -74,20 +74,23 @@ async function sampleRepeatedly(
 }
 
 /** Repeats the measurement until all nodes that were there before answer. Returns the most complete one; undefined if all failed. */
-async function lastSample(sample: () => Promise<Sample>, before: Sample[]): Promise<Sample | undefined> {
+async function lastSample(
+  sample: () => Promise<UsageSample>,
+  before: UsageSample[],
+): Promise<UsageSample | undefined> {
   const ids = idsOf(before);
-  let best: Sample | undefined;
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+  let best: UsageSample | undefined;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     // The next attempt may succeed. If none does, the nodes are listed in `incomplete`.
     const one = await sample().catch(() => undefined);
     if (one && one.nodes.length >= (best?.nodes.length ?? 0)) best = one;
     if (best && ids.every((id) => best!.nodes.some((node) => node.id === id))) break;
-    await sleep(ATTEMPT_PAUSE_MS);
+    await sleep(RETRY_DELAY_MS);
   }
   return best;
 }
 
-const idsOf = (samples: Sample[]) =>
+const idsOf = (samples: UsageSample[]) =>
   [...new Set(samples.flatMap(({ nodes }) => nodes.map(({ id }) => id)))].sort();
 
 /**
@@ -95,7 +98,7 @@ const idsOf = (samples: Sample[]) =>
  * Invariant: `grown` is the difference between the highest value so far and the start value. A lower value is a reading that missed a
  * process that ended at that moment, and adds nothing.
  */
-class Counter {
+class MonotonicCounter {
   grown = 0;
 
   constructor(private most: number) {}
@@ -107,12 +110,12 @@ class Counter {
 }
 
 /** Takes at least one measurement, in the order of time. A restarted node counts from its start, a node that appears later from its first measurement. */
-export function usageOf(samples: Sample[]): Usage {
+export function usageFromSamples(samples: UsageSample[]): Usage {
   const ids = idsOf(samples);
   const namespaces = namespacesOf(samples);
-  const processes = new Map<string, Counter>();
-  const interfaces = new Map<string, Counter>();
-  const sumOf = (counters: Map<string, Counter>, isOf: (key: string) => boolean = () => true) =>
+  const processes = new Map<string, MonotonicCounter>();
+  const interfaces = new Map<string, MonotonicCounter>();
+  const sumOf = (counters: Map<string, MonotonicCounter>, isOf: (key: string) => boolean = () => true) =>
     [...counters].reduce((sum, [key, { grown }]) => sum + (isOf(key) ? grown : 0), 0);
   const peaks = new Map(ids.map((id) => [id, 0]));
   const trace: Usage['trace'] = [];
@@ -123,11 +126,11 @@ export function usageOf(samples: Sample[]): Usage {
       peaks.set(id, Math.max(peaks.get(id)!, memoryBytes));
       const key = `${id} ${startedAt}`;
       const isRestarted = [...processes.keys()].some((other) => other.startsWith(`${id} `));
-      if (!processes.has(key)) processes.set(key, new Counter(isRestarted ? 0 : cpuSeconds));
+      if (!processes.has(key)) processes.set(key, new MonotonicCounter(isRestarted ? 0 : cpuSeconds));
       processes.get(key)!.add(cpuSeconds);
     }
     for (const [namespace, sent] of sentIn(nodes, namespaces)) {
-      if (!interfaces.has(namespace)) interfaces.set(namespace, new Counter(sent));
+      if (!interfaces.has(namespace)) interfaces.set(namespace, new MonotonicCounter(sent));
       interfaces.get(namespace)!.add(sent);
     }
     const cpuNow = sumOf(processes);
@@ -141,7 +144,7 @@ export function usageOf(samples: Sample[]): Usage {
     cpuBefore = cpuNow;
   });
   const [first, last] = [samples[0]!, samples.at(-1)!];
-  const isIn = ({ nodes }: Sample, id: string) => nodes.some((node) => node.id === id);
+  const isIn = ({ nodes }: UsageSample, id: string) => nodes.some((node) => node.id === id);
   return {
     seconds: last.at - started,
     cpuSeconds: sumOf(processes),
@@ -165,7 +168,7 @@ export function usageOf(samples: Sample[]): Usage {
 }
 
 /** The nodes of each network namespace. */
-function namespacesOf(samples: Sample[]): Map<string, Set<string>> {
+function namespacesOf(samples: UsageSample[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const { nodes } of samples)
     for (const { id, network } of nodes)
@@ -177,7 +180,7 @@ function namespacesOf(samples: Sample[]): Map<string, Set<string>> {
  * Sent bytes by network namespace. Nodes that share a namespace share its interfaces, and talk to each other over its loopback. A node that is
  * alone in its namespace talks only to itself there.
  */
-function sentIn(nodes: NodeUsage[], namespaces: Map<string, Set<string>>): Map<string, number> {
+function sentIn(nodes: NodeUsageDocument[], namespaces: Map<string, Set<string>>): Map<string, number> {
   return new Map(
     nodes.flatMap(({ network }): [string, number][] => {
       if (!network) return [];

@@ -7,9 +7,17 @@ import type { IngestInputs, IngestResults } from '../../ingest/index.js';
 import { openNode } from '../../node.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import type { TrainResults } from '../../training/index.js';
-import { injected } from '../connect.js';
+import { inProcessTransport } from '../connect.js';
 import type { CommonOptions, ResourceOptions } from '../options/option-groups.js';
-import { count, duration, note, print, printJson, progressLine, table } from '../output/print.js';
+import {
+  formatCount,
+  formatDuration,
+  logToStderr,
+  print,
+  printJson,
+  progressLine,
+  table,
+} from '../output/print.js';
 import { gatherReport } from './gather-report.js';
 import { renderReport } from './report/index.js';
 
@@ -24,44 +32,45 @@ export interface DemoOptions extends CommonOptions, ResourceOptions {
 /** Tiles that hold enough clear ground to train on. */
 const MAX_CLOUD = 40;
 const MIN_COVERAGE = 40;
-const ALL = 10_000;
+const SEARCH_LIMIT = 10_000;
 
 export async function runDemo(options: DemoOptions): Promise<void> {
   const { out, signal, format } = options;
   const started = performance.now();
   await mkdir(out, { recursive: true });
-  note('1/4  scenes');
+  logToStderr('1/4  scenes');
   const input = options.path ? ownScene(options.path) : await sampleScenes(out);
-  note(`     ${input.description}`);
+  logToStderr(`     ${input.description}`);
 
   const data = join(out, options.path ? 'data-own' : 'data');
   const node = await openNode({ data, memory: options.memory, cores: options.cores });
   try {
-    const client = new Client(injected(node));
-    note('2/4  cutting them into tiles');
+    const client = new Client(inProcessTransport(node));
+    logToStderr('2/4  cutting them into tiles');
     const ingest = (
       await withProgress('tiles', (onProgress) =>
         client.run<IngestResults>('ingest', input.ingest, { signal, onProgress }),
       )
     ).results;
-    for (const { warnings } of ingest.scenes) for (const warning of warnings) note(`     note: ${warning}`);
-    for (const { message, code } of ingest.failed) note(`error: ${message} [${code}]`);
+    for (const { warnings } of ingest.scenes)
+      for (const warning of warnings) logToStderr(`     note: ${warning}`);
+    for (const { message, code } of ingest.failed) logToStderr(`error: ${message} [${code}]`);
     const collection = ingest.collection && (await node.storage.getCollection(ingest.collection));
     if (!collection) {
       process.exitCode = 1;
       return;
     }
-    note(
-      `     ${count(ingest.tiles, 'tile')} of ${count(ingest.scenes.length, 'scene')} in ${duration(ingest.seconds)}`,
+    logToStderr(
+      `     ${formatCount(ingest.tiles, 'tile')} of ${formatCount(ingest.scenes.length, 'scene')} in ${formatDuration(ingest.seconds)}`,
     );
 
     const filter = { collections: [collection.id], maxCloud: MAX_CLOUD, minCoverage: MIN_COVERAGE };
-    note(`3/4  searching: cloud at most ${MAX_CLOUD} %, coverage at least ${MIN_COVERAGE} %`);
-    const everything = await client.search({ collections: [collection.id], limit: ALL });
-    const picked = await client.search({ ...filter, limit: ALL });
-    note(`     ${picked.numberMatched} of ${everything.numberMatched} tiles fit`);
+    logToStderr(`3/4  searching: cloud at most ${MAX_CLOUD} %, coverage at least ${MIN_COVERAGE} %`);
+    const everything = await client.search({ collections: [collection.id], limit: SEARCH_LIMIT });
+    const picked = await client.search({ ...filter, limit: SEARCH_LIMIT });
+    logToStderr(`     ${picked.numberMatched} of ${everything.numberMatched} tiles fit`);
 
-    note('4/4  training a small model for each place: NDVI from red, green and blue');
+    logToStderr('4/4  training a small model for each place: NDVI from red, green and blue');
     const train = (
       await withProgress('places', (onProgress) =>
         client.run<TrainResults>(
@@ -71,7 +80,9 @@ export async function runDemo(options: DemoOptions): Promise<void> {
         ),
       )
     ).results;
-    note(`     ${count(train.models.length, 'model')} in ${duration(train.seconds)}, engine ${train.engine}`);
+    logToStderr(
+      `     ${formatCount(train.models.length, 'model')} in ${formatDuration(train.seconds)}, engine ${train.engine}`,
+    );
 
     const file = join(out, options.path ? 'report-own.html' : 'report.html');
     const folder = here(data);
@@ -85,7 +96,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
         command: `tilewright search --max-cloud ${MAX_CLOUD} --min-coverage ${MIN_COVERAGE} --data ${folder}`,
         description: `at most ${MAX_CLOUD} % cloud, and data in at least ${MIN_COVERAGE} % of the cell`,
       },
-      next: whatNext(folder, collection, train),
+      next: nextCommands(folder, collection, train),
     });
     await writeFile(file, renderReport(report));
     if (format === 'json') return printJson({ report: file, ingest, train });
@@ -109,7 +120,7 @@ async function sampleScenes(out: string): Promise<DemoInput> {
   const folder = join(out, 'scenes');
   const files = await writeSentinelLikeSeries(folder);
   return {
-    description: `${count(files.length, 'date')} of a made-up landscape, like Sentinel-2, in ${here(folder)}`,
+    description: `${formatCount(files.length, 'date')} of a made-up landscape, like Sentinel-2, in ${here(folder)}`,
     ingest: { paths: files.map(({ path }) => path), collection: 'sample', scale: 0.0001, maskBand: 5 },
   };
 }
@@ -126,7 +137,7 @@ async function withProgress<T>(
   }
 }
 
-function whatNext(data: string, { id }: CollectionRecord, { models }: TrainResults): string[] {
+function nextCommands(data: string, { id }: CollectionRecord, { models }: TrainResults): string[] {
   return [
     `npx tilewright search --collection ${id} --max-cloud 10 --data ${data}`,
     ...(models.length > 0 ? [`npx tilewright models ${models[0].id} --data ${data}`] : []),
@@ -159,14 +170,15 @@ function summarise(
     const wins = models.filter(
       ({ metrics, baseline }) => metrics.validation.mse < baseline.linear.mse,
     ).length;
-    print(`The model beats linear regression in ${wins} of ${count(models.length, 'place')}.`);
+    print(`The model beats linear regression in ${wins} of ${formatCount(models.length, 'place')}.`);
   }
-  if (skipped.length > 0) print(`${count(skipped.length, 'place')} had too little clear ground to train on.`);
+  if (skipped.length > 0)
+    print(`${formatCount(skipped.length, 'place')} had too little clear ground to train on.`);
   print();
   print(`Report: ${report}`);
   print('Next:');
   for (const command of next) print(`  ${command}`);
-  note(`(${duration(seconds)} in all)`);
+  logToStderr(`(${formatDuration(seconds)} in all)`);
 }
 
 const here = (path: string) => relative(process.cwd(), path) || '.';

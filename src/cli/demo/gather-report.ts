@@ -7,7 +7,7 @@ import type { IngestResults } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
 import type { CollectionRecord, Storage, TileRecord } from '../../storage/index.js';
 import type { ModelCard, TrainResults } from '../../training/index.js';
-import { previewOf } from './preview.js';
+import { renderPreview } from './preview.js';
 import { type DemoReport, type ReportModel, type ReportTile, shownTiles } from './report/index.js';
 
 export interface DemoResults {
@@ -27,7 +27,7 @@ export async function gatherReport(storage: Storage, results: DemoResults): Prom
   const tiles = records.map((tile) => reportTile(tile, pickedIds.has(tile.id)));
   for (const shown of shownTiles(tiles)) {
     const record = records.find(({ id }) => id === shown.id);
-    if (record) shown.preview = await previewOf(storage, record);
+    if (record) shown.preview = await renderPreview(storage, record);
   }
   return {
     title: 'From a satellite scene to a model for each place',

@@ -2,14 +2,14 @@ import sharp from 'sharp';
 import { readRaster } from '../../raster/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
 
-const SIDE = 240;
+const SIDE_PIXELS = 240;
 /** Reflectances between these are spread over the picture's range: land is dark, clouds may burn out. */
-const DARK = 0.01;
-const BRIGHT = 0.28;
+const BLACK_POINT = 0.01;
+const WHITE_POINT = 0.28;
 const GAMMA = 1 / 1.6;
 
 /** A small true-colour picture of a tile as a data URI, transparent where there is no data; undefined without colours. */
-export async function previewOf(storage: Storage, tile: TileRecord): Promise<string | undefined> {
+export async function renderPreview(storage: Storage, tile: TileRecord): Promise<string | undefined> {
   const group = tile.groups.find((one) =>
     ['red', 'green', 'blue'].every((colour) => one.bands.some((band) => band.commonName === colour)),
   );
@@ -24,12 +24,14 @@ export async function previewOf(storage: Storage, tile: TileRecord): Promise<str
     const { scale, offset } = group.bands[indexes[c]];
     for (let i = 0; i < width * height; i++) {
       const reflectance = pixels[i] * scale + offset;
-      const share = Math.min(1, Math.max(0, (reflectance - DARK) / (BRIGHT - DARK)));
+      const share = Math.min(1, Math.max(0, (reflectance - BLACK_POINT) / (WHITE_POINT - BLACK_POINT)));
       rgba[4 * i + c] = Math.round(255 * share ** GAMMA);
       if (c === 0) rgba[4 * i + 3] = 255;
       if (pixels[i] === nodata) rgba[4 * i + 3] = 0;
     }
   }
-  const picture = sharp(rgba, { raw: { width, height, channels: 4 } }).resize(SIDE, SIDE, { fit: 'inside' });
+  const picture = sharp(rgba, { raw: { width, height, channels: 4 } }).resize(SIDE_PIXELS, SIDE_PIXELS, {
+    fit: 'inside',
+  });
   return `data:image/webp;base64,${(await picture.webp({ quality: 70 }).toBuffer()).toString('base64')}`;
 }

@@ -6,41 +6,41 @@ import { messageOf } from '../../errors.js';
 import { type FilterParams, parseBbox, parseDatetime, writeDatetime } from '../../query/index.js';
 
 /** An option with its environment variable: `--min-cloud` is TILEWRIGHT_MIN_CLOUD. */
-export function flag(flags: string, description: string, parse?: (value: string) => unknown): Option {
+export function createOption(flags: string, description: string, parse?: (value: string) => unknown): Option {
   const option = new Option(flags, description);
   if (parse) option.argParser(parse);
   return option.env(`TILEWRIGHT_${option.name().toUpperCase().replaceAll('-', '_')}`);
 }
 
 /** A decimal number. `Number` alone also reads hexadecimal, octal and binary ones. */
-export function number(value: string): number {
+export function parseNumberOption(value: string): number {
   const parsed = /^\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*$/i.test(value) ? Number(value) : NaN;
   if (!Number.isFinite(parsed)) throw new InvalidArgumentError('It must be a number.');
   return parsed;
 }
 
-export function integer(value: string): number {
-  const parsed = number(value);
+export function parseIntegerOption(value: string): number {
+  const parsed = parseNumberOption(value);
   if (!Number.isInteger(parsed)) throw new InvalidArgumentError('It must be a whole number.');
   return parsed;
 }
 
-export function positiveInteger(value: string): number {
-  const parsed = integer(value);
+export function parsePositiveIntegerOption(value: string): number {
+  const parsed = parseIntegerOption(value);
   if (parsed < 1) throw new InvalidArgumentError('It must be 1 or more.');
   return parsed;
 }
 
 const MAX_PORT = 65_535;
 
-export function portNumber(value: string): number {
-  const parsed = integer(value);
+export function parsePortOption(value: string): number {
+  const parsed = parseIntegerOption(value);
   if (parsed < 0 || parsed > MAX_PORT) throw new InvalidArgumentError(`It must be from 0 to ${MAX_PORT}.`);
   return parsed;
 }
 
 /** The address of a server. */
-export function httpUrl(value: string): string {
+export function parseHttpUrlOption(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     throw new InvalidArgumentError('It must be an address such as http://127.0.0.1:8080.');
@@ -48,7 +48,7 @@ export function httpUrl(value: string): string {
 }
 
 /** A time, or the start of a day, month or year; returned as RFC 3339. */
-export function instant(value: string): string {
+export function parseTimeOption(value: string): string {
   try {
     if (value.includes('/')) throw new RangeError('it is an interval');
     return new Date(parseDatetime(value, { dates: 'periods' }).start!).toISOString();
@@ -60,7 +60,7 @@ export function instant(value: string): string {
 }
 
 /** "2GB", "512MB", "1000000": bytes, in powers of ten. */
-export function bytes(value: string): number {
+export function parseBytesOption(value: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*([kMGT]?)B?$/.exec(value.trim());
   if (!match) throw new InvalidArgumentError('It must be a size such as 512MB or 2GB.');
   return Number(match[1]) * 1000 ** ' kMGT'.indexOf(match[2] || ' ');
@@ -85,10 +85,10 @@ export interface TargetOptions extends CommonOptions, Partial<ResourceOptions> {
 }
 
 /** Headings of the help; flags of a command alone stand before them. */
-const WHICH = 'Which tiles:';
-const WHERE = 'Where:';
-const RESOURCES = 'Resources:';
-const OUTPUT = 'Output:';
+const FILTER_GROUP = 'Which tiles:';
+const TARGET_GROUP = 'Where:';
+const RESOURCE_GROUP = 'Resources:';
+const OUTPUT_GROUP = 'Output:';
 
 function addGroup(command: Command, heading: string, options: Option[]): Command {
   for (const option of options) command.addOption(option.helpGroup(heading));
@@ -96,40 +96,44 @@ function addGroup(command: Command, heading: string, options: Option[]): Command
 }
 
 export function withCommon(command: Command): Command {
-  addGroup(command, WHERE, [
-    flag('--config <file>', 'JSON file with flags as keys, such as {"data": "/srv/tiles"}'),
+  addGroup(command, TARGET_GROUP, [
+    createOption('--config <file>', 'JSON file with flags as keys, such as {"data": "/srv/tiles"}'),
   ]);
-  return addGroup(command, OUTPUT, [
-    flag('--format <format>', 'what to print on stdout').choices(['text', 'json']).default('text'),
+  return addGroup(command, OUTPUT_GROUP, [
+    createOption('--format <format>', 'what to print on stdout').choices(['text', 'json']).default('text'),
   ]);
 }
 
 export function withData(command: Command): Command {
-  return addGroup(command, WHERE, [flag('--data <dir>', 'data folder').default('./tilewright-data')]);
+  return addGroup(command, TARGET_GROUP, [
+    createOption('--data <dir>', 'data folder').default('./tilewright-data'),
+  ]);
 }
 
 /** More gains nothing: all rows of a Sentinel-2 scene are in memory at once then, and each file is opened once. */
-const MOST_MEMORY = 2e9;
+const MAX_DEFAULT_MEMORY_BYTES = 2e9;
 
 export const defaultResources = (): ResourceOptions => ({
-  memory: Math.min(MOST_MEMORY, totalmem() / 4),
+  memory: Math.min(MAX_DEFAULT_MEMORY_BYTES, totalmem() / 4),
   cores: availableParallelism(),
 });
 
 /** Of commands that do work in their own process. */
 export function withResources(command: Command): Command {
   const { memory, cores } = defaultResources();
-  return addGroup(command, RESOURCES, [
-    flag(
+  return addGroup(command, RESOURCE_GROUP, [
+    createOption(
       '--memory <size>',
       'memory that the work may take beside the program itself; of training, all places side by side',
-      bytes,
+      parseBytesOption,
     ).default(memory, 'a quarter of the machine, 2GB at most'),
-    flag('--cores <n>', 'threads and processes used for work', positiveInteger).default(cores),
-    flag(
+    createOption('--cores <n>', 'threads and processes used for work', parsePositiveIntegerOption).default(
+      cores,
+    ),
+    createOption(
       '--reserve <size>',
       'free space of the disk below which nothing is written, 0 for none; by default 2 % of it, 2GB at most',
-      bytes,
+      parseBytesOption,
     ),
   ]);
 }
@@ -137,7 +141,7 @@ export function withResources(command: Command): Command {
 /** Of commands that ingest. */
 export function withCloudModel(command: Command): Command {
   return command.addOption(
-    flag(
+    createOption(
       '--cloud-model <file>',
       'tell the cloud of Sentinel-2 L1C by this LightGBM model of s2cloudless; the file is yours to fetch',
     ),
@@ -146,9 +150,13 @@ export function withCloudModel(command: Command): Command {
 
 /** Where a command works: a folder in this process, or a server. */
 export function withTarget(command: Command): Command {
-  addGroup(withData(command), WHERE, [
-    flag('--server <url>', 'use the server at this address in place of a data folder', httpUrl),
-    flag('--token <token>', "the server's token"),
+  addGroup(withData(command), TARGET_GROUP, [
+    createOption(
+      '--server <url>',
+      'use the server at this address in place of a data folder',
+      parseHttpUrlOption,
+    ),
+    createOption('--token <token>', "the server's token"),
   ]);
   return withCommon(command);
 }
@@ -161,19 +169,19 @@ export interface FilterOptions extends Omit<FilterParams, 'ids' | 'collections' 
 }
 
 /** What a list with commas names. */
-export const listed = (value: string) => value.split(',').map((one) => one.trim());
+export const splitList = (value: string) => value.split(',').map((one) => one.trim());
 
 /** Given again, or a list with commas, or both; in the config file also a list. */
 function collectionsFlag(): Option {
-  const option = flag('--collection <id>', 'tiles of these collections: with commas, or given again');
+  const option = createOption('--collection <id>', 'tiles of these collections: with commas, or given again');
   return option.argParser((value: string, before: unknown) => [
     ...((before as string[] | undefined) ?? []),
-    ...listed(value),
+    ...splitList(value),
   ]);
 }
 
 /** A geometry, or the one of a Feature; of a file or of text. */
-export function geoJson(value: string): object {
+export function parseGeoJsonOption(value: string): object {
   try {
     const text = value.trimStart().startsWith('{') ? value : readFileSync(value, 'utf8');
     const document: unknown = JSON.parse(text);
@@ -187,37 +195,40 @@ export function geoJson(value: string): object {
 }
 
 /** For the help of commands that take what is asked for, and else not what they have made. */
-export const RAW_UNLESS_ASKED = '\nWithout --source and --filter, raw tiles are taken alone.';
+export const RAW_SOURCE_HELP = '\nWithout --source and --filter, raw tiles are taken alone.';
 
-export function withFilter(command: Command): Command {
-  return addGroup(command, WHICH, [
+export function withFilterOptions(command: Command): Command {
+  return addGroup(command, FILTER_GROUP, [
     collectionsFlag(),
-    flag('--bbox <w,s,e,n>', 'tiles that touch this box, in degrees'),
-    flag(
+    createOption('--bbox <w,s,e,n>', 'tiles that touch this box, in degrees'),
+    createOption(
       '--intersects <geojson>',
       'tiles that touch this GeoJSON: a file, or the text itself',
-      geoJson,
+      parseGeoJsonOption,
     ).conflicts('bbox'),
-    flag('--geocode <code>', 'tiles of this cell'),
-    flag('--recurse', 'with --geocode: also of every cell below it'),
-    flag(
+    createOption('--geocode <code>', 'tiles of this cell'),
+    createOption('--recurse', 'with --geocode: also of every cell below it'),
+    createOption(
       '--datetime <a/b>',
       'a year, month, day or time, or a range of these such as 2024-05/2024-07 or ../2024-07-31',
     ),
-    flag('--min-cloud <percent>', 'at least this much cloud', number),
-    flag('--max-cloud <percent>', 'at most this much cloud', number),
-    flag('--min-coverage <percent>', 'at least this much of the cell holds data', number),
-    flag(
+    createOption('--min-cloud <percent>', 'at least this much cloud', parseNumberOption),
+    createOption('--max-cloud <percent>', 'at most this much cloud', parseNumberOption),
+    createOption('--min-coverage <percent>', 'at least this much of the cell holds data', parseNumberOption),
+    createOption(
       '--source <source>',
       'raw, split, filled, coalesced, predicted, cloud-free, or an analysis: pca, mnf, anomaly, match, unmix, classify, cluster, indices, smooth, resample, continuum',
     ),
-    flag('--platform <name>', 'tiles of this platform'),
-    flag('--filter <cql2>', `any other condition, for example "eo:cloud_cover < 5 OR scene LIKE 'LC08%'"`),
+    createOption('--platform <name>', 'tiles of this platform'),
+    createOption(
+      '--filter <cql2>',
+      `any other condition, for example "eo:cloud_cover < 5 OR scene LIKE 'LC08%'"`,
+    ),
   ]);
 }
 
 /** The filter of a command's options, as the API takes it. */
-export function filterOf(options: FilterOptions): FilterParams {
+export function toFilterParams(options: FilterOptions): FilterParams {
   const {
     bbox,
     intersects,
@@ -250,7 +261,7 @@ export function filterOf(options: FilterOptions): FilterParams {
 }
 
 /** Of a flag that is on or off, where it is a variable or a key. */
-function onOff(value: string): boolean {
+function parseBooleanOption(value: string): boolean {
   if (['true', '1'].includes(value)) return true;
   if (['false', '0', ''].includes(value)) return false;
   throw new InvalidArgumentError('It must be true or false.');
@@ -263,7 +274,7 @@ export function applyEnvironment(command: Command): void {
     if (!option.isBoolean() || command.getOptionValueSource(name) !== 'env') continue;
     const value = process.env[option.envVar!]!;
     try {
-      command.setOptionValueWithSource(name, onOff(value), 'env');
+      command.setOptionValueWithSource(name, parseBooleanOption(value), 'env');
     } catch (error) {
       command.error(`error: ${option.envVar} is "${value}". ${messageOf(error)}`);
     }
@@ -292,7 +303,7 @@ export async function applyConfigFile(command: Command, all: () => Promise<Comma
     const source = command.getOptionValueSource(name);
     if (source !== undefined && source !== 'default') continue;
     try {
-      const parse = option.isBoolean() ? onOff : option.parseArg;
+      const parse = option.isBoolean() ? parseBooleanOption : option.parseArg;
       const parsed = parse && typeof value !== 'object' ? parse(String(value), undefined) : value;
       command.setOptionValueWithSource(name, parsed, 'config');
     } catch (error) {

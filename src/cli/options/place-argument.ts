@@ -2,12 +2,12 @@
 import { readFileSync } from 'node:fs';
 import type { Command, Option } from 'commander';
 import { messageOf } from '../../errors.js';
-import { badPlace } from '../errors.js';
+import { badPlaceArgument } from '../errors.js';
 
-export const PLACE = 'longitude,latitude such as 14.96,47.84; or GeoJSON: a file, or the text itself';
+export const PLACE_HELP = 'longitude,latitude such as 14.96,47.84; or GeoJSON: a file, or the text itself';
 
 /** A GeoJSON object. Throws TW_CLI_PLACE. */
-export function geometryOf(place: string): object {
+export function parsePlace(place: string): object {
   const point = /^\s*([-+.\de]+)\s*,\s*([-+.\de]+)\s*$/i.exec(place);
   if (point) return { type: 'Point', coordinates: [Number(point[1]), Number(point[2])] };
   try {
@@ -16,9 +16,9 @@ export function geometryOf(place: string): object {
     );
     if (typeof document === 'object' && document !== null) return document;
   } catch (error) {
-    throw badPlace.because(error, place, messageOf(error));
+    throw badPlaceArgument.because(error, place, messageOf(error));
   }
-  throw badPlace(place, 'it is no GeoJSON object');
+  throw badPlaceArgument(place, 'it is no GeoJSON object');
 }
 
 /** A table can be printed as CSV, too. */

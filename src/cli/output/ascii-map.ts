@@ -2,8 +2,8 @@
 import { type GridName, gridByName } from '../../grid/index.js';
 
 /** Characters and lines beyond which nobody would look at it. */
-const MOST_COLUMNS = 100;
-const MOST_ROWS = 60;
+const MAX_COLUMNS = 100;
+const MAX_ROWS = 60;
 
 /** A to Z, then a to z, then *. */
 export function clusterLetter(cluster: number): string {
@@ -12,7 +12,7 @@ export function clusterLetter(cluster: number): string {
 }
 
 /** Undefined where it would be too large. Where cells lie in one another, the smallest are drawn and larger ones left out. */
-export function cellMap(
+export function asciiMap(
   gridName: GridName,
   cells: { geocode: string; mark: string }[],
 ): string[] | undefined {
@@ -28,7 +28,7 @@ export function cellMap(
   const [left, top] = [least(placed.map(({ column }) => column)), least(placed.map(({ row }) => row))];
   const columns = 1 + most(placed.map(({ column }) => column)) - left;
   const lines = 1 + most(placed.map(({ row }) => row)) - top;
-  if (columns > MOST_COLUMNS || lines > MOST_ROWS) return undefined;
+  if (columns > MAX_COLUMNS || lines > MAX_ROWS) return undefined;
   const rows = Array.from({ length: lines }, () => new Array<string>(columns).fill('.'));
   for (const { column, row, mark } of placed) rows[row - top][column - left] = mark;
   return rows.map((row) => row.join(' '));

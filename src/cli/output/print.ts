@@ -1,5 +1,5 @@
 /** What people read goes to stderr while work goes on; results go to stdout, as text or as one JSON document. */
-import type { Partly, Progress } from '../../client/index.js';
+import type { PartialDocument, Progress } from '../../client/index.js';
 import { SLOTS } from '../../dht/index.js';
 import type { ImageScores } from '../../training/index.js';
 import type { FilterOptions } from '../options/option-groups.js';
@@ -13,28 +13,28 @@ export function print(line = ''): void {
 }
 
 /** Formats a share from 0 to 1, such as "61.2 %". */
-export const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+export const formatPercent = (share: number) => `${(100 * share).toFixed(1)} %`;
 
-export function note(line: string): void {
+export function logToStderr(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
 /** Says so where an answer lacks tiles. */
-export function notePartial({ partial, unansweredSlots = [] }: Partly): void {
+export function warnPartial({ partial, unansweredSlots = [] }: PartialDocument): void {
   if (!partial) return;
   const [missing, all] = [unansweredSlots.length, SLOTS].map((n) => n.toLocaleString('en'));
-  note(`warning: ${missing} of ${all} slots have no node that answers; this is not all`);
+  logToStderr(`warning: ${missing} of ${all} slots have no node that answers; this is not all`);
 }
 
 /** Of answers that are told as one: what any of them lacks. */
-export function partlyOf(...answers: Partly[]): Partly {
+export function mergePartial(...answers: PartialDocument[]): PartialDocument {
   const unanswered = new Set(answers.flatMap(({ unansweredSlots = [] }) => unansweredSlots));
   if (!answers.some(({ partial }) => partial)) return {};
   return { partial: true, unansweredSlots: [...unanswered].sort((a, b) => a - b) };
 }
 
 /** Why a filter may pick nothing although tiles are there; empty where nothing is known to be the reason. */
-export function noFit({ minCloud, maxCloud, geocode, recurse }: FilterOptions): string {
+export function noMatchHint({ minCloud, maxCloud, geocode, recurse }: FilterOptions): string {
   return [
     (minCloud ?? maxCloud) !== undefined && 'Tiles without a known cloud cover fit no cloud limit.',
     geocode !== undefined && !recurse && '--recurse takes the cells below a geocode too.',
@@ -57,7 +57,7 @@ export function table(rows: (string | number)[][]): string[] {
 }
 
 /** How often progress is written where stderr is not a terminal, in milliseconds. */
-const QUIET_INTERVAL = 15_000;
+const NON_TTY_INTERVAL_MS = 15_000;
 
 /** One line on a terminal that is rewritten; elsewhere a line now and then. */
 export function progressLine(unit: string): { update(progress: Progress): void; end(): void } {
@@ -68,18 +68,18 @@ export function progressLine(unit: string): { update(progress: Progress): void; 
   return {
     update({ message, tiles, progress }) {
       const now = performance.now();
-      if (tiles.total === 0 || now - last < (stderr.isTTY ? 100 : QUIET_INTERVAL)) return;
+      if (tiles.total === 0 || now - last < (stderr.isTTY ? 100 : NON_TTY_INTERVAL_MS)) return;
       last = now;
       const worked = tiles.done + tiles.failed;
       const finished = worked + tiles.skipped;
       const seconds = (now - started) / 1000;
-      const left = progress > 0 ? `, ${duration((seconds * (100 - progress)) / progress)} left` : '';
+      const left = progress > 0 ? `, ${formatDuration((seconds * (100 - progress)) / progress)} left` : '';
       // What is skipped takes next to no time.
       const rate = worked > 0 ? `, ${(worked / seconds).toFixed(1)}/s` : '';
       const counts = `${finished} of ${tiles.total} ${unit}${rate}, ${Math.floor(progress)} %${left}`;
       const text = message ? `${message}: ${counts}` : counts;
       if (stderr.isTTY) stderr.write(`\r\x1b[2K${text.slice(0, terminalWidth(stderr) - 1)}`);
-      else note(text);
+      else logToStderr(text);
       drawn = true;
     },
     end() {
@@ -92,9 +92,9 @@ export function progressLine(unit: string): { update(progress: Progress): void; 
 const terminalWidth = ({ columns }: { columns?: number }) => columns || 80;
 
 /** A mean squared error: these go over many powers of ten. */
-export const mse = (value: number) => value.toExponential(2);
+export const formatMse = (value: number) => value.toExponential(2);
 
-export function duration(seconds: number): string {
+export function formatDuration(seconds: number): string {
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole} s`;
@@ -104,7 +104,7 @@ export function duration(seconds: number): string {
 }
 
 /** "1.5 GB": in powers of ten. */
-export function size(bytes: number): string {
+export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   const units = ['kB', 'MB', 'GB', 'TB', 'PB'];
   let [value, unit] = [bytes / 1000, 0];
@@ -113,7 +113,7 @@ export function size(bytes: number): string {
   return `${value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit]}`;
 }
 
-export const count = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+export const formatCount = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
 /**
  * A line for each warning of some scenes, however many have it: "a and 3 others: no MTL file". Of warnings that differ in numbers and bands
@@ -131,7 +131,7 @@ export function warningLines(scenes: { id: string; warnings: string[] }[]): stri
     }
   return Array.from(told.values(), ({ ids, texts }) => {
     const [first] = ids;
-    const others = ids.size > 1 ? ` and ${count(ids.size - 1, 'other')}` : '';
+    const others = ids.size > 1 ? ` and ${formatCount(ids.size - 1, 'other')}` : '';
     return `${first}${others}: ${textOf([...texts])}`;
   });
 }
@@ -157,7 +157,7 @@ export function imageMeasures({ psnr, ssim, msSsim, images }: Partial<ImageScore
   const older = (range: string) => (images ? '' : range);
   return {
     ...(msSsim && {
-      'MS-SSIM': `${msSsim.value.toFixed(3)} (${count(msSsim.scales, 'scale')}${older(', range 2.0')})`,
+      'MS-SSIM': `${msSsim.value.toFixed(3)} (${formatCount(msSsim.scales, 'scale')}${older(', range 2.0')})`,
     }),
     ...(psnr !== undefined && { 'PSNR dB': psnr.toFixed(1) + older(' (range 1.0)') }),
     ...(ssim !== undefined && { SSIM: ssim.toFixed(3) + older(' (range 1.0)') }),

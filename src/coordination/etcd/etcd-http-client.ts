@@ -15,14 +15,14 @@ import {
   leaseGone,
   outcomeUnknown,
 } from '../errors.js';
-import { tokenOf } from './etcd-responses.js';
+import { parseToken } from './etcd-responses.js';
 
 /** gRPC status codes that the gateway passes on in `code`. */
 const NOT_FOUND = 5;
 const EXHAUSTED = 8;
 const UNAUTHENTICATED = 16;
 /** Invalid argument, out of range, failed precondition, permission denied, unimplemented: no use in trying again. */
-const REFUSALS = [3, 7, 9, 11, 12];
+const PERMANENT_CODES = [3, 7, 9, 11, 12];
 /** etcd's messages that call for a new token; the official client authenticates again on the same ones. */
 const TOKEN_ERRORS = [
   'etcdserver: invalid auth token',
@@ -31,27 +31,27 @@ const TOKEN_ERRORS = [
 ];
 
 /** Node's codes of connections that were never made, so that nothing was sent. */
-const NOT_SENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
+const CONNECT_ERROR_CODES = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 
 /** How long one attempt may take, ms: also the last one gets time enough to tell a server that is dead from one that is slow. */
-const ATTEMPT_TIMEOUT = 1000;
-const SHORTEST_ATTEMPT = 100;
-const PATIENCE = 10_000;
+const ATTEMPT_TIMEOUT_MS = 1000;
+const MIN_ATTEMPT_MS = 100;
+const TIMEOUT_MS = 10_000;
 
-export interface Call {
+export interface EtcdCall {
   /** What the request is about, for messages. */
-  what: string;
+  description: string;
   path: string;
   body: object;
 }
 
 /** A call with one answer. */
-interface Question<T> extends Call {
+interface UnaryCall<T> extends EtcdCall {
   /** Reads the answer, and throws if it has a wrong shape: then the outcome of the attempt is unknown, as without an answer. */
-  read(answer: unknown): T;
+  parse(answer: unknown): T;
   /** Whether it may be sent again after an attempt whose outcome is unknown. */
-  repeatable: boolean;
-  patience?: number | undefined;
+  isIdempotent: boolean;
+  timeoutMs?: number | undefined;
 }
 
 /** An answer of etcd that is an error. */
@@ -73,7 +73,7 @@ class GatewayError extends Error {
  * Invariant: requests go to one server, `current`, until it fails; then to the next. So those of one client are seldom answered by a
  * server that is behind, and a dead server costs one attempt.
  */
-export class EtcdClient {
+export class EtcdHttpClient {
   private readonly servers: string[];
   private readonly user: { name: string; password: string } | undefined;
   private token: string | undefined;
@@ -83,7 +83,7 @@ export class EtcdClient {
   constructor(
     urls: string[],
     /** How long a server has to answer, ms. */
-    private readonly attempt = ATTEMPT_TIMEOUT,
+    private readonly attemptTimeoutMs = ATTEMPT_TIMEOUT_MS,
   ) {
     const parsed = urls.map(parseUrl);
     const withUser = parsed.find(({ username }) => username !== '');
@@ -95,28 +95,28 @@ export class EtcdClient {
   }
 
   /** The servers, for messages. */
-  get where(): string {
+  get endpoints(): string {
     return this.servers.join(', ');
   }
 
   /** One call, with time-outs of a second, at one server after another until its patience ends. */
-  async post<T>({ repeatable, patience = PATIENCE, read, ...call }: Question<T>): Promise<T> {
-    const { what } = call;
-    const deadline = performance.now() + patience;
+  async post<T>({ isIdempotent, timeoutMs = TIMEOUT_MS, parse, ...call }: UnaryCall<T>): Promise<T> {
+    const { description } = call;
+    const deadline = performance.now() + timeoutMs;
     for (let tries = 0; ; tries++) {
       const server = this.current;
       const left = Math.ceil(deadline - performance.now());
-      const timeout = Math.min(this.attempt, Math.max(left, SHORTEST_ATTEMPT));
+      const timeout = Math.min(this.attemptTimeoutMs, Math.max(left, MIN_ATTEMPT_MS));
       try {
-        return read(await json(await this.request(server, call, AbortSignal.timeout(timeout))));
+        return parse(await json(await this.request(server, call, AbortSignal.timeout(timeout))));
       } catch (error) {
         // etcd has refused it.
         if (error instanceof TilewrightError) throw error;
-        this.avoid(server, error);
-        if (!repeatable && !wasNotMade(error))
-          throw outcomeUnknown.because(error, what, this.where, detailOf(error));
+        this.failOver(server, error);
+        if (!isIdempotent && !wasNotSent(error))
+          throw outcomeUnknown.because(error, description, this.endpoints, detailOf(error));
         if (performance.now() >= deadline)
-          throw coordinationUnavailable.because(error, what, this.where, detailOf(error));
+          throw coordinationUnavailable.because(error, description, this.endpoints, detailOf(error));
       }
       if (tries % this.servers.length === this.servers.length - 1) await backOff(tries / this.servers.length);
     }
@@ -128,7 +128,7 @@ export class EtcdClient {
   }
 
   /** Sends later requests to the next server, unless another call has done so already or `error` only calls for a new token. */
-  avoid(server: number, error: unknown): void {
+  failOver(server: number, error: unknown): void {
     if (this.needsToken(error)) return;
     if (this.current === server) this.current = (server + 1) % this.servers.length;
   }
@@ -142,7 +142,7 @@ export class EtcdClient {
    * Lines of a call whose answer does not end, however long the server is silent. Throws if the connection breaks or `signal` is aborted;
    * TW_DHT_COORDINATION_REFUSED if etcd refuses the call.
    */
-  async *stream<T>(server: number, call: Call, signal: AbortSignal): AsyncGenerator<T> {
+  async *stream<T>(server: number, call: EtcdCall, signal: AbortSignal): AsyncGenerator<T> {
     const decoder = new TextDecoder();
     let rest = '';
     for await (const chunk of await this.request(server, call, signal)) {
@@ -153,25 +153,25 @@ export class EtcdClient {
     }
   }
 
-  private async request(server: number, call: Call, signal: AbortSignal): Promise<IncomingMessage> {
+  private async request(server: number, call: EtcdCall, signal: AbortSignal): Promise<IncomingMessage> {
     if (this.user && this.token === undefined)
-      this.token = await this.authenticate(server, call.what, this.user, signal);
+      this.token = await this.authenticate(server, call.description, this.user, signal);
     return this.send(server, call, signal);
   }
 
   private async authenticate(
     server: number,
-    what: string,
+    description: string,
     body: object,
     signal: AbortSignal,
   ): Promise<string> {
-    const response = await this.send(server, { what, path: 'auth/authenticate', body }, signal);
-    return tokenOf(await json(response));
+    const response = await this.send(server, { description, path: 'auth/authenticate', body }, signal);
+    return parseToken(await json(response));
   }
 
   private async send(
     server: number,
-    { what, path, body }: Call,
+    { description, path, body }: EtcdCall,
     signal: AbortSignal,
   ): Promise<IncomingMessage> {
     const { token } = this;
@@ -179,7 +179,7 @@ export class EtcdClient {
     const { statusCode = 0 } = response;
     if (statusCode >= 200 && statusCode < 300) return response;
     const error = gatewayError(statusCode, await text(response));
-    if (!this.needsToken(error)) throw this.refusal(error, what) ?? error;
+    if (!this.needsToken(error)) throw this.permanentError(error, description) ?? error;
     // Tokens end after some minutes, when a server starts again, and (JWT) when any user or role changes.
     if (this.token === token) this.token = undefined;
     throw error;
@@ -191,12 +191,12 @@ export class EtcdClient {
   }
 
   /** The error for the caller, if it is no use to try again. */
-  private refusal(error: GatewayError, what: string): TilewrightError | undefined {
+  private permanentError(error: GatewayError, what: string): TilewrightError | undefined {
     if (error.code === NOT_FOUND && error.message.includes('lease')) return leaseGone.because(error, what);
     if (error.code === EXHAUSTED && error.message.includes('space exceeded'))
-      return coordinationFull.because(error, this.where);
-    if (REFUSALS.includes(error.code) || error.isAboutToken)
-      return coordinationRefused.because(error, what, this.where, error.message);
+      return coordinationFull.because(error, this.endpoints);
+    if (PERMANENT_CODES.includes(error.code) || error.isAboutToken)
+      return coordinationRefused.because(error, what, this.endpoints, error.message);
     return undefined;
   }
 }
@@ -251,10 +251,10 @@ function gatewayError(status: number, text: string): GatewayError {
 }
 
 /** Whether a change was surely not made by an attempt that failed so. */
-function wasNotMade(error: unknown): boolean {
+function wasNotSent(error: unknown): boolean {
   if (error instanceof GatewayError) return error.isAboutToken;
   const code = error instanceof Error && (error as NodeJS.ErrnoException).code;
-  return typeof code === 'string' && NOT_SENT.includes(code);
+  return typeof code === 'string' && CONNECT_ERROR_CODES.includes(code);
 }
 
 /** The message of an error of node:http. An error for several addresses of a host has no message of its own. */

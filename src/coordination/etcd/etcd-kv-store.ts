@@ -1,42 +1,42 @@
 import { leaseGone } from '../errors.js';
 import type {
-  Compare,
+  CallOptions,
   CoordinationStore,
   KeyRange,
   KeyValue,
   Operation,
+  RevisionCompare,
   Transaction,
   TransactionResult,
-  Waiting,
-  Wake,
   Watch,
+  WatchSignal,
 } from '../kv-store.js';
-import { type EtcdLimits, etcdWarnings } from './etcd-health.js';
-import { EtcdClient } from './etcd-http-client.js';
+import { type EtcdLimits, etcdHealthWarnings } from './etcd-health.js';
+import { EtcdHttpClient } from './etcd-http-client.js';
 import {
   type EtcdKeyValue,
   type EtcdOperation,
   type EtcdTransactionResult,
-  leaseIdOf,
-  remainingTtlOf,
-  transactionResultOf,
-  withRevision,
+  parseHeader,
+  parseLeaseId,
+  parseRemainingTtl,
+  parseTransactionResult,
 } from './etcd-responses.js';
 import { EtcdWatch } from './etcd-watch.js';
 
 /** The coordination store of a cluster: the keys below `/tilewright/<cluster>/` in etcd (3.4 or newer). */
 export class EtcdStore implements CoordinationStore {
-  private readonly client: EtcdClient;
+  private readonly client: EtcdHttpClient;
   private readonly root: string;
   private readonly watches = new Set<EtcdWatch>();
 
   /** `urls` of its servers, `http://host:2379` or with a user and password; each has `attempt` ms to answer. Nothing is sent yet. */
   constructor(urls: string[], cluster: string, attempt?: number) {
-    this.client = new EtcdClient(urls, attempt);
+    this.client = new EtcdHttpClient(urls, attempt);
     this.root = `/tilewright/${cluster}/`;
   }
 
-  async transact(transaction: Transaction, { patience }: Waiting = {}): Promise<TransactionResult> {
+  async transact(transaction: Transaction, { timeoutMs }: CallOptions = {}): Promise<TransactionResult> {
     const { compare = [], success: wanted, failure: otherwise = [] } = transaction;
     const isRead = [...wanted, ...otherwise].every(({ op }) => op === 'get');
     const success = wanted.map((operation) => this.encodeOperation(operation));
@@ -45,12 +45,12 @@ export class EtcdStore implements CoordinationStore {
     const isProbe = compare.length > 0 && failure.length === 0;
     if (isProbe) failure.push({ request_range: { ...this.encodeRange(compare[0]!), count_only: true } });
     const result = await this.client.post({
-      what: isRead ? 'a read' : `the change of ${writtenKeys(transaction)}`,
+      description: isRead ? 'a read' : `the change of ${describeWrites(transaction)}`,
       path: 'kv/txn',
       body: { compare: compare.map((one) => this.encodeCompare(one)), success, failure },
-      repeatable: isRead,
-      patience,
-      read: (answer) => transactionResultOf(answer, success, failure),
+      isIdempotent: isRead,
+      timeoutMs,
+      parse: (answer) => parseTransactionResult(answer, success, failure),
     });
     const decoded = this.decode(result);
     return isProbe && !result.succeeded ? { ...decoded, gets: [] } : decoded;
@@ -58,46 +58,67 @@ export class EtcdStore implements CoordinationStore {
 
   async read(
     ranges: KeyRange[],
-    { patience, serializable = false }: Waiting & { serializable?: boolean } = {},
+    { timeoutMs, serializable = false }: CallOptions & { serializable?: boolean } = {},
   ): Promise<TransactionResult> {
     const success = ranges.map((range) => ({ request_range: { ...this.encodeRange(range), serializable } }));
     const body = { success };
-    const read = (answer: unknown) => transactionResultOf(answer, success, []);
-    const call = { what: 'a read', path: 'kv/txn', body, repeatable: true, patience, read };
+    const parse = (answer: unknown) => parseTransactionResult(answer, success, []);
+    const call = {
+      description: 'a read',
+      path: 'kv/txn',
+      body,
+      isIdempotent: true,
+      patience: timeoutMs,
+      parse,
+    };
     return this.decode(await this.client.post(call));
   }
 
-  async grantLease(ttl: number, { patience }: Waiting = {}): Promise<string> {
+  async grantLease(ttl: number, { timeoutMs }: CallOptions = {}): Promise<string> {
     // A lease that was granted without our knowing it ends unused.
     const body = { TTL: ttl };
-    const read = leaseIdOf;
-    return this.client.post({ what: 'a lease', path: 'lease/grant', body, repeatable: true, patience, read });
+    const parse = parseLeaseId;
+    return this.client.post({
+      description: 'a lease',
+      path: 'lease/grant',
+      body,
+      isIdempotent: true,
+      timeoutMs,
+      parse,
+    });
   }
 
-  async keepAlive(lease: string, { patience }: Waiting = {}): Promise<boolean> {
+  async keepAlive(lease: string, { timeoutMs }: CallOptions = {}): Promise<boolean> {
     const body = { ID: lease };
-    const read = (answer: unknown) => remainingTtlOf(answer, lease);
-    const call = { what: `lease ${lease}`, path: 'lease/keepalive', body, repeatable: true, patience, read };
+    const parse = (answer: unknown) => parseRemainingTtl(answer, lease);
+    const call = {
+      description: `lease ${lease}`,
+      path: 'lease/keepalive',
+      body,
+      isIdempotent: true,
+      patience: timeoutMs,
+      parse,
+    };
     return (await this.client.post(call)) > 0;
   }
 
-  async revokeLease(lease: string, { patience }: Waiting = {}): Promise<void> {
+  async revokeLease(lease: string, { timeoutMs }: CallOptions = {}): Promise<void> {
     const body = { ID: lease };
     try {
       await this.client.post({
-        what: `lease ${lease}`,
+        description: `lease ${lease}`,
         path: 'lease/revoke',
         body,
-        repeatable: true,
-        patience,
-        read: withRevision,
+        isIdempotent: true,
+        timeoutMs,
+        parse: parseHeader,
       });
     } catch (error) {
       if (!leaseGone.is(error)) throw error;
     }
   }
 
-  watch(range: KeyRange, wake: (wake: Wake) => void, failed?: (error: unknown) => void): Watch {
+  watch(range: KeyRange, wake: (wake: WatchSignal) => void, failed?: (error: unknown) => void): Watch {
     const watch = new EtcdWatch(this.client, this.encodeRange(range), wake, failed);
     this.watches.add(watch);
     return {
@@ -113,12 +134,12 @@ export class EtcdStore implements CoordinationStore {
     this.watches.clear();
   }
 
-  /** What the operator of etcd should know, one sentence each: see `etcdWarnings`. */
-  warnings(limits?: EtcdLimits): Promise<string[]> {
-    return etcdWarnings(this.client, limits);
+  /** What the operator of etcd should know, one sentence each: see `etcdHealthWarnings`. */
+  healthWarnings(limits?: EtcdLimits): Promise<string[]> {
+    return etcdHealthWarnings(this.client, limits);
   }
 
-  private encodeCompare(compare: Compare): object {
+  private encodeCompare(compare: RevisionCompare): object {
     const key = toBase64(this.root + compare.key);
     return 'modRevision' in compare
       ? { key, target: 'MOD', result: 'EQUAL', mod_revision: `${compare.modRevision}` }
@@ -163,6 +184,6 @@ export class EtcdStore implements CoordinationStore {
 const toBase64 = (text: string) => Buffer.from(text).toString('base64');
 const fromBase64 = (text: string) => Buffer.from(text, 'base64').toString();
 
-function writtenKeys({ success }: Transaction): string {
+function describeWrites({ success }: Transaction): string {
   return success.flatMap((operation) => (operation.op === 'get' ? [] : [operation.key])).join(', ');
 }

@@ -33,10 +33,11 @@ export interface EtcdTransactionResult {
 
 type Fields = Record<string, unknown>;
 
-const QUOTED_CHARACTERS = 200;
+const MAX_QUOTED_CHARACTERS = 200;
 
 function requireShape(isRight: boolean, answer: unknown): asserts isRight {
-  if (!isRight) throw new Error(`no answer of etcd: ${JSON.stringify(answer)?.slice(0, QUOTED_CHARACTERS)}`);
+  if (!isRight)
+    throw new Error(`no answer of etcd: ${JSON.stringify(answer)?.slice(0, MAX_QUOTED_CHARACTERS)}`);
 }
 
 const isFields = (value: unknown): value is Fields =>
@@ -46,13 +47,13 @@ const isOptionalString = (value: unknown) => value === undefined || typeof value
 const isOptionalFlag = (value: unknown) => value === undefined || typeof value === 'boolean';
 
 /** An answer with a header. `revision` is that of the store. */
-export function withRevision(answer: unknown): { revision: number; fields: Fields } {
+export function parseHeader(answer: unknown): { revision: number; fields: Fields } {
   requireShape(isFields(answer) && isFields(answer.header) && isNumber(answer.header.revision), answer);
   return { revision: Number((answer.header as Fields).revision), fields: answer };
 }
 
 /** The result of a range: of a call of its own, or in a transaction. */
-export function rangeOf(value: unknown): EtcdRange {
+export function parseRange(value: unknown): EtcdRange {
   requireShape(isFields(value), value);
   const { kvs = [], more = false, count = '0' } = value;
   requireShape(Array.isArray(kvs) && kvs.every(isKeyValue) && isOptionalFlag(more) && isNumber(count), value);
@@ -75,12 +76,12 @@ function isKeyValue(value: unknown): value is EtcdKeyValue {
  * these apart: they must be those of the branch that the answer names, so `failure` must not be empty if the transaction compares.
  * Without `failure`, the transaction must have succeeded.
  */
-export function transactionResultOf(
+export function parseTransactionResult(
   answer: unknown,
   success: EtcdOperation[],
   failure: EtcdOperation[],
 ): EtcdTransactionResult {
-  const { revision, fields } = withRevision(answer);
+  const { revision, fields } = parseHeader(answer);
   const { succeeded = false, responses = [] } = fields;
   requireShape(typeof succeeded === 'boolean' && Array.isArray(responses), answer);
   const operations = succeeded ? success : failure;
@@ -90,29 +91,29 @@ export function transactionResultOf(
     const response: unknown = responses[i];
     const result = isFields(response) ? response[kind.replace('request', 'response')] : undefined;
     requireShape(isFields(result), answer);
-    return kind === 'request_range' ? rangeOf(result) : undefined;
+    return kind === 'request_range' ? parseRange(result) : undefined;
   });
   return { revision, succeeded, ranges };
 }
 
 /** The id of a lease that was granted. */
-export function leaseIdOf(answer: unknown): string {
-  const { ID } = withRevision(answer).fields;
+export function parseLeaseId(answer: unknown): string {
+  const { ID } = parseHeader(answer).fields;
   requireShape(isNumber(ID), answer);
   return ID;
 }
 
 /** The remaining seconds of `lease`; 0 if etcd does not have it. */
-export function remainingTtlOf(answer: unknown, lease: string): number {
+export function parseRemainingTtl(answer: unknown, lease: string): number {
   requireShape(isFields(answer), answer);
-  const { ID, TTL = '0' } = withRevision(answer.result).fields;
+  const { ID, TTL = '0' } = parseHeader(answer.result).fields;
   // Without the id, the missing TTL of a truncated answer would end the lease.
   requireShape(ID === lease && (isNumber(TTL) || TTL === '-1'), answer);
   return Number(TTL);
 }
 
 /** The token of a user who was authenticated. */
-export function tokenOf(answer: unknown): string {
+export function parseToken(answer: unknown): string {
   requireShape(isFields(answer) && typeof answer.token === 'string', 'an answer without a token');
   return answer.token as string;
 }

@@ -1,16 +1,16 @@
 import { backOff } from '../../async/index.js';
 import { coordinationRefused } from '../errors.js';
-import type { Wake } from '../kv-store.js';
-import type { EtcdClient } from './etcd-http-client.js';
-import { rangeOf, withRevision } from './etcd-responses.js';
+import type { WatchSignal } from '../kv-store.js';
+import type { EtcdHttpClient } from './etcd-http-client.js';
+import { parseHeader, parseRange } from './etcd-responses.js';
 
-const CHECK_INTERVAL = 2000;
-const START_TIMEOUT = 1000;
+const CHECK_INTERVAL_MS = 2000;
+const START_TIMEOUT_MS = 1000;
 /** Maximum wait before a watch is begun again, ms. */
-const LONGEST_PAUSE = 2000;
+const MAX_BACKOFF_MS = 2000;
 
 /** The newest revision in a range, and its number of keys. */
-interface Seen {
+interface RangeState {
   newest: number;
   count: number;
 }
@@ -43,21 +43,21 @@ export class EtcdWatch {
   private stream = new AbortController();
   private closed = false;
   /** Whether the stream has told of changes since the last check. */
-  private told = false;
+  private hasNotified = false;
   /** The newest revision that it has told of: events come in their order. */
-  private toldRevision = 0;
-  private seen: Seen = { newest: 0, count: 0 };
+  private notifiedRevision = 0;
+  private lastState: RangeState = { newest: 0, count: 0 };
   /** How often etcd has refused the watch since it last began. */
   private refusals = 0;
   private readonly timer: NodeJS.Timeout;
 
   constructor(
-    private readonly client: EtcdClient,
+    private readonly client: EtcdHttpClient,
     private readonly range: { key: string; range_end?: string },
-    private readonly wake: (wake: Wake) => void,
+    private readonly onSignal: (wake: WatchSignal) => void,
     private readonly failed?: (error: unknown) => void,
   ) {
-    this.timer = setInterval(() => void this.check(), CHECK_INTERVAL).unref();
+    this.timer = setInterval(() => void this.check(), CHECK_INTERVAL_MS).unref();
     void this.run();
   }
 
@@ -76,17 +76,17 @@ export class EtcdWatch {
         await this.listen(server, this.stream);
       } catch (error) {
         if (this.closed) return;
-        if (coordinationRefused.is(error)) this.refused(error);
-        else this.client.avoid(server, error);
+        if (coordinationRefused.is(error)) this.onRefused(error);
+        else this.client.failOver(server, error);
       }
       // Only a watch that has lasted is begun again at once.
-      if (performance.now() - begun > LONGEST_PAUSE) tries = 0;
-      await backOff(tries, LONGEST_PAUSE);
+      if (performance.now() - begun > MAX_BACKOFF_MS) tries = 0;
+      await backOff(tries, MAX_BACKOFF_MS);
     }
   }
 
   /** etcd 3.4 says "permission denied" for an expired token, too. So the first refusal only makes the client authenticate again. */
-  private refused(error: unknown): void {
+  private onRefused(error: unknown): void {
     this.refusals++;
     if (this.refusals === 1) this.client.dropToken();
     if (this.refusals === 2) this.failed?.(error);
@@ -94,25 +94,29 @@ export class EtcdWatch {
 
   /** Returns when the server ends the stream. Throws if it breaks; TW_DHT_COORDINATION_REFUSED if etcd refuses or cancels the watch. */
   private async listen(server: number, stream: AbortController): Promise<void> {
-    const start = setTimeout(() => stream.abort(), START_TIMEOUT);
-    const call = { what: 'a watch', path: 'watch', body: { create_request: this.range } };
+    const start = setTimeout(() => stream.abort(), START_TIMEOUT_MS);
+    const call = { description: 'a watch', path: 'watch', body: { create_request: this.range } };
     try {
       for await (const { result, error } of this.client.stream<WatchLine>(server, call, stream.signal)) {
         clearTimeout(start);
         if (result === undefined) throw new Error(error?.message ?? 'the answer to a watch has no result');
         if (result.canceled)
-          throw coordinationRefused(call.what, this.client.where, result.cancel_reason || 'it was canceled');
+          throw coordinationRefused(
+            call.description,
+            this.client.endpoints,
+            result.cancel_reason || 'it was canceled',
+          );
         const revision = Number(result.header.revision);
         if (result.created) {
-          this.seen = (await this.look()).seen;
-          this.toldRevision = 0;
+          this.lastState = (await this.readState()).seen;
+          this.notifiedRevision = 0;
           this.refusals = 0;
-          this.wakeUp({ why: 'start', revision });
+          this.notify({ reason: 'start', revision });
         }
         if (result.events) {
-          this.told = true;
-          this.toldRevision = Number(result.events.at(-1)?.kv.mod_revision ?? 0);
-          this.wakeUp({ why: 'change', revision: this.toldRevision });
+          this.hasNotified = true;
+          this.notifiedRevision = Number(result.events.at(-1)?.kv.mod_revision ?? 0);
+          this.notify({ reason: 'change', revision: this.notifiedRevision });
         }
       }
     } finally {
@@ -122,37 +126,37 @@ export class EtcdWatch {
 
   private async check(): Promise<void> {
     try {
-      const { seen, revision } = await this.look();
-      const isChanged = seen.newest !== this.seen.newest || seen.count !== this.seen.count;
+      const { seen, revision } = await this.readState();
+      const isChanged = seen.newest !== this.lastState.newest || seen.count !== this.lastState.count;
       // What goes leaves no revision behind.
-      const isGone = seen.newest < this.seen.newest || seen.count < this.seen.count;
-      if (isChanged && (isGone || seen.newest > this.toldRevision)) {
-        if (!this.told) this.stream.abort();
-        this.wakeUp({ why: 'start', revision });
+      const isGone = seen.newest < this.lastState.newest || seen.count < this.lastState.count;
+      if (isChanged && (isGone || seen.newest > this.notifiedRevision)) {
+        if (!this.hasNotified) this.stream.abort();
+        this.notify({ reason: 'start', revision });
       }
-      this.seen = seen;
-      this.told = false;
+      this.lastState = seen;
+      this.hasNotified = false;
     } catch {
       // The next check comes.
     }
   }
 
-  private async look(): Promise<{ seen: Seen; revision: number }> {
+  private async readState(): Promise<{ seen: RangeState; revision: number }> {
     return this.client.post({
-      what: 'a read',
+      description: 'a read',
       path: 'kv/range',
       body: { ...this.range, limit: 1, keys_only: true, sort_order: 'DESCEND', sort_target: 'MOD' },
-      repeatable: true,
-      patience: CHECK_INTERVAL,
-      read: (answer) => {
-        const { revision, fields } = withRevision(answer);
-        const { kvs, count } = rangeOf(fields);
+      isIdempotent: true,
+      timeoutMs: CHECK_INTERVAL_MS,
+      parse: (answer) => {
+        const { revision, fields } = parseHeader(answer);
+        const { kvs, count } = parseRange(fields);
         return { seen: { newest: Number(kvs[0]?.mod_revision ?? 0), count }, revision };
       },
     });
   }
 
-  private wakeUp(wake: Wake): void {
-    if (!this.closed) this.wake(wake);
+  private notify(wake: WatchSignal): void {
+    if (!this.closed) this.onSignal(wake);
   }
 }

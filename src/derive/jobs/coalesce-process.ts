@@ -2,28 +2,28 @@
 import { type Bbox, cellBbox, gridByName } from '../../grid/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import {
-  all,
+  and,
   checkFilter,
+  defaultToRawSource,
   type Filter,
   type FilterParams,
   filterBody,
   parseFilter,
-  rawUnlessAsked,
   type TileFinder,
 } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
 import { unknownCollection } from '../errors.js';
 import { cellSizes, tileBytes } from '../tiles/cell-sizes.js';
 import {
-  type Derivation,
-  derive,
-  type Planned,
-  REPEATABLE,
-  type WrangleContext,
-  type WrangleResults,
+  type DeriveResults,
+  deriveTiles,
+  type PlannedDerivation,
+  RESUMABLE_PROCESS,
+  type TileDerivation,
+  type TileProcessContext,
 } from './derive-tiles.js';
-import { DAY, DEFAULT_WINDOW, distance } from './fill-process.js';
-import { foundTiles, type PickedCell, pickedCells, tilesOfCell } from './selected-tiles.js';
+import { DAY_MS, DEFAULT_WINDOW_DAYS, timeDistanceMs } from './fill-process.js';
+import { type SelectedCell, searchAllTiles, searchTilesOfCell, selectedCells } from './selected-tiles.js';
 
 export interface CoalesceInputs {
   /** Where and when (bbox, geocode, datetime) picks tiles of `to`; all else picks the tiles that are cut. */
@@ -34,7 +34,7 @@ export interface CoalesceInputs {
   window?: number;
 }
 
-export function coalesceProcess(context: WrangleContext): Process {
+export function coalesceProcess(context: TileProcessContext): Process {
   return {
     id: 'coalesce',
     title: 'Coalesce datasets',
@@ -49,35 +49,41 @@ export function coalesceProcess(context: WrangleContext): Process {
         window: { type: 'number', minimum: 0, maximum: 36_500 },
       },
     },
-    ...REPEATABLE,
+    ...RESUMABLE_PROCESS,
     check: checkFilter,
     run: (inputs, job) => coalesce(context, inputs as CoalesceInputs, job),
   };
 }
 
 async function coalesce(
-  context: WrangleContext,
-  { filter = {}, to, window = DEFAULT_WINDOW }: CoalesceInputs,
+  context: TileProcessContext,
+  { filter = {}, to, window = DEFAULT_WINDOW_DAYS }: CoalesceInputs,
   job: JobContext,
-): Promise<WrangleResults> {
+): Promise<DeriveResults> {
   const { storage } = context;
   if (!(await storage.getCollection(to))) throw unknownCollection(to);
   const { bbox, intersects, geocode, recurse, datetime, ...what } = filter;
   const given = { bbox, intersects, geocode, recurse, datetime, collections: [to], source: 'raw' };
   const where = parseFilter(given);
-  const planned = planCoalesce(context, where, rawUnlessAsked(parseFilter(what)), window * DAY, job.isMine);
-  return derive(context, planned, job, 'holds no data');
+  const planned = planCoalesce(
+    context,
+    where,
+    defaultToRawSource(parseFilter(what)),
+    window * DAY_MS,
+    job.isMine,
+  );
+  return deriveTiles(context, planned, job, 'holds no data');
 }
 
 async function* planCoalesce(
-  { storage, finder }: WrangleContext,
+  { storage, finder }: TileProcessContext,
   where: Filter,
   what: Filter,
   window: number,
   isMine: JobContext['isMine'],
-): AsyncGenerator<Planned> {
-  for (const cell of await pickedCells(storage, where, isMine)) {
-    const times = await tilesOfCell(finder, cell, where);
+): AsyncGenerator<PlannedDerivation> {
+  for (const cell of await selectedCells(storage, where, isMine)) {
+    const times = await searchTilesOfCell(finder, cell, where);
     const scenes = scenesOf(
       (await tilesOver(finder, cell, what)).filter((tile) => tile.collection !== cell.collection),
     );
@@ -88,18 +94,18 @@ async function* planCoalesce(
 }
 
 /** Tiles that share ground with a cell, whichever grid they are in. */
-async function tilesOver(finder: TileFinder, cell: PickedCell, what: Filter): Promise<TileRecord[]> {
+async function tilesOver(finder: TileFinder, cell: SelectedCell, what: Filter): Promise<TileRecord[]> {
   const box = cellBbox(gridByName(cell.grid), cell.geocode);
-  const tiles = await foundTiles(finder, all([{ op: 's_intersects', shape: { bbox: box } }, what]));
+  const tiles = await searchAllTiles(finder, and([{ op: 's_intersects', shape: { bbox: box } }, what]));
   return tiles.filter(({ grid, geocode }) => overlap(box, cellBbox(gridByName(grid), geocode)));
 }
 
 /** A share of a degree less than a centimetre is rounding along an edge. */
-const ROUNDING = 1e-8;
+const EDGE_TOLERANCE_DEG = 1e-8;
 
 /** With more than an edge. Cells never cross the antimeridian. */
 function overlap(a: Bbox, b: Bbox): boolean {
-  const shares = (low: number, high: number) => high - low > ROUNDING;
+  const shares = (low: number, high: number) => high - low > EDGE_TOLERANCE_DEG;
   return (
     shares(Math.max(a[0], b[0]), Math.min(a[2], b[2])) && shares(Math.max(a[1], b[1]), Math.min(a[3], b[3]))
   );
@@ -121,26 +127,27 @@ function scenesAt(scenes: TileRecord[][], time: TileRecord, window: number): Til
   const nearest = new Map<string, number>();
   for (const [tile] of scenes) {
     const known = nearest.get(tile.collection) ?? window;
-    nearest.set(tile.collection, Math.min(known, distance(tile, time)));
+    nearest.set(tile.collection, Math.min(known, timeDistanceMs(tile, time)));
   }
-  return scenes.filter(([tile]) => distance(tile, time) === nearest.get(tile.collection));
+  return scenes.filter(([tile]) => timeDistanceMs(tile, time) === nearest.get(tile.collection));
 }
 
 /** A thread holds all bands of a tile, and its files, at once. */
-const MOST_BYTES = 512e6;
+const MAX_TILE_BYTES = 512e6;
 
-function planOne(cell: PickedCell, tiles: TileRecord[]): Planned {
+function planOne(cell: SelectedCell, tiles: TileRecord[]): PlannedDerivation {
   const [first] = tiles;
   if (first.grid === cell.grid && first.geocode === cell.geocode) return { skipped: 'has that cell already' };
   const { collection, scene, start, end, platform } = first;
   const { grid, geocode } = cell;
   const facts = { collection, scene, grid, geocode, source: 'coalesced' as const, start, end, platform };
   const sizes = cellSizes(facts, tiles);
-  if (tileBytes(first.groups, sizes) > MOST_BYTES) return { skipped: 'its tile would be larger than 512 MB' };
+  if (tileBytes(first.groups, sizes) > MAX_TILE_BYTES)
+    return { skipped: 'its tile would be larger than 512 MB' };
   return {
     facts,
     inputs: tiles,
     parameters: {},
     task: (tile, sources) => ({ kind: 'cut', tile, sources, sizes }),
-  } satisfies Derivation;
+  } satisfies TileDerivation;
 }

@@ -11,18 +11,18 @@ import {
   asStorageError,
   type DerivedWrite,
   derivedTileId,
-  type HeldTile,
-  holdTiles,
+  fsyncPath,
   type ObsoleteTile,
+  type PinnedTile,
+  pinTiles,
   type Storage,
   storageFull,
-  syncFile,
   type TileRecord,
-  writeSynced,
+  writeFileSynced,
 } from '../../storage/index.js';
-import type { WrangleWorkers } from '../derive-pool.js';
-import type { CutTask, FillTask, MadeTile, NewTile, TileFiles } from '../derive-tasks.js';
-import { allFailed, wrangleFailed } from '../errors.js';
+import type { DerivePool } from '../derive-pool.js';
+import type { CutTileTask, FillTileTask, MadeTile, NewTile, TileFiles } from '../derive-tasks.js';
+import { deriveFailed, noTileDerived } from '../errors.js';
 
 /** What makes tiles, several at once. */
 export interface TileMaker<T> {
@@ -38,9 +38,9 @@ export interface DeriveContext<T> {
   workers: TileMaker<T>;
 }
 
-export type WrangleContext = DeriveContext<FillTask | CutTask> & { workers: WrangleWorkers };
+export type TileProcessContext = DeriveContext<FillTileTask | CutTileTask> & { workers: DerivePool };
 
-export interface WrangleResults {
+export interface DeriveResults {
   /** Tiles made. */
   tiles: number;
   /** Tiles that were there already, made of the same versions of the same inputs. */
@@ -57,14 +57,14 @@ export interface WrangleResults {
 }
 
 /** What a new tile is before its pixels are known. */
-export type Facts = Pick<
+export type DerivedTileProperties = Pick<
   TileRecord,
   'collection' | 'scene' | 'grid' | 'geocode' | 'source' | 'start' | 'end' | 'platform' | 'model'
 >;
 
 /** A tile to make. */
-export interface Derivation<T = FillTask | CutTask> {
-  facts: Facts;
+export interface TileDerivation<T = FillTileTask | CutTileTask> {
+  facts: DerivedTileProperties;
   /** Tiles that it may take pixels from, in the order of their numbers. */
   inputs: TileRecord[];
   /** Tiles around the cell that are read beside them. They do not identify the tile, but another version of one replaces it. */
@@ -77,8 +77,8 @@ export interface Derivation<T = FillTask | CutTask> {
   task: (tile: NewTile, inputs: TileFiles[], stage: () => Promise<string>) => T | Promise<T>;
 }
 
-/** JSON Schema of `WrangleResults`. */
-export const WRANGLE_PART = objectOf(
+/** JSON Schema of `DeriveResults`. */
+export const DERIVE_RESULTS = objectOf(
   {
     tiles: COUNT,
     unchanged: COUNT,
@@ -93,14 +93,14 @@ export const WRANGLE_PART = objectOf(
  * Of the process of such a job: what is made is not made again, so that it may go on, or try again what failed; and the tiles of each
  * cell can be made elsewhere.
  */
-export const REPEATABLE = {
+export const RESUMABLE_PROCESS = {
   resumable: true,
   retryInputs: async (inputs: unknown, results: unknown) =>
-    (results as WrangleResults).failures > 0 ? inputs : null,
-  merge: (parts: unknown[]) => mergeResults(parts as WrangleResults[]),
-  part: WRANGLE_PART,
+    (results as DeriveResults).failures > 0 ? inputs : null,
+  merge: (parts: unknown[]) => mergeResults(parts as DeriveResults[]),
+  part: DERIVE_RESULTS,
   conclude: (results: unknown, context: Pick<JobContext, 'message'>) =>
-    concludeResults(results as WrangleResults, context),
+    concludeResults(results as DeriveResults, context),
 } satisfies Partial<Process>;
 
 /** Numbers of inputs by the reason, of several runs together. */
@@ -112,8 +112,8 @@ export function mergeSkipped(parts: readonly { skipped: Record<string, number> }
   return skipped;
 }
 
-function mergeResults(parts: WrangleResults[]): WrangleResults {
-  const sum = (of: (part: WrangleResults) => number) => parts.reduce((total, part) => total + of(part), 0);
+function mergeResults(parts: DeriveResults[]): DeriveResults {
+  const sum = (of: (part: DeriveResults) => number) => parts.reduce((total, part) => total + of(part), 0);
   const fetched = sum(({ bytesFetched = 0 }) => bytesFetched);
   const removed = sum(({ removed = 0 }) => removed);
   return {
@@ -121,7 +121,7 @@ function mergeResults(parts: WrangleResults[]): WrangleResults {
     unchanged: sum(({ unchanged }) => unchanged),
     ...(removed > 0 && { removed }),
     skipped: mergeSkipped(parts),
-    failed: parts.flatMap(({ failed }) => failed).slice(0, LISTED_FAILURES),
+    failed: parts.flatMap(({ failed }) => failed).slice(0, MAX_LISTED_FAILURES),
     failures: sum(({ failures }) => failures),
     ...(fetched > 0 && { bytesFetched: fetched }),
   };
@@ -129,62 +129,62 @@ function mergeResults(parts: WrangleResults[]): WrangleResults {
 
 /** The job fails where tiles failed and none was made. */
 function concludeResults(
-  { tiles, unchanged, failed, failures }: WrangleResults,
+  { tiles, unchanged, failed, failures }: DeriveResults,
   { message }: Pick<JobContext, 'message'>,
 ): void {
   message(`${tiles} made, ${unchanged} unchanged, ${failures} failed`);
   if (failures === 0 || tiles + unchanged > 0) return;
-  throw allFailed(
+  throw noTileDerived(
     failures,
-    failed.slice(0, NAMED_REASONS).map(({ message }) => message),
+    failed.slice(0, MAX_LISTED_REASONS).map(({ message }) => message),
   );
 }
 
 /** A derivation; the reason why there is none; or a derivation that is obsolete, whose former tile is removed. */
-export type Planned<T = FillTask | CutTask> =
-  | Derivation<T>
+export type PlannedDerivation<T = FillTileTask | CutTileTask> =
+  | TileDerivation<T>
   | { skipped: string }
-  | { obsolete: Pick<Derivation, 'facts' | 'inputs' | 'parameters'> };
+  | { obsolete: Pick<TileDerivation, 'facts' | 'inputs' | 'parameters'> };
 
 /** Tiles of one durable plan, and the longest time between two commits, ms. */
-const BATCH = 1000;
-const COMMIT_INTERVAL = 5000;
-const LISTED_FAILURES = 1000;
-const NAMED_REASONS = 3;
+const MAX_BATCH_TILES = 1000;
+const COMMIT_INTERVAL_MS = 5000;
+const MAX_LISTED_FAILURES = 1000;
+const MAX_LISTED_REASONS = 3;
 
 /**
  * Makes all tiles that `planned` yields, each once. A tile that was made of the same versions of the same inputs, and by the same
  * version of a model, stays as it is. A former tile is removed if its inputs no longer hold anything to make it of. A tile that fails is
  * reported and the others continue; the run ends at once if the data folder cannot be written.
  */
-export function derive<T>(
+export function deriveTiles<T>(
   context: DeriveContext<T>,
-  planned: AsyncIterable<Planned<T>>,
+  planned: AsyncIterable<PlannedDerivation<T>>,
   job: JobContext,
   /** What a task that makes no tile means. */
   nothing: string,
-): Promise<WrangleResults> {
+): Promise<DeriveResults> {
   return new DeriveRun(context, job, nothing).run(planned);
 }
 
 /** A tile to make, and the one that it replaces. */
-interface Due<T> {
+interface PendingTile<T> {
   id: string;
-  derivation: Derivation<T>;
+  derivation: TileDerivation<T>;
   former: TileRecord | undefined;
 }
 
 /** One run. Invariant: what is in `ready` is staged in `write`, whole and synced, and not committed. */
 class DeriveRun<T> {
   private readonly counts = { total: 0, done: 0, failed: 0, skipped: 0 };
-  private readonly results: WrangleResults = {
+  private readonly results: DeriveResults = {
     tiles: 0,
     unchanged: 0,
     skipped: {},
     failed: [],
     failures: 0,
   };
-  private ready: TileRecord[] = [];
+  private staged: TileRecord[] = [];
   /** Former tiles to remove with the next commit. */
   private obsolete: ObsoleteTile[] = [];
   private committedAt = performance.now();
@@ -196,13 +196,13 @@ class DeriveRun<T> {
     private readonly nothing: string,
   ) {}
 
-  async run(planned: AsyncIterable<Planned<T>>): Promise<WrangleResults> {
+  async run(planned: AsyncIterable<PlannedDerivation<T>>): Promise<DeriveResults> {
     this.job.partial(() => this.results);
-    let batch: Due<T>[] = [];
+    let batch: PendingTile<T>[] = [];
     for await (const one of planned) {
       this.job.signal.throwIfAborted();
       if ('obsolete' in one) {
-        const former = await this.context.finder.get(idOf(one.obsolete));
+        const former = await this.context.finder.get(deriveTileId(one.obsolete));
         if (former) this.obsolete.push(former);
         continue;
       }
@@ -211,11 +211,11 @@ class DeriveRun<T> {
         this.skip(one.skipped);
         continue;
       }
-      const id = idOf(one);
+      const id = deriveTileId(one);
       const former = await this.context.finder.get(id);
       if (former && isCurrent(former, one)) this.keep();
       else batch.push({ id, derivation: one, former });
-      if (batch.length < BATCH) continue;
+      if (batch.length < MAX_BATCH_TILES) continue;
       await this.make(batch);
       batch = [];
     }
@@ -223,7 +223,7 @@ class DeriveRun<T> {
     return this.results;
   }
 
-  private async make(batch: Due<T>[]): Promise<void> {
+  private async make(batch: PendingTile<T>[]): Promise<void> {
     if (batch.length === 0 && this.obsolete.length === 0) return;
     const { storage, workers } = this.context;
     const write = await storage.beginDerived();
@@ -233,7 +233,7 @@ class DeriveRun<T> {
         await mapConcurrent(batch, 2 + workers.threads, async (due) => {
           this.job.signal.throwIfAborted();
           await this.makeOne(write, due);
-          if (performance.now() - this.committedAt > COMMIT_INTERVAL) await this.commit(write);
+          if (performance.now() - this.committedAt > COMMIT_INTERVAL_MS) await this.commit(write);
         });
       } finally {
         // Also where the job was stopped: what is made stays.
@@ -244,10 +244,10 @@ class DeriveRun<T> {
     }
   }
 
-  private async makeOne(write: DerivedWrite, { id, derivation, former }: Due<T>): Promise<void> {
+  private async makeOne(write: DerivedWrite, { id, derivation, former }: PendingTile<T>): Promise<void> {
     const { storage, workers } = this.context;
     const { facts, inputs, around = [] } = derivation;
-    const files = inputs.map((tile) => filesOf(storage, tile));
+    const files = inputs.map((tile) => tileFiles(storage, tile));
     let staged: Promise<string> | undefined;
     const stage = () => {
       staged ??= write.stagingFolder(id);
@@ -255,9 +255,9 @@ class DeriveRun<T> {
     };
     const task = await derivation.task({ ...facts, metadata: metadataOf(facts) }, files, stage);
     let made: MadeTile | null;
-    let held: HeldTile | undefined;
+    let held: PinnedTile | undefined;
     try {
-      held = await holdTiles(
+      held = await pinTiles(
         storage,
         [...inputs, ...around].map((tile) => ({ tile, groups: tile.groups })),
       );
@@ -280,12 +280,12 @@ class DeriveRun<T> {
     const folder = await stage();
     for (const { record, bytes } of made.files) {
       const path = join(folder, `${record.name}.tif`);
-      await (bytes ? writeSynced(path, bytes) : syncFile(path)).catch((error) => {
+      await (bytes ? writeFileSynced(path, bytes) : fsyncPath(path)).catch((error) => {
         throw asStorageError(error, path);
       });
     }
     const { coverage, cloudCover, footprint, used } = made;
-    this.ready.push({
+    this.staged.push({
       ...facts,
       id,
       version: write.version,
@@ -307,12 +307,12 @@ class DeriveRun<T> {
   private commit(write: DerivedWrite): Promise<void> {
     this.committedAt = performance.now();
     return this.commits.run(async () => {
-      const tiles = this.ready.splice(0);
+      const tiles = this.staged.splice(0);
       const removed = await write.commit(tiles, this.obsolete.splice(0));
       this.results.tiles += tiles.length;
       if (removed > 0) this.results.removed = (this.results.removed ?? 0) + removed;
       this.counts.done += tiles.length;
-      this.tell();
+      this.reportProgress();
     });
   }
 
@@ -323,33 +323,37 @@ class DeriveRun<T> {
   private keep(): void {
     this.results.unchanged++;
     this.counts.skipped++;
-    this.tell();
+    this.reportProgress();
   }
 
   private skip(reason: string): void {
     const { skipped } = this.results;
     skipped[reason] = (skipped[reason] ?? 0) + 1;
     this.counts.skipped++;
-    this.tell();
+    this.reportProgress();
   }
 
   private fail(tile: string, error: unknown): void {
     const { code, message } =
-      error instanceof TilewrightError ? error : wrangleFailed.because(error, tile, messageOf(error));
-    if (this.results.failures < LISTED_FAILURES) this.job.log('error', `${tile}: ${message} [${code}]`);
+      error instanceof TilewrightError ? error : deriveFailed.because(error, tile, messageOf(error));
+    if (this.results.failures < MAX_LISTED_FAILURES) this.job.log('error', `${tile}: ${message} [${code}]`);
     this.results.failures++;
-    if (this.results.failed.length < LISTED_FAILURES) this.results.failed.push({ tile, code, message });
+    if (this.results.failed.length < MAX_LISTED_FAILURES) this.results.failed.push({ tile, code, message });
     this.counts.failed++;
-    this.tell();
+    this.reportProgress();
   }
 
-  private tell(): void {
+  private reportProgress(): void {
     this.job.progress(this.counts);
   }
 }
 
 /** The same for the same parameters and inputs, whichever order these come in. */
-function idOf({ facts, inputs, parameters }: Pick<Derivation, 'facts' | 'inputs' | 'parameters'>): string {
+function deriveTileId({
+  facts,
+  inputs,
+  parameters,
+}: Pick<TileDerivation, 'facts' | 'inputs' | 'parameters'>): string {
   const text = JSON.stringify([parameters, inputs.map(({ id }) => id).sort()]);
   return derivedTileId(facts, createHash('sha256').update(text).digest('hex').slice(0, 10));
 }
@@ -357,7 +361,7 @@ function idOf({ facts, inputs, parameters }: Pick<Derivation, 'facts' | 'inputs'
 /** Whether a tile is what this derivation would make. */
 function isCurrent(
   { model, inputsDigest }: TileRecord,
-  { inputs, around = [], facts, recipe }: Derivation<unknown>,
+  { inputs, around = [], facts, recipe }: TileDerivation<unknown>,
 ): boolean {
   return (
     model?.version === facts.model?.version && inputsDigest === digestOfInputs([...inputs, ...around], recipe)
@@ -381,7 +385,7 @@ function digestOfInputs(inputs: TileRecord[], recipe?: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-export function filesOf(storage: Storage, tile: TileRecord): TileFiles {
+export function tileFiles(storage: Storage, tile: TileRecord): TileFiles {
   const { grid, geocode } = tile;
   return {
     grid,
@@ -390,7 +394,7 @@ export function filesOf(storage: Storage, tile: TileRecord): TileFiles {
   };
 }
 
-function metadataOf({ collection, scene, grid, geocode, source, start, platform }: Facts) {
+function metadataOf({ collection, scene, grid, geocode, source, start, platform }: DerivedTileProperties) {
   return {
     COLLECTION: collection,
     SCENE: scene,

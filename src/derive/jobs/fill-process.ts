@@ -2,22 +2,22 @@
 import type { JobContext, Process } from '../../jobs/index.js';
 import {
   checkFilter,
+  defaultToRawSource,
   type Filter,
   type FilterParams,
   filterBody,
   parseFilter,
-  rawUnlessAsked,
 } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import type { Targets } from '../derive-tasks.js';
+import type { FillTargets } from '../derive-tasks.js';
 import {
-  derive,
-  type Planned,
-  REPEATABLE,
-  type WrangleContext,
-  type WrangleResults,
+  type DeriveResults,
+  deriveTiles,
+  type PlannedDerivation,
+  RESUMABLE_PROCESS,
+  type TileProcessContext,
 } from './derive-tiles.js';
-import { ofSource, pickedCells, tilesOfCell } from './selected-tiles.js';
+import { searchTilesOfCell, selectedCells, sourceFilter } from './selected-tiles.js';
 
 export interface FillInputs {
   filter?: FilterParams;
@@ -29,10 +29,10 @@ export interface FillInputs {
   toCloud?: number;
 }
 
-export const DEFAULT_WINDOW = 16;
-export const DAY = 86_400_000;
+export const DEFAULT_WINDOW_DAYS = 16;
+export const DAY_MS = 86_400_000;
 
-export function fillProcess(context: WrangleContext): Process {
+export function fillProcess(context: TileProcessContext): Process {
   return {
     id: 'fill',
     title: 'Fill tiles',
@@ -47,18 +47,18 @@ export function fillProcess(context: WrangleContext): Process {
         toCloud: { type: 'number', minimum: 0, maximum: 100 },
       },
     },
-    ...REPEATABLE,
+    ...RESUMABLE_PROCESS,
     check: checkFilter,
     run: (inputs, job) => fill(context, inputs as FillInputs, job),
   };
 }
 
-function fill(context: WrangleContext, inputs: FillInputs, job: JobContext): Promise<WrangleResults> {
-  const { window = DEFAULT_WINDOW, toCoverage = 100, toCloud = 0 } = inputs;
-  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
+function fill(context: TileProcessContext, inputs: FillInputs, job: JobContext): Promise<DeriveResults> {
+  const { window = DEFAULT_WINDOW_DAYS, toCoverage = 100, toCloud = 0 } = inputs;
+  const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
   const targets = { coverage: toCoverage, cloud: toCloud };
-  const planned = planFill(context, filter, window * DAY, targets, job.isMine);
-  return derive(context, planned, job, 'no date near it has a pixel to give');
+  const planned = planFill(context, filter, window * DAY_MS, targets, job.isMine);
+  return deriveTiles(context, planned, job, 'no date near it has a pixel to give');
 }
 
 /**
@@ -66,15 +66,15 @@ function fill(context: WrangleContext, inputs: FillInputs, job: JobContext): Pro
  * on. So each stretch of time gives one tile, as whole as its dates allow.
  */
 async function* planFill(
-  { storage, finder }: WrangleContext,
+  { storage, finder }: TileProcessContext,
   filter: Filter,
   window: number,
-  targets: Targets,
+  targets: FillTargets,
   isMine: JobContext['isMine'],
-): AsyncGenerator<Planned> {
-  for (const cell of await pickedCells(storage, filter, isMine)) {
-    const picked = await tilesOfCell(finder, cell, filter);
-    const raw = await tilesOfCell(finder, cell, ofSource('raw'));
+): AsyncGenerator<PlannedDerivation> {
+  for (const cell of await selectedCells(storage, filter, isMine)) {
+    const picked = await searchTilesOfCell(finder, cell, filter);
+    const raw = await searchTilesOfCell(finder, cell, sourceFilter('raw'));
     for (const base of basesOf(picked, window)) yield planOne(base, raw, window, targets);
   }
 }
@@ -87,12 +87,17 @@ export function basesOf(tiles: TileRecord[], window: number): TileRecord[] {
   while (left.length > 0) {
     const [base] = left;
     bases.push(base);
-    left = left.filter((tile) => distance(tile, base) > window);
+    left = left.filter((tile) => timeDistanceMs(tile, base) > window);
   }
   return bases;
 }
 
-function planOne(base: TileRecord, raw: TileRecord[], window: number, targets: Targets): Planned {
+function planOne(
+  base: TileRecord,
+  raw: TileRecord[],
+  window: number,
+  targets: FillTargets,
+): PlannedDerivation {
   if (base.coverage >= targets.coverage && (base.cloudCover ?? 0) <= targets.cloud)
     return { skipped: 'whole already' };
   const donors = donorsOf(base, raw, window);
@@ -110,12 +115,15 @@ function planOne(base: TileRecord, raw: TileRecord[], window: number, targets: T
 export function donorsOf(base: TileRecord, raw: TileRecord[], window: number): TileRecord[] {
   const cloud = ({ cloudCover }: TileRecord) => cloudCover ?? 101;
   return raw
-    .filter((tile) => tile.id !== base.id && distance(tile, base) <= window)
-    .sort((a, b) => cloud(a) - cloud(b) || distance(a, base) - distance(b, base) || byId(a, b));
+    .filter((tile) => tile.id !== base.id && timeDistanceMs(tile, base) <= window)
+    .sort((a, b) => cloud(a) - cloud(b) || timeDistanceMs(a, base) - timeDistanceMs(b, base) || byId(a, b));
 }
 
 /** Milliseconds between the times of two tiles; 0 where they overlap. */
-export function distance(a: Pick<TileRecord, 'start' | 'end'>, b: Pick<TileRecord, 'start' | 'end'>): number {
+export function timeDistanceMs(
+  a: Pick<TileRecord, 'start' | 'end'>,
+  b: Pick<TileRecord, 'start' | 'end'>,
+): number {
   return Math.max(0, a.start - b.end, b.start - a.end);
 }
 

@@ -1,11 +1,11 @@
 /** The cells in which a filter picks tiles. */
 import type { GridName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
-import { all, type Filter, searchOf, searchTiles, type TileFinder } from '../../query/index.js';
+import { and, createSearch, type Filter, searchTiles, type TileFinder } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
 import { tilesOutOfReach } from '../errors.js';
 
-export interface PickedCell {
+export interface SelectedCell {
   collection: string;
   grid: GridName;
   geocode: string;
@@ -14,42 +14,46 @@ export interface PickedCell {
 type IsMine = JobContext['isMine'];
 
 /** Records read at once. */
-const PAGE = 1000;
+const PAGE_SIZE = 1000;
 
 /** Cells of collections, in the order of their geocodes. The memory it takes grows with the cells, not with the tiles. */
-export async function pickedCells(storage: Storage, filter: Filter, isMine: IsMine): Promise<PickedCell[]> {
-  const cells = new Map<string, PickedCell>();
-  for await (const { collection, grid, geocode } of pickedTiles(storage, filter, isMine))
+export async function selectedCells(
+  storage: Storage,
+  filter: Filter,
+  isMine: IsMine,
+): Promise<SelectedCell[]> {
+  const cells = new Map<string, SelectedCell>();
+  for await (const { collection, grid, geocode } of selectedTiles(storage, filter, isMine))
     cells.set(`${collection} ${grid} ${geocode}`, { collection, grid, geocode });
-  return [...cells.keys()].sort().map((key) => cells.get(key) as PickedCell);
+  return [...cells.keys()].sort().map((key) => cells.get(key) as SelectedCell);
 }
 
 /** All tiles of this run that a filter picks, newest first, read a page at a time. They are on this node. */
-export async function* pickedTiles(
+export async function* selectedTiles(
   storage: Storage,
   filter: Filter,
   isMine: IsMine,
 ): AsyncGenerator<TileRecord> {
   let token: string | undefined;
   do {
-    const page = searchTiles(storage.index, filter, { limit: PAGE, token });
+    const page = searchTiles(storage.index, filter, { limit: PAGE_SIZE, token });
     for (const tile of await storage.getTiles(page.ids)) if (isMine(tile)) yield tile;
     token = page.next;
   } while (token !== undefined);
 }
 
 /** All tiles that a filter picks, newest first, wherever they are. Throws TW_WRANGLE_OUT_OF_REACH. */
-export async function foundTiles(finder: TileFinder, filter: Filter): Promise<TileRecord[]> {
+export async function searchAllTiles(finder: TileFinder, filter: Filter): Promise<TileRecord[]> {
   const found: TileRecord[] = [];
-  for await (const tiles of foundPages(finder, filter)) found.push(...tiles);
+  for await (const tiles of searchTilePages(finder, filter)) found.push(...tiles);
   return found;
 }
 
 /** The same, a page at a time. */
-export async function* foundPages(finder: TileFinder, filter: Filter): AsyncGenerator<TileRecord[]> {
+export async function* searchTilePages(finder: TileFinder, filter: Filter): AsyncGenerator<TileRecord[]> {
   let token: string | undefined;
   do {
-    const page = await finder.find(searchOf(filter, { limit: PAGE, token }));
+    const page = await finder.find(createSearch(filter, { limit: PAGE_SIZE, token }));
     if (page.unanswered) throw tilesOutOfReach(page.unanswered.length);
     yield page.tiles;
     token = page.next;
@@ -57,19 +61,19 @@ export async function* foundPages(finder: TileFinder, filter: Filter): AsyncGene
 }
 
 /** The tiles of one cell that a filter picks, of one collection or of those that the filter names. */
-export async function tilesOfCell(
+export async function searchTilesOfCell(
   finder: TileFinder,
-  { collection, grid, geocode }: Omit<PickedCell, 'collection'> & { collection?: string },
+  { collection, grid, geocode }: Omit<SelectedCell, 'collection'> & { collection?: string },
   filter: Filter,
 ): Promise<TileRecord[]> {
-  const here = all([
+  const here = and([
     { op: '=', property: 'geocode', value: geocode },
     ...(collection === undefined ? [] : [{ op: '=', property: 'collection', value: collection } as const]),
     filter,
   ]);
   // A geocode of digits may be one of either grid.
-  return (await foundTiles(finder, here)).filter((tile) => tile.grid === grid);
+  return (await searchAllTiles(finder, here)).filter((tile) => tile.grid === grid);
 }
 
 /** Tiles of one source. */
-export const ofSource = (value: TileRecord['source']): Filter => ({ op: '=', property: 'source', value });
+export const sourceFilter = (value: TileRecord['source']): Filter => ({ op: '=', property: 'source', value });

@@ -3,24 +3,24 @@ import { gridByName } from '../../grid/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import {
   checkFilter,
+  defaultToRawSource,
   type Filter,
   type FilterParams,
   filterBody,
   parseFilter,
-  rawUnlessAsked,
 } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
 import { splitTooFine } from '../errors.js';
 import { cellSizes } from '../tiles/cell-sizes.js';
 import {
-  type Derivation,
-  derive,
-  type Planned,
-  REPEATABLE,
-  type WrangleContext,
-  type WrangleResults,
+  type DeriveResults,
+  deriveTiles,
+  type PlannedDerivation,
+  RESUMABLE_PROCESS,
+  type TileDerivation,
+  type TileProcessContext,
 } from './derive-tiles.js';
-import { pickedTiles } from './selected-tiles.js';
+import { selectedTiles } from './selected-tiles.js';
 
 export interface SplitInputs {
   filter?: FilterParams;
@@ -29,9 +29,9 @@ export interface SplitInputs {
 }
 
 /** Cells that one tile may be split into: two characters of a geohash, six digits of a quadkey and more. */
-const MOST_CELLS = 4096;
+const MAX_CELLS_PER_TILE = 4096;
 
-export function splitProcess(context: WrangleContext): Process {
+export function splitProcess(context: TileProcessContext): Process {
   return {
     id: 'split',
     title: 'Split tiles',
@@ -45,16 +45,16 @@ export function splitProcess(context: WrangleContext): Process {
         precision: { type: 'integer', minimum: 1, maximum: 24 },
       },
     },
-    ...REPEATABLE,
+    ...RESUMABLE_PROCESS,
     check: checkFilter,
     run: (inputs, job) => split(context, inputs as SplitInputs, job),
   };
 }
 
-function split(context: WrangleContext, inputs: SplitInputs, job: JobContext): Promise<WrangleResults> {
-  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
+function split(context: TileProcessContext, inputs: SplitInputs, job: JobContext): Promise<DeriveResults> {
+  const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
   const planned = planSplit(context.storage, filter, inputs.precision, job.isMine);
-  return derive(context, planned, job, 'holds no data');
+  return deriveTiles(context, planned, job, 'holds no data');
 }
 
 /** Throws TW_WRANGLE_TOO_FINE, before anything is written. */
@@ -63,8 +63,8 @@ async function* planSplit(
   filter: Filter,
   precision: number,
   isMine: JobContext['isMine'],
-): AsyncGenerator<Planned> {
-  for await (const tile of pickedTiles(storage, filter, isMine)) {
+): AsyncGenerator<PlannedDerivation> {
+  for await (const tile of selectedTiles(storage, filter, isMine)) {
     if (tile.geocode.length >= precision)
       yield { skipped: `its cell is not coarser than precision ${precision}` };
     else for (const geocode of cellsWithin(tile, precision)) yield planOne(tile, geocode);
@@ -74,14 +74,14 @@ async function* planSplit(
 function cellsWithin({ grid, geocode }: TileRecord, precision: number): string[] {
   const cells = gridByName(grid);
   const perLevel = grid === 'geohash' ? 32 : 4;
-  if (precision > cells.maxPrecision || perLevel ** (precision - geocode.length) > MOST_CELLS)
-    throw splitTooFine(grid, geocode, precision, MOST_CELLS);
+  if (precision > cells.maxPrecision || perLevel ** (precision - geocode.length) > MAX_CELLS_PER_TILE)
+    throw splitTooFine(grid, geocode, precision, MAX_CELLS_PER_TILE);
   let geocodes = [geocode];
   while (geocodes[0].length < precision) geocodes = geocodes.flatMap((one) => cells.children(one));
   return geocodes;
 }
 
-function planOne(parent: TileRecord, geocode: string): Derivation {
+function planOne(parent: TileRecord, geocode: string): TileDerivation {
   const { collection, scene, grid, start, end, platform } = parent;
   const facts = { collection, scene, grid, geocode, source: 'split' as const, start, end, platform };
   return {

@@ -1,33 +1,33 @@
 /** Tensors as a job: bands of all tiles of a cell at one size, as one file a cell. */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cellBbox, type GridName, gridByName, type PixelGrid, pixelGrids } from '../../grid/index.js';
+import { cellBbox, computePixelGrids, type GridName, gridByName, type PixelGrid } from '../../grid/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
 import {
-  all,
+  and,
   checkFilter,
+  defaultToRawSource,
   type Filter,
   type FilterParams,
   filterBody,
   parseFilter,
-  rawUnlessAsked,
 } from '../../query/index.js';
 import { bytesPerSample } from '../../raster/index.js';
 import {
   asStorageError,
   type GroupRecord,
-  holdTiles,
+  pinTiles,
   type Storage,
   type TileRecord,
 } from '../../storage/index.js';
-import type { Plane, PlanesTask } from '../derive-tasks.js';
-import { noBand, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
-import { emptyOf, isBand } from '../tensors/resize-bands.js';
-import { planeOf, type Substitute, wantedOf } from '../tensors/select-bands.js';
+import type { TensorBand, TensorBandsTask } from '../derive-tasks.js';
+import { bandNotFound, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
+import { fillValueOf, isBand } from '../tensors/resize-bands.js';
+import { type BandSubstitute, parseBandRequests, resolveBandRequest } from '../tensors/select-bands.js';
 import { type TensorFile, writeNpy, writeTiff } from '../tensors/write-tensor.js';
-import { filesOf, mergeSkipped, type WrangleContext } from './derive-tiles.js';
-import { pickedTiles, tilesOfCell } from './selected-tiles.js';
+import { mergeSkipped, type TileProcessContext, tileFiles } from './derive-tiles.js';
+import { searchTilesOfCell, selectedTiles } from './selected-tiles.js';
 
 export interface TensorInputs {
   filter?: FilterParams;
@@ -64,11 +64,11 @@ const PART = objectOf(
 );
 
 /** A GeoTIFF is made in memory; a NumPy file grows on the disk. */
-const MOST_TIFF_BYTES = 512e6;
+const MAX_TIFF_BYTES = 512e6;
 /** One tile's planes in a thread. */
-const MOST_STEP_BYTES = 256e6;
+const MAX_STEP_BYTES = 256e6;
 
-export function tensorProcess(context: WrangleContext): Process {
+export function tensorProcess(context: TileProcessContext): Process {
   return {
     id: 'tensor',
     title: 'Make tensors',
@@ -91,7 +91,7 @@ export function tensorProcess(context: WrangleContext): Process {
     part: PART,
     conclude: (results) => {
       const { files, lacking } = results as TensorPart;
-      if (files.length === 0 && lacking.length > 0) throw noBand(lacking);
+      if (files.length === 0 && lacking.length > 0) throw bandNotFound(lacking);
     },
     check: checkFilter,
     run: (inputs, job) => makeTensors(context, inputs as TensorInputs, job),
@@ -109,7 +109,7 @@ function mergeTensors(parts: TensorPart[]): TensorPart {
 }
 
 async function makeTensors(
-  context: WrangleContext,
+  context: TileProcessContext,
   inputs: TensorInputs,
   job: JobContext,
 ): Promise<TensorPart> {
@@ -127,11 +127,11 @@ async function makeTensors(
   };
   for (const cell of cells) {
     job.signal.throwIfAborted();
-    const tiles = await tilesOfCell(finder, cell, filter);
-    const steps = stepsOf(tiles, inputs.bands);
+    const tiles = await searchTilesOfCell(finder, cell, filter);
+    const steps = timeSteps(tiles, inputs.bands);
     const missing = inputs.bands.find((_, b) => steps.every(({ planes }) => !planes[b]));
     if (missing === undefined) {
-      const held = await holdTiles(
+      const held = await pinTiles(
         storage,
         steps.map((step) => ({ tile: step.tile, groups: groupsOf(step) })),
       );
@@ -154,8 +154,8 @@ async function makeTensors(
 
 /** Raw and coalesced tiles, unless the filter asks for sources: those filled or split hold the same pixels once more. */
 function observations(filter: Filter): Filter {
-  if (rawUnlessAsked(filter) === filter) return filter;
-  return all([filter, { op: 'in', property: 'source', values: ['raw', 'coalesced'] }]);
+  if (defaultToRawSource(filter) === filter) return filter;
+  return and([filter, { op: 'in', property: 'source', values: ['raw', 'coalesced'] }]);
 }
 
 interface Cell {
@@ -165,30 +165,30 @@ interface Cell {
 
 async function cellsOf(storage: Storage, filter: Filter, isMine: JobContext['isMine']): Promise<Cell[]> {
   const cells = new Map<string, Cell>();
-  for await (const tile of pickedTiles(storage, filter, isMine))
+  for await (const tile of selectedTiles(storage, filter, isMine))
     cells.set(`${tile.grid} ${tile.geocode}`, { grid: tile.grid, geocode: tile.geocode });
   return [...cells.keys()].sort().map((key) => cells.get(key) as Cell);
 }
 
 /** A tile of a tensor, with a plane for each of the bands. */
-interface Step {
+interface TimeStep {
   tile: TileRecord;
-  planes: (Plane | null)[];
-  substitutes: Substitute[];
+  planes: (TensorBand | null)[];
+  substitutes: BandSubstitute[];
 }
 
 /** The files of a tile that its planes are read from. */
-function groupsOf({ tile, planes }: Step): GroupRecord[] {
+function groupsOf({ tile, planes }: TimeStep): GroupRecord[] {
   const read = new Set(planes.flatMap((plane) => plane?.places.map(({ group }) => group) ?? []));
   return tile.groups.filter(({ role }, i) => role === 'mask' || read.has(i));
 }
 
 /** The tiles that have any of the bands, in the order of their times. */
-function stepsOf(tiles: TileRecord[], bands: string[]): Step[] {
-  const wanted = bands.map((band) => wantedOf(band, tiles));
+function timeSteps(tiles: TileRecord[], bands: string[]): TimeStep[] {
+  const wanted = bands.map((band) => parseBandRequests(band, tiles));
   return tiles
     .map((tile) => {
-      const found = wanted.map((one) => planeOf(tile, one));
+      const found = wanted.map((one) => resolveBandRequest(tile, one));
       const planes = found.map((one) => one?.plane ?? null);
       return { tile, planes, substitutes: found.flatMap((one) => one?.substitutes ?? []) };
     })
@@ -215,15 +215,15 @@ function placeOf({ grid, geocode }: Cell, { width, height }: PixelGrid) {
   return { crs: `EPSG:${cells.epsg}`, transform, bbox: cellBbox(cells, geocode) };
 }
 
-const distinct = (substitutes: Substitute[]) => [
+const distinct = (substitutes: BandSubstitute[]) => [
   ...new Map(substitutes.map((one) => [JSON.stringify(one), one])).values(),
 ];
 
 /** The files are written under their final names: the job's results name those that are whole. */
 async function makeTensor(
-  context: WrangleContext,
+  context: TileProcessContext,
   cell: Cell,
-  steps: Step[],
+  steps: TimeStep[],
   { bands, resolution, format = 'npy', stored = false }: TensorInputs,
   folder: string,
   job: JobContext,
@@ -240,14 +240,14 @@ async function makeTensor(
   const dataType = coding?.dataType ?? 'float32';
   const shape: TensorFile['shape'] = [steps.length, bands.length, size.height, size.width];
   const step = bands.length * size.width * size.height * bytesPerSample(dataType);
-  const most = format === 'tif' ? MOST_TIFF_BYTES / steps.length : MOST_STEP_BYTES;
+  const most = format === 'tif' ? MAX_TIFF_BYTES / steps.length : MAX_STEP_BYTES;
   if (step > most) throw tensorTooLarge(cell.geocode, shape, format);
-  const name = `${gridByName(cell.grid).letter}${cell.geocode}.${format}`;
+  const name = `${gridByName(cell.grid).idPrefix}${cell.geocode}.${format}`;
   const path = join(folder, name);
   const tasks = steps.map(
-    ({ tile, planes }): PlanesTask => ({
+    ({ tile, planes }): TensorBandsTask => ({
       kind: 'planes',
-      tile: filesOf(context.storage, tile),
+      tile: tileFiles(context.storage, tile),
       planes,
       size,
       stored: coding,
@@ -286,7 +286,7 @@ async function makeTensor(
 /** The pixel grid of the cell at a pixel size, or that of the finest data band; masks and other codes count where there is none. */
 function sizeOf({ grid, geocode }: Cell, groups: GroupRecord[], resolution: number | undefined): PixelGrid {
   if (resolution !== undefined) {
-    const [size] = pixelGrids(gridByName(grid), geocode, [{ x: resolution, y: resolution }]);
+    const [size] = computePixelGrids(gridByName(grid), geocode, [{ x: resolution, y: resolution }]);
     return size;
   }
   const data = groups.filter(({ role }) => role === 'data');
@@ -299,5 +299,5 @@ function sizeOf({ grid, geocode }: Cell, groups: GroupRecord[], resolution: numb
 function storedType(cell: Cell, groups: GroupRecord[]) {
   const kinds = new Set(groups.map(({ dataType, nodata }) => `${dataType}, nodata ${nodata ?? 'none'}`));
   if (kinds.size > 1) throw tensorTypes(cell.geocode, [...kinds]);
-  return { dataType: groups[0].dataType, empty: emptyOf(groups[0]) };
+  return { dataType: groups[0].dataType, empty: fillValueOf(groups[0]) };
 }

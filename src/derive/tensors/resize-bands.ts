@@ -2,40 +2,47 @@
  * Bands of a tile at one size: up by bilinear, down by the mean; codes by the nearest pixel. Expressions are computed of bands that
  * have this size.
  */
-import { evaluate } from '../../expressions/index.js';
+import { evaluateProgram } from '../../expressions/index.js';
 import {
-  controlGrid,
-  emptyPixel,
-  newPixels,
+  allocatePixels,
+  buildControlGrid,
+  fillValueFor,
+  nodataAsType,
   type PixelArray,
   readRaster,
-  storedNodata,
   warp,
 } from '../../raster/index.js';
-import type { Plane, PlanesTask, TileFiles } from '../derive-tasks.js';
-import { coarsen } from '../tiles/gap-filling.js';
-import { holeOf, maskOf, type StoredGroup } from '../tiles/read-tile.js';
+import type { TensorBand, TensorBandsTask, TileFiles } from '../derive-tasks.js';
+import { resizeNearest } from '../tiles/gap-filling.js';
+import { maskRecord, nodataValue, type TileGroupFile } from '../tiles/read-tile.js';
 
 interface Size {
   width: number;
   height: number;
 }
 
-export async function planesOf({ tile, planes, size, stored }: PlanesTask): Promise<PixelArray[]> {
+export async function readBandsAtSize({
+  tile,
+  planes,
+  size,
+  stored,
+}: TensorBandsTask): Promise<PixelArray[]> {
   const pixels = size.width * size.height;
   const dataType = stored?.dataType ?? 'float32';
   const empty = stored ? stored.empty : NaN;
   const made: PixelArray[] = [];
   for (const plane of planes) {
     if (!plane) {
-      made.push(newPixels(dataType, pixels).fill(empty));
+      made.push(allocatePixels(dataType, pixels).fill(empty));
       continue;
     }
     const bands: PixelArray[] = [];
     for (const place of plane.places)
-      bands.push(resize(await readBand(tile, place, stored === null), size, empty));
+      bands.push(resizeBand(await readBand(tile, place, stored === null), size, empty));
     made.push(
-      isBand(plane) ? bands[0] : Float32Array.from(evaluate(plane.program, bands.map(float64), pixels)),
+      isBand(plane)
+        ? bands[0]
+        : Float32Array.from(evaluateProgram(plane.program, bands.map(float64), pixels)),
     );
   }
   return made;
@@ -44,64 +51,64 @@ export async function planesOf({ tile, planes, size, stored }: PlanesTask): Prom
 const float64 = (pixels: PixelArray) => Float64Array.from(pixels);
 
 /** Whether a plane is a band as it is. */
-export function isBand({ program: { steps } }: Plane): boolean {
+export function isBand({ program: { steps } }: TensorBand): boolean {
   return steps.length === 1 && steps[0].code === 'band';
 }
 
 interface Band extends Size {
   pixels: PixelArray;
   /** Undefined where every value is data. */
-  hole: number | undefined;
+  nodata: number | undefined;
   codes: boolean;
 }
 
 /** Stored numbers, or physical values as float32 with NaN where there is no data. */
 async function readBand(
   tile: TileFiles,
-  { group: g, band: b }: Plane['places'][number],
+  { group: g, band: b }: TensorBand['places'][number],
   physical: boolean,
 ): Promise<Band> {
   const group = tile.groups[g];
   const { header, bands } = await readRaster(group.path, [b]);
   const { width, height } = header;
   const codes = group.role !== 'data' || group.codes === true || header.palette;
-  const hole = holeOf(group);
-  if (!physical) return { width, height, pixels: bands[0], hole, codes };
+  const nodata = nodataValue(group);
+  if (!physical) return { width, height, pixels: bands[0], nodata, codes };
   const { scale, offset } = group.bands[b];
-  const seen = hole === undefined && group.role === 'data' ? await seenBy(tile, group) : null;
+  const seen = nodata === undefined && group.role === 'data' ? await validityMask(tile, group) : null;
   const stored = bands[0];
   const pixels = new Float32Array(stored.length);
   for (let i = 0; i < stored.length; i++)
-    pixels[i] = stored[i] === hole || seen?.[i] === 0 ? NaN : stored[i] * scale + offset;
-  return { width, height, pixels, hole: NaN, codes };
+    pixels[i] = stored[i] === nodata || seen?.[i] === 0 ? NaN : stored[i] * scale + offset;
+  return { width, height, pixels, nodata: NaN, codes };
 }
 
 /** 0 where the mask of a tile knows no data, at the size of a group. */
-async function seenBy(tile: TileFiles, size: StoredGroup): Promise<Uint8Array> {
-  const mask = maskOf(tile);
+async function validityMask(tile: TileFiles, size: TileGroupFile): Promise<Uint8Array> {
+  const mask = maskRecord(tile);
   const { bands } = await readRaster(mask.path);
-  return coarsen(bands[0] as Uint8Array, mask, size);
+  return resizeNearest(bands[0] as Uint8Array, mask, size);
 }
 
 /** A band at another size of the same cell; `empty` where there is no data. */
-export function resize(band: Band, to: Size, empty: number): PixelArray {
-  const { width, height, pixels, hole, codes } = band;
-  const out = newPixels(typeOf(pixels), to.width * to.height);
+export function resizeBand(band: Band, to: Size, empty: number): PixelArray {
+  const { width, height, pixels, nodata, codes } = band;
+  const out = allocatePixels(typeOf(pixels), to.width * to.height);
   const shrinks = to.width < width || to.height < height;
   if (shrinks && !codes) {
-    shrinkByMean(band, to, out, empty);
+    resizeByAreaMean(band, to, out, empty);
     return out;
   }
   const bounds = { west: 0, south: 0, east: 1, north: 1 };
   const transform = { originX: 0, originY: 1, xx: 1 / width, xy: 0, yx: 0, yy: -1 / height };
-  const control = controlGrid({ bounds, ...to }, (x, y) => [x, y], transform);
+  const control = buildControlGrid({ bounds, ...to }, (x, y) => [x, y], transform);
   const same = to.width === width && to.height === height;
   const source = {
     pixels,
     window: { column: 0, row: 0, width, height },
-    sceneWidth: width,
-    sceneHeight: height,
-    nodata: hole,
+    rasterWidth: width,
+    rasterHeight: height,
+    nodata,
   };
   const valid = new Uint8Array(out.length).fill(1);
   warp(codes || same ? 'nearest' : 'bilinear', source, control, out, valid);
@@ -113,11 +120,16 @@ export function resize(band: Band, to: Size, empty: number): PixelArray {
  * The mean of the valid pixels that a larger pixel covers, each by the share of its area. It holds data where the pixel at its
  * centre does, as everywhere.
  */
-function shrinkByMean({ width, height, pixels, hole }: Band, to: Size, out: PixelArray, empty: number): void {
-  const columns = sharesOf(width, to.width);
-  const rows = sharesOf(height, to.height);
+function resizeByAreaMean(
+  { width, height, pixels, nodata }: Band,
+  to: Size,
+  out: PixelArray,
+  empty: number,
+): void {
+  const columns = areaWeights(width, to.width);
+  const rows = areaWeights(height, to.height);
   const isFloat = pixels instanceof Float32Array || pixels instanceof Float64Array;
-  const isHole = (value: number) => value === hole || Number.isNaN(value);
+  const isHole = (value: number) => value === nodata || Number.isNaN(value);
   for (const [y, { first: top, shares: down }] of rows.entries()) {
     for (const [x, { first: left, shares: across }] of columns.entries()) {
       const centre =
@@ -134,14 +146,14 @@ function shrinkByMean({ width, height, pixels, hole }: Band, to: Size, out: Pixe
       }
       const mean = isFloat ? sum / weight : Math.round(sum / weight);
       // A mean that would read as no data moves to its neighbour.
-      const besideHole = mean === hole ? (mean > 0 ? mean - 1 : mean + 1) : mean;
+      const besideHole = mean === nodata ? (mean > 0 ? mean - 1 : mean + 1) : mean;
       out[y * to.width + x] = isHole(pixels[centre]) ? empty : besideHole;
     }
   }
 }
 
 /** For each of `to` equal parts of a line: the first of `from` pixels that it covers, and how much of each. */
-function sharesOf(from: number, to: number): { first: number; shares: number[] }[] {
+function areaWeights(from: number, to: number): { first: number; shares: number[] }[] {
   return Array.from({ length: to }, (_, part) => {
     const start = (part * from) / to;
     const end = ((part + 1) * from) / to;
@@ -156,12 +168,12 @@ function sharesOf(from: number, to: number): { first: number; shares: number[] }
 }
 
 const typeOf = (pixels: PixelArray) =>
-  pixels.constructor.name.replace('Array', '').toLowerCase() as Parameters<typeof newPixels>[0];
+  pixels.constructor.name.replace('Array', '').toLowerCase() as Parameters<typeof allocatePixels>[0];
 
 /** What a tensor of stored numbers holds where there is no data. */
-export function emptyOf({
+export function fillValueOf({
   dataType,
   nodata,
-}: StoredGroup | { dataType: StoredGroup['dataType']; nodata: number | null }) {
-  return storedNodata(dataType, nodata ?? undefined) ?? emptyPixel(dataType, undefined);
+}: TileGroupFile | { dataType: TileGroupFile['dataType']; nodata: number | null }) {
+  return nodataAsType(dataType, nodata ?? undefined) ?? fillValueFor(dataType, undefined);
 }

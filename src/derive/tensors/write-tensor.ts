@@ -2,10 +2,10 @@
 import { open, writeFile } from 'node:fs/promises';
 import { type Bbox, type GridName, gridByName } from '../../grid/index.js';
 import type { DataType, PixelArray } from '../../raster/index.js';
-import type { WrangleWorkers } from '../derive-pool.js';
-import type { PlanesTask } from '../derive-tasks.js';
+import type { DerivePool } from '../derive-pool.js';
+import type { TensorBandsTask } from '../derive-tasks.js';
 import { npyHead } from './npy.js';
-import type { Substitute } from './select-bands.js';
+import type { BandSubstitute } from './select-bands.js';
 
 export interface TensorFile {
   name: string;
@@ -27,20 +27,20 @@ export interface TensorFile {
   bbox: Bbox;
   /** The second axis, as it was asked for. */
   bands: string[];
-  substitutes: Substitute[];
+  substitutes: BandSubstitute[];
   /** The steps of the first axis. */
   times: { datetime: string; collection: string; tile: string }[];
 }
 
 /** What a tensor is before it is written. */
-type About = Omit<TensorFile, 'name' | 'bytes'>;
+type TensorMetadata = Omit<TensorFile, 'name' | 'bytes'>;
 
 /** Step by step, a few of them in memory. The bytes written. */
 export async function writeNpy(
-  workers: WrangleWorkers,
+  workers: DerivePool,
   path: string,
-  tasks: PlanesTask[],
-  { dataType, shape }: About,
+  tasks: TensorBandsTask[],
+  { dataType, shape }: TensorMetadata,
   signal: AbortSignal,
 ): Promise<number> {
   const file = await open(path, 'w');
@@ -48,7 +48,9 @@ export async function writeNpy(
     const head = npyHead(dataType, shape);
     await file.write(head);
     let bytes = head.length;
-    for await (const planes of inOrder(tasks, workers.threads, (task) => workers.planes(task, signal))) {
+    for await (const planes of mapInOrder(tasks, workers.threads, (task) =>
+      workers.readBandsAtSize(task, signal),
+    )) {
       for (const plane of planes) {
         await file.write(new Uint8Array(plane.buffer, plane.byteOffset, plane.byteLength));
         bytes += plane.byteLength;
@@ -61,14 +63,16 @@ export async function writeNpy(
 }
 
 export async function writeTiff(
-  workers: WrangleWorkers,
+  workers: DerivePool,
   path: string,
-  tasks: PlanesTask[],
-  { grid, geocode, dataType, nodata, shape, bands: names, times }: About,
+  tasks: TensorBandsTask[],
+  { grid, geocode, dataType, nodata, shape, bands: names, times }: TensorMetadata,
   signal: AbortSignal,
 ): Promise<number> {
   const bands: PixelArray[] = [];
-  for await (const planes of inOrder(tasks, workers.threads, (task) => workers.planes(task, signal)))
+  for await (const planes of mapInOrder(tasks, workers.threads, (task) =>
+    workers.readBandsAtSize(task, signal),
+  ))
     bands.push(...planes);
   const cells = gridByName(grid);
   const { west, south, east, north } = cells.bounds(geocode);
@@ -103,7 +107,7 @@ const withoutCollection = (name: string, collection: string) =>
   name.startsWith(`${collection}/`) ? name.slice(collection.length + 1) : name;
 
 /** Results in the order of the items, with at most `lanes` under way or waiting. */
-async function* inOrder<Item, Result>(
+async function* mapInOrder<Item, Result>(
   items: Item[],
   lanes: number,
   work: (item: Item) => Promise<Result>,

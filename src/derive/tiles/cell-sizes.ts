@@ -1,5 +1,5 @@
 /** How many pixels the groups of tiles have in another cell. */
-import { gridByName, groundSize, type PixelGrid, pixelGrids } from '../../grid/index.js';
+import { cellSizeMetres, computePixelGrids, gridByName, type PixelGrid } from '../../grid/index.js';
 import { bytesPerSample } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
 
@@ -15,7 +15,9 @@ const nominal = (metres: number) => Number(metres.toPrecision(3));
  */
 export function cellSizes(cell: Cell, tiles: Tile[]): PixelGrid[] {
   const [first] = tiles;
-  return nestedSizes(cell, tiles) ?? pixelGrids(gridByName(cell.grid), cell.geocode, pixelSizes(first));
+  return (
+    nestedSizes(cell, tiles) ?? computePixelGrids(gridByName(cell.grid), cell.geocode, pixelSizes(first))
+  );
 }
 
 /** Bytes of all bands of a tile whose groups have these sizes. */
@@ -53,7 +55,7 @@ function nestedSizes({ grid, geocode }: Cell, tiles: Tile[]): PixelGrid[] | null
 
 /** Ground metres of a pixel of each group. */
 function pixelSizes({ grid, geocode, groups }: Tile): { x: number; y: number }[] {
-  const ground = groundSize(gridByName(grid), geocode);
+  const ground = cellSizeMetres(gridByName(grid), geocode);
   return groups.map(({ width, height }) => ({
     x: nominal(ground.width / width),
     y: nominal(ground.height / height),

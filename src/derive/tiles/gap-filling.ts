@@ -1,13 +1,13 @@
 /** Takes pixels of other dates where a date has none, or has cloud or shadow. Pure: masks and pixels in, the same out. */
-import { type DataType, histogramOf, Mask, type PixelArray, type Window } from '../../raster/index.js';
+import { type DataType, Mask, maskHistogram, type PixelArray, type Window } from '../../raster/index.js';
 
 /** In `provenance`: the pixel holds no data. */
-export const NOWHERE = 255;
+export const NO_SOURCE = 255;
 /** Inputs that provenance can tell apart. */
-export const MOST_INPUTS = NOWHERE;
+export const MAX_INPUTS = NO_SOURCE;
 
 /** A mask under way, and for each of its pixels the number of the input that gave it. */
-export interface Splice {
+export interface Composite {
   mask: Uint8Array;
   provenance: Uint8Array;
   /** Number of pixels of each mask code. */
@@ -15,24 +15,24 @@ export interface Splice {
 }
 
 /** The base alone is input 0. */
-export function beginSplice(base: Uint8Array): Splice {
+export function startComposite(base: Uint8Array): Composite {
   const provenance = new Uint8Array(base.length);
-  for (let i = 0; i < base.length; i++) if (base[i] === Mask.nodata) provenance[i] = NOWHERE;
-  return { mask: base.slice(), codes: histogramOf(base), provenance };
+  for (let i = 0; i < base.length; i++) if (base[i] === Mask.nodata) provenance[i] = NO_SOURCE;
+  return { mask: base.slice(), codes: maskHistogram(base), provenance };
 }
 
 /** `GIVES[mine][theirs]`, flat: 1 where a pixel of code `theirs` takes the place of one of code `mine`. */
-const GIVES = new Uint8Array(256 * 256);
+const CAN_REPLACE = new Uint8Array(256 * 256);
 for (const theirs of [Mask.clear, Mask.snow])
-  for (const mine of [Mask.nodata, Mask.cloud, Mask.shadow]) GIVES[mine * 256 + theirs] = 1;
+  for (const mine of [Mask.nodata, Mask.cloud, Mask.shadow]) CAN_REPLACE[mine * 256 + theirs] = 1;
 // What nothing has assessed is better than nothing, but may be cloud itself.
-GIVES[Mask.nodata * 256 + Mask.notAssessed] = 1;
+CAN_REPLACE[Mask.nodata * 256 + Mask.notAssessed] = 1;
 
 /**
  * Takes what a donor has to give into the splice, as input `number`, and returns the number of pixels: clear and snow for
  * holes, cloud and shadow; pixels that nothing has assessed for holes alone.
  */
-export function takeFrom({ mask, provenance, codes }: Splice, donor: Uint8Array, number: number): number {
+export function fillFrom({ mask, provenance, codes }: Composite, donor: Uint8Array, number: number): number {
   let taken = 0;
   // Most neighbours are clear already, and need nothing.
   const words = new Uint32Array(mask.buffer, mask.byteOffset, mask.length >>> 2);
@@ -41,7 +41,7 @@ export function takeFrom({ mask, provenance, codes }: Splice, donor: Uint8Array,
       i += 3;
       continue;
     }
-    if (GIVES[mask[i] * 256 + donor[i]] === 0) continue;
+    if (CAN_REPLACE[mask[i] * 256 + donor[i]] === 0) continue;
     codes[mask[i]]--;
     codes[donor[i]]++;
     mask[i] = donor[i];
@@ -59,7 +59,7 @@ interface Size {
 }
 
 /** Provenance at the size of a coarser group: each pixel has that of the fine pixel which its centre lies in. */
-export function coarsen(provenance: Uint8Array, fine: Size, coarse: Size): Uint8Array {
+export function resizeNearest(provenance: Uint8Array, fine: Size, coarse: Size): Uint8Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return provenance;
   const out = new Uint8Array(coarse.width * coarse.height);
   for (let row = 0, to = 0; row < coarse.height; row++) {
@@ -72,7 +72,7 @@ export function coarsen(provenance: Uint8Array, fine: Size, coarse: Size): Uint8
 
 /** Where the pixels of each input are, in order. */
 export function positionsOf(provenance: Uint8Array): Uint32Array[] {
-  const counts = histogramOf(provenance);
+  const counts = maskHistogram(provenance);
   const positions = Array.from(counts, (count) => new Uint32Array(count));
   const next = new Uint32Array(counts.length);
   for (let i = 0; i < provenance.length; i++) {
@@ -97,27 +97,27 @@ export function windowOf(positions: Uint32Array, width: number): Window {
 }
 
 /** How a band stores its values: physical value = stored * scale + offset; `hole` stands for no data. */
-export interface Encoding {
+export interface BandEncoding {
   dataType: DataType;
   scale: number;
   offset: number;
   /** Undefined where every value is data. */
-  hole: number | undefined;
+  nodata: number | undefined;
 }
 
 /** From stored data of one band to that of another of the same quantity; null where they are the same numbers. */
-export function conversion(from: Encoding, to: Encoding): ((stored: number) => number) | null {
+export function conversion(from: BandEncoding, to: BandEncoding): ((stored: number) => number) | null {
   const sameNumbers = from.dataType === to.dataType && from.scale === to.scale && from.offset === to.offset;
-  if (sameNumbers && Object.is(from.hole, to.hole)) return null;
+  if (sameNumbers && Object.is(from.nodata, to.nodata)) return null;
   const [low, high] = RANGES[to.dataType];
-  const { hole } = to;
+  const { nodata } = to;
   // A value that would read as no data moves to its neighbour.
-  const beside = hole === undefined ? 0 : hole === low ? hole + 1 : hole - 1;
+  const beside = nodata === undefined ? 0 : nodata === low ? nodata + 1 : nodata - 1;
   return (stored) => {
     const exact = (stored * from.scale + from.offset - to.offset) / to.scale;
     if (to.dataType.startsWith('float')) return exact;
     const value = Math.min(high, Math.max(low, Math.round(exact)));
-    return value === hole ? beside : value;
+    return value === nodata ? beside : value;
   };
 }
 
@@ -137,7 +137,7 @@ const RANGES: Record<DataType, [low: number, high: number]> = {
  * which holds them all. Where the input holds no data in this band, `out` stays as it is: its mask speaks for the bands of the
  * finest group only.
  */
-export function placePixels(
+export function copyPixels(
   out: PixelArray,
   { positions, width }: { positions: Uint32Array; width: number },
   { pixels, window, hole }: { pixels: PixelArray; window: Window; hole: number | undefined },

@@ -2,9 +2,9 @@
 import type { PixelArray } from '../../raster/index.js';
 
 /** Images that were not used for so long may go before the memory is full, ms. */
-const UNUSED = 10_000;
+const UNUSED_AFTER_MS = 10_000;
 /** Bytes at which all kinds of pixels may begin. */
-const ALIGNED = 8;
+const ALIGNMENT_BYTES = 8;
 
 interface Entry {
   begin: number;
@@ -36,10 +36,10 @@ export class ImageCache {
 
   /** Copies pixels, and drops the oldest images if there is no room. Does nothing if the image is larger than the memory. */
   set(key: string, pixels: PixelArray): void {
-    const length = Math.ceil(pixels.byteLength / ALIGNED) * ALIGNED;
+    const length = Math.ceil(pixels.byteLength / ALIGNMENT_BYTES) * ALIGNMENT_BYTES;
     this.entries.delete(key);
     if (length === 0 || length > this.bytes) return;
-    this.dropOldest(({ usedAt }) => this.now() - usedAt > UNUSED);
+    this.dropOldest(({ usedAt }) => this.now() - usedAt > UNUSED_AFTER_MS);
     // A thread that works now and then uses the same few pages.
     if (this.entries.size === 0 || this.end + length > this.bytes) {
       // Images behind the end are older than those before it, so that their order stays that of writing.

@@ -2,27 +2,27 @@
 import type { CellGroup } from '../../ingest/index.js';
 import {
   declaredNodata,
-  isSpectrum,
+  isHyperspectral,
+  nodataAsType,
   openRaster,
   type PixelArray,
   type RasterHeader,
   readWindow,
   spectralTags,
-  storedNodata,
 } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
 import type { NewTile, TileFiles } from '../derive-tasks.js';
 import { noMask } from '../errors.js';
 
-export type StoredGroup = TileFiles['groups'][number];
+export type TileGroupFile = TileFiles['groups'][number];
 
 export interface GroupImage {
-  group: StoredGroup;
+  group: TileGroupFile;
   header: RasterHeader;
   bands: PixelArray[];
 }
 
-export async function readGroup(group: StoredGroup): Promise<GroupImage> {
+export async function readGroup(group: TileGroupFile): Promise<GroupImage> {
   const header = await openRaster(group.path);
   const bands = Array.from(group.bands.keys());
   const { width, height } = header;
@@ -30,12 +30,12 @@ export async function readGroup(group: StoredGroup): Promise<GroupImage> {
 }
 
 export async function readMask(tile: TileFiles): Promise<GroupImage & { codes: Uint8Array }> {
-  const image = await readGroup(maskOf(tile));
+  const image = await readGroup(maskRecord(tile));
   return { ...image, codes: image.bands[0] as Uint8Array };
 }
 
 /** The record of a tile's mask. Throws TW_WRANGLE_NO_MASK. */
-export function maskOf(tile: TileFiles): StoredGroup {
+export function maskRecord(tile: TileFiles): TileGroupFile {
   const mask = tile.groups.find(({ role }) => role === 'mask');
   if (!mask) throw noMask(tile.geocode);
   return mask;
@@ -50,8 +50,11 @@ export function imageGroups<G extends Pick<GroupRecord, 'role'>>({ groups }: { g
 const UNCOMPRESSED = 1;
 
 /** The stored value that stands for no data; undefined where every value is data. */
-export function holeOf({ dataType, nodata }: Pick<GroupRecord, 'dataType' | 'nodata'>): number | undefined {
-  return storedNodata(dataType, declaredNodata(dataType, nodata));
+export function nodataValue({
+  dataType,
+  nodata,
+}: Pick<GroupRecord, 'dataType' | 'nodata'>): number | undefined {
+  return nodataAsType(dataType, declaredNodata(dataType, nodata));
 }
 
 /** A group of a new tile that holds what `like` holds, at another size where one is given. */
@@ -69,7 +72,7 @@ export function cellGroup(
     height,
     name,
     role: role === 'mask' ? 'qa' : role,
-    resampling: codes || isSpectrum(bands) ? 'nearest' : 'bilinear',
+    resampling: codes || isHyperspectral(bands) ? 'nearest' : 'bilinear',
     dataType,
     nodata,
     colours: header.colours,

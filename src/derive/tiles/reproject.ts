@@ -1,15 +1,15 @@
 /** Brings the pixels of a stored group onto the pixel grid of another cell. */
-import { type Bounds, type GridName, gridByName } from '../../grid/index.js';
+import { type GridBounds, type GridName, gridByName } from '../../grid/index.js';
 import {
   type Affine,
+  allocatePixels,
+  buildControlGrid,
   type ControlGrid,
-  controlGrid,
+  createTransform,
   crsFromEpsg,
-  newPixels,
   openRaster,
   type PixelArray,
-  type Projection,
-  projector,
+  type PointTransform,
   type RasterHeader,
   type Resampling,
   readWindow,
@@ -18,27 +18,27 @@ import {
   warp,
 } from '../../raster/index.js';
 import { ImageCache } from './image-cache.js';
-import type { StoredGroup } from './read-tile.js';
+import type { TileGroupFile } from './read-tile.js';
 
 /** Where an image lies. */
-export interface Place {
+export interface CellGeoBox {
   grid: GridName;
-  bounds: Bounds;
+  bounds: GridBounds;
   width: number;
   height: number;
 }
 
-export interface Resampled {
+export interface ReprojectedBands {
   bands: PixelArray[];
   /** 1 where the band holds data. */
   valid: Uint8Array[];
 }
 
-export function placeOf(
+export function geoBoxOfCell(
   grid: GridName,
   geocode: string,
   { width, height }: { width: number; height: number },
-): Place {
+): CellGeoBox {
   return { grid, bounds: gridByName(grid).bounds(geocode), width, height };
 }
 
@@ -46,27 +46,27 @@ export function placeOf(
  * Bands of a group at `from`, as they are at `to`: the same pixels where these fall onto each other, else nearest for codes and
  * bilinear for measurements. What `from` does not reach holds no data.
  */
-export async function resample(
-  group: Pick<StoredGroup, 'path' | 'nodata' | 'dataType'>,
+export async function reprojectBands(
+  group: Pick<TileGroupFile, 'path' | 'nodata' | 'dataType'>,
   bands: number[],
-  from: Place,
-  to: Place,
+  from: CellGeoBox,
+  to: CellGeoBox,
   resampling: Resampling,
-): Promise<Resampled> {
+): Promise<ReprojectedBands> {
   const header = await headerOf(group.path);
-  const control = controlGrid(to, projectionOf(to.grid, from.grid), affineOf(from));
+  const control = buildControlGrid(to, projectionOf(to.grid, from.grid), affineOf(from));
   const window = windowOf(control, header);
   const method = isAligned(from, to) ? 'nearest' : resampling;
   const size = to.width * to.height;
   const pixels = await readCached(header, bands, window);
   const valid = bands.map(() => new Uint8Array(size).fill(1));
   const out = pixels.map((band, b) => {
-    const target = newPixels(header.dataType, size);
+    const target = allocatePixels(header.dataType, size);
     const source = {
       pixels: band,
       window,
-      sceneWidth: header.width,
-      sceneHeight: header.height,
+      rasterWidth: header.width,
+      rasterHeight: header.height,
       nodata: group.nodata ?? undefined,
     };
     warp(method, source, control, target, valid[b]);
@@ -75,12 +75,12 @@ export async function resample(
   return { bands: out, valid };
 }
 
-function projectionOf(from: GridName, to: GridName): Projection {
+function projectionOf(from: GridName, to: GridName): PointTransform {
   if (from === to) return (x, y) => [x, y];
-  return projector(`EPSG:${gridByName(from).epsg}`, crsFromEpsg(gridByName(to).epsg));
+  return createTransform(`EPSG:${gridByName(from).epsg}`, crsFromEpsg(gridByName(to).epsg));
 }
 
-function affineOf({ bounds: { west, south, east, north }, width, height }: Place): Affine {
+function affineOf({ bounds: { west, south, east, north }, width, height }: CellGeoBox): Affine {
   return {
     originX: west,
     originY: north,
@@ -92,16 +92,16 @@ function affineOf({ bounds: { west, south, east, north }, width, height }: Place
 }
 
 /** A shift or a stretch of less than this share of a pixel is rounding. */
-const ROUNDING = 1e-6;
+const ALIGNMENT_TOLERANCE_PX = 1e-6;
 
 /** Whether the pixels of two places fall onto each other. */
-export function isAligned(from: Place, to: Place): boolean {
+export function isAligned(from: CellGeoBox, to: CellGeoBox): boolean {
   if (from.grid !== to.grid) return false;
-  const isWhole = (value: number) => Math.abs(value - Math.round(value)) < ROUNDING;
+  const isWhole = (value: number) => Math.abs(value - Math.round(value)) < ALIGNMENT_TOLERANCE_PX;
   const along = (a: [number, number], countA: number, b: [number, number], countB: number) => {
     const pixel = (a[1] - a[0]) / countA;
     const stretch = (b[1] - b[0]) / pixel - countB;
-    return Math.abs(stretch) < ROUNDING && isWhole((b[0] - a[0]) / pixel);
+    return Math.abs(stretch) < ALIGNMENT_TOLERANCE_PX && isWhole((b[0] - a[0]) / pixel);
   };
   const [a, b] = [from.bounds, to.bounds];
   return (
@@ -148,7 +148,7 @@ async function readCached(header: RasterHeader, bands: number[], window: Window)
   const missing = bands.filter((band) => !found.has(band));
   if (missing.length > 0) {
     const whole = { column: 0, row: 0, width, height };
-    const sample = newPixels(header.dataType, 1).BYTES_PER_ELEMENT;
+    const sample = allocatePixels(header.dataType, 1).BYTES_PER_ELEMENT;
     if (missing.length * width * height * sample > CACHE_BYTES / 2) return readWindow(header, bands, window);
     const read = await readWindow(header, missing, whole);
     for (const [i, band] of missing.entries()) {

@@ -9,25 +9,25 @@ import type { Commit, ObjectStore, RecordEdit, TileVersion } from '../../storage
 import { manifestDamaged } from '../errors.js';
 import { type PrefixLengths, SLOTS, slotOfCell, slotOfScene } from '../placement/slots.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
-import { LogCopies } from './log-archive.js';
-import { Folded } from './record-state.js';
+import { LogArchive } from './log-archive.js';
+import { RecordState } from './record-state.js';
 import { encodeSegment, readSegment } from './segment.js';
 
 const PART_SLOTS = 64;
 /** Parts that are read at once. */
-const LANES = 4;
-export const PARTS = SLOTS / PART_SLOTS;
+const CONCURRENCY = 4;
+export const PART_COUNT = SLOTS / PART_SLOTS;
 /** When so many tiles have changed, a checkpoint is written before more of the log is read: memory is bounded. */
-const MOST_CHANGES = 100_000;
+const MAX_CHANGES = 100_000;
 
 /** Names of the parts' objects by number; null where a part holds nothing. */
 export type Manifest = (string | null)[];
 
 /** The number of the last commit that a manifest or a part holds, by its name. */
-export const seqOf = (name: string) => Number(/(\d+)-[0-9a-f]{8}-[0-9a-f-]{27}$/.exec(name)?.[1]);
+export const seqOfObject = (name: string) => Number(/(\d+)-[0-9a-f]{8}-[0-9a-f-]{27}$/.exec(name)?.[1]);
 
 export const PARTS_FOLDER = 'catalogue/parts/';
-export const MANIFESTS = 'catalogue/manifests/';
+export const MANIFESTS_FOLDER = 'catalogue/manifests/';
 
 /** The segment that holds what a log entry says. */
 export const segmentName = (id: string) => `catalogue/segments/${id}`;
@@ -42,7 +42,7 @@ export async function readManifest(
   objects: ObjectStore,
   checkpoint: Pick<StoredCheckpoint, 'manifest'> | undefined,
 ): Promise<Manifest> {
-  if (!checkpoint) return new Array<null>(PARTS).fill(null);
+  if (!checkpoint) return new Array<null>(PART_COUNT).fill(null);
   const { manifest: name } = checkpoint;
   const bytes = await objects.get(name);
   let found: unknown;
@@ -53,9 +53,9 @@ export async function readManifest(
   }
   const isManifest =
     Array.isArray(found) &&
-    found.length === PARTS &&
+    found.length === PART_COUNT &&
     found.every((part) => part === null || typeof part === 'string');
-  if (!isManifest) throw manifestDamaged(name, `it does not name ${PARTS} parts`);
+  if (!isManifest) throw manifestDamaged(name, `it does not name ${PART_COUNT} parts`);
   return found as Manifest;
 }
 
@@ -65,11 +65,13 @@ export async function readParts(
   manifest: Manifest,
   wants: (slot: number) => boolean,
   parts: Iterable<number> = manifest.keys(),
-): Promise<Folded> {
-  const state = new Folded();
+): Promise<RecordState> {
+  const state = new RecordState();
   const names = [...parts].flatMap((part) => manifest[part] ?? []);
   // No two parts have the same records, so that they may come in any order.
-  await mapConcurrent(names, LANES, async (name) => state.add(await readSegment(objects, name, wants)));
+  await mapConcurrent(names, CONCURRENCY, async (name) =>
+    state.apply(await readSegment(objects, name, wants)),
+  );
   return state;
 }
 
@@ -84,13 +86,13 @@ export interface CheckpointContext {
  * arrive in the meantime wait for the next checkpoint, so this ends however fast they come. Another node may do the same at
  * the same time: one of them wins, and the objects of the other are garbage.
  */
-export async function writeCheckpoint(context: CheckpointContext): Promise<number> {
+export async function writeLogCheckpoint(context: CheckpointContext): Promise<number> {
   const { log } = context;
-  const { head } = await log.extent();
+  const { head } = await log.bounds();
   for (;;) {
     const current = await log.readCheckpoint();
     if ((current?.seq ?? 0) >= head) return current?.seq ?? 0;
-    const next = await advance(context, current, head);
+    const next = await nextCheckpoint(context, current, head);
     if (next) await log.moveCheckpoint(current, next);
   }
 }
@@ -99,7 +101,7 @@ export async function writeCheckpoint(context: CheckpointContext): Promise<numbe
  * A checkpoint that holds more than `current`, up to commit `head` at most; undefined if another node has moved the checkpoint so far that the
  * log no longer has the commits after `current`.
  */
-async function advance(
+async function nextCheckpoint(
   { log, objects, prefixLengths }: CheckpointContext,
   current: StoredCheckpoint | undefined,
   head: number,
@@ -110,33 +112,33 @@ async function advance(
   let size = 0;
   for await (const entry of entriesSince(log, seq)) {
     const commit = await readSegment(objects, segmentName(entry.segment), () => true);
-    for (const [part, itsShare] of byPart(commit, prefixLengths)) {
+    for (const [part, itsShare] of splitByPart(commit, prefixLengths)) {
       const known = changes.get(part);
       if (known) known.push(itsShare);
       else changes.set(part, [itsShare]);
     }
     seq = entry.seq;
     size += commit.removed!.length + commit.added!.length;
-    if (seq === head || size >= MOST_CHANGES) break;
+    if (seq === head || size >= MAX_CHANGES) break;
   }
   if (seq === (current?.seq ?? 0)) return undefined;
   for (const [part, commits] of changes) {
-    const state = new Folded();
+    const state = new RecordState();
     const former = manifest[part];
-    if (former) state.add(await readSegment(objects, former, () => true));
-    for (const commit of commits) state.add(commit);
+    if (former) state.apply(await readSegment(objects, former, () => true));
+    for (const commit of commits) state.apply(commit);
     const name = `${PARTS_FOLDER}${part}-${seq}-${randomUUID()}`;
-    await objects.put(name, encodeSegment(state.commit(), prefixLengths).bytes);
+    await objects.put(name, encodeSegment(state.toCommit(), prefixLengths).bytes);
     manifest[part] = name;
   }
-  await new LogCopies(log, objects).copyUpTo(seq);
-  const name = `${MANIFESTS}${seq}-${randomUUID()}`;
+  await new LogArchive(log, objects).archiveUpTo(seq);
+  const name = `${MANIFESTS_FOLDER}${seq}-${randomUUID()}`;
   await objects.put(name, Buffer.from(JSON.stringify(manifest)));
   return { seq, manifest: name };
 }
 
 /** What of a commit falls into each part. */
-function byPart(
+function splitByPart(
   { removed = [], added = [], edits = [] }: Commit,
   prefixLengths: PrefixLengths,
 ): Map<number, Commit> {

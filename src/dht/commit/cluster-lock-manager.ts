@@ -6,44 +6,44 @@ import { mapConcurrent } from '../../async/index.js';
 import type { Histogram } from '../../metrics/index.js';
 import {
   type Catalogue,
-  type Claim,
-  type CountedClaims,
+  type CountedLockManager,
   collectionBusy,
   type Storage,
   sceneBusy,
+  type WriteLock,
 } from '../../storage/index.js';
 import type { PrefixLengths } from '../placement/slots.js';
-import { nextFence } from '../recovery/restore-epoch.js';
-import { readCollection, unfixCollection } from './collection-schema.js';
+import { nextFenceInEpoch } from '../recovery/restore-epoch.js';
+import { deleteSchema, readSchema } from './collection-schema.js';
 import { Committer, type CommitterOptions } from './committer.js';
-import { requireNoClaim, claim as takeClaim, wholeCollection } from './fenced-lock.js';
+import { collectionLockName, requireUnlocked, acquireLock as takeClaim } from './fenced-lock.js';
 
-export interface ClusterClaimsOptions extends CommitterOptions {
+export interface ClusterLockManagerOptions extends CommitterOptions {
   /** Its files are what is stored. */
-  storage: Pick<Storage, 'dir' | 'catalogue' | 'keepInCache'>;
+  storage: Pick<Storage, 'dir' | 'catalogue' | 'addToCache'>;
   /** Names this node in the messages that other claimants get. */
-  holder: string;
+  ownerLabel: string;
   /** The number of the restoration that the coordination store's keys are of; 0 if there was none. */
   epoch?: number;
 }
 
 /** Files on their way to the store at once. */
-const LANES = 16;
+const CONCURRENCY = 16;
 
 /**
  * Invariant: a claim's version begins with its fence or its `first`, which the claim's key contains while the claim is held and
  * which grows from claim to claim, even across restorations of etcd.
  */
-export class ClusterClaims implements CountedClaims {
+export class ClusterLockManager implements CountedLockManager {
   heldCount = 0;
   private readonly committer: Committer;
 
-  constructor(private readonly options: ClusterClaimsOptions) {
+  constructor(private readonly options: ClusterLockManagerOptions) {
     this.committer = new Committer(options);
   }
 
   get commitTimes(): Histogram {
-    return this.committer.commitTimes;
+    return this.committer.commitSeconds;
   }
 
   get prefixLengths(): PrefixLengths {
@@ -55,33 +55,33 @@ export class ClusterClaims implements CountedClaims {
   }
 
   /** The scene as it was committed last is here. */
-  async scene(collection: string, scene: string): Promise<Claim> {
+  async lockScene(collection: string, scene: string): Promise<WriteLock> {
     const { coordination } = this.options;
-    await requireNoClaim(coordination, wholeCollection(collection), () => collectionBusy(collection));
-    return this.takeUpToDate(`scene/${collection}/${scene}`, { collection });
+    await requireUnlocked(coordination, collectionLockName(collection), () => collectionBusy(collection));
+    return this.acquireAndCatchUp(`scene/${collection}/${scene}`, { collection });
   }
 
   /** From now on no commit that adds to the collection goes through, and those before it are here. */
-  async collection(collection: string): Promise<Claim> {
+  async lockCollection(collection: string): Promise<WriteLock> {
     const { coordination } = this.options;
     const prefix = `scene/${collection}/`;
-    await requireNoClaim(coordination, prefix, ({ name }) =>
+    await requireUnlocked(coordination, prefix, ({ name }) =>
       sceneBusy(collection, name.slice(prefix.length)),
     );
-    const first = () => this.deleteKey(collection);
-    return this.takeUpToDate(wholeCollection(collection), { collection, first });
+    const first = () => this.deleteSchema(collection);
+    return this.acquireAndCatchUp(collectionLockName(collection), { collection, first });
   }
 
-  shared(): Promise<Claim> {
-    return this.take(`shared/${randomUUID()}`);
+  lockShared(): Promise<WriteLock> {
+    return this.acquire(`shared/${randomUUID()}`);
   }
 
   /** All that was committed before the claim, and before the end of `first`, is applied here. */
-  private async takeUpToDate(
+  private async acquireAndCatchUp(
     name: string,
     { collection, first }: { collection: string; first?: () => Promise<unknown> },
-  ): Promise<Claim> {
-    const claim = await this.take(name, collection);
+  ): Promise<WriteLock> {
+    const claim = await this.acquire(name, collection);
     try {
       await first?.();
       await this.options.replica.catchUp();
@@ -93,11 +93,11 @@ export class ClusterClaims implements CountedClaims {
   }
 
   /** `collection` is the one that the commits under this claim change, if that is known. */
-  private async take(name: string, collection?: string): Promise<Claim> {
-    const { coordination, holder, storage, epoch = 0 } = this.options;
+  private async acquire(name: string, collection?: string): Promise<WriteLock> {
+    const { coordination, ownerLabel, storage, epoch = 0 } = this.options;
     const { committer } = this;
-    const begin = epoch > 0 ? await nextFence(coordination, epoch) : undefined;
-    let held = await takeClaim(coordination, name, holder, { first: begin });
+    const begin = epoch > 0 ? await nextFenceInEpoch(coordination, epoch) : undefined;
+    let held = await takeClaim(coordination, name, ownerLabel, { first: begin });
     const first = begin ?? held.fence;
     this.heldCount++;
     let isReleased = false;
@@ -105,27 +105,27 @@ export class ClusterClaims implements CountedClaims {
     let stored: string[] = [];
     // A claim commits once; the next commit takes another claim of the same name.
     const current = async () => {
-      await committer.settle(held);
-      if (held.isCommitted) held = await takeClaim(coordination, name, holder, { first });
+      await committer.resolveOutcome(held);
+      if (held.isCommitted) held = await takeClaim(coordination, name, ownerLabel, { first });
       return held;
     };
     return {
       version: versionOf(first),
       // The folder is a cache of the store.
-      isOnlyCopy: false,
+      requiresFsync: false,
       get isUncertain() {
         return isUncertain;
       },
-      store: async (folders) => {
-        await this.store(folders, (await current()).lost);
+      upload: async (folders) => {
+        await this.upload(folders, (await current()).lost);
         for (const folder of folders) stored.push(folder);
       },
       commit: async (build, also) => {
         await committer.commit(await current(), build, also, collection).catch((error) => {
-          isUncertain ||= held.isCommitted || committer.isUnsettled(held);
+          isUncertain ||= held.isCommitted || committer.isUncertain(held);
           throw error;
         });
-        await storage.keepInCache(stored);
+        await storage.addToCache(stored);
         stored = [];
       },
       release: () => {
@@ -136,23 +136,23 @@ export class ClusterClaims implements CountedClaims {
     };
   }
 
-  private async store(folders: string[], signal: AbortSignal): Promise<void> {
+  private async upload(folders: string[], signal: AbortSignal): Promise<void> {
     const { storage, objects } = this.options;
     const { dir } = storage;
     const files: string[] = [];
     for (const folder of folders)
       for (const file of await readdir(join(dir, folder))) files.push(`${folder}/${file}`);
-    await mapConcurrent(files, LANES, async (name) => {
+    await mapConcurrent(files, CONCURRENCY, async (name) => {
       await objects.put(name, { file: join(dir, name) }, { signal });
     });
   }
 
   /** Commits that rely on the collection fail from then on. */
-  private async deleteKey(id: string): Promise<void> {
+  private async deleteSchema(id: string): Promise<void> {
     const { coordination } = this.options;
     for (;;) {
-      const known = await readCollection(coordination, id);
-      if (!known || (await unfixCollection(coordination, known))) return;
+      const known = await readSchema(coordination, id);
+      if (!known || (await deleteSchema(coordination, known))) return;
     }
   }
 }

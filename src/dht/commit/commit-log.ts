@@ -3,22 +3,22 @@ import {
   type CoordinationStore,
   coordinationUnavailable,
   documentDamaged,
-  documentOf,
-  follow,
+  firstKeyValue,
   type KeyValue,
   type Operation,
-  only,
   outcomeUnknown,
+  parseJsonValue,
   type RangeResult,
-  settle,
+  retryUntilAnswered,
   type Transaction,
-  type Wake,
   type Watch,
+  type WatchSignal,
+  watchLoop,
 } from '../../coordination/index.js';
 import { messageOf } from '../../errors.js';
-import { claimLost, collectionChanged, entryTooLarge, logDamaged } from '../errors.js';
-import { type CollectionKey, collectionKeyOf } from './collection-schema.js';
-import { type Claim, claimKeyOf, claimStateOf, doneValue } from './fenced-lock.js';
+import { collectionConflict, entryTooLarge, lockLost, logDamaged } from '../errors.js';
+import { type StoredCollectionSchema, schemaKey } from './collection-schema.js';
+import { committedMarker, type FencedLock, lockKey, parseLock } from './fenced-lock.js';
 
 /** What a commit tells the others. */
 export interface LogEntry {
@@ -53,7 +53,7 @@ export type LogPage =
   | { kind: 'checkpoint'; head: number; checkpoint: StoredCheckpoint };
 
 /** A collection whose key has this revision when an entry is appended; 0: it has no key. */
-export type ComparedCollection = Pick<CollectionKey, 'id' | 'revision'>;
+export type SchemaRevision = Pick<StoredCollectionSchema, 'id' | 'revision'>;
 
 /** The last number of the log, and the revision of the key that holds it. */
 interface Head {
@@ -64,16 +64,16 @@ interface Head {
 const HEAD = 'log/head';
 const CHECKPOINT = 'log/checkpoint';
 /** Numbers are padded, so that the order of keys is that of numbers. */
-const entryKeyOf = (seq: number) => `log/${`${seq}`.padStart(16, '0')}`;
+const entryKey = (seq: number) => `log/${`${seq}`.padStart(16, '0')}`;
 /** After every entry's key. */
 const ENTRIES_END = 'log/:';
-const MOST_BYTES = 4096;
-const PAGE = 200;
-const PATIENCE = 30_000;
+const MAX_ENTRY_BYTES = 4096;
+const READ_LIMIT = 200;
+const TIMEOUT_MS = 30_000;
 /** A checkpoint is written after so many commits, and so many entries before it are kept. */
 export const CHECKPOINT_COMMITS = 1000;
 /** How long a head that was seen shows that the store answers, ms. */
-const FRESH = 1000;
+const HEAD_FRESH_MS = 1000;
 
 /**
  * The order of all commits of a cluster.
@@ -87,11 +87,11 @@ const FRESH = 1000;
  */
 export class CommitLog {
   /** The heads that commits of unknown outcome were tried with. Tried with the same head again, they are settled. */
-  private readonly uncertain = new WeakMap<Claim, Head>();
+  private readonly uncertain = new WeakMap<FencedLock, Head>();
   /** One after another: commits of one node would only refuse each other. */
   private readonly queue = new SerialQueue();
   /** The newest head that was read or written here, and when. */
-  private seen: (Head & { at: number }) | undefined;
+  private lastHead: (Head & { at: number }) | undefined;
 
   constructor(
     private readonly store: CoordinationStore,
@@ -105,16 +105,16 @@ export class CommitLog {
    * it was not made. A claim that has committed another entry is lost.
    */
   commit(
-    claim: Claim,
+    claim: FencedLock,
     entry: LogEntry,
-    collection?: ComparedCollection,
-    patience = PATIENCE,
+    collection?: SchemaRevision,
+    timeoutMs = TIMEOUT_MS,
   ): Promise<number> {
-    const deadline = performance.now() + patience;
+    const deadline = performance.now() + timeoutMs;
     return this.queue.run(() => this.commitUntil(deadline, { claim, entry, collection }));
   }
 
-  private async commitUntil(deadline: number, commit: Commit): Promise<number> {
+  private async commitUntil(deadline: number, commit: PendingCommit): Promise<number> {
     const { claim } = commit;
     const left = () => Math.max(0, deadline - performance.now());
     try {
@@ -125,7 +125,7 @@ export class CommitLog {
           (await this.readHead(left()));
         const seq = await this.tryCommit(commit, head, left());
         if (seq !== undefined) {
-          claim.finish();
+          claim.markCommitted();
           return seq;
         }
         if (left() === 0) throw coordinationUnavailable('a commit', 'the log', 'others came first each time');
@@ -145,17 +145,17 @@ export class CommitLog {
   }
 
   /** The number of the commit, or undefined where another commit came first. */
-  private async tryCommit(commit: Commit, head: Head, patience: number): Promise<number | undefined> {
+  private async tryCommit(commit: PendingCommit, head: Head, timeoutMs: number): Promise<number | undefined> {
     const { claim } = commit;
     let uncertain = this.uncertain.has(claim);
     try {
-      const { succeeded, gets, revision } = await settle(patience, (left, isUncertain) => {
+      const { succeeded, gets, revision } = await retryUntilAnswered(timeoutMs, (left, isUncertain) => {
         uncertain ||= isUncertain;
-        return this.store.transact(transactionOf(commit, head), { patience: left });
+        return this.store.transact(transactionOf(commit, head), { timeoutMs: left });
       });
       this.uncertain.delete(claim);
-      if (!succeeded) return doneBefore(commit, head, gets, uncertain);
-      this.see({ seq: head.seq + 1, revision });
+      if (!succeeded) return earlierOutcome(commit, head, gets, uncertain);
+      this.onHead({ seq: head.seq + 1, revision });
       return head.seq + 1;
     } catch (error) {
       if (outcomeUnknown.is(error)) this.uncertain.set(claim, head);
@@ -164,15 +164,15 @@ export class CommitLog {
   }
 
   /** What came after commit `seq`, at most `limit` entries. TW_DHT_LOG_DAMAGED. */
-  async readSince(seq: number, limit = PAGE): Promise<LogPage> {
+  async readSince(seq: number, limit = READ_LIMIT): Promise<LogPage> {
     const { gets } = await this.store.transact({
       success: [
         { op: 'get', key: HEAD },
-        { op: 'get', key: entryKeyOf(seq + 1), end: ENTRIES_END, limit },
+        { op: 'get', key: entryKey(seq + 1), end: ENTRIES_END, limit },
       ],
     });
-    const found = headOf(only(gets[0]!));
-    this.see(found);
+    const found = headOf(firstKeyValue(gets[0]!));
+    this.onHead(found);
     const { seq: head } = found;
     if (head < seq) throw logDamaged(`it ends with commit ${head}, but commit ${seq} was seen`);
     const { kvs, more } = gets[1]!;
@@ -190,16 +190,16 @@ export class CommitLog {
 
   async readCheckpoint(): Promise<StoredCheckpoint | undefined> {
     const { gets } = await this.store.read([{ key: CHECKPOINT }]);
-    const kv = only(gets[0]!);
+    const kv = firstKeyValue(gets[0]!);
     return kv && decodeCheckpoint(kv);
   }
 
   /** The number of the last commit, and of the last one that the checkpoint holds. */
-  async extent(patience = PATIENCE): Promise<{ head: number; checkpoint: number }> {
-    const { gets } = await this.store.read([{ key: HEAD }, { key: CHECKPOINT }], { patience });
-    const checkpoint = only(gets[1]!);
+  async bounds(timeoutMs = TIMEOUT_MS): Promise<{ head: number; checkpoint: number }> {
+    const { gets } = await this.store.read([{ key: HEAD }, { key: CHECKPOINT }], { timeoutMs });
+    const checkpoint = firstKeyValue(gets[1]!);
     return {
-      head: headOf(only(gets[0]!)).seq,
+      head: headOf(firstKeyValue(gets[0]!)).seq,
       checkpoint: checkpoint ? decodeCheckpoint(checkpoint).seq : 0,
     };
   }
@@ -212,44 +212,44 @@ export class CommitLog {
     const { seq, manifest } = next;
     if (seq <= (expected?.seq ?? 0)) return false;
     const value = JSON.stringify({ seq, manifest } satisfies Checkpoint);
-    const { succeeded, gets } = await settle(PATIENCE, (left) =>
+    const { succeeded, gets } = await retryUntilAnswered(TIMEOUT_MS, (left) =>
       this.store.transact(
         {
           compare: [{ key: CHECKPOINT, modRevision: expected?.revision ?? 0 }],
           success: [
             { op: 'put', key: CHECKPOINT, value },
-            { op: 'delete', key: entryKeyOf(0), end: entryKeyOf(Math.max(0, seq - this.keptEntries) + 1) },
+            { op: 'delete', key: entryKey(0), end: entryKey(Math.max(0, seq - this.keptEntries) + 1) },
           ],
           failure: [{ op: 'get', key: CHECKPOINT }],
         },
-        { patience: left },
+        { timeoutMs: left },
       ),
     );
     // One that is there already was put by an attempt whose answer was lost.
-    return succeeded || only(gets[0]!)?.value === value;
+    return succeeded || firstKeyValue(gets[0]!)?.value === value;
   }
 
   /** Deletes the entries up to commit `seq`, which the checkpoint holds. Readers that are further behind load the checkpoint. */
   async trim(seq: number): Promise<void> {
     await this.store.transact({
-      success: [{ op: 'delete', key: entryKeyOf(0), end: entryKeyOf(seq + 1) }],
+      success: [{ op: 'delete', key: entryKey(0), end: entryKey(seq + 1) }],
     });
   }
 
   /** Calls `read` at first and after commits, one call after another: see `follow`. */
-  follow(read: (wake: Wake) => Promise<void>, failed: (error: unknown) => void): Watch {
-    return follow(this.store, { key: HEAD }, read, failed);
+  watch(read: (wake: WatchSignal) => Promise<void>, failed: (error: unknown) => void): Watch {
+    return watchLoop(this.store, { key: HEAD }, read, failed);
   }
 
-  private async readHead(patience: number): Promise<Head> {
-    const { gets } = await this.store.read([{ key: HEAD }], { patience });
-    const head = headOf(only(gets[0]!));
-    this.see(head);
+  private async readHead(timeoutMs: number): Promise<Head> {
+    const { gets } = await this.store.read([{ key: HEAD }], { timeoutMs });
+    const head = headOf(firstKeyValue(gets[0]!));
+    this.onHead(head);
     return head;
   }
 
-  private see(head: Head): void {
-    this.seen = { ...head, at: performance.now() };
+  private onHead(head: Head): void {
+    this.lastHead = { ...head, at: performance.now() };
   }
 
   /**
@@ -257,46 +257,46 @@ export class CommitLog {
    * outcome would be unknown.
    */
   private freshHead(): Head | undefined {
-    return this.seen && performance.now() - this.seen.at < FRESH ? this.seen : undefined;
+    return this.lastHead && performance.now() - this.lastHead.at < HEAD_FRESH_MS ? this.lastHead : undefined;
   }
 
   /** Whether a wake tells of nothing that is new to who has applied commit `applied`. */
-  isKnown({ why, revision }: Wake, applied: number): boolean {
+  isKnown({ reason, revision }: WatchSignal, applied: number): boolean {
     return (
-      why === 'change' &&
-      this.seen !== undefined &&
-      revision <= this.seen.revision &&
-      this.seen.seq <= applied
+      reason === 'change' &&
+      this.lastHead !== undefined &&
+      revision <= this.lastHead.revision &&
+      this.lastHead.seq <= applied
     );
   }
 }
 
-interface Commit {
-  claim: Claim;
+interface PendingCommit {
+  claim: FencedLock;
   entry: LogEntry;
-  collection: ComparedCollection | undefined;
+  collection: SchemaRevision | undefined;
 }
 
-function transactionOf({ claim, entry, collection }: Commit, head: Head): Transaction {
+function transactionOf({ claim, entry, collection }: PendingCommit, head: Head): Transaction {
   const seq = head.seq + 1;
-  const claimKey = claimKeyOf(claim.name);
+  const claimKey = lockKey(claim.name);
   const compare = [
     { key: HEAD, modRevision: head.revision },
     { key: claimKey, modRevision: claim.fence },
   ];
-  if (collection) compare.push({ key: collectionKeyOf(collection.id), modRevision: collection.revision });
+  if (collection) compare.push({ key: schemaKey(collection.id), modRevision: collection.revision });
   return {
     compare,
     success: [
       { op: 'put', key: HEAD, value: `${seq}` },
-      { op: 'put', key: entryKeyOf(seq), value: entryValue(claim, entry, seq) },
-      { op: 'put', key: claimKey, value: doneValue(claim, seq, entry.segment) },
+      { op: 'put', key: entryKey(seq), value: entryValue(claim, entry, seq) },
+      { op: 'put', key: claimKey, value: committedMarker(claim, seq, entry.segment) },
     ],
     failure: [
       { op: 'get', key: claimKey },
-      { op: 'get', key: entryKeyOf(seq) },
+      { op: 'get', key: entryKey(seq) },
       { op: 'get', key: CHECKPOINT },
-      { op: 'get', key: collectionKeyOf(collection?.id ?? '') },
+      { op: 'get', key: schemaKey(collection?.id ?? '') },
     ],
   };
 }
@@ -305,19 +305,19 @@ function transactionOf({ claim, entry, collection }: Commit, head: Head): Transa
  * After a try that was refused: the number that an earlier one of unknown outcome has got, or undefined where only the head has
  * moved. TW_DHT_CLAIM_LOST, TW_DHT_COLLECTION_CHANGED.
  */
-function doneBefore(
-  { claim, entry: { segment }, collection }: Commit,
+function earlierOutcome(
+  { claim, entry: { segment }, collection }: PendingCommit,
   head: Head,
   gets: RangeResult[],
   uncertain: boolean,
 ): number | undefined {
-  const [claimKv, entryKv, checkpointKv, collectionKv] = gets.map(only);
-  const state = claimKv && claimStateOf(claimKv);
+  const [claimKv, entryKv, checkpointKv, collectionKv] = gets.map(firstKeyValue);
+  const state = claimKv && parseLock(claimKv);
   if (state?.fence === claim.fence) {
     if (state.done !== undefined && state.segment === segment) return state.done;
-    if (state.done !== undefined) throw claimLost(claim.name);
+    if (state.done !== undefined) throw lockLost(claim.name);
     if (collection && (collectionKv?.modRevision ?? 0) !== collection.revision)
-      throw collectionChanged(collection.id);
+      throw collectionConflict(collection.id);
     return undefined;
   }
   // The mark of a commit may have been replaced by the next claim; its entry is there for a while longer.
@@ -326,16 +326,16 @@ function doneBefore(
   const isGone = !entry && checkpointKv !== undefined && decodeCheckpoint(checkpointKv).seq > head.seq;
   if (uncertain && isGone)
     throw outcomeUnknown(`the commit of ${claim.name}`, 'the commit log', 'its entry is gone');
-  throw claimLost(claim.name);
+  throw lockLost(claim.name);
 }
 
 /** Puts an entry of a log that is written anew. */
 export function entryPut(entry: CommittedEntry): Operation {
-  return { op: 'put', key: entryKeyOf(entry.seq), value: JSON.stringify(entry) };
+  return { op: 'put', key: entryKey(entry.seq), value: JSON.stringify(entry) };
 }
 
 /** Puts the last number of a log that is written anew, and its checkpoint. */
-export function logEnds(head: number, checkpoint: Checkpoint | undefined): Operation[] {
+export function headAndCheckpointPuts(head: number, checkpoint: Checkpoint | undefined): Operation[] {
   const puts: Operation[] = [];
   if (head > 0) puts.push({ op: 'put', key: HEAD, value: `${head}` });
   if (checkpoint) puts.push({ op: 'put', key: CHECKPOINT, value: JSON.stringify(checkpoint) });
@@ -343,11 +343,11 @@ export function logEnds(head: number, checkpoint: Checkpoint | undefined): Opera
 }
 
 /** TW_DHT_ENTRY_TOO_LARGE. */
-function entryValue(claim: Claim, { segment, slots }: LogEntry, seq: number): string {
+function entryValue(claim: FencedLock, { segment, slots }: LogEntry, seq: number): string {
   const entry: CommittedEntry = { seq, segment, slots, claim: claim.name, fence: claim.fence };
   const value = JSON.stringify(entry);
   const bytes = Buffer.byteLength(value);
-  if (bytes > MOST_BYTES) throw entryTooLarge(segment, bytes, MOST_BYTES);
+  if (bytes > MAX_ENTRY_BYTES) throw entryTooLarge(segment, bytes, MAX_ENTRY_BYTES);
   return value;
 }
 
@@ -359,8 +359,8 @@ function headOf(kv: KeyValue | undefined): Head {
 }
 
 const decodeEntry = (kv: KeyValue) =>
-  documentOf<CommittedEntry>(kv, ['seq', 'segment', 'slots', 'claim', 'fence']);
+  parseJsonValue<CommittedEntry>(kv, ['seq', 'segment', 'slots', 'claim', 'fence']);
 
 function decodeCheckpoint(kv: KeyValue): StoredCheckpoint {
-  return { ...documentOf<Checkpoint>(kv, ['seq', 'manifest']), revision: kv.modRevision };
+  return { ...parseJsonValue<Checkpoint>(kv, ['seq', 'manifest']), revision: kv.modRevision };
 }

@@ -7,7 +7,7 @@ import { messageOf } from '../../errors.js';
 import { Histogram } from '../../metrics/index.js';
 import {
   type Catalogue,
-  type Change,
+  type CatalogueChange,
   type CollectionRecord,
   type Commit,
   collectionBusy,
@@ -15,21 +15,21 @@ import {
   type RecordEdit,
   type Storage,
 } from '../../storage/index.js';
-import { collectionChanged, commitNotNoted, otherWriter } from '../errors.js';
+import { collectionConflict, conflictingWriter, localApplyFailed } from '../errors.js';
 import { SlotSet } from '../placement/slot-set.js';
 import type { PrefixLengths } from '../placement/slots.js';
 import type { Replica } from '../replication/replica.js';
 import { segmentName } from './checkpoint.js';
 import {
-  type CollectionKey,
-  changeCollection,
-  fixCollection,
-  readCollection,
-  unfixCollection,
+  createSchemaIfAbsent,
+  deleteSchema,
+  readSchema,
+  type StoredCollectionSchema,
+  updateSchema,
 } from './collection-schema.js';
-import type { CommitLog, CommittedEntry, ComparedCollection, LogEntry } from './commit-log.js';
-import { type Claim, requireNoClaim, wholeCollection } from './fenced-lock.js';
-import { LogCopies } from './log-archive.js';
+import type { CommitLog, CommittedEntry, LogEntry, SchemaRevision } from './commit-log.js';
+import { collectionLockName, type FencedLock, requireUnlocked } from './fenced-lock.js';
+import { LogArchive } from './log-archive.js';
 import { encodeSegment } from './segment.js';
 
 type CollectionEdit = Extract<RecordEdit, { table: 'collections' }>;
@@ -50,12 +50,12 @@ const COPY_RETRY_MS = 500;
 /** Attempts of a commit whose collection keeps changing. */
 const MAX_ATTEMPTS = 20;
 /** Bounds of the classes of the histogram, seconds. */
-const COMMIT_TIMES = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const COMMIT_SECONDS_BOUNDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** A commit as it was sent to the log. */
 interface SentCommit {
   entry: LogEntry;
-  collection: ComparedCollection | undefined;
+  collection: SchemaRevision | undefined;
 }
 
 /**
@@ -68,15 +68,15 @@ interface SentCommit {
  */
 export class Committer {
   /** From the records of a commit to its acknowledgement, seconds. */
-  readonly commitTimes = new Histogram(COMMIT_TIMES);
-  private readonly copies: LogCopies;
-  private readonly unsettled = new WeakMap<Claim, SentCommit>();
+  readonly commitSeconds = new Histogram(COMMIT_SECONDS_BOUNDS);
+  private readonly archiveLog: LogArchive;
+  private readonly uncertainCommits = new WeakMap<FencedLock, SentCommit>();
 
   private readonly timeoutMs: number;
 
   constructor(private readonly options: CommitterOptions) {
     this.timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-    this.copies = new LogCopies(options.log, options.objects);
+    this.archiveLog = new LogArchive(options.log, options.objects);
   }
 
   private get catalogue(): Catalogue {
@@ -87,19 +87,19 @@ export class Committer {
    * Finds the outcome of the last commit under `held`, if it is unknown: appends its entry if that has not happened yet. Throws
    * TW_DHT_OUTCOME_UNKNOWN and TW_DHT_COORDINATION_UNAVAILABLE if etcd still does not answer, TW_DHT_CLAIM_LOST.
    */
-  async settle(held: Claim): Promise<void> {
-    const sent = this.unsettled.get(held);
+  async resolveOutcome(held: FencedLock): Promise<void> {
+    const sent = this.uncertainCommits.get(held);
     if (!sent) return;
     await this.options.log.commit(held, sent.entry, sent.collection, this.timeoutMs).catch((error) => {
       // Then the entry was not appended, and the claim is still held.
-      if (!collectionChanged.is(error)) throw error;
+      if (!collectionConflict.is(error)) throw error;
     });
-    this.unsettled.delete(held);
+    this.uncertainCommits.delete(held);
   }
 
   /** True if the outcome of the last commit under `held` is unknown. */
-  isUnsettled(held: Claim): boolean {
-    return this.unsettled.has(held);
+  isUncertain(held: FencedLock): boolean {
+    return this.uncertainCommits.has(held);
   }
 
   /**
@@ -107,15 +107,15 @@ export class Committer {
    * it `build` is called once, without it twice. `also` are changes of this node's own records, written after the commit.
    */
   async commit(
-    held: Claim,
+    held: FencedLock,
     build: () => Promise<Commit>,
-    also: Change[] = [],
+    also: CatalogueChange[] = [],
     collection?: string,
   ): Promise<void> {
     const { storage, replica, coordination } = this.options;
     let id = collection;
     for (let attempt = 0; ; attempt++) {
-      const key = id === undefined ? undefined : await readCollection(coordination, id);
+      const key = id === undefined ? undefined : await readSchema(coordination, id);
       await replica.catchUp();
       const commit = await build();
       if (isEmpty(commit)) break;
@@ -124,64 +124,65 @@ export class Committer {
       if (changed !== undefined && changed !== id) id = changed;
       else if (await this.tryCommit(held, commit, changed, key)) break;
       else if (attempt < MAX_ATTEMPTS) await backOff(attempt);
-      else throw collectionChanged(id ?? held.name);
+      else throw collectionConflict(id ?? held.name);
     }
     // An error here must not look as if nothing were committed.
     if (also.length > 0)
       await storage.catalogue.write(also).catch((error) => {
-        throw commitNotNoted.because(error, held.name, storage.dir, messageOf(error));
+        throw localApplyFailed.because(error, held.name, storage.dir, messageOf(error));
       });
   }
 
   /** False if the collection has changed since its key was read. */
   private async tryCommit(
-    held: Claim,
+    held: FencedLock,
     commit: Commit,
     changed: string | undefined,
-    key: CollectionKey | undefined,
+    key: StoredCollectionSchema | undefined,
   ): Promise<boolean> {
     const { log, objects, replica, prefixLengths } = this.options;
-    this.copies.requireSole();
+    this.archiveLog.requireNoConflictingWriter();
     const begun = performance.now();
     const { bytes, slots } = encodeSegment(commit, prefixLengths);
     const segment = `${held.fence}-${randomUUID()}`;
     await objects.put(segmentName(segment), bytes, { signal: held.lost });
-    const collection = changed === undefined ? undefined : await this.comparedKey(commit, held, changed, key);
+    const collection =
+      changed === undefined ? undefined : await this.schemaToCompare(commit, held, changed, key);
     if (collection === 'changed') return false;
-    replica.remember(segment, commit);
+    replica.cacheOwnCommit(segment, commit);
     const entry = { segment, slots: new SlotSet(slots).toText() };
     let seq: number;
     try {
       seq = await log.commit(held, entry, collection, this.timeoutMs);
     } catch (error) {
-      if (outcomeUnknown.is(error)) this.unsettled.set(held, { entry, collection });
-      if (collectionChanged.is(error)) return false;
+      if (outcomeUnknown.is(error)) this.uncertainCommits.set(held, { entry, collection });
+      if (collectionConflict.is(error)) return false;
       throw error;
     }
     const committed: CommittedEntry = { seq, ...entry, claim: held.name, fence: held.fence };
     // The watch of the log reads the entry again, meets the same error and reports it.
     replica.applyOwn(committed).catch(() => undefined);
-    await Promise.all([this.copy(committed), this.applied(committed)]);
-    this.commitTimes.observe((performance.now() - begun) / 1e3);
+    await Promise.all([this.archive(committed), this.applyLocally(committed)]);
+    this.commitSeconds.observe((performance.now() - begun) / 1e3);
     return true;
   }
 
   /** Throws TW_DHT_NOT_NOTED if this node cannot apply the commit. */
-  private async applied({ seq, claim }: CommittedEntry): Promise<void> {
+  private async applyLocally({ seq, claim }: CommittedEntry): Promise<void> {
     const { replica, storage } = this.options;
-    await replica.waitFor(seq, 2 * this.timeoutMs).catch((error) => {
-      throw commitNotNoted.because(error, claim, storage.dir, messageOf(error));
+    await replica.waitForCommit(seq, 2 * this.timeoutMs).catch((error) => {
+      throw localApplyFailed.because(error, claim, storage.dir, messageOf(error));
     });
   }
 
   /** Retries while the store is away: the commit is made and visible, so it must not look failed. */
-  private async copy(entry: CommittedEntry): Promise<void> {
+  private async archive(entry: CommittedEntry): Promise<void> {
     for (const begun = performance.now(); ; await sleep(COPY_RETRY_MS))
       try {
-        await this.copies.copy(entry);
+        await this.archiveLog.archive(entry);
         return;
       } catch (error) {
-        if (otherWriter.is(error)) throw error;
+        if (conflictingWriter.is(error)) throw error;
         if (performance.now() - begun > 2 * this.timeoutMs)
           throw outcomeUnknown.because(
             error,
@@ -197,29 +198,29 @@ export class Committer {
    * changes the key first: other commits that were built from the former record then fail. A key without a record is left
    * by the first commit of a collection, if that failed; it is replaced.
    */
-  private async comparedKey(
+  private async schemaToCompare(
     { edits = [] }: Commit,
-    { fence }: Claim,
+    { fence }: FencedLock,
     id: string,
-    key: CollectionKey | undefined,
-  ): Promise<ComparedCollection | 'changed'> {
+    key: StoredCollectionSchema | undefined,
+  ): Promise<SchemaRevision | 'changed'> {
     const { coordination } = this.options;
     const change = edits.find(isCollectionEdit);
     if (change?.record === null) {
       if (!key) return { id, revision: 0 };
-      await unfixCollection(coordination, key);
+      await deleteSchema(coordination, key);
       return 'changed';
     }
     if (!change && key) return key;
     const existing = key ? undefined : await this.catalogue.collections.get(id);
     if (existing) {
-      await this.recreateKey(existing);
+      await this.recreateSchema(existing);
       return 'changed';
     }
-    if (!change?.record) throw collectionChanged(id);
+    if (!change?.record) throw collectionConflict(id);
     const { grid, precision } = change.record;
     const wanted = { grid, precision, fence };
-    const { changed, current } = await changeCollection(
+    const { changed, current } = await updateSchema(
       coordination,
       { id, revision: key?.revision ?? 0 },
       wanted,
@@ -228,10 +229,10 @@ export class Committer {
   }
 
   /** A deletion that ended before its commit leaves the record of the collection without a key. */
-  private async recreateKey({ id, grid, precision }: CollectionRecord): Promise<void> {
+  private async recreateSchema({ id, grid, precision }: CollectionRecord): Promise<void> {
     const { coordination } = this.options;
-    await requireNoClaim(coordination, wholeCollection(id), () => collectionBusy(id));
-    await fixCollection(coordination, id, { grid, precision });
+    await requireUnlocked(coordination, collectionLockName(id), () => collectionBusy(id));
+    await createSchemaIfAbsent(coordination, id, { grid, precision });
   }
 }
 

@@ -5,20 +5,20 @@
  */
 import { mapConcurrent } from '../../async/index.js';
 import { type ObjectStore, storeExists } from '../../storage/index.js';
-import { copyDamaged, otherWriter } from '../errors.js';
+import { archivedEntryDamaged, conflictingWriter } from '../errors.js';
 import type { CommitLog, CommittedEntry } from './commit-log.js';
 
 const PREFIX = 'catalogue/log/';
-const LANES = 16;
+const CONCURRENCY = 16;
 
 /** The copy of a log entry. */
-export const logCopy = (seq: number) => `${PREFIX}${`${seq}`.padStart(16, '0')}`;
+export const archivedEntryName = (seq: number) => `${PREFIX}${`${seq}`.padStart(16, '0')}`;
 
-export class LogCopies {
+export class LogArchive {
   /** Entries up to here are copied. */
-  private known = 0;
+  private archivedUpTo = 0;
   /** Once it was found, this node must not go on after the other's entries. */
-  private other: Error | undefined;
+  private conflict: Error | undefined;
 
   constructor(
     private readonly log: CommitLog,
@@ -26,17 +26,17 @@ export class LogCopies {
   ) {}
 
   /** Throws TW_DHT_OTHER_WRITER where another cluster was found to write its entries here. */
-  requireSole(): void {
-    if (this.other) throw this.other;
+  requireNoConflictingWriter(): void {
+    if (this.conflict) throw this.conflict;
   }
 
   /** Copies an entry, and those before it that nobody has copied: who made them was killed, or is just doing it. TW_DHT_OTHER_WRITER. */
-  async copy(entry: CommittedEntry): Promise<void> {
-    await this.copyUpTo(entry.seq - 1);
+  async archive(entry: CommittedEntry): Promise<void> {
+    await this.archiveUpTo(entry.seq - 1);
     await this.put(entry);
   }
 
-  async copyUpTo(seq: number): Promise<void> {
+  async archiveUpTo(seq: number): Promise<void> {
     const first = await this.firstMissing(seq);
     for (let last = first - 1; last < seq; ) {
       const page = await this.log.readSince(last);
@@ -48,11 +48,12 @@ export class LogCopies {
       for (const entry of page.entries.filter((one) => one.seq <= seq)) await this.put(entry);
       last = page.entries.at(-1)?.seq ?? seq;
     }
-    this.known = Math.max(this.known, seq);
+    this.archivedUpTo = Math.max(this.archivedUpTo, seq);
   }
 
   private async firstMissing(seq: number): Promise<number> {
-    const isMissing = async (at: number) => at > this.known && !(await this.objects.head(logCopy(at)));
+    const isMissing = async (at: number) =>
+      at > this.archivedUpTo && !(await this.objects.head(archivedEntryName(at)));
     if (!(await isMissing(seq))) return seq + 1;
     const covered = (await this.log.readCheckpoint())?.seq ?? 0;
     let first = seq;
@@ -64,43 +65,43 @@ export class LogCopies {
   private async put({ seq, segment, slots, claim, fence }: CommittedEntry): Promise<void> {
     const copy: CommittedEntry = { seq, segment, slots, claim, fence };
     const bytes = Buffer.from(JSON.stringify(copy));
-    await this.objects.put(logCopy(seq), bytes, { isClaim: true }).catch((error) => {
+    await this.objects.put(archivedEntryName(seq), bytes, { ifAbsent: true }).catch((error) => {
       if (!storeExists.is(error)) throw error;
-      this.other = otherWriter.because(error, seq, this.objects.url);
-      throw this.other;
+      this.conflict = conflictingWriter.because(error, seq, this.objects.url);
+      throw this.conflict;
     });
-    if (this.known === seq - 1) this.known = seq;
+    if (this.archivedUpTo === seq - 1) this.archivedUpTo = seq;
   }
 }
 
 /** The numbers of the copies in the store, ascending. */
-export async function listCopies(objects: ObjectStore): Promise<number[]> {
+export async function listArchived(objects: ObjectStore): Promise<number[]> {
   const numbers: number[] = [];
   for await (const { name } of objects.list(PREFIX)) {
     const seq = Number(name.slice(PREFIX.length));
-    if (logCopy(seq) === name) numbers.push(seq);
+    if (archivedEntryName(seq) === name) numbers.push(seq);
   }
   return numbers;
 }
 
 /** Entries by their copies. Throws TW_STORE_NOT_FOUND, TW_DHT_COPY_DAMAGED. */
-export function readCopies(objects: ObjectStore, numbers: number[]): Promise<CommittedEntry[]> {
-  return mapConcurrent(numbers, LANES, (seq) => readCopy(objects, seq));
+export function readArchived(objects: ObjectStore, numbers: number[]): Promise<CommittedEntry[]> {
+  return mapConcurrent(numbers, CONCURRENCY, (seq) => readArchivedEntry(objects, seq));
 }
 
-async function readCopy(objects: ObjectStore, seq: number): Promise<CommittedEntry> {
-  const name = logCopy(seq);
+async function readArchivedEntry(objects: ObjectStore, seq: number): Promise<CommittedEntry> {
+  const name = archivedEntryName(seq);
   const text = (await objects.get(name)).toString();
   let found: Partial<CommittedEntry>;
   try {
     found = JSON.parse(text) as Partial<CommittedEntry>;
   } catch (error) {
-    throw copyDamaged.because(error, name, 'it is no JSON');
+    throw archivedEntryDamaged.because(error, name, 'it is no JSON');
   }
   const { segment, slots, claim, fence } = found;
   if (found.seq !== seq || typeof segment !== 'string' || typeof slots !== 'string')
-    throw copyDamaged(name, 'it is not the entry of its number');
+    throw archivedEntryDamaged(name, 'it is not the entry of its number');
   if (typeof claim !== 'string' || typeof fence !== 'number')
-    throw copyDamaged(name, 'it does not name its claim');
+    throw archivedEntryDamaged(name, 'it does not name its claim');
   return { seq, segment, slots, claim, fence };
 }

@@ -2,12 +2,12 @@
 import type { Commit, RecordEdit, TileRecord } from '../../storage/index.js';
 
 /** Records as of some commit. */
-export class Folded {
+export class RecordState {
   private readonly tiles = new Map<string, TileRecord>();
   private readonly records = new Map<string, RecordEdit>();
 
   /** Takes in the next commit. */
-  add({ removed = [], added = [], edits = [] }: Commit): void {
+  apply({ removed = [], added = [], edits = [] }: Commit): void {
     for (const { id } of removed) this.tiles.delete(id);
     for (const tile of added) this.tiles.set(tile.id, tile);
     for (const edit of edits) {
@@ -18,7 +18,7 @@ export class Folded {
   }
 
   /** The one commit that makes an empty store hold all of it. */
-  commit(): Commit {
+  toCommit(): Commit {
     return { added: [...this.tiles.values()], edits: [...this.records.values()] };
   }
 }

@@ -9,26 +9,26 @@
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 import {
   type Commit,
+  decodeTiles,
+  type EncodedTiles,
   type ObjectStore,
   type RecordEdit,
-  type SentTiles,
-  TileList,
+  TileBatch,
   type TileRecord,
   type TileVersion,
-  tilesOf,
 } from '../../storage/index.js';
 import { segmentDamaged } from '../errors.js';
 import { type PrefixLengths, slotOfCell } from '../placement/slots.js';
 
 const MAGIC = 'TWSG';
 const FORMAT = 2;
-const START = 16;
+const HEADER_START = 16;
 /** One read gives all of most segments, or at least their header. */
-const FIRST_READ = 2 ** 18;
+const FIRST_READ_BYTES = 2 ** 18;
 /** Parts nearer to each other than this are read together, bytes. */
-const GAP = 2 ** 16;
+const MAX_GAP_BYTES = 2 ** 16;
 /** A scene of a hundred thousand tiles has less; a damaged length must not take all memory. */
-const LARGEST_JSON = 2 ** 29;
+const MAX_JSON_BYTES = 2 ** 29;
 
 interface Part {
   slot: number;
@@ -47,7 +47,7 @@ interface Header {
 /** What a part says of the tiles of its slot. */
 interface SlotChange {
   removed: TileVersion[];
-  added: TileList | SentTiles;
+  added: TileBatch | EncodedTiles;
 }
 
 export interface Segment {
@@ -73,7 +73,7 @@ export function encodeSegment(commit: Commit, prefixLengths: PrefixLengths): Seg
   const slots = [...bySlot.keys()].sort((a, b) => a - b);
   const bodies = slots.map((slot) => {
     const { removed, added } = bySlot.get(slot)!;
-    return deflateJson({ removed, added: new TileList(added) } satisfies SlotChange);
+    return deflateJson({ removed, added: new TileBatch(added) } satisfies SlotChange);
   });
   let offset = 0;
   const parts = bodies.map((body, i): Part => {
@@ -86,7 +86,7 @@ export function encodeSegment(commit: Commit, prefixLengths: PrefixLengths): Seg
     formerModels: commit.formerModels ?? [],
     parts,
   } satisfies Header);
-  const start = Buffer.alloc(START);
+  const start = Buffer.alloc(HEADER_START);
   start.write(MAGIC);
   start.writeUInt32LE(FORMAT, 4);
   start.writeUInt32LE(header.length, 8);
@@ -107,20 +107,20 @@ export async function readSegment(
   wants: (slot: number) => boolean,
 ): Promise<Commit> {
   const read = (from: number, to: number) => objects.get(name, { offset: from, length: to - from });
-  let known = await read(0, FIRST_READ);
-  if (known.length < START) throw segmentDamaged(name, 'it is cut off');
+  let known = await read(0, FIRST_READ_BYTES);
+  if (known.length < HEADER_START) throw segmentDamaged(name, 'it is cut off');
   if (known.toString('latin1', 0, 4) !== MAGIC || known.readUInt32LE(4) !== FORMAT)
     throw segmentDamaged(name, 'it is no segment of this format');
-  const headerEnd = START + known.readUInt32LE(8);
-  if (headerEnd > LARGEST_JSON) throw segmentDamaged(name, 'its header is too long');
+  const headerEnd = HEADER_START + known.readUInt32LE(8);
+  if (headerEnd > MAX_JSON_BYTES) throw segmentDamaged(name, 'its header is too long');
   if (headerEnd > known.length) known = Buffer.concat([known, await read(known.length, headerEnd)]);
-  const json = known.subarray(START, headerEnd);
+  const json = known.subarray(HEADER_START, headerEnd);
   if (crc32(json) !== known.readUInt32LE(12)) throw segmentDamaged(name, 'its header has another checksum');
   const { edits, formerModels, parts }: Header = inflateJson(json);
 
   const wanted = parts.filter(({ slot }) => wants(slot));
   const commit = { removed: [] as TileVersion[], added: [] as TileRecord[], edits, formerModels };
-  for (const run of runsOf(wanted)) {
+  for (const run of contiguousReads(wanted)) {
     const from = headerEnd + run[0].offset;
     const last = run[run.length - 1];
     const to = headerEnd + last.offset + last.bytes;
@@ -132,19 +132,19 @@ export async function readSegment(
       const change: SlotChange = inflateJson(body);
       // Not by spreading: a slot may hold a million tiles, and arguments lie on the stack.
       for (const tile of change.removed) commit.removed.push(tile);
-      for (const tile of tilesOf(change.added)) commit.added.push(tile);
+      for (const tile of decodeTiles(change.added)) commit.added.push(tile);
     }
   }
   return commit;
 }
 
 /** Neighbours that one read fetches. */
-function runsOf(parts: Part[]): Part[][] {
+function contiguousReads(parts: Part[]): Part[][] {
   const runs: Part[][] = [];
   for (const part of parts) {
     const open = runs.at(-1);
     const last = open?.at(-1);
-    if (open && last && part.offset - (last.offset + last.bytes) <= GAP) open.push(part);
+    if (open && last && part.offset - (last.offset + last.bytes) <= MAX_GAP_BYTES) open.push(part);
     else runs.push([part]);
   }
   return runs;
@@ -155,5 +155,5 @@ function deflateJson(value: unknown): Buffer {
 }
 
 function inflateJson<T>(bytes: Buffer): T {
-  return JSON.parse(inflateRawSync(bytes, { maxOutputLength: LARGEST_JSON }).toString()) as T;
+  return JSON.parse(inflateRawSync(bytes, { maxOutputLength: MAX_JSON_BYTES }).toString()) as T;
 }

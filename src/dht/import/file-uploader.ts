@@ -9,13 +9,13 @@ import {
   type TileRecord,
   tileFile,
 } from '../../storage/index.js';
-import { moveInFile } from '../errors.js';
+import { importFileDamaged } from '../errors.js';
 
 /** Files on their way to the store at once. */
-const LANES = 16;
+const CONCURRENCY = 16;
 
 /** They get the names of new versions, those of the claims under which they are committed. */
-export class SentFiles {
+export class FileUploader {
   /** Of the files that were sent. */
   bytes = 0;
 
@@ -28,7 +28,7 @@ export class SentFiles {
   /** Whether all are there, as long as they were written. Throws TW_DHT_MOVE_IN_FILE. */
   async requireTiles(tiles: TileRecord[]): Promise<void> {
     const files = tiles.flatMap((tile) => tile.groups.map(({ name, bytes }) => ({ tile, name, bytes })));
-    await mapConcurrent(files, LANES, ({ tile, name, bytes }) =>
+    await mapConcurrent(files, CONCURRENCY, ({ tile, name, bytes }) =>
       requireSize(join(this.dir, tileFile(tile, name)), bytes),
     );
   }
@@ -40,21 +40,21 @@ export class SentFiles {
   }
 
   /** Throws TW_STORE_CORRUPT where a file is not what was written. `onTile` is called for each tile. */
-  async sendTiles(tiles: TileRecord[], version: string, onTile: () => void): Promise<void> {
+  async uploadTiles(tiles: TileRecord[], version: string, onTile: () => void): Promise<void> {
     const files = tiles.flatMap((tile) => tile.groups.map((group) => ({ tile, group })));
-    await mapConcurrent(files, LANES, async ({ tile, group: { name, bytes, crc32 } }) => {
-      await this.send(tileFile(tile, name), tileFile({ ...tile, version }, name), bytes, crc32);
+    await mapConcurrent(files, CONCURRENCY, async ({ tile, group: { name, bytes, crc32 } }) => {
+      await this.upload(tileFile(tile, name), tileFile({ ...tile, version }, name), bytes, crc32);
       if (name === tile.groups[0]!.name) onTile();
     });
   }
 
   /** The same for a version of a model. */
-  async sendModel(model: ModelVersionRecord, version: string): Promise<void> {
+  async uploadModel(model: ModelVersionRecord, version: string): Promise<void> {
     for (const { name, bytes, crc32 } of model.files)
-      await this.send(modelFile(model, name), modelFile({ ...model, version }, name), bytes, crc32);
+      await this.upload(modelFile(model, name), modelFile({ ...model, version }, name), bytes, crc32);
   }
 
-  private async send(from: string, to: string, bytes: number, crc32: number): Promise<void> {
+  private async upload(from: string, to: string, bytes: number, crc32: number): Promise<void> {
     this.signal?.throwIfAborted();
     const options = { crc32, ...(this.signal && { signal: this.signal }) };
     await this.objects.put(to, { file: join(this.dir, from) }, options);
@@ -64,8 +64,8 @@ export class SentFiles {
 
 async function requireSize(path: string, bytes: number): Promise<void> {
   const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw moveInFile(path, 'it is missing');
+    if (error.code === 'ENOENT') throw importFileDamaged(path, 'it is missing');
     throw error;
   });
-  if (found.size !== bytes) throw moveInFile(path, `it has ${found.size} bytes in place of ${bytes}`);
+  if (found.size !== bytes) throw importFileDamaged(path, `it has ${found.size} bytes in place of ${bytes}`);
 }

@@ -1,5 +1,5 @@
 /** Whether records of a folder and of a cluster are of the same thing. */
-import { fitPixelSizes } from '../../grid/index.js';
+import { matchPixelSizes } from '../../grid/index.js';
 import {
   type CollectionRecord,
   type ModelRecord,
@@ -13,7 +13,7 @@ export function cellDifference(own: CollectionRecord, other: CollectionRecord): 
   const cells = ({ grid, precision }: CollectionRecord) => `${grid} cells of precision ${precision}`;
   if (cells(own) !== cells(other)) return `${cells(own)} here, ${cells(other)} in the cluster`;
   const sizes = own.pixelSizes?.flat() ?? [];
-  const { fitted } = fitPixelSizes(other.pixelSizes ?? [], sizes);
+  const { fitted } = matchPixelSizes(other.pixelSizes ?? [], sizes);
   const odd = sizes.findIndex(({ x, y }, i) => fitted[i]!.x !== x || fitted[i]!.y !== y);
   if (odd < 0) return undefined;
   const text = ({ x, y }: { x: number; y: number }) => (x === y ? `${x} m` : `${x} x ${y} m`);

@@ -3,14 +3,14 @@ import { COUNT, listOf, messageCheck, objectOf, TEXT, tupleOf } from '../../json
 import { SlotSet } from '../placement/slot-set.js';
 import { SLOTS } from '../placement/slots.js';
 import type { Replica } from '../replication/replica.js';
-import type { Peers } from '../rpc/peer-client.js';
+import type { PeerClient } from '../rpc/peer-client.js';
 import type { Member } from './membership.js';
 
 /** Where nodes are asked. */
-export const SURVEY_PATH = '/cluster/internal/survey';
+export const STATS_PATH = '/cluster/internal/survey';
 
 /** What one node tells. */
-export interface Holding {
+export interface NodeStats {
   /** The last commit that it has applied. */
   applied: number;
   /** The slots that it holds, as text of a `SlotSet`. */
@@ -20,21 +20,21 @@ export interface Holding {
 }
 
 const SLOT = { type: 'integer', minimum: 0, maximum: SLOTS - 1 };
-const checkHolding = messageCheck(
+const checkNodeStats = messageCheck(
   objectOf({ applied: COUNT, slots: TEXT, bytes: listOf(tupleOf(SLOT, COUNT)) }),
 );
 
 /** What this node tells. */
-export function holdingOf(replica: Replica): Holding {
+export function nodeStats(replica: Replica): NodeStats {
   const bytes = replica.bytesBySlot();
   const { slots, applied } = replica;
-  const measured = slots.flatMap((slot): Holding['bytes'] =>
+  const measured = slots.flatMap((slot): NodeStats['bytes'] =>
     bytes[slot]! > 0 ? [[slot, bytes[slot]!]] : [],
   );
   return { applied, slots: new SlotSet(slots).toText(), bytes: measured };
 }
 
-export interface Survey {
+export interface ClusterStats {
   /** The last commit that each node has applied that has answered. */
   applied: ReadonlyMap<string, number>;
   /** By slot; of slots that no node has told of by now, 0. */
@@ -44,7 +44,7 @@ export interface Survey {
 }
 
 /** Figures that come from many nodes; what some do not tell now is known from before. */
-export class Surveyor {
+export class StatsCollector {
   private readonly bytes = new Float64Array(SLOTS);
   private readonly measured = new SlotSet();
 
@@ -52,12 +52,12 @@ export class Surveyor {
     private readonly self: string,
     private readonly replica: Replica,
     /** Without it, this node alone is asked. */
-    private readonly peers: Peers | undefined,
+    private readonly peers: PeerClient | undefined,
   ) {}
 
   /** Asks all of these nodes. A node is left out if it does not answer within `patience` ms, or not as a `Holding`. */
-  async survey(members: readonly Member[], patience: number): Promise<Survey> {
-    const answers = await Promise.allSettled(members.map((member) => this.ask(member, patience)));
+  async collect(members: readonly Member[], timeoutMs: number): Promise<ClusterStats> {
+    const answers = await Promise.allSettled(members.map((member) => this.statsOf(member, timeoutMs)));
     const told = answers.flatMap((answer, i) =>
       answer.status === 'fulfilled' ? [{ node: members[i]!.id, ...answer.value }] : [],
     );
@@ -76,13 +76,17 @@ export class Surveyor {
     };
   }
 
-  private async ask(member: Member, patience: number): Promise<Omit<Holding, 'slots'> & { slots: SlotSet }> {
-    const holding = member.id === this.self ? holdingOf(this.replica) : await this.askOther(member, patience);
+  private async statsOf(
+    member: Member,
+    timeoutMs: number,
+  ): Promise<Omit<NodeStats, 'slots'> & { slots: SlotSet }> {
+    const holding =
+      member.id === this.self ? nodeStats(this.replica) : await this.requestStats(member, timeoutMs);
     return { ...holding, slots: SlotSet.fromText(holding.slots) };
   }
 
-  private askOther(member: Member, patience: number): Promise<Holding> {
+  private requestStats(member: Member, timeoutMs: number): Promise<NodeStats> {
     if (!this.peers) throw new Error(`node ${member.id} cannot be asked`);
-    return this.peers.ask(member, SURVEY_PATH, {}, patience, checkHolding);
+    return this.peers.call(member, STATS_PATH, {}, timeoutMs, checkNodeStats);
   }
 }

@@ -8,20 +8,20 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PeriodicTask } from '../../async/index.js';
 import type { ObjectStore } from '../../storage/index.js';
-import { stillRunning } from '../errors.js';
+import { nodesStillRunning } from '../errors.js';
 
 const FOLDER = 'running/';
 /** ms. */
-const EVERY = 20_000;
-const PATIENCE = 3 * EVERY;
-const LOOK = 1000;
+const INTERVAL_MS = 20_000;
+const DEAD_AFTER_MS = 3 * INTERVAL_MS;
+const POLL_INTERVAL_MS = 1000;
 /** A node that stops does not wait longer for its store, ms. */
-const FAREWELL = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
 
-export class SignOfLife {
+export class Heartbeat {
   /** Objects of this node that may be in the store. */
-  private last: string[] = [];
-  private repeated: PeriodicTask | undefined;
+  private objectNames: string[] = [];
+  private task: PeriodicTask | undefined;
 
   private constructor(
     private readonly objects: ObjectStore,
@@ -33,27 +33,27 @@ export class SignOfLife {
     objects: ObjectStore,
     node: string,
     onFailure: (error: unknown) => void,
-  ): Promise<SignOfLife> {
-    const sign = new SignOfLife(objects, node);
-    sign.last = await signs(objects, node);
-    await sign.show();
-    sign.repeated = new PeriodicTask(() => sign.show(), EVERY, onFailure);
+  ): Promise<Heartbeat> {
+    const sign = new Heartbeat(objects, node);
+    sign.objectNames = await listHeartbeats(objects, node);
+    await sign.beat();
+    sign.task = new PeriodicTask(() => sign.beat(), INTERVAL_MS, onFailure);
     return sign;
   }
 
-  private async show(): Promise<void> {
+  private async beat(): Promise<void> {
     const name = `${FOLDER}${this.node}/${randomUUID()}`;
-    const former = this.last;
+    const former = this.objectNames;
     // Named before it is written: if a step fails, the next heartbeat removes it.
-    this.last = [...former, name];
+    this.objectNames = [...former, name];
     await this.objects.put(name, Buffer.alloc(0));
     await this.objects.delete(former);
-    this.last = [name];
+    this.objectNames = [name];
   }
 
   async close(): Promise<void> {
-    await this.repeated?.close();
-    await this.objects.delete(this.last, { signal: AbortSignal.timeout(FAREWELL) });
+    await this.task?.close();
+    await this.objects.delete(this.objectNames, { signal: AbortSignal.timeout(CLOSE_TIMEOUT_MS) });
   }
 }
 
@@ -61,23 +61,23 @@ export class SignOfLife {
  * Throws TW_DHT_STILL_RUNNING where a node runs. Nodes that were killed have left their signs: these are waited for, which `onWait` is told,
  * and removed.
  */
-export async function requireStopped(
+export async function requireNoHeartbeats(
   objects: ObjectStore,
-  patience = PATIENCE,
-  onWait: (nodes: string[], patience: number) => void = () => {},
+  timeoutMs = DEAD_AFTER_MS,
+  onWait: (nodes: string[], timeoutMs: number) => void = () => {},
 ): Promise<void> {
-  const before = await signs(objects);
+  const before = await listHeartbeats(objects);
   if (before.length === 0) return;
-  onWait(nodesOf(before), patience);
-  for (const begun = performance.now(); performance.now() - begun < patience; ) {
-    await sleep(Math.min(LOOK, patience));
-    const fresh = (await signs(objects)).filter((name) => !before.includes(name));
-    if (fresh.length > 0) throw stillRunning(nodesOf(fresh).join(', '));
+  onWait(nodesOf(before), timeoutMs);
+  for (const begun = performance.now(); performance.now() - begun < timeoutMs; ) {
+    await sleep(Math.min(POLL_INTERVAL_MS, timeoutMs));
+    const fresh = (await listHeartbeats(objects)).filter((name) => !before.includes(name));
+    if (fresh.length > 0) throw nodesStillRunning(nodesOf(fresh).join(', '));
   }
   await objects.delete(before);
 }
 
-async function signs(objects: ObjectStore, node?: string): Promise<string[]> {
+async function listHeartbeats(objects: ObjectStore, node?: string): Promise<string[]> {
   const found: string[] = [];
   const folder = node === undefined ? FOLDER : `${FOLDER}${node}/`;
   for await (const { name } of objects.list(folder)) found.push(name);

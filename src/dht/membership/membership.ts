@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type CoordinationStore,
   compareAndSet,
-  documentOf,
-  follow,
-  KeptLease,
   type KeyValue,
-  type PutValue,
+  Lease,
+  parseJsonValue,
+  prefixRange,
+  type StoredValue,
   type Watch,
-  withPrefix,
+  watchLoop,
 } from '../../coordination/index.js';
 import { TilewrightError } from '../../errors.js';
 import { nodeIdTaken } from '../errors.js';
@@ -36,10 +36,10 @@ export interface MembershipEvents {
 const PREFIX = 'members/';
 const FIELDS: (keyof Member)[] = ['url', 'zone', 'weight', 'software', 'format'];
 /** Seconds after which a node that is dead or cut off is no member any more. */
-const TTL = 3;
+const LEASE_TTL_S = 3;
 /** How long a node waits for the end of the lease that it had before it was started again, ms. */
-const OWN_LEASE_WAIT = 4000;
-const OWN_LEASE_POLL = 200;
+const OLD_LEASE_TIMEOUT_MS = 4000;
+const OLD_LEASE_POLL_MS = 200;
 /** Wait after a failed attempt to come back. */
 const RETRY_DELAY_MS = 500;
 
@@ -55,9 +55,9 @@ export class Membership {
     private readonly store: CoordinationStore,
     private readonly member: Member,
     private readonly events: MembershipEvents,
-    private lease: KeptLease,
+    private lease: Lease,
   ) {
-    this.guard();
+    this.rejoinWhenLost();
   }
 
   /** TW_DHT_NODE_ID_TAKEN where another process keeps this id for longer than an old lease of ours could last. */
@@ -66,24 +66,24 @@ export class Membership {
   }
 
   /** Since when the store has not answered, ms since 1970; undefined where it does. What it tells of others is as of then. */
-  get silentSince(): number | undefined {
-    const { answered } = this.lease;
-    return Date.now() - answered > TTL * 1000 ? answered : undefined;
+  get disconnectedSince(): number | undefined {
+    const { lastRenewedAt } = this.lease;
+    return Date.now() - lastRenewedAt > LEASE_TTL_S * 1000 ? lastRenewedAt : undefined;
   }
 
   /** No member any more, at once. */
   async leave(): Promise<void> {
     this.hasLeft = true;
-    await this.lease.end();
+    await this.lease.revoke();
   }
 
-  private guard(): void {
+  private rejoinWhenLost(): void {
     const { lost } = this.lease;
-    if (lost.aborted) void this.comeBack();
-    else lost.addEventListener('abort', () => void this.comeBack(), { once: true });
+    if (lost.aborted) void this.rejoin();
+    else lost.addEventListener('abort', () => void this.rejoin(), { once: true });
   }
 
-  private async comeBack(): Promise<void> {
+  private async rejoin(): Promise<void> {
     this.events.lost();
     const told = new Set<unknown>();
     while (!this.hasLeft) {
@@ -99,15 +99,15 @@ export class Membership {
         await sleep(RETRY_DELAY_MS, undefined, { ref: false });
       }
     }
-    if (this.hasLeft) return this.lease.end();
-    this.guard();
+    if (this.hasLeft) return this.lease.revoke();
+    this.rejoinWhenLost();
     this.events.back();
   }
 }
 
-async function register(store: CoordinationStore, { id, ...told }: Member): Promise<KeptLease> {
+async function register(store: CoordinationStore, { id, ...told }: Member): Promise<Lease> {
   let deadline = Infinity;
-  const lease = await KeptLease.grant(store, TTL);
+  const lease = await Lease.grant(store, LEASE_TTL_S);
   try {
     for (;;) {
       const key = PREFIX + id;
@@ -115,12 +115,12 @@ async function register(store: CoordinationStore, { id, ...told }: Member): Prom
       const { set, current } = await compareAndSet(store, { key, value, revision: 0, lease: lease.id });
       if (set) return lease;
       // The time in which etcd did not answer does not count.
-      deadline = Math.min(deadline, performance.now() + OWN_LEASE_WAIT);
+      deadline = Math.min(deadline, performance.now() + OLD_LEASE_TIMEOUT_MS);
       if (performance.now() >= deadline) throw nodeIdTaken(id, decode(current!).url);
-      await sleep(OWN_LEASE_POLL);
+      await sleep(OLD_LEASE_POLL_MS);
     }
   } catch (error) {
-    await lease.end();
+    await lease.revoke();
     throw error;
   }
 }
@@ -156,7 +156,7 @@ export function watchMembers(
     known = now;
     changed({ members: now.map(decode), joined, left });
   };
-  return follow(store, withPrefix(PREFIX), read, failed);
+  return watchLoop(store, prefixRange(PREFIX), read, failed);
 }
 
 /** Those of `some` that are not among `others`; a key that was deleted and put again is another one. */
@@ -169,9 +169,9 @@ async function readMembers(
   store: CoordinationStore,
   options: { serializable?: boolean } = {},
 ): Promise<KeyValue[]> {
-  return (await store.read([withPrefix(PREFIX)], options)).gets[0]!.kvs;
+  return (await store.read([prefixRange(PREFIX)], options)).gets[0]!.kvs;
 }
 
-function decode(kv: PutValue): Member {
-  return { ...documentOf<Member>(kv, FIELDS), id: kv.key.slice(PREFIX.length) };
+function decode(kv: StoredValue): Member {
+  return { ...parseJsonValue<Member>(kv, FIELDS), id: kv.key.slice(PREFIX.length) };
 }

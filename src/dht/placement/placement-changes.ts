@@ -4,53 +4,53 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { lastNode, unknownNode } from '../errors.js';
-import { isTakenOver, type Owner, type Placement, type PlacementNode } from './placement.js';
-import { Holders, NOBODY } from './rebalancer.js';
+import { isHandoverComplete, type Owner, type Placement, type PlacementNode } from './placement.js';
+import { Rebalancer, UNASSIGNED } from './rebalancer.js';
 
 export type NewNode = Omit<PlacementNode, 'draining'>;
 
 /** Bytes by slot. */
-export type SlotBytes = ArrayLike<number>;
+export type BytesBySlot = ArrayLike<number>;
 
-const UNMEASURED: SlotBytes = [];
+const NO_BYTES: BytesBySlot = [];
 
 /**
  * A node joins, or comes with another weight or zone. Slots move only to it, unless it was known. One that drained gets
  * back, without loading it, what it still answers for.
  */
-export function joined(placement: Placement, { id, zone, weight }: NewNode, bytes = UNMEASURED): Placement {
+export function addNode(placement: Placement, { id, zone, weight }: NewNode, bytes = NO_BYTES): Placement {
   const known = placement.nodes.find((node) => node.id === id);
   const isActive = known?.draining === false;
   if (isActive && known.zone === zone && known.weight === weight) return placement;
-  return reassigned(placement, withNode(placement.nodes, { id, zone, weight, draining: false }), bytes, {
-    holdersOf: known?.draining ? resumedBy(id) : stayingIds,
+  return reassign(placement, withNode(placement.nodes, { id, zone, weight, draining: false }), bytes, {
+    ownersToKeep: known?.draining ? resumedOwnersOf(id) : remainingOwners,
     mayReceive: isActive ? () => true : (one) => one === id,
   });
 }
 
 /** A node is dead: its slots get other owners at once, and those that live stay. An unknown one changes nothing. */
-export function removed(placement: Placement, node: string, bytes = UNMEASURED): Placement {
+export function removeNode(placement: Placement, node: string, bytes = NO_BYTES): Placement {
   const nodes = placement.nodes.filter(({ id }) => id !== node);
-  return nodes.length === placement.nodes.length ? placement : reassigned(placement, nodes, bytes);
+  return nodes.length === placement.nodes.length ? placement : reassign(placement, nodes, bytes);
 }
 
 /**
  * A node is to go: others get its slots, for which it answers until they have loaded. It stays in the placement until it
  * is removed. Throws TW_DHT_UNKNOWN_NODE, TW_DHT_LAST_NODE.
  */
-export function draining(placement: Placement, node: string, bytes = UNMEASURED): Placement {
+export function drainNode(placement: Placement, node: string, bytes = NO_BYTES): Placement {
   const nodes = withDraining(placement.nodes, node);
   if (nodes.every((one) => one.draining)) throw lastNode(node);
-  return reassigned(placement, nodes, bytes);
+  return reassign(placement, nodes, bytes);
 }
 
 /** Every node comes to hold its weight's share of the bytes, as nearly as whole slots allow. */
-export function rebalanced(placement: Placement, bytes = UNMEASURED): Placement {
-  return reassigned(placement, placement.nodes, bytes, { mayReceive: () => true });
+export function rebalance(placement: Placement, bytes = NO_BYTES): Placement {
+  return reassign(placement, placement.nodes, bytes, { mayReceive: () => true });
 }
 
 /** A node has loaded slots and answers for them. Slots that it no longer owns are passed over. */
-export function loaded(placement: Placement, node: string, slots: Iterable<number>): Placement {
+export function markAvailable(placement: Placement, node: string, slots: Iterable<number>): Placement {
   return withSlots(placement, slots, (owners) =>
     owners.map((owner) =>
       owner.node === node && owner.state === 'initializing' ? { node, state: 'available' } : owner,
@@ -59,23 +59,25 @@ export function loaded(placement: Placement, node: string, slots: Iterable<numbe
 }
 
 /** A leaving owner lets slots go. Those that it still has to answer for, and those that it does not leave, stay. */
-export function left(placement: Placement, node: string, slots: Iterable<number>): Placement {
+export function releaseSlots(placement: Placement, node: string, slots: Iterable<number>): Placement {
   return withSlots(placement, slots, (owners) =>
-    isTakenOver(owners) ? owners.filter((owner) => owner.node !== node || owner.state !== 'leaving') : owners,
+    isHandoverComplete(owners)
+      ? owners.filter((owner) => owner.node !== node || owner.state !== 'leaving')
+      : owners,
   );
 }
 
 // Holders of a slot before the change itself
 
-type HoldersOf = (owners: readonly Owner[]) => string[];
+type OwnersToKeep = (owners: readonly Owner[]) => string[];
 
-const stayingIds: HoldersOf = (owners) =>
+const remainingOwners: OwnersToKeep = (owners) =>
   owners.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
 
 /** A node that leaves takes the place of one that has not loaded. */
-function resumedBy(node: string): HoldersOf {
+function resumedOwnersOf(node: string): OwnersToKeep {
   return (owners) => {
-    const ids = stayingIds(owners);
+    const ids = remainingOwners(owners);
     const heir = owners.find(({ state }) => state === 'initializing')?.node;
     const isLeaving = owners.some((owner) => owner.node === node && owner.state === 'leaving');
     return isLeaving ? ids.map((id) => (id === heir ? node : id)) : ids;
@@ -84,28 +86,30 @@ function resumedBy(node: string): HoldersOf {
 
 // From one placement to the next
 
-interface How {
-  holdersOf?: HoldersOf;
+interface ChangeOptions {
+  ownersToKeep?: OwnersToKeep;
   /** Nodes that may be given more than what others have to give up. */
   mayReceive?: (id: string) => boolean;
 }
 
-function reassigned(
+function reassign(
   placement: Placement,
   nodes: readonly PlacementNode[],
-  bytes: SlotBytes,
-  { holdersOf = stayingIds, mayReceive = () => false }: How = {},
+  bytes: BytesBySlot,
+  { ownersToKeep = remainingOwners, mayReceive = () => false }: ChangeOptions = {},
 ): Placement {
   const active = nodes.filter((node) => !node.draining);
   const numbers = new Map(active.map(({ id }, number) => [id, number]));
-  const held = placement.slots.map((owners) => holdersOf(owners).map((id) => numbers.get(id) ?? NOBODY));
-  const holders = new Holders(active, placement.owners, held, bytes);
+  const held = placement.slots.map((owners) =>
+    ownersToKeep(owners).map((id) => numbers.get(id) ?? UNASSIGNED),
+  );
+  const holders = new Rebalancer(active, placement.owners, held, bytes);
   holders.fill();
   const receivers = [...numbers.values()].filter((number) => mayReceive(active[number]!.id));
-  if (receivers.length > 0) holders.level(receivers);
+  if (receivers.length > 0) holders.balance(receivers);
   const ids = new Set(nodes.map(({ id }) => id));
   const slots = placement.slots.map((owners, slot) => {
-    const wanted = holders.held[slot]!.map((number) => active[number]!.id);
+    const wanted = holders.assignment[slot]!.map((number) => active[number]!.id);
     const isSame = owners.length === wanted.length && owners.every(({ node }, i) => node === wanted[i]);
     if (isSame && owners.every(({ state }) => state !== 'leaving')) return owners;
     return ownersAfter(
@@ -113,7 +117,7 @@ function reassigned(
       wanted,
     );
   });
-  return next(placement, nodes, slots);
+  return nextPlacement(placement, nodes, slots);
 }
 
 /** What becomes of the living owners of a slot when these are to hold it. */
@@ -135,11 +139,11 @@ function withSlots(
 ): Placement {
   const changed = [...placement.slots];
   for (const slot of slots) changed[slot] = change(changed[slot]!);
-  return next(placement, placement.nodes, changed);
+  return nextPlacement(placement, placement.nodes, changed);
 }
 
 /** The next version; owners that have not changed stay the same objects, and so does a placement in which none has. */
-function next(
+function nextPlacement(
   placement: Placement,
   nodes: readonly PlacementNode[],
   changed: readonly (readonly Owner[])[],

@@ -8,7 +8,7 @@ import {
   type OwnerState,
   type Placement,
   type PlacementNode,
-  wantedSpread,
+  replicationTarget,
 } from './placement.js';
 import { SLOTS } from './slots.js';
 
@@ -20,22 +20,24 @@ const FORMAT = 1;
  */
 const STATES: readonly OwnerState[] = ['initializing', 'available', 'leaving'];
 const MAX_NODES = 2 ** 13;
-const LAST = 2 ** 15;
-const EMPTY = 2 ** 16 - 1;
+const LAST_OWNER_BIT = 2 ** 15;
+const NO_OWNERS = 2 ** 16 - 1;
 /** Far more than any cluster has, so that a document of a few bytes cannot fill the memory. */
 const MAX_BYTES = 64 * SLOTS;
 
 /** JSON, some 40 KB for 50 nodes and two owners. Throws TW_DHT_BAD_PLACEMENT where the invariants do not hold. */
-export function formatPlacement(placement: Placement): string {
-  check(placement);
+export function encodePlacement(placement: Placement): string {
+  validate(placement);
   const { slots, nodes, ...rest } = placement;
   const places = new Map(nodes.map(({ id }, place) => [id, place]));
   const words = slots.flatMap((owners) =>
     owners.length === 0
-      ? EMPTY
+      ? NO_OWNERS
       : owners.map(
           ({ node, state }, i) =>
-            places.get(node)! + MAX_NODES * STATES.indexOf(state) + (i === owners.length - 1 ? LAST : 0),
+            places.get(node)! +
+            MAX_NODES * STATES.indexOf(state) +
+            (i === owners.length - 1 ? LAST_OWNER_BIT : 0),
         ),
   );
   const bytes = Buffer.alloc(2 * words.length);
@@ -46,8 +48,8 @@ export function formatPlacement(placement: Placement): string {
 }
 
 /** The placement of a text. Throws TW_DHT_BAD_PLACEMENT, which names what is wrong. */
-export function parsePlacement(text: string): Placement {
-  const { format, version, prefixLengths, owners, nodes, slots } = parsed(text);
+export function decodePlacement(text: string): Placement {
+  const { format, version, prefixLengths, owners, nodes, slots } = parseObject(text);
   if (format !== FORMAT) throw badPlacement(`its format is ${format}, and not ${FORMAT}`);
   if (!Array.isArray(nodes) || typeof slots !== 'string') throw badPlacement('nodes or slots are missing');
   const placement = {
@@ -55,13 +57,13 @@ export function parsePlacement(text: string): Placement {
     prefixLengths: prefixLengths as Placement['prefixLengths'],
     owners: owners as number,
     nodes: nodes as PlacementNode[],
-    slots: unpacked(slots, nodes as PlacementNode[]),
+    slots: unpackSlots(slots, nodes as PlacementNode[]),
   };
-  check(placement);
+  validate(placement);
   return placement;
 }
 
-function parsed(text: string): Record<string, unknown> {
+function parseObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
@@ -71,8 +73,8 @@ function parsed(text: string): Record<string, unknown> {
   throw badPlacement('it is no JSON object');
 }
 
-function unpacked(base64: string, nodes: readonly PlacementNode[]): Owner[][] {
-  const bytes = inflated(base64);
+function unpackSlots(base64: string, nodes: readonly PlacementNode[]): Owner[][] {
+  const bytes = inflatePayload(base64);
   const slots: Owner[][] = [];
   // There are a few different lists of owners: slots that have the same share one.
   const known = new Map<string, Owner[]>();
@@ -80,13 +82,13 @@ function unpacked(base64: string, nodes: readonly PlacementNode[]): Owner[][] {
   let begin = 0;
   for (let at = 0; at + 1 < bytes.length; at += 2) {
     const word = bytes.readUInt16LE(at);
-    if (word !== EMPTY) {
+    if (word !== NO_OWNERS) {
       const node = nodes[word % MAX_NODES];
-      const state = STATES[(word % LAST) >> 13];
+      const state = STATES[(word % LAST_OWNER_BIT) >> 13];
       if (!node || !state) throw badPlacement(`slot ${slots.length} has an owner that is unknown`);
       owners.push({ node: node.id, state });
     }
-    if (word < LAST) continue;
+    if (word < LAST_OWNER_BIT) continue;
     const words = bytes.toString('latin1', begin, at + 2);
     const same = known.get(words);
     slots.push(same ?? owners);
@@ -99,7 +101,7 @@ function unpacked(base64: string, nodes: readonly PlacementNode[]): Owner[][] {
   return slots;
 }
 
-function inflated(base64: string): Buffer {
+function inflatePayload(base64: string): Buffer {
   try {
     return inflateRawSync(Buffer.from(base64, 'base64'), { maxOutputLength: MAX_BYTES });
   } catch (error) {
@@ -108,7 +110,7 @@ function inflated(base64: string): Buffer {
 }
 
 /** Throws TW_DHT_BAD_PLACEMENT where an invariant of `Placement` does not hold. */
-function check({ version, prefixLengths, owners, nodes, slots }: Placement): void {
+function validate({ version, prefixLengths, owners, nodes, slots }: Placement): void {
   if (!isCount(version, 0)) throw badPlacement(`its version is ${version}`);
   if (!isCount(owners, 1)) throw badPlacement(`${owners} owners of a slot are wanted`);
   for (const { name, maxPrecision } of grids) {
@@ -118,11 +120,11 @@ function check({ version, prefixLengths, owners, nodes, slots }: Placement): voi
   }
   if (nodes.length > MAX_NODES) throw badPlacement(`it has ${nodes.length} nodes, of at most ${MAX_NODES}`);
   nodes.forEach((node, i) => {
-    const fault = faultOf(node, nodes[i - 1]);
+    const fault = nodeFault(node, nodes[i - 1]);
     if (fault) throw badPlacement(`node ${node?.id} ${fault}`);
   });
   const active = new Map(nodes.filter(({ draining }) => !draining).map(({ id, zone }) => [id, { zone }]));
-  const { copies, zones } = wantedSpread([...active.values()], owners);
+  const { copies, zones } = replicationTarget([...active.values()], owners);
   const sound = new Set<readonly Owner[]>();
   slots.forEach((all, slot) => {
     if (sound.has(all)) return;
@@ -146,7 +148,7 @@ function isCount(value: unknown, least: number): value is number {
 }
 
 /** What is wrong with a node that follows another; undefined where nothing is. */
-function faultOf(node: PlacementNode, before: PlacementNode | undefined): string | undefined {
+function nodeFault(node: PlacementNode, before: PlacementNode | undefined): string | undefined {
   const { id, zone, weight, draining } = node ?? {};
   if (typeof id !== 'string' || id === '') return 'has no id';
   if (before && id <= before.id) return 'is out of order, or twice there';

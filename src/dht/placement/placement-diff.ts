@@ -1,7 +1,7 @@
 /** What changes between two placements, in slots and bytes. */
 
-import { type Owner, type Placement, wantedSpread } from './placement.js';
-import type { SlotBytes } from './placement-changes.js';
+import { type Owner, type Placement, replicationTarget } from './placement.js';
+import type { BytesBySlot } from './placement-changes.js';
 import { targetShares } from './target-shares.js';
 
 export interface Amount {
@@ -9,7 +9,7 @@ export interface Amount {
   bytes: number;
 }
 
-export interface NodeMoves {
+export interface NodeDiff {
   id: string;
   /** Of all bytes, counted once for each owner: what it should hold; 0 to 1. */
   share: number;
@@ -21,9 +21,9 @@ export interface NodeMoves {
   gives: Amount;
 }
 
-export interface Moves {
+export interface PlacementDiff {
   /** By node id. */
-  nodes: NodeMoves[];
+  nodes: NodeDiff[];
   moved: Amount;
   /** Bytes that have to move whatever the way, so that nodes hold what they hold after it. */
   least: number;
@@ -31,9 +31,9 @@ export interface Moves {
   deviation: { before: number; after: number };
 }
 
-export function movesBetween(before: Placement, after: Placement, bytes: SlotBytes): Moves {
-  const shares = sharesOf(after);
-  const nodes = after.nodes.map(({ id }): NodeMoves => {
+export function diffPlacements(before: Placement, after: Placement, bytes: BytesBySlot): PlacementDiff {
+  const shares = targetFractions(after);
+  const nodes = after.nodes.map(({ id }): NodeDiff => {
     const none = () => ({ slots: 0, bytes: 0 });
     return {
       id,
@@ -46,8 +46,8 @@ export function movesBetween(before: Placement, after: Placement, bytes: SlotByt
   });
   const byId = new Map(nodes.map((node) => [node.id, node]));
   after.slots.forEach((owners, slot) => {
-    const had = holdersOf(before.slots[slot]!);
-    const has = holdersOf(owners);
+    const had = stayingOwners(before.slots[slot]!);
+    const has = stayingOwners(owners);
     const count = (ids: string[], part: 'before' | 'after' | 'takes' | 'gives') => {
       for (const id of ids) {
         const amount = byId.get(id)?.[part];
@@ -67,7 +67,7 @@ export function movesBetween(before: Placement, after: Placement, bytes: SlotByt
       'gives',
     );
   });
-  const sum = (of: (node: NodeMoves) => number) => nodes.reduce((total, node) => total + of(node), 0);
+  const sum = (of: (node: NodeDiff) => number) => nodes.reduce((total, node) => total + of(node), 0);
   return {
     nodes,
     moved: { slots: sum(({ takes }) => takes.slots), bytes: sum(({ takes }) => takes.bytes) },
@@ -80,18 +80,18 @@ export function movesBetween(before: Placement, after: Placement, bytes: SlotByt
 }
 
 /** The part of all bytes that each node should hold: 0 to 1, none for those that drain. */
-export function sharesOf({ nodes, owners }: Placement): Map<string, number> {
+export function targetFractions({ nodes, owners }: Placement): Map<string, number> {
   const active = nodes.filter(({ draining }) => !draining);
-  const { copies } = wantedSpread(active, owners);
+  const { copies } = replicationTarget(active, owners);
   if (copies === 0) return new Map();
   const shares = targetShares(active, copies);
   return new Map(active.map(({ id }, i) => [id, shares[i]! / copies]));
 }
 
-const holdersOf = (owners: readonly Owner[]) =>
+const stayingOwners = (owners: readonly Owner[]) =>
   owners.filter(({ state }) => state !== 'leaving').map(({ node }) => node);
 
-function deviation(nodes: readonly NodeMoves[], bytesOf: (node: NodeMoves) => number): number {
+function deviation(nodes: readonly NodeDiff[], bytesOf: (node: NodeDiff) => number): number {
   const each = nodes.filter(({ share }) => share > 0).map((node) => bytesOf(node) / node.share);
   const mean = each.reduce((a, b) => a + b, 0) / each.length;
   if (!(mean > 0)) return 0;

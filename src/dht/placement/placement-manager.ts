@@ -2,78 +2,78 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CoordinationStore } from '../../coordination/index.js';
 import type { Placement } from './placement.js';
-import type { SlotBytes } from './placement-changes.js';
-import { formatPlacement, parsePlacement } from './placement-codec.js';
-import { readPlacement, type StoredPlacement, swapPlacement } from './placement-store.js';
+import type { BytesBySlot } from './placement-changes.js';
+import { decodePlacement, encodePlacement } from './placement-codec.js';
+import { compareAndSwapPlacement, readPlacement, type StoredPlacement } from './placement-store.js';
 
 /** Between two changes by one node, ms. */
-export const CHANGE_INTERVAL = 1000;
+export const MIN_UPDATE_INTERVAL_MS = 1000;
 
-export interface SharedPlacementOptions {
+export interface PlacementManagerOptions {
   coordination: CoordinationStore;
   /** That of a new cluster. */
   empty: Placement;
   /** Asks the nodes what they hold. */
-  bytes: () => Promise<SlotBytes>;
+  bytes: () => Promise<BytesBySlot>;
   /** There is a later one. */
   onChange: () => void;
   signal: AbortSignal;
 }
 
 /** Invariants: versions only grow; a change is computed from the stored document and replaces exactly that one. */
-export class SharedPlacement {
-  private known: Placement | undefined;
+export class PlacementManager {
+  private latest: Placement | undefined;
   private changedAt = -Infinity;
   /** The last text that was read: the same comes from a change and from the watch. */
-  private read: { text: string; placement: Placement } | undefined;
+  private lastParsed: { text: string; placement: Placement } | undefined;
 
-  constructor(private readonly options: SharedPlacementOptions) {}
+  constructor(private readonly options: PlacementManagerOptions) {}
 
   /** Undefined until it is first seen. */
   get current(): Placement | undefined {
-    return this.known;
+    return this.latest;
   }
 
   /** Whether a change need not wait now. */
-  get mayChange(): boolean {
-    return performance.now() - this.changedAt >= CHANGE_INTERVAL;
+  get canUpdateNow(): boolean {
+    return performance.now() - this.changedAt >= MIN_UPDATE_INTERVAL_MS;
   }
 
   /** Takes in what is stored. */
-  see({ text }: StoredPlacement): void {
+  onStored({ text }: StoredPlacement): void {
     const placement = this.parse(text);
-    if (this.known && placement.version <= this.known.version) return;
-    this.known = placement;
+    if (this.latest && placement.version <= this.latest.version) return;
+    this.latest = placement;
     this.options.onChange();
   }
 
   /** A change that hangs on the bytes of slots; nodes are asked for them only where something changes. */
-  async changeByBytes(to: (placement: Placement, bytes?: SlotBytes) => Placement): Promise<void> {
+  async updateWithSlotSizes(to: (placement: Placement, bytes?: BytesBySlot) => Placement): Promise<void> {
     const stored = await readPlacement(this.options.coordination);
     const before = stored && this.parse(stored.text);
     const isSame = before !== undefined && to(before) === before;
     const bytes = isSame || !stored ? undefined : await this.options.bytes();
-    await this.change((placement) => to(placement, bytes));
+    await this.update((placement) => to(placement, bytes));
   }
 
   /** Changes what is stored, at most once a second. */
-  async change(to: (placement: Placement) => Placement): Promise<void> {
+  async update(to: (placement: Placement) => Placement): Promise<void> {
     const { coordination, empty, signal } = this.options;
-    const wait = this.changedAt + CHANGE_INTERVAL - performance.now();
+    const wait = this.changedAt + MIN_UPDATE_INTERVAL_MS - performance.now();
     if (wait > 0) await sleep(wait, undefined, { signal });
     let stored = await readPlacement(coordination);
     for (;;) {
       const before = stored ? this.parse(stored.text) : empty;
       const after = to(before);
       if (after === before && stored) {
-        this.see(stored);
+        this.onStored(stored);
         return;
       }
-      const text = formatPlacement(after);
-      const { swapped, current } = await swapPlacement(coordination, stored?.revision ?? 0, text);
+      const text = encodePlacement(after);
+      const { swapped, current } = await compareAndSwapPlacement(coordination, stored?.revision ?? 0, text);
       if (swapped) {
         this.changedAt = performance.now();
-        this.see(current!);
+        this.onStored(current!);
         return;
       }
       stored = current;
@@ -81,7 +81,7 @@ export class SharedPlacement {
   }
 
   private parse(text: string): Placement {
-    if (this.read?.text !== text) this.read = { text, placement: parsePlacement(text) };
-    return this.read.placement;
+    if (this.lastParsed?.text !== text) this.lastParsed = { text, placement: decodePlacement(text) };
+    return this.lastParsed.placement;
   }
 }

@@ -1,10 +1,10 @@
 import {
   type CoordinationStore,
   compareAndSet,
-  follow,
-  only,
-  type PutValue,
+  firstKeyValue,
+  type StoredValue,
   type Watch,
+  watchLoop,
 } from '../../coordination/index.js';
 
 /** The placement document as it is stored: its text, and the revision that a change of it is compared with. */
@@ -21,14 +21,14 @@ export async function readPlacement(
   options: { serializable?: boolean; patience?: number } = {},
 ): Promise<StoredPlacement | undefined> {
   const { gets } = await store.read([{ key: KEY }], options);
-  return placementOf(only(gets[0]!));
+  return placementOf(firstKeyValue(gets[0]!));
 }
 
 /**
  * Replaces the placement if it is the one of `revision` still; with revision 0, if there is none. `current` is what is stored then:
  * where `swapped` is false, the change is computed again from it.
  */
-export async function swapPlacement(
+export async function compareAndSwapPlacement(
   store: CoordinationStore,
   revision: number,
   text: string,
@@ -50,7 +50,7 @@ export function watchPlacement(
     told = placement.revision;
     changed(placement);
   };
-  return follow(store, { key: KEY }, read, failed);
+  return watchLoop(store, { key: KEY }, read, failed);
 }
 
-const placementOf = (kv: PutValue | undefined) => kv && { text: kv.value, revision: kv.modRevision };
+const placementOf = (kv: StoredValue | undefined) => kv && { text: kv.value, revision: kv.modRevision };

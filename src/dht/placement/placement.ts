@@ -67,19 +67,19 @@ export function slotsOfNode({ slots }: Placement, node: string, state: OwnerStat
 }
 
 /** The owners that can answer for a slot, in the order in which they should be asked. */
-export function answeringOwners(owners: readonly Owner[]): Owner[] {
+export function readableOwners(owners: readonly Owner[]): Owner[] {
   const of = (state: OwnerState) => owners.filter((owner) => owner.state === state);
   return [...of('available'), ...of('leaving')];
 }
 
 /** Whether leaving owners of a slot are no longer needed: others own it, and all of these have loaded. */
-export function isTakenOver(owners: readonly Owner[]): boolean {
+export function isHandoverComplete(owners: readonly Owner[]): boolean {
   const staying = owners.filter(({ state }) => state !== 'leaving');
   return staying.length > 0 && staying.every(({ state }) => state === 'available');
 }
 
 /** How many owners a slot has, without leaving ones, on nodes that do not drain, and in how many zones these are. */
-export function wantedSpread(
+export function replicationTarget(
   nodes: readonly { zone: string }[],
   owners: number,
 ): { copies: number; zones: number } {

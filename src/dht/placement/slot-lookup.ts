@@ -1,13 +1,13 @@
 import { type GridName, grids } from '../../grid/index.js';
-import type { ColumnIndex, Rows, RunTest } from '../../storage/index.js';
+import type { ColumnIndex, IndexRun, RunFilter } from '../../storage/index.js';
 import type { SlotSet } from './slot-set.js';
 import { type PrefixLengths, SLOTS, slotOf } from './slots.js';
 
 /** Places of which the slots are known; more than any region has. */
-const MOST_KNOWN = 100_000;
+const MAX_CACHED_CELLS = 100_000;
 
 /** The slots of cells. Neighbours in a list are mostly of one slot, which is worked out once. */
-export function slotsOfCells(
+export function cellSlotLookup(
   prefixLengths: PrefixLengths,
 ): (cell: { grid: GridName; geocode: string }) => number {
   const known = new Map<string, number>();
@@ -17,15 +17,15 @@ export function slotsOfCells(
     let slot = known.get(place);
     if (slot === undefined) {
       slot = slotOf(grid, geocode, length);
-      if (known.size < MOST_KNOWN) known.set(place, slot);
+      if (known.size < MAX_CACHED_CELLS) known.set(place, slot);
     }
     return slot;
   };
 }
 
 /** The slots of the rows of an index, by run. Computes with the keys of cells, and the geocode of a place only once. */
-export function slotsOfRows(prefixLengths: PrefixLengths): (rows: Rows) => (row: number) => number {
-  const slotOfCell = slotsOfCells(prefixLengths);
+export function rowSlotLookup(prefixLengths: PrefixLengths): (rows: IndexRun) => (row: number) => number {
+  const slotOfCell = cellSlotLookup(prefixLengths);
   const lengths = grids.map(({ name }) => prefixLengths[name]);
   /** How far apart the keys of places are. */
   const spans = grids.map((one, i) => one.key(one.geocode(0, lengths[i]!)).span);
@@ -42,7 +42,7 @@ export function slotsOfRows(prefixLengths: PrefixLengths): (rows: Rows) => (row:
       const place = Math.floor(key[row]! / spans[g]!);
       if (place === lastPlace && g === lastGrid) return slot;
       const found = known[g]!.get(place) ?? slotOfCell(rows.cellOf(row));
-      if (known[g]!.size < MOST_KNOWN) known[g]!.set(place, found);
+      if (known[g]!.size < MAX_CACHED_CELLS) known[g]!.set(place, found);
       lastGrid = g;
       lastPlace = place;
       slot = found;
@@ -52,8 +52,8 @@ export function slotsOfRows(prefixLengths: PrefixLengths): (rows: Rows) => (row:
 }
 
 /** A test of the rows of an index: whether they are in some slots. */
-export function inSlots(wanted: SlotSet, prefixLengths: PrefixLengths): RunTest {
-  const slots = slotsOfRows(prefixLengths);
+export function slotTest(wanted: SlotSet, prefixLengths: PrefixLengths): RunFilter {
+  const slots = rowSlotLookup(prefixLengths);
   return (rows) => {
     const slotOfRow = slots(rows);
     return (row) => wanted.has(slotOfRow(row));
@@ -61,9 +61,9 @@ export function inSlots(wanted: SlotSet, prefixLengths: PrefixLengths): RunTest 
 }
 
 /** The bytes of the tiles in an index, by slot. */
-export function bytesOfSlots(index: ColumnIndex, prefixLengths: PrefixLengths): Float64Array {
+export function bytesBySlot(index: ColumnIndex, prefixLengths: PrefixLengths): Float64Array {
   const sums = new Float64Array(SLOTS);
-  const slots = slotsOfRows(prefixLengths);
+  const slots = rowSlotLookup(prefixLengths);
   index.forEach({}, (rows) => {
     const slotOfRow = slots(rows);
     const { bytes } = rows.columns;

@@ -1,4 +1,9 @@
-import { type CoordinationStore, compareAndSet, documentOf, only } from '../../coordination/index.js';
+import {
+  type CoordinationStore,
+  compareAndSet,
+  firstKeyValue,
+  parseJsonValue,
+} from '../../coordination/index.js';
 import { otherCluster } from '../errors.js';
 
 /** What never changes in the life of a cluster. */
@@ -15,33 +20,37 @@ const KEY = 'cluster';
 /** Id of the cluster that the coordination store has; undefined where there is none. */
 export async function readClusterId(store: CoordinationStore): Promise<string | undefined> {
   const { gets } = await store.read([{ key: KEY }]);
-  const kv = only(gets[0]!);
-  return kv && documentOf<ClusterDocument>(kv, ['id']).id;
+  const kv = firstKeyValue(gets[0]!);
+  return kv && parseJsonValue<ClusterDocument>(kv, ['id']).id;
 }
 
 /** Writes the document of a new cluster, or compares it with that of the cluster that is there: TW_DHT_OTHER_CLUSTER. */
-export async function enterCluster(store: CoordinationStore, wanted: ClusterDocument): Promise<void> {
-  const found = await foundCluster(store, wanted);
-  if (described(found) !== described(wanted)) throw otherCluster(described(found), described(wanted));
+export async function verifyClusterDocument(
+  store: CoordinationStore,
+  wanted: ClusterDocument,
+): Promise<void> {
+  const found = await createClusterIfAbsent(store, wanted);
+  if (describeCluster(found) !== describeCluster(wanted))
+    throw otherCluster(describeCluster(found), describeCluster(wanted));
 }
 
 /** The document of the cluster that is there; where there is none, this one is written. Of several at once, one wins. */
-export async function foundCluster(
+export async function createClusterIfAbsent(
   store: CoordinationStore,
   proposed: ClusterDocument,
 ): Promise<ClusterDocument> {
   const { current } = await compareAndSet(store, {
     key: KEY,
-    value: clusterDocumentOf(proposed),
+    value: encodeClusterDocument(proposed),
     revision: 0,
   });
-  return documentOf<ClusterDocument>(current!, ['id', 'format', 'prefixLengths']);
+  return parseJsonValue<ClusterDocument>(current!, ['id', 'format', 'prefixLengths']);
 }
 
-export const clusterDocumentOf = ({ id, format, prefixLengths }: ClusterDocument) =>
+export const encodeClusterDocument = ({ id, format, prefixLengths }: ClusterDocument) =>
   JSON.stringify({ id, format, prefixLengths });
 
-function described({ id, format, prefixLengths }: ClusterDocument): string {
+function describeCluster({ id, format, prefixLengths }: ClusterDocument): string {
   const lengths = Object.entries(prefixLengths).sort(([a], [b]) => (a < b ? -1 : 1));
   return `${id} (format ${format}, prefixes ${lengths.map(([grid, length]) => `${grid} ${length}`).join(', ')})`;
 }

@@ -3,30 +3,35 @@
  * differ where the tile store was given to another coordination store since.
  */
 import { randomUUID } from 'node:crypto';
-import { type CoordinationStore, documentOf, only, settle } from '../../coordination/index.js';
+import {
+  type CoordinationStore,
+  firstKeyValue,
+  parseJsonValue,
+  retryUntilAnswered,
+} from '../../coordination/index.js';
 import type { ObjectStore } from '../../storage/index.js';
 
-const KEY = 'restored';
+const EPOCH_KEY = 'restored';
 /** Written for the sake of its revision alone. */
-const FENCE = 'fence';
+const FENCE_KEY = 'fence';
 /**
  * Revisions of one coordination store stay below this: at 1,000 changes a second for 34 years. 2^13 restorations fit into the 53 bits of a
  * number.
  */
-const EPOCH = 2 ** 40;
-const FENCE_PATIENCE_MS = 30_000;
+const FENCES_PER_EPOCH = 2 ** 40;
+const FENCE_TIMEOUT_MS = 30_000;
 const FOLDER = 'restorations/';
 /** Of the number of a restoration, so that names sort by it. */
-const DIGITS = 8;
+const EPOCH_DIGITS = 8;
 
-export interface Restoration {
+export interface RestoreRecord {
   id: string;
   /** Into which coordination store, in words. */
   coordination?: string;
 }
 
 /** The record in the coordination store of the restoration that wrote its keys. */
-interface RestoredDocument {
+interface EpochDocument {
   id: string;
   /** The number of the restoration among all of the tile store. Earlier versions of the program wrote none. */
   epoch?: number;
@@ -36,21 +41,24 @@ interface RestoredDocument {
  * Which restoration the keys are of; undefined if there was none. A node that knows another one has seen commits by numbers that may be
  * those of others now.
  */
-export async function readRestored(coordination: CoordinationStore): Promise<RestoredDocument | undefined> {
-  const { gets } = await coordination.read([{ key: KEY }]);
-  const kv = only(gets[0]!);
-  return kv && documentOf<RestoredDocument>(kv, ['id']);
+export async function readEpoch(coordination: CoordinationStore): Promise<EpochDocument | undefined> {
+  const { gets } = await coordination.read([{ key: EPOCH_KEY }]);
+  const kv = firstKeyValue(gets[0]!);
+  return kv && parseJsonValue<EpochDocument>(kv, ['id']);
 }
 
 /** The epoch of new versions: the number of the restoration, 0 if there was none. `objects` is the tile store of the keys. */
-export async function epochOf(restored: RestoredDocument | undefined, objects: ObjectStore): Promise<number> {
+export async function epochNumber(
+  restored: EpochDocument | undefined,
+  objects: ObjectStore,
+): Promise<number> {
   if (!restored) return 0;
   return restored.epoch ?? numberOf(await newestName(objects));
 }
 
 /** Puts which restoration the keys are of. */
-export const restoredPut = ({ id, epoch }: Required<RestoredDocument>) =>
-  ({ op: 'put', key: KEY, value: JSON.stringify({ id, epoch } satisfies RestoredDocument) }) as const;
+export const epochPut = ({ id, epoch }: Required<EpochDocument>) =>
+  ({ op: 'put', key: EPOCH_KEY, value: JSON.stringify({ id, epoch } satisfies EpochDocument) }) as const;
 
 /**
  * A number for the versions of a new claim in epoch `epoch`, larger than that of every earlier claim on this tile store, and never given
@@ -62,34 +70,37 @@ export const restoredPut = ({ id, epoch }: Required<RestoredDocument>) =>
  * here and not the claim's own, because the claim's key has to contain the number: the sweep, also that of a node of an
  * older version, keeps what begins with a number that a held claim names.
  */
-export async function nextFence(coordination: CoordinationStore, epoch: number): Promise<number> {
+export async function nextFenceInEpoch(coordination: CoordinationStore, epoch: number): Promise<number> {
   // A put that is made twice, after a lost answer, only leaves out a number.
-  const { revision } = await settle(FENCE_PATIENCE_MS, (patience) =>
-    coordination.transact({ success: [{ op: 'put', key: FENCE, value: '' }] }, { patience }),
+  const { revision } = await retryUntilAnswered(FENCE_TIMEOUT_MS, (timeoutMs) =>
+    coordination.transact({ success: [{ op: 'put', key: FENCE_KEY, value: '' }] }, { timeoutMs }),
   );
-  return epoch * EPOCH + revision;
+  return epoch * FENCES_PER_EPOCH + revision;
 }
 
 /** The last restoration from a tile store; undefined where there was none. */
-export async function newestRestoration(objects: ObjectStore): Promise<Restoration | undefined> {
+export async function latestRestore(objects: ObjectStore): Promise<RestoreRecord | undefined> {
   const name = await newestName(objects);
-  return name === undefined ? undefined : (JSON.parse((await objects.get(name)).toString()) as Restoration);
+  return name === undefined ? undefined : (JSON.parse((await objects.get(name)).toString()) as RestoreRecord);
 }
 
 /** Records a restoration in the tile store: nodes of the former coordination store do not start any more. */
-export async function noteRestoration(
+export async function startEpoch(
   objects: ObjectStore,
   coordination: string | undefined,
-): Promise<Required<RestoredDocument>> {
+): Promise<Required<EpochDocument>> {
   const last = numberOf(await newestName(objects));
-  const restoration: Restoration = { id: randomUUID(), ...(coordination !== undefined && { coordination }) };
-  const name = `${FOLDER}${`${last + 1}`.padStart(DIGITS, '0')}-${restoration.id}`;
+  const restoration: RestoreRecord = {
+    id: randomUUID(),
+    ...(coordination !== undefined && { coordination }),
+  };
+  const name = `${FOLDER}${`${last + 1}`.padStart(EPOCH_DIGITS, '0')}-${restoration.id}`;
   await objects.put(name, Buffer.from(JSON.stringify(restoration)));
   return { id: restoration.id, epoch: last + 1 };
 }
 
 const numberOf = (name: string | undefined) =>
-  Number(name?.slice(FOLDER.length, FOLDER.length + DIGITS) ?? 0);
+  Number(name?.slice(FOLDER.length, FOLDER.length + EPOCH_DIGITS) ?? 0);
 
 async function newestName(objects: ObjectStore): Promise<string | undefined> {
   let newest: string | undefined;

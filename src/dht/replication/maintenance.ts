@@ -1,22 +1,22 @@
 /** What one node at a time does for all: checkpoints of the log, and the sweep of the shared store. */
 
 import { PeriodicTask } from '../../async/index.js';
-import { writeCheckpoint } from '../commit/checkpoint.js';
+import { writeLogCheckpoint } from '../commit/checkpoint.js';
 import { CHECKPOINT_COMMITS } from '../commit/commit-log.js';
-import { claim, forgetDoneClaims } from '../commit/fenced-lock.js';
-import { claimed } from '../errors.js';
-import { type SweepContext, type SweepReport, sweepStore } from './object-gc.js';
+import { acquireLock, pruneCommittedLocks } from '../commit/fenced-lock.js';
+import { lockHeld } from '../errors.js';
+import { collectObjectGarbage, type ObjectGcContext, type ObjectGcReport } from './object-gc.js';
 import type { Replica } from './replica.js';
 
 /** A checkpoint is due after so many commits, or after so long where there are any, ms; it is looked for so often. */
-const CHECKPOINT_TIME = 10 * 60_000;
-const CHECKPOINT_LOOK = 10_000;
+const MAX_CHECKPOINT_AGE_MS = 10 * 60_000;
+const CHECKPOINT_POLL_MS = 10_000;
 /** Where a checkpoint is wanted after another number of commits. */
-const CHECKPOINT_SHORT_LOOK = 100;
+const CHECKPOINT_SHORT_POLL_MS = 100;
 /** The shared store is swept so often, ms. */
-const SWEEP = 3_600_000;
+const GC_INTERVAL_MS = 3_600_000;
 
-export interface UpkeepOptions extends Omit<SweepContext, 'keep' | 'every'> {
+export interface MaintenanceOptions extends Omit<ObjectGcContext, 'keepMs' | 'minIntervalMs'> {
   /** This node, which claims the work. */
   self: string;
   replica: Replica;
@@ -27,21 +27,21 @@ export interface UpkeepOptions extends Omit<SweepContext, 'keep' | 'every'> {
   onFailure: (error: unknown) => void;
 }
 
-export class Upkeep {
-  private repeated: PeriodicTask[] = [];
+export class Maintenance {
+  private tasks: PeriodicTask[] = [];
   /** The last checkpoint that was seen, and when. */
   private checkpoint = { seq: 0, seen: performance.now() };
 
-  constructor(private readonly options: UpkeepOptions) {}
+  constructor(private readonly options: MaintenanceOptions) {}
 
   start(): void {
     const { checkpointAfter, signal, onFailure } = this.options;
-    const look = checkpointAfter === undefined ? CHECKPOINT_LOOK : CHECKPOINT_SHORT_LOOK;
-    this.repeated = [
-      new PeriodicTask(() => this.keepCheckpoint(), look, onFailure),
+    const look = checkpointAfter === undefined ? CHECKPOINT_POLL_MS : CHECKPOINT_SHORT_POLL_MS;
+    this.tasks = [
+      new PeriodicTask(() => this.checkpointIfDue(), look, onFailure),
       new PeriodicTask(
-        () => this.sweep(),
-        SWEEP,
+        () => this.collectGarbage(),
+        GC_INTERVAL_MS,
         (error) => {
           if (!signal.aborted) onFailure(error);
         },
@@ -50,37 +50,42 @@ export class Upkeep {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.repeated.map((one) => one.close()));
+    await Promise.all(this.tasks.map((one) => one.close()));
   }
 
   /** Removes what is not needed of the shared store, unless another node is at it or has been of late. */
-  sweep(options: Pick<SweepContext, 'keep' | 'every'> = {}): Promise<SweepReport | undefined> {
+  collectGarbage(
+    options: Pick<ObjectGcContext, 'keepMs' | 'minIntervalMs'> = {},
+  ): Promise<ObjectGcReport | undefined> {
     const { cluster, coordination, log, objects, prefixLengths } = this.options;
-    return this.alone('sweep', (lost) => {
+    return this.runExclusively('sweep', (lost) => {
       const signal = AbortSignal.any([lost, this.options.signal]);
-      return sweepStore({ cluster, coordination, log, objects, prefixLengths, signal, ...options });
+      return collectObjectGarbage({ cluster, coordination, log, objects, prefixLengths, signal, ...options });
     });
   }
 
   /** Writes a checkpoint where one is due and no other node is at it. */
-  private async keepCheckpoint(): Promise<void> {
+  private async checkpointIfDue(): Promise<void> {
     const { log, objects, coordination, prefixLengths, replica } = this.options;
     const { checkpointAfter = CHECKPOINT_COMMITS } = this.options;
     const seq = (await log.readCheckpoint())?.seq ?? 0;
     const now = performance.now();
     if (seq !== this.checkpoint.seq) this.checkpoint = { seq, seen: now };
     const commits = replica.applied - seq;
-    const isOld = commits > 0 && now - this.checkpoint.seen >= CHECKPOINT_TIME;
+    const isOld = commits > 0 && now - this.checkpoint.seen >= MAX_CHECKPOINT_AGE_MS;
     if (commits < checkpointAfter && !isOld) return;
-    await this.alone('checkpoint', async () => {
-      await forgetDoneClaims(coordination, await writeCheckpoint({ log, objects, prefixLengths }));
+    await this.runExclusively('checkpoint', async () => {
+      await pruneCommittedLocks(coordination, await writeLogCheckpoint({ log, objects, prefixLengths }));
     });
   }
 
   /** Undefined where another node is at it. */
-  private async alone<T>(name: string, work: (lost: AbortSignal) => Promise<T>): Promise<T | undefined> {
-    const held = await claim(this.options.coordination, name, this.options.self).catch((error) => {
-      if (claimed.is(error)) return undefined;
+  private async runExclusively<T>(
+    name: string,
+    work: (lost: AbortSignal) => Promise<T>,
+  ): Promise<T | undefined> {
+    const held = await acquireLock(this.options.coordination, name, this.options.self).catch((error) => {
+      if (lockHeld.is(error)) return undefined;
       throw error;
     });
     if (!held) return undefined;

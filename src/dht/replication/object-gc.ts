@@ -22,34 +22,34 @@ import {
   versionsOf,
 } from '../../storage/index.js';
 import {
-  MANIFESTS,
+  MANIFESTS_FOLDER,
   type Manifest,
-  PARTS,
+  PART_COUNT,
   PARTS_FOLDER,
   partOf,
   readManifest,
   segmentName,
-  seqOf,
-  writeCheckpoint,
+  seqOfObject,
+  writeLogCheckpoint,
 } from '../commit/checkpoint.js';
 import type { CommitLog, CommittedEntry } from '../commit/commit-log.js';
-import { listClaims } from '../commit/fenced-lock.js';
-import { listCopies, logCopy, readCopies } from '../commit/log-archive.js';
+import { listLocks } from '../commit/fenced-lock.js';
+import { archivedEntryName, listArchived, readArchived } from '../commit/log-archive.js';
 import { readSegment } from '../commit/segment.js';
 import { logDamaged, otherCluster } from '../errors.js';
 import { type PrefixLengths, slotOfCell } from '../placement/slots.js';
-import { readIdentity, requireWholeLog } from '../recovery/cluster-identity.js';
+import { readIdentity, requireLogCoversStore } from '../recovery/cluster-identity.js';
 
-const DAY = 86_400_000;
-const HOUR = 3_600_000;
-const MARKS = 'catalogue/sweeps/';
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const GC_MARKS_FOLDER = 'catalogue/sweeps/';
 const SEGMENTS = segmentName('');
 /** Objects that are looked at together. */
-const PAGE = 5000;
+const PAGE_SIZE = 5000;
 /** Claims under which names do not begin with a fence: of models, and of folders that are moved in. */
-const OWN_NAMES = /^(?!scene\/|collection\/|checkpoint$|sweep$)/;
+const UNFENCED_LOCKS = /^(?!scene\/|collection\/|checkpoint$|sweep$)/;
 
-export interface SweepContext {
+export interface ObjectGcContext {
   /** Id of the cluster. */
   cluster: string;
   coordination: CoordinationStore;
@@ -57,13 +57,13 @@ export interface SweepContext {
   objects: ObjectStore;
   prefixLengths: PrefixLengths;
   /** How long a former state can still be read, ms; a day. */
-  keep?: number;
+  keepMs?: number;
   /** Nothing is done where another sweep began less than this ago, ms; an hour. */
-  every?: number;
+  minIntervalMs?: number;
   signal?: AbortSignal;
 }
 
-export interface SweepReport {
+export interface ObjectGcReport {
   /** Objects that were looked at. */
   listed: number;
   removed: number;
@@ -74,35 +74,35 @@ export interface SweepReport {
  * One sweep; undefined where the last one was not long ago. One that is cut off is done again by the next. Throws
  * TW_DHT_LOG_BEHIND_STORE, TW_DHT_OTHER_CLUSTER, and whatever keeps it from knowing what is needed: nothing more is removed then.
  */
-export async function sweepStore(context: SweepContext): Promise<SweepReport | undefined> {
+export async function collectObjectGarbage(context: ObjectGcContext): Promise<ObjectGcReport | undefined> {
   const { cluster, log, objects } = context;
   const identity = await readIdentity(objects);
   if (identity?.id !== cluster) throw otherCluster(identity?.id ?? 'none', cluster);
-  await requireWholeLog(log, objects);
-  const now = await begin(context);
-  return now === undefined ? undefined : new Sweep(context, now).all();
+  await requireLogCoversStore(log, objects);
+  const now = await markStart(context);
+  return now === undefined ? undefined : new ObjectGc(context, now).run();
 }
 
 /** Writes the mark of a sweep. The time by the clock of the store, or undefined where there was one not long ago. */
-async function begin({ objects, every = HOUR }: SweepContext): Promise<number | undefined> {
+async function markStart({ objects, minIntervalMs = HOUR_MS }: ObjectGcContext): Promise<number | undefined> {
   const former: ObjectInfo[] = [];
-  for await (const mark of objects.list(MARKS)) former.push(mark);
-  const name = `${MARKS}${randomUUID()}`;
+  for await (const mark of objects.list(GC_MARKS_FOLDER)) former.push(mark);
+  const name = `${GC_MARKS_FOLDER}${randomUUID()}`;
   await objects.put(name, Buffer.alloc(0));
   const now = (await objects.head(name))!.modified;
-  const isEarly = former.some(({ modified }) => modified > now - every);
+  const isEarly = former.some(({ modified }) => modified > now - minIntervalMs);
   await objects.delete(isEarly ? [name] : former.map((mark) => mark.name));
   return isEarly ? undefined : now;
 }
 
 /** What is at work: fences, and whether names may be written that begin with none. */
-interface Work {
+interface Activity {
   fences: Set<number>;
-  hasOwnNames: boolean;
+  hasUnfencedNames: boolean;
 }
 
-class Sweep {
-  private readonly report: SweepReport = { listed: 0, removed: 0, bytes: 0 };
+class ObjectGc {
+  private readonly report: ObjectGcReport = { listed: 0, removed: 0, bytes: 0 };
   /** Number of the last commit of `manifest`, which holds all before it. */
   private seq = 0;
   private manifest!: Manifest;
@@ -116,43 +116,45 @@ class Sweep {
   private readonly segments = new Set<string>();
 
   constructor(
-    private readonly context: SweepContext,
+    private readonly context: ObjectGcContext,
     private readonly now: number,
   ) {}
 
-  async all(): Promise<SweepReport> {
-    const { log, objects, prefixLengths, keep = DAY } = this.context;
-    await writeCheckpoint({ log, objects, prefixLengths });
+  async run(): Promise<ObjectGcReport> {
+    const { log, objects, prefixLengths, keepMs = DAY_MS } = this.context;
+    await writeLogCheckpoint({ log, objects, prefixLengths });
     const checkpoint = await log.readCheckpoint();
     this.seq = checkpoint?.seq ?? 0;
     this.manifest = await readManifest(objects, checkpoint);
-    const manifests = await this.list(MANIFESTS);
-    const copies = await listCopies(objects);
+    const manifests = await this.list(MANIFESTS_FOLDER);
+    const copies = await listArchived(objects);
     const old = manifests
-      .filter(({ modified }) => modified <= this.now - keep)
-      .map(({ name }) => seqOf(name));
+      .filter(({ modified }) => modified <= this.now - keepMs)
+      .map(({ name }) => seqOfObject(name));
     this.base =
       old.filter((seq) => seq <= this.seq).sort((a, b) => b - a)[0] ??
-      oldestState(manifests, copies, this.seq);
+      oldestReplayableSeq(manifests, copies, this.seq);
     await this.readRecent();
 
     // Nobody may follow the log through entries whose segments are about to go.
     await log.trim(this.base);
-    await this.remove(manifests.filter(({ name }) => seqOf(name) < this.base));
+    await this.remove(manifests.filter(({ name }) => seqOfObject(name) < this.base));
     const covered = copies.filter((seq) => seq <= this.base);
-    await this.remove(covered.map((seq) => ({ name: logCopy(seq), bytes: 0 })));
+    await this.remove(covered.map((seq) => ({ name: archivedEntryName(seq), bytes: 0 })));
     await this.removeParts();
-    await this.removeUnneeded(SEGMENTS, async (names, { fences }) => {
+    await this.removeUnreferenced(SEGMENTS, async (names, { fences }) => {
       const ids = names.map((name) => name.slice(SEGMENTS.length));
       return new Set(
         ids.filter((id) => this.segments.has(id) || fences.has(Number.parseInt(id, 10))).map(segmentName),
       );
     });
-    await this.removeUnneeded('tiles/', (names, work) =>
-      this.neededFiles(names, work, (some) => this.tilesOf(some)),
+    await this.removeUnreferenced('tiles/', (names, work) =>
+      this.referencedFiles(names, work, (some) => this.tilesOf(some)),
     );
     const models = await this.models();
-    await this.removeUnneeded('models/', (names, work) => this.neededFiles(names, work, async () => models));
+    await this.removeUnreferenced('models/', (names, work) =>
+      this.referencedFiles(names, work, async () => models),
+    );
     return this.report;
   }
 
@@ -160,7 +162,7 @@ class Sweep {
   private async readRecent(): Promise<void> {
     const { objects } = this.context;
     const numbers = Array.from({ length: this.seq - this.base }, (_, i) => this.base + 1 + i);
-    for (const { segment } of await readCopies(objects, numbers)) {
+    for (const { segment } of await readArchived(objects, numbers)) {
       this.segments.add(segment);
       const commit = await readSegment(objects, segmentName(segment), () => true);
       for (const folder of supersededFolders(commit)) this.folders.add(folder);
@@ -169,27 +171,27 @@ class Sweep {
   }
 
   /** What is at work now, and then what has been committed up to now. */
-  private async look(): Promise<Work> {
+  private async readActivity(): Promise<Activity> {
     const { coordination, log, objects, signal } = this.context;
     signal?.throwIfAborted();
-    const held = (await listClaims(coordination, '')).filter(({ done }) => done === undefined);
+    const held = (await listLocks(coordination, '')).filter(({ done }) => done === undefined);
     for (let more = true; more; ) {
       const page = await log.readSince(this.last);
       if (page.kind === 'checkpoint') {
         const numbers = Array.from({ length: page.checkpoint.seq - this.last }, (_, i) => this.last + 1 + i);
-        await this.take(await readCopies(objects, numbers));
+        await this.addEntries(await readArchived(objects, numbers));
       } else {
-        await this.take(page.entries);
+        await this.addEntries(page.entries);
         more = page.more;
       }
     }
     return {
       fences: new Set(held.flatMap(({ fence, first }) => [fence, first])),
-      hasOwnNames: held.some(({ name }) => OWN_NAMES.test(name)),
+      hasUnfencedNames: held.some(({ name }) => UNFENCED_LOCKS.test(name)),
     };
   }
 
-  private async take(entries: CommittedEntry[]): Promise<void> {
+  private async addEntries(entries: CommittedEntry[]): Promise<void> {
     for (const { seq, segment } of entries) {
       if (seq !== this.last + 1) throw logDamaged(`entry ${this.last + 1} is missing`);
       const commit = await readSegment(this.context.objects, segmentName(segment), () => true);
@@ -210,43 +212,43 @@ class Sweep {
     const { objects, log } = this.context;
     const parts = await this.list(PARTS_FOLDER);
     const named = new Set<string>();
-    for (const { name } of await this.list(MANIFESTS))
+    for (const { name } of await this.list(MANIFESTS_FOLDER))
       for (const part of await readManifest(objects, { manifest: name })) if (part !== null) named.add(part);
     const seq = (await log.readCheckpoint())?.seq ?? 0;
-    await this.remove(parts.filter(({ name }) => seqOf(name) <= seq && !named.has(name)));
+    await this.remove(parts.filter(({ name }) => seqOfObject(name) <= seq && !named.has(name)));
   }
 
   /** Removes what lies below a prefix, page by page, but for what `neededOf` says when it is asked after the listing. */
-  private async removeUnneeded(
+  private async removeUnreferenced(
     prefix: string,
-    neededOf: (names: string[], work: Work) => Promise<Set<string>>,
+    neededOf: (names: string[], work: Activity) => Promise<Set<string>>,
   ): Promise<void> {
     const { objects, signal } = this.context;
     let page: ObjectInfo[] = [];
     const finish = async () => {
       const needed = await neededOf(
         page.map(({ name }) => name),
-        await this.look(),
+        await this.readActivity(),
       );
       await this.remove(page.filter(({ name }) => !needed.has(name)));
       page = [];
     };
     for await (const info of objects.list(prefix, { signal })) {
       this.report.listed++;
-      if (page.push(info) === PAGE) await finish();
+      if (page.push(info) === PAGE_SIZE) await finish();
     }
     if (page.length > 0) await finish();
   }
 
   /** The files among some that are of versions which are needed; what is no file of a version is left alone. */
-  private async neededFiles(
+  private async referencedFiles(
     names: string[],
-    { fences, hasOwnNames }: Work,
+    { fences, hasUnfencedNames }: Activity,
     recorded: (folders: string[]) => Promise<Set<string>>,
   ): Promise<Set<string>> {
     const isAtWork = (folder: string) => {
       const fence = fenceOf(folder.slice(folder.lastIndexOf('/') + 1));
-      return fence === undefined ? hasOwnNames : fences.has(fence);
+      return fence === undefined ? hasUnfencedNames : fences.has(fence);
     };
     const doubtful = new Set<string>();
     const needed = new Set<string>();
@@ -281,7 +283,7 @@ class Sweep {
   private async models(): Promise<Set<string>> {
     const { objects } = this.context;
     const found = new Set<string>();
-    for (let part = 0; part < PARTS; part++) {
+    for (let part = 0; part < PART_COUNT; part++) {
       const name = this.manifest[part];
       if (!name) continue;
       const { edits = [] } = await readSegment(objects, name, () => false);
@@ -305,12 +307,12 @@ class Sweep {
 }
 
 /** The first checkpoint, or 0 for the empty store, from which the store has a copy of every entry up to commit `last`. */
-function oldestState(manifests: ObjectInfo[], copies: number[], last: number): number {
+function oldestReplayableSeq(manifests: ObjectInfo[], copies: number[], last: number): number {
   const known = new Set(copies);
   let first = last;
   while (first > 0 && known.has(first)) first--;
   if (first === 0) return 0;
-  const later = manifests.map(({ name }) => seqOf(name)).filter((seq) => seq >= first && seq <= last);
+  const later = manifests.map(({ name }) => seqOfObject(name)).filter((seq) => seq >= first && seq <= last);
   return Math.min(last, ...later);
 }
 

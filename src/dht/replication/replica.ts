@@ -1,10 +1,10 @@
 /** Keeps what a node holds of a cluster up with the commit log. */
 import { SerialQueue } from '../../async/index.js';
-import type { Wake, Watch } from '../../coordination/index.js';
+import type { Watch, WatchSignal } from '../../coordination/index.js';
 import {
   type Commit,
-  EDITED_TABLES,
   type ObjectStore,
+  REPLICATED_TABLES,
   type RecordEdit,
   type ReplicaRecord,
   type Storage,
@@ -13,10 +13,10 @@ import {
 } from '../../storage/index.js';
 import { entriesSince, partOf, readManifest, readParts, segmentName } from '../commit/checkpoint.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from '../commit/commit-log.js';
-import type { Folded } from '../commit/record-state.js';
+import type { RecordState } from '../commit/record-state.js';
 import { readSegment } from '../commit/segment.js';
-import { commitMissing, replicaBehind } from '../errors.js';
-import { bytesOfSlots, inSlots, slotsOfCells } from '../placement/slot-lookup.js';
+import { commitNotInLog, replicaBehind } from '../errors.js';
+import { bytesBySlot, cellSlotLookup, slotTest } from '../placement/slot-lookup.js';
 import { SlotSet } from '../placement/slot-set.js';
 import type { PrefixLengths } from '../placement/slots.js';
 
@@ -28,7 +28,7 @@ export interface ReplicaOptions {
   cluster: string;
   prefixLengths: PrefixLengths;
   /** Which restoration the log is of. */
-  restored?: string;
+  epochId?: string;
   /** Is told what keeps the replica from following; it tries again by itself. */
   onFailure?: (error: unknown) => void;
 }
@@ -40,7 +40,7 @@ interface Waiter {
 }
 
 /** Own commits that are not applied yet. */
-const MOST_OWN = 64;
+const MAX_OWN_COMMITS = 64;
 
 /**
  * Invariants: outside of a turn the folder holds exactly the tiles of `slots`, and all other records, as of commit `applied`; turns
@@ -49,17 +49,17 @@ const MOST_OWN = 64;
  * rebuilt. The index can be read as of earlier commits of the last while, but not from before it got other slots or a checkpoint.
  */
 export class Replica {
-  private readonly turns = new SerialQueue();
+  private readonly queue = new SerialQueue();
   private waiters: Waiter[] = [];
   private isClosed = false;
   private watch: Watch | undefined;
-  private readonly own = new Map<string, Commit>();
-  private measured: { changes: number; bytes: Float64Array } | undefined;
+  private readonly ownCommits = new Map<string, Commit>();
+  private cachedBytes: { changes: number; bytes: Float64Array } | undefined;
 
   private constructor(
     private readonly options: ReplicaOptions,
     private seq: number,
-    private held: SlotSet,
+    private slotSet: SlotSet,
   ) {}
 
   /** Of a folder that has been in the cluster before, or of an empty one. */
@@ -67,7 +67,7 @@ export class Replica {
     const state = await options.storage.replica();
     const slots = state && SlotSet.fromText(state.slots);
     const replica = new Replica(options, state?.applied ?? 0, slots ?? new SlotSet());
-    if (state && state.restored !== options.restored) await replica.forget();
+    if (state && state.restored !== options.epochId) await replica.reset();
     return replica;
   }
 
@@ -75,12 +75,12 @@ export class Replica {
    * Begins anew: the log was rebuilt, and where a commit that this node has seen was lost, its number is that of another one. The files
    * stay, since the tiles that come back name them.
    */
-  private async forget(): Promise<void> {
+  private async reset(): Promise<void> {
     const { storage } = this.options;
     const edits: RecordEdit[] = [];
-    for (const table of EDITED_TABLES)
+    for (const table of REPLICATED_TABLES)
       for await (const key of storage.catalogue[table].keys()) edits.push({ table, key, record: null });
-    await this.replicate(0, { removed: await this.tilesOf(this.held), edits }, new SlotSet());
+    await this.replicate(0, { removed: await this.tilesOf(this.slotSet), edits }, new SlotSet());
   }
 
   /** The last commit that is applied here. */
@@ -89,44 +89,44 @@ export class Replica {
   }
 
   /** Whether the tiles of a slot are here. */
-  holds(slot: number): boolean {
-    return this.held.has(slot);
+  hasSlot(slot: number): boolean {
+    return this.slotSet.has(slot);
   }
 
   /** How many slots are here. */
-  get size(): number {
-    return this.held.size;
+  get slotCount(): number {
+    return this.slotSet.size;
   }
 
   get slots(): number[] {
-    return [...this.held];
+    return [...this.slotSet];
   }
 
   /** Bytes of the tiles of each slot that is here. */
   bytesBySlot(): Float64Array {
     const { index } = this.options.storage;
     const { changes } = index;
-    if (this.measured?.changes !== changes)
-      this.measured = { changes, bytes: bytesOfSlots(index, this.options.prefixLengths) };
-    return this.measured!.bytes;
+    if (this.cachedBytes?.changes !== changes)
+      this.cachedBytes = { changes, bytes: bytesBySlot(index, this.options.prefixLengths) };
+    return this.cachedBytes!.bytes;
   }
 
   /** Follows the log from now on. */
   start(): void {
     const { log, onFailure = () => {} } = this.options;
-    this.watch = log.follow((wake) => this.catchUp(wake), onFailure);
+    this.watch = log.watch((wake) => this.catchUp(wake), onFailure);
   }
 
   async close(): Promise<void> {
     this.isClosed = true;
     this.watch?.close();
     for (const { seq, reject } of this.waiters.splice(0)) reject(replicaBehind(seq, this.seq));
-    await this.turns.idle();
+    await this.queue.idle();
   }
 
   /** Applies all that the log has. After a wake that tells of nothing new it is not read. */
-  catchUp(wake?: Wake): Promise<void> {
-    return this.turns.run(async () => {
+  catchUp(wake?: WatchSignal): Promise<void> {
+    return this.queue.run(async () => {
       if (!wake || !this.options.log.isKnown(wake, this.seq)) await this.readLog();
     });
   }
@@ -135,7 +135,7 @@ export class Replica {
    * Resolves when a commit is applied here. Throws TW_DHT_BEHIND after `patience` ms, or if the replica closes, and the reason of `signal`
    * if that aborts.
    */
-  async waitFor(seq: number, patience: number, signal?: AbortSignal): Promise<void> {
+  async waitForCommit(seq: number, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     if (this.seq >= seq) return;
     signal?.throwIfAborted();
     if (this.isClosed) throw replicaBehind(seq, this.seq);
@@ -146,7 +146,7 @@ export class Replica {
       await new Promise<void>((resolve, reject) => {
         waiter = { seq, resolve, reject };
         this.waiters.push(waiter);
-        timer = setTimeout(() => reject(replicaBehind(seq, this.seq)), patience);
+        timer = setTimeout(() => reject(replicaBehind(seq, this.seq)), timeoutMs);
         abort = () => reject(signal!.reason);
         signal?.addEventListener('abort', abort);
       });
@@ -158,51 +158,51 @@ export class Replica {
   }
 
   /**
-   * Waits for a commit that another node named, as `waitFor` does, and reads the log: throws TW_DHT_NO_COMMIT if the log ends before that
+   * Waits for a commit that another node named, as `waitForCommit` does, and reads the log: throws TW_DHT_NO_COMMIT if the log ends before that
    * commit, so that nobody waits for a wrong number.
    */
-  async waitForNamed(seq: number, patience: number, signal?: AbortSignal): Promise<void> {
+  async waitForNamedCommit(seq: number, timeoutMs: number, signal?: AbortSignal): Promise<void> {
     if (this.seq >= seq) return;
     const missing = new AbortController();
     this.catchUp().then(
-      () => missing.abort(commitMissing(seq, this.seq)),
+      () => missing.abort(commitNotInLog(seq, this.seq)),
       // `start` follows the log, reports that it cannot be read, and reads it again.
       () => undefined,
     );
     const signals = signal ? [signal, missing.signal] : [missing.signal];
-    await this.waitFor(seq, patience, AbortSignal.any(signals));
+    await this.waitForCommit(seq, timeoutMs, AbortSignal.any(signals));
   }
 
   /** A commit of this node's own, so that it need not be read again. */
-  remember(segment: string, commit: Commit): void {
-    this.own.set(segment, commit);
-    if (this.own.size > MOST_OWN) this.own.delete(this.own.keys().next().value!);
+  cacheOwnCommit(segment: string, commit: Commit): void {
+    this.ownCommits.set(segment, commit);
+    if (this.ownCommits.size > MAX_OWN_COMMITS) this.ownCommits.delete(this.ownCommits.keys().next().value!);
   }
 
   /** Applies a commit that this node has just made, where it is the next one: it need not be read from the log. */
   applyOwn(entry: CommittedEntry): Promise<void> {
-    return this.turns.run(async () => {
+    return this.queue.run(async () => {
       if (entry.seq === this.seq + 1) await this.apply(entry);
     });
   }
 
   /** Loads the tiles of more slots. */
-  take(slots: Iterable<number>): Promise<void> {
-    return this.turns.run(async () => {
-      const wanted = new SlotSet([...slots].filter((slot) => !this.held.has(slot)));
+  loadSlots(slots: Iterable<number>): Promise<void> {
+    return this.queue.run(async () => {
+      const wanted = new SlotSet([...slots].filter((slot) => !this.slotSet.has(slot)));
       if (wanted.size === 0) return;
       const state = await this.stateOf(wanted);
-      const { added } = state.commit();
-      await this.replicate(this.seq, { added: added! }, new SlotSet([...this.held, ...wanted]));
+      const { added } = state.toCommit();
+      await this.replicate(this.seq, { added: added! }, new SlotSet([...this.slotSet, ...wanted]));
     });
   }
 
   /** Drops the tiles of slots. */
-  drop(slots: Iterable<number>): Promise<void> {
-    return this.turns.run(async () => {
-      const gone = new SlotSet([...slots].filter((slot) => this.held.has(slot)));
+  dropSlots(slots: Iterable<number>): Promise<void> {
+    return this.queue.run(async () => {
+      const gone = new SlotSet([...slots].filter((slot) => this.slotSet.has(slot)));
       if (gone.size === 0) return;
-      const left = new SlotSet([...this.held].filter((slot) => !gone.has(slot)));
+      const left = new SlotSet([...this.slotSet].filter((slot) => !gone.has(slot)));
       await this.replicate(this.seq, { removed: await this.tilesOf(gone) }, left);
     });
   }
@@ -234,28 +234,33 @@ export class Replica {
   }
 
   private async apply({ seq, segment, slots }: CommittedEntry): Promise<void> {
-    const own = this.own.get(segment);
+    const own = this.ownCommits.get(segment);
     const { objects } = this.options;
     const touched = SlotSet.fromText(slots);
-    const wants = (slot: number) => this.held.has(slot) && touched.has(slot);
-    const commit = own ? this.shareOf(own) : await readSegment(objects, segmentName(segment), wants);
+    const wants = (slot: number) => this.slotSet.has(slot) && touched.has(slot);
+    const commit = own ? this.ownedPart(own) : await readSegment(objects, segmentName(segment), wants);
     await this.replicate(seq, commit);
-    this.own.delete(segment);
+    this.ownCommits.delete(segment);
   }
 
   /** What of a commit is of the slots here. */
-  private shareOf({ removed = [], added = [], ...others }: Commit): Commit {
-    const slotOfCell = slotsOfCells(this.options.prefixLengths);
-    const isHere = (tile: TileVersion) => this.held.has(slotOfCell(tile));
+  private ownedPart({ removed = [], added = [], ...others }: Commit): Commit {
+    const slotOfCell = cellSlotLookup(this.options.prefixLengths);
+    const isHere = (tile: TileVersion) => this.slotSet.has(slotOfCell(tile));
     return { ...others, removed: removed.filter(isHere), added: added.filter(isHere) };
   }
 
-  private async replicate(applied: number, commit: Commit, held = this.held): Promise<void> {
-    const { storage, cluster, restored } = this.options;
-    const state: ReplicaRecord = { cluster, applied, slots: held.toText(), ...(restored && { restored }) };
+  private async replicate(applied: number, commit: Commit, held = this.slotSet): Promise<void> {
+    const { storage, cluster, epochId } = this.options;
+    const state: ReplicaRecord = {
+      cluster,
+      applied,
+      slots: held.toText(),
+      ...(epochId && { restored: epochId }),
+    };
     await storage.replicate(state, commit, () => {
       this.seq = applied;
-      this.held = held;
+      this.slotSet = held;
       const due = this.waiters.filter(({ seq }) => seq <= applied);
       this.waiters = this.waiters.filter(({ seq }) => seq > applied);
       for (const { resolve } of due) resolve();
@@ -263,7 +268,7 @@ export class Replica {
   }
 
   /** What some slots hold as of the last commit that is applied. */
-  private async stateOf(wanted: SlotSet): Promise<Folded> {
+  private async stateOf(wanted: SlotSet): Promise<RecordState> {
     const { log, objects } = this.options;
     const wants = (slot: number) => wanted.has(slot);
     for (;;) {
@@ -278,7 +283,8 @@ export class Replica {
         if (entry.seq > this.seq) break;
         const touched = SlotSet.fromText(entry.slots);
         const isOf = (slot: number) => wants(slot) && touched.has(slot);
-        if ([...touched].some(wants)) state.add(await readSegment(objects, segmentName(entry.segment), isOf));
+        if ([...touched].some(wants))
+          state.apply(await readSegment(objects, segmentName(entry.segment), isOf));
         last = entry.seq;
       }
       // Else the log was cut while it was read.
@@ -290,16 +296,16 @@ export class Replica {
   private async load(checkpoint: StoredCheckpoint): Promise<void> {
     const { objects, storage } = this.options;
     const manifest = await readManifest(objects, checkpoint);
-    const state = await readParts(objects, manifest, (slot) => this.held.has(slot));
-    const { added: wanted = [], edits = [] } = state.commit();
+    const state = await readParts(objects, manifest, (slot) => this.slotSet.has(slot));
+    const { added: wanted = [], edits = [] } = state.toCommit();
     // A version of a tile never changes: those that are here already need not be written.
     const nameOf = ({ id, version }: TileVersion) => `${id} ${version}`;
-    const known = await this.tilesOf(this.held);
+    const known = await this.tilesOf(this.slotSet);
     const [here, kept] = [new Set(known.map(nameOf)), new Set(wanted.map(nameOf))];
     const removed = known.filter((tile) => !kept.has(nameOf(tile)));
     const added = wanted.filter((tile) => !here.has(nameOf(tile)));
     const edited = new Set(edits.map(({ table, key }) => `${table}/${key}`));
-    for (const table of EDITED_TABLES)
+    for (const table of REPLICATED_TABLES)
       for await (const key of storage.catalogue[table].keys())
         if (!edited.has(`${table}/${key}`)) edits.push({ table, key, record: null });
     await this.replicate(checkpoint.seq, { removed, added, edits });
@@ -310,7 +316,7 @@ export class Replica {
     const { storage, prefixLengths } = this.options;
     const ids: string[] = [];
     const { index } = storage;
-    index.forEach({ where: inSlots(slots, prefixLengths) }, (rows) => (row) => ids.push(rows.idOf(row)));
+    index.forEach({ where: slotTest(slots, prefixLengths) }, (rows) => (row) => ids.push(rows.idOf(row)));
     return storage.getTiles(ids);
   }
 }

@@ -3,40 +3,40 @@
  * time and the bytes. The secret itself is never sent.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { clockApart, foreignNode } from '../errors.js';
+import { badSignature, clockSkew } from '../errors.js';
 
 /** Clocks may differ so much, and a message that was listened to can be sent again so long, ms. */
-const MOST_APART = 60_000;
+const MAX_CLOCK_SKEW_MS = 60_000;
 
-export interface Message {
+export interface SignedMessage {
   method: string;
   path: string;
   body: Uint8Array;
 }
 
 /** The value of the `authorization` header. */
-export function sign(secret: string, message: Message, now = Date.now()): string {
+export function sign(secret: string, message: SignedMessage, now = Date.now()): string {
   return `Tilewright ${now}:${digestOf(secret, message, now)}`;
 }
 
 /** Throws TW_DHT_FOREIGN_NODE, TW_DHT_CLOCK_APART. */
 export function verifySignature(
   secret: string,
-  message: Message,
+  message: SignedMessage,
   header: string | undefined,
   now = Date.now(),
 ): void {
   const [, time, digest] = /^Tilewright (\d{1,15}):([0-9a-f]{64})$/.exec(header ?? '') ?? [];
   if (time === undefined || digest === undefined)
-    throw foreignNode('a message between nodes carries no signature');
+    throw badSignature('a message between nodes carries no signature');
   const expected = digestOf(secret, message, Number(time));
   if (!timingSafeEqual(Buffer.from(digest, 'hex'), Buffer.from(expected, 'hex')))
-    throw foreignNode('the message is signed by another secret');
+    throw badSignature('the message is signed by another secret');
   const apart = Math.abs(now - Number(time));
-  if (apart > MOST_APART) throw clockApart(Math.round(apart / 1000));
+  if (apart > MAX_CLOCK_SKEW_MS) throw clockSkew(Math.round(apart / 1000));
 }
 
-function digestOf(secret: string, { method, path, body }: Message, time: number): string {
+function digestOf(secret: string, { method, path, body }: SignedMessage, time: number): string {
   const content = createHash('sha256').update(body).digest('hex');
   return createHmac('sha256', secret).update(`${method}\n${path}\n${time}\n${content}`).digest('hex');
 }

@@ -1,31 +1,37 @@
 /** Requests to other nodes of the cluster. */
 import { Agent, request } from 'node:http';
 import { crc32 } from 'node:zlib';
-import { messageOf, receivedError, SENT_ERROR, type SentError, type TilewrightError } from '../../errors.js';
+import {
+  ERROR_DOCUMENT_SCHEMA,
+  type ErrorDocument,
+  fromErrorDocument,
+  messageOf,
+  type TilewrightError,
+} from '../../errors.js';
 import { type Check, messageCheck } from '../../json-schema.js';
 import { peerFailed } from '../errors.js';
 import { limitConnectTime } from './connect-timeout.js';
 import { sign } from './message-signature.js';
 
 /** Of the header that holds the checksum of a body, decimal. */
-export const CHECKSUM = 'tilewright-crc32';
+export const CHECKSUM_HEADER = 'tilewright-crc32';
 /** Media type of messages between nodes. */
 export const MESSAGE_TYPE = 'application/vnd.tilewright.node+json';
 
 const CONNECT_TIMEOUT_MS = 300;
 /** Per node; further questions wait for a free socket. */
-const MOST_SOCKETS = 64;
+const MAX_SOCKETS_PER_NODE = 64;
 /** An answer that is longer is none of ours. */
-const MOST_BYTES = 2 ** 28;
+const MAX_RESPONSE_BYTES = 2 ** 28;
 
 export interface Peer {
   id: string;
   url: string;
 }
 
-export class Peers {
-  private readonly agent = new Agent({ keepAlive: true, maxSockets: MOST_SOCKETS });
-  private readonly failed = new Map<string, number>();
+export class PeerClient {
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS_PER_NODE });
+  private readonly failureCounts = new Map<string, number>();
 
   constructor(private readonly secret: string) {}
 
@@ -34,8 +40,8 @@ export class Peers {
    * `patience` ms (including the wait for a free socket), answers with an error, or if the answer is damaged or `check` finds a fault in it.
    * The cause of an error that the node answers with is that error, with its code.
    */
-  ask<T>({ id, url }: Peer, path: string, message: unknown, patience: number, check: Check): Promise<T> {
-    const { body, headers } = this.sealed(path, message);
+  call<T>({ id, url }: Peer, path: string, message: unknown, timeoutMs: number, check: Check): Promise<T> {
+    const { body, headers } = this.signedRequest(path, message);
     return new Promise((resolve, reject) => {
       let hasFailed = false;
       const fail = (detail: string, status?: number, cause?: TilewrightError) => {
@@ -43,7 +49,7 @@ export class Peers {
         hasFailed = true;
         clearTimeout(answering);
         sent.destroy();
-        this.failed.set(id, (this.failed.get(id) ?? 0) + 1);
+        this.failureCounts.set(id, (this.failureCounts.get(id) ?? 0) + 1);
         reject(peerFailed.because(cause, id, url, detail, status));
       };
       const sent = request(new URL(path, url), { method: 'POST', agent: this.agent, headers }, (answer) => {
@@ -52,7 +58,7 @@ export class Peers {
         answer.on('data', (chunk: Buffer) => {
           chunks.push(chunk);
           bytes += chunk.length;
-          if (bytes > MOST_BYTES) fail('its answer is too long');
+          if (bytes > MAX_RESPONSE_BYTES) fail('its answer is too long');
         });
         answer.on('error', (error) => fail(error.message));
         answer.on('end', () => {
@@ -60,17 +66,21 @@ export class Peers {
           const whole = Buffer.concat(chunks);
           const { statusCode = 0 } = answer;
           if (statusCode !== 200)
-            fail(`${statusCode} ${whole.toString('utf8', 0, 500)}`, statusCode, errorIn(statusCode, whole));
-          else if (answer.headers[CHECKSUM] !== String(crc32(whole))) fail('its answer is damaged');
+            fail(
+              `${statusCode} ${whole.toString('utf8', 0, 500)}`,
+              statusCode,
+              parseProblem(statusCode, whole),
+            );
+          else if (answer.headers[CHECKSUM_HEADER] !== String(crc32(whole))) fail('its answer is damaged');
           else
             try {
-              resolve(answerOf(whole, check));
+              resolve(parseResponse(whole, check));
             } catch (error) {
               fail(messageOf(error));
             }
         });
       });
-      const answering = setTimeout(() => fail(`no answer within ${patience} ms`), patience);
+      const answering = setTimeout(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs);
       limitConnectTime(sent, CONNECT_TIMEOUT_MS);
       sent.on('error', (error) => fail(error.message));
       sent.end(body);
@@ -78,12 +88,12 @@ export class Peers {
   }
 
   /** A message as it is sent to a path by POST: signed, and with its checksum. */
-  sealed(path: string, message: unknown) {
+  signedRequest(path: string, message: unknown) {
     const body = Buffer.from(JSON.stringify(message));
     const headers = {
       'content-type': MESSAGE_TYPE,
       'content-length': body.length,
-      [CHECKSUM]: crc32(body),
+      [CHECKSUM_HEADER]: crc32(body),
       authorization: sign(this.secret, { method: 'POST', path, body }),
     };
     return { body, headers };
@@ -91,7 +101,7 @@ export class Peers {
 
   /** How many questions each node has not answered well. */
   get failures(): ReadonlyMap<string, number> {
-    return this.failed;
+    return this.failureCounts;
   }
 
   close(): void {
@@ -99,7 +109,7 @@ export class Peers {
   }
 }
 
-function answerOf<T>(bytes: Buffer, check: Check): T {
+function parseResponse<T>(bytes: Buffer, check: Check): T {
   let answer: unknown;
   try {
     answer = JSON.parse(bytes.toString());
@@ -111,14 +121,14 @@ function answerOf<T>(bytes: Buffer, check: Check): T {
   return answer as T;
 }
 
-const checkError = messageCheck(SENT_ERROR);
+const checkError = messageCheck(ERROR_DOCUMENT_SCHEMA);
 
 /** The error in a problem document (RFC 9457); undefined if there is none. */
-function errorIn(status: number, bytes: Buffer): TilewrightError | undefined {
+function parseProblem(status: number, bytes: Buffer): TilewrightError | undefined {
   try {
     const { code, detail } = Object(JSON.parse(bytes.toString()));
-    const error: SentError = { code, status, message: detail };
-    return checkError(error) === undefined ? receivedError(error) : undefined;
+    const error: ErrorDocument = { code, status, message: detail };
+    return checkError(error) === undefined ? fromErrorDocument(error) : undefined;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     return undefined;

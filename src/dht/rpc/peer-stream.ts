@@ -3,26 +3,26 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { crc32 } from 'node:zlib';
 import type { Check } from '../../json-schema.js';
 import { peerFailed } from '../errors.js';
-import type { Peer, Peers } from './peer-client.js';
+import type { Peer, PeerClient } from './peer-client.js';
 
 /** Media type of such an answer. */
-export const LINES_TYPE = 'application/x-ndjson';
+export const NDJSON_TYPE = 'application/x-ndjson';
 
-export interface LinesRequest {
-  peers: Peers;
+export interface StreamRequest {
+  peers: PeerClient;
   peer: Peer;
   path: string;
   message: unknown;
   /** Checks each line. */
   check: Check;
   /** How long the node may be silent, ms. */
-  silence: number;
+  idleTimeoutMs: number;
   /** Ends the request. */
   signal: AbortSignal;
 }
 
-/** A line of an answer, as `askForLines` reads it. */
-export function lineOf(value: unknown): string {
+/** A line of an answer, as `streamLines` reads it. */
+export function encodeLine(value: unknown): string {
   const text = JSON.stringify(value);
   return `${crc32(text)} ${text}\n`;
 }
@@ -31,18 +31,21 @@ export function lineOf(value: unknown): string {
  * The lines of an answer, until it ends. Throws TW_DHT_PEER where the node does not answer, breaks off, is silent for too long, or
  * what arrives is not what it has sent, or `check` finds a fault in a line.
  */
-export async function* askForLines<T>(asked: LinesRequest): AsyncGenerator<T> {
-  const { peers, peer, path, message, check, silence, signal } = asked;
+export async function* streamLines<T>(asked: StreamRequest): AsyncGenerator<T> {
+  const { peers, peer, path, message, check, idleTimeoutMs, signal } = asked;
   const fail = (detail: string, status?: number) => peerFailed(peer.id, peer.url, detail, status);
-  const { body, headers } = peers.sealed(path, message);
+  const { body, headers } = peers.signedRequest(path, message);
   signal.throwIfAborted();
   const sent = request(new URL(path, peer.url), { method: 'POST', agent: false, headers });
   const abort = () => sent.destroy();
   signal.addEventListener('abort', abort, { once: true });
-  const timer = setTimeout(() => sent.destroy(new Error(`it was silent for ${silence} ms`)), silence);
+  const timer = setTimeout(
+    () => sent.destroy(new Error(`it was silent for ${idleTimeoutMs} ms`)),
+    idleTimeoutMs,
+  );
   try {
     sent.end(body);
-    const answer = await answerOf(sent);
+    const answer = await responseOf(sent);
     answer.setEncoding('utf8');
     let rest = '';
     for await (const text of answer as AsyncIterable<string>) {
@@ -71,7 +74,7 @@ export async function* askForLines<T>(asked: LinesRequest): AsyncGenerator<T> {
   }
 }
 
-function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
+function responseOf(sent: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     sent.once('response', resolve);
     // Also after the answer has begun, whose reader sees it.

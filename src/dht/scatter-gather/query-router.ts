@@ -2,14 +2,14 @@
 import type { Owner, OwnerState, Placement } from '../placement/placement.js';
 
 /** What one node is asked for. */
-export interface Share {
+export interface NodeSlots {
   node: string;
   /** Ascending. */
   slots: number[];
 }
 
-export interface Route {
-  shares: Share[];
+export interface QueryRoute {
+  byNode: NodeSlots[];
   /** Slots for which nobody is left to ask, ascending. */
   unanswered: number[];
 }
@@ -18,16 +18,16 @@ export interface Route {
  * Shares out slots among owners that can answer: `self` where it is one, so that what is here is not fetched, else a node that
  * is asked anyway, else the first. Nodes in `avoided` do not answer, or did not when they were asked.
  */
-export function routeTo(
+export function routeQuery(
   { slots: ownersOf }: Pick<Placement, 'slots'>,
   slots: Iterable<number>,
   self: string,
   avoided: ReadonlySet<string> = new Set(),
-): Route {
+): QueryRoute {
   const shares = new Map<string, number[]>();
   const unanswered: number[] = [];
   for (const slot of slots) {
-    const node = askedFor(ownersOf[slot]!, self, avoided, shares);
+    const node = chooseOwner(ownersOf[slot]!, self, avoided, shares);
     if (node === undefined) unanswered.push(slot);
     else {
       const share = shares.get(node);
@@ -35,11 +35,11 @@ export function routeTo(
       else shares.set(node, [slot]);
     }
   }
-  return { shares: [...shares].map(([node, share]) => ({ node, slots: share })), unanswered };
+  return { byNode: [...shares].map(([node, share]) => ({ node, slots: share })), unanswered };
 }
 
 /** A search may ask for every slot, so nothing is made anew for each of them. */
-function askedFor(
+function chooseOwner(
   owners: readonly Owner[],
   self: string,
   avoided: ReadonlySet<string>,
@@ -47,7 +47,7 @@ function askedFor(
 ): string | undefined {
   let first: string | undefined;
   let known: string | undefined;
-  for (const wanted of ANSWERING)
+  for (const wanted of READABLE_STATES)
     for (const { node, state } of owners) {
       if (state !== wanted || avoided.has(node)) continue;
       if (node === self) return self;
@@ -58,4 +58,4 @@ function askedFor(
 }
 
 /** In the order in which they should be asked. */
-const ANSWERING: readonly OwnerState[] = ['available', 'leaving'];
+const READABLE_STATES: readonly OwnerState[] = ['available', 'leaving'];

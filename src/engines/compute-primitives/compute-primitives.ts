@@ -5,14 +5,14 @@
 
 /** What an operation computes from the two others of: input, filter, output. */
 export const FORWARD = 0;
-export const TO_INPUT = 1;
-export const TO_FILTER = 2;
+export const INPUT_GRADIENT = 1;
+export const FILTER_GRADIENT = 2;
 
 /**
  * All arrays have exactly the sizes that follow from the numbers before them; the addon throws where they have not. They may be
  * views of the heap.
  */
-export interface Loops {
+export interface ComputePrimitives {
   /**
    * A convolution, [N,H,W,C] with a filter [h,w,C,O], or one of its gradients. The geometry: batch, height, width, channels in
    * and out, filter height and width, strides, dilations, padding at the top, left, bottom and right.
@@ -34,7 +34,7 @@ export interface Loops {
    * the output, filter height and width, strides, padding at the top and left.
    */
   maxPool(geometry: Int32Array, x: Float32Array, y: Float32Array): void;
-  /** dx: each gradient at the first maximum of its window. The geometry is that of `maxPool`, here and below. */
+  /** dx: each gradient at the first maximum of its window. The geometry is that of `maxPoolKernel`, here and below. */
   maxPoolGradient(geometry: Int32Array, x: Float32Array, dy: Float32Array, dx: Float32Array): void;
   /** The mean of the pixels of each window. */
   avgPool(geometry: Int32Array, x: Float32Array, y: Float32Array): void;

@@ -3,43 +3,56 @@
  * are, and only padding takes a copy.
  */
 
-import { blockedSum, PANEL, pack, ROWS } from './gemm.js';
-import type { Shape } from './im2col-convolution.js';
-import { BYTES, type Heap, upTo } from './wasm-heap.js';
+import { blockedSum, PANEL_ROWS, PANEL_WIDTH, packPanels } from './gemm.js';
+import type { ConvolutionShape } from './im2col-convolution.js';
+import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-heap.js';
 
-const PANEL_BYTES = PANEL * BYTES;
+const PANEL_BYTES = PANEL_WIDTH * FLOAT32_BYTES;
 /** Floats of inputs and outputs that the second cache should hold, so that the panels of the outputs of a pixel fill its lines together. */
-const BLOCK = 2 ** 16;
+const BLOCK_FLOATS = 2 ** 16;
 /** Pixels of a product by the filter, whose inputs the first cache should hold. */
-const MOST_PIXELS = 128;
-const MOST_NARROW = 64;
+const MAX_PIXELS = 128;
+const MAX_NARROW_PIXELS = 64;
 
-/** True if `forward` and `toFilter` can compute it: no dilation, whole panels of outputs, and rows of at least four pixels. */
-export function isDirect({ filter, dilation, outputs, columns }: Shape): boolean {
+/** True if `forward` and `filterGradient` can compute it: no dilation, whole panels of outputs, and rows of at least four pixels. */
+export function isDirect({ filter, dilation, outputs, columns }: ConvolutionShape): boolean {
   const isDense = filter.every((taps, axis) => taps === 1 || dilation[axis] === 1);
-  return isDense && outputs % PANEL === 0 && columns >= ROWS;
+  return isDense && outputs % PANEL_WIDTH === 0 && columns >= PANEL_ROWS;
 }
 
-/** By how much `toInput` may enlarge a filter, so that the same number of taps reaches every pixel of the input. */
-const MOST_ENLARGED = 1.2;
+/** By how much `inputGradient` may enlarge a filter, so that the same number of taps reaches every pixel of the input. */
+const MAX_FILTER_GROWTH = 1.2;
 
-/** True if `toInput` can compute it. */
-export function isDirectToInput({ filter, stride, dilation, channels, width }: Shape): boolean {
-  const isEven = filter.every((taps, axis) => upTo(stride[axis], taps) <= MOST_ENLARGED * taps);
+/** True if `inputGradient` can compute it. */
+export function isDirectInputGradient({
+  filter,
+  stride,
+  dilation,
+  channels,
+  width,
+}: ConvolutionShape): boolean {
+  const isEven = filter.every((taps, axis) => roundUpTo(stride[axis], taps) <= MAX_FILTER_GROWTH * taps);
   const isDense = filter.every((taps, axis) => taps === 1 || dilation[axis] === 1);
-  return isEven && isDense && channels % PANEL === 0 && Math.floor(width / stride[1]) >= ROWS;
+  return isEven && isDense && channels % PANEL_WIDTH === 0 && Math.floor(width / stride[1]) >= PANEL_ROWS;
 }
 
-export function forward(heap: Heap, s: Shape, x: number, filter: number, y: number, bias?: number): void {
+export function forward(
+  heap: WasmHeap,
+  s: ConvolutionShape,
+  x: number,
+  filter: number,
+  y: number,
+  bias?: number,
+): void {
   const run = s.filter[1] * s.channels;
   const taps = s.filter[0] * run;
   const padding = isPadded(s) ? s : undefined;
   const image = { height: s.height, width: s.width, channels: s.channels };
-  const [panels, start, copy] = heap.regions(
+  const [panels, start, copy] = heap.scratch(
     ...[taps * s.outputs, s.outputs, padding ? paddedSize(s.batch, image, padding) : 0],
   );
-  pack(heap, { address: filter, row: s.outputs, column: 1 }, taps, s.outputs, panels);
-  heap.floats(start, s.outputs).fill(0);
+  packPanels(heap, { address: filter, row: s.outputs, column: 1 }, taps, s.outputs, panels);
+  heap.float32View(start, s.outputs).fill(0);
   if (bias !== undefined) heap.run.copyRuns(1, s.outputs, bias, 0, start, 0);
   const from = padded(heap, s.batch, image, x, padding, copy);
   convolveRows(heap, {
@@ -54,7 +67,7 @@ export function forward(heap: Heap, s: Shape, x: number, filter: number, y: numb
     },
     from: { ...from, pixel: s.stride[1] * from.pixel },
     rowStep: s.stride[0] * from.row,
-    to: placesOf(y, { height: s.rows, width: s.columns, channels: s.outputs }),
+    to: imageStrides(y, { height: s.rows, width: s.columns, channels: s.outputs }),
     start,
     startStep: PANEL_BYTES,
   });
@@ -64,7 +77,13 @@ export function forward(heap: Heap, s: Shape, x: number, filter: number, y: numb
  * The pixels of the input that lie alike between the steps of the filter are an image of their own: a convolution, of stride 1, of the gradients
  * with every n-th tap, in reverse. A filter whose taps are no multiple of the stride is padded with zeros.
  */
-export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: number): void {
+export function inputGradient(
+  heap: WasmHeap,
+  s: ConvolutionShape,
+  dx: number,
+  filter: number,
+  dy: number,
+): void {
   const [tall, wide] = s.filter.map((taps, axis) => Math.ceil(taps / s.stride[axis]));
   const last = (size: number, pad: number, step: number) => Math.floor((size - 1 + pad) / step);
   const gradients = { height: s.rows, width: s.columns, channels: s.outputs };
@@ -76,25 +95,31 @@ export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: nu
   };
   const needsCopy = isPadded(padding);
   const run = wide * s.outputs;
-  const [panels, zeros, copy] = heap.regions(
-    ...[tall * run * s.channels, PANEL, needsCopy ? paddedSize(s.batch, gradients, padding) : 0],
+  const [panels, zeros, copy] = heap.scratch(
+    ...[tall * run * s.channels, PANEL_WIDTH, needsCopy ? paddedSize(s.batch, gradients, padding) : 0],
   );
-  heap.floats(zeros, PANEL).fill(0);
+  heap.float32View(zeros, PANEL_WIDTH).fill(0);
   const from = padded(heap, s.batch, gradients, dy, needsCopy ? padding : undefined, copy);
-  const to = placesOf(dx, { height: s.height, width: s.width, channels: s.channels });
-  const size = s.channels * s.outputs * BYTES;
+  const to = imageStrides(dx, { height: s.height, width: s.width, channels: s.channels });
+  const size = s.channels * s.outputs * FLOAT32_BYTES;
   for (let y = 0; y < s.stride[0]; y++)
     for (let x = 0; x < s.stride[1]; x++) {
-      for (let c = 0; c < s.channels; c += PANEL)
+      for (let c = 0; c < s.channels; c += PANEL_WIDTH)
         for (let i = 0; i < tall; i++)
           for (let j = 0; j < wide; j++) {
             const [row, column] = [y + s.stride[0] * (tall - 1 - i), x + s.stride[1] * (wide - 1 - j)];
-            const panel = panels + (c * tall * wide + (i * wide + j) * PANEL) * s.outputs * BYTES;
-            if (row >= s.filter[0] || column >= s.filter[1]) heap.floats(panel, PANEL * s.outputs).fill(0);
+            const panel =
+              panels + (c * tall * wide + (i * wide + j) * PANEL_WIDTH) * s.outputs * FLOAT32_BYTES;
+            if (row >= s.filter[0] || column >= s.filter[1])
+              heap.float32View(panel, PANEL_WIDTH * s.outputs).fill(0);
             else
               heap.run.copyStrided(
-                ...[s.outputs, PANEL, filter + (row * s.filter[1] + column) * size + c * s.outputs * BYTES],
-                ...[BYTES, s.outputs * BYTES, panel, PANEL_BYTES],
+                ...[
+                  s.outputs,
+                  PANEL_WIDTH,
+                  filter + (row * s.filter[1] + column) * size + c * s.outputs * FLOAT32_BYTES,
+                ],
+                ...[FLOAT32_BYTES, s.outputs * FLOAT32_BYTES, panel, PANEL_BYTES],
               );
           }
       // The first pixel of the input at these taps, and the last of the gradients that reach it.
@@ -119,7 +144,7 @@ export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: nu
 }
 
 /** Distances of an image in bytes. */
-interface Places {
+interface ImageStrides {
   address: number;
   image: number;
   row: number;
@@ -132,17 +157,17 @@ interface Size {
   channels: number;
 }
 
-function placesOf(address: number, { height, width, channels }: Size): Places {
-  const row = width * channels * BYTES;
-  return { address, image: height * row, row, pixel: channels * BYTES };
+function imageStrides(address: number, { height, width, channels }: Size): ImageStrides {
+  const row = width * channels * FLOAT32_BYTES;
+  return { address, image: height * row, row, pixel: channels * FLOAT32_BYTES };
 }
 
 interface Rows {
   batch: number;
   rows: number;
   columns: number;
-  from: Places;
-  to: Places;
+  from: ImageStrides;
+  to: ImageStrides;
   /** Bytes in the input from a row of the output to the next. */
   rowStep: number;
   /** Rows of the filter, and values in each. */
@@ -155,18 +180,18 @@ interface Rows {
   startStep: number;
 }
 
-function convolveRows({ run: { multiplyPanel } }: Heap, p: Rows): void {
+function convolveRows({ run: { multiplyPanel } }: WasmHeap, p: Rows): void {
   const lines = p.batch * p.rows;
   const parts = partsOfRow(p.columns);
   // A block of rows reads the whole filter, so it is at least as large.
-  const floats = Math.max(BLOCK, p.chunks * p.run * p.outputs);
-  const block = Math.max(1, Math.floor(floats / (p.rowStep / BYTES + p.columns * p.outputs)));
+  const floats = Math.max(BLOCK_FLOATS, p.chunks * p.run * p.outputs);
+  const block = Math.max(1, Math.floor(floats / (p.rowStep / FLOAT32_BYTES + p.columns * p.outputs)));
   for (let first = 0; first < lines; first += block)
-    for (let o = 0; o < p.outputs; o += PANEL)
+    for (let o = 0; o < p.outputs; o += PANEL_WIDTH)
       for (let line = first; line < Math.min(lines, first + block); line++) {
         const [n, row] = [Math.floor(line / p.rows), line % p.rows];
         const from = p.from.address + n * p.from.image + row * p.rowStep;
-        const to = p.to.address + n * p.to.image + row * p.to.row + o * BYTES;
+        const to = p.to.address + n * p.to.image + row * p.to.row + o * FLOAT32_BYTES;
         // Spreading arrays into arguments would take as long as short products.
         for (const [column, count] of parts)
           multiplyPanel(
@@ -175,29 +200,29 @@ function convolveRows({ run: { multiplyPanel } }: Heap, p: Rows): void {
             p.run,
             from + column * p.from.pixel,
             p.from.pixel,
-            BYTES,
+            FLOAT32_BYTES,
             p.from.row,
-            ROWS * p.from.pixel,
-            p.panels + o * p.chunks * p.run * BYTES,
+            PANEL_ROWS * p.from.pixel,
+            p.panels + o * p.chunks * p.run * FLOAT32_BYTES,
             PANEL_BYTES,
             to + column * p.to.pixel,
             p.to.pixel,
-            p.start + (o / PANEL) * p.startStep,
+            p.start + (o / PANEL_WIDTH) * p.startStep,
           );
       }
 }
 
-export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number): void {
+export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, dw: number, dy: number): void {
   const run = s.filter[1] * s.channels;
-  const tall = upTo(ROWS, run);
+  const tall = roundUpTo(PANEL_ROWS, run);
   const size = { height: s.height, width: s.width, channels: s.channels };
   const padding = isPadded(s) || !isWholeRun(s) ? s : undefined;
-  const rows = Math.max(1, Math.floor(MOST_PIXELS / s.columns));
-  const width = Math.min(s.columns, MOST_PIXELS);
+  const rows = Math.max(1, Math.floor(MAX_PIXELS / s.columns));
+  const width = Math.min(s.columns, MAX_PIXELS);
   // The first cache holds the gradients as they are, unless their rows share the same few lines of it.
-  const isNarrow = s.outputs <= MOST_NARROW;
+  const isNarrow = s.outputs <= MAX_NARROW_PIXELS;
   const length = s.filter[0] * tall * s.outputs;
-  const [sums, total, panels, copy] = heap.regions(
+  const [sums, total, panels, copy] = heap.scratch(
     length,
     length,
     rows * width * s.outputs,
@@ -205,30 +230,30 @@ export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number
   );
   const sum = blockedSum(heap, length, sums, total);
   const { address, row, image } = padded(heap, s.batch, size, x, padding, copy);
-  const pixel = s.stride[1] * s.channels * BYTES;
+  const pixel = s.stride[1] * s.channels * FLOAT32_BYTES;
   for (let n = 0; n < s.batch; n++)
     for (let first = 0; first < s.rows; first += rows)
       for (let column = 0; column < s.columns; column += width) {
         const [chunks, k] = [Math.min(rows, s.rows - first), Math.min(width, s.columns - column)];
-        const gradients = dy + ((n * s.rows + first) * s.columns + column) * s.outputs * BYTES;
+        const gradients = dy + ((n * s.rows + first) * s.columns + column) * s.outputs * FLOAT32_BYTES;
         if (!isNarrow)
-          pack(heap, { address: gradients, row: s.outputs, column: 1 }, chunks * k, s.outputs, panels);
+          packPanels(heap, { address: gradients, row: s.outputs, column: 1 }, chunks * k, s.outputs, panels);
         for (let i = 0; i < s.filter[0]; i++) {
           const from = address + n * image + (first * s.stride[0] + i) * row + column * pixel;
-          for (let o = 0; o < s.outputs; o += PANEL)
+          for (let o = 0; o < s.outputs; o += PANEL_WIDTH)
             heap.run.multiplyPanel(
               tall,
               chunks,
               k,
               from,
-              BYTES,
+              FLOAT32_BYTES,
               pixel,
               s.stride[0] * row,
-              ROWS * BYTES,
-              isNarrow ? gradients + o * BYTES : panels + o * chunks * k * BYTES,
-              isNarrow ? s.outputs * BYTES : PANEL_BYTES,
-              sums + (i * tall * s.outputs + o) * BYTES,
-              s.outputs * BYTES,
+              PANEL_ROWS * FLOAT32_BYTES,
+              isNarrow ? gradients + o * FLOAT32_BYTES : panels + o * chunks * k * FLOAT32_BYTES,
+              isNarrow ? s.outputs * FLOAT32_BYTES : PANEL_BYTES,
+              sums + (i * tall * s.outputs + o) * FLOAT32_BYTES,
+              s.outputs * FLOAT32_BYTES,
               0,
             );
         }
@@ -236,45 +261,48 @@ export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number
       }
   sum.finish();
   for (let i = 0; i < s.filter[0]; i++) {
-    const [from, to] = [total + i * tall * s.outputs * BYTES, dw + i * run * s.outputs * BYTES];
+    const [from, to] = [
+      total + i * tall * s.outputs * FLOAT32_BYTES,
+      dw + i * run * s.outputs * FLOAT32_BYTES,
+    ];
     heap.run.copyRuns(1, run * s.outputs, from, 0, to, 0);
   }
 }
 
 /** First column and number of columns of at most two products, of a multiple of four; the last columns are computed twice if they are not. */
 function partsOfRow(columns: number): [number, number][] {
-  const whole = columns - (columns % ROWS);
+  const whole = columns - (columns % PANEL_ROWS);
   const first: [number, number] = [0, whole];
-  return whole === columns ? [first] : [first, [columns - ROWS, ROWS]];
+  return whole === columns ? [first] : [first, [columns - PANEL_ROWS, PANEL_ROWS]];
 }
 
-type Padding = Pick<Shape, 'top' | 'left' | 'bottom' | 'right'>;
+type Padding = Pick<ConvolutionShape, 'top' | 'left' | 'bottom' | 'right'>;
 
 const isPadded = ({ top, left, bottom, right }: Padding) => top + left + bottom + right > 0;
 
-/** True if `toFilter`, which reads four values at once, stays within a run. */
-const isWholeRun = ({ filter, channels }: Shape) => (filter[1] * channels) % ROWS === 0;
+/** True if `filterGradient`, which reads four values at once, stays within a run. */
+const isWholeRun = ({ filter, channels }: ConvolutionShape) => (filter[1] * channels) % PANEL_ROWS === 0;
 
 /** Floats of a padded copy. Reads of the last run may reach a few floats too far. */
 function paddedSize(batch: number, { height, width, channels }: Size, pad: Padding): number {
-  return batch * (pad.top + height + pad.bottom) * (pad.left + width + pad.right) * channels + ROWS;
+  return batch * (pad.top + height + pad.bottom) * (pad.left + width + pad.right) * channels + PANEL_ROWS;
 }
 
 /** Returns an image, or its copy at `copy` with the padding. */
 function padded(
-  heap: Heap,
+  heap: WasmHeap,
   batch: number,
   size: Size,
   address: number,
   pad: Padding | undefined,
   copy: number,
-): Places {
-  const own = placesOf(address, size);
+): ImageStrides {
+  const own = imageStrides(address, size);
   if (!pad) return own;
   const { height, width, channels } = size;
-  heap.floats(copy, paddedSize(batch, size, pad)).fill(0);
+  heap.float32View(copy, paddedSize(batch, size, pad)).fill(0);
   const whole = { height: pad.top + height + pad.bottom, width: pad.left + width + pad.right, channels };
-  const to = placesOf(copy, whole);
+  const to = imageStrides(copy, whole);
   for (let n = 0; n < batch; n++)
     heap.run.copyRuns(
       ...[height, width * channels, address + n * own.image, own.row],

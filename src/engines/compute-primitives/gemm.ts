@@ -1,9 +1,9 @@
 /** Products of matrices on the heap, in panels of eight columns. */
-import { BYTES, type Heap, upTo } from './wasm-heap.js';
+import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-heap.js';
 
 /** Columns and rows that the WebAssembly computes at once. */
-export const PANEL = 8;
-export const ROWS = 4;
+export const PANEL_WIDTH = 8;
+export const PANEL_ROWS = 4;
 
 export interface Matrix {
   address: number;
@@ -13,33 +13,43 @@ export interface Matrix {
 }
 
 /** Writes the columns of b [k,n] as panels, each without gaps; they take `upTo(PANEL, n) * k` floats. */
-export function pack({ run }: Heap, b: Matrix, k: number, n: number, to: number): void {
-  for (let first = 0; first < n; first += PANEL) {
-    const from = b.address + first * b.column * BYTES;
-    const target = to + first * k * BYTES;
-    const columns = Math.min(PANEL, n - first);
-    if (b.column === 1) run.copyRuns(k, columns, from, b.row * BYTES, target, PANEL * BYTES);
-    else run.copyStrided(k, columns, from, b.row * BYTES, b.column * BYTES, target, PANEL * BYTES);
+export function packPanels({ run }: WasmHeap, b: Matrix, k: number, n: number, to: number): void {
+  for (let first = 0; first < n; first += PANEL_WIDTH) {
+    const from = b.address + first * b.column * FLOAT32_BYTES;
+    const target = to + first * k * FLOAT32_BYTES;
+    const columns = Math.min(PANEL_WIDTH, n - first);
+    if (b.column === 1)
+      run.copyRuns(k, columns, from, b.row * FLOAT32_BYTES, target, PANEL_WIDTH * FLOAT32_BYTES);
+    else
+      run.copyStrided(
+        k,
+        columns,
+        from,
+        b.row * FLOAT32_BYTES,
+        b.column * FLOAT32_BYTES,
+        target,
+        PANEL_WIDTH * FLOAT32_BYTES,
+      );
   }
 }
 
 /** Products that are added up before they are added to the sum of all. */
-const ADDED_AT_ONCE = 32;
+const BLOCK_TERMS = 32;
 
 /** Blocked summation: a long running sum of float32 loses digits. The sums are in `total` after `finish`; both regions begin with zeros. */
-export function blockedSum(heap: Heap, length: number, partial: number, total: number) {
-  heap.floats(partial, length).fill(0);
-  heap.floats(total, length).fill(0);
+export function blockedSum(heap: WasmHeap, length: number, partial: number, total: number) {
+  heap.float32View(partial, length).fill(0);
+  heap.float32View(total, length).fill(0);
   let count = 0;
   const finish = () => {
     heap.run.addRuns(1, length, partial, 0, total, 0);
-    heap.floats(partial, length).fill(0);
+    heap.float32View(partial, length).fill(0);
     count = 0;
   };
   return {
     /** Call after each product that was added to `partial`. */
     added: () => {
-      if (++count === ADDED_AT_ONCE) finish();
+      if (++count === BLOCK_TERMS) finish();
     },
     finish,
   };
@@ -61,18 +71,27 @@ export interface Product {
   edge: number;
 }
 
-export function multiply({ run }: Heap, { m, n, k, a, panels, start, c, edge }: Product): void {
-  const rows = upTo(ROWS, m);
-  for (let first = 0; first < n; first += PANEL) {
-    const columns = Math.min(PANEL, n - first);
-    const fits = rows === m && columns === PANEL;
-    const target = c + first * BYTES;
+export function gemm({ run }: WasmHeap, { m, n, k, a, panels, start, c, edge }: Product): void {
+  const rows = roundUpTo(PANEL_ROWS, m);
+  for (let first = 0; first < n; first += PANEL_WIDTH) {
+    const columns = Math.min(PANEL_WIDTH, n - first);
+    const fits = rows === m && columns === PANEL_WIDTH;
+    const target = c + first * FLOAT32_BYTES;
     run.multiplyPanel(
-      ...[rows, 1, k, a.address, a.row * BYTES, a.column * BYTES, 0, ROWS * a.row * BYTES],
-      ...[panels + first * k * BYTES, PANEL * BYTES],
-      ...(fits ? [target, n * BYTES] : [edge, PANEL * BYTES]),
-      start + first * BYTES,
+      ...[
+        rows,
+        1,
+        k,
+        a.address,
+        a.row * FLOAT32_BYTES,
+        a.column * FLOAT32_BYTES,
+        0,
+        PANEL_ROWS * a.row * FLOAT32_BYTES,
+      ],
+      ...[panels + first * k * FLOAT32_BYTES, PANEL_WIDTH * FLOAT32_BYTES],
+      ...(fits ? [target, n * FLOAT32_BYTES] : [edge, PANEL_WIDTH * FLOAT32_BYTES]),
+      start + first * FLOAT32_BYTES,
     );
-    if (!fits) run.copyRuns(m, columns, edge, PANEL * BYTES, target, n * BYTES);
+    if (!fits) run.copyRuns(m, columns, edge, PANEL_WIDTH * FLOAT32_BYTES, target, n * FLOAT32_BYTES);
   }
 }

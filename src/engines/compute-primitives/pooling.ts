@@ -1,14 +1,14 @@
-/** Pooling on the heap. Each geometry is that of `Loops.maxPool`. The WebAssembly works on whole vectors of channels. */
-import { BYTES, type Heap } from './wasm-heap.js';
+/** Pooling on the heap. Each geometry is that of `Loops.maxPoolKernel`. The WebAssembly works on whole vectors of channels. */
+import { FLOAT32_BYTES, type WasmHeap } from './wasm-heap.js';
 
 /** Channels of a vector. */
 const VECTOR = 4;
 
 /** The maximum of each window, NaN if the window has one. */
-export function maxPool(heap: Heap, geometry: Int32Array, x: Float32Array, y: Float32Array): void {
+export function maxPool(heap: WasmHeap, geometry: Int32Array, x: Float32Array, y: Float32Array): void {
   if (geometry[3] % VECTOR !== 0) maxPoolOfChannels(geometry, x, y);
   else
-    heap.with([x, y], (ofX, toY) => {
+    heap.withAddresses([x, y], (ofX, toY) => {
       eachRun(geometry, (windows, { atX, atY }) => heap.run.maxPool(...windows(ofX + atX), toY + atY));
     });
 }
@@ -23,7 +23,7 @@ function areDisjoint(geometry: Int32Array): boolean {
 
 /** dx: each gradient at the first maximum of its window. */
 export function maxPoolGradient(
-  heap: Heap,
+  heap: WasmHeap,
   geometry: Int32Array,
   x: Float32Array,
   dy: Float32Array,
@@ -34,28 +34,33 @@ export function maxPoolGradient(
   const run = isDisjoint ? heap.run.maxPoolGradientDisjoint : heap.run.maxPoolGradient;
   if (geometry[3] % VECTOR !== 0) maxPoolGradientOfChannels(geometry, x, dy, dx.fill(0));
   else
-    heap.with([x, dy, dx], (ofX, ofDy, toDx) => {
+    heap.withAddresses([x, dy, dx], (ofX, ofDy, toDx) => {
       eachRun(geometry, (windows, { atX, atY }) => run(...windows(ofX + atX), ofDy + atY, toDx + atX));
     });
 }
 
 /** The mean of each window. */
-export function avgPool(heap: Heap, geometry: Int32Array, x: Float32Array, y: Float32Array): void {
+export function avgPool(heap: WasmHeap, geometry: Int32Array, x: Float32Array, y: Float32Array): void {
   if (geometry[3] % VECTOR !== 0) avgPoolOfChannels(geometry, x, y);
   else
-    heap.with([x, y], (ofX, toY) => {
+    heap.withAddresses([x, y], (ofX, toY) => {
       eachRun(geometry, (windows, { atX, atY }) => heap.run.avgPool(...windows(ofX + atX), toY + atY));
     });
 }
 
 /** dx: each gradient, in equal parts, at the pixels of its window. */
-export function avgPoolGradient(heap: Heap, geometry: Int32Array, dy: Float32Array, dx: Float32Array): void {
+export function avgPoolGradient(
+  heap: WasmHeap,
+  geometry: Int32Array,
+  dy: Float32Array,
+  dx: Float32Array,
+): void {
   const isDisjoint = areDisjoint(geometry);
   if (!isDisjoint) dx.fill(0);
   const run = isDisjoint ? heap.run.avgPoolGradientDisjoint : heap.run.avgPoolGradient;
   if (geometry[3] % VECTOR !== 0) avgPoolGradientOfChannels(geometry, dy, dx.fill(0));
   else
-    heap.with([dy, dx], (ofDy, toDx) => {
+    heap.withAddresses([dy, dx], (ofDy, toDx) => {
       eachRun(geometry, (windows, { atX, atY }) => run(...windows(toDx + atX), ofDy + atY));
     });
 }
@@ -99,7 +104,7 @@ function eachRun(
 ): void {
   const [batch, height, width, channels, rows, columns, filterHeight, filterWidth] = geometry;
   const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
-  const pixel = channels * BYTES;
+  const pixel = channels * FLOAT32_BYTES;
   for (let line = 0; line < batch * rows; line++) {
     const [firstRow, endRow] = within((line % rows) * strideHeight - top, filterHeight, height);
     for (let column = 0; column < columns; ) {

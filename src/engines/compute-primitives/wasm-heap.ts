@@ -45,13 +45,27 @@ function roundsOnce(code: ReturnType<typeof codeOf>): boolean {
     .fill(1 + e, a, b)
     .fill(1 - e, b, c)
     .fill(-1, c);
-  const parameters = [4, 1, 1, a * BYTES, 0, 0, 0, 0, b * BYTES, 0, c * BYTES, 8 * BYTES, 0];
+  const parameters = [
+    4,
+    1,
+    1,
+    a * FLOAT32_BYTES,
+    0,
+    0,
+    0,
+    0,
+    b * FLOAT32_BYTES,
+    0,
+    c * FLOAT32_BYTES,
+    8 * FLOAT32_BYTES,
+    0,
+  ];
   (exports as Exports).multiplyPanel(...parameters);
   return floats[c] === -(e ** 2);
 }
 
 /** Of a float32. */
-export const BYTES = 4;
+export const FLOAT32_BYTES = 4;
 
 const relaxed = codeOf('loops-relaxed.wasm');
 /** Results differ in their last bits from those with two roundings, so the version of the engine names it. */
@@ -59,16 +73,16 @@ export const hasMultiplyAdd = roundsOnce(relaxed);
 const code = hasMultiplyAdd ? relaxed : codeOf('loops.wasm');
 
 /** Arrays of values of channels get memory in advance: growth of the heap detaches the views that callers hold. */
-const SMALL = 2 ** 20;
-const ALIGNED = 16;
+const PREALLOCATED_BYTES = 2 ** 20;
+const ALIGNMENT_BYTES = 16;
 
-export const upTo = (step: number, n: number) => Math.ceil(n / step) * step;
+export const roundUpTo = (step: number, n: number) => Math.ceil(n / step) * step;
 
-export class Heap {
+export class WasmHeap {
   readonly run: Exports;
   private readonly module: Module;
-  private readonly forArrays: Scratch;
-  private readonly forProducts: Scratch;
+  private readonly forArrays: ScratchRegion;
+  private readonly forProducts: ScratchRegion;
 
   /** Of the started backend. */
   constructor(backend: BackendWasm) {
@@ -76,17 +90,17 @@ export class Heap {
     const imports = { tfjs: { memory: this.module.asm.memory } };
     this.run = new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports as Exports;
     refuseFailedAllocations(this.module);
-    this.forArrays = new Scratch(this.module);
-    this.forProducts = new Scratch(this.module);
-    this.forArrays.take(SMALL);
+    this.forArrays = new ScratchRegion(this.module);
+    this.forProducts = new ScratchRegion(this.module);
+    this.forArrays.reserve(PREALLOCATED_BYTES);
   }
 
-  floats(address: number, length: number): Float32Array {
+  float32View(address: number, length: number): Float32Array {
     return new Float32Array(this.module.asm.memory.buffer, address, length);
   }
 
   /** Calls `use` with the arrays' addresses. Arrays that lie elsewhere are on the heap meanwhile. */
-  with(arrays: readonly Float32Array[], use: (...addresses: number[]) => void): void {
+  withAddresses(arrays: readonly Float32Array[], use: (...addresses: number[]) => void): void {
     const places = arrays.map((array) => ({
       array,
       address: array.byteOffset,
@@ -94,29 +108,33 @@ export class Heap {
       isAway: array.buffer !== this.module.asm.memory.buffer,
     }));
     const away = places.filter(({ isAway }) => isAway);
-    let next = this.forArrays.take(away.reduce((sum, { length }) => sum + upTo(ALIGNED, length * BYTES), 0));
+    let next = this.forArrays.reserve(
+      away.reduce((sum, { length }) => sum + roundUpTo(ALIGNMENT_BYTES, length * FLOAT32_BYTES), 0),
+    );
     for (const place of away) {
       place.address = next;
-      next += upTo(ALIGNED, place.length * BYTES);
-      this.floats(place.address, place.length).set(place.array);
+      next += roundUpTo(ALIGNMENT_BYTES, place.length * FLOAT32_BYTES);
+      this.float32View(place.address, place.length).set(place.array);
     }
     use(...places.map(({ address }) => address));
-    for (const { array, address, length } of away) array.set(this.floats(address, length));
+    for (const { array, address, length } of away) array.set(this.float32View(address, length));
   }
 
   /** Addresses of memory for so many floats each, until the next call. Views of the heap may be detached afterwards. */
-  regions(...lengths: number[]): number[] {
-    let next = this.forProducts.take(lengths.reduce((sum, length) => sum + upTo(ALIGNED, length * BYTES), 0));
+  scratch(...lengths: number[]): number[] {
+    let next = this.forProducts.reserve(
+      lengths.reduce((sum, length) => sum + roundUpTo(ALIGNMENT_BYTES, length * FLOAT32_BYTES), 0),
+    );
     return lengths.map((length) => {
       const address = next;
-      next += upTo(ALIGNED, length * BYTES);
+      next += roundUpTo(ALIGNMENT_BYTES, length * FLOAT32_BYTES);
       return address;
     });
   }
 }
 
 /** Bytes that an address of WebAssembly can reach. malloc takes larger sizes modulo this. */
-const ADDRESSABLE = 2 ** 32;
+const MAX_ADDRESSABLE_BYTES = 2 ** 32;
 
 /** tfjs takes the address 0 of a failed allocation for a place, and writes there. */
 function refuseFailedAllocations(module: Module): void {
@@ -124,21 +142,21 @@ function refuseFailedAllocations(module: Module): void {
   module._free(module._malloc(1));
   const malloc = module._malloc;
   module._malloc = (bytes) => {
-    const address = bytes < ADDRESSABLE ? malloc(bytes) : 0;
+    const address = bytes < MAX_ADDRESSABLE_BYTES ? malloc(bytes) : 0;
     if (address === 0) throw engineMemory(bytes);
     return address;
   };
 }
 
 /** Invariant: `size` bytes from `address` on are ours. They grow and are used again. */
-class Scratch {
+class ScratchRegion {
   private address = 0;
   private size = 0;
 
   constructor(private readonly module: Module) {}
 
   /** Throws TW_TRAIN_ENGINE_MEMORY, and then holds nothing. */
-  take(bytes: number): number {
+  reserve(bytes: number): number {
     if (bytes > this.size) {
       this.module._free(this.address);
       [this.address, this.size] = [0, 0];

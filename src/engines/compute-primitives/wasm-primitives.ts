@@ -1,64 +1,64 @@
 /** The loops on the heap of tfjs: WebAssembly (tools/wat) where the time goes, TypeScript around it. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
-import { FORWARD, type Loops, TO_FILTER } from './compute-primitives.js';
+import { type ComputePrimitives, FILTER_GRADIENT, FORWARD } from './compute-primitives.js';
 import * as direct from './direct-convolution.js';
-import { multiply, PANEL, pack, ROWS } from './gemm.js';
+import { gemm, PANEL_ROWS, PANEL_WIDTH, packPanels } from './gemm.js';
 import * as general from './im2col-convolution.js';
 import { avgPool, avgPoolGradient, maxPool, maxPoolGradient } from './pooling.js';
-import { BYTES, Heap, upTo } from './wasm-heap.js';
+import { FLOAT32_BYTES, roundUpTo, WasmHeap } from './wasm-heap.js';
 import * as winograd from './winograd-convolution.js';
 
-function methodFor(direction: number, shape: general.Shape) {
+function methodFor(direction: number, shape: general.ConvolutionShape) {
   const isTiled = winograd.isWinograd(shape);
   const isDirect = direct.isDirect(shape);
   if (direction === FORWARD) return isTiled ? winograd.forward : isDirect ? direct.forward : general.forward;
-  if (direction === TO_FILTER)
-    return isTiled ? winograd.toFilter : isDirect ? direct.toFilter : general.toFilter;
-  if (isTiled) return winograd.toInput;
-  return direct.isDirectToInput(shape) ? direct.toInput : general.toInput;
+  if (direction === FILTER_GRADIENT)
+    return isTiled ? winograd.filterGradient : isDirect ? direct.filterGradient : general.filterGradient;
+  if (isTiled) return winograd.inputGradient;
+  return direct.isDirectInputGradient(shape) ? direct.inputGradient : general.inputGradient;
 }
 
 /** Values that are added faster than they are handed over. */
-const FEW = 2048;
+const MIN_WASM_LENGTH = 2048;
 
 /** Returns the loops on the heap of a started backend. Arrays that lie elsewhere are copied to the heap and back. */
-export function heapLoops(backend: BackendWasm): Loops {
-  const heap = new Heap(backend);
+export function wasmPrimitives(backend: BackendWasm): ComputePrimitives {
+  const heap = new WasmHeap(backend);
 
-  const loops: Loops = {
+  const loops: ComputePrimitives = {
     convolve(direction, geometry, x, filter, y, bias) {
-      const shape = general.shapeOf(geometry);
+      const shape = general.convolutionShape(geometry);
       const compute = methodFor(direction, shape);
-      heap.with(bias ? [x, filter, y, bias] : [x, filter, y], (...[ofX, ofFilter, ofY, ofBias]) =>
+      heap.withAddresses(bias ? [x, filter, y, bias] : [x, filter, y], (...[ofX, ofFilter, ofY, ofBias]) =>
         compute(heap, shape, ofX, ofFilter, ofY, ofBias),
       );
     },
 
     multiply([m, n, k, transposeA, transposeB], a, b, c) {
-      heap.with([a, b, c], (ofA, ofB, toC) => {
-        const [tall, wide] = [upTo(ROWS, m), upTo(PANEL, n)];
-        const [panels, start, edge, copy] = heap.regions(wide * k, wide, tall * PANEL, tall * k);
+      heap.withAddresses([a, b, c], (ofA, ofB, toC) => {
+        const [tall, wide] = [roundUpTo(PANEL_ROWS, m), roundUpTo(PANEL_WIDTH, n)];
+        const [panels, start, edge, copy] = heap.scratch(wide * k, wide, tall * PANEL_WIDTH, tall * k);
         const [row, column] = transposeA ? [1, m] : [k, 1];
-        heap.run.copyStrided(m, k, ofA, row * BYTES, column * BYTES, copy, k * BYTES);
-        pack(
+        heap.run.copyStrided(m, k, ofA, row * FLOAT32_BYTES, column * FLOAT32_BYTES, copy, k * FLOAT32_BYTES);
+        packPanels(
           heap,
           { address: ofB, ...(transposeB ? { row: 1, column: k } : { row: n, column: 1 }) },
           k,
           n,
           panels,
         );
-        heap.floats(start, wide).fill(0);
-        multiply(heap, { m, n, k, a: { address: copy, row: k, column: 1 }, panels, start, c: toC, edge });
+        heap.float32View(start, wide).fill(0);
+        gemm(heap, { m, n, k, a: { address: copy, row: k, column: 1 }, panels, start, c: toC, edge });
       });
     },
 
     columnSums(rows, columns, x, sums) {
       const all = new Float64Array(columns);
-      if (rows * columns < FEW) {
+      if (rows * columns < MIN_WASM_LENGTH) {
         for (let at = 0; at < rows * columns; at += columns)
           for (let c = 0; c < columns; c++) all[c] += x[at + c];
       } else {
-        heap.with([x, new Float32Array(all.buffer)], (ofX, toAll) =>
+        heap.withAddresses([x, new Float32Array(all.buffer)], (ofX, toAll) =>
           heap.run.columnSums(rows, columns, ofX, toAll),
         );
       }
@@ -71,15 +71,17 @@ export function heapLoops(backend: BackendWasm): Loops {
     avgPoolGradient: (...given) => avgPoolGradient(heap, ...given),
 
     leakyRelu(length, alpha, x, y) {
-      heap.with([x, y], (...at) => heap.run.leakyRelu(length, alpha, ...at));
+      heap.withAddresses([x, y], (...at) => heap.run.leakyRelu(length, alpha, ...at));
     },
 
     leakyReluGradient(length, alpha, x, dy, dx) {
-      heap.with([x, dy, dx], (...at) => heap.run.leakyReluGradient(length, alpha, ...at));
+      heap.withAddresses([x, dy, dx], (...at) => heap.run.leakyReluGradient(length, alpha, ...at));
     },
 
     scaleChannels(rows, channels, x, mean, scale, offset, y) {
-      heap.with([x, mean, scale, offset, y], (...at) => heap.run.scaleChannels(rows, channels, ...at));
+      heap.withAddresses([x, mean, scale, offset, y], (...at) =>
+        heap.run.scaleChannels(rows, channels, ...at),
+      );
     },
 
     channelMoments(rows, channels, x, mean, variance) {
@@ -103,22 +105,24 @@ export function heapLoops(backend: BackendWasm): Loops {
     },
 
     batchNormGradient(rows, channels, x, dy, mean, scale, slope, offset, dx) {
-      heap.with([x, dy, mean, scale, slope, offset, dx], (...at) =>
+      heap.withAddresses([x, dy, mean, scale, slope, offset, dx], (...at) =>
         heap.run.batchNormGradient(rows, channels, ...at),
       );
     },
 
     copyColumns([rows, columns, fromWidth, fromColumn, toWidth, toColumn], from, to) {
-      heap.with([from, to], (source, target) =>
+      heap.withAddresses([from, to], (source, target) =>
         heap.run.copyRuns(
-          ...[rows, columns, source + fromColumn * BYTES, fromWidth * BYTES],
-          ...[target + toColumn * BYTES, toWidth * BYTES],
+          ...[rows, columns, source + fromColumn * FLOAT32_BYTES, fromWidth * FLOAT32_BYTES],
+          ...[target + toColumn * FLOAT32_BYTES, toWidth * FLOAT32_BYTES],
         ),
       );
     },
 
     adam(length, beta1, beta2, decay, rate, epsilon, ...arrays) {
-      heap.with(arrays, (...at) => heap.run.adam(length, 1 - beta1, 1 - beta2, decay, rate, epsilon, ...at));
+      heap.withAddresses(arrays, (...at) =>
+        heap.run.adam(length, 1 - beta1, 1 - beta2, decay, rate, epsilon, ...at),
+      );
     },
   };
 
@@ -128,7 +132,7 @@ export function heapLoops(backend: BackendWasm): Loops {
   ): [Float64Array, Float64Array] {
     const results = [0, 1].map(() => new Float64Array(channels));
     const asFloats = results.map(({ buffer }) => new Float32Array(buffer));
-    heap.with([x, dy, mean, ...asFloats], (...at) => heap.run.channelSums(rows, channels, ...at));
+    heap.withAddresses([x, dy, mean, ...asFloats], (...at) => heap.run.channelSums(rows, channels, ...at));
     return results as [Float64Array, Float64Array];
   }
 

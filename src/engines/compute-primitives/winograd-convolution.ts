@@ -4,20 +4,20 @@
  * row and column; tiles of 3 x 3 outputs take 16 multiplications in place of 36.
  */
 
-import { PANEL, ROWS } from './gemm.js';
-import type { Shape } from './im2col-convolution.js';
-import { BYTES, type Exports, type Heap, upTo } from './wasm-heap.js';
+import { PANEL_ROWS, PANEL_WIDTH } from './gemm.js';
+import type { ConvolutionShape } from './im2col-convolution.js';
+import { type Exports, FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-heap.js';
 
 /** Channels of a vector. */
-const GROUP = 4;
-const PANEL_BYTES = PANEL * BYTES;
+const VECTOR = 4;
+const PANEL_BYTES = PANEL_WIDTH * FLOAT32_BYTES;
 /** Floats of a block of tiles, which the second cache should hold. */
-const BLOCK = 2 ** 17;
-const MOST_TILES = 192;
+const BLOCK_FLOATS = 2 ** 17;
+const MAX_TILES = 192;
 /** Tiles of which the sums of a gradient are added up at once: each time, all sums are read and written. */
-const LEAST_SUMMED = 64;
+const MIN_TILES_SUMMED = 64;
 /** With fewer outputs, the points of a 4 x 4 filter, four times its size, take longer than the multiplications that they save. */
-const LEAST_OUTPUTS_OF_4X4 = 256;
+const MIN_OUTPUTS_4X4 = 256;
 
 interface Method {
   /** Outputs of a tile, taps and multiplications, of one dimension. */
@@ -83,24 +83,24 @@ interface Plan {
 }
 
 /** True if `planOf` knows how to compute it. */
-export function isWinograd(s: Shape): boolean {
-  if (s.channels % PANEL !== 0 || s.outputs % PANEL !== 0) return false;
+export function isWinograd(s: ConvolutionShape): boolean {
+  if (s.channels % PANEL_WIDTH !== 0 || s.outputs % PANEL_WIDTH !== 0) return false;
   return is3x3(s) || is4x4(s);
 }
 
-function is3x3({ filter, stride, dilation, top, left }: Shape): boolean {
+function is3x3({ filter, stride, dilation, top, left }: ConvolutionShape): boolean {
   const [distance] = dilation;
   const isDivided = distance === dilation[1] && top % distance === 0 && left % distance === 0;
   return isDivided && filter.every((taps) => taps === 3) && stride.every((step) => step === 1);
 }
 
-function is4x4({ filter, stride, dilation, rows, columns }: Shape): boolean {
+function is4x4({ filter, stride, dilation, rows, columns }: ConvolutionShape): boolean {
   const isHalved = filter.every((taps) => taps === 4) && stride.every((step) => step === 2);
-  return isHalved && dilation.every((distance) => distance === 1) && rows * columns >= LEAST_OUTPUTS_OF_4X4;
+  return isHalved && dilation.every((distance) => distance === 1) && rows * columns >= MIN_OUTPUTS_4X4;
 }
 
-function planOf(s: Shape, x: number, y: number): Plan {
-  const size = s.channels * s.outputs * BYTES;
+function planOf(s: ConvolutionShape, x: number, y: number): Plan {
+  const size = s.channels * s.outputs * FLOAT32_BYTES;
   const ofX = { address: x, height: s.height, width: s.width, channels: s.channels };
   const ofY = { address: y, height: s.rows, width: s.columns, channels: s.outputs };
   if (is3x3(s)) {
@@ -142,7 +142,7 @@ function everyNth(
   [row, column]: number[],
   [top, left]: number[],
 ): Image {
-  const pixel = of.channels * BYTES;
+  const pixel = of.channels * FLOAT32_BYTES;
   return {
     address: of.address + (row * of.width + column) * pixel,
     height: Math.max(0, Math.ceil((of.height - row) / n)),
@@ -155,10 +155,17 @@ function everyNth(
   };
 }
 
-export function forward(heap: Heap, s: Shape, x: number, filter: number, y: number, bias = 0): void {
+export function forward(
+  heap: WasmHeap,
+  s: ConvolutionShape,
+  x: number,
+  filter: number,
+  y: number,
+  bias = 0,
+): void {
   const { method, convolutions, filters } = planOf(s, x, y);
   const k = convolutions[0].inputs.length * s.channels;
-  const work = workFor(heap, method, k, s.outputs);
+  const work = reserveScratch(heap, method, k, s.outputs);
   for (const [i, taps] of filters(filter).entries())
     toFilterPoints(
       heap,
@@ -171,22 +178,36 @@ export function forward(heap: Heap, s: Shape, x: number, filter: number, y: numb
 }
 
 /** Convolves the gradients with the filter turned by half a turn, whose channels and outputs change places. */
-export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: number): void {
+export function inputGradient(
+  heap: WasmHeap,
+  s: ConvolutionShape,
+  dx: number,
+  filter: number,
+  dy: number,
+): void {
   const { method, convolutions, filters } = planOf(s, dx, dy);
   const { taps } = method;
   const size = s.channels * s.outputs;
   const n = convolutions[0].inputs.length * s.channels;
-  const work = workFor(heap, method, s.outputs, n, taps ** 2 * size);
+  const work = reserveScratch(heap, method, s.outputs, n, taps ** 2 * size);
   for (const [i, { address, row, pixel }] of filters(filter).entries()) {
     for (let tap = 0; tap < taps ** 2; tap++) {
       const [y, x] = [taps - 1 - Math.floor(tap / taps), taps - 1 - (tap % taps)];
-      const to = work.more + tap * size * BYTES;
+      const to = work.more + tap * size * FLOAT32_BYTES;
       const from = address + y * row + x * pixel;
-      heap.run.copyStrided(s.outputs, s.channels, from, BYTES, s.outputs * BYTES, to, s.channels * BYTES);
+      heap.run.copyStrided(
+        s.outputs,
+        s.channels,
+        from,
+        FLOAT32_BYTES,
+        s.outputs * FLOAT32_BYTES,
+        to,
+        s.channels * FLOAT32_BYTES,
+      );
     }
-    const turned = { address: work.more, row: taps * size * BYTES, pixel: size * BYTES };
+    const turned = { address: work.more, row: taps * size * FLOAT32_BYTES, pixel: size * FLOAT32_BYTES };
     const sizes = { inputs: s.outputs, outputs: s.channels, k: s.outputs, n };
-    toFilterPoints(heap, method, turned, sizes, work.points + i * s.channels * s.outputs * BYTES);
+    toFilterPoints(heap, method, turned, sizes, work.points + i * s.channels * s.outputs * FLOAT32_BYTES);
   }
   for (const { batch, inputs, outputs } of convolutions) {
     const gradients = outputs.map((one) => ({ ...one, top: taps - 1, left: taps - 1 }));
@@ -195,44 +216,75 @@ export function toInput(heap: Heap, s: Shape, dx: number, filter: number, dy: nu
 }
 
 /** Convolves the input with the gradients, and adds the tiles up before they leave the points. */
-export function toFilter(heap: Heap, s: Shape, x: number, dw: number, dy: number): void {
+export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, dw: number, dy: number): void {
   const { method, convolutions, filters } = planOf(s, x, dy);
   const { channels, outputs } = s;
   const k = convolutions[0].inputs.length * channels;
   const count = method.side ** 2;
-  const block = blockOf(method, k + outputs, LEAST_SUMMED);
-  const [sums, inputs, gradients] = heap.regions(
+  const block = blockOf(method, k + outputs, MIN_TILES_SUMMED);
+  const [sums, inputs, gradients] = heap.scratch(
     ...[count * k * outputs, count * block * k, count * block * outputs],
   );
-  heap.floats(sums, count * k * outputs).fill(0);
+  heap.float32View(sums, count * k * outputs).fill(0);
   // Panels of eight channels, which the products read without gaps.
   const panels = (address: number, all: number) => ({
-    ...{ address, step: block * all * BYTES, tile: PANEL_BYTES, pair: block * PANEL_BYTES },
+    ...{ address, step: block * all * FLOAT32_BYTES, tile: PANEL_BYTES, pair: block * PANEL_BYTES },
   });
   for (const part of convolutions)
     eachBlock(method, part, block, (first, tiles) => {
       eachRun(method, part, first, tiles, (run) => {
         for (const [i, image] of part.inputs.entries())
-          transform(heap, method, 'input', image, run, panels(inputs + i * channels * block * BYTES, k));
+          transform(
+            heap,
+            method,
+            'input',
+            image,
+            run,
+            panels(inputs + i * channels * block * FLOAT32_BYTES, k),
+          );
         transform(heap, method, 'gradient', part.outputs[0], run, panels(gradients, outputs));
       });
-      for (let c = 0; c < k; c += PANEL)
+      for (let c = 0; c < k; c += PANEL_WIDTH)
         heap.run.multiplyPoints(
-          ...[count, outputs / PANEL, PANEL, tiles],
-          ...[inputs + c * block * BYTES, BYTES, PANEL_BYTES, ROWS * BYTES, block * k * BYTES],
+          ...[count, outputs / PANEL_WIDTH, PANEL_WIDTH, tiles],
+          ...[
+            inputs + c * block * FLOAT32_BYTES,
+            FLOAT32_BYTES,
+            PANEL_BYTES,
+            PANEL_ROWS * FLOAT32_BYTES,
+            block * k * FLOAT32_BYTES,
+          ],
           ...[gradients, block * PANEL_BYTES],
-          ...[sums + c * outputs * BYTES, outputs * BYTES, k * outputs * BYTES, 0],
+          ...[sums + c * outputs * FLOAT32_BYTES, outputs * FLOAT32_BYTES, k * outputs * FLOAT32_BYTES, 0],
         );
     });
   for (const [i, { address, row, pixel }] of filters(dw).entries())
     heap.run[method.transforms.taps](
-      ...[channels, outputs / GROUP, address, row, pixel, outputs * BYTES, 0, 0, method.taps, method.taps, 0],
-      ...[sums + i * channels * outputs * BYTES, k * outputs * BYTES, outputs * BYTES, PANEL_BYTES, 0],
+      ...[
+        channels,
+        outputs / VECTOR,
+        address,
+        row,
+        pixel,
+        outputs * FLOAT32_BYTES,
+        0,
+        0,
+        method.taps,
+        method.taps,
+        0,
+      ],
+      ...[
+        sums + i * channels * outputs * FLOAT32_BYTES,
+        k * outputs * FLOAT32_BYTES,
+        outputs * FLOAT32_BYTES,
+        PANEL_BYTES,
+        0,
+      ],
     );
 }
 
 /** Regions of the heap: points of the filter, zeros, points of the inputs and of the outputs of a block, and more. */
-interface Work {
+interface ScratchRegions {
   k: number;
   n: number;
   block: number;
@@ -243,52 +295,83 @@ interface Work {
   more: number;
 }
 
-function workFor(heap: Heap, method: Method, k: number, n: number, floats = 0): Work {
+function reserveScratch(heap: WasmHeap, method: Method, k: number, n: number, floats = 0): ScratchRegions {
   const count = method.side ** 2;
-  const block = blockOf(method, k + n, ROWS);
-  const [points, zeros, inputs, outputs, more] = heap.regions(
-    ...[count * k * n, PANEL, count * block * k, count * block * n, floats],
+  const block = blockOf(method, k + n, PANEL_ROWS);
+  const [points, zeros, inputs, outputs, more] = heap.scratch(
+    ...[count * k * n, PANEL_WIDTH, count * block * k, count * block * n, floats],
   );
-  heap.floats(zeros, PANEL).fill(0);
+  heap.float32View(zeros, PANEL_WIDTH).fill(0);
   return { k, n, block, points, zeros, inputs, outputs, more };
 }
 
 function blockOf({ side }: Method, channels: number, least: number): number {
-  const tiles = BLOCK / (side ** 2 * channels);
-  return Math.max(least, Math.min(MOST_TILES, Math.floor(tiles / ROWS) * ROWS));
+  const tiles = BLOCK_FLOATS / (side ** 2 * channels);
+  return Math.max(least, Math.min(MAX_TILES, Math.floor(tiles / PANEL_ROWS) * PANEL_ROWS));
 }
 
 /** Writes some of the k inputs and n outputs of a filter as points, in panels of eight outputs. */
 function toFilterPoints(
-  { run }: Heap,
+  { run }: WasmHeap,
   { taps, transforms }: Method,
   { address, row, pixel }: Taps,
   { inputs, outputs, k, n = outputs }: { inputs: number; outputs: number; k: number; n?: number },
   points: number,
 ): void {
-  for (let first = 0; first < outputs; first += PANEL)
+  for (let first = 0; first < outputs; first += PANEL_WIDTH)
     run[transforms.filter](
-      ...[inputs, PANEL / GROUP, address + first * BYTES, row, pixel, outputs * BYTES, 0, 0, taps, taps, 0],
-      ...[points + first * k * BYTES, k * n * BYTES, PANEL_BYTES, 0],
+      ...[
+        inputs,
+        PANEL_WIDTH / VECTOR,
+        address + first * FLOAT32_BYTES,
+        row,
+        pixel,
+        outputs * FLOAT32_BYTES,
+        0,
+        0,
+        taps,
+        taps,
+        0,
+      ],
+      ...[points + first * k * FLOAT32_BYTES, k * n * FLOAT32_BYTES, PANEL_BYTES, 0],
     );
 }
 
-function convolve(heap: Heap, method: Method, given: Convolved, work: Work, bias: number): void {
+function convolve(
+  heap: WasmHeap,
+  method: Method,
+  given: Convolved,
+  work: ScratchRegions,
+  bias: number,
+): void {
   const { k, n, block } = work;
   const part = fromFirstOutput(given);
   const rows = (address: number, all: number) => ({
-    ...{ address, step: block * all * BYTES, tile: all * BYTES, pair: PANEL_BYTES },
+    ...{ address, step: block * all * FLOAT32_BYTES, tile: all * FLOAT32_BYTES, pair: PANEL_BYTES },
   });
-  const offset = (images: Image[], i: number) => i * images[0].channels * BYTES;
+  const offset = (images: Image[], i: number) => i * images[0].channels * FLOAT32_BYTES;
   eachBlock(method, part, block, (first, tiles) => {
     eachRun(method, part, first, tiles, (run) => {
       for (const [i, image] of part.inputs.entries())
         transform(heap, method, 'input', image, run, rows(work.inputs + offset(part.inputs, i), k));
     });
     heap.run.multiplyPoints(
-      ...[method.side ** 2, n / PANEL, upTo(ROWS, tiles), k],
-      ...[work.inputs, k * BYTES, BYTES, ROWS * k * BYTES, block * k * BYTES],
-      ...[work.points, k * PANEL_BYTES, work.outputs, n * BYTES, block * n * BYTES, work.zeros],
+      ...[method.side ** 2, n / PANEL_WIDTH, roundUpTo(PANEL_ROWS, tiles), k],
+      ...[
+        work.inputs,
+        k * FLOAT32_BYTES,
+        FLOAT32_BYTES,
+        PANEL_ROWS * k * FLOAT32_BYTES,
+        block * k * FLOAT32_BYTES,
+      ],
+      ...[
+        work.points,
+        k * PANEL_BYTES,
+        work.outputs,
+        n * FLOAT32_BYTES,
+        block * n * FLOAT32_BYTES,
+        work.zeros,
+      ],
     );
     eachRun(method, part, first, tiles, (run) => {
       for (const [i, image] of part.outputs.entries())
@@ -325,7 +408,7 @@ interface Run {
 }
 
 function transform(
-  heap: Heap,
+  heap: WasmHeap,
   { tile, transforms }: Method,
   name: keyof Method['transforms'],
   { address, row, pixel, image, channels, height, width, top, left }: Image,
@@ -335,7 +418,7 @@ function transform(
 ): void {
   const [y, x] = [tile * run.row - top, tile * run.column - left];
   heap.run[transforms[name]](
-    ...[run.count, channels / GROUP, address + run.image * image + y * row + x * pixel],
+    ...[run.count, channels / VECTOR, address + run.image * image + y * row + x * pixel],
     ...[row, pixel, tile * pixel, y, x, height, width, tile],
     ...[points.address + run.at * points.tile, points.step, points.tile, points.pair],
     ...more,

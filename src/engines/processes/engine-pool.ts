@@ -7,19 +7,19 @@ import type { Handlers } from './serve-requests.js';
 /** Invariants: at most `threads` processes are alive, each busy with at most one task; a dead one gets no task. Close it when done. */
 export class EnginePool<H extends Handlers> {
   private children: EngineProcess<H>[] = [];
-  private readonly slots: Semaphore;
+  private readonly semaphore: Semaphore;
 
   constructor(
     private readonly script: URL,
     private readonly engine: EngineName,
     readonly threads: number,
   ) {
-    this.slots = new Semaphore(threads);
+    this.semaphore = new Semaphore(threads);
   }
 
   /** Runs a task in an idle process, and starts one if none is idle. Rejects with the error of the task or the signal's reason. */
   run<T>(signal: AbortSignal, task: (child: EngineProcess<H>) => Promise<T>): Promise<T> {
-    return this.slots.run(() => task(this.idleChild()), signal);
+    return this.semaphore.run(() => task(this.idleChild()), signal);
   }
 
   /** Call it when no task runs or waits. */
@@ -38,7 +38,7 @@ export class EnginePool<H extends Handlers> {
 }
 
 /** The answer of a process. Throws the error that `failed` makes of the reason if the process ends before it answers. */
-export async function answerOf<T>(
+export async function resultOrFailure<T>(
   answer: Promise<T>,
   failed: { because(cause: unknown, reason: string): Error },
 ): Promise<T> {

@@ -2,17 +2,17 @@
 import type { ChildProcess } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import type { Duplex } from 'node:stream';
-import { messageOf, receivedError } from '../../errors.js';
+import { fromErrorDocument, messageOf } from '../../errors.js';
 import type { EngineName } from '../load-engine.js';
 import { type ForkOptions, forkWithEngine } from './fork-engine.js';
 import type { Handler, Handlers, Reply, Request } from './serve-requests.js';
 
 /** How long after the exit of a child its last messages and error output are awaited. */
-const DRAIN_LIMIT_MS = 1000;
+const DRAIN_TIMEOUT_MS = 1000;
 /** How much of the error output is kept, in characters. */
-const STDERR_LENGTH = 8192;
+const MAX_STDERR_LENGTH = 8192;
 /** How much of a line of error output goes into a message, in characters. */
-const LINE_LENGTH = 300;
+const MAX_LINE_LENGTH = 300;
 
 /** The process ended before it answered. The message says how: a signal or exit code, and the error that it printed. */
 export class ProcessEnded extends Error {
@@ -82,10 +82,10 @@ export class EngineProcess<H extends Handlers> {
       const finish = () => this.finish(this.endOf(code, signal));
       // The last messages and error output may still be on their way; but a pipe that nobody reads may never close.
       child.once('close', finish);
-      setTimeout(finish, DRAIN_LIMIT_MS).unref();
+      setTimeout(finish, DRAIN_TIMEOUT_MS).unref();
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      this.stderr = (this.stderr + text).slice(-STDERR_LENGTH);
+      this.stderr = (this.stderr + text).slice(-MAX_STDERR_LENGTH);
       if (!quiet) process.stderr.write(text);
     });
     // If a pipe breaks, the child has ended, or its channel will report it.
@@ -154,14 +154,14 @@ export class EngineProcess<H extends Handlers> {
       });
     } catch (error) {
       // It cannot be serialized. The child has seen nothing of it.
-      this.take()?.reject(error);
+      this.collectStderr()?.reject(error);
     }
   }
 
   private receive(reply: Reply): void {
     if (this.hasAbandoned) return;
-    if ('result' in reply) this.take()?.resolve(reply.result as never);
-    else if ('error' in reply) this.take()?.reject(receivedError(reply.error));
+    if ('result' in reply) this.collectStderr()?.resolve(reply.result as never);
+    else if ('error' in reply) this.collectStderr()?.reject(fromErrorDocument(reply.error));
     else
       try {
         this.pending?.onProgress?.(reply.progress as never);
@@ -174,16 +174,16 @@ export class EngineProcess<H extends Handlers> {
   private abandon(reason: unknown): void {
     this.hasAbandoned = true;
     this.close();
-    this.take()?.reject(reason);
+    this.collectStderr()?.reject(reason);
   }
 
   private finish(how: string): void {
     this.close();
     this.ended ??= new ProcessEnded(how);
-    this.take()?.reject(this.ended);
+    this.collectStderr()?.reject(this.ended);
   }
 
-  private take(): Pending | undefined {
+  private collectStderr(): Pending | undefined {
     const { pending } = this;
     this.pending = undefined;
     pending?.release();
@@ -205,5 +205,5 @@ function errorLine(stderr: string): string {
     .map((line) => line.trim())
     .filter((line) => line !== '');
   const line = lines.find((text) => /^(\w*Error\b|FATAL ERROR)/.test(text)) ?? lines.at(-1) ?? '';
-  return line.slice(0, LINE_LENGTH);
+  return line.slice(0, MAX_LINE_LENGTH);
 }

@@ -14,7 +14,7 @@ export interface ForkOptions {
    * it uses. Such a process also has no helper threads of V8, so that it takes one core.
    */
   limit?: number;
-  /** With a limit: the only core that it may use, one of `usableCores`. */
+  /** With a limit: the only core that it may use, one of `allowedCpus`. */
   core?: number;
 }
 

@@ -1,5 +1,11 @@
 /** The child's half of the request/response protocol with `EngineProcess`. */
-import { type ErrorMaker, messageOf, type SentError, sentError, TilewrightError } from '../../errors.js';
+import {
+  type ErrorDocument,
+  type ErrorMaker,
+  messageOf,
+  TilewrightError,
+  toErrorDocument,
+} from '../../errors.js';
 
 /** Answers one kind of request. `report` sends progress; it resolves when the message has left the process. */
 export type Handler<Input, Result, Progress = never> = (
@@ -16,7 +22,7 @@ export interface Request {
 }
 
 /** Any number of `progress`, then one of the others. */
-export type Reply = { progress: unknown } | { result: unknown } | { error: SentError };
+export type Reply = { progress: unknown } | { result: unknown } | { error: ErrorDocument };
 
 /**
  * Answers the parent's requests until the channel closes, which ends the process. An error that is not a TilewrightError is sent as
@@ -28,7 +34,7 @@ export function serveRequests<H extends Handlers>(handlers: H, failure: ErrorMak
       await send({ result: await handlers[name](input as never, (progress) => send({ progress })) });
     } catch (error) {
       const known = error instanceof TilewrightError ? error : failure.because(error, messageOf(error));
-      await send({ error: sentError(known) });
+      await send({ error: toErrorDocument(known) });
     }
   });
   process.on('disconnect', () => process.exit());

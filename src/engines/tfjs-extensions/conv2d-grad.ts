@@ -2,7 +2,7 @@ import type { Conv2DAttrs, GradConfig, NamedAttrMap, Tensor, Tensor4D } from '@t
 import type { Tf } from '../tfjs.js';
 
 /** What the kernels of the two gradients get beside the attributes that tfjs knows. */
-export interface Dilated {
+export interface WithDilations {
   /** Distance of the filter's taps; 1 by default. */
   dilations?: Conv2DAttrs['dilations'];
 }

@@ -3,9 +3,9 @@ import type { NamedAttrMap, Tensor } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tfjs.js';
 
 /** A kernel that tfjs does not have. */
-export const ADAM_STEP = 'AdamStep';
+export const ADAM_KERNEL = 'AdamStep';
 
-export interface AdamNumbers {
+export interface AdamHyperparameters {
   beta1: number;
   beta2: number;
   /** This times the variable is added to the gradient. */
@@ -23,11 +23,11 @@ export interface AdamTensors extends Record<string, Tensor> {
 }
 
 /** The variable and its two moments after the step. */
-export function adamStep(tf: Tf, tensors: AdamTensors, numbers: AdamNumbers): Tensor[] {
-  if (tf.getKernel(ADAM_STEP, tf.getBackend()))
+export function adamStep(tf: Tf, tensors: AdamTensors, numbers: AdamHyperparameters): Tensor[] {
+  if (tf.getKernel(ADAM_KERNEL, tf.getBackend()))
     return tf
       .engine()
-      .runKernel(ADAM_STEP, tensors, numbers as unknown as NamedAttrMap) as unknown as Tensor[];
+      .runKernel(ADAM_KERNEL, tensors, numbers as unknown as NamedAttrMap) as unknown as Tensor[];
   const { variable, gradient, first, second } = tensors;
   const { beta1, beta2, decay, rate, epsilon } = numbers;
   return tf.tidy(() => {

@@ -18,7 +18,7 @@ type DataId = TensorInfo['dataId'];
 type KernelArguments = Parameters<KernelFunc>[0];
 
 /** A call of a kernel. Values have numbers: first the given tensors, then constants and results as they come. */
-interface Call {
+interface KernelCall {
   kernel: KernelFunc;
   attrs: KernelArguments['attrs'];
   inputs: NamedTensorInfoMap;
@@ -26,7 +26,7 @@ interface Call {
   reads: { info: TensorInfo; value: number }[];
   writes: number[];
   /** Results that nothing reads afterwards. */
-  ends: number[];
+  lastUses: number[];
 }
 
 /** Values that are handed out. */
@@ -46,10 +46,10 @@ interface Update {
  * Calls that were written down. Invariant: the data of a result live from its call to that of its last reader, those of outputs on,
  * those of constants until `dispose`.
  */
-export class Replay {
+export class CapturedKernels {
   constructor(
     private readonly tf: Tf,
-    private readonly calls: Call[],
+    private readonly calls: KernelCall[],
     private readonly values: DataId[],
     private readonly constants: DataId[],
     private readonly outputs: Output[],
@@ -57,7 +57,7 @@ export class Replay {
   ) {}
 
   /** Of tensors of the shapes that were recorded, in the same order. The caller disposes what comes out. */
-  run(given: Tensor[]): Tensor[] {
+  replay(given: Tensor[]): Tensor[] {
     const backend = this.tf.backend() as BackendWasm;
     const values = this.values;
     given.forEach(({ dataId }, i) => {
@@ -65,16 +65,16 @@ export class Replay {
     });
     let done = 0;
     try {
-      for (const { kernel, attrs, inputs, reads, writes, ends } of this.calls) {
+      for (const { kernel, attrs, inputs, reads, writes, lastUses } of this.calls) {
         for (const { info, value } of reads) info.dataId = values[value];
         const made = [kernel({ inputs, attrs, backend })].flat();
         for (let i = 0; i < made.length; i++) values[writes[i]] = made[i].dataId;
-        for (const value of ends) backend.disposeData(values[value]);
+        for (const value of lastUses) backend.disposeData(values[value]);
         done++;
       }
     } catch (error) {
       const calls = this.calls.slice(0, done);
-      const ended = new Set(calls.flatMap(({ ends }) => ends));
+      const ended = new Set(calls.flatMap(({ lastUses }) => lastUses));
       for (const value of calls.flatMap(({ writes }) => writes))
         if (!ended.has(value)) backend.disposeData(values[value]);
       throw error;
@@ -104,16 +104,16 @@ export class Replay {
  * Runs `compute`, which must depend on the given tensors alone, and writes it down. It may assign results of kernels to given variables, as batch
  * normalisation does. Returns no replay if `compute` reads values, or if two of the given tensors share their data.
  */
-export function record(
+export function captureKernels(
   tf: Tf,
   given: Tensor[],
   compute: () => Tensor[],
-): { outputs: Tensor[]; replay: Replay | null } {
+): { outputs: Tensor[]; replay: CapturedKernels | null } {
   const backend = tf.backend() as BackendWasm;
   const values = given.map(({ dataId }) => dataId);
   const known = new Map(values.map((dataId, i) => [dataId, i]));
   const constants: DataId[] = [];
-  const calls: Call[] = [];
+  const calls: KernelCall[] = [];
   let canReplay = known.size === given.length;
   const add = (dataId: DataId) => {
     known.set(dataId, values.length);
@@ -135,7 +135,7 @@ export function record(
     if (made.some((info) => known.has(info.dataId) || info instanceof tf.Tensor)) canReplay = false;
     const copied = Object.assign(Array.isArray(inputs) ? [] : {}, Object.fromEntries(copies));
     const writes = made.map(({ dataId }) => add(dataId));
-    calls.push({ kernel, attrs, inputs: copied, reads, writes, ends: [] });
+    calls.push({ kernel, attrs, inputs: copied, reads, writes, lastUses: [] });
   };
   const unwatch = watch(tf, note, () => {
     canReplay = false;
@@ -160,7 +160,7 @@ export function record(
   );
   const assigned = updates.map(({ value }) => value);
   const lasting = new Set([...handedOut.map(({ value }) => value), ...assigned]);
-  const replay = new Replay(
+  const replay = new CapturedKernels(
     tf,
     calls,
     values,
@@ -177,10 +177,11 @@ export function record(
     replay.dispose();
     return { outputs, replay: null };
   }
-  const lastUse = new Map<number, Call>();
+  const lastUse = new Map<number, KernelCall>();
   for (const call of calls)
     for (const value of [...call.reads.map((read) => read.value), ...call.writes]) lastUse.set(value, call);
-  for (const [value, call] of lastUse) if (results.has(value) && !lasting.has(value)) call.ends.push(value);
+  for (const [value, call] of lastUse)
+    if (results.has(value) && !lasting.has(value)) call.lastUses.push(value);
   return { outputs, replay };
 }
 

@@ -12,7 +12,7 @@ import type {
 } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tfjs.js';
 import { replaceConvolutionOfLayers } from './conv-layer.js';
-import { conv2dGrad, type Dilated } from './conv2d-grad.js';
+import { conv2dGrad, type WithDilations } from './conv2d-grad.js';
 import { replaceKernel } from './replace-kernel.js';
 
 const BACKEND = 'tensorflow';
@@ -20,7 +20,7 @@ const BACKEND = 'tensorflow';
 type Given = Parameters<KernelFunc>[0];
 type Shape = [number, number, number, number];
 type Pairs = [[number, number], [number, number]];
-type Attributes = Pick<Conv2DAttrs, 'strides' | 'pad' | 'dimRoundingMode' | 'dataFormat'> & Dilated;
+type Attributes = Pick<Conv2DAttrs, 'strides' | 'pad' | 'dimRoundingMode' | 'dataFormat'> & WithDilations;
 
 /** Call once for a `tf`, after the backend of tfjs-node has started. */
 export function completeNativeConvolutions(tf: Tf): void {
@@ -48,12 +48,17 @@ function explicitlyPadded(attrs: Given['attrs']): Given['attrs'] {
 
 function backpropInput(tf: Tf, stock: KernelFunc): KernelFunc {
   return (given) => {
-    const attrs = given.attrs as NamedAttrMap & Conv2DBackpropInputAttrs & Dilated;
+    const attrs = given.attrs as NamedAttrMap & Conv2DBackpropInputAttrs & WithDilations;
     const dy = given.inputs['dy'] as Tensor4D;
     const filter = given.inputs['filter'] as Tensor4D;
     if (isStock(attrs)) return stock(given);
     return tf.tidy(() => {
-      const { block, padding, ends, shape } = divided(tf, attrs.inputShape, filter.shape, attrs);
+      const { block, padding, ends, shape } = spaceToBatchConvolution(
+        tf,
+        attrs.inputShape,
+        filter.shape,
+        attrs,
+      );
       const inputs = { dy: tf.spaceToBatchND(dy, block, ends), filter };
       const plain = { ...attrs, pad: 'valid', dilations: 1, inputShape: shape };
       const dx = tf.engine().runKernel(tf.Conv2DBackpropInput, inputs, plain) as Tensor4D;
@@ -64,12 +69,12 @@ function backpropInput(tf: Tf, stock: KernelFunc): KernelFunc {
 
 function backpropFilter(tf: Tf, stock: KernelFunc): KernelFunc {
   return (given) => {
-    const attrs = given.attrs as NamedAttrMap & Conv2DBackpropFilterAttrs & Dilated;
+    const attrs = given.attrs as NamedAttrMap & Conv2DBackpropFilterAttrs & WithDilations;
     const x = given.inputs['x'] as Tensor4D;
     const dy = given.inputs['dy'] as Tensor4D;
     if (isStock(attrs)) return stock(given);
     return tf.tidy(() => {
-      const { block, padding, ends } = divided(tf, x.shape, attrs.filterShape, attrs);
+      const { block, padding, ends } = spaceToBatchConvolution(tf, x.shape, attrs.filterShape, attrs);
       const inputs = { x: tf.spaceToBatchND(x, block, padding), dy: tf.spaceToBatchND(dy, block, ends) };
       const plain = { ...attrs, pad: 'valid', dilations: 1 };
       return tf.engine().runKernel(tf.Conv2DBackpropFilter, inputs, plain) as Tensor4D;
@@ -86,7 +91,7 @@ function isStock({ pad, dilations = 1 }: Attributes): boolean {
  * offsets (the space-to-batch of Yu and Koltun's atrous convolutions in TensorFlow). Returns d of both axes, the padding after which they
  * divide the input, the padding of the output that goes with it, and the shape of the divided input. Strides are 1 if d is not, in tfjs.
  */
-function divided(
+function spaceToBatchConvolution(
   tf: Tf,
   input: number[],
   filter: number[],

@@ -1,19 +1,19 @@
 import type { KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
-import { ADAM_STEP, type AdamNumbers } from '../tfjs-extensions/fused-adam.js';
-import { floats, wasmKernel } from './wasm-kernel.js';
+import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
+import { ADAM_KERNEL, type AdamHyperparameters } from '../tfjs-extensions/fused-adam.js';
+import { float32View, wasmKernel } from './wasm-kernel.js';
 
 type Inputs = Record<'variable' | 'gradient' | 'first' | 'second', TensorInfo>;
 
 /** A step of Adam of one variable in one pass. */
-export function adamStep(loops: Loops): KernelConfig {
-  return wasmKernel<Inputs, AdamNumbers>(
-    ADAM_STEP,
+export function adamKernel(loops: ComputePrimitives): KernelConfig {
+  return wasmKernel<Inputs, AdamHyperparameters>(
+    ADAM_KERNEL,
     ({ inputs: { variable, gradient, first, second }, attrs, backend }) => {
       const outputs = [variable, first, second].map(({ shape }) => backend.makeOutput(shape, 'float32'));
       const { beta1, beta2, decay, rate, epsilon } = attrs;
-      const [w, g, m, v] = [variable, gradient, first, second].map((one) => floats(backend, one));
-      const [toW, toM, toV] = outputs.map((one) => floats(backend, one));
+      const [w, g, m, v] = [variable, gradient, first, second].map((one) => float32View(backend, one));
+      const [toW, toM, toV] = outputs.map((one) => float32View(backend, one));
       loops.adam(w.length, beta1, beta2, decay, rate, epsilon, w, g, m, v, toW, toM, toV);
       return outputs;
     },

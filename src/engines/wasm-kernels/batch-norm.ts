@@ -9,16 +9,16 @@ import type {
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { layers } from '@tensorflow/tfjs-layers';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
-import { floats, wasmKernel } from './wasm-kernel.js';
+import { float32View, wasmKernel } from './wasm-kernel.js';
 
 /** A kernel that tfjs does not have. */
 const TRAINING = 'TrainingBatchNorm';
 const TRAINING_GRAD = 'TrainingBatchNormGrad';
 
 /** Other shapes stay with `stock`. */
-export function fusedBatchNorm(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function fusedBatchNorm(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<FusedBatchNormInputs, FusedBatchNormAttrs>(
     tf.FusedBatchNorm,
     ({ inputs, attrs, backend }) => {
@@ -26,13 +26,13 @@ export function fusedBatchNorm(tf: Tf, loops: Loops, stock: KernelConfig): Kerne
       if (mean.shape.length !== 1)
         return stock.kernelFunc({ inputs: { ...inputs }, attrs: { ...attrs }, backend }) as TensorInfo;
       const y = backend.makeOutput(x.shape, 'float32');
-      const [means, variances] = [mean, variance].map((tensor) => floats(backend, tensor));
-      const scales = scale && floats(backend, scale);
-      const offsets = offset && floats(backend, offset);
+      const [means, variances] = [mean, variance].map((tensor) => float32View(backend, tensor));
+      const scales = scale && float32View(backend, scale);
+      const offsets = offset && float32View(backend, offset);
       const factors = variances.map((v, c) => (scales?.[c] ?? 1) / Math.sqrt(v + attrs.varianceEpsilon));
       const terms = offsets ?? new Float32Array(means.length);
       const channels = means.length;
-      const [ofX, toY] = [x, y].map((tensor) => floats(backend, tensor));
+      const [ofX, toY] = [x, y].map((tensor) => float32View(backend, tensor));
       loops.scaleChannels(toY.length / channels, channels, ofX, means, factors, terms, toY);
       return y;
     },
@@ -46,15 +46,15 @@ interface TrainingInputs {
 }
 
 /** x normalised by its own mean and variance, then scaled and moved; with it the mean and the variance. */
-export function trainingBatchNorm(loops: Loops): KernelConfig {
+export function trainingBatchNorm(loops: ComputePrimitives): KernelConfig {
   return wasmKernel<TrainingInputs, FusedBatchNormAttrs>(
     TRAINING,
     ({ inputs: { x, scale, offset }, attrs, backend }) => {
       const outputs = [x.shape, scale.shape, scale.shape].map((shape) =>
         backend.makeOutput(shape, 'float32'),
       );
-      const [toY, mean, variance] = outputs.map((one) => floats(backend, one));
-      const [ofX, scales, offsets] = [x, scale, offset].map((one) => floats(backend, one));
+      const [toY, mean, variance] = outputs.map((one) => float32View(backend, one));
+      const [ofX, scales, offsets] = [x, scale, offset].map((one) => float32View(backend, one));
       const channels = scales.length;
       const rows = ofX.length / channels;
       loops.channelMoments(rows, channels, ofX, mean, variance);
@@ -77,16 +77,16 @@ interface GradientInputs {
  * With r = 1 / sqrt(variance + epsilon), N rows and sums over these: dOffset = sum dy, dScale = r sum dy (x - mean),
  * dx = scale r (dy - sum dy / N - (x - mean) r² sum dy (x - mean) / N), as Ioffe and Szegedy 2015 have it.
  */
-export function trainingBatchNormGrad(loops: Loops): KernelConfig {
+export function trainingBatchNormGrad(loops: ComputePrimitives): KernelConfig {
   return wasmKernel<GradientInputs, FusedBatchNormAttrs>(
     TRAINING_GRAD,
     ({ inputs: { x, dy, mean, variance, scale }, attrs, backend }) => {
       const outputs = [x.shape, scale.shape, scale.shape].map((shape) =>
         backend.makeOutput(shape, 'float32'),
       );
-      const [dx, dScale, dOffset] = outputs.map((one) => floats(backend, one));
+      const [dx, dScale, dOffset] = outputs.map((one) => float32View(backend, one));
       const [ofX, ofDy, means, variances, scales] = [x, dy, mean, variance, scale].map((one) =>
-        floats(backend, one),
+        float32View(backend, one),
       );
       const channels = scales.length;
       const rows = ofX.length / channels;

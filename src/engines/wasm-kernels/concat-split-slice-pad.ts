@@ -13,12 +13,12 @@ import type {
   Tensor,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
-import { floats, wasmKernel } from './wasm-kernel.js';
+import { float32View, wasmKernel } from './wasm-kernel.js';
 
 /** Types other than float32 stay with `stock`, here and below. */
-export function concat(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function concat(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<ConcatInputs, ConcatAttrs>(tf.Concat, ({ inputs, attrs, backend }) => {
     const parts = Object.values(inputs) as TensorInfo[];
     if (parts.some(({ dtype }) => dtype !== 'float32'))
@@ -28,20 +28,20 @@ export function concat(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig 
     const y = backend.makeOutput(withAxis(parts[0].shape, axis, sumOf(sizes)), 'float32');
     parts.forEach((part, i) => {
       const begin = withAxis(zerosOf(y), axis, sumOf(sizes.slice(0, i)));
-      copyBox(loops, backend, part.shape, { tensor: part, begin: zerosOf(part) }, { tensor: y, begin });
+      copySubarray(loops, backend, part.shape, { tensor: part, begin: zerosOf(part) }, { tensor: y, begin });
     });
     return y;
   });
 }
 
-export function splitV(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function splitV(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<SplitVInputs, SplitVAttrs>(tf.SplitV, ({ inputs: { x }, attrs, backend }) => {
     if (x.dtype !== 'float32')
       return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
     const [axis] = tf.util.parseAxisParam(attrs.axis, x.shape);
     const sizes = tf.backend_util.prepareSplitSize(x as Tensor, attrs.numOrSizeSplits, axis);
     return sizes.map((size, i) =>
-      cut(
+      sliceTensor(
         loops,
         backend,
         x,
@@ -52,41 +52,53 @@ export function splitV(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig 
   });
 }
 
-export function slice(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function slice(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<SliceInputs, SliceAttrs>(tf.Slice, ({ inputs: { x }, attrs, backend }) => {
     if (x.dtype !== 'float32')
       return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
     const [begin, size] = tf.slice_util.parseSliceParams(x as Tensor, attrs.begin, attrs.size);
-    return cut(loops, backend, x, begin, size);
+    return sliceTensor(loops, backend, x, begin, size);
   });
 }
 
-export function pad(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function pad(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<PadV2Inputs, PadV2Attrs>(tf.PadV2, ({ inputs: { x }, attrs, backend }) => {
     if (x.dtype !== 'float32')
       return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
     const { paddings, constantValue } = attrs;
     const shape = x.shape.map((size, i) => paddings[i][0] + size + paddings[i][1]);
     const y = backend.makeOutput(shape, 'float32');
-    floats(backend, y).fill(constantValue);
+    float32View(backend, y).fill(constantValue);
     const begin = paddings.map(([before]) => before);
-    copyBox(loops, backend, x.shape, { tensor: x, begin: zerosOf(x) }, { tensor: y, begin });
+    copySubarray(loops, backend, x.shape, { tensor: x, begin: zerosOf(x) }, { tensor: y, begin });
     return y;
   });
 }
 
-function cut(loops: Loops, backend: BackendWasm, x: TensorInfo, begin: number[], size: number[]): TensorInfo {
+function sliceTensor(
+  loops: ComputePrimitives,
+  backend: BackendWasm,
+  x: TensorInfo,
+  begin: number[],
+  size: number[],
+): TensorInfo {
   const y = backend.makeOutput(size, 'float32');
-  copyBox(loops, backend, size, { tensor: x, begin }, { tensor: y, begin: zerosOf(y) });
+  copySubarray(loops, backend, size, { tensor: x, begin }, { tensor: y, begin: zerosOf(y) });
   return y;
 }
 
-interface Place {
+interface Subarray {
   tensor: TensorInfo;
   begin: number[];
 }
 
-function copyBox(loops: Loops, backend: BackendWasm, size: number[], from: Place, to: Place): void {
+function copySubarray(
+  loops: ComputePrimitives,
+  backend: BackendWasm,
+  size: number[],
+  from: Subarray,
+  to: Subarray,
+): void {
   if (size.includes(0)) return;
   const sides = [from, to].map(({ tensor, begin }) => ({
     shape: [1, 1, ...tensor.shape],
@@ -108,7 +120,7 @@ function copyBox(loops: Loops, backend: BackendWasm, size: number[], from: Place
   const planes = sides.map(({ shape, begin }, i) => {
     const [height, width] = shape.splice(-2);
     const [row, column] = begin.splice(-2);
-    const values = floats(backend, [from, to][i].tensor);
+    const values = float32View(backend, [from, to][i].tensor);
     const at = (index: number[]) => {
       const plane = shape.reduce((offset, length, axis) => offset * length + begin[axis] + index[axis], 0);
       const start = (plane * height + row) * width;

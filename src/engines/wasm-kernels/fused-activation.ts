@@ -2,17 +2,17 @@ import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { backend_util, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tfjs.js';
 
-interface Activated {
+interface ActivationAttrs {
   activation: backend_util.Activation;
   leakyreluAlpha?: number;
 }
 
 /** The activation of a fused operation on its result, which is gone afterwards. */
-export function activated(
+export function applyActivation(
   tf: Tf,
   backend: BackendWasm,
   y: TensorInfo,
-  { activation, leakyreluAlpha }: Activated,
+  { activation, leakyreluAlpha }: ActivationAttrs,
   weights: TensorInfo | undefined,
 ): TensorInfo {
   if (activation === 'linear') return y;

@@ -8,13 +8,13 @@ import type {
   KernelConfig,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
-import { activated } from './fused-activation.js';
-import { floats, wasmKernel } from './wasm-kernel.js';
+import { applyActivation } from './fused-activation.js';
+import { float32View, wasmKernel } from './wasm-kernel.js';
 
 /** Types other than float32 stay with `stock`, and so do products whose one side is repeated for the batches of the other, or is empty. */
-export function batchMatMul(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function batchMatMul(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<BatchMatMulInputs, BatchMatMulAttrs>(
     tf.BatchMatMul,
     ({ inputs: { a, b }, attrs, backend }) =>
@@ -23,19 +23,19 @@ export function batchMatMul(tf: Tf, loops: Loops, stock: KernelConfig): KernelCo
   );
 }
 
-export function fusedMatMul(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function fusedMatMul(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<_FusedMatMulInputs, _FusedMatMulAttrs>(tf._FusedMatMul, ({ inputs, attrs, backend }) => {
     const { a, b, bias, preluActivationWeights } = inputs;
     const isRow = bias === undefined || bias.shape.length === 1;
     const y = isRow ? product(loops, backend, a, b, attrs) : undefined;
     if (!y) return stock.kernelFunc({ inputs: { ...inputs }, attrs: { ...attrs }, backend }) as TensorInfo;
-    if (bias) addToRows(floats(backend, y), floats(backend, bias));
-    return activated(tf, backend, y, attrs, preluActivationWeights);
+    if (bias) addToRows(float32View(backend, y), float32View(backend, bias));
+    return applyActivation(tf, backend, y, attrs, preluActivationWeights);
   });
 }
 
 function product(
-  loops: Loops,
+  loops: ComputePrimitives,
   backend: BackendWasm,
   a: TensorInfo,
   b: TensorInfo,
@@ -53,7 +53,7 @@ function product(
   const batches = outer.reduce((all, size) => all * size, 1);
   // Made anew each time, since a product may make the heap grow.
   const part = (tensor: TensorInfo, size: number, i: number) =>
-    floats(backend, tensor).subarray(i * size, (i + 1) * size);
+    float32View(backend, tensor).subarray(i * size, (i + 1) * size);
   for (let i = 0; i < batches; i++)
     loops.multiply(shape, part(a, m * k, i), part(b, k * n, i), part(y, m * n, i));
   return y;

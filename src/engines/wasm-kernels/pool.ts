@@ -9,20 +9,25 @@ import type {
   MaxPoolInputs,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
-import { floats, wasmKernel } from './wasm-kernel.js';
+import { float32View, wasmKernel } from './wasm-kernel.js';
 
 /** The stock kernels turn NaN into other values, which hides a model that has diverged. Types other than float32 stay with them. */
-export function maxPool(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function maxPoolKernel(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return pool(tf, tf.MaxPool, stock, loops.maxPool);
 }
 
-export function avgPool(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function avgPoolKernel(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return pool(tf, tf.AvgPool, stock, loops.avgPool);
 }
 
-function pool(tf: Tf, name: string, stock: KernelConfig, compute: Loops['maxPool']): KernelConfig {
+function pool(
+  tf: Tf,
+  name: string,
+  stock: KernelConfig,
+  compute: ComputePrimitives['maxPool'],
+): KernelConfig {
   return wasmKernel<MaxPoolInputs, MaxPoolAttrs>(name, ({ inputs: { x }, attrs, backend }) => {
     if (x.dtype !== 'float32')
       return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
@@ -30,7 +35,7 @@ function pool(tf: Tf, name: string, stock: KernelConfig, compute: Loops['maxPool
     const [batch, , , channels, rows, columns] = geometry;
     const y = backend.makeOutput([batch, rows, columns, channels], 'float32');
     if (y.shape.includes(0)) return y;
-    compute(geometry, floats(backend, x), floats(backend, y));
+    compute(geometry, float32View(backend, x), float32View(backend, y));
     return y;
   });
 }
@@ -41,14 +46,14 @@ function pool(tf: Tf, name: string, stock: KernelConfig, compute: Loops['maxPool
  * The stock kernel starts its search just above zero, so a window without a positive value (after leaky ReLU, tanh or
  * batch normalisation) sends its gradient to the wrong pixel, silently.
  */
-export function maxPoolGrad(tf: Tf, loops: Loops): KernelConfig {
+export function maxPoolGrad(tf: Tf, loops: ComputePrimitives): KernelConfig {
   return wasmKernel<MaxPoolGradInputs, MaxPoolGradAttrs>(
     tf.MaxPoolGrad,
     ({ inputs: { input, dy }, attrs, backend }) => {
       const dx = backend.makeOutput(input.shape, 'float32');
       if (input.shape.includes(0)) return dx;
       const geometry = geometryOf(tf, input.shape, attrs);
-      const [ofX, ofDy, toDx] = [input, dy, dx].map((one) => floats(backend, one));
+      const [ofX, ofDy, toDx] = [input, dy, dx].map((one) => float32View(backend, one));
       loops.maxPoolGradient(geometry, ofX, ofDy, toDx);
       return dx;
     },
@@ -56,13 +61,17 @@ export function maxPoolGrad(tf: Tf, loops: Loops): KernelConfig {
 }
 
 /** Each output is the mean of the pixels of its window that are inside the image. The stock kernel takes twenty times as long. */
-export function avgPoolGrad(tf: Tf, loops: Loops): KernelConfig {
+export function avgPoolGrad(tf: Tf, loops: ComputePrimitives): KernelConfig {
   return wasmKernel<AvgPoolGradInputs, AvgPoolGradAttrs>(
     tf.AvgPoolGrad,
     ({ inputs: { input, dy }, attrs, backend }) => {
       const dx = backend.makeOutput(input.shape, 'float32');
       if (input.shape.includes(0)) return dx;
-      loops.avgPoolGradient(geometryOf(tf, input.shape, attrs), floats(backend, dy), floats(backend, dx));
+      loops.avgPoolGradient(
+        geometryOf(tf, input.shape, attrs),
+        float32View(backend, dy),
+        float32View(backend, dx),
+      );
       return dx;
     },
   );

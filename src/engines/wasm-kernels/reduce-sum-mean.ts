@@ -1,21 +1,21 @@
 /** Sums and means of each channel, which batch normalisation and biases take of large tensors. */
 import type { KernelConfig, MeanAttrs, SumAttrs, SumInputs, TensorInfo } from '@tensorflow/tfjs-core';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
-import { floats, wasmKernel } from './wasm-kernel.js';
+import { float32View, wasmKernel } from './wasm-kernel.js';
 
 /** Of the axes before the last, all of them or those of each image; others stay with `stock`. */
-export function sum(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function sum(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return channelSums(tf.Sum, loops, stock, () => 1);
 }
 
-export function mean(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function mean(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return channelSums(tf.Mean, loops, stock, (rows) => rows);
 }
 
 function channelSums(
   name: string,
-  loops: Loops,
+  loops: ComputePrimitives,
   stock: KernelConfig,
   divisorOf: (rows: number) => number,
 ): KernelConfig {
@@ -31,11 +31,11 @@ function channelSums(
     const result = backend.makeOutput([...outer, ...between, channels], 'float32');
     // Made anew each time, since a sum may make the heap grow.
     const part = (tensor: TensorInfo, size: number, i: number) =>
-      floats(backend, tensor).subarray(i * size, (i + 1) * size);
+      float32View(backend, tensor).subarray(i * size, (i + 1) * size);
     for (let i = 0; i < images; i++)
       loops.columnSums(rows, channels, part(x, rows * channels, i), part(result, channels, i));
     const divisor = divisorOf(rows);
-    const sums = floats(backend, result);
+    const sums = float32View(backend, result);
     if (divisor !== 1) for (let i = 0; i < sums.length; i++) sums[i] /= divisor;
     return result;
   });

@@ -3,12 +3,12 @@
  * kernels of this folder add and replace them, as loops over its heap, so that no tensor is copied.
  */
 import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
 import { replaceConvolutionOfLayers } from '../tfjs-extensions/conv-layer.js';
 import { conv2dGrad } from '../tfjs-extensions/conv2d-grad.js';
 import { replaceKernel } from '../tfjs-extensions/replace-kernel.js';
-import { adamStep } from './adam.js';
+import { adamKernel } from './adam.js';
 import {
   fusedBatchNorm,
   replaceTrainingOfBatchNormalization,
@@ -16,21 +16,21 @@ import {
   trainingBatchNormGrad,
   trainingBatchNormGradient,
 } from './batch-norm.js';
-import { add } from './bias-add.js';
+import { biasAdd } from './bias-add.js';
 import { concat, pad, slice, splitV } from './concat-split-slice-pad.js';
 import { conv2d, conv2dBackpropFilter, conv2dBackpropInput, fusedConv2d } from './convolution/conv2d.js';
 import { depthwiseConv2dBackpropFilter } from './convolution/depthwise-conv2d-backprop-filter.js';
 import { depthwiseConv2dBackpropInput } from './convolution/depthwise-conv2d-backprop-input.js';
 import { cast, identity } from './identity-cast.js';
 import { batchMatMul, fusedMatMul } from './mat-mul.js';
-import { avgPool, avgPoolGrad, maxPool, maxPoolGrad } from './pool.js';
+import { avgPoolGrad, avgPoolKernel, maxPoolGrad, maxPoolKernel } from './pool.js';
 import { mean, sum } from './reduce-sum-mean.js';
 import { leakyRelu, leakyReluGrad, relu, reluGradient } from './relu.js';
 import { unsortedSegmentSum } from './unsorted-segment-sum.js';
 import { WASM } from './wasm-kernel.js';
 
 /** Call once for a `tf`, after the WASM backend has started. */
-export function registerTrainingKernels(tf: Tf, loops: Loops): void {
+export function registerTrainingKernels(tf: Tf, loops: ComputePrimitives): void {
   const added = [
     conv2dBackpropFilter(tf, loops),
     depthwiseConv2dBackpropFilter(tf, loops),
@@ -39,14 +39,14 @@ export function registerTrainingKernels(tf: Tf, loops: Loops): void {
     leakyReluGrad(loops),
     trainingBatchNorm(loops),
     trainingBatchNormGrad(loops),
-    adamStep(loops),
+    adamKernel(loops),
   ];
   for (const kernel of added) tf.registerKernel(kernel);
   const replaced: Record<string, (stock: KernelConfig) => KernelConfig> = {
     [tf.Identity]: () => identity(tf),
     [tf.Cast]: (stock) => cast(tf, stock),
-    [tf.AvgPool]: (stock) => avgPool(tf, loops, stock),
-    [tf.MaxPool]: (stock) => maxPool(tf, loops, stock),
+    [tf.AvgPool]: (stock) => avgPoolKernel(tf, loops, stock),
+    [tf.MaxPool]: (stock) => maxPoolKernel(tf, loops, stock),
     [tf.MaxPoolGrad]: () => maxPoolGrad(tf, loops),
     [tf.AvgPoolGrad]: () => avgPoolGrad(tf, loops),
     [tf.BatchMatMul]: (stock) => batchMatMul(tf, loops, stock),
@@ -54,7 +54,7 @@ export function registerTrainingKernels(tf: Tf, loops: Loops): void {
     [tf.Conv2D]: () => conv2d(tf, loops),
     [tf.FusedConv2D]: () => fusedConv2d(tf, loops),
     [tf.Conv2DBackpropInput]: () => conv2dBackpropInput(tf, loops),
-    [tf.Add]: (stock) => add(tf, loops, stock),
+    [tf.Add]: (stock) => biasAdd(tf, loops, stock),
     [tf.Sum]: (stock) => sum(tf, loops, stock),
     [tf.Mean]: (stock) => mean(tf, loops, stock),
     [tf.Concat]: (stock) => concat(tf, loops, stock),

@@ -10,14 +10,14 @@ import type {
   Tensor,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { Loops } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
 import type { Tf } from '../tfjs.js';
-import { floats, wasmKernel } from './wasm-kernel.js';
+import { float32View, wasmKernel } from './wasm-kernel.js';
 
 /** Kernels that tfjs does not have. */
 const LEAKY_RELU_GRAD = 'LeakyReluGrad';
 
-export function relu(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function relu(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<ReluInputs, object>(tf.Relu, ({ inputs: { x }, backend }) =>
     x.dtype === 'float32'
       ? forward(loops, backend, x, 0)
@@ -25,7 +25,7 @@ export function relu(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
   );
 }
 
-export function leakyRelu(tf: Tf, loops: Loops, stock: KernelConfig): KernelConfig {
+export function leakyRelu(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<LeakyReluInputs, LeakyReluAttrs>(tf.LeakyRelu, ({ inputs: { x }, attrs, backend }) =>
     x.dtype === 'float32'
       ? forward(loops, backend, x, attrs.alpha)
@@ -33,12 +33,12 @@ export function leakyRelu(tf: Tf, loops: Loops, stock: KernelConfig): KernelConf
   );
 }
 
-export function leakyReluGrad(loops: Loops): KernelConfig {
+export function leakyReluGrad(loops: ComputePrimitives): KernelConfig {
   return wasmKernel<{ x: TensorInfo; dy: TensorInfo }, LeakyReluAttrs>(
     LEAKY_RELU_GRAD,
     ({ inputs: { x, dy }, attrs, backend }) => {
       const dx = backend.makeOutput(x.shape, 'float32');
-      const [ofX, ofDy, toDx] = [x, dy, dx].map((tensor) => floats(backend, tensor));
+      const [ofX, ofDy, toDx] = [x, dy, dx].map((tensor) => float32View(backend, tensor));
       loops.leakyReluGradient(toDx.length, attrs.alpha, ofX, ofDy, toDx);
       return dx;
     },
@@ -59,9 +59,9 @@ export function reluGradient(tf: Tf, kernelName: string): GradConfig {
   };
 }
 
-function forward(loops: Loops, backend: BackendWasm, x: TensorInfo, alpha: number): TensorInfo {
+function forward(loops: ComputePrimitives, backend: BackendWasm, x: TensorInfo, alpha: number): TensorInfo {
   const y = backend.makeOutput(x.shape, 'float32');
-  const [ofX, toY] = [x, y].map((tensor) => floats(backend, tensor));
+  const [ofX, toY] = [x, y].map((tensor) => float32View(backend, tensor));
   loops.leakyRelu(toY.length, alpha, ofX, toY);
   return y;
 }

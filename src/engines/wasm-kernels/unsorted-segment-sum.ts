@@ -1,6 +1,6 @@
 import type { KernelConfig, UnsortedSegmentSumAttrs, UnsortedSegmentSumInputs } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tfjs.js';
-import { floats, ints, wasmKernel, zeros } from './wasm-kernel.js';
+import { float32View, int32View, newZeros, wasmKernel } from './wasm-kernel.js';
 
 /**
  * Sums the rows of x [rows, ...] that share a segment id into [segments, ...]; it is the gradient of gather, which the WASM
@@ -12,10 +12,10 @@ export function unsortedSegmentSum(tf: Tf): KernelConfig {
     ({ inputs, attrs, backend }) => {
       const [rows, ...rest] = inputs.x.shape as [number, ...number[]];
       const size = tf.util.sizeFromShape(rest);
-      const output = zeros(backend, [attrs.numSegments, ...rest]);
+      const output = newZeros(backend, [attrs.numSegments, ...rest]);
       const sums = output.clear();
-      const x = floats(backend, inputs.x);
-      const segments = ints(backend, inputs.segmentIds);
+      const x = float32View(backend, inputs.x);
+      const segments = int32View(backend, inputs.segmentIds);
       for (let row = 0; row < rows; row++) {
         const segment = segments[row];
         if (segment < 0 || segment >= attrs.numSegments) continue;

@@ -7,10 +7,10 @@ import type { KernelConfig, KernelFunc, TensorInfo } from '@tensorflow/tfjs-core
 export const WASM = 'wasm';
 
 /** Inputs that the op always passes: tfjs types every named input as possibly missing. */
-export type Given<Inputs> = { [Name in keyof Inputs]-?: NonNullable<Inputs[Name]> };
+export type RequiredInputs<Inputs> = { [Name in keyof Inputs]-?: NonNullable<Inputs[Name]> };
 
 export interface KernelArguments<Inputs, Attributes> {
-  inputs: Given<Inputs>;
+  inputs: RequiredInputs<Inputs>;
   attrs: Attributes;
   backend: BackendWasm;
 }
@@ -27,19 +27,19 @@ export function wasmKernel<Inputs, Attributes>(
  * The values of a float32 tensor where they lie on the heap. Allocate outputs first: growing the heap detaches every
  * view made before.
  */
-export function floats(backend: BackendWasm, tensor: TensorInfo): Float32Array {
+export function float32View(backend: BackendWasm, tensor: TensorInfo): Float32Array {
   return backend.typedArrayFromHeap(tensor) as Float32Array;
 }
 
-export function ints(backend: BackendWasm, tensor: TensorInfo): Int32Array {
+export function int32View(backend: BackendWasm, tensor: TensorInfo): Int32Array {
   return backend.typedArrayFromHeap(tensor) as Int32Array;
 }
 
 /** A new float32 tensor of zeros and the view of its values. Kernels write into recycled memory, so it must be cleared. */
-export function zeros(
+export function newZeros(
   backend: BackendWasm,
   shape: number[],
 ): { tensor: TensorInfo; clear: () => Float32Array } {
   const tensor = backend.makeOutput(shape, 'float32');
-  return { tensor, clear: () => floats(backend, tensor).fill(0) };
+  return { tensor, clear: () => float32View(backend, tensor).fill(0) };
 }

@@ -1,8 +1,8 @@
 /** The algorithms by name: their parameters are read, and they are run. */
-import { badLook } from '../errors.js';
-import { BANDS } from './bands.js';
-import type { Definition, NumberParam, Params, PixelSize, Planes } from './definition.js';
-import { TERRAIN } from './terrain.js';
+import { badRenderParameter } from '../errors.js';
+import { BAND_ALGORITHMS } from './bands.js';
+import type { Definition, MapPixelSize, NumberParam, Params, Planes } from './definition.js';
+import { TERRAIN_ALGORITHMS } from './terrain.js';
 
 /** Plain data: it can be sent to a worker thread. */
 export interface Algorithm {
@@ -12,22 +12,27 @@ export interface Algorithm {
   bands: number;
 }
 
-const DEFINITIONS: Record<string, Definition> = { ...TERRAIN, ...BANDS, ndi: BANDS.normalizedIndex };
+const DEFINITIONS: Record<string, Definition> = {
+  ...TERRAIN_ALGORITHMS,
+  ...BAND_ALGORITHMS,
+  ndi: BAND_ALGORITHMS.normalizedIndex,
+};
 
 /** Names as titiler has them, and `ndi` for `normalizedIndex`. */
 export const ALGORITHMS: readonly string[] = Object.keys(DEFINITIONS);
 
 const MAX_LENGTH = 1000;
-const badParams = (why: string) => badLook('algorithm_params', why);
+const badParams = (why: string) => badRenderParameter('algorithm_params', why);
 
 /** Reads an algorithm for a picture of these many bands. `text`: its parameters, as a JSON object. Throws TW_IMAGERY_LOOK. */
 export function parseAlgorithm(name: string, text: string | undefined, bands: number): Algorithm {
   const definition = Object.hasOwn(DEFINITIONS, name) ? DEFINITIONS[name] : undefined;
-  if (!definition) throw badLook('algorithm', `"${name}" is not known: there are ${ALGORITHMS.join(', ')}`);
+  if (!definition)
+    throw badRenderParameter('algorithm', `"${name}" is not known: there are ${ALGORITHMS.join(', ')}`);
   if (!definition.bands.includes(bands)) {
     const [least, ...more] = definition.bands;
     const wanted = more.length > 2 ? `${least} to ${more.at(-1)}` : definition.bands.join(' or ');
-    throw badLook(
+    throw badRenderParameter(
       'algorithm',
       `${name} is made of ${wanted} ${wanted === '1' ? 'band' : 'bands'}, not of ${bands}: choose with assets and bidx, or give expressions`,
     );
@@ -70,13 +75,13 @@ function numberOf(name: string, { default: own, min, max, whole }: NumberParam, 
 }
 
 /** Planes that an algorithm makes. */
-export const planesMade = ({ name, bands }: Algorithm): number => DEFINITIONS[name].makes(bands);
+export const outputPlaneCount = ({ name, bands }: Algorithm): number => DEFINITIONS[name].makes(bands);
 
 /** The range of values that is stretched from black to white; undefined if that depends on them. */
-export const rangeOf = ({ name }: Algorithm): Definition['range'] => DEFINITIONS[name].range;
+export const outputRange = ({ name }: Algorithm): Definition['range'] => DEFINITIONS[name].range;
 
 /** Pixels that it cuts off each side of a map: those that it was asked to, or that depend on pixels beyond the map. */
-export const marginOf = ({ name, params }: Algorithm): number =>
+export const borderPixels = ({ name, params }: Algorithm): number =>
   params['buffer'] ?? DEFINITIONS[name].margin ?? 0;
 
 /**
@@ -85,7 +90,7 @@ export const marginOf = ({ name, params }: Algorithm): number =>
 export function applyAlgorithm(
   { name, params }: Algorithm,
   picture: Planes,
-  pixel: PixelSize,
+  pixel: MapPixelSize,
   cut: number,
 ): Planes {
   const [width, height] = [picture.width - 2 * cut, picture.height - 2 * cut];

@@ -1,6 +1,6 @@
 /** Algorithms that combine or convert the bands of each pixel, with the formulas of titiler 2.4 (MIT, Copyright 2021 Development Seed). */
-import { BYTES } from '../colours/index.js';
-import { byteOf, type Definition } from './definition.js';
+import { BYTE_RANGE } from '../colours/index.js';
+import { type Definition, toByte } from './definition.js';
 
 /** Each band is a plane in memory. */
 const MAX_BANDS = 16;
@@ -59,9 +59,9 @@ function variance(values: Float64Array): number {
 const bytes = (of: (value: number) => number): Definition => ({
   bands: [1, 3],
   makes: (bands) => bands,
-  range: BYTES,
+  range: BYTE_RANGE,
   params: {},
-  run: ({ planes }) => planes.map((plane) => plane.map((value) => byteOf(of(value)))),
+  run: ({ planes }) => planes.map((plane) => plane.map((value) => toByte(of(value)))),
 });
 
 const grey = (planes: Float64Array[]) =>
@@ -69,7 +69,7 @@ const grey = (planes: Float64Array[]) =>
     ? planes[0]
     : planes[0].map((_, i) => planes.reduce((total, plane, p) => total + plane[i] * LUMA[p], 0));
 
-export const BANDS = {
+export const BAND_ALGORITHMS = {
   normalizedIndex,
   cast: bytes((value) => value),
   ceil: bytes(Math.ceil),
@@ -90,7 +90,7 @@ export const BANDS = {
   bitonal: {
     bands: [1, 3],
     makes: () => 1,
-    range: BYTES,
+    range: BYTE_RANGE,
     params: {},
     run: ({ planes }) => [
       grey(planes).map((value) => (Number.isNaN(value) ? NaN : value > BRIGHT ? 255 : 0)),

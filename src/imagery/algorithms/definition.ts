@@ -8,7 +8,7 @@ export interface Planes {
 }
 
 /** Width and height of a pixel, metres of EPSG:3857. */
-export interface PixelSize {
+export interface MapPixelSize {
   x: number;
   y: number;
 }
@@ -34,8 +34,8 @@ export interface Definition {
   /** Pixels at each side of a picture whose values depend on pixels beyond it. Maps read so many more. */
   margin?: number;
   params: Record<string, NumberParam>;
-  run: (planes: Planes, params: Params, pixel: PixelSize) => Float64Array[];
+  run: (planes: Planes, params: Params, pixel: MapPixelSize) => Float64Array[];
 }
 
 /** A number as titiler stores it in a byte: cut, not rounded; NaN stays. */
-export const byteOf = (value: number): number => Math.min(255, Math.max(0, Math.trunc(value)));
+export const toByte = (value: number): number => Math.min(255, Math.max(0, Math.trunc(value)));

@@ -3,9 +3,9 @@ export {
   ALGORITHMS,
   type Algorithm,
   applyAlgorithm,
-  marginOf,
+  borderPixels,
+  outputPlaneCount,
+  outputRange,
   parseAlgorithm,
-  planesMade,
-  rangeOf,
 } from './algorithm.js';
-export type { PixelSize, Planes } from './definition.js';
+export type { MapPixelSize, Planes } from './definition.js';

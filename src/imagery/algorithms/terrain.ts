@@ -1,10 +1,10 @@
 /** Algorithms on heights, with the formulas of titiler 2.4 (MIT, Copyright 2021 Development Seed). */
-import { BYTES, colormap } from '../colours/index.js';
-import { byteOf, type Definition, type Planes } from './definition.js';
+import { BYTE_RANGE, namedColormap } from '../colours/index.js';
+import { type Definition, type Planes, toByte } from './definition.js';
 
 const RADIANS = Math.PI / 180;
 const ONE_BAND = [1];
-const MARGIN = 3;
+const BORDER_PIXELS = 3;
 
 const margin = { min: 0, max: 99, whole: true };
 const exaggeration = { default: 1, min: 1e-6, max: 1e6 };
@@ -31,8 +31,8 @@ function gradient({ width, height, planes: [plane] }: Planes): { down: Float64Ar
 const hillshade: Definition = {
   bands: ONE_BAND,
   makes: () => 1,
-  range: BYTES,
-  margin: MARGIN,
+  range: BYTE_RANGE,
+  margin: BORDER_PIXELS,
   params: {
     azimuth: { default: 45, min: 0, max: 360, whole: true },
     angle_altitude: { default: 45, min: -90, max: 90 },
@@ -49,7 +49,7 @@ const hillshade: Definition = {
       const slope = Math.PI / 2 - Math.atan(Math.sqrt(x * x + y * y));
       const aspect = Math.atan2(-x, y);
       const light = sine * Math.sin(slope) + cosine * Math.cos(slope) * Math.cos(direction - aspect);
-      return byteOf((255 * (light + 1)) / 2);
+      return toByte((255 * (light + 1)) / 2);
     });
     return [shaded];
   },
@@ -60,7 +60,7 @@ const slope: Definition = {
   bands: ONE_BAND,
   makes: () => 1,
   range: [0, 90],
-  margin: MARGIN,
+  margin: BORDER_PIXELS,
   params: { buffer: margin, z_exaggeration: exaggeration },
   run(planes, { z_exaggeration }, pixel) {
     const { down, right } = gradient(planes);
@@ -77,7 +77,7 @@ const slope: Definition = {
 const contours: Definition = {
   bands: ONE_BAND,
   makes: () => 3,
-  range: BYTES,
+  range: BYTE_RANGE,
   params: {
     increment: { default: 35, min: 0, max: 999, whole: true },
     thickness: { default: 1, min: 0, max: 10, whole: true },
@@ -85,7 +85,7 @@ const contours: Definition = {
     maxz: { default: 8000, ...height, whole: true },
   },
   run({ planes: [plane] }, { increment, thickness, minz, maxz }) {
-    const terrain = colormap('terrain')!;
+    const terrain = namedColormap('terrain')!;
     return [0, 1, 2].map((channel) =>
       plane.map((value) => {
         if (Number.isNaN(value)) return NaN;
@@ -93,7 +93,7 @@ const contours: Definition = {
         const above = ((value % increment!) + increment!) % increment!;
         if (above < thickness!) return 0;
         const share = Math.min(1, Math.max(0, (value - minz!) / (maxz! - minz!)));
-        return terrain[4 * byteOf(1 + 254 * share) + channel];
+        return terrain[4 * toByte(1 + 254 * share) + channel];
       }),
     );
   },
@@ -103,7 +103,7 @@ const contours: Definition = {
 const terrarium: Definition = {
   bands: ONE_BAND,
   makes: () => 3,
-  range: BYTES,
+  range: BYTE_RANGE,
   params: { nodata_height: height },
   run({ planes: [plane] }, { nodata_height = NaN }) {
     const heights = plane.map((value) =>
@@ -129,7 +129,7 @@ function rounded(value: number): number {
 const terrainrgb: Definition = {
   bands: ONE_BAND,
   makes: () => 3,
-  range: BYTES,
+  range: BYTE_RANGE,
   params: {
     interval: { default: 0.1, min: 1e-6, max: 1 },
     baseval: { default: -10_000, ...height },
@@ -148,4 +148,4 @@ const terrainrgb: Definition = {
   },
 };
 
-export const TERRAIN = { hillshade, slope, contours, terrarium, terrainrgb };
+export const TERRAIN_ALGORITHMS = { hillshade, slope, contours, terrarium, terrainrgb };

@@ -1,12 +1,12 @@
 /** Colours of codes, such as classes of land cover: codes that are near each other mean nothing alike. */
 
-import { type Expression, plainName } from '../../expressions/index.js';
+import { type Expression, toIdentifier } from '../../expressions/index.js';
 import type { ColourTable } from '../../raster/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import { type Colouring, opaque } from './colormap-lookup.js';
+import { type Colormap, opaque } from './colormap-lookup.js';
 
 /** The legend of the National Land Cover Database (MRLC): code and RRGGBB. */
-const NLCD = new Map([
+const NLCD_COLOURS = new Map([
   [11, 0x466b9f],
   [12, 0xd1def8],
   [21, 0xdec5c5],
@@ -30,7 +30,7 @@ const NLCD = new Map([
 ]);
 
 /** The codes of the group `mask`: clear, cloud, shadow, snow, filled, not assessed. */
-const MASK = new Map([
+const MASK_COLOURS = new Map([
   [1, 0x6fa55b],
   [2, 0xffffff],
   [3, 0x404060],
@@ -40,7 +40,7 @@ const MASK = new Map([
 ]);
 
 /** Twelve colours that are told apart easily (ColorBrewer, Set3), for codes without a legend. */
-const DISTINCT = [
+const QUALITATIVE_COLOURS = [
   0x8dd3c7, 0xffffb3, 0xbebada, 0xfb8072, 0x80b1d3, 0xfdb462, 0xb3de69, 0xfccde5, 0xd9d9d9, 0xbc80bd,
   0xccebc5, 0xffed6f,
 ];
@@ -49,30 +49,31 @@ const DISTINCT = [
 const MAX_CODES = 32;
 
 /** The legend of a picture of one band of codes; undefined where its values are measurements. `sorted`: values of it. */
-export function legendOf(
+export function classColormap(
   tile: TileRecord,
   expressions: Expression[],
   sorted: Float64Array,
-): Colouring | undefined {
+): Colormap | undefined {
   const [expression] = expressions;
   if (expressions.length !== 1 || expression.kind !== 'band') return undefined;
   const codes = new Set(sorted);
   const group = tile.groups.find(({ name, bands }) =>
     bands.some(
-      (band, i) => expression.name === `${plainName(name)}_b${i + 1}` || band.name === expression.name,
+      (band, i) => expression.name === `${toIdentifier(name)}_b${i + 1}` || band.name === expression.name,
     ),
   );
   if (!group) return undefined;
-  if (group.role === 'mask') return legend(MASK);
+  if (group.role === 'mask') return legend(MASK_COLOURS);
   const plain = group.bands.every(
     ({ scale, offset, commonName }) => scale === 1 && offset === 0 && !commonName,
   );
   if (group.dataType !== 'uint8' || !plain || codes.size > MAX_CODES) return undefined;
-  if (tile.collection === 'nlcd' && [...codes].every((code) => NLCD.has(code))) return legend(NLCD);
+  if (tile.collection === 'nlcd' && [...codes].every((code) => NLCD_COLOURS.has(code)))
+    return legend(NLCD_COLOURS);
   return legend(Array.from({ length: 256 }, (_, code) => [code, colourOfCode(code)]));
 }
 
-const legend = (colours: Iterable<readonly [code: number, rgb: number]>): Colouring => ({
+const legend = (colours: Iterable<readonly [code: number, rgb: number]>): Colormap => ({
   kind: 'values',
   colours: new Map([...colours].map(([code, rgb]) => [code, opaque(rgb)])),
 });
@@ -84,4 +85,4 @@ export const codeColours = (): ColourTable =>
   );
 
 /** The colour of a code without a legend, RRGGBB. */
-export const colourOfCode = (code: number): number => DISTINCT[code % DISTINCT.length];
+export const colourOfCode = (code: number): number => QUALITATIVE_COLOURS[code % QUALITATIVE_COLOURS.length];

@@ -1,6 +1,6 @@
 /** Colours of the values of a single plane. A colour is a number 0xRRGGBBAA; its last byte is opacity. */
 
-export type Colouring =
+export type Colormap =
   /** 256 colours of 4 bytes for the whole numbers from 0 to 255; other values have none. */
   | { kind: 'ramp'; colours: Uint8Array }
   /** Colours of exact values; other values have none. */
@@ -9,7 +9,7 @@ export type Colouring =
   | { kind: 'intervals'; bounds: number[]; colours: (number | undefined)[] };
 
 /** Returns a function from a value to its colour, 0 (transparent) if it has none. */
-export function colourFinder(colouring: Colouring): (value: number) => number {
+export function colormapLookup(colouring: Colormap): (value: number) => number {
   switch (colouring.kind) {
     case 'ramp': {
       const { colours } = colouring;

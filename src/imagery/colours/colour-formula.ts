@@ -2,7 +2,7 @@
  * Colour formulas such as `gamma rgb 1.8, sigmoidal rgb 6 0.2, saturation 1.2`: the operations of rio-color and color-operations (MIT,
  * Copyright 2015 Mapbox), with their formulas.
  */
-import { badLook } from '../errors.js';
+import { badRenderParameter } from '../errors.js';
 import { saturate } from './colour-space.js';
 
 /** Plain data: it can be sent to a worker thread. Planes count from 0. */
@@ -24,7 +24,7 @@ const FORMS: Record<ColourOperation['kind'], string> = {
 const LETTERS = 'rgb';
 
 const isOperation = (word: string): word is ColourOperation['kind'] => Object.hasOwn(FORMS, word);
-const badFormula = (why: string) => badLook('color_formula', why);
+const badFormula = (why: string) => badRenderParameter('color_formula', why);
 
 /** Reads a formula for a picture of these many planes. Commas are spaces, case does not matter. Throws TW_IMAGERY_LOOK. */
 export function parseColourFormula(text: string, planes: number): ColourOperation[] {

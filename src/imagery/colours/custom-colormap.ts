@@ -1,7 +1,7 @@
 /** Colormaps of users, as titiler's `colormap`: JSON with a colour for each value, or for intervals of values. */
 import { excerpt } from '../../errors.js';
-import { badLook } from '../errors.js';
-import type { Colouring } from './colormap-lookup.js';
+import { badRenderParameter } from '../errors.js';
+import type { Colormap } from './colormap-lookup.js';
 
 const MAX_LENGTH = 16_384;
 const MAX_ENTRIES = 1024;
@@ -11,7 +11,7 @@ const MAX_ENTRIES = 1024;
  * or 4 numbers from 0 to 255. If intervals overlap, the last one counts; they include `from` and not `to`. As in rio-tiler, an object of
  * exactly the keys 0 to 255 gives the colours of the whole numbers that values are cut to. Throws TW_IMAGERY_LOOK.
  */
-export function parseColormap(text: string): Colouring {
+export function parseColormap(text: string): Colormap {
   if (text.length > MAX_LENGTH) throw badColormap(`is longer than ${MAX_LENGTH} characters`);
   let given: unknown;
   try {
@@ -30,7 +30,7 @@ export function parseColormap(text: string): Colouring {
   return isRamp(colours) ? rampOf(colours) : { kind: 'values', colours };
 }
 
-const badColormap = (why: string) => badLook('colormap', why);
+const badColormap = (why: string) => badRenderParameter('colormap', why);
 /** Nested values are not written out: they may be too deep for that. */
 function show(value: unknown): string {
   const isNested = (one: unknown) => typeof one === 'object' && one !== null;
@@ -76,14 +76,14 @@ function bytesOf(hex: string): number[] {
 const isRamp = (colours: Map<number, number>) =>
   colours.size === 256 && Array.from({ length: 256 }, (_, i) => colours.has(i)).every(Boolean);
 
-function rampOf(colours: Map<number, number>): Colouring {
+function rampOf(colours: Map<number, number>): Colormap {
   const bytes = Buffer.alloc(1024);
   for (const [value, colour] of colours) bytes.writeUInt32BE(colour, 4 * value);
   return { kind: 'ramp', colours: new Uint8Array(bytes) };
 }
 
 /** Cuts overlapping intervals into adjacent ones, so that the colour of a value is found by bisection. */
-function intervalsOf(entries: [[number, number], number][]): Colouring {
+function intervalsOf(entries: [[number, number], number][]): Colormap {
   const bounds = [...new Set(entries.flatMap(([range]) => range))].sort((a, b) => a - b);
   const colours = bounds.map((from) => entries.findLast(([[low, high]]) => low <= from && from < high)?.[1]);
   return { kind: 'intervals', bounds, colours };

@@ -1,30 +1,30 @@
 /** Pictures as PNG, WebP and JPEG. */
 
-import { type Colouring, colourFinder } from './colormap-lookup.js';
+import { type Colormap, colormapLookup } from './colormap-lookup.js';
 import { applyColourFormula, type ColourOperation } from './colour-formula.js';
 
-export type PictureFormat = 'png' | 'webp' | 'jpeg';
+export type ImageFormat = 'png' | 'webp' | 'jpeg';
 
-export type Range = readonly [low: number, high: number];
+export type ValueRange = readonly [low: number, high: number];
 
-export const BYTES: Range = [0, 255];
+export const BYTE_RANGE: ValueRange = [0, 255];
 
 /** How values become colours. Plain data: it can be sent to a worker thread. */
 export interface Style {
   /** Values from low to high become 0 to 255, for each plane. Undefined: `colouring` is of the values as they are. */
-  ranges?: Range[] | undefined;
+  ranges?: ValueRange[] | undefined;
   /** Colours of a single plane. */
-  colouring?: Colouring | undefined;
+  colouring?: Colormap | undefined;
   /** Applied to planes that `ranges` have made 0 to 255. */
   formula?: ColourOperation[] | undefined;
 }
 
 /** Red, green, blue and opacity of each pixel of one or three planes; a pixel without a value is transparent black. */
-export function paint(planes: Float64Array[], style: Style): Uint8Array {
+export function renderRgba(planes: Float64Array[], style: Style): Uint8Array {
   const [first] = planes;
   const pixels = new Uint8Array(4 * first.length);
   const counts = countsOf(planes, style);
-  const colourOf = style.colouring && colourFinder(style.colouring);
+  const colourOf = style.colouring && colormapLookup(style.colouring);
   for (let i = 0, to = 0; i < first.length; i++, to += 4) {
     if (Number.isNaN(first[i])) continue;
     if (colourOf) {
@@ -45,12 +45,12 @@ export function paint(planes: Float64Array[], style: Style): Uint8Array {
 function countsOf(planes: Float64Array[], { ranges, formula }: Style): (Float64Array | Uint8ClampedArray)[] {
   if (!ranges) return planes;
   if (!formula) return planes.map((plane, p) => stretched(plane, ranges[p]));
-  const shares = planes.map((plane, p) => sharesOf(plane, ranges[p]));
+  const shares = planes.map((plane, p) => normalised(plane, ranges[p]));
   applyColourFormula(shares, formula);
   return shares.map((plane) => stretched(plane, [0, 1]));
 }
 
-function stretched(plane: Float64Array, [low, high]: Range): Uint8ClampedArray {
+function stretched(plane: Float64Array, [low, high]: ValueRange): Uint8ClampedArray {
   const counts = new Uint8ClampedArray(plane.length);
   const factor = 255 / (high - low);
   for (let i = 0; i < plane.length; i++) counts[i] = (plane[i] - low) * factor;
@@ -58,7 +58,7 @@ function stretched(plane: Float64Array, [low, high]: Range): Uint8ClampedArray {
 }
 
 /** 0 for the low end of a range and for what holds no data, 1 for the high end. */
-function sharesOf(plane: Float64Array, [low, high]: Range): Float64Array {
+function normalised(plane: Float64Array, [low, high]: ValueRange): Float64Array {
   return plane.map((value) => {
     const share = (value - low) / (high - low);
     return share > 0 ? Math.min(1, share) : 0;
@@ -75,11 +75,11 @@ const JPEG = { quality: 85 };
  * Encodes pixels of red, green, blue and opacity. JPEG has no opacity, and `opacity: false` leaves it out of the others: transparent
  * pixels then show their colour, which is black if they have no value.
  */
-export async function encodePicture(
+export async function encodeImage(
   pixels: Uint8Array,
   width: number,
   height: number,
-  format: PictureFormat,
+  format: ImageFormat,
   opacity = true,
 ): Promise<Buffer> {
   // Loaded at the first picture: a fifth of a second that most commands do not need.

@@ -1,7 +1,7 @@
 /** The stored files of bands. */
 
-import type { BandPlace } from '../../expressions/index.js';
-import { storedNodata } from '../../raster/index.js';
+import type { BandIndex } from '../../expressions/index.js';
+import { nodataAsType } from '../../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 
 /** One band of a stored file, and what its numbers mean: physical value = stored * scale + offset. Plain data. */
@@ -22,12 +22,12 @@ export interface BandFile {
 export function bandFile(
   storage: Storage,
   tile: TileRecord,
-  { group, band }: BandPlace,
+  { group, band }: BandIndex,
   nodata?: number,
 ): BandFile {
   const { name, bands, dataType, width, height, nodata: own } = tile.groups[group];
   const { scale, offset } = bands[band];
-  const hole = storedNodata(dataType, nodata ?? own ?? undefined) ?? NaN;
+  const hole = nodataAsType(dataType, nodata ?? own ?? undefined) ?? NaN;
   return { path: storage.tilePath(tile, name), band, width, height, hole, scale, offset };
 }
 
@@ -35,7 +35,7 @@ export function bandFile(
  * The mask that these bands of a tile are looked at through; undefined where it has none, and then every pixel counts as not
  * assessed. None either for codes alone: classes such as snow, and quality, say themselves what a pixel is.
  */
-export function maskFile(storage: Storage, tile: TileRecord, places: BandPlace[]): BandFile | undefined {
+export function maskFile(storage: Storage, tile: TileRecord, places: BandIndex[]): BandFile | undefined {
   const isCode = ({ codes, role }: GroupRecord) => codes === true || role !== 'data';
   if (places.length > 0 && places.every(({ group }) => isCode(tile.groups[group]))) return undefined;
   const group = tile.groups.findIndex(({ role }) => role === 'mask');
@@ -43,7 +43,7 @@ export function maskFile(storage: Storage, tile: TileRecord, places: BandPlace[]
 }
 
 /** The groups of a tile whose files hold bands, and where it is asked for its mask. */
-export function groupsOf({ groups }: TileRecord, places: BandPlace[], withMask = false): GroupRecord[] {
+export function groupsOf({ groups }: TileRecord, places: BandIndex[], withMask = false): GroupRecord[] {
   const wanted = new Set(places.map(({ group }) => groups[group]));
   const mask = withMask && groups.find(({ role }) => role === 'mask');
   if (mask) wanted.add(mask);
@@ -54,7 +54,7 @@ export function groupsOf({ groups }: TileRecord, places: BandPlace[], withMask =
 export function bandFiles(
   storage: Storage,
   tile: TileRecord,
-  places: BandPlace[],
+  places: BandIndex[],
   nodata?: number,
 ): BandFile[] {
   return places.map((place) => bandFile(storage, tile, place, nodata));

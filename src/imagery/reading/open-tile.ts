@@ -2,14 +2,14 @@
 import { closeSync, openSync } from 'node:fs';
 import { messageOf } from '../../errors.js';
 import { tileUnreadable } from '../errors.js';
-import { type Cog, readCog } from './tile-geotiff.js';
+import { readTileGeoTiff, type TileGeoTiff } from './tile-geotiff.js';
 
 /** Gives an open tile file and its structure to `read`. Throws TW_IMAGERY_TILE_FILE for whatever goes wrong. */
-export function withTileFile<T>(path: string, read: (file: number, cog: Cog) => T): T {
+export function withOpenTile<T>(path: string, read: (file: number, cog: TileGeoTiff) => T): T {
   let file: number | undefined;
   try {
     file = openSync(path, 'r');
-    return read(file, readCog(file));
+    return read(file, readTileGeoTiff(file));
   } catch (error) {
     // People who look at maps need not know where the data folder is.
     const name = path.slice(path.lastIndexOf('/tiles/') + 1);

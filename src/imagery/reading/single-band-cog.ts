@@ -1,12 +1,12 @@
 /** A band of a tile as a Cloud Optimized GeoTIFF of its own, for programs that read one band a file. */
 import { gridByName } from '../../grid/index.js';
-import { type AssembledFile, assembleBand, declaredNodata, spectralTags } from '../../raster/index.js';
+import { type AssembledFile, declaredNodata, extractBand, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
-import { withTileFile } from './open-tile.js';
-import type { Cog } from './tile-geotiff.js';
+import { withOpenTile } from './open-tile.js';
+import type { TileGeoTiff } from './tile-geotiff.js';
 
 /** The band with this number of the group's file at `path`. Throws TW_IMAGERY_TILE_FILE. */
-export function bandFileOf(
+export function buildSingleBandCog(
   { grid, geocode }: Pick<TileRecord, 'grid' | 'geocode'>,
   group: GroupRecord,
   band: number,
@@ -25,8 +25,8 @@ export function bandFileOf(
     },
     bandTags: [{ description: name, scale, offset, ...spectralTags(tags) }],
   };
-  return withTileFile(path, (_, { levels, masks }) =>
-    assembleBand(
+  return withOpenTile(path, (_, { levels, masks }) =>
+    extractBand(
       facts,
       levels.map((level) => blocksOf(level, band)),
       masks.map((mask) => blocksOf(mask, 0)),
@@ -34,7 +34,7 @@ export function bandFileOf(
   );
 }
 
-function blocksOf({ perBand, offsets, byteCounts, ...level }: Cog['levels'][number], band: number) {
+function blocksOf({ perBand, offsets, byteCounts, ...level }: TileGeoTiff['levels'][number], band: number) {
   const [start, end] = [band * perBand, (band + 1) * perBand];
   return { ...level, offsets: offsets.subarray(start, end), byteCounts: byteCounts.subarray(start, end) };
 }

@@ -6,17 +6,17 @@
  */
 import { readSync } from 'node:fs';
 import {
+  allocatePixels,
   bytesPerSample,
   DATA_TYPES,
   type DataType,
-  inflateStart,
-  newPixels,
+  decodeFloatPredictor,
+  decodeHorizontalPredictor,
+  inflatePrefix,
+  nodataAsType,
   type PixelArray,
   parseNodata,
-  pixelsOf,
-  storedNodata,
-  undoDifferences,
-  undoFloatPredictor,
+  viewPixels,
 } from '../../raster/index.js';
 
 /** The full image or an overview of it. */
@@ -37,11 +37,11 @@ interface StoredLevel extends Level {
   isCompressed: boolean;
 }
 
-export interface Cog {
+export interface TileGeoTiff {
   dataType: DataType;
   bands: number;
   /** Value of the pixels of missing blocks. */
-  empty: number;
+  fillValue: number;
   /** From the full image to the smallest overview. */
   levels: StoredLevel[];
   /** Of each level, one bit a pixel; empty where the values tell by themselves what holds data. */
@@ -49,22 +49,22 @@ export interface Cog {
 }
 
 /** Blocks of tiles have 512 x 512 pixels at most, in older stores; a damaged file may say anything. */
-const LARGEST_BLOCK = 2 ** 22;
+const MAX_BLOCK_PIXELS = 2 ** 22;
 /** Compressed bytes a pixel that no sound block has. */
-const WORST_PIXEL = 16;
+const MAX_BYTES_PER_PIXEL = 16;
 
 /** The directories of most tiles fit into this; larger ones take a second read. */
-const FIRST_READ = 4096;
+const FIRST_READ_BYTES = 4096;
 /** More is no head of a tile. */
-const LONGEST_HEAD = 2 ** 26;
-const LONGEST_NODATA = 40;
+const MAX_HEADER_BYTES = 2 ** 26;
+const MAX_NODATA_LENGTH = 40;
 
 /** Reads the structure of an open tile file. Throws where it is not a tile file. */
-export function readCog(file: number): Cog {
-  for (let length = FIRST_READ; length <= LONGEST_HEAD; ) {
+export function readTileGeoTiff(file: number): TileGeoTiff {
+  for (let length = FIRST_READ_BYTES; length <= MAX_HEADER_BYTES; ) {
     const bytes = Buffer.allocUnsafe(length);
     const read = readSync(file, bytes, 0, length, 0);
-    const cog = parseCog(bytes.subarray(0, read));
+    const cog = parseTileGeoTiff(bytes.subarray(0, read));
     if (typeof cog !== 'number') return cog;
     if (read < length) throw new Error('its directory lies beyond its end');
     length = Math.max(cog, 2 * length);
@@ -73,9 +73,9 @@ export function readCog(file: number): Cog {
 }
 
 /** The structure, or how many bytes from the start of the file are needed to know it. */
-function parseCog(bytes: Buffer): Cog | number {
+function parseTileGeoTiff(bytes: Buffer): TileGeoTiff | number {
   if (bytes.length < 8 || bytes.toString('latin1', 0, 4) !== 'II*\0') throw new Error('it is no tile file');
-  let cog: Cog | undefined;
+  let cog: TileGeoTiff | undefined;
   for (let at = bytes.readUInt32LE(4); at !== 0; ) {
     if (at + 2 > bytes.length) return at + 2;
     const end = at + 6 + bytes.readUInt16LE(at) * 12;
@@ -87,18 +87,18 @@ function parseCog(bytes: Buffer): Cog | number {
       if (typeof values === 'number') return values;
       const tag = bytes.readUInt16LE(entry);
       fields.set(tag, values);
-      if (tag === NODATA && !cog) {
+      if (tag === GDAL_NODATA_TAG && !cog) {
         const text = textAt(bytes, entry);
         if (typeof text === 'number') return text;
         nodataText = text;
       }
     }
     const level = levelOf(fields);
-    if (cog && (fields.get(254)?.[0] ?? 0) & MASK) cog.masks.push(level);
+    if (cog && (fields.get(254)?.[0] ?? 0) & MASK_SUBFILE_TYPE) cog.masks.push(level);
     else {
       const dataType = dataTypeOf(fields);
-      const empty = storedNodata(dataType, parseNodata(nodataText, dataType)) ?? 0;
-      cog ??= { dataType, bands: fields.get(277)?.[0] ?? 1, empty, levels: [], masks: [] };
+      const fillValue = nodataAsType(dataType, parseNodata(nodataText, dataType)) ?? 0;
+      cog ??= { dataType, bands: fields.get(277)?.[0] ?? 1, fillValue, levels: [], masks: [] };
       cog.levels.push(level);
     }
     const next = bytes.readUInt32LE(end - 4);
@@ -111,7 +111,7 @@ function parseCog(bytes: Buffer): Cog | number {
 }
 
 /** All levels have a mask of their size and blocks, or none has. */
-function requireMasks({ levels, masks }: Cog): void {
+function requireMasks({ levels, masks }: TileGeoTiff): void {
   const alike = (a: Level, b: Level | undefined) =>
     a.width === b?.width &&
     a.height === b.height &&
@@ -121,18 +121,18 @@ function requireMasks({ levels, masks }: Cog): void {
     throw new Error('its masks are not of the size of its images');
 }
 
-const ASCII = 2;
-const SHORT = 3;
-const LONG = 4;
+const TIFF_ASCII = 2;
+const TIFF_SHORT = 3;
+const TIFF_LONG = 4;
 /** NewSubfileType. */
-const MASK = 4;
+const MASK_SUBFILE_TYPE = 4;
 /** Tag of GDAL for the nodata value, as text. */
-const NODATA = 42113;
+const GDAL_NODATA_TAG = 42113;
 
 /** The text of an entry, or how many bytes from the start of the file are needed to know it. */
 function textAt(bytes: Buffer, entry: number): string | number {
   const count = bytes.readUInt32LE(entry + 4);
-  if (bytes.readUInt16LE(entry + 2) !== ASCII || count > LONGEST_NODATA) return '';
+  if (bytes.readUInt16LE(entry + 2) !== TIFF_ASCII || count > MAX_NODATA_LENGTH) return '';
   const start = count <= 4 ? entry + 8 : bytes.readUInt32LE(entry + 8);
   return start + count > bytes.length ? start + count : bytes.toString('latin1', start, start + count - 1);
 }
@@ -140,14 +140,14 @@ function textAt(bytes: Buffer, entry: number): string | number {
 /** The whole numbers of an entry; none for other types. */
 function numbersAt(bytes: Buffer, entry: number): Uint32Array | number {
   const type = bytes.readUInt16LE(entry + 2);
-  if (type !== SHORT && type !== LONG) return new Uint32Array(0);
+  if (type !== TIFF_SHORT && type !== TIFF_LONG) return new Uint32Array(0);
   const count = bytes.readUInt32LE(entry + 4);
-  const size = type === SHORT ? 2 : 4;
+  const size = type === TIFF_SHORT ? 2 : 4;
   const start = count * size <= 4 ? entry + 8 : bytes.readUInt32LE(entry + 8);
   if (start + count * size > bytes.length) return start + count * size;
   const values = new Uint32Array(count);
   for (let i = 0; i < count; i++)
-    values[i] = type === SHORT ? bytes.readUInt16LE(start + 2 * i) : bytes.readUInt32LE(start + 4 * i);
+    values[i] = type === TIFF_SHORT ? bytes.readUInt16LE(start + 2 * i) : bytes.readUInt32LE(start + 4 * i);
   return values;
 }
 
@@ -157,7 +157,7 @@ function levelOf(fields: Map<number, Uint32Array>): StoredLevel {
   const offsets = fields.get(324) ?? new Uint32Array(0);
   const byteCounts = fields.get(325) ?? new Uint32Array(0);
   if (!(width && height && blockWidth && blockHeight)) throw new Error('its image has no size');
-  if (blockWidth * blockHeight > LARGEST_BLOCK) throw new Error('its blocks are too large');
+  if (blockWidth * blockHeight > MAX_BLOCK_PIXELS) throw new Error('its blocks are too large');
   const compression = one(259);
   if (compression !== 8 && compression !== 1)
     throw new Error('its pixels are not compressed as those of tiles are');
@@ -180,8 +180,8 @@ function dataTypeOf(fields: Map<number, Uint32Array>): DataType {
 }
 
 /** Compressed bytes are taken for a part of a block in proportion, and so much more; mostly that is enough. */
-const SPARE_SHARE = 1.15;
-const SPARE_BYTES = 1024;
+const READ_AHEAD_FACTOR = 1.15;
+const READ_AHEAD_BYTES = 1024;
 
 /**
  * Rows [0, rows) of a block, good until the next one is read; those before `firstRow` are left as differences, since nobody asks
@@ -189,7 +189,7 @@ const SPARE_BYTES = 1024;
  */
 export function readBlock(
   file: number,
-  cog: Cog,
+  cog: TileGeoTiff,
   { level, band, block }: { level: number; band: number; block: number },
   rows: number,
   firstRow = 0,
@@ -198,17 +198,18 @@ export function readBlock(
   const { blockWidth, perBand } = stored;
   const index = band * perBand + block;
   if (!(block < perBand && band < cog.bands)) throw new Error(`it has no block ${block} of band ${band}`);
-  if (stored.byteCounts[index] === 0) return newPixels(cog.dataType, rows * blockWidth).fill(cog.empty);
+  if (stored.byteCounts[index] === 0)
+    return allocatePixels(cog.dataType, rows * blockWidth).fill(cog.fillValue);
   const rowBytes = blockWidth * bytesPerSample(cog.dataType);
   if (!stored.isCompressed) {
     if (stored.byteCounts[index] < rows * rowBytes)
       throw new Error(`block ${index} holds less than ${rows * rowBytes} bytes`);
     const plain = new Uint8Array(rows * rowBytes);
     readBytes(file, plain.subarray(firstRow * rowBytes), stored.offsets[index] + firstRow * rowBytes);
-    return pixelsOf(cog.dataType, plain.buffer, 0, rows * blockWidth);
+    return viewPixels(cog.dataType, plain.buffer, 0, rows * blockWidth);
   }
   const bytes = inflateRows(file, stored, index, rows, rowBytes);
-  const pixels = pixelsOf(cog.dataType, bytes.buffer, bytes.byteOffset, rows * blockWidth);
+  const pixels = viewPixels(cog.dataType, bytes.buffer, bytes.byteOffset, rows * blockWidth);
   undoPredictor(pixels, cog.dataType, blockWidth, firstRow);
   return pixels;
 }
@@ -217,9 +218,9 @@ export function readBlock(
  * Rows [0, rows) of a block of every band of the full image, as `readBlock` gives them. Where the blocks lie side by side and are not compressed,
  * as in cubes, they are one read, of all rows. `memory`: the buffer of an earlier call, to be overwritten.
  */
-export function readPlace(
+export function readBlockOfAllBands(
   file: number,
-  cog: Cog,
+  cog: TileGeoTiff,
   block: number,
   rows: number,
   firstRow = 0,
@@ -241,13 +242,13 @@ export function readPlace(
   const size = bands * each;
   const bytes = memory?.byteLength === size ? new Uint8Array(memory) : new Uint8Array(size);
   readBytes(file, bytes, start);
-  return all.map((band) => pixelsOf(dataType, bytes.buffer, band * each, blockWidth * blockHeight));
+  return all.map((band) => viewPixels(dataType, bytes.buffer, band * each, blockWidth * blockHeight));
 }
 
 /** Rows [0, rows) of a block of the mask of a file that has one: 1 where there is data, else 0. */
 export function readMaskBlock(
   file: number,
-  { masks }: Cog,
+  { masks }: TileGeoTiff,
   { level, block }: { level: number; block: number },
   rows: number,
 ): Uint8Array {
@@ -265,16 +266,16 @@ function inflateRows(
   rows: number,
   rowBytes: number,
 ): Uint8Array {
-  if (byteCounts[index] > blockWidth * blockHeight * WORST_PIXEL)
+  if (byteCounts[index] > blockWidth * blockHeight * MAX_BYTES_PER_PIXEL)
     throw new Error(`block ${index} has ${byteCounts[index]} bytes`);
   const wanted = rows * rowBytes;
   const share = rows / blockHeight;
   const enough = Math.min(
     byteCounts[index],
-    Math.ceil(byteCounts[index] * share * SPARE_SHARE) + SPARE_BYTES,
+    Math.ceil(byteCounts[index] * share * READ_AHEAD_FACTOR) + READ_AHEAD_BYTES,
   );
   const start = (length: number) =>
-    inflateStart(length, wanted, (into) => readBytes(file, into, offsets[index]));
+    inflatePrefix(length, wanted, (into) => readBytes(file, into, offsets[index]));
   const bytes = start(enough) ?? start(byteCounts[index]);
   if (!bytes) throw new Error(`block ${index} holds less than ${wanted} bytes`);
   return bytes;
@@ -295,8 +296,8 @@ function undoPredictor(
   const at = byteOffset + firstRow * width * size;
   const count = rows * width;
   if (dataType.startsWith('float'))
-    undoFloatPredictor(new Uint8Array(buffer, at, count * size), width, rows, 1, size);
-  else if (size === 1) undoDifferences(new Uint8Array(buffer, at, count), width, rows, 1);
-  else if (size === 2) undoDifferences(new Uint16Array(buffer, at, count), width, rows, 1);
-  else undoDifferences(new Uint32Array(buffer, at, count), width, rows, 1);
+    decodeFloatPredictor(new Uint8Array(buffer, at, count * size), width, rows, 1, size);
+  else if (size === 1) decodeHorizontalPredictor(new Uint8Array(buffer, at, count), width, rows, 1);
+  else if (size === 2) decodeHorizontalPredictor(new Uint16Array(buffer, at, count), width, rows, 1);
+  else decodeHorizontalPredictor(new Uint32Array(buffer, at, count), width, rows, 1);
 }

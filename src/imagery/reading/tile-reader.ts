@@ -1,8 +1,8 @@
 /** Windows of stored tile files. Blocks are decoded in worker threads, and kept with the structure of their files. */
 
 import type { WorkerPool } from '../../async/index.js';
-import { newPixels, type PixelArray, type Window } from '../../raster/index.js';
-import type { Result, Structure, Task } from '../imagery-tasks.js';
+import { allocatePixels, type PixelArray, type Window } from '../../raster/index.js';
+import type { ImageryResult, ImageryTask, TileStructure } from '../imagery-tasks.js';
 import { BlockCache } from './block-cache.js';
 
 /** About what the structure of a file takes in memory. */
@@ -10,12 +10,12 @@ const STRUCTURE_BYTES = 500;
 
 /** File versions are never overwritten, so what was read of a path stays true. */
 export class TileReader {
-  private readonly structures: BlockCache<Structure>;
+  private readonly structures: BlockCache<TileStructure>;
   private readonly blocks: BlockCache<PixelArray>;
 
   /** `cacheBytes`: the most that decoded blocks may take in memory. */
   constructor(
-    private readonly pool: WorkerPool<Task, Result>,
+    private readonly pool: WorkerPool<ImageryTask, ImageryResult>,
     cacheBytes: number,
   ) {
     this.structures = new BlockCache(cacheBytes / 64, () => STRUCTURE_BYTES);
@@ -23,10 +23,10 @@ export class TileReader {
   }
 
   /** The type of a file's pixels, and its image and overviews, the largest first. Throws TW_IMAGERY_TILE_FILE. */
-  structure(path: string): Promise<Structure> {
+  structure(path: string): Promise<TileStructure> {
     return this.structures.get(path, async () => {
       const result = await this.pool.run({ kind: 'structure', path });
-      return (result as Extract<Result, { kind: 'structure' }>).structure;
+      return (result as Extract<ImageryResult, { kind: 'structure' }>).structure;
     });
   }
 
@@ -57,7 +57,7 @@ export class TileReader {
     const across = Math.ceil(width / blockWidth);
     const right = window.column + window.width;
     const bottom = window.row + window.height;
-    const out = newPixels(band === 'mask' ? 'uint8' : dataType, window.width * window.height);
+    const out = allocatePixels(band === 'mask' ? 'uint8' : dataType, window.width * window.height);
     const copies: Promise<void>[] = [];
     for (let top = window.row - (window.row % blockHeight); top < bottom; top += blockHeight) {
       for (let left = window.column - (window.column % blockWidth); left < right; left += blockWidth) {
@@ -74,7 +74,7 @@ export class TileReader {
   private block(path: string, band: number | 'mask', level: number, block: number): Promise<PixelArray> {
     return this.blocks.get(`${path} ${level} ${band} ${block}`, async () => {
       const result = await this.pool.run({ kind: 'block', path, level, band, block });
-      return (result as Extract<Result, { kind: 'block' }>).pixels;
+      return (result as Extract<ImageryResult, { kind: 'block' }>).pixels;
     });
   }
 }

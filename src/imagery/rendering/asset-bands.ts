@@ -2,7 +2,7 @@
 
 import { bandsOfAssets, type Expression } from '../../expressions/index.js';
 import type { GroupRecord } from '../../storage/index.js';
-import { badLook } from '../errors.js';
+import { badRenderParameter } from '../errors.js';
 
 /**
  * The bands of assets as expressions. An asset is a band group or a band; `bidx` picks among all their bands, from 1.
@@ -16,7 +16,8 @@ export function assetBands(
   const names = bandsOfAssets(groups, assets);
   const picked = bidx?.map((number) => {
     const name = names[number - 1];
-    if (name === undefined) throw badLook('bidx', `${number} is not among the ${names.length} bands`);
+    if (name === undefined)
+      throw badRenderParameter('bidx', `${number} is not among the ${names.length} bands`);
     return name;
   });
   return (picked ?? names).map((name) => ({ kind: 'band', name, position: 0 }));

@@ -2,27 +2,33 @@
 import { excerpt } from '../../errors.js';
 import { type Expression, parseExpressions } from '../../expressions/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
-import { type Algorithm, applyAlgorithm, parseAlgorithm, planesMade, rangeOf } from '../algorithms/index.js';
 import {
-  BYTES,
+  type Algorithm,
+  applyAlgorithm,
+  outputPlaneCount,
+  outputRange,
+  parseAlgorithm,
+} from '../algorithms/index.js';
+import {
+  BYTE_RANGE,
   COLORMAPS,
-  type Colouring,
-  colormap,
-  legendOf,
-  paint,
+  type Colormap,
+  classColormap,
+  namedColormap,
   parseColormap,
   parseColourFormula,
-  type Range,
+  renderRgba,
   type Style,
+  type ValueRange,
 } from '../colours/index.js';
-import { badLook } from '../errors.js';
-import type { Resampling } from '../resampling/index.js';
+import { badRenderParameter } from '../errors.js';
+import type { ResamplingMethod } from '../resampling/index.js';
 import { assetBands } from './asset-bands.js';
-import { planesOf, type Source, type Subject } from './mosaic.js';
-import { wholeCell } from './viewport.js';
+import { type RenderContext, type RenderedBands, renderTilePlanes } from './mosaic.js';
+import { fullCellViewport } from './viewport.js';
 
 /** Parameters of maps, with the names that titiler gives them. Lists come as repeated parameters. */
-export interface LookParams {
+export interface RenderParams {
   /** Band groups or bands; the first group where absent. */
   assets?: string[];
   /** Numbers among all bands of the assets, from 1. */
@@ -40,49 +46,56 @@ export interface LookParams {
   colormap_name?: string;
   /** Colours of values or intervals, as JSON. */
   colormap?: string;
-  resampling?: Resampling;
+  resampling?: ResamplingMethod;
   /** Takes the place of `resampling` where cells are not in the projection of the map. */
-  reproject?: Resampling;
+  reproject?: ResamplingMethod;
   nodata?: string;
   /** False: without opacity. */
   return_mask?: boolean;
 }
 
-export interface Look extends Subject, Style {
+export interface RenderStyle extends RenderedBands, Style {
   algorithm?: Algorithm | undefined;
   /** False if pictures shall not have opacity. */
   opacity: boolean;
 }
 
 /** About what a look takes in memory, bytes. */
-export function lookBytes(look: Look): number {
+export function renderStyleBytes(look: RenderStyle): number {
   const plain = (_: string, value: unknown) =>
     value instanceof Map || value instanceof Uint8Array ? [...value] : value;
   return 1000 + 2 * JSON.stringify(look, plain).length;
 }
 
 /** Reflectance in true colour: land is below, clouds may burn out. */
-const REFLECTANCE: Range = [0, 0.3];
+const TRUE_COLOUR_RANGE: ValueRange = [0, 0.3];
 /** Numbers with a smaller factor are calibrated, and in the visible that means reflectance. */
-const LARGEST_SCALE = 0.01;
+const MAX_CALIBRATED_SCALE = 0.01;
 
 /**
  * The look that parameters ask for. What they leave open is chosen by `reference`, a tile of the collection: true colour
  * where there is red, green and blue, else the first band. Throws TW_IMAGERY_EXPRESSION, _BAND, _LOOK.
  */
-export async function lookOf(source: Source, reference: TileRecord, params: LookParams): Promise<Look> {
+export async function resolveRenderStyle(
+  source: RenderContext,
+  reference: TileRecord,
+  params: RenderParams,
+): Promise<RenderStyle> {
   const expressions = expressionsOf(reference.groups, params);
   const algorithm = algorithmOf(params, expressions.length);
-  const planes = algorithm ? planesMade(algorithm) : expressions.length;
+  const planes = algorithm ? outputPlaneCount(algorithm) : expressions.length;
   if (planes !== 1 && planes !== 3) {
     throw params.expression === undefined
-      ? badLook(
+      ? badRenderParameter(
           'assets',
           `give ${planes} bands; a picture has 1 or 3: choose with bidx, or give an expression`,
         )
-      : badLook('expression', `gives ${planes} bands; a picture has 1 or 3: give 1 or 3 with ; between them`);
+      : badRenderParameter(
+          'expression',
+          `gives ${planes} bands; a picture has 1 or 3: give 1 or 3 with ; between them`,
+        );
   }
-  const subject: Subject = {
+  const subject: RenderedBands = {
     expressions,
     resampling: params.resampling ?? 'nearest',
     nodata: params.nodata === undefined ? undefined : nodataOf(params.nodata),
@@ -94,19 +107,22 @@ export async function lookOf(source: Source, reference: TileRecord, params: Look
   if (params.rescale) return { ...look, ranges: rangesOf(params.rescale, planes) };
   if (params.colormap !== undefined) {
     // A formula is for colours from 0 to 255, which values as they are need not be.
-    if (formula) throw badLook('color_formula', 'needs rescale if colormap gives colours of values');
+    if (formula)
+      throw badRenderParameter('color_formula', 'needs rescale if colormap gives colours of values');
     return look;
   }
-  const known = algorithm ? rangeOf(algorithm) : defaultRange(params, reference.groups, planes);
+  const known = algorithm ? outputRange(algorithm) : defaultRange(params, reference.groups, planes);
   if (known) return { ...look, ranges: Array.from({ length: planes }, () => known) };
   const values = await valuesOf(source, reference, subject, algorithm);
-  const legend = colouring || formula || algorithm ? undefined : legendOf(reference, expressions, values[0]);
-  return legend ? { ...look, colouring: legend } : { ...look, ranges: values.map(middleOf) };
+  const legend =
+    colouring || formula || algorithm ? undefined : classColormap(reference, expressions, values[0]);
+  return legend ? { ...look, colouring: legend } : { ...look, ranges: values.map(percentileRange) };
 }
 
-function algorithmOf({ algorithm, algorithm_params }: LookParams, bands: number): Algorithm | undefined {
+function algorithmOf({ algorithm, algorithm_params }: RenderParams, bands: number): Algorithm | undefined {
   if (algorithm !== undefined) return parseAlgorithm(algorithm, algorithm_params, bands);
-  if (algorithm_params !== undefined) throw badLook('algorithm_params', 'is given without algorithm');
+  if (algorithm_params !== undefined)
+    throw badRenderParameter('algorithm_params', 'is given without algorithm');
   return undefined;
 }
 
@@ -121,25 +137,28 @@ export interface ColourScale {
 }
 
 /** Every 15th of the 256 colours of a ramp: its first and its last too. */
-const SHOWN_COLOURS = Array.from({ length: 18 }, (_, i) => 15 * i);
+const LEGEND_STOPS = Array.from({ length: 18 }, (_, i) => 15 * i);
 
 /** Undefined where there are three bands, codes, or colours of single values. */
-export function colourScaleOf({ ranges, colouring, formula }: Look): ColourScale | undefined {
+export function colourScaleOf({ ranges, colouring, formula }: RenderStyle): ColourScale | undefined {
   if (ranges?.length !== 1 || (colouring && colouring.kind !== 'ramp')) return undefined;
   const [[low, high]] = ranges;
-  const pixels = paint([Float64Array.from(SHOWN_COLOURS)], { ranges: [[0, 255]], colouring, formula });
-  const colours = SHOWN_COLOURS.map((_, i) => pixels.subarray(4 * i, 4 * i + 3));
+  const pixels = renderRgba([Float64Array.from(LEGEND_STOPS)], { ranges: [[0, 255]], colouring, formula });
+  const colours = LEGEND_STOPS.map((_, i) => pixels.subarray(4 * i, 4 * i + 3));
   return { low, high, colours: colours.map((rgb) => `#${Buffer.from(rgb).toString('hex')}`) };
 }
 
-const isDefault = ({ expression, assets, bidx }: LookParams) => !expression && !assets && !bidx;
+const isDefault = ({ expression, assets, bidx }: RenderParams) => !expression && !assets && !bidx;
 
 const COLOURS = ['red', 'green', 'blue'];
 
-function expressionsOf(groups: GroupRecord[], params: LookParams): Expression[] {
+function expressionsOf(groups: GroupRecord[], params: RenderParams): Expression[] {
   if (params.expression !== undefined) {
     if (params.assets || params.bidx)
-      throw badLook('expression', 'stands for itself: leave out assets and bidx, and name bands as group_b1');
+      throw badRenderParameter(
+        'expression',
+        'stands for itself: leave out assets and bidx, and name bands as group_b1',
+      );
     return parseExpressions(params.expression.split(';'));
   }
   if (!isDefault(params)) return assetBands(groups, params.assets, params.bidx);
@@ -150,48 +169,51 @@ function expressionsOf(groups: GroupRecord[], params: LookParams): Expression[] 
 }
 
 /** Known range of the numbers of red, green and blue, if these are shown by default. */
-function defaultRange(params: LookParams, groups: GroupRecord[], planes: number): Range | undefined {
+function defaultRange(params: RenderParams, groups: GroupRecord[], planes: number): ValueRange | undefined {
   if (!isDefault(params) || planes !== 3) return undefined;
   const group = groups.find(({ bands }) => bands.some(({ commonName }) => commonName === 'red'))!;
   const { scale } = group.bands.find(({ commonName }) => commonName === 'red')!;
-  if (scale <= LARGEST_SCALE) return REFLECTANCE;
-  return group.dataType === 'uint8' && scale === 1 ? BYTES : undefined;
+  if (scale <= MAX_CALIBRATED_SCALE) return TRUE_COLOUR_RANGE;
+  return group.dataType === 'uint8' && scale === 1 ? BYTE_RANGE : undefined;
 }
 
 function colouringOf(
-  { colormap_name: name, colormap: custom }: LookParams,
+  { colormap_name: name, colormap: custom }: RenderParams,
   planes: number,
-): Colouring | undefined {
+): Colormap | undefined {
   if (name === undefined && custom === undefined) return undefined;
   if (name !== undefined && custom !== undefined)
-    throw badLook('colormap', 'cannot be given together with colormap_name');
-  const colouring = name === undefined ? parseColormap(custom!) : rampNamed(name);
+    throw badRenderParameter('colormap', 'cannot be given together with colormap_name');
+  const colouring = name === undefined ? parseColormap(custom!) : colormapNamed(name);
   if (planes !== 1)
-    throw badLook(name === undefined ? 'colormap' : 'colormap_name', `is for one band, not for ${planes}`);
+    throw badRenderParameter(
+      name === undefined ? 'colormap' : 'colormap_name',
+      `is for one band, not for ${planes}`,
+    );
   return colouring;
 }
 
-function rampNamed(name: string): Colouring {
-  const colours = colormap(name);
+function colormapNamed(name: string): Colormap {
+  const colours = namedColormap(name);
   if (!colours) {
     const known = `there are ${COLORMAPS.join(', ')}, each also reversed with _r behind its name`;
-    throw badLook('colormap_name', `${excerpt(name)} is not known: ${known}`);
+    throw badRenderParameter('colormap_name', `${excerpt(name)} is not known: ${known}`);
   }
   return { kind: 'ramp', colours };
 }
 
 const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i;
 
-function rangesOf(given: string[], planes: number): Range[] {
-  const ranges = given.map((text): Range => {
+function rangesOf(given: string[], planes: number): ValueRange[] {
+  const ranges = given.map((text): ValueRange => {
     const parts = text.split(',');
     const [low, high] = parts.map((part) => (NUMBER.test(part) ? Number(part) : NaN));
     if (parts.length !== 2 || !Number.isFinite(low) || !Number.isFinite(high) || low >= high)
-      throw badLook('rescale', `"${text}" is not low,high with low below high`);
+      throw badRenderParameter('rescale', `"${text}" is not low,high with low below high`);
     return [low, high];
   });
   if (ranges.length !== 1 && ranges.length !== planes)
-    throw badLook(
+    throw badRenderParameter(
       'rescale',
       `is given ${ranges.length} times for ${planes} bands: give one for all, or one for each`,
     );
@@ -200,23 +222,23 @@ function rangesOf(given: string[], planes: number): Range[] {
 
 function nodataOf(text: string): number {
   if (text.trim().toLowerCase() === 'nan') return NaN;
-  if (!NUMBER.test(text)) throw badLook('nodata', `"${text}" is neither a number nor nan`);
+  if (!NUMBER.test(text)) throw badRenderParameter('nodata', `"${text}" is neither a number nor nan`);
   return Number(text);
 }
 
 /** So many pixels of a tile, at most, tell what range its values have. */
-const SAMPLE_SIDE = 128;
+const SAMPLE_SIDE_PX = 128;
 
 /** Finite values of each plane of a tile in ascending order, after the algorithm if there is one. */
 async function valuesOf(
-  source: Source,
+  source: RenderContext,
   tile: TileRecord,
-  subject: Subject,
+  subject: RenderedBands,
   algorithm: Algorithm | undefined,
 ): Promise<Float64Array[]> {
   const [group] = tile.groups;
-  const [width, height] = [Math.min(group.width, SAMPLE_SIDE), Math.min(group.height, SAMPLE_SIDE)];
-  const planes = await planesOf(source, tile, wholeCell(width, height), subject);
+  const [width, height] = [Math.min(group.width, SAMPLE_SIDE_PX), Math.min(group.height, SAMPLE_SIDE_PX)];
+  const planes = await renderTilePlanes(source, tile, fullCellViewport(width, height), subject);
   // Algorithms without a fixed range work pixel by pixel, so the pixel size does not matter.
   const made = algorithm
     ? applyAlgorithm(algorithm, { width, height, planes }, { x: 1, y: 1 }, 0)
@@ -225,7 +247,7 @@ async function valuesOf(
 }
 
 /** From the 2nd to the 98th percentile of sorted values. */
-function middleOf(sorted: Float64Array): Range {
+function percentileRange(sorted: Float64Array): ValueRange {
   if (sorted.length === 0) return [0, 1];
   const at = (share: number) => sorted[Math.round(share * (sorted.length - 1))];
   const [low, high] = [at(0.02), at(0.98)];

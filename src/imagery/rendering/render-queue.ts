@@ -1,11 +1,11 @@
 /** Limits how many pictures are drawn at once: each holds its pixels in memory. */
-import { busy } from '../errors.js';
+import { renderQueueFull } from '../errors.js';
 
 /**
  * Invariants: at most `running` works run at once; at most `waiting` wait, and begin in the order of the calls, each when one that runs
  * has ended.
  */
-export class DrawingQueue {
+export class RenderQueue {
   private readonly queue: (() => void)[] = [];
   private active = 0;
 
@@ -18,7 +18,7 @@ export class DrawingQueue {
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.active < this.running) this.active++;
     else {
-      if (this.queue.length >= this.waiting) throw busy(this.queue.length);
+      if (this.queue.length >= this.waiting) throw renderQueueFull(this.queue.length);
       await new Promise<void>((begin) => this.queue.push(begin));
     }
     try {

@@ -1,11 +1,11 @@
 /** Which part of a cell a picture shows, and where the pixels of the picture lie in it. */
-import { type Bounds, type Grid, quadtile } from '../../grid/index.js';
+import { type Grid, type GridBounds, quadtile } from '../../grid/index.js';
 
 /**
  * Positions of the centres of a picture's columns and rows in a cell: 0 is its western or northern edge, 1 the eastern or
  * southern. Both grids have cells with sides along meridians and parallels, as web maps do, so columns and rows are apart.
  */
-export interface CellView {
+export interface Viewport {
   /** Where the view begins in the picture. */
   left: number;
   top: number;
@@ -23,22 +23,22 @@ export interface MapTile {
   y: number;
 }
 
-export const LARGEST_ZOOM = 24;
+export const MAX_ZOOM = 24;
 
 /** Centres of the columns and rows of a map tile in the coordinates of a grid. */
-export interface MapPixels {
+export interface MapPixelCentres {
   xs: Float64Array;
   ys: Float64Array;
 }
 
 /** Side of a pixel of a map tile, metres of EPSG:3857. */
-export const mapPixel = ({ z }: MapTile, size: number): number =>
+export const mapPixelSize = ({ z }: MapTile, size: number): number =>
   (quadtile.extent.east - quadtile.extent.west) / 2 ** z / size;
 
 /** `buffer`: pixels beyond each side of the tile, in steps of a half. */
-export function mapPixels(tile: MapTile, size: number, grid: Grid, buffer = 0): MapPixels {
+export function mapPixelCentres(tile: MapTile, size: number, grid: Grid, buffer = 0): MapPixelCentres {
   const { west, north } = quadtile.extent;
-  const pixel = mapPixel(tile, size);
+  const pixel = mapPixelSize(tile, size);
   const length = size + 2 * buffer;
   const xs = Float64Array.from({ length }, (_, i) => west + (tile.x * size - buffer + i + 0.5) * pixel);
   const ys = Float64Array.from({ length }, (_, i) => north - (tile.y * size - buffer + i + 0.5) * pixel);
@@ -50,10 +50,10 @@ export function mapPixels(tile: MapTile, size: number, grid: Grid, buffer = 0): 
 }
 
 /** The part of a map tile that a cell fills: pixels whose centres are in it. Undefined for none. */
-export function viewOfCell(
-  { xs, ys }: MapPixels,
-  { west, south, east, north }: Bounds,
-): CellView | undefined {
+export function viewportOfCell(
+  { xs, ys }: MapPixelCentres,
+  { west, south, east, north }: GridBounds,
+): Viewport | undefined {
   const left = firstIndex(xs.length, (i) => xs[i] >= west);
   const right = firstIndex(xs.length, (i) => xs[i] >= east);
   const top = firstIndex(ys.length, (i) => ys[i] < north);
@@ -77,13 +77,18 @@ export interface CellPart {
   south: number;
 }
 
-export const WHOLE_CELL: CellPart = { west: 0, east: 1, north: 0, south: 1 };
+export const FULL_CELL: CellPart = { west: 0, east: 1, north: 0, south: 1 };
 
 /** A whole cell as a picture of a size. */
-export const wholeCell = (width: number, height: number): CellView => partOfCell(width, height, WHOLE_CELL);
+export const fullCellViewport = (width: number, height: number): Viewport =>
+  cellPartViewport(width, height, FULL_CELL);
 
 /** A part of a cell as a picture of a size. */
-export function partOfCell(width: number, height: number, { west, east, north, south }: CellPart): CellView {
+export function cellPartViewport(
+  width: number,
+  height: number,
+  { west, east, north, south }: CellPart,
+): Viewport {
   const [columnStep, rowStep] = [(east - west) / width, (south - north) / height];
   return {
     ...{ left: 0, top: 0, columnStep, rowStep },

@@ -1,10 +1,10 @@
 /** Resampling kernels, separate from rendering. */
 export {
-  type KernelOrder,
-  MAX_STEPS_HERE,
-  RESAMPLINGS,
-  type Resampling,
+  type KernelTask,
+  MAX_MAIN_THREAD_STEPS,
+  RESAMPLING_METHODS,
+  type ResampleContext,
+  type ResamplingMethod,
+  resampleBand,
   resampleByKernel,
-  type SampleSource,
-  sampleBand,
 } from './resample-band.js';

@@ -48,9 +48,9 @@ export interface Taps {
 }
 
 /** Steps up to this many pixels are not smoothed over the step, as in GDAL. */
-const LARGEST_PLAIN_STEP = 1 / 0.95;
+const MAX_UNSMOOTHED_STEP = 1 / 0.95;
 /** Kernels grow to at most this many times their size, unlike those of GDAL: a wider one would cost more than reading the pixels. */
-const MAX_SCALE = 4;
+const MAX_KERNEL_SCALE = 4;
 
 /** `centres`: positions in pixels, 0 at the first one's edge; `step`: pixels from one place to the next. */
 export function tapsOf(name: KernelName, centres: Float64Array, step: number, size: number): Taps {
@@ -58,7 +58,7 @@ export function tapsOf(name: KernelName, centres: Float64Array, step: number, si
 }
 
 function kernelTaps({ radius, weight }: Kernel, centres: Float64Array, step: number, size: number): Taps {
-  const scale = step > LARGEST_PLAIN_STEP ? Math.min(step, MAX_SCALE) : 1;
+  const scale = step > MAX_UNSMOOTHED_STEP ? Math.min(step, MAX_KERNEL_SCALE) : 1;
   const reach = radius * scale;
   const spans = Array.from(centres, (centre) => {
     // Pixels whose centres are nearer than the reach.

@@ -2,42 +2,51 @@
 
 import type { WorkerPool } from '../../async/index.js';
 import type { PixelArray, Window } from '../../raster/index.js';
-import type { Result, Task } from '../imagery-tasks.js';
+import type { ImageryResult, ImageryTask } from '../imagery-tasks.js';
 import type { BandFile } from '../reading/band-files.js';
 import type { TileReader } from '../reading/tile-reader.js';
-import type { CellView } from '../rendering/viewport.js';
+import type { Viewport } from '../rendering/viewport.js';
 import { convolve, type KernelName, type Taps, tapsOf } from './kernels.js';
 
 /** Names as titiler and GDAL have them. */
-export const RESAMPLINGS = ['nearest', 'bilinear', 'cubic', 'cubic_spline', 'lanczos', 'average'] as const;
-export type Resampling = (typeof RESAMPLINGS)[number];
+export const RESAMPLING_METHODS = [
+  'nearest',
+  'bilinear',
+  'cubic',
+  'cubic_spline',
+  'lanczos',
+  'average',
+] as const;
+export type ResamplingMethod = (typeof RESAMPLING_METHODS)[number];
 
 /** Two positions that differ by no more than this share of a pixel are the same. */
-const EDGE = 1e-9;
+const PIXEL_EPSILON = 1e-9;
 
 /** Reads stored pixels, and threads for what takes long. */
-export interface SampleSource {
+export interface ResampleContext {
   reader: TileReader;
-  pool: WorkerPool<Task, Result>;
+  pool: WorkerPool<ImageryTask, ImageryResult>;
 }
 
 /** Larger tasks run in a worker thread: steps of some nanoseconds each, so that other requests wait for milliseconds only. */
-export const MAX_STEPS_HERE = 1_000_000;
+export const MAX_MAIN_THREAD_STEPS = 1_000_000;
 
 /**
  * Physical values of a band, row by row, NaN where its nearest pixel holds no data. Read from the smallest overview that has
  * at least the pixels of the picture. Throws TW_IMAGERY_TILE_FILE.
  */
-export async function sampleBand(
-  source: SampleSource,
+export async function resampleBand(
+  source: ResampleContext,
   file: BandFile,
-  view: CellView,
-  resampling: Resampling,
+  view: Viewport,
+  resampling: ResamplingMethod,
 ): Promise<Float64Array> {
   const { reader } = source;
   const { levels } = await reader.structure(file.path);
   const finest = Math.min(view.columnStep * levels[0].width, view.rowStep * levels[0].height);
-  const level = levels.findLastIndex(({ width }) => levels[0].width / width <= Math.max(1, finest) + EDGE);
+  const level = levels.findLastIndex(
+    ({ width }) => levels[0].width / width <= Math.max(1, finest) + PIXEL_EPSILON,
+  );
   const { width, height } = levels[level];
   if (resampling !== 'nearest' && resampling !== 'bilinear')
     return byKernel(source, file, level, { width, height }, view, resampling);
@@ -57,10 +66,10 @@ const windowOf = (columns: Span, rows: Span): Window => ({
 });
 
 /** Kernels without negative weights. The weights of pixels without data, or beyond the edge of the file, go to the other pixels. */
-const SHARED_OUT: KernelName[] = ['average', 'cubic_spline'];
+const RENORMALISED_KERNELS: KernelName[] = ['average', 'cubic_spline'];
 
 /** Stored pixels of a window, and the places whose values are weighted means of them. Plain data: it can be sent to a worker thread. */
-export interface KernelOrder {
+export interface KernelTask {
   pixels: PixelArray;
   file: BandFile;
   columns: KernelAxis;
@@ -69,11 +78,11 @@ export interface KernelOrder {
 }
 
 async function byKernel(
-  { reader, pool }: SampleSource,
+  { reader, pool }: ResampleContext,
   file: BandFile,
   level: number,
   { width, height }: { width: number; height: number },
-  view: CellView,
+  view: Viewport,
   kernel: KernelName,
 ): Promise<Float64Array> {
   const columns = kernelAxis(kernel, view.columns, view.columnStep, width);
@@ -83,21 +92,21 @@ async function byKernel(
   const windowRows = rows.taps.to - rows.taps.from;
   const across = view.columns.length;
   const products = across * (windowRows * columns.taps.count + view.rows.length * rows.taps.count);
-  if (products <= MAX_STEPS_HERE) return resampleByKernel(order);
+  if (products <= MAX_MAIN_THREAD_STEPS) return resampleByKernel(order);
   const transfer = [pixels.buffer as ArrayBuffer];
   const result = await pool.run({ kind: 'resample', order }, { transfer });
-  return (result as Extract<Result, { kind: 'planes' }>).planes[0];
+  return (result as Extract<ImageryResult, { kind: 'planes' }>).planes[0];
 }
 
 /**
  * Weighted means of many pixels. A kernel with negative weights needs all of its pixels: if some of them hold no data or lie beyond the edge
  * of the file, the value is the bilinear one, as it is for GDAL's cubic warps.
  */
-export function resampleByKernel({ pixels, file, columns, rows, kernel }: KernelOrder): Float64Array {
+export function resampleByKernel({ pixels, file, columns, rows, kernel }: KernelTask): Float64Array {
   const source = Float64Array.from(pixels, (value) => (value === file.hole ? NaN : value));
   const plain = bilinear(pixels, file, columns.axis, rows.axis);
-  const shared = SHARED_OUT.includes(kernel);
-  const out = (shared ? sharedOut : convolve)(source, columns.taps, rows.taps);
+  const shared = RENORMALISED_KERNELS.includes(kernel);
+  const out = (shared ? renormalisedMeans : convolve)(source, columns.taps, rows.taps);
   const across = columns.axis.nearest.length;
   for (let i = 0; i < out.length; i++) {
     const beyond = columns.taps.beyond[i % across] || rows.taps.beyond[Math.floor(i / across)];
@@ -108,7 +117,7 @@ export function resampleByKernel({ pixels, file, columns, rows, kernel }: Kernel
 }
 
 /** Means of the pixels that hold data; NaN where none does. */
-function sharedOut(source: Float64Array, columns: Taps, rows: Taps): Float64Array {
+function renormalisedMeans(source: Float64Array, columns: Taps, rows: Taps): Float64Array {
   const sums = convolve(
     source.map((value) => (Number.isNaN(value) ? 0 : value)),
     columns,
@@ -171,7 +180,8 @@ interface Axis extends Span {
 
 /** `margin`: pixels that are needed beside the nearest ones. */
 function axisOf(shares: Float64Array, size: number, margin: number): Axis {
-  const pixelAt = (share: number) => Math.min(size - 1, Math.max(0, Math.floor(share * size + EDGE)));
+  const pixelAt = (share: number) =>
+    Math.min(size - 1, Math.max(0, Math.floor(share * size + PIXEL_EPSILON)));
   const from = Math.max(0, pixelAt(shares[0]) - margin);
   const to = Math.min(size, pixelAt(shares[shares.length - 1]) + 1 + margin);
   const count = shares.length;

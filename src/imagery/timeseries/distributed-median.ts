@@ -4,29 +4,29 @@
  */
 
 /** Of the values of a place, in ascending order: the first, every `step`th after it, and the last. */
-export interface Sketch {
+export interface QuantileSketch {
   count: number;
   step: number;
   values: number[];
 }
 
 /** Both included. */
-export type Bounds = readonly [low: number, high: number];
+export type MedianBounds = readonly [low: number, high: number];
 
 /** What of a place lies below some bounds, and what within them: values in ascending order, and how often each is there. */
-export interface Within {
+export interface ValuesInBounds {
   count: number;
   below: number;
   values: [value: number, count: number][];
 }
 
 /** Values of a sketch, about. */
-const SKETCHED = 256;
+const SKETCH_SIZE = 256;
 
 /** Of values in ascending order. */
-export function sketchOf(sorted: Float64Array): Sketch {
+export function quantileSketch(sorted: Float64Array): QuantileSketch {
   const count = sorted.length;
-  const step = Math.max(1, Math.ceil(count / SKETCHED));
+  const step = Math.max(1, Math.ceil(count / SKETCH_SIZE));
   const values: number[] = [];
   for (let i = 0; i < count; i += step) values.push(sorted[i]);
   if (count > 0 && (count - 1) % step !== 0) values.push(sorted[count - 1]);
@@ -34,8 +34,8 @@ export function sketchOf(sorted: Float64Array): Sketch {
 }
 
 /** Bounds that surely hold the middle value, or the two in the middle, of all places; undefined where there are no values. */
-export function medianBounds(sketches: Sketch[]): Bounds | undefined {
-  const [lower, upper] = middleRanks(sketches);
+export function medianBounds(sketches: QuantileSketch[]): MedianBounds | undefined {
+  const [lower, upper] = medianRanks(sketches);
   const candidates = Float64Array.from(sketches.flatMap(({ values }) => values)).sort();
   // No value of a place is below its n-th one but those before it.
   const mostBelow = (value: number) =>
@@ -54,8 +54,8 @@ export function medianBounds(sketches: Sketch[]): Bounds | undefined {
 }
 
 /** Of values in ascending order. */
-export function within(sorted: Float64Array, [low, high]: Bounds): Within {
-  const found: Within = { count: sorted.length, below: 0, values: [] };
+export function valuesInBounds(sorted: Float64Array, [low, high]: MedianBounds): ValuesInBounds {
+  const found: ValuesInBounds = { count: sorted.length, below: 0, values: [] };
   for (const value of sorted) {
     if (value < low) found.below++;
     if (value < low || value > high) continue;
@@ -67,8 +67,8 @@ export function within(sorted: Float64Array, [low, high]: Bounds): Within {
 }
 
 /** The median of all places; undefined where it is not within the bounds, because the values are others now. */
-export function medianWithin(parts: Within[]): number | undefined {
-  const [lower, upper] = middleRanks(parts);
+export function medianWithin(parts: ValuesInBounds[]): number | undefined {
+  const [lower, upper] = medianRanks(parts);
   const values = parts.flatMap((part) => part.values).sort(([a], [b]) => a - b);
   let rank = sum(parts, ({ below }) => below);
   if (rank > lower) return undefined;
@@ -83,12 +83,12 @@ export function medianWithin(parts: Within[]): number | undefined {
 
 /** Of at least one value, in ascending order. */
 export function medianOfSorted(sorted: Float64Array): number {
-  const [lower, upper] = middleRanks([{ count: sorted.length }]);
+  const [lower, upper] = medianRanks([{ count: sorted.length }]);
   return (sorted[lower] + sorted[upper]) / 2;
 }
 
 /** Ranks of the value in the middle, twice, or of the two in the middle, from 0. */
-function middleRanks(parts: { count: number }[]): [number, number] {
+function medianRanks(parts: { count: number }[]): [number, number] {
   const count = sum(parts, (part) => part.count);
   return [Math.floor((count - 1) / 2), Math.floor(count / 2)];
 }

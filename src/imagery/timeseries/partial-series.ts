@@ -2,47 +2,47 @@
 
 import { mapConcurrent, type WorkerPool } from '../../async/index.js';
 import type { OwnerShare } from '../../dht/index.js';
-import { type SentError, sentError } from '../../errors.js';
+import { type ErrorDocument, toErrorDocument } from '../../errors.js';
 import {
+  bandLayoutKey,
   type Expression,
-  layoutOf,
   parseExpression,
-  type Resolved,
+  type ResolvedBands,
   resolveBands,
   unknownBand,
 } from '../../expressions/index.js';
 import { gridByName } from '../../grid/index.js';
-import { type Filter, findPlaces, searchOf } from '../../query/index.js';
+import { createSearch, type Filter, searchIndex } from '../../query/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
-import { tooMuch } from '../errors.js';
-import type { Result, Task } from '../imagery-tasks.js';
+import { zoneTooLarge } from '../errors.js';
+import type { ImageryResult, ImageryTask } from '../imagery-tasks.js';
 import { type BandFile, bandFiles, groupsOf, maskFile } from '../reading/band-files.js';
-import type { Bounds } from './distributed-median.js';
-import type { Acquisition, AcquisitionValues, Place } from './zonal-statistics.js';
-import { pixelsIn, type Region } from './zone.js';
+import type { MedianBounds } from './distributed-median.js';
+import type { Acquisition, AcquisitionStatistics, ZonePixels } from './zonal-statistics.js';
+import { pixelsInZone, type Zone } from './zone.js';
 
 /** Plain JSON. */
-export interface SeriesQuestion {
-  region: Region;
+export interface SeriesQuery {
+  region: Zone;
   expression: string;
   /** Within the box of the region. */
   filter: Filter;
   /** Only these dates, by their keys, and of their values what lies within bounds. */
-  medians?: [date: string, bounds: Bounds][];
+  medians?: [date: string, bounds: MedianBounds][];
 }
 
-export interface SeriesShare {
+export interface PartialSeries {
   /** Tiles that the filter picks; where they are too many, nothing was read. */
   matched: number;
   /** Tiles that lack the bands of the expression, and what the newest of them says. */
   skipped: number;
-  lack?: { tile: { start: number; collection: string; id: string }; error: SentError };
+  lack?: { tile: { start: number; collection: string; id: string }; error: ErrorDocument };
   /** Pixels of the place in cells that a collection has. */
   pixels: [collection: string, pixels: number][];
-  dates: DateShare[];
+  dates: PartialDate[];
 }
 
-export interface DateShare extends AcquisitionValues {
+export interface PartialDate extends AcquisitionStatistics {
   /** Of collection, platform and time. */
   key: string;
   start: number;
@@ -53,30 +53,37 @@ export interface DateShare extends AcquisitionValues {
 
 export const MAX_TILES = 10_000;
 /** Of a place, on one date. */
-const MAX_PIXELS = 4_000_000;
+const MAX_PIXELS_PER_DATE = 4_000_000;
 /** Of a place times its dates, and bands with them: some seconds of work. */
-const MAX_READS = 500_000_000;
+const MAX_PIXEL_READS = 500_000_000;
 /** Sides of a place times rows of pixels in its cells: about a second of work. */
-export const MAX_CROSSINGS = 5_000_000;
+export const MAX_EDGE_CROSSINGS = 5_000_000;
 /** Tiles whose files are fetched at once. */
-const LANES = 16;
+const FETCH_CONCURRENCY = 16;
 
 /**
  * Reads the share of a series that the tiles of this node have. Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW, the
  * TW_STORE_ errors.
  */
-export async function readShare(
+export async function readPartialSeries(
   storage: Storage,
-  pool: WorkerPool<Task, Result>,
-  { region, expression, filter, medians }: SeriesQuestion,
+  pool: WorkerPool<ImageryTask, ImageryResult>,
+  { region, expression, filter, medians }: SeriesQuery,
   { only, seq }: OwnerShare,
-): Promise<SeriesShare> {
-  const { places, matched } = findPlaces(storage.index, searchOf(filter, { limit: MAX_TILES }), only);
+): Promise<PartialSeries> {
+  const { places, matched } = searchIndex(storage.index, createSearch(filter, { limit: MAX_TILES }), only);
   if (matched > MAX_TILES) return { matched, skipped: 0, pixels: [], dates: [] };
-  const planner = new Planner(storage, region, parseExpression(expression), medians && new Map(medians));
+  const planner = new AcquisitionPlanner(
+    storage,
+    region,
+    parseExpression(expression),
+    medians && new Map(medians),
+  );
   const ids = places.map(({ id }) => id);
   for (const tile of await storage.getTiles(ids, seq)) planner.add(tile);
-  await mapConcurrent(planner.files, LANES, ({ tile, groups }) => storage.bringFiles(tile, groups));
+  await mapConcurrent(planner.files, FETCH_CONCURRENCY, ({ tile, groups }) =>
+    storage.ensureFiles(tile, groups),
+  );
   const { dates, skipped, lack, pixels } = planner;
   // Medians over the tiles of several owners are found by those who ask.
   const isPart = only !== undefined;
@@ -84,7 +91,7 @@ export async function readShare(
     const bounds = planner.boundsOf(key);
     return { parts, wants: bounds ?? (isPart ? 'sketch' : 'median') };
   });
-  const values = await inThreads(pool, acquisitions);
+  const values = await computeInWorkers(pool, acquisitions);
   return {
     matched,
     skipped,
@@ -94,36 +101,36 @@ export async function readShare(
   };
 }
 
-type PlannedDate = Omit<DateShare, keyof AcquisitionValues> & { parts: Acquisition['parts'] };
+type PlannedDate = Omit<PartialDate, keyof AcquisitionStatistics> & { parts: Acquisition['parts'] };
 
 /**
  * Sorts the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each size of image; `reads`, `found`
  * and `crossings` are the sums of the work that has been planned or done, and never go far beyond their limits.
  */
-class Planner {
+class AcquisitionPlanner {
   skipped = 0;
   /** What the first tile says that lacks the bands. */
-  lack: SeriesShare['lack'];
+  lack: PartialSeries['lack'];
   /** What has to be here before values are read. */
   readonly files: { tile: TileRecord; groups: GroupRecord[] }[] = [];
   private reads = 0;
   private found = 0;
   private crossings = 0;
   /** By layout; undefined where tiles of it lack the bands. */
-  private readonly resolved = new Map<string, Resolved | undefined>();
-  private readonly places = new Map<string, Place>();
+  private readonly resolved = new Map<string, ResolvedBands | undefined>();
+  private readonly places = new Map<string, ZonePixels>();
   private readonly planned = new Map<string, PlannedDate>();
   /** Pixels of the place in each cell of a collection. */
   private readonly cells = new Map<string, Map<string, number>>();
 
   constructor(
     private readonly storage: Storage,
-    private readonly region: Region,
+    private readonly region: Zone,
     private readonly expression: Expression,
-    private readonly medians: ReadonlyMap<string, Bounds> | undefined,
+    private readonly medians: ReadonlyMap<string, MedianBounds> | undefined,
   ) {}
 
-  boundsOf(key: string): Bounds | undefined {
+  boundsOf(key: string): MedianBounds | undefined {
     return this.medians?.get(key);
   }
 
@@ -136,12 +143,12 @@ class Planner {
       this.skipped++;
       return;
     }
-    const bands = bandFiles(this.storage, tile, resolved.places);
+    const bands = bandFiles(this.storage, tile, resolved.indices);
     const place = this.placeOf(tile, bands);
     const count = place.pixels.columns.length;
     if (count === 0) return;
     this.reads += count * (bands.length + 1);
-    if (this.reads > MAX_READS) throw tooMuch(`${this.reads} pixels`, MAX_READS);
+    if (this.reads > MAX_PIXEL_READS) throw zoneTooLarge(`${this.reads} pixels`, MAX_PIXEL_READS);
     const cells = this.cells.get(tile.collection) ?? new Map<string, number>();
     this.cells.set(tile.collection, cells.set(`${tile.grid} ${tile.geocode}`, count));
     const date = this.planned.get(key) ?? { key, start, end, collection, scenes: [], parts: [] };
@@ -149,8 +156,8 @@ class Planner {
     date.end = Math.max(date.end, end);
     if (!date.scenes.includes(scene)) date.scenes.push(scene);
     const [program] = resolved.programs;
-    const mask = maskFile(this.storage, tile, resolved.places);
-    this.files.push({ tile, groups: groupsOf(tile, resolved.places, mask !== undefined) });
+    const mask = maskFile(this.storage, tile, resolved.indices);
+    this.files.push({ tile, groups: groupsOf(tile, resolved.indices, mask !== undefined) });
     date.parts.push({ place, program, bands, mask });
   }
 
@@ -158,41 +165,42 @@ class Planner {
     return [...this.planned.values()];
   }
 
-  get pixels(): SeriesShare['pixels'] {
+  get pixels(): PartialSeries['pixels'] {
     const sum = (counts: Iterable<number>) => [...counts].reduce((a, b) => a + b, 0);
     return Array.from(this.cells, ([collection, cells]) => [collection, sum(cells.values())]);
   }
 
   /** Undefined where a tile lacks the bands. */
-  private resolve(tile: TileRecord): Resolved | undefined {
-    const layout = layoutOf(tile.groups);
+  private resolve(tile: TileRecord): ResolvedBands | undefined {
+    const layout = bandLayoutKey(tile.groups);
     if (!this.resolved.has(layout)) this.resolved.set(layout, this.tryResolve(tile));
     return this.resolved.get(layout);
   }
 
-  private tryResolve({ groups, start, collection, id }: TileRecord): Resolved | undefined {
+  private tryResolve({ groups, start, collection, id }: TileRecord): ResolvedBands | undefined {
     try {
       return resolveBands([this.expression], groups);
     } catch (error) {
       if (!unknownBand.is(error)) throw error;
-      this.lack ??= { tile: { start, collection, id }, error: sentError(error) };
+      this.lack ??= { tile: { start, collection, id }, error: toErrorDocument(error) };
       return undefined;
     }
   }
 
   /** Pixels are those of the finest band. An expression without bands has the pixels of the first group. */
-  private placeOf({ grid, geocode, groups }: TileRecord, bands: BandFile[]): Place {
+  private placeOf({ grid, geocode, groups }: TileRecord, bands: BandFile[]): ZonePixels {
     const [first, ...others] = bands.length > 0 ? bands : groups;
     const { width, height } = others.reduce((a, b) => (b.width > a.width ? b : a), first);
     const key = `${grid} ${geocode} ${width} ${height}`;
     const known = this.places.get(key);
     if (known) return known;
-    const pixels = pixelsIn(this.region, gridByName(grid), geocode, { width, height }, (work, found) => {
+    const pixels = pixelsInZone(this.region, gridByName(grid), geocode, { width, height }, (work, found) => {
       this.crossings += work;
       this.found += found;
-      if (this.crossings > MAX_CROSSINGS)
-        throw tooMuch(`an outline of ${this.crossings} sides in rows of pixels`, MAX_CROSSINGS);
-      if (this.found > MAX_PIXELS) throw tooMuch(`${this.found} pixels a date`, MAX_PIXELS);
+      if (this.crossings > MAX_EDGE_CROSSINGS)
+        throw zoneTooLarge(`an outline of ${this.crossings} sides in rows of pixels`, MAX_EDGE_CROSSINGS);
+      if (this.found > MAX_PIXELS_PER_DATE)
+        throw zoneTooLarge(`${this.found} pixels a date`, MAX_PIXELS_PER_DATE);
     });
     const place = { key, pixels, width, height };
     this.places.set(key, place);
@@ -201,22 +209,25 @@ class Planner {
 }
 
 /** What a thread is sent at once, at most: other requests take turns with it. */
-const MAX_SENT = 50;
-const MAX_PIXELS_SENT = 5_000_000;
+const MAX_ACQUISITIONS_PER_TASK = 50;
+const MAX_PIXELS_PER_TASK = 5_000_000;
 
-async function inThreads(pool: WorkerPool<Task, Result>, all: Acquisition[]): Promise<AcquisitionValues[]> {
-  const each = Math.min(MAX_SENT, Math.max(1, Math.ceil(all.length / (2 * pool.size))));
-  const tasks: Promise<Result>[] = [];
+async function computeInWorkers(
+  pool: WorkerPool<ImageryTask, ImageryResult>,
+  all: Acquisition[],
+): Promise<AcquisitionStatistics[]> {
+  const each = Math.min(MAX_ACQUISITIONS_PER_TASK, Math.max(1, Math.ceil(all.length / (2 * pool.size))));
+  const tasks: Promise<ImageryResult>[] = [];
   let acquisitions: Acquisition[] = [];
   let pixels = 0;
   for (const [i, acquisition] of all.entries()) {
     acquisitions.push(acquisition);
     pixels += acquisition.parts.reduce((sum, { place }) => sum + place.pixels.columns.length, 0);
-    if (acquisitions.length < each && pixels < MAX_PIXELS_SENT && i < all.length - 1) continue;
+    if (acquisitions.length < each && pixels < MAX_PIXELS_PER_TASK && i < all.length - 1) continue;
     tasks.push(pool.run({ kind: 'series', acquisitions }));
     acquisitions = [];
     pixels = 0;
   }
   const results = await Promise.all(tasks);
-  return results.flatMap((result) => (result as Extract<Result, { kind: 'series' }>).values);
+  return results.flatMap((result) => (result as Extract<ImageryResult, { kind: 'series' }>).values);
 }

@@ -3,35 +3,35 @@
 import { mapConcurrent, type WorkerPool } from '../../async/index.js';
 import type { OwnerShare } from '../../dht/index.js';
 import { gridByName } from '../../grid/index.js';
-import { type Filter, findPlaces, searchOf } from '../../query/index.js';
-import { isSpectrum, type SpectralTags, spectralTags } from '../../raster/index.js';
+import { createSearch, type Filter, searchIndex } from '../../query/index.js';
+import { isHyperspectral, type SpectralTags, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
-import { tooMuch } from '../errors.js';
-import type { Result, Task } from '../imagery-tasks.js';
+import { zoneTooLarge } from '../errors.js';
+import type { ImageryResult, ImageryTask } from '../imagery-tasks.js';
 import { bandFiles, groupsOf, maskFile } from '../reading/band-files.js';
-import { MAX_CROSSINGS, MAX_TILES } from './partial-series.js';
+import { MAX_EDGE_CROSSINGS, MAX_TILES } from './partial-series.js';
 import type { SpectrumPart, SpectrumSums } from './zonal-spectra.js';
-import type { Place } from './zonal-statistics.js';
-import { pixelsIn, type Region } from './zone.js';
+import type { ZonePixels } from './zonal-statistics.js';
+import { pixelsInZone, type Zone } from './zone.js';
 
 /** Plain JSON. */
-export interface SpectraQuestion {
-  region: Region;
+export interface SpectraQuery {
+  region: Zone;
   /** Within the box of the region. */
   filter: Filter;
 }
 
-export interface SpectraShare {
+export interface PartialSpectra {
   /** Tiles that the filter picks; where they are too many, nothing was read. */
   matched: number;
   /** Tiles without a spectrum. */
   skipped: number;
-  dates: SpectraDateShare[];
+  dates: PartialSpectraDate[];
 }
 
 export type SpectralBand = SpectralTags & { name: string };
 
-export interface SpectraDateShare {
+export interface PartialSpectraDate {
   /** Made of collection, platform, time and bands. */
   key: string;
   start: number;
@@ -47,28 +47,28 @@ export interface SpectraDateShare {
 /** Limit of pixels x dates x bands of one query: some seconds of work, and as many numbers in memory. */
 const MAX_VALUES = 50_000_000;
 /** Tiles whose files are fetched at once. */
-const LANES = 16;
+const FETCH_CONCURRENCY = 16;
 
-type PlannedDate = Omit<SpectraDateShare, 'places'> & { parts: SpectrumPart[] };
+type PlannedDate = Omit<PartialSpectraDate, 'places'> & { parts: SpectrumPart[] };
 
 /** Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW, the TW_STORE_ errors. */
-export async function readSpectraShare(
+export async function readPartialSpectra(
   storage: Storage,
-  pool: WorkerPool<Task, Result>,
-  { region, filter }: SpectraQuestion,
+  pool: WorkerPool<ImageryTask, ImageryResult>,
+  { region, filter }: SpectraQuery,
   { only, seq }: OwnerShare,
-): Promise<SpectraShare> {
-  const { places, matched } = findPlaces(storage.index, searchOf(filter, { limit: MAX_TILES }), only);
+): Promise<PartialSpectra> {
+  const { places, matched } = searchIndex(storage.index, createSearch(filter, { limit: MAX_TILES }), only);
   if (matched > MAX_TILES) return { matched, skipped: 0, dates: [] };
   const planned = new Map<string, PlannedDate>();
-  const known = new Map<string, Place>();
+  const known = new Map<string, ZonePixels>();
   const files: { tile: TileRecord; groups: GroupRecord[] }[] = [];
   let [skipped, values] = [0, 0];
   for (const tile of await storage.getTiles(
     places.map(({ id }) => id),
     seq,
   )) {
-    const group = tile.groups.findIndex(({ role, bands }) => role === 'data' && isSpectrum(bands));
+    const group = tile.groups.findIndex(({ role, bands }) => role === 'data' && isHyperspectral(bands));
     if (group < 0) {
       skipped++;
       continue;
@@ -78,7 +78,7 @@ export async function readSpectraShare(
     if (count === 0) continue;
     const { bands } = tile.groups[group]!;
     values += count * bands.length;
-    if (values > MAX_VALUES) throw tooMuch(`${values} values`, MAX_VALUES);
+    if (values > MAX_VALUES) throw zoneTooLarge(`${values} values`, MAX_VALUES);
     const at = bands.map((_, band) => ({ group, band }));
     const date = dateOf(planned, tile, bands);
     date.pixels.push([`${tile.grid} ${tile.geocode}`, count]);
@@ -87,11 +87,11 @@ export async function readSpectraShare(
     const good = bands.map((band) => band.good !== false);
     date.parts.push({ place, bands: bandFiles(storage, tile, at), good, mask });
   }
-  await mapConcurrent(files, LANES, ({ tile, groups }) => storage.bringFiles(tile, groups));
+  await mapConcurrent(files, FETCH_CONCURRENCY, ({ tile, groups }) => storage.ensureFiles(tile, groups));
   const dates = await Promise.all(
     [...planned.values()].map(async ({ parts, ...date }) => {
       const result = await pool.run({ kind: 'spectra', parts });
-      return { ...date, places: (result as Extract<Result, { kind: 'spectra' }>).sums };
+      return { ...date, places: (result as Extract<ImageryResult, { kind: 'spectra' }>).sums };
     }),
   );
   return { matched, skipped, dates };
@@ -113,22 +113,22 @@ function dateOf(
 
 /** Dates share the pixels of a cell. */
 function placeOf(
-  known: Map<string, Place>,
-  region: Region,
+  known: Map<string, ZonePixels>,
+  region: Zone,
   { grid, geocode, groups }: TileRecord,
   group: number,
-): Place {
+): ZonePixels {
   const { width, height } = groups[group]!;
   const key = `${grid} ${geocode} ${width} ${height}`;
   let place = known.get(key);
   if (!place) {
     let [crossings, found] = [0, 0];
-    const pixels = pixelsIn(region, gridByName(grid), geocode, { width, height }, (work, count) => {
+    const pixels = pixelsInZone(region, gridByName(grid), geocode, { width, height }, (work, count) => {
       crossings += work;
       found += count;
-      if (crossings > MAX_CROSSINGS)
-        throw tooMuch(`an outline of ${crossings} sides in rows of pixels`, MAX_CROSSINGS);
-      if (found > MAX_VALUES) throw tooMuch(`${found} pixels a date`, MAX_VALUES);
+      if (crossings > MAX_EDGE_CROSSINGS)
+        throw zoneTooLarge(`an outline of ${crossings} sides in rows of pixels`, MAX_EDGE_CROSSINGS);
+      if (found > MAX_VALUES) throw zoneTooLarge(`${found} pixels a date`, MAX_VALUES);
     });
     place = { key, pixels, width, height };
     known.set(key, place);

@@ -1,16 +1,16 @@
 /** The question for a share of a series, with checks of what other nodes send. */
-import type { QuestionKind } from '../../dht/index.js';
-import { SENT_ERROR } from '../../errors.js';
+import type { QueryKind } from '../../dht/index.js';
+import { ERROR_DOCUMENT_SCHEMA } from '../../errors.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../json-schema.js';
-import { withFilter } from '../../query/index.js';
-import { POSITION, TIME } from '../../storage/index.js';
+import { withFilterCheck } from '../../query/index.js';
+import { CURSOR_SCHEMA, TIME_SCHEMA } from '../../storage/index.js';
 
 /** A statistic of values that an expression made infinite is null in JSON. */
 const STATISTIC = { type: ['number', 'null'] };
 
 const POINT = tupleOf(NUMBER, NUMBER);
 /** JSON Schema of a `Region`. */
-export const REGION = {
+export const ZONE_SCHEMA = {
   anyOf: [
     objectOf({ kind: { enum: ['point'] }, point: POINT }),
     objectOf({
@@ -21,7 +21,7 @@ export const REGION = {
   ],
 };
 
-const PLACE_VALUES = objectOf({
+const ZONE_STATISTICS_SCHEMA = objectOf({
   key: TEXT,
   valid: COUNT,
   mean: STATISTIC,
@@ -33,11 +33,11 @@ const PLACE_VALUES = objectOf({
 const DATE = objectOf(
   {
     key: TEXT,
-    start: TIME,
-    end: TIME,
+    start: TIME_SCHEMA,
+    end: TIME_SCHEMA,
     collection: TEXT,
     scenes: listOf(TEXT),
-    places: listOf(PLACE_VALUES),
+    places: listOf(ZONE_STATISTICS_SCHEMA),
   },
   {
     median: STATISTIC,
@@ -46,12 +46,12 @@ const DATE = objectOf(
   },
 );
 
-export const SERIES: QuestionKind = {
+export const SERIES_QUERY: QueryKind = {
   name: 'series',
-  question: withFilter(
+  question: withFilterCheck(
     messageCheck(
       objectOf(
-        { region: REGION, expression: TEXT, filter: {} },
+        { region: ZONE_SCHEMA, expression: TEXT, filter: {} },
         { medians: listOf(tupleOf(TEXT, tupleOf(STATISTIC, STATISTIC))) },
       ),
     ),
@@ -64,9 +64,9 @@ export const SERIES: QuestionKind = {
         pixels: listOf(tupleOf(TEXT, COUNT)),
         dates: listOf(DATE),
       },
-      { lack: objectOf({ tile: POSITION, error: SENT_ERROR }) },
+      { lack: objectOf({ tile: CURSOR_SCHEMA, error: ERROR_DOCUMENT_SCHEMA }) },
     ),
   ),
   // It reads pixels.
-  patience: 60_000,
+  timeoutMs: 60_000,
 };

@@ -1,9 +1,9 @@
 /** The question for a share of the spectra of a place, with checks of what other nodes send. */
-import type { QuestionKind } from '../../dht/index.js';
+import type { QueryKind } from '../../dht/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT, tupleOf } from '../../json-schema.js';
-import { withFilter } from '../../query/index.js';
-import { TIME } from '../../storage/index.js';
-import { REGION } from './series-query.js';
+import { withFilterCheck } from '../../query/index.js';
+import { TIME_SCHEMA } from '../../storage/index.js';
+import { ZONE_SCHEMA } from './series-query.js';
 
 const BAND = objectOf({ name: TEXT, wavelength: NUMBER }, { fwhm: NUMBER, good: { type: 'boolean' } });
 
@@ -17,8 +17,8 @@ const SUMS = objectOf({
 
 const DATE = objectOf({
   key: TEXT,
-  start: TIME,
-  end: TIME,
+  start: TIME_SCHEMA,
+  end: TIME_SCHEMA,
   collection: TEXT,
   scenes: listOf(TEXT),
   bands: listOf(BAND),
@@ -26,10 +26,10 @@ const DATE = objectOf({
   places: listOf(SUMS),
 });
 
-export const SPECTRA: QuestionKind = {
+export const SPECTRA_QUERY: QueryKind = {
   name: 'spectra',
-  question: withFilter(messageCheck(objectOf({ region: REGION, filter: {} }))),
+  question: withFilterCheck(messageCheck(objectOf({ region: ZONE_SCHEMA, filter: {} }))),
   answer: messageCheck(objectOf({ matched: COUNT, skipped: COUNT, dates: listOf(DATE) })),
   // It reads pixels.
-  patience: 60_000,
+  timeoutMs: 60_000,
 };

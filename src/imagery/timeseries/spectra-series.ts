@@ -1,11 +1,11 @@
 /** Spectra of a place, one for each date. */
-import type { Asking, Bounds as Where } from '../../dht/index.js';
-import { all, type Filter, type Partly, partly } from '../../query/index.js';
-import { tooMuch } from '../errors.js';
+import type { ScatterQuery, QueryBounds as Where } from '../../dht/index.js';
+import { and, type Filter, type PartialAnswer, partialAnswer } from '../../query/index.js';
+import { zoneTooLarge } from '../errors.js';
 import { MAX_TILES } from './partial-series.js';
-import type { SpectraDateShare, SpectralBand, SpectraQuestion, SpectraShare } from './partial-spectra.js';
+import type { PartialSpectra, PartialSpectraDate, SpectralBand, SpectraQuery } from './partial-spectra.js';
 import type { SpectrumSums } from './zonal-spectra.js';
-import { bboxOf, type Region } from './zone.js';
+import { type Zone, zoneBbox } from './zone.js';
 
 /** Spectrum of a place from one sensor at one time, over clear pixels; NaN for a band without data. */
 export interface SpectrumDate {
@@ -24,43 +24,43 @@ export interface SpectrumDate {
   std: number[];
 }
 
-export interface Spectra extends Partly {
+export interface Spectra extends PartialAnswer {
   /** From the earliest on. */
   dates: SpectrumDate[];
   /** Tiles that have no spectrum. */
   skipped: number;
 }
 
-export interface SpectraRequest {
-  region: Region;
+export interface SpectraSeriesRequest {
+  region: Zone;
   filter: Filter;
 }
 
 /** Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_UNANSWERED. */
 export async function readSpectra(
-  ask: Asking<SpectraQuestion, SpectraShare>,
+  ask: ScatterQuery<SpectraQuery, PartialSpectra>,
   boundsOf: (filter: Filter) => Where,
-  { region, filter: wanted }: SpectraRequest,
+  { region, filter: wanted }: SpectraSeriesRequest,
 ): Promise<Spectra> {
-  const filter = all([{ op: 's_intersects', shape: { bbox: bboxOf(region) } }, wanted]);
+  const filter = and([{ op: 's_intersects', shape: { bbox: zoneBbox(region) } }, wanted]);
   const { answers, unanswered } = await ask({ region, filter }, () => boundsOf(filter));
   const matched = answers.reduce((sum, share) => sum + share.matched, 0);
-  if (matched > MAX_TILES) throw tooMuch(`${matched} tiles`, MAX_TILES);
-  const dates = new Map<string, SpectraDateShare[]>();
+  if (matched > MAX_TILES) throw zoneTooLarge(`${matched} tiles`, MAX_TILES);
+  const dates = new Map<string, PartialSpectraDate[]>();
   for (const date of answers.flatMap((share) => share.dates))
     dates.set(date.key, [...(dates.get(date.key) ?? []), date]);
   return {
     dates: [...dates.values()].map(dateOf).sort((a, b) => a.start - b.start),
     skipped: answers.reduce((sum, { skipped }) => sum + skipped, 0),
-    ...partly(unanswered),
+    ...partialAnswer(unanswered),
   };
 }
 
-function dateOf(parts: SpectraDateShare[]): SpectrumDate {
-  const [{ start, collection, bands }] = parts as [SpectraDateShare];
+function dateOf(parts: PartialSpectraDate[]): SpectrumDate {
+  const [{ start, collection, bands }] = parts as [PartialSpectraDate];
   // In one order, so that sums are the same wherever the cells are.
   const places = parts.flatMap(({ places }) => places).sort((a, b) => (a.key < b.key ? -1 : 1));
-  const { valid, counts, means, squares } = places.reduce(together, {
+  const { valid, counts, means, squares } = places.reduce(mergeSpectrumSums, {
     ...{ key: '', valid: 0 },
     counts: bands.map(() => 0),
     means: bands.map(() => 0),
@@ -84,7 +84,7 @@ function dateOf(parts: SpectraDateShare[]): SpectrumDate {
 }
 
 /** Sums over two sets of pixels as one, band by band (Chan, Golub and LeVeque 1979). */
-function together(a: SpectrumSums, b: SpectrumSums): SpectrumSums {
+function mergeSpectrumSums(a: SpectrumSums, b: SpectrumSums): SpectrumSums {
   const counts = a.counts.map((count, i) => count + b.counts[i]!);
   const apart = a.means.map((mean, i) => b.means[i]! - mean);
   const share = (i: number) => (counts[i] === 0 ? 0 : b.counts[i]! / counts[i]!);

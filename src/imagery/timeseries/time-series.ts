@@ -1,14 +1,14 @@
 /** Values of an expression at a place, one for each date. */
-import type { Asking, Bounds as Where } from '../../dht/index.js';
-import { receivedError } from '../../errors.js';
+import type { ScatterQuery, QueryBounds as Where } from '../../dht/index.js';
+import { fromErrorDocument } from '../../errors.js';
 import { parseExpression } from '../../expressions/index.js';
-import { all, type Filter, type Partly, partly } from '../../query/index.js';
-import { comparePlaces } from '../../storage/index.js';
-import { changing, tooMuch } from '../errors.js';
-import { type Bounds, medianBounds, medianWithin, type Sketch } from './distributed-median.js';
-import { type DateShare, MAX_TILES, type SeriesQuestion, type SeriesShare } from './partial-series.js';
-import type { PlaceValues } from './zonal-statistics.js';
-import { bboxOf, type Region } from './zone.js';
+import { and, type Filter, type PartialAnswer, partialAnswer } from '../../query/index.js';
+import { compareCursors } from '../../storage/index.js';
+import { changedWhileReading, zoneTooLarge } from '../errors.js';
+import { type MedianBounds, medianBounds, medianWithin, type QuantileSketch } from './distributed-median.js';
+import { MAX_TILES, type PartialDate, type PartialSeries, type SeriesQuery } from './partial-series.js';
+import type { ZoneStatistics } from './zonal-statistics.js';
+import { type Zone, zoneBbox } from './zone.js';
 
 /** What one sensor saw of the place at one time: over clear pixels that hold data; NaN where there are none. */
 export interface SeriesDate {
@@ -28,21 +28,21 @@ export interface SeriesDate {
   median: number;
 }
 
-export interface Series extends Partly {
+export interface Series extends PartialAnswer {
   /** From the earliest on; also dates on which no pixel is valid. */
   dates: SeriesDate[];
   /** Tiles that lack the bands of the expression. */
   skipped: number;
 }
 
-export interface SeriesRequest {
-  region: Region;
+export interface TimeSeriesRequest {
+  region: Zone;
   expression: string;
   filter: Filter;
 }
 
 /** A series whose tiles change while it is read is begun so often again. */
-const TRIES = 3;
+const MAX_ATTEMPTS = 3;
 
 /**
  * Reads a series. Pixels count where the mask says clear (1) or not assessed (255) and the expression has a value. Bands of
@@ -51,15 +51,15 @@ const TRIES = 3;
  * TW_IMAGERY_CHANGING.
  */
 export async function readSeries(
-  ask: Asking<SeriesQuestion, SeriesShare>,
+  ask: ScatterQuery<SeriesQuery, PartialSeries>,
   boundsOf: (filter: Filter) => Where,
-  { region, expression, filter: wanted }: SeriesRequest,
+  { region, expression, filter: wanted }: TimeSeriesRequest,
 ): Promise<Series> {
   parseExpression(expression);
-  const filter = all([{ op: 's_intersects', shape: { bbox: bboxOf(region) } }, wanted]);
-  const question: SeriesQuestion = { region, expression, filter };
+  const filter = and([{ op: 's_intersects', shape: { bbox: zoneBbox(region) } }, wanted]);
+  const question: SeriesQuery = { region, expression, filter };
   const where = () => boundsOf(filter);
-  for (let tries = 0; tries < TRIES; tries++) {
+  for (let tries = 0; tries < MAX_ATTEMPTS; tries++) {
     const { answers, unanswered, seq } = await ask(question, where);
     const dates = datesOf(answers);
     const medians = await mediansOf(dates, async (bounds) => {
@@ -73,23 +73,23 @@ export async function readSeries(
     return {
       dates: dates.map((parts, i) => dateOf(parts, pixels, medians[i])),
       skipped: answers.reduce((sum, { skipped }) => sum + skipped, 0),
-      ...partly(unanswered),
+      ...partialAnswer(unanswered),
     };
   }
-  throw changing();
+  throw changedWhileReading();
 }
 
 /** The parts of each date, the earliest first. Throws what the first tile lacks where no tile has the bands. */
-function datesOf(shares: SeriesShare[]): DateShare[][] {
+function datesOf(shares: PartialSeries[]): PartialDate[][] {
   const matched = shares.reduce((sum, share) => sum + share.matched, 0);
-  if (matched > MAX_TILES) throw tooMuch(`${matched} tiles`, MAX_TILES);
-  const dates = new Map<string, DateShare[]>();
+  if (matched > MAX_TILES) throw zoneTooLarge(`${matched} tiles`, MAX_TILES);
+  const dates = new Map<string, PartialDate[]>();
   for (const date of shares.flatMap((share) => share.dates))
     dates.set(date.key, [...(dates.get(date.key) ?? []), date]);
   const [lack] = shares
     .flatMap((share) => share.lack ?? [])
-    .sort((a, b) => comparePlaces(a.tile, b.tile, []));
-  if (dates.size === 0 && lack) throw receivedError(lack.error);
+    .sort((a, b) => compareCursors(a.tile, b.tile, []));
+  if (dates.size === 0 && lack) throw fromErrorDocument(lack.error);
   return [...dates.values()].sort(([a], [b]) => a.start - b.start || compareText(a.key, b.key));
 }
 
@@ -97,14 +97,14 @@ const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
 /** The median of each date, NaN where it has no values; undefined where what is asked `again` does not fit what was said before. */
 async function mediansOf(
-  dates: DateShare[][],
-  again: (bounds: [date: string, bounds: Bounds][]) => Promise<DateShare[]>,
+  dates: PartialDate[][],
+  again: (bounds: [date: string, bounds: MedianBounds][]) => Promise<PartialDate[]>,
 ): Promise<number[] | undefined> {
-  const bounds = new Map<string, Bounds>();
+  const bounds = new Map<string, MedianBounds>();
   const known = dates.map((parts) => {
     const holding = parts.filter(({ places }) => places.length > 0);
     if (holding.length === 1) return holding[0].median!;
-    const found = medianBounds(holding.map(({ sketch }) => sketch as Sketch));
+    const found = medianBounds(holding.map(({ sketch }) => sketch as QuantileSketch));
     if (!found) return NaN;
     if (found[0] === found[1]) return found[0];
     bounds.set(parts[0].key, found);
@@ -126,11 +126,11 @@ function sum<T>(items: T[], of: (item: T) => number): number {
   return items.reduce((total, item) => total + of(item), 0);
 }
 
-function dateOf(parts: DateShare[], pixels: ReadonlyMap<string, number>, median: number): SeriesDate {
+function dateOf(parts: PartialDate[], pixels: ReadonlyMap<string, number>, median: number): SeriesDate {
   const [{ start, collection }] = parts;
   // In one order, so that sums are the same wherever the cells are.
   const places = parts.flatMap((part) => part.places).sort((a, b) => compareText(a.key, b.key));
-  const { valid, mean, squares, min, max } = places.reduce(together, NOTHING);
+  const { valid, mean, squares, min, max } = places.reduce(mergeStatistics, EMPTY_STATISTICS);
   return {
     start,
     end: Math.max(...parts.map(({ end }) => end)),
@@ -146,10 +146,17 @@ function dateOf(parts: DateShare[], pixels: ReadonlyMap<string, number>, median:
   };
 }
 
-const NOTHING: PlaceValues = { key: '', valid: 0, mean: 0, squares: 0, min: Infinity, max: -Infinity };
+const EMPTY_STATISTICS: ZoneStatistics = {
+  key: '',
+  valid: 0,
+  mean: 0,
+  squares: 0,
+  min: Infinity,
+  max: -Infinity,
+};
 
 /** Statistics of two sets of values as one (Chan, Golub and LeVeque 1979). */
-function together(a: PlaceValues, b: PlaceValues): PlaceValues {
+function mergeStatistics(a: ZoneStatistics, b: ZoneStatistics): ZoneStatistics {
   if (a.valid === 0) return b;
   const valid = a.valid + b.valid;
   const apart = b.mean - a.mean;

@@ -3,13 +3,13 @@
  * threads.
  */
 import type { BandFile } from '../reading/band-files.js';
-import { withTileFile } from '../reading/open-tile.js';
-import { type Cog, readPlace } from '../reading/tile-geotiff.js';
-import { clearAt, type Place, pixelsByBlock } from './zonal-statistics.js';
+import { withOpenTile } from '../reading/open-tile.js';
+import { readBlockOfAllBands, type TileGeoTiff } from '../reading/tile-geotiff.js';
+import { clearAt, pixelsByBlock, type ZonePixels } from './zonal-statistics.js';
 
 /** The part of an acquisition that one tile holds. Plain data. */
 export interface SpectrumPart {
-  place: Place;
+  place: ZonePixels;
   /** All bands of one file, in the order of the file. */
   bands: BandFile[];
   /** One flag per band: only good bands decide whether a pixel holds data. */
@@ -75,15 +75,18 @@ function spectraOf({ place, bands, good, mask }: SpectrumPart, shown: Uint8Array
 }
 
 /** Stored values of all bands of a file at the pixels of a place. */
-function storedSpectra([{ path }, ...others]: BandFile[], { pixels, width, height }: Place): Float64Array[] {
+function storedSpectra(
+  [{ path }, ...others]: BandFile[],
+  { pixels, width, height }: ZonePixels,
+): Float64Array[] {
   const count = 1 + others.length;
-  return withTileFile(path, (handle, cog) => {
-    const [level] = cog.levels as [Cog['levels'][number]];
+  return withOpenTile(path, (handle, cog) => {
+    const [level] = cog.levels as [TileGeoTiff['levels'][number]];
     if (level.width !== width || level.height !== height || cog.bands !== count)
       throw new Error(`it has ${cog.bands} bands of ${level.width} x ${level.height} pixels`);
     const out = Array.from({ length: count }, () => new Float64Array(pixels.columns.length));
     for (const { block, first, last, order, places } of pixelsByBlock(pixels.columns, pixels.rows, cog))
-      for (const [band, found] of readPlace(handle, cog, block, last + 1, first).entries())
+      for (const [band, found] of readBlockOfAllBands(handle, cog, block, last + 1, first).entries())
         for (let n = 0; n < order.length; n++) out[band]![order[n]!] = found[places[n]!]!;
     return out;
   });

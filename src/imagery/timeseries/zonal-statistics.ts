@@ -3,23 +3,23 @@
  * pixel the first that shows it counts. Runs in worker threads; reads only the blocks it touches.
  */
 
-import { evaluate, type Program } from '../../expressions/index.js';
+import { evaluateProgram, type Program } from '../../expressions/index.js';
 import type { BandFile } from '../reading/band-files.js';
 import { isClear } from '../reading/clear-pixels.js';
-import { withTileFile } from '../reading/open-tile.js';
-import { type Cog, readBlock, readMaskBlock } from '../reading/tile-geotiff.js';
+import { withOpenTile } from '../reading/open-tile.js';
+import { readBlock, readMaskBlock, type TileGeoTiff } from '../reading/tile-geotiff.js';
 import {
-  type Bounds,
+  type MedianBounds,
   medianOfSorted,
-  type Sketch,
-  sketchOf,
-  type Within,
-  within,
+  type QuantileSketch,
+  quantileSketch,
+  type ValuesInBounds,
+  valuesInBounds,
 } from './distributed-median.js';
 import type { PixelList } from './zone.js';
 
 /** The pixels of a place in one cell, counted in an image of a size over that cell. */
-export interface Place {
+export interface ZonePixels {
   /** Of the cell and the size. */
   key: string;
   pixels: PixelList;
@@ -28,21 +28,21 @@ export interface Place {
 }
 
 /** The part of an acquisition that one tile holds. Plain data. */
-export interface TilePart {
-  place: Place;
+export interface AcquisitionPart {
+  place: ZonePixels;
   program: Program;
   bands: BandFile[];
   mask: BandFile | undefined;
 }
 
 export interface Acquisition {
-  parts: TilePart[];
+  parts: AcquisitionPart[];
   /** The median, that and a sketch, or what lies within bounds. */
-  wants: 'median' | 'sketch' | Bounds;
+  wants: 'median' | 'sketch' | MedianBounds;
 }
 
 /** Of the values of one place: over clear pixels that hold data, at least one. */
-export interface PlaceValues {
+export interface ZoneStatistics {
   /** That of the place. */
   key: string;
   valid: number;
@@ -54,18 +54,18 @@ export interface PlaceValues {
 }
 
 /** Plain JSON. */
-export interface AcquisitionValues {
+export interface AcquisitionStatistics {
   /** Those that have values. */
-  places: PlaceValues[];
+  places: ZoneStatistics[];
   /** What was wanted beside them, where there are values. */
   median?: number;
-  sketch?: Sketch;
-  within?: Within;
+  sketch?: QuantileSketch;
+  within?: ValuesInBounds;
 }
 
 /** Throws TW_IMAGERY_TILE_FILE. */
-export function acquisitionValues({ parts, wants }: Acquisition): AcquisitionValues {
-  const places: PlaceValues[] = [];
+export function acquisitionStatistics({ parts, wants }: Acquisition): AcquisitionStatistics {
+  const places: ZoneStatistics[] = [];
   const all: Float64Array[] = [];
   // One message keeps the places apart that were apart when it was sent, and equal ones equal.
   for (const place of new Set(parts.map((part) => part.place))) {
@@ -82,19 +82,19 @@ export function acquisitionValues({ parts, wants }: Acquisition): AcquisitionVal
   if (wants === 'median') return { places, median: medianOf(together) };
   together.sort();
   return wants === 'sketch'
-    ? { places, median: medianOfSorted(together), sketch: sketchOf(together) }
-    : { places: [], within: within(together, wants) };
+    ? { places, median: medianOfSorted(together), sketch: quantileSketch(together) }
+    : { places: [], within: valuesInBounds(together, wants) };
 }
 
 /** Values of a place, without those pixels that have none. */
-function valuesOf(parts: TilePart[], { pixels, width, height }: Place): Float64Array {
+function valuesOf(parts: AcquisitionPart[], { pixels, width, height }: ZonePixels): Float64Array {
   const found = new Float64Array(pixels.columns.length).fill(NaN);
   for (const part of parts) {
     const wanted = clearAt(part.mask, pixels, width, height);
     for (let i = 0; i < found.length; i++) if (!Number.isNaN(found[i])) wanted[i] = 0;
     if (!wanted.includes(1)) continue;
     const bands = physicalAt(part.bands, pixels, width, height);
-    const here = evaluate(part.program, bands, found.length);
+    const here = evaluateProgram(part.program, bands, found.length);
     for (let i = 0; i < found.length; i++) if (wanted[i] === 1) found[i] = here[i];
   }
   return withoutNaN(found);
@@ -128,7 +128,7 @@ function codesAt(mask: BandFile, pixels: PixelList, width: number, height: numbe
 }
 
 /** Returns the values of a band at the centres of all pixels of an image over the same cell, row by row; NaN for no data. */
-export function valuesOfCell(file: BandFile, width: number, height: number): Float64Array {
+export function readCellValues(file: BandFile, width: number, height: number): Float64Array {
   const count = width * height;
   const columns = Int32Array.from({ length: count }, (_, i) => i % width);
   const rows = Int32Array.from({ length: count }, (_, i) => Math.floor(i / width));
@@ -153,7 +153,7 @@ function physicalAt(files: BandFile[], pixels: PixelList, width: number, height:
 }
 
 /** Dates have the same places, of which files of one size have the same blocks: for as long as a thread has the places. */
-const sorted = new WeakMap<PixelList, Map<string, BlockPixels[]>>();
+const pixelsByBlockCache = new WeakMap<PixelList, Map<string, BlockPixels[]>>();
 
 /**
  * Stored values of bands of one file at the centres of pixels of an image of `width` x `height` over the same cell; NaN where
@@ -161,17 +161,17 @@ const sorted = new WeakMap<PixelList, Map<string, BlockPixels[]>>();
  */
 function storedAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
   const [{ path, width: fileWidth, height: fileHeight }] = files;
-  return withTileFile(path, (handle, cog) => {
+  return withOpenTile(path, (handle, cog) => {
     const { blockWidth, blockHeight, ...level } = cog.levels[0];
     if (level.width !== fileWidth || level.height !== fileHeight)
       throw new Error(`it has ${level.width} x ${level.height} pixels, not ${fileWidth} x ${fileHeight}`);
     const key = [width, height, fileWidth, fileHeight, blockWidth, blockHeight].join(' ');
-    const known = sorted.get(pixels) ?? new Map<string, BlockPixels[]>();
-    sorted.set(pixels, known);
+    const known = pixelsByBlockCache.get(pixels) ?? new Map<string, BlockPixels[]>();
+    pixelsByBlockCache.set(pixels, known);
     let blocks = known.get(key);
     if (!blocks) {
-      const columns = alongAxis(pixels.columns, width, fileWidth);
-      const rows = alongAxis(pixels.rows, height, fileHeight);
+      const columns = mapAxisPositions(pixels.columns, width, fileWidth);
+      const rows = mapAxisPositions(pixels.rows, height, fileHeight);
       blocks = pixelsByBlock(columns, rows, cog);
       known.set(key, blocks);
     }
@@ -190,7 +190,7 @@ function storedAt(files: BandFile[], pixels: PixelList, width: number, height: n
 }
 
 /** Positions in an image of `from` pixels along an axis as those of one of `to` pixels. */
-function alongAxis(positions: Int32Array, from: number, to: number): Int32Array {
+function mapAxisPositions(positions: Int32Array, from: number, to: number): Int32Array {
   return from === to ? positions : positions.map((position) => Math.floor(((position + 0.5) * to) / from));
 }
 
@@ -205,7 +205,7 @@ export interface BlockPixels {
   places: Int32Array;
 }
 
-export function pixelsByBlock(columns: Int32Array, rows: Int32Array, cog: Cog): BlockPixels[] {
+export function pixelsByBlock(columns: Int32Array, rows: Int32Array, cog: TileGeoTiff): BlockPixels[] {
   const { across, perBand, blockWidth, blockHeight } = cog.levels[0];
   const blocks = new Int32Array(columns.length);
   const ends = new Int32Array(perBand + 1);
@@ -249,7 +249,7 @@ function joined(parts: Float64Array[]): Float64Array {
   return values;
 }
 
-function statisticsOf(values: Float64Array): Omit<PlaceValues, 'key'> {
+function statisticsOf(values: Float64Array): Omit<ZoneStatistics, 'key'> {
   const valid = values.length;
   let [sum, min, max] = [0, Infinity, -Infinity];
   for (let i = 0; i < valid; i++) {
@@ -267,7 +267,7 @@ function statisticsOf(values: Float64Array): Omit<PlaceValues, 'key'> {
 /** Of at least one value; they are put into another order. */
 function medianOf(values: Float64Array): number {
   const middle = values.length >> 1;
-  const upper = select(values, middle);
+  const upper = quickselect(values, middle);
   if (values.length % 2 === 1) return upper;
   let lower = -Infinity;
   for (let i = 0; i < middle; i++) if (values[i] > lower) lower = values[i];
@@ -275,7 +275,7 @@ function medianOf(values: Float64Array): number {
 }
 
 /** What would be at `place` if the values were sorted; none before it is larger then (Hoare 1961, FIND). */
-function select(values: Float64Array, place: number): number {
+function quickselect(values: Float64Array, place: number): number {
   for (let left = 0, right = values.length - 1; left < right; ) {
     const pivot = values[(left + right) >> 1];
     let [i, j] = [left, right];

@@ -1,8 +1,8 @@
 /** Places of which series are made: a point, or the inside of polygons, in degrees. */
 import { excerpt } from '../../errors.js';
 import type { Bbox, Grid } from '../../grid/index.js';
-import { longitudeFirst } from '../../query/index.js';
-import { badRegion } from '../errors.js';
+import { axisOrderHint } from '../../query/index.js';
+import { badZone } from '../errors.js';
 
 type Point = readonly [lon: number, lat: number];
 
@@ -13,10 +13,10 @@ interface Side {
 }
 
 /** A place is inside an area where a line from it to the east crosses an odd number of its sides. */
-export type Region = { kind: 'point'; point: Point } | { kind: 'area'; bbox: Bbox; sides: Side[] };
+export type Zone = { kind: 'point'; point: Point } | { kind: 'area'; bbox: Bbox; sides: Side[] };
 
 /** The region of a GeoJSON geometry, of a Feature, or of the only Feature of a collection. Throws TW_IMAGERY_REGION. */
-export function parseRegion(given: unknown): Region {
+export function parseZone(given: unknown): Zone {
   const { type, coordinates } = geometryOf(featureOf(given));
   switch (type) {
     case 'Point':
@@ -28,7 +28,7 @@ export function parseRegion(given: unknown): Region {
         listOf(coordinates, 'polygons').flatMap((polygon) => listOf(polygon, 'rings').map(ringOf)),
       );
     default:
-      throw badRegion(`its type is ${type === undefined ? 'missing' : excerpt(type)}`);
+      throw badZone(`its type is ${type === undefined ? 'missing' : excerpt(type)}`);
   }
 }
 
@@ -38,7 +38,7 @@ function featureOf(given: unknown): Json {
   const document = (given ?? {}) as Json;
   if (document['type'] !== 'FeatureCollection') return document;
   const features = listOf(document['features'], 'features');
-  if (features.length > 1) throw badRegion(`it has ${features.length} features`);
+  if (features.length > 1) throw badZone(`it has ${features.length} features`);
   return (features[0] ?? {}) as Json;
 }
 
@@ -47,31 +47,31 @@ function geometryOf(feature: Json): Json {
 }
 
 function listOf(value: unknown, what: string): unknown[] {
-  if (!Array.isArray(value) || value.length === 0) throw badRegion(`it has no list of ${what}`);
+  if (!Array.isArray(value) || value.length === 0) throw badZone(`it has no list of ${what}`);
   return value;
 }
 
 function ringOf(value: unknown): Point[] {
   const ring = listOf(value, 'points').map(pointOf);
-  if (ring.length < 4) throw badRegion('a ring has fewer than four points');
+  if (ring.length < 4) throw badZone('a ring has fewer than four points');
   const [first, last] = [ring[0], ring[ring.length - 1]];
-  if (first[0] !== last[0] || first[1] !== last[1]) throw badRegion('a ring does not end where it begins');
+  if (first[0] !== last[0] || first[1] !== last[1]) throw badZone('a ring does not end where it begins');
   return ring;
 }
 
 function pointOf(value: unknown): Point {
   const [lon, lat] = Array.isArray(value) ? (value as unknown[]) : [];
   if (typeof lon !== 'number' || typeof lat !== 'number' || !Number.isFinite(lon + lat))
-    throw badRegion(`${excerpt(value)} is not a point`);
+    throw badZone(`${excerpt(value)} is not a point`);
   if (Math.abs(lat) > 90)
-    throw badRegion(
-      `${lon},${lat} is beyond 90 degrees of latitude; ${longitudeFirst([[lon, lat]], `${lat},${lon}`)}`,
+    throw badZone(
+      `${lon},${lat} is beyond 90 degrees of latitude; ${axisOrderHint([[lon, lat]], `${lat},${lon}`)}`,
     );
-  if (Math.abs(lon) > 180) throw badRegion(`${lon},${lat} is beyond 180 degrees of longitude`);
+  if (Math.abs(lon) > 180) throw badZone(`${lon},${lat} is beyond 180 degrees of longitude`);
   return [lon, lat];
 }
 
-function areaOf(rings: Point[][]): Region {
+function areaOf(rings: Point[][]): Zone {
   const bbox: Bbox = [180, 90, -180, -90];
   const sides: Side[] = [];
   for (const ring of rings) {
@@ -89,7 +89,7 @@ function areaOf(rings: Point[][]): Region {
   return { kind: 'area', bbox, sides };
 }
 
-export function bboxOf(region: Region): Bbox {
+export function zoneBbox(region: Zone): Bbox {
   return region.kind === 'area' ? region.bbox : [...region.point, ...region.point];
 }
 
@@ -100,19 +100,19 @@ export interface PixelList {
 }
 
 /** `work`: sides of a region times rows of pixels, before these are looked at; `pixels`: those that were found. Throws if there were too many. */
-export type Spend = (work: number, pixels: number) => void;
+export type CheckBudget = (work: number, pixels: number) => void;
 
 /** The pixels of a cell whose centres lie in a region; the one that contains a point. Throws what `spend` throws. */
-export function pixelsIn(
-  region: Region,
+export function pixelsInZone(
+  region: Zone,
   grid: Grid,
   geocode: string,
   size: { width: number; height: number },
-  spend: Spend,
+  spend: CheckBudget,
 ): PixelList {
   const columns: number[] = [];
   const rows: number[] = [];
-  eachRun(region, grid, geocode, size, spend, (row, from, to) => {
+  forEachPixelRun(region, grid, geocode, size, spend, (row, from, to) => {
     for (let column = from; column < to; column++) {
       columns.push(column);
       rows.push(row);
@@ -122,12 +122,12 @@ export function pixelsIn(
 }
 
 /** Calls `visit` with the same pixels as runs of columns, from `from` to before `to`, row by row. */
-export function eachRun(
-  region: Region,
+export function forEachPixelRun(
+  region: Zone,
   grid: Grid,
   geocode: string,
   { width, height }: { width: number; height: number },
-  spend: Spend,
+  spend: CheckBudget,
   visit: (row: number, from: number, to: number) => void,
 ): void {
   const { west, south, east, north } = grid.bounds(geocode);

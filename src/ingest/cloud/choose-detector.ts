@@ -1,18 +1,18 @@
 /** Which test tells the cloud of a scene, where it is not the product's own mask. */
 
-import type { AssessBand, CloudTest } from '../cut/ingest-tasks.js';
-import { finestGroup } from '../plan/scene-cells.js';
+import type { CloudDetection, DetectorBand } from '../cut/ingest-tasks.js';
+import { referenceGroup } from '../plan/scene-cells.js';
 import type { Scene, SourceBand } from '../scene.js';
 import { MODEL_BANDS } from './index.js';
 
 /** A test, and the bands that it reads under the names by which it knows them. */
-export interface SceneTest {
-  test: CloudTest;
-  bands: Record<string, AssessBand>;
+export interface CloudDetector {
+  test: CloudDetection;
+  bands: Record<string, DetectorBand>;
 }
 
 /** The band that goes by each of the six names of the reflectance tests. */
-const SIX: Record<string, string[]> = {
+const REFLECTANCE_BANDS: Record<string, string[]> = {
   blue: ['blue'],
   green: ['green'],
   red: ['red'],
@@ -26,18 +26,22 @@ const SIX: Record<string, string[]> = {
  * tests where the product has no mask and allows them, or the user `asked` for them. Null where nothing tests, with a warning on
  * the scene where bands are missing.
  */
-export function cloudTestOf(scene: Scene, modelPath: string | undefined, asked: boolean): SceneTest | null {
+export function chooseDetector(
+  scene: Scene,
+  modelPath: string | undefined,
+  asked: boolean,
+): CloudDetector | null {
   if (modelPath !== undefined) {
     const bands = findBands(scene, Object.fromEntries(MODEL_BANDS.map((name) => [name, [name]])), byName);
-    const pixelSize = finestGroup(scene).resolution.x;
+    const pixelSize = referenceGroup(scene).resolution.x;
     if (bands) return { test: { kind: 'model', path: modelPath, pixelSize }, bands };
   }
   if (scene.quality.length > 0 || !(scene.reflectanceTest || asked)) return null;
-  const bands = findBands(scene, SIX, (band) => band.commonName);
+  const bands = findBands(scene, REFLECTANCE_BANDS, (band) => band.commonName);
   if (!bands) {
     const advice = asked ? ' (name them by --bands)' : '';
     scene.warnings.push(
-      `cloud is not assessed: the tests need bands named ${Object.keys(SIX).join(', ')}${advice}`,
+      `cloud is not assessed: the tests need bands named ${Object.keys(REFLECTANCE_BANDS).join(', ')}${advice}`,
     );
     return null;
   }
@@ -49,7 +53,7 @@ export function cloudTestOf(scene: Scene, modelPath: string | undefined, asked: 
 }
 
 /** Whole numbers that nothing turns into reflectance: the tests would find cloud everywhere. */
-function isUncalibrated(scene: Scene, bands: Record<string, AssessBand>): boolean {
+function isUncalibrated(scene: Scene, bands: Record<string, DetectorBand>): boolean {
   return Object.values(bands).some(({ group: name, scale }) => {
     const group = scene.groups.find((one) => one.name === name);
     return scale === 1 && !group?.bands[0].header.dataType.startsWith('float');
@@ -62,8 +66,8 @@ function findBands(
   scene: Scene,
   wanted: Record<string, string[]>,
   nameOf: (band: SourceBand) => string | undefined,
-): Record<string, AssessBand> | null {
-  const found: Record<string, AssessBand> = {};
+): Record<string, DetectorBand> | null {
+  const found: Record<string, DetectorBand> = {};
   for (const [as, names] of Object.entries(wanted)) {
     const band = names.flatMap((name) => bandNamed(scene, name, nameOf))[0];
     if (!band) return null;
@@ -76,7 +80,7 @@ function bandNamed(
   scene: Scene,
   name: string,
   nameOf: (band: SourceBand) => string | undefined,
-): AssessBand[] {
+): DetectorBand[] {
   return scene.groups
     .filter((group) => group.role === 'data')
     .flatMap(({ name: group, nodata, bands }) =>

@@ -1,20 +1,20 @@
 /** Assesses the cloud of one cell from its staged files, where the product brings no mask of its own. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Mask, type PixelArray, readRaster, storedNodata } from '../../raster/index.js';
-import type { AssessBand, AssessTask } from '../cut/ingest-tasks.js';
+import { Mask, nodataAsType, type PixelArray, readRaster } from '../../raster/index.js';
+import type { DetectCloudTask, DetectorBand } from '../cut/ingest-tasks.js';
 import { cloudModelUnreadable } from '../errors.js';
 import {
   type BandPixels,
+  detectCloudByModel,
+  detectCloudByReflectance,
   type LightgbmModel,
-  modelCloud,
   parseLightgbm,
-  readModelFile,
-  reflectanceCloud,
+  readCloudModelFile,
 } from './index.js';
 
 /** Mask codes of the cell, in place of those of its staged mask. */
-export async function assessCell({ cell, folder, test, bands }: AssessTask): Promise<Uint8Array> {
+export async function detectCloud({ cell, folder, test, bands }: DetectCloudTask): Promise<Uint8Array> {
   const { width, height } = cell;
   const staged = await readRaster(join(folder, 'mask.tif'));
   const valid = (staged.bands[0] as Uint8Array).map((code) => (code === Mask.nodata ? 0 : 1));
@@ -23,10 +23,10 @@ export async function assessCell({ cell, folder, test, bands }: AssessTask): Pro
   for (const [name, band] of Object.entries(bands)) pixels[name] = await readBand(folder, band);
   if (test.kind === 'model') {
     const model = await loadModel(test.path);
-    modelCloud(model, pixels, valid, codes, width, height, test.pixelSize);
+    detectCloudByModel(model, pixels, valid, codes, width, height, test.pixelSize);
     return codes;
   }
-  const at = (name: string) => enlarge(pixels[name], width, height);
+  const at = (name: string) => upsampleNearest(pixels[name], width, height);
   const six = {
     blue: at('blue'),
     green: at('green'),
@@ -35,25 +35,25 @@ export async function assessCell({ cell, folder, test, bands }: AssessTask): Pro
     swir16: at('swir16'),
     swir22: at('swir22'),
   };
-  reflectanceCloud(six, valid, codes);
+  detectCloudByReflectance(six, valid, codes);
   return codes;
 }
 
 /** Physical values; NaN where there is no data. */
 async function readBand(
   folder: string,
-  { group, band, scale, offset, nodata }: AssessBand,
+  { group, band, scale, offset, nodata }: DetectorBand,
 ): Promise<BandPixels> {
   const { header, bands } = await readRaster(join(folder, `${group}.tif`), [band]);
   const stored = bands[0] as PixelArray;
-  const hole = storedNodata(header.dataType, nodata ?? undefined);
+  const hole = nodataAsType(header.dataType, nodata ?? undefined);
   const pixels = new Float32Array(stored.length);
   for (let i = 0; i < stored.length; i++) pixels[i] = stored[i] === hole ? NaN : stored[i] * scale + offset;
   return { pixels, width: header.width, height: header.height };
 }
 
 /** Each pixel takes the value of the coarser one that its centre lies in. */
-function enlarge(band: BandPixels, width: number, height: number): Float32Array {
+function upsampleNearest(band: BandPixels, width: number, height: number): Float32Array {
   if (band.width === width && band.height === height) return band.pixels;
   const out = new Float32Array(width * height);
   for (let row = 0, to = 0; row < height; row++) {
@@ -72,6 +72,6 @@ async function loadModel(path: string): Promise<LightgbmModel> {
     throw cloudModelUnreadable.because(error, path, error);
   });
   if (loaded?.path !== path || loaded.changed !== changed)
-    loaded = { path, changed, model: parseLightgbm(await readModelFile(path), path) };
+    loaded = { path, changed, model: parseLightgbm(await readCloudModelFile(path), path) };
   return loaded.model;
 }

@@ -12,7 +12,7 @@ export function meanOverDisk(
     for (let x = 0; x < width; x++) {
       let sum = 0;
       let count = 0;
-      eachInDisk(x, y, width, height, radius, (at) => {
+      forEachInDisk(x, y, width, height, radius, (at) => {
         if (Number.isNaN(values[at])) return;
         sum += values[at];
         count++;
@@ -29,7 +29,7 @@ export function dilate(flags: Uint8Array, width: number, height: number, radius:
   for (let y = 0; y < height; y++) {
     for (let x = 0; x < width; x++) {
       if (flags[y * width + x] === 0) continue;
-      eachInDisk(x, y, width, height, radius, (at) => {
+      forEachInDisk(x, y, width, height, radius, (at) => {
         out[at] = 1;
       });
     }
@@ -37,7 +37,7 @@ export function dilate(flags: Uint8Array, width: number, height: number, radius:
   return out;
 }
 
-function eachInDisk(
+function forEachInDisk(
   x: number,
   y: number,
   width: number,

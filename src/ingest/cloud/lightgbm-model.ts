@@ -47,7 +47,7 @@ export function parseLightgbm(bytes: Uint8Array, path: string): LightgbmModel {
   if (bytes.length > MAX_MODEL_BYTES) refuse(`${bytes.length} bytes are more than ${MAX_MODEL_BYTES}`);
   const { header, trees } = readSections(new TextDecoder('latin1').decode(bytes), refuse);
   const features = checkHeader(header, trees.length, refuse);
-  return layOut(
+  return flattenTrees(
     trees.map((fields, i) => readTree(fields, i, features, refuse)),
     features,
   );
@@ -157,7 +157,7 @@ function checkShape({ left, right, leaf }: Tree, index: number, refuse: Refuse):
   }
 }
 
-function layOut(trees: Tree[], features: number): LightgbmModel {
+function flattenTrees(trees: Tree[], features: number): LightgbmModel {
   const nodes = trees.reduce((sum, { left }) => sum + left.length, 0);
   const words = new Int32Array(nodes * 4);
   const floats = new Float32Array(words.buffer);

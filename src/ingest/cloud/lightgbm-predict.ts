@@ -3,13 +3,13 @@ import { badCloudBands } from '../errors.js';
 import { type LightgbmModel, MISSING_LEFT, ZERO_IS_MISSING } from './lightgbm-model.js';
 
 /** LightGBM's kZeroThreshold. */
-const ZERO = Math.fround(1e-35);
+const ZERO_THRESHOLD = Math.fround(1e-35);
 
 /**
  * Probability of class 1, 0-1, of each row. `rows` holds `model.features` values a row; NaN is a missing value. One tree sees all
  * rows before the next, so that it stays in the nearest cache.
  */
-export function predict(model: LightgbmModel, rows: Float32Array, out: Float32Array): void {
+export function predictLightgbm(model: LightgbmModel, rows: Float32Array, out: Float32Array): void {
   const { features, roots, leaves } = model;
   if (rows.length !== out.length * features) {
     throw badCloudBands('the rows', rows.length, out.length * features);
@@ -45,7 +45,7 @@ function leafWithMissing(
   while (at >= 0) {
     const value = rows[row + words[at]];
     const flags = missing[at / 4];
-    const isMissing = Number.isNaN(value) || (flags & ZERO_IS_MISSING && Math.abs(value) <= ZERO);
+    const isMissing = Number.isNaN(value) || (flags & ZERO_IS_MISSING && Math.abs(value) <= ZERO_THRESHOLD);
     const left = isMissing ? flags & MISSING_LEFT : value <= floats[at + 1];
     at = words[at + (left ? 2 : 3)];
   }

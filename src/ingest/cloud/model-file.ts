@@ -3,7 +3,7 @@ import { badCloudModel, cloudModelUnreadable } from '../errors.js';
 import { MAX_MODEL_BYTES } from './lightgbm-model.js';
 
 /** The bytes of a model's file. Throws TW_INGEST_CLOUD_MODEL_UNREADABLE, and TW_INGEST_BAD_CLOUD_MODEL where it is too large. */
-export async function readModelFile(path: string): Promise<Buffer> {
+export async function readCloudModelFile(path: string): Promise<Buffer> {
   const file = await openFile(path).catch((error) => {
     throw cloudModelUnreadable.because(error, path, error);
   });

@@ -49,7 +49,7 @@ export function isPotentialCloud(
 }
 
 /** The cloud step of Luo et al.: bright in blue or red and in SWIR1, and about as bright in the visible as in SWIR1. */
-export function isBright(blue: number, red: number, swir16: number): boolean {
+export function passesBrightnessTest(blue: number, red: number, swir16: number): boolean {
   return (blue > 0.15 || red > 0.18) && swir16 > 0.12 && Math.max(blue, red) > 0.67 * swir16;
 }
 
@@ -57,7 +57,7 @@ export function isBright(blue: number, red: number, swir16: number): boolean {
  * Writes mask codes for one image: nodata where `valid` is 0, not assessed where a band is not a finite number, else cloud or
  * clear. All arrays have one entry a pixel.
  */
-export function reflectanceCloud(bands: CloudBands, valid: Uint8Array, out: Uint8Array): void {
+export function detectCloudByReflectance(bands: CloudBands, valid: Uint8Array, out: Uint8Array): void {
   const { blue, green, red, nir, swir16, swir22 } = bands;
   for (const [name, { length }] of Object.entries({ ...bands, out })) {
     if (length !== valid.length) throw badCloudBands(name, length, valid.length);
@@ -66,6 +66,7 @@ export function reflectanceCloud(bands: CloudBands, valid: Uint8Array, out: Uint
     const [b, g, r, n, s, t] = [blue[i], green[i], red[i], nir[i], swir16[i], swir22[i]];
     if (valid[i] === 0) out[i] = Mask.nodata;
     else if (!Number.isFinite(b + g + r + n + s + t)) out[i] = Mask.notAssessed;
-    else out[i] = isBright(b, r, s) && isPotentialCloud(b, g, r, n, s, t) ? Mask.cloud : Mask.clear;
+    else
+      out[i] = passesBrightnessTest(b, r, s) && isPotentialCloud(b, g, r, n, s, t) ? Mask.cloud : Mask.clear;
   }
 }

@@ -11,17 +11,17 @@ import { badCloudBands, badCloudModel } from '../errors.js';
 import { areaMean, type BandPixels } from './area-mean.js';
 import { dilate, meanOverDisk } from './disk-filters.js';
 import type { LightgbmModel } from './lightgbm-model.js';
-import { predict } from './lightgbm-predict.js';
+import { predictLightgbm } from './lightgbm-predict.js';
 
 /** Bands that the model asks for, in its order. */
 export const MODEL_BANDS = 'B01 B02 B04 B05 B08 B8A B09 B10 B11 B12'.split(' ');
 
 /** Metres. */
-const CELL = 60;
+const CELL_METRES = 60;
 const THRESHOLD = 0.4;
 /** Cells. */
-const AVERAGE_OVER = 4;
-const DILATION = 2;
+const AVERAGE_RADIUS_CELLS = 4;
+const DILATION_RADIUS_CELLS = 2;
 
 /**
  * Writes mask codes for one image of width x height pixels of `pixelSize` metres: nodata where `valid` is 0, else cloud or clear;
@@ -32,7 +32,7 @@ const DILATION = 2;
  * @throws TW_INGEST_BAD_CLOUD_MODEL where the model has not ten features, TW_INGEST_BAD_CLOUD_BANDS where a band is missing or
  * an array has the wrong size.
  */
-export function modelCloud(
+export function detectCloudByModel(
   model: LightgbmModel,
   bands: Record<string, BandPixels>,
   valid: Uint8Array,
@@ -47,8 +47,8 @@ export function modelCloud(
   for (const [name, { length }] of Object.entries({ valid, out })) {
     if (length !== width * height) throw badCloudBands(name, length, width * height);
   }
-  const columns = Math.max(1, Math.round((width * pixelSize) / CELL));
-  const rows = Math.max(1, Math.round((height * pixelSize) / CELL));
+  const columns = Math.max(1, Math.round((width * pixelSize) / CELL_METRES));
+  const rows = Math.max(1, Math.round((height * pixelSize) / CELL_METRES));
   const means = MODEL_BANDS.map((name) => {
     const band = bands[name] ?? { pixels: [], width, height };
     if (band.pixels.length !== band.width * band.height || band.pixels.length === 0) {
@@ -56,12 +56,12 @@ export function modelCloud(
     }
     return areaMean(onlyValid(band, valid, width, height), columns, rows);
   });
-  const mean = meanOverDisk(probability(model, means), columns, rows, AVERAGE_OVER);
+  const mean = meanOverDisk(probability(model, means), columns, rows, AVERAGE_RADIUS_CELLS);
   const cloud = dilate(
     Uint8Array.from(mean, (value) => (value > THRESHOLD ? 1 : 0)),
     columns,
     rows,
-    DILATION,
+    DILATION_RADIUS_CELLS,
   );
   for (let y = 0, i = 0; y < height; y++) {
     const row = Math.floor(((y + 0.5) * rows) / height) * columns;
@@ -95,6 +95,6 @@ function probability(model: LightgbmModel, means: Float32Array[]): Float32Array 
     for (let i = 0; i < cells; i++) rows[i * means.length + band] = values[i];
   }
   const out = new Float32Array(cells);
-  predict(model, rows, out);
+  predictLightgbm(model, rows, out);
   return out.map((value, i) => (means.some((values) => Number.isNaN(values[i])) ? NaN : value));
 }

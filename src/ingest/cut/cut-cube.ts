@@ -7,31 +7,31 @@ import { gridByName } from '../../grid/index.js';
 import {
   bytesPerSample,
   type ControlGrid,
-  CUBE_BLOCK,
+  CUBE_BLOCK_SIDE,
   CubeFile,
-  coverageOf,
-  histogramOf,
+  coveragePercent,
+  maskHistogram,
   type PixelArray,
-  pixelsOf,
   type RasterHeader,
-  readAllRows,
+  readRowsOfRasters,
   readWindow,
   readWindowInto,
-  rowsOfGrid,
+  sliceRows,
   sourceExtent,
+  viewPixels,
   type Window,
   warp,
-  warpValid,
+  warpMasked,
 } from '../../raster/index.js';
-import { sourceProjection } from '../georeferencing/grid-to-source.js';
-import { cubeImage, encodeMask, groupRecord } from './encode-tile.js';
-import type { CellGroup, CubeResult, CubeTask, CutSource } from './ingest-tasks.js';
-import { clearUnseen } from './unseen-pixels.js';
+import { gridToSourceTransform } from '../georeferencing/grid-to-source.js';
+import { cubeImage, encodeMaskFile, groupRecord } from './encode-tile.js';
+import type { CellGroup, CubeResult, CubeTask, SourceRows } from './ingest-tasks.js';
+import { maskUnseenPixels } from './unseen-pixels.js';
 import { validityBands } from './validity-bands.js';
-import { controlOf, maskCodes } from './warp-group.js';
+import { computeMaskCodes, controlGridFor } from './warp-group.js';
 
 /** Rows of blocks [from, to) of the tile, in pixels, and the part of the source that they need. */
-interface Strip {
+interface BlockRowStrip {
   from: number;
   to: number;
   window: Window;
@@ -41,11 +41,12 @@ type Source = Pick<RasterHeader, 'crs' | 'transform' | 'width' | 'height'>;
 type CubeCell = Pick<CellGroup, 'grid' | 'geocode' | 'width' | 'height' | 'dataType' | 'bands'>;
 
 /** Bytes that a cube takes while it is cut: the least with which it can be cut, and the most that it has a use for. */
-export function cubeBytes(cell: CubeCell, source: Source): { least: number; most: number } {
+export function cubeMemoryBounds(cell: CubeCell, source: Source): { least: number; most: number } {
   const control = controlGridOf(cell, source);
   const each = rowsOfBlocks(cell, control, source);
-  const whole = stripsOf(cell, control, source, Infinity);
-  const largest = (strips: Strip[]) => Math.max(0, ...strips.map(({ window }) => sourceBytes(cell, window)));
+  const whole = planStrips(cell, control, source, Infinity);
+  const largest = (strips: BlockRowStrip[]) =>
+    Math.max(0, ...strips.map(({ window }) => sourceBytes(cell, window)));
   return { least: outBytes(cell) + largest(each), most: outBytes(cell) + largest(whole) };
 }
 
@@ -57,13 +58,13 @@ export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
   const file = new CubeFile(path, image);
   try {
     const control = controlGridOf(cell, header);
-    const validity = new Validity(cell);
-    const out = bandsIn(task, 0, cell.width * CUBE_BLOCK);
+    const validity = new ValidityCounter(cell);
+    const out = bandsIn(task, 0, cell.width * CUBE_BLOCK_SIDE);
     const room = task.bytes - outBytes(cell);
-    for (const strip of stripsOf(cell, control, header, room)) {
+    for (const strip of planStrips(cell, control, header, room)) {
       const source = await readStrip(task, strip.window);
-      for (let from = strip.from; from < strip.to; from += CUBE_BLOCK) {
-        const part = rowsOfGrid(control, from, Math.min(from + CUBE_BLOCK, strip.to));
+      for (let from = strip.from; from < strip.to; from += CUBE_BLOCK_SIDE) {
+        const part = sliceRows(control, from, Math.min(from + CUBE_BLOCK_SIDE, strip.to));
         cutRows(cell, source, strip.window, header, part, out, validity, from);
         file.addRows(out);
       }
@@ -75,8 +76,8 @@ export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
     const valid = validity.pixels();
     const percents = validity.counts.map((count) => (100 * count) / (cell.width * cell.height));
     const record = groupRecord(cell, percents, file.finish(image.hasMask ? valid : undefined));
-    const mask = task.mask && encodeMask(cell, await codesOf(task, valid));
-    return { record, coverage: coverageOf(histogramOf(valid)), mask };
+    const mask = task.mask && encodeMaskFile(cell, await codesOf(task, valid));
+    return { record, coverage: coveragePercent(maskHistogram(valid)), mask };
   } finally {
     file.close();
   }
@@ -88,7 +89,7 @@ export async function cutCube(task: CubeTask): Promise<CubeResult | null> {
  *
  * Invariant: `held[i]` is the number of good bands that hold data at pixel i, and `counts[b]` the number of pixels of band b that do.
  */
-class Validity {
+class ValidityCounter {
   readonly counts: number[];
   private readonly held: Uint16Array;
   private readonly isGood: boolean[];
@@ -121,18 +122,18 @@ function cutRows(
   { width, height }: RasterHeader,
   control: ControlGrid,
   out: PixelArray[],
-  validity: Validity,
+  validity: ValidityCounter,
   from: number,
 ): void {
   const size = control.width * control.height;
   const valid = new Uint8Array(size);
   const nodata = cell.nodata ?? undefined;
   for (const [band, pixels] of arrays.entries()) {
-    const input = { pixels, window, sceneWidth: width, sceneHeight: height, nodata };
+    const input = { pixels, window, rasterWidth: width, rasterHeight: height, nodata };
     const into = out[band]!.subarray(0, size);
     const holds = validOf[band];
     const count = holds
-      ? warpValid(cell.resampling, input, holds, control, into, valid.fill(1))
+      ? warpMasked(cell.resampling, input, holds, control, into, valid.fill(1))
       : warp(cell.resampling, input, control, into, valid.fill(1));
     validity.add(band, valid, count, from * cell.width);
   }
@@ -161,7 +162,7 @@ async function readStrip(task: CubeTask, window: Window): Promise<StripPixels> {
     );
   }
   const bands = task.bands.map(({ detector }, i) => ({ detector, good: task.cell.bands[i]!.good !== false }));
-  clearUnseen(arrays, bands, task.cell.nodata);
+  maskUnseenPixels(arrays, bands, task.cell.nodata);
   const { validity, ofBands } = validityBands(task);
   const read: PixelArray[] = [];
   for (const { header, index } of validity) read.push((await readWindow(header, [index], window))[0]!);
@@ -171,32 +172,32 @@ async function readStrip(task: CubeTask, window: Window): Promise<StripPixels> {
 /** Arrays of `pixels` pixels, one a band, from byte `from` of the task's memory on. */
 function bandsIn({ cell, bands, buffer, offset }: CubeTask, from: number, pixels: number): PixelArray[] {
   const each = alignedBytes(cell, pixels);
-  return bands.map((_, i) => pixelsOf(cell.dataType, buffer, offset + from + i * each, pixels));
+  return bands.map((_, i) => viewPixels(cell.dataType, buffer, offset + from + i * each, pixels));
 }
 
 const alignedBytes = ({ dataType }: CubeCell, pixels: number) =>
   Math.ceil((pixels * bytesPerSample(dataType)) / 8) * 8;
 
-const outBytes = (cell: CubeCell) => cell.bands.length * alignedBytes(cell, cell.width * CUBE_BLOCK);
+const outBytes = (cell: CubeCell) => cell.bands.length * alignedBytes(cell, cell.width * CUBE_BLOCK_SIDE);
 
 const sourceBytes = (cell: CubeCell, { width, height }: Window) =>
   cell.bands.length * alignedBytes(cell, width * height);
 
 /** Mask codes of the cell, by the quality bands. */
 async function codesOf({ cell, mask }: CubeTask, valid: Uint8Array): Promise<Uint8Array> {
-  const sources: CutSource[] = [];
+  const sources: SourceRows[] = [];
   for (const { header, index, nodata } of mask!) {
     const { dataType, crs, transform, width, height } = header;
-    const { window } = stripsOf({ ...cell, bands: [] }, controlGridOf(cell, header), header, Infinity)[0]!;
+    const { window } = planStrips({ ...cell, bands: [] }, controlGridOf(cell, header), header, Infinity)[0]!;
     const [rowStart, rowEnd] = [window.row, window.row + window.height];
     const buffer = new SharedArrayBuffer(width * window.height * bytesPerSample(dataType));
-    const into = [pixelsOf(dataType, buffer, 0, width * window.height)];
-    await readAllRows([{ header, bands: [index], rowStart, rowEnd, into, firstRow: rowStart }]);
+    const into = [viewPixels(dataType, buffer, 0, width * window.height)];
+    await readRowsOfRasters([{ header, bands: [index], rowStart, rowEnd, into, firstRow: rowStart }]);
     const place = { crs, transform, width, height, rowStart, rowEnd };
     sources.push({ dataType, nodata, ...place, buffer, offsets: [0], validity: [null] });
   }
   const tables = mask!.map(({ codes }, source) => ({ source, band: 0, codes }));
-  return maskCodes(sources, tables, (source) => controlGridOf(cell, source), valid);
+  return computeMaskCodes(sources, tables, (source) => controlGridOf(cell, source), valid);
 }
 
 function controlGridOf(
@@ -204,31 +205,31 @@ function controlGridOf(
   source: Source,
 ): ControlGrid {
   const grid = gridByName(cell.grid);
-  const projection = sourceProjection(grid.epsg, source);
-  return controlOf(grid.bounds(cell.geocode), cell, source, projection);
+  const projection = gridToSourceTransform(grid.epsg, source);
+  return controlGridFor(grid.bounds(cell.geocode), cell, source, projection);
 }
 
 /** Rows of blocks, as many together as have room for their source pixels, `room` bytes; one at least. */
-function stripsOf(cell: CubeCell, control: ControlGrid, source: Source, room: number): Strip[] {
-  const strips: Strip[] = [];
+function planStrips(cell: CubeCell, control: ControlGrid, source: Source, room: number): BlockRowStrip[] {
+  const strips: BlockRowStrip[] = [];
   for (const next of rowsOfBlocks(cell, control, source)) {
     const last = strips.at(-1);
-    const window = last && joined(last.window, next.window);
+    const window = last && unionWindow(last.window, next.window);
     if (window && sourceBytes(cell, window) <= room) Object.assign(last, { to: next.to, window });
     else strips.push(next);
   }
   return strips;
 }
 
-function rowsOfBlocks({ height }: CubeCell, control: ControlGrid, source: Source): Strip[] {
-  return Array.from({ length: Math.ceil(height / CUBE_BLOCK) }, (_, i) => {
-    const [from, to] = [i * CUBE_BLOCK, Math.min((i + 1) * CUBE_BLOCK, height)];
-    return { from, to, window: windowOf(rowsOfGrid(control, from, to), source) };
+function rowsOfBlocks({ height }: CubeCell, control: ControlGrid, source: Source): BlockRowStrip[] {
+  return Array.from({ length: Math.ceil(height / CUBE_BLOCK_SIDE) }, (_, i) => {
+    const [from, to] = [i * CUBE_BLOCK_SIDE, Math.min((i + 1) * CUBE_BLOCK_SIDE, height)];
+    return { from, to, window: windowOf(sliceRows(control, from, to), source) };
   });
 }
 
 /** Pixels beyond the exact ones: a bilinear neighbour. */
-const MARGIN = 1;
+const NEIGHBOUR_MARGIN = 1;
 
 /**
  * The part of the source that a part of the tile needs: rows and columns each for itself, also where the other ones lie beside the source,
@@ -236,23 +237,23 @@ const MARGIN = 1;
  */
 function windowOf(control: ControlGrid, { width, height }: Source): Window {
   const { left, top, right, bottom } = sourceExtent(control);
-  if (left > right) return NOWHERE;
+  if (left > right) return EMPTY_WINDOW;
   const clip = (value: number, most: number) => Math.max(0, Math.min(most, value));
-  const column = clip(Math.floor(left) - MARGIN, width);
-  const row = clip(Math.floor(top) - MARGIN, height);
+  const column = clip(Math.floor(left) - NEIGHBOUR_MARGIN, width);
+  const row = clip(Math.floor(top) - NEIGHBOUR_MARGIN, height);
   return {
     ...{ column, row },
-    width: clip(Math.ceil(right) + MARGIN, width) - column,
-    height: clip(Math.ceil(bottom) + MARGIN, height) - row,
+    width: clip(Math.ceil(right) + NEIGHBOUR_MARGIN, width) - column,
+    height: clip(Math.ceil(bottom) + NEIGHBOUR_MARGIN, height) - row,
   };
 }
 
 /** The window of a part of the tile outside the source's projection. */
-const NOWHERE: Window = { column: 0, row: 0, width: 0, height: 0 };
+const EMPTY_WINDOW: Window = { column: 0, row: 0, width: 0, height: 0 };
 
-function joined(a: Window, b: Window): Window {
-  if (a === NOWHERE) return b;
-  if (b === NOWHERE) return a;
+function unionWindow(a: Window, b: Window): Window {
+  if (a === EMPTY_WINDOW) return b;
+  if (b === EMPTY_WINDOW) return a;
   const [column, row] = [Math.min(a.column, b.column), Math.min(a.row, b.row)];
   const right = Math.max(a.column + a.width, b.column + b.width);
   const bottom = Math.max(a.row + a.height, b.row + b.height);

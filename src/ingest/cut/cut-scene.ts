@@ -4,52 +4,52 @@ import { mapConcurrent } from '../../async/index.js';
 import type { Grid, PixelGrid } from '../../grid/index.js';
 import { type RasterHeader, spectralTags } from '../../raster/index.js';
 import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } from '../../storage/index.js';
-import type { SceneTest } from '../cloud/choose-detector.js';
+import type { CloudDetector } from '../cloud/choose-detector.js';
 import type { IngestContext, IngestHooks, IngestOptions } from '../options.js';
-import { isCube, type Pass, passesOf } from '../plan/cut-passes.js';
-import { finestGroup } from '../plan/scene-cells.js';
-import { groupGrids, type ScenePlan } from '../plan/scene-plan.js';
-import type { RowSpan } from '../plan/source-rows.js';
-import { groupNamed, type Scene, type SourceBand, type SourceGroup } from '../scene.js';
-import { cubeBytes } from './cut-cube.js';
+import { type CutPass, isCubeGroup, planCutPasses } from '../plan/cut-passes.js';
+import { referenceGroup } from '../plan/scene-cells.js';
+import { groupPixelGrids, type ScenePlan } from '../plan/scene-plan.js';
+import type { RowRange } from '../plan/source-rows.js';
+import { requireGroup, type Scene, type SourceBand, type SourceGroup } from '../scene.js';
+import { cubeMemoryBounds } from './cut-cube.js';
 import {
-  type AssessTask,
-  type BlankTask,
   type CellFile,
   type CellGroup,
   type CubeResult,
   type CubeTask,
   type CutResult,
-  type CutSource,
-  type CutTask,
+  type DetectCloudTask,
   decodeTasks,
+  type EmptyTileTask,
   type MaskResult,
+  type SourceRows,
+  type WarpTask,
 } from './ingest-tasks.js';
-import { RowWindow } from './row-buffer.js';
+import { RowBuffer } from './row-buffer.js';
 import { bandBytes, planChunks, windowBytes, windowHeights } from './row-chunks.js';
-import type { Piece } from './shared-memory.js';
+import type { Allocation } from './shared-memory.js';
 import { validityBands } from './validity-bands.js';
 
 /** What is known of a cell while its groups are cut. */
-interface Cell {
+interface CellState {
   geocode: string;
   /** Pixels of each group of the scene. */
   sizes: PixelGrid[];
   /** By group of the scene; null where the cell holds nothing of it. */
-  results: (Written | null)[];
+  results: (WrittenResult | null)[];
   /** Where its files are staged. */
   folder: string | undefined;
 }
 
 /** What is left of a result when its files are on disk. */
-interface Written {
+interface WrittenResult {
   record: GroupRecord;
   coverage: number;
   mask: { record: GroupRecord; cloudCover: number | null; footprint: MaskResult['footprint'] } | null;
 }
 
 /** Everything that cutting one scene needs. */
-interface Work {
+interface CutContext {
   context: IngestContext;
   scene: Scene;
   grid: Grid;
@@ -57,7 +57,7 @@ interface Work {
   compress: IngestOptions['compress'];
   signal: AbortSignal | undefined;
   /** Cells at once: one in each thread, one that waits for it, and two whose files are being written. */
-  lanes: number;
+  concurrency: number;
   /** Counts finished cells of a pass. */
   step(): void;
 }
@@ -68,33 +68,33 @@ export async function cutScene(
   plan: ScenePlan,
   geocodes: string[],
   write: SceneWrite,
-  test: SceneTest | null,
+  test: CloudDetector | null,
   compress: IngestOptions['compress'],
   hooks: IngestHooks,
 ): Promise<TileRecord[]> {
   const { scene, grid } = plan;
-  const cells = new Map<string, Cell>();
+  const cells = new Map<string, CellState>();
   for (const geocode of geocodes) {
-    cells.set(geocode, { geocode, sizes: groupGrids(plan, geocode), results: [], folder: undefined });
+    cells.set(geocode, { geocode, sizes: groupPixelGrids(plan, geocode), results: [], folder: undefined });
   }
   let steps = 0;
   const passes = scene.groups.length + (test ? 1 : 0);
-  const step = () => hooks.onShare?.(++steps / (geocodes.length * passes));
+  const step = () => hooks.onProgress?.(++steps / (geocodes.length * passes));
   const { signal } = hooks;
-  const lanes = 4 * context.workers.threads;
-  const work: Work = { context, scene, grid, write, compress, signal, lanes, step };
-  for (const pass of passesOf(scene, test === null)) await runPass(work, pass, cells);
+  const concurrency = 4 * context.pool.threads;
+  const work: CutContext = { context, scene, grid, write, compress, signal, concurrency, step };
+  for (const pass of planCutPasses(scene, test === null)) await cutPass(work, pass, cells);
   for (const [g, group] of scene.groups.entries())
-    if (isCube(group)) await cutCubes(work, g, cells, test === null);
+    if (isCubeGroup(group)) await cutCubes(work, g, cells, test === null);
 
-  const holdsData = ({ results }: Cell) =>
+  const holdsData = ({ results }: CellState) =>
     scene.groups.some((group, g) => group.role === 'data' && results[g]);
   const kept = [...cells.values()].filter(holdsData);
   hooks.onTiles?.(kept.length);
-  await fillBlanks(work, kept);
+  await writeEmptyGroups(work, kept);
   if (test) {
     steps += cells.size - kept.length;
-    await assessCells(work, kept, test);
+    await detectCloudInCells(work, kept, test);
   }
   await write.publish(kept.map(({ geocode }) => geocode));
   signal?.throwIfAborted();
@@ -102,33 +102,33 @@ export async function cutScene(
 }
 
 /** Cuts the groups of one pass out of all cells. */
-async function runPass(work: Work, pass: Pass, cells: Map<string, Cell>): Promise<void> {
-  const { context, scene, grid, signal, lanes } = work;
+async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellState>): Promise<void> {
+  const { context, scene, grid, signal, concurrency } = work;
   const { sources } = pass;
-  const chunks = planChunks(scene.path, sources, grid, [...cells.keys()], context.arena.size);
+  const chunks = planChunks(scene.path, sources, grid, [...cells.keys()], context.memory.size);
   const heights = windowHeights(sources, chunks);
   const bytes = sources.reduce((sum, source, i) => sum + windowBytes(source, heights[i]), 0);
-  const memory = await context.arena.take(bytes, scene.path, signal);
+  const memory = await context.memory.allocate(bytes, scene.path, signal);
   try {
-    const windows = placeWindows(sources, heights, memory);
+    const windows = allocateWindows(sources, heights, memory);
     for (const chunk of chunks) {
       const reads = windows.flatMap(({ files }, i) =>
-        files.flatMap((file) => file.moveTo(chunk.windows[i], lanes)),
+        files.flatMap((file) => file.advance(chunk.windows[i], concurrency)),
       );
-      const decoding = decodeTasks(reads, context.workers.processes);
-      await mapConcurrent(decoding, lanes, (task) => context.workers.decode(task, signal));
-      await mapConcurrent(chunk.geocodes, lanes, async (geocode) => {
-        const cell = cells.get(geocode) as Cell;
+      const decoding = decodeTasks(reads, context.pool.gdalProcesses);
+      await mapConcurrent(decoding, concurrency, (task) => context.pool.decode(task, signal));
+      await mapConcurrent(chunk.geocodes, concurrency, async (geocode) => {
+        const cell = cells.get(geocode) as CellState;
         const read = windows.map((window, i) => cutSource(sources[i], window, chunk.windows[i]));
         for (const { group, source, mask } of pass.cuts) {
-          const task: CutTask = {
+          const task: WarpTask = {
             kind: 'cut',
             cell: cellGroup(work, group, cell),
             sources: read,
             source,
             mask,
           };
-          const result = await context.workers.cut(task, signal);
+          const result = await context.pool.warp(task, signal);
           cell.results[group] = result && (await writeFiles(work, cell, result));
           work.step();
         }
@@ -141,33 +141,33 @@ async function runPass(work: Work, pass: Pass, cells: Map<string, Cell>): Promis
 
 /** Cuts a cube out of all cells: each is a task of its own, which reads what it needs and writes its file. */
 async function cutCubes(
-  work: Work,
+  work: CutContext,
   g: number,
-  cells: Map<string, Cell>,
+  cells: Map<string, CellState>,
   withQuality: boolean,
 ): Promise<void> {
   const { context, scene, write, signal } = work;
-  const { arena, workers } = context;
+  const { memory: arena, pool } = context;
   const { bands } = scene.groups[g]!;
   const [{ header }] = bands as [SourceBand];
-  const mask = scene.groups[g] === finestGroup(scene) ? qualityRasters(scene, withQuality) : null;
-  const share = Math.floor(arena.size / (workers.threads + 1));
-  await mapConcurrent([...cells.values()], workers.threads + 1, async (cell) => {
+  const mask = scene.groups[g] === referenceGroup(scene) ? qualityRasters(scene, withQuality) : null;
+  const share = Math.floor(arena.size / (pool.threads + 1));
+  await mapConcurrent([...cells.values()], pool.threads + 1, async (cell) => {
     const group = cellGroup(work, g, cell);
-    const { least, most } = cubeBytes(group, header);
+    const { least, most } = cubeMemoryBounds(group, header);
     const bytes = Math.max(least, Math.min(most, share));
-    const memory = await arena.take(bytes, scene.path, signal);
+    const memory = await arena.allocate(bytes, scene.path, signal);
     try {
       cell.folder ??= await write.stagingFolder(cell.geocode);
       const path = join(cell.folder, `${group.name}.tif`);
       const { buffer, offset } = memory;
       const rasters = bands.map(({ header, index, detector }) => ({ header, index, detector }));
       const task: CubeTask = { kind: 'cube', cell: group, bands: rasters, path, buffer, offset, bytes, mask };
-      const result = await workers.cube(task, signal).catch((error) => {
+      const result = await pool.cube(task, signal).catch((error) => {
         throw asStorageError(error, path);
       });
       if (result)
-        await write.keepFile(path).catch((error) => {
+        await write.syncFile(path).catch((error) => {
           throw asStorageError(error, path);
         });
       cell.results[g] = result && (await writeMask(work, cell.folder, result));
@@ -182,18 +182,22 @@ async function cutCubes(
 function qualityRasters(scene: Scene, withQuality: boolean): NonNullable<CubeTask['mask']> {
   if (!withQuality) return [];
   return scene.quality.map(({ group, band, codes }) => {
-    const { bands, nodata } = groupNamed(scene, group);
+    const { bands, nodata } = requireGroup(scene, group);
     const { header, index } = bands[band]!;
     return { header, index, nodata, codes };
   });
 }
 
 /** The windows of one source: one a raster, and where each band of the source and its validity lie in memory. */
-interface SourceWindow extends Pick<CutSource, 'buffer' | 'offsets' | 'validity'> {
-  files: RowWindow[];
+interface SourceWindow extends Pick<SourceRows, 'buffer' | 'offsets' | 'validity'> {
+  files: RowBuffer[];
 }
 
-function placeWindows(sources: SourceGroup[], heights: number[], { buffer, offset }: Piece): SourceWindow[] {
+function allocateWindows(
+  sources: SourceGroup[],
+  heights: number[],
+  { buffer, offset }: Allocation,
+): SourceWindow[] {
   let next = offset;
   return sources.map((source, i) => {
     const { validity, ofBands } = validityBands(source);
@@ -207,7 +211,7 @@ function placeWindows(sources: SourceGroup[], heights: number[], { buffer, offse
       const own = placed.filter(({ header }) => rasterName(header) === name);
       const indexes = own.map(({ index }) => index);
       const offsets = own.map(({ offset }) => offset);
-      return new RowWindow(own[0]!.header, indexes, buffer, offsets);
+      return new RowBuffer(own[0]!.header, indexes, buffer, offsets);
     });
     const offsets = placed.slice(0, source.bands.length).map(({ offset }) => offset);
     const stored = placed
@@ -229,13 +233,17 @@ const rasterName = ({ path, blocks }: RasterHeader) =>
 function cutSource(
   { bands, nodata }: SourceGroup,
   { buffer, offsets, validity }: SourceWindow,
-  [rowStart, rowEnd]: RowSpan,
-): CutSource {
+  [rowStart, rowEnd]: RowRange,
+): SourceRows {
   const { dataType, crs, transform, width, height } = bands[0].header;
   return { dataType, nodata, crs, transform, width, height, rowStart, rowEnd, buffer, offsets, validity };
 }
 
-function cellGroup({ scene, grid, write, compress }: Work, g: number, { geocode, sizes }: Cell): CellGroup {
+function cellGroup(
+  { scene, grid, write, compress }: CutContext,
+  g: number,
+  { geocode, sizes }: CellState,
+): CellGroup {
   const { name, role, resampling, nodata, colours, bands } = scene.groups[g];
   return {
     grid: grid.name,
@@ -264,28 +272,38 @@ function cellGroup({ scene, grid, write, compress }: Work, g: number, { geocode,
 }
 
 /** A tile has all groups of its scene, also those of which the cell holds nothing. */
-async function fillBlanks(work: Work, cells: Cell[]): Promise<void> {
-  const { context, scene, signal, lanes } = work;
-  const finest = scene.groups.indexOf(finestGroup(scene));
+async function writeEmptyGroups(work: CutContext, cells: CellState[]): Promise<void> {
+  const { context, scene, signal, concurrency } = work;
+  const finest = scene.groups.indexOf(referenceGroup(scene));
   const blanks = cells.flatMap((cell) =>
     scene.groups.flatMap((_, g) => (cell.results[g] ? [] : [{ cell, g }])),
   );
-  await mapConcurrent(blanks, lanes, async ({ cell, g }) => {
-    const blank: BlankTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
-    const result = await context.workers.blank(blank, signal);
+  await mapConcurrent(blanks, concurrency, async ({ cell, g }) => {
+    const blank: EmptyTileTask = { kind: 'blank', cell: cellGroup(work, g, cell), mask: g === finest };
+    const result = await context.pool.encodeEmptyTile(blank, signal);
     cell.results[g] = await writeFiles(work, cell, result);
   });
 }
 
 /** Makes the masks anew, from the files of all groups. */
-async function assessCells(work: Work, cells: Cell[], { test, bands }: SceneTest): Promise<void> {
-  const { context, scene, signal, lanes } = work;
-  const finest = scene.groups.indexOf(finestGroup(scene));
-  await mapConcurrent(cells, lanes, async (cell) => {
-    const written = cell.results[finest] as Written;
+async function detectCloudInCells(
+  work: CutContext,
+  cells: CellState[],
+  { test, bands }: CloudDetector,
+): Promise<void> {
+  const { context, scene, signal, concurrency } = work;
+  const finest = scene.groups.indexOf(referenceGroup(scene));
+  await mapConcurrent(cells, concurrency, async (cell) => {
+    const written = cell.results[finest] as WrittenResult;
     const folder = cell.folder as string;
-    const task: AssessTask = { kind: 'assess', cell: cellGroup(work, finest, cell), folder, test, bands };
-    const { file, cloudCover, footprint } = await context.workers.assess(task, signal);
+    const task: DetectCloudTask = {
+      kind: 'assess',
+      cell: cellGroup(work, finest, cell),
+      folder,
+      test,
+      bands,
+    };
+    const { file, cloudCover, footprint } = await context.pool.detectCloud(task, signal);
     await writeStaged(work.write, folder, file);
     written.mask = { record: file.record, cloudCover, footprint };
     work.step();
@@ -293,7 +311,11 @@ async function assessCells(work: Work, cells: Cell[], { test, bands }: SceneTest
 }
 
 /** Here and not in the threads that made the files: while the disk syncs one, these cut the next. */
-async function writeFiles(work: Work, cell: Cell, { file, coverage, mask }: CutResult): Promise<Written> {
+async function writeFiles(
+  work: CutContext,
+  cell: CellState,
+  { file, coverage, mask }: CutResult,
+): Promise<WrittenResult> {
   const { write } = work;
   cell.folder ??= await write.stagingFolder(cell.geocode);
   await writeStaged(write, cell.folder, file);
@@ -302,10 +324,10 @@ async function writeFiles(work: Work, cell: Cell, { file, coverage, mask }: CutR
 
 /** Writes the mask of a group whose own file is written. */
 async function writeMask(
-  { write }: Work,
+  { write }: CutContext,
   folder: string,
   { record, coverage, mask }: CubeResult,
-): Promise<Written> {
+): Promise<WrittenResult> {
   if (mask) await writeStaged(write, folder, mask.file);
   return {
     record,
@@ -324,9 +346,9 @@ async function writeStaged(write: SceneWrite, folder: string, { record, bytes }:
   }
 }
 
-function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: Cell): TileRecord {
-  const groups = results as Written[];
-  const mask = groups.find((group) => group.mask)?.mask as NonNullable<Written['mask']>;
+function tileRecord(scene: Scene, write: SceneWrite, { geocode, results }: CellState): TileRecord {
+  const groups = results as WrittenResult[];
+  const mask = groups.find((group) => group.mask)?.mask as NonNullable<WrittenResult['mask']>;
   const coverages = groups.filter(({ record }) => record.role === 'data').map(({ coverage }) => coverage);
   return {
     id: write.tileId(geocode),

@@ -2,68 +2,70 @@
 import { crc32 } from 'node:zlib';
 import { gridByName } from '../../grid/index.js';
 import {
+  allocatePixels,
   type CubeImage,
-  cloudCoverOf,
-  coverageOf,
+  cloudCoverPercent,
+  convexHull,
+  coveragePercent,
   declaredNodata,
-  emptyPixel,
   encodeCog,
   encodeCube,
-  histogramOf,
-  hullOf,
-  type ImageFacts,
-  isSpectrum,
+  fillValueFor,
+  type ImageDescription,
+  isHyperspectral,
   Mask,
-  newPixels,
+  maskHistogram,
   spectralTags,
 } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
 import type { CellBand, CellFile, CellGroup, CutResult, MaskResult } from './ingest-tasks.js';
-import type { GroupPixels } from './warp-group.js';
+import type { WarpedGroup } from './warp-group.js';
 
 /** The group and, where there is one, the mask. */
-export function encodeCell(cell: CellGroup, pixels: GroupPixels): CutResult {
+export function encodeTile(cell: CellGroup, pixels: WarpedGroup): CutResult {
   return {
     file: encodeGroup(cell, pixels),
     coverage: pixels.coverage,
-    mask: pixels.mask && encodeMask(cell, pixels.mask),
+    mask: pixels.mask && encodeMaskFile(cell, pixels.mask),
   };
 }
 
 /** A group without any data, and a mask that says so. */
-export function encodeBlank(cell: CellGroup, withMask: boolean): CutResult {
+export function encodeEmptyTile(cell: CellGroup, withMask: boolean): CutResult {
   const size = cell.width * cell.height;
-  const empty = newPixels(cell.dataType, size).fill(emptyPixel(cell.dataType, cell.nodata ?? undefined));
+  const empty = allocatePixels(cell.dataType, size).fill(
+    fillValueFor(cell.dataType, cell.nodata ?? undefined),
+  );
   const bands = cell.bands.map(() => empty);
   const validPercent = cell.bands.map(() => 0);
   const valid = new Uint8Array(size);
-  return encodeCell(cell, { bands, validPercent, coverage: 0, valid, mask: withMask ? valid : null });
+  return encodeTile(cell, { bands, validPercent, coverage: 0, valid, mask: withMask ? valid : null });
 }
 
-function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: GroupPixels): CellFile {
-  if (isSpectrum(cell.bands)) {
+function encodeGroup(cell: CellGroup, { bands, validPercent, coverage, valid }: WarpedGroup): CellFile {
+  if (isHyperspectral(cell.bands)) {
     const image = cubeImage(cell);
     const bytes = ownBytes(encodeCube(image, bands, image.hasMask ? valid : undefined));
-    return { bytes, record: groupRecord(cell, validPercent, sumsOf(bytes)) };
+    return { bytes, record: groupRecord(cell, validPercent, checksums(bytes)) };
   }
   // Without a nodata value, only the mask can mark missing pixels.
-  const mask = lacksNodata(cell) && coverage < 100 ? valid : undefined;
+  const mask = hasNoNodataValue(cell) && coverage < 100 ? valid : undefined;
   const overviews = cell.resampling === 'bilinear' ? 'mean' : 'nearest';
   const bytes = ownBytes(encodeCog({ ...imageFacts(cell), bands, mask, overviews }));
-  return { bytes, record: groupRecord(cell, validPercent, sumsOf(bytes)) };
+  return { bytes, record: groupRecord(cell, validPercent, checksums(bytes)) };
 }
 
 /** Returns the layout of a cube's file. */
 export function cubeImage(cell: CellGroup): CubeImage {
-  const hasMask = lacksNodata(cell);
+  const hasMask = hasNoNodataValue(cell);
   return { ...imageFacts(cell), bands: cell.bands.length, hasMask, isCompressed: cell.compressed ?? false };
 }
 
-function lacksNodata({ nodata, dataType }: CellGroup): boolean {
+function hasNoNodataValue({ nodata, dataType }: CellGroup): boolean {
   return declaredNodata(dataType, nodata) === undefined;
 }
 
-function imageFacts(cell: CellGroup): ImageFacts {
+function imageFacts(cell: CellGroup): ImageDescription {
   const { grid, geocode, width, height, dataType, nodata, colours, metadata } = cell;
   const cells = gridByName(grid);
   const { west, south, east, north } = cells.bounds(geocode);
@@ -103,7 +105,7 @@ export function groupRecord(
 ): GroupRecord {
   const { name, role, dataType, width, height, nodata, resampling } = cell;
   // Spectra are cut by nearest neighbour so that they stay measured ones, and are no codes.
-  const isCodes = role === 'data' && resampling === 'nearest' && !isSpectrum(cell.bands);
+  const isCodes = role === 'data' && resampling === 'nearest' && !isHyperspectral(cell.bands);
   return {
     name,
     role,
@@ -131,8 +133,8 @@ function isPicture({ dataType, bands }: CellGroup): boolean {
 }
 
 /** Mask codes of the size of the cell's group. */
-export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskResult {
-  const histogram = histogramOf(codes);
+export function encodeMaskFile(cell: CellGroup, codes: Uint8Array): MaskResult {
+  const histogram = maskHistogram(codes);
   const mask = {
     ...cell,
     name: 'mask',
@@ -144,23 +146,26 @@ export function encodeMask(cell: CellGroup, codes: Uint8Array): MaskResult {
   };
   const facts = { ...imageFacts(mask), bandTags: [{ description: 'mask' }] };
   const bytes = ownBytes(encodeCog({ ...facts, bands: [codes], overviews: 'nearest' }));
-  const record = { ...groupRecord(mask, [coverageOf(histogram)], sumsOf(bytes)), role: 'mask' as const };
+  const record = {
+    ...groupRecord(mask, [coveragePercent(histogram)], checksums(bytes)),
+    role: 'mask' as const,
+  };
   return {
     file: { bytes, record },
-    cloudCover: cloudCoverOf(histogram),
+    cloudCover: cloudCoverPercent(histogram),
     footprint: footprintOf(cell, codes),
   };
 }
 
 function footprintOf({ grid, geocode, width, height }: CellGroup, codes: Uint8Array): [number, number][] {
   const { west, south, east, north } = gridByName(grid).bounds(geocode);
-  return (hullOf(codes, width, height) ?? []).map(([column, row]) => [
+  return (convexHull(codes, width, height) ?? []).map(([column, row]) => [
     west + ((east - west) * column) / width,
     north - ((north - south) * row) / height,
   ]);
 }
 
-const sumsOf = (bytes: Uint8Array) => ({ bytes: bytes.length, crc32: crc32(bytes) });
+const checksums = (bytes: Uint8Array) => ({ bytes: bytes.length, crc32: crc32(bytes) });
 
 /** Small buffers lie in one that Node shares out, which cannot move to another thread. */
 function ownBytes(file: Buffer): Uint8Array<ArrayBuffer> {

@@ -2,26 +2,26 @@ import { Semaphore, WorkerPool } from '../../async/index.js';
 import { bytesPerSample } from '../../raster/index.js';
 import type { DescribeOptions, Scene } from '../scene.js';
 import type {
-  AssessTask,
-  BlankTask,
   CubeResult,
   CubeTask,
   CutResult,
-  CutTask,
   DecodeTask,
+  DetectCloudTask,
+  EmptyTileTask,
   IngestResult,
   IngestTask,
   MaskResult,
+  WarpTask,
 } from './ingest-tasks.js';
 
 /** Share of the memory that processes of GDAL may take together, and what one takes at most beside the rows. */
-const GDAL_SHARE = 0.4;
-const GDAL_BYTES = 100e6;
+const GDAL_MEMORY_FRACTION = 0.4;
+const GDAL_PROCESS_BYTES = 100e6;
 
 /** No header takes as long, even those of a product with many files on a busy machine. A process of GDAL that stalls ends before. */
-const DESCRIBE_LIMIT_MS = 8 * 60_000;
+const DESCRIBE_TIMEOUT_MS = 8 * 60_000;
 /** A piece of rows may take this long, and in addition as long as a slow decoder on a busy machine takes for its bytes. */
-const DECODE_BASE_MS = 60_000;
+const DECODE_BASE_TIMEOUT_MS = 60_000;
 const DECODE_BYTES_PER_MS = 250;
 /** Tasks that only read have nothing to close when they are cancelled. */
 const READ_GRACE_MS = 2000;
@@ -31,16 +31,16 @@ const READ_GRACE_MS = 2000;
  *
  * Invariant: no more than `processes` threads decode through GDAL.
  */
-export class IngestWorkers {
+export class IngestPool {
   private readonly pool: WorkerPool<IngestTask, IngestResult>;
   private readonly gdal: Semaphore;
   /** Processes of GDAL at once: as many as the memory has room for, and threads. */
-  readonly processes: number;
+  readonly gdalProcesses: number;
 
   constructor(threads: number, memory: number) {
-    const room = Math.floor((GDAL_SHARE * memory) / GDAL_BYTES);
-    this.processes = Math.max(1, Math.min(threads, room));
-    this.gdal = new Semaphore(this.processes);
+    const room = Math.floor((GDAL_MEMORY_FRACTION * memory) / GDAL_PROCESS_BYTES);
+    this.gdalProcesses = Math.max(1, Math.min(threads, room));
+    this.gdal = new Semaphore(this.gdalProcesses);
     this.pool = new WorkerPool(new URL('./ingest-worker.js', import.meta.url), threads);
   }
 
@@ -51,7 +51,7 @@ export class IngestWorkers {
   async decode(task: DecodeTask, signal: AbortSignal = new AbortController().signal): Promise<void> {
     const throughGdal = task.reads.some(({ header }) => header.blocks.reader === 'gdal');
     // Processes of GDAL have limits of their own.
-    const limits = throughGdal ? {} : { grace: READ_GRACE_MS, timeLimit: decodeLimit(task) };
+    const limits = throughGdal ? {} : { grace: READ_GRACE_MS, timeLimit: decodeTimeoutMs(task) };
     const run = () => this.pool.run(task, { signal, ...limits });
     await (throughGdal ? this.gdal.run(run, signal) : run());
   }
@@ -59,12 +59,12 @@ export class IngestWorkers {
   /** As `describeScenes`; also throws TW_RASTER_WORKER_STUCK if that does not end. */
   describe(path: string, options: DescribeOptions, signal: AbortSignal): Promise<Scene[]> {
     const task = { kind: 'describe', path, options } as const;
-    const limits = { grace: READ_GRACE_MS, timeLimit: DESCRIBE_LIMIT_MS };
+    const limits = { grace: READ_GRACE_MS, timeLimit: DESCRIBE_TIMEOUT_MS };
     return this.pool.run(task, { signal, ...limits }) as Promise<Scene[]>;
   }
 
   /** Null where the cell holds nothing of the group. */
-  cut(task: CutTask, signal?: AbortSignal): Promise<CutResult | null> {
+  warp(task: WarpTask, signal?: AbortSignal): Promise<CutResult | null> {
     return this.pool.run(task, { signal }) as Promise<CutResult | null>;
   }
 
@@ -73,11 +73,11 @@ export class IngestWorkers {
     return this.pool.run(task, { signal }) as Promise<CubeResult | null>;
   }
 
-  blank(task: BlankTask, signal?: AbortSignal): Promise<CutResult> {
+  encodeEmptyTile(task: EmptyTileTask, signal?: AbortSignal): Promise<CutResult> {
     return this.pool.run(task, { signal }) as Promise<CutResult>;
   }
 
-  assess(task: AssessTask, signal?: AbortSignal): Promise<MaskResult> {
+  detectCloud(task: DetectCloudTask, signal?: AbortSignal): Promise<MaskResult> {
     return this.pool.run(task, { signal }) as Promise<MaskResult>;
   }
 
@@ -92,11 +92,11 @@ export class IngestWorkers {
 }
 
 /** Milliseconds for the blocks of a task, which are decoded as a whole. */
-function decodeLimit({ reads }: DecodeTask): number {
+function decodeTimeoutMs({ reads }: DecodeTask): number {
   const bytes = reads.map(({ header, bands, rowStart, rowEnd }) => {
     const rows = rowEnd - rowStart + 2 * header.blocks.height;
     const samples = header.blocks.reader === 'tiff' && !header.blocks.planar ? header.bands : bands.length;
     return rows * header.width * samples * bytesPerSample(header.dataType);
   });
-  return DECODE_BASE_MS + bytes.reduce((sum, count) => sum + count, 0) / DECODE_BYTES_PER_MS;
+  return DECODE_BASE_TIMEOUT_MS + bytes.reduce((sum, count) => sum + count, 0) / DECODE_BYTES_PER_MS;
 }

@@ -11,7 +11,7 @@ import type {
 } from '../../raster/index.js';
 import type { ClassRecord, GroupRecord } from '../../storage/index.js';
 import type { DescribeOptions, Scene } from '../scene.js';
-import type { RowRead } from './row-buffer.js';
+import type { DecodeRequest } from './row-buffer.js';
 
 /** Find the scenes of an input: libraries that read headers may be caught in damaged ones. */
 export interface DescribeTask {
@@ -23,14 +23,14 @@ export interface DescribeTask {
 /** Decode rows into memory that no other task reads or writes meanwhile. */
 export interface DecodeTask {
   kind: 'decode';
-  reads: RowRead[];
+  reads: DecodeRequest[];
 }
 
 /**
  * Work for the threads. What GDAL reads is shared out among a few processes, each of which takes one file after another:
  * processes take their time to start. Each other piece is a task of its own.
  */
-export function decodeTasks(reads: RowRead[], processes: number): DecodeTask[] {
+export function decodeTasks(reads: DecodeRequest[], processes: number): DecodeTask[] {
   const throughGdal = reads.filter(({ header }) => header.blocks.reader === 'gdal');
   const shares = Array.from({ length: processes }, (_, share) =>
     throughGdal.filter((_, i) => i % processes === share),
@@ -43,7 +43,7 @@ export function decodeTasks(reads: RowRead[], processes: number): DecodeTask[] {
 }
 
 /** Rows [rowStart, rowEnd) of some bands of a source, in memory that is not written while cells are cut. */
-export interface CutSource {
+export interface SourceRows {
   dataType: DataType;
   nodata: number | null;
   crs: Crs;
@@ -57,11 +57,11 @@ export interface CutSource {
   /** Where each band begins in the buffer, bytes. */
   offsets: number[];
   /** For each band, its validity band in memory (0 = no data), or null if only the nodata value counts. */
-  validity: (StoredBand | null)[];
+  validity: (BufferBand | null)[];
 }
 
 /** A band of the source's rows in its buffer. */
-export interface StoredBand {
+export interface BufferBand {
   dataType: DataType;
   /** Offset in the buffer, bytes. */
   offset: number;
@@ -96,11 +96,11 @@ export interface CellGroup {
 }
 
 /** Cut one group of one cell out of its sources; of the finest data group also the mask. */
-export interface CutTask {
+export interface WarpTask {
   kind: 'cut';
   cell: CellGroup;
   /** All that is in memory. */
-  sources: CutSource[];
+  sources: SourceRows[];
   /** Which of them is the group's own. */
   source: number;
   /** Quality codes for the mask by source and band; null where the task makes no mask. */
@@ -132,20 +132,20 @@ export interface SourceRaster {
 }
 
 /** Make a group in which the cell holds no data. */
-export interface BlankTask {
+export interface EmptyTileTask {
   kind: 'blank';
   cell: CellGroup;
   mask: boolean;
 }
 
 /** How cloud is told without a mask of the product. */
-export type CloudTest =
+export type CloudDetection =
   | { kind: 'reflectance' }
   /** `pixelSize`: metres of a pixel of the mask. */
   | { kind: 'model'; path: string; pixelSize: number };
 
 /** A band among the staged files of a cell. Physical value = stored * scale + offset. */
-export interface AssessBand {
+export interface DetectorBand {
   group: string;
   /** Index within the group's file. */
   band: number;
@@ -155,14 +155,14 @@ export interface AssessBand {
 }
 
 /** Make the mask anew from the staged files of a cell. */
-export interface AssessTask {
+export interface DetectCloudTask {
   kind: 'assess';
   /** The group whose size the mask has. */
   cell: CellGroup;
   folder: string;
-  test: CloudTest;
+  test: CloudDetection;
   /** By the names that the test knows them by. */
-  bands: Record<string, AssessBand>;
+  bands: Record<string, DetectorBand>;
 }
 
 /** A file of a tile, not yet written. */
@@ -193,5 +193,5 @@ export interface CutResult {
   mask: MaskResult | null;
 }
 
-export type IngestTask = DescribeTask | DecodeTask | CutTask | CubeTask | BlankTask | AssessTask;
+export type IngestTask = DescribeTask | DecodeTask | WarpTask | CubeTask | EmptyTileTask | DetectCloudTask;
 export type IngestResult = Scene[] | CutResult | CubeResult | MaskResult | null;

@@ -1,29 +1,29 @@
 /** An ingest thread: decodes source rows into shared memory, cuts cells, and makes their files. */
 
-import { serveTasks } from '../../async/index.js';
+import { handleTasks } from '../../async/index.js';
 import { gridByName } from '../../grid/index.js';
-import { endingGdalWith, pixelsOf, readAllRows } from '../../raster/index.js';
-import { assessCell } from '../cloud/detect-cloud.js';
+import { readRowsOfRasters, viewPixels, withGdalSignal } from '../../raster/index.js';
+import { detectCloud } from '../cloud/detect-cloud.js';
 import { describeScenes } from '../formats/index.js';
-import { sourceProjection } from '../georeferencing/grid-to-source.js';
+import { gridToSourceTransform } from '../georeferencing/grid-to-source.js';
 import { cutCube } from './cut-cube.js';
-import { encodeBlank, encodeCell, encodeMask } from './encode-tile.js';
+import { encodeEmptyTile, encodeMaskFile, encodeTile } from './encode-tile.js';
 import type {
-  AssessTask,
   CutResult,
-  CutTask,
   DecodeTask,
+  DetectCloudTask,
   IngestResult,
   IngestTask,
   MaskResult,
+  WarpTask,
 } from './ingest-tasks.js';
-import { cutGroup } from './warp-group.js';
+import { warpGroup } from './warp-group.js';
 
-serveTasks<IngestTask, IngestResult>(
+handleTasks<IngestTask, IngestResult>(
   (task, signal) => {
     switch (task.kind) {
       case 'describe':
-        return endingGdalWith(signal, () => describeScenes(task.path, task.options));
+        return withGdalSignal(signal, () => describeScenes(task.path, task.options));
       case 'decode':
         return decode(task, signal);
       case 'cut':
@@ -31,7 +31,7 @@ serveTasks<IngestTask, IngestResult>(
       case 'cube':
         return cutCube(task);
       case 'blank':
-        return encodeBlank(task.cell, task.mask);
+        return encodeEmptyTile(task.cell, task.mask);
       case 'assess':
         return assess(task);
     }
@@ -47,18 +47,18 @@ async function decode(task: DecodeTask, signal: AbortSignal): Promise<null> {
   const rows = task.reads.map(({ buffer, offsets, ...read }) => {
     const { header, rowEnd, firstRow } = read;
     const pixels = (rowEnd - firstRow) * header.width;
-    return { ...read, into: offsets.map((offset) => pixelsOf(header.dataType, buffer, offset, pixels)) };
+    return { ...read, into: offsets.map((offset) => viewPixels(header.dataType, buffer, offset, pixels)) };
   });
-  await readAllRows(rows, signal);
+  await readRowsOfRasters(rows, signal);
   return null;
 }
 
-function cut(task: CutTask): CutResult | null {
+function cut(task: WarpTask): CutResult | null {
   const { epsg } = gridByName(task.cell.grid);
-  const pixels = cutGroup(task, (source) => sourceProjection(epsg, source));
-  return pixels && encodeCell(task.cell, pixels);
+  const pixels = warpGroup(task, (source) => gridToSourceTransform(epsg, source));
+  return pixels && encodeTile(task.cell, pixels);
 }
 
-async function assess(task: AssessTask): Promise<MaskResult> {
-  return encodeMask(task.cell, await assessCell(task));
+async function assess(task: DetectCloudTask): Promise<MaskResult> {
+  return encodeMaskFile(task.cell, await detectCloud(task));
 }

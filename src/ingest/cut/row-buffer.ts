@@ -1,9 +1,9 @@
 /** A rolling window over the rows of one source file, in memory that worker threads share. */
 import { bytesPerSample, type RasterHeader } from '../../raster/index.js';
-import type { RowSpan } from '../plan/source-rows.js';
+import type { RowRange } from '../plan/source-rows.js';
 
 /** One piece of decoding work: rows [rowStart, rowEnd) of a file. */
-export interface RowRead {
+export interface DecodeRequest {
   header: RasterHeader;
   bands: number[];
   rowStart: number;
@@ -15,10 +15,10 @@ export interface RowRead {
 }
 
 /**
- * Invariant: when the work of the last `moveTo` is done, the window holds the decoded rows [start, end), and rows that two
+ * Invariant: when the work of the last `advance` is done, the window holds the decoded rows [start, end), and rows that two
  * windows in a row have in common were decoded once.
  */
-export class RowWindow {
+export class RowBuffer {
   start = 0;
   end = 0;
 
@@ -26,12 +26,12 @@ export class RowWindow {
     readonly header: RasterHeader,
     readonly bands: number[],
     private readonly buffer: SharedArrayBuffer,
-    /** One a band; each has room for as many rows as `moveTo` will be asked to hold. */
+    /** One a band; each has room for as many rows as `advance` will be asked to hold. */
     readonly offsets: number[],
   ) {}
 
   /** Moves the window to rows [start, end), and returns the work that fills its new rows, in up to `pieces` pieces. */
-  moveTo([start, end]: RowSpan, pieces: number): RowRead[] {
+  advance([start, end]: RowRange, pieces: number): DecodeRequest[] {
     const from = Math.max(start, this.start);
     const to = Math.min(end, this.end);
     const kept = from < to;
@@ -50,13 +50,13 @@ export class RowWindow {
   }
 
   /** Pieces begin at block borders, so that no two of them decode the same block. */
-  private decode(from: number, to: number, pieces: number): RowRead[] {
+  private decode(from: number, to: number, pieces: number): DecodeRequest[] {
     const { header, bands, buffer, offsets, start: firstRow } = this;
     const block = header.blocks.height;
     // Other readers start anew for each piece, and take their time for it.
     const count = header.blocks.reader === 'tiff' ? pieces : 1;
     const step = Math.max(1, Math.ceil((to - from) / block / count)) * block;
-    const work: RowRead[] = [];
+    const work: DecodeRequest[] = [];
     for (let row = from; row < to; ) {
       const rowEnd = Math.min(to, Math.floor(row / block) * block + step);
       work.push({ header, bands, rowStart: row, rowEnd, buffer, offsets, firstRow });

@@ -1,27 +1,27 @@
 /** Divides the cells of a pass into runs whose source rows fit into memory together. */
 import type { Grid } from '../../grid/index.js';
-import { blockRows, type RasterHeader } from '../../raster/index.js';
-import { tooLarge } from '../errors.js';
-import { type RowSpan, rowsOfCell } from '../plan/source-rows.js';
+import { alignToBlocks, type RasterHeader } from '../../raster/index.js';
+import { rowsExceedMemory } from '../errors.js';
+import { type RowRange, sourceRowsForCell } from '../plan/source-rows.js';
 import type { SourceGroup } from '../scene.js';
 import { rowBytes } from './row-buffer.js';
-import { aligned } from './shared-memory.js';
+import { alignTo64 } from './shared-memory.js';
 import { validityBands } from './validity-bands.js';
 
 /** Cells that are cut together, and the rows of each source that are in memory meanwhile. */
-export interface Chunk {
+export interface RowChunk {
   geocodes: string[];
-  windows: RowSpan[];
+  windows: RowRange[];
 }
 
 interface Cell {
   geocode: string;
-  rows: RowSpan[];
+  rows: RowRange[];
 }
 
 /** What the window of one band takes in memory, bytes. */
 export function bandBytes(header: RasterHeader, rows: number): number {
-  return aligned(rows * rowBytes(header));
+  return alignTo64(rows * rowBytes(header));
 }
 
 /** Bytes of the windows of all bands and validity bands of a source. */
@@ -32,10 +32,10 @@ export function windowBytes(source: SourceGroup, rows: number): number {
   return bandBytes(bands[0].header, rows) * bands.length + validityBytes;
 }
 
-const height = ([from, to]: RowSpan) => to - from;
+const height = ([from, to]: RowRange) => to - from;
 
 /** The most rows that the window of each source holds at once. */
-export function windowHeights(sources: SourceGroup[], chunks: Chunk[]): number[] {
+export function windowHeights(sources: SourceGroup[], chunks: RowChunk[]): number[] {
   return sources.map((_, i) => chunks.reduce((most, { windows }) => Math.max(most, height(windows[i])), 0));
 }
 
@@ -50,43 +50,44 @@ export function planChunks(
   grid: Grid,
   geocodes: string[],
   budget: number,
-): Chunk[] {
+): RowChunk[] {
   const cells = geocodes.map((geocode) => ({
     geocode,
-    rows: sources.map((source) => rowsOfCell(source, grid, geocode)),
+    rows: sources.map((source) => sourceRowsForCell(source, grid, geocode)),
   }));
   cells.sort((a, b) => a.rows[0][0] - b.rows[0][0] || a.rows[0][1] - b.rows[0][1]);
-  const toBlockEnd = (rows: RowSpan[]) =>
-    rows.map(([from, to], i): RowSpan => [from, blockRows(sources[i].bands[0].header, from, to)[1]]);
-  const chunks = runsOf(sources, cells, toBlockEnd, budget) ?? runsOf(sources, cells, (rows) => rows, budget);
+  const toBlockEnd = (rows: RowRange[]) =>
+    rows.map(([from, to], i): RowRange => [from, alignToBlocks(sources[i].bands[0].header, from, to)[1]]);
+  const chunks =
+    packCells(sources, cells, toBlockEnd, budget) ?? packCells(sources, cells, (rows) => rows, budget);
   if (chunks) return chunks;
   const needed = cells.map(({ rows }) =>
     rows.reduce((sum, span, i) => sum + windowBytes(sources[i], height(span)), 0),
   );
-  throw tooLarge(
+  throw rowsExceedMemory(
     path,
     needed.reduce((most, bytes) => Math.max(most, bytes), 0),
     budget,
   );
 }
 
-const join = (a: RowSpan, b: RowSpan): RowSpan =>
+const join = (a: RowRange, b: RowRange): RowRange =>
   a[0] === a[1] ? b : b[0] === b[1] ? a : [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
 
 /** Null where one cell alone exceeds the budget. */
-function runsOf(
+function packCells(
   sources: SourceGroup[],
   cells: Cell[],
-  windowsOf: (rows: RowSpan[]) => RowSpan[],
+  windowsOf: (rows: RowRange[]) => RowRange[],
   budget: number,
-): Chunk[] | null {
+): RowChunk[] | null {
   /** Heights of the windows of all chunks so far: each window has its place in memory for the whole pass. */
   const heights = sources.map(() => 0);
-  const fits = (windows: RowSpan[]) =>
+  const fits = (windows: RowRange[]) =>
     windows.reduce((sum, span, i) => sum + windowBytes(sources[i], Math.max(heights[i], height(span))), 0) <=
     budget;
-  const chunks: Chunk[] = [];
-  let rows: RowSpan[] = [];
+  const chunks: RowChunk[] = [];
+  let rows: RowRange[] = [];
   for (const cell of cells) {
     const open = chunks.at(-1);
     if (open) {

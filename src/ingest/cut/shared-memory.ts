@@ -1,8 +1,8 @@
 /** Memory for source pixels that threads share. */
-import { tooLarge } from '../errors.js';
+import { rowsExceedMemory } from '../errors.js';
 
 /** A part of the arena; its owner gives it back by `release`, once. */
-export interface Piece {
+export interface Allocation {
   buffer: SharedArrayBuffer;
   /** Where it begins in the buffer, bytes; a multiple of 64. */
   offset: number;
@@ -10,11 +10,11 @@ export interface Piece {
 }
 
 /** V8 makes no larger shared buffer on every machine; windows of this size lose nothing by being smaller. */
-const LARGEST = 4 * 2 ** 30;
+const MAX_BUFFER_BYTES = 4 * 2 ** 30;
 
-interface Waiting {
+interface AllocationRequest {
   bytes: number;
-  give(piece: Piece): void;
+  give(piece: Allocation): void;
 }
 
 /**
@@ -23,27 +23,27 @@ interface Waiting {
  *
  * Invariants: pieces that are not released do not overlap; they are given in the order in which they were asked for.
  */
-export class Arena {
+export class SharedMemory {
   readonly size: number;
   private buffer: SharedArrayBuffer | undefined;
-  private readonly taken: { from: number; to: number }[] = [];
-  private readonly waiting: Waiting[] = [];
+  private readonly allocated: { from: number; to: number }[] = [];
+  private readonly queue: AllocationRequest[] = [];
 
   constructor(bytes: number) {
-    this.size = Math.min(bytes, LARGEST);
+    this.size = Math.min(bytes, MAX_BUFFER_BYTES);
   }
 
   /** Waits until there is room. `path` is named where there never will be (TW_INGEST_TOO_LARGE). */
-  async take(bytes: number, path: string, signal?: AbortSignal): Promise<Piece> {
-    if (bytes > this.size) throw tooLarge(path, bytes, this.size);
+  async allocate(bytes: number, path: string, signal?: AbortSignal): Promise<Allocation> {
+    if (bytes > this.size) throw rowsExceedMemory(path, bytes, this.size);
     signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
       const abort = () => {
-        this.waiting.splice(this.waiting.indexOf(request), 1);
+        this.queue.splice(this.queue.indexOf(request), 1);
         reject(signal?.reason);
-        this.serve();
+        this.serveQueue();
       };
-      const request: Waiting = {
+      const request: AllocationRequest = {
         bytes,
         give: (piece) => {
           signal?.removeEventListener('abort', abort);
@@ -51,48 +51,48 @@ export class Arena {
         },
       };
       signal?.addEventListener('abort', abort, { once: true });
-      this.waiting.push(request);
-      this.serve();
+      this.queue.push(request);
+      this.serveQueue();
     });
   }
 
   /** Lets the garbage collector free the buffer, unless a piece of it is taken. Threads that had pieces must have ended. */
-  free(): void {
-    if (this.taken.length === 0) this.buffer = undefined;
+  releaseBuffer(): void {
+    if (this.allocated.length === 0) this.buffer = undefined;
   }
 
-  private serve(): void {
-    for (let next = this.waiting[0]; next; next = this.waiting[0]) {
-      const from = this.findRoom(next.bytes);
+  private serveQueue(): void {
+    for (let next = this.queue[0]; next; next = this.queue[0]) {
+      const from = this.findGap(next.bytes);
       if (from === undefined) return;
-      this.waiting.shift();
+      this.queue.shift();
       const range = { from, to: from + next.bytes };
-      this.taken.push(range);
-      this.taken.sort((a, b) => a.from - b.from);
+      this.allocated.push(range);
+      this.allocated.sort((a, b) => a.from - b.from);
       this.buffer ??= new SharedArrayBuffer(this.size);
       next.give({
         buffer: this.buffer,
         offset: from,
         release: () => {
-          this.taken.splice(this.taken.indexOf(range), 1);
-          this.serve();
+          this.allocated.splice(this.allocated.indexOf(range), 1);
+          this.serveQueue();
         },
       });
     }
   }
 
   /** The first gap that is large enough. */
-  private findRoom(bytes: number): number | undefined {
+  private findGap(bytes: number): number | undefined {
     let from = 0;
-    for (const range of this.taken) {
+    for (const range of this.allocated) {
       if (range.from - from >= bytes) return from;
-      from = aligned(range.to);
+      from = alignTo64(range.to);
     }
     return this.size - from >= bytes ? from : undefined;
   }
 }
 
 /** Up to the next multiple of 64: a cache line, and whole pixels of every type. */
-export function aligned(bytes: number): number {
+export function alignTo64(bytes: number): number {
   return Math.ceil(bytes / 64) * 64;
 }

@@ -8,7 +8,7 @@ import type { PixelArray } from '../../raster/index.js';
  * Writes `nodata` into all bands of a detector where its good bands hold nothing but 0 and `nodata`, and over each 0 of its bad bands.
  * All arrays have the same length. Bands without a detector stay as they are.
  */
-export function clearUnseen(
+export function maskUnseenPixels(
   pixels: PixelArray[],
   bands: { detector: string | undefined; good: boolean }[],
   nodata: number | null,

@@ -1,5 +1,5 @@
 /** Lists the validity bands of a group: the internal masks and alpha bands of its files. */
-import { type ValidityBand, validityBandOf } from '../../raster/index.js';
+import { findValidityBand, type ValidityBand } from '../../raster/index.js';
 import type { SourceRaster } from './ingest-tasks.js';
 
 export interface ValidityBands {
@@ -12,7 +12,7 @@ export interface ValidityBands {
 export function validityBands({ bands }: { bands: readonly SourceRaster[] }): ValidityBands {
   const validity: ValidityBand[] = [];
   const ofBands = bands.map(({ header, index }) => {
-    const found = validityBandOf(header, index);
+    const found = findValidityBand(header, index);
     if (!found) return null;
     const at = validity.findIndex((one) => one.header === found.header && one.index === found.index);
     return at === -1 ? validity.push(found) - 1 : at;

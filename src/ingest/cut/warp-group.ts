@@ -1,23 +1,23 @@
 /** Cuts one band group of one cell, and its mask, out of the source rows in memory. */
-import { type Bounds, gridByName } from '../../grid/index.js';
+import { type GridBounds, gridByName } from '../../grid/index.js';
 import {
-  assessFrom,
+  allocatePixels,
+  applyQualityLookup,
+  buildControlGrid,
   type ControlGrid,
-  controlGrid,
-  coverageOf,
-  histogramOf,
-  newPixels,
+  coveragePercent,
+  initialMask,
+  maskHistogram,
   type PixelArray,
-  type Projection,
-  pixelsOf,
+  type PointTransform,
   type Resampling,
-  unassessedMask,
+  viewPixels,
   warp,
-  warpValid,
+  warpMasked,
 } from '../../raster/index.js';
-import type { CutSource, CutTask } from './ingest-tasks.js';
+import type { SourceRows, WarpTask } from './ingest-tasks.js';
 
-export interface GroupPixels {
+export interface WarpedGroup {
   bands: PixelArray[];
   /** Percent of the cell's pixels that hold data, a band each. */
   validPercent: number[];
@@ -30,19 +30,19 @@ export interface GroupPixels {
 }
 
 /** The projection from the cells' coordinates to a source's own system. */
-export type ProjectionOf = (source: CutSource) => Projection;
+export type TransformForSource = (source: SourceRows) => PointTransform;
 
 /** Null where no band holds a valid pixel in the cell. */
-export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels | null {
+export function warpGroup(task: WarpTask, projectionOf: TransformForSource): WarpedGroup | null {
   const { cell, sources, mask } = task;
   const own = sources[task.source];
   const bounds = gridByName(cell.grid).bounds(cell.geocode);
   const size = cell.width * cell.height;
   const controls = new Map<string, ControlGrid>();
-  const controlAt = (source: CutSource) => {
+  const controlAt = (source: SourceRows) => {
     const { crs, transform, width, height } = source;
     const position = JSON.stringify([crs.proj4, transform, width, height]);
-    const known = controls.get(position) ?? controlOf(bounds, cell, source, projectionOf(source));
+    const known = controls.get(position) ?? controlGridFor(bounds, cell, source, projectionOf(source));
     controls.set(position, known);
     return known;
   };
@@ -50,30 +50,36 @@ export function cutGroup(task: CutTask, projectionOf: ProjectionOf): GroupPixels
   const valid = new Uint8Array(size).fill(1);
   const bands: PixelArray[] = [];
   const counts = own.offsets.map((_, band) => {
-    const out = newPixels(cell.dataType, size);
+    const out = allocatePixels(cell.dataType, size);
     bands.push(out);
     return warpBand(cell.resampling, own, band, control, out, valid);
   });
   if (counts.every((count) => count === 0)) return null;
   const validPercent = counts.map((count) => (100 * count) / size);
   // Most cells are full, and need no count of their own.
-  const coverage = counts.every((count) => count === size) ? 100 : coverageOf(histogramOf(valid));
-  return { bands, validPercent, coverage, valid, mask: mask && maskCodes(sources, mask, controlAt, valid) };
+  const coverage = counts.every((count) => count === size) ? 100 : coveragePercent(maskHistogram(valid));
+  return {
+    bands,
+    validPercent,
+    coverage,
+    valid,
+    mask: mask && computeMaskCodes(sources, mask, controlAt, valid),
+  };
 }
 
-export function controlOf(
-  bounds: Bounds,
+export function controlGridFor(
+  bounds: GridBounds,
   { width, height }: { width: number; height: number },
-  source: Pick<CutSource, 'transform' | 'width' | 'height'>,
-  project: Projection,
+  source: Pick<SourceRows, 'transform' | 'width' | 'height'>,
+  project: PointTransform,
 ): ControlGrid {
-  return controlGrid({ bounds, width, height }, project, source.transform, source);
+  return buildControlGrid({ bounds, width, height }, project, source.transform, source);
 }
 
 /** Returns the number of pixels that hold data. */
 function warpBand(
   resampling: Resampling,
-  source: CutSource,
+  source: SourceRows,
   band: number,
   control: ControlGrid,
   out: PixelArray,
@@ -82,34 +88,34 @@ function warpBand(
   const { dataType, buffer, offsets, width, height, rowStart, rowEnd, nodata, validity } = source;
   const rows = rowEnd - rowStart;
   const window = {
-    pixels: pixelsOf(dataType, buffer, offsets[band], rows * width),
+    pixels: viewPixels(dataType, buffer, offsets[band], rows * width),
     window: { column: 0, row: rowStart, width, height: rows },
-    sceneWidth: width,
-    sceneHeight: height,
+    rasterWidth: width,
+    rasterHeight: height,
     nodata: nodata ?? undefined,
   };
   const marks = validity[band];
   if (!marks) return warp(resampling, window, control, out, valid);
-  const holds = pixelsOf(marks.dataType, buffer, marks.offset, rows * width);
-  return warpValid(resampling, window, holds, control, out, valid);
+  const holds = viewPixels(marks.dataType, buffer, marks.offset, rows * width);
+  return warpMasked(resampling, window, holds, control, out, valid);
 }
 
 /**
  * 0 where a band of the group holds no data, else what the first quality band says that says something, and 255 where none
  * does.
  */
-export function maskCodes(
-  sources: CutSource[],
-  mask: NonNullable<CutTask['mask']>,
-  controlAt: (source: CutSource) => ControlGrid,
+export function computeMaskCodes(
+  sources: SourceRows[],
+  mask: NonNullable<WarpTask['mask']>,
+  controlAt: (source: SourceRows) => ControlGrid,
   valid: Uint8Array,
 ): Uint8Array {
-  const codes = unassessedMask(valid);
+  const codes = initialMask(valid);
   for (const { source, band, codes: table } of mask) {
-    const stored = newPixels(sources[source].dataType, valid.length) as Uint8Array | Uint16Array;
+    const stored = allocatePixels(sources[source].dataType, valid.length) as Uint8Array | Uint16Array;
     const known = new Uint8Array(valid.length).fill(1);
     warpBand('nearest', sources[source], band, controlAt(sources[source]), stored, known);
-    assessFrom(stored, known, table, codes);
+    applyQualityLookup(stored, known, table, codes);
   }
   return codes;
 }

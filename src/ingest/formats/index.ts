@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
-import { nameGroups, withGroups } from '../band-groups.js';
-import { noCollection, notRecognised, partOfProduct } from '../errors.js';
-import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../scene.js';
+import { nameGroups, replaceGroups } from '../band-groups.js';
+import { collectionNotNamed, notRecognised, partOfProduct } from '../errors.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../scene.js';
 import { cfGrid } from './generic/cf-grid.js';
 import { rasterFile } from './generic/raster-file.js';
 import { stacItem } from './generic/stac-item.js';
@@ -10,8 +10,8 @@ import { modis } from './modis-viirs/modis.js';
 import { viirs } from './modis-viirs/viirs.js';
 import { sentinel2Loose } from './sentinel2/loose-bands.js';
 import { sentinel2 } from './sentinel2/safe.js';
-import { requireUsableValues } from './shared/check-calibration.js';
-import { candidateAt } from './shared/probe-input.js';
+import { checkCalibration } from './shared/check-calibration.js';
+import { probeInput } from './shared/probe-input.js';
 import { desis } from './spectrometers/desis.js';
 import { emit } from './spectrometers/emit.js';
 import { enmap } from './spectrometers/enmap.js';
@@ -21,7 +21,7 @@ import { naip } from './us/naip.js';
 import { nlcd } from './us/nlcd.js';
 
 /** In the order they are asked; the first that detects its product describes the input. */
-const FORMATS: SceneFormat[] = [
+const FORMATS: ProductFormat[] = [
   sentinel2,
   enmap,
   desis,
@@ -41,21 +41,21 @@ const FORMATS: SceneFormat[] = [
 
 /** The scenes in a file or product folder. Flags that the product has no use for are a warning on the first. */
 export async function describeScenes(path: string, options: DescribeOptions): Promise<Scene[]> {
-  const candidate = await candidateAt(path);
-  const format = await formatOf(candidate);
+  const candidate = await probeInput(path);
+  const format = await identifyFormat(candidate);
   if (!format) {
     throw notRecognised(
       path,
       candidate.entries ? 'the folder holds no product that is known' : 'it is of no known format',
     );
   }
-  const { watched, unread } = watchFlags(options);
+  const { watched, unread } = trackUsedOptions(options);
   const described = await format.describe(candidate, watched).catch(async (error) => {
-    const whole = noCollection.is(error) ? await productAround(candidate) : null;
+    const whole = collectionNotNamed.is(error) ? await findEnclosingProduct(candidate) : null;
     throw whole ? partOfProduct.because(error, path, whole.format.name, whole.path) : error;
   });
-  const scenes = described.map(withData);
-  for (const scene of scenes) requireUsableValues(scene, options);
+  const scenes = described.map(promoteQualityToData);
+  for (const scene of scenes) checkCalibration(scene, options);
   const flags = unread();
   if (flags.length > 0)
     scenes[0].warnings.push(`${flags.join(', ')} changed nothing: ${format.name} says it by itself`);
@@ -63,9 +63,9 @@ export async function describeScenes(path: string, options: DescribeOptions): Pr
 }
 
 /** If a scene has quality layers alone, these are its data, stored as codes. */
-function withData(scene: Scene): Scene {
+function promoteQualityToData(scene: Scene): Scene {
   if (scene.groups.some(({ role }) => role === 'data')) return scene;
-  return withGroups(scene, nameGroups(scene.groups.map((group) => ({ ...group, role: 'data' }))));
+  return replaceGroups(scene, nameGroups(scene.groups.map((group) => ({ ...group, role: 'data' }))));
 }
 
 const FLAGS = {
@@ -83,7 +83,7 @@ const FLAGS = {
 } as const;
 
 /** Options that remember which of them were looked at, so that no format has to list those that it uses. */
-function watchFlags(options: DescribeOptions) {
+function trackUsedOptions(options: DescribeOptions) {
   const read = new Set<PropertyKey>();
   const watched = new Proxy(options, {
     get(target, name, receiver) {
@@ -96,12 +96,12 @@ function watchFlags(options: DescribeOptions) {
 }
 
 /** The product of which a lone file is one band: the folder that it is in, or a SAFE folder above. */
-async function productAround({ path, entries }: Candidate) {
+async function findEnclosingProduct({ path, entries }: InputProbe) {
   if (entries) return null;
   const own = dirname(resolve(path));
   const safe = /^.*\.SAFE(?=\/|$)/i.exec(own)?.[0];
   for (const folder of safe ? [safe, own] : [own]) {
-    const format = await formatOf(await candidateAt(folder));
+    const format = await identifyFormat(await probeInput(folder));
     if (format) return { format, path: folder };
   }
   return null;
@@ -119,13 +119,13 @@ export interface FoundInputs {
  * archives and folders of products, one level deep.
  */
 export async function findInputs(path: string): Promise<FoundInputs> {
-  const candidate = await candidateAt(path);
+  const candidate = await probeInput(path);
   const found: FoundInputs = { inputs: [], passedOver: [] };
-  if (!candidate.entries || (await formatOf(candidate))) return { ...found, inputs: [path] };
+  if (!candidate.entries || (await identifyFormat(candidate))) return { ...found, inputs: [path] };
   for (const entry of candidate.entries) {
-    const child = await candidateAt(join(path, entry));
-    if (child.entries) ((await formatOf(child)) ? found.inputs : found.passedOver).push(child.path);
-    else if (child.kind && !isSideFile(entry)) found.inputs.push(child.path);
+    const child = await probeInput(join(path, entry));
+    if (child.entries) ((await identifyFormat(child)) ? found.inputs : found.passedOver).push(child.path);
+    else if (child.fileType && !isSideFile(entry)) found.inputs.push(child.path);
   }
   if (found.inputs.length === 0)
     throw notRecognised(path, 'the folder holds neither a raster file nor a product');
@@ -134,14 +134,14 @@ export async function findInputs(path: string): Promise<FoundInputs> {
 
 /** Whether the file must be unpacked first, by its content. */
 export async function isArchive(path: string): Promise<boolean> {
-  const { kind } = await candidateAt(path);
-  return kind === 'zip' || kind === 'tar' || kind === 'gzip';
+  const { fileType } = await probeInput(path);
+  return fileType === 'zip' || fileType === 'tar' || fileType === 'gzip';
 }
 
 /** Overviews, masks and statistics beside a file are TIFF or Erdas files as well, and no scenes. */
 const isSideFile = (name: string) => /\.(ovr|msk|rrd|aux)$/i.test(name);
 
-async function formatOf(candidate: Candidate): Promise<SceneFormat | null> {
-  for (const format of FORMATS) if (await format.detect(candidate)) return format;
+async function identifyFormat(candidate: InputProbe): Promise<ProductFormat | null> {
+  for (const format of FORMATS) if (await format.identify(candidate)) return format;
   return null;
 }

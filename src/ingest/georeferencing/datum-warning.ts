@@ -1,17 +1,17 @@
 /** Warns if the datum shift of a scene is less exact than its pixels are small. */
-import { groundDistance } from '../../grid/index.js';
-import type { Position } from './grid-to-source.js';
-import { earthLocator } from './raster-extent.js';
+import { chordDistanceMetres } from '../../grid/index.js';
+import type { GeoBox } from './grid-to-source.js';
+import { pixelToLonLat } from './raster-extent.js';
 
 /** Undefined if the error of the datum shift is below half a pixel. */
-export function datumWarning(position: Position): string | undefined {
+export function datumWarning(position: GeoBox): string | undefined {
   const { datumErrorMetres = 0 } = position.crs;
   if (datumErrorMetres === 0) return undefined;
   if (datumErrorMetres === Infinity)
     return hasShift(position.crs.proj4)
       ? 'the accuracy of the shift from its datum to WGS 84 is not known: compare some positions with a map'
       : 'its datum is taken as WGS 84, because no shift between them is known: positions may be off by some hundred metres';
-  const pixel = pixelMetres(position);
+  const pixel = centrePixelMetres(position);
   if (datumErrorMetres <= pixel / 2) return undefined;
   return `the datum shift used is approximate: positions may be off by ${datumErrorMetres} m. For better positions, reproject with gdalwarp, which chooses the shift by the area and uses PROJ's grids if they are installed.`;
 }
@@ -21,10 +21,10 @@ function hasShift(proj4: string): boolean {
 }
 
 /** Side of the pixel in the middle of a raster; 0 if that is not on Earth. */
-function pixelMetres(position: Position): number {
-  const locate = earthLocator(position);
+function centrePixelMetres(position: GeoBox): number {
+  const locate = pixelToLonLat(position);
   const column = Math.floor(position.width / 2);
   const row = Math.floor(position.height / 2);
-  const metres = groundDistance(locate(column, row), locate(column + 1, row));
+  const metres = chordDistanceMetres(locate(column, row), locate(column + 1, row));
   return Number.isFinite(metres) ? metres : 0;
 }

@@ -2,37 +2,37 @@
 import { type Grid, geohash, quadtile } from '../../grid/index.js';
 import {
   type Crs,
+  createTransform,
   mapToPixel,
-  type Projection,
+  type PointTransform,
   pixelToMap,
-  projector,
   type RasterHeader,
 } from '../../raster/index.js';
 
 /** What says where a raster lies. */
-export type Position = Pick<RasterHeader, 'crs' | 'transform' | 'width' | 'height'>;
+export type GeoBox = Pick<RasterHeader, 'crs' | 'transform' | 'width' | 'height'>;
 
 /**
  * The projection from grid coordinates to a raster's own system. Where that system repeats itself in x (degrees of
  * longitude, cylindrical maps), x is shifted by whole turns of the Earth into [middle - half a turn, middle + half a turn)
  * of the raster, so that rasters from 0 to 360, or from 179 to 181 degrees, are met from both sides.
  */
-export function sourceProjection(gridEpsg: Grid['epsg'], position: Position): Projection {
+export function gridToSourceTransform(gridEpsg: Grid['epsg'], position: GeoBox): PointTransform {
   const { crs, transform, width, height } = position;
-  const project = projector(`EPSG:${gridEpsg}`, crs);
-  const turn = turnOf(crs);
-  if (turn === undefined) return continued(project, gridEpsg);
+  const project = createTransform(`EPSG:${gridEpsg}`, crs);
+  const turn = wrapPeriod(crs);
+  if (turn === undefined) return extendPastEdge(project, gridEpsg);
   const [middle] = pixelToMap(transform, width / 2, height / 2);
   const start = middle - turn / 2;
-  return continued((x, y) => {
+  return extendPastEdge((x, y) => {
     const [u, v] = project(x, y);
     return [u + turn * Math.ceil((start - u) / turn), v];
   }, gridEpsg);
 }
 
 /** Where in a raster, in pixels, a point in grid coordinates lies. */
-export function sourceLocator(gridEpsg: Grid['epsg'], position: Position): Projection {
-  const project = sourceProjection(gridEpsg, position);
+export function gridToPixelTransform(gridEpsg: Grid['epsg'], position: GeoBox): PointTransform {
+  const project = gridToSourceTransform(gridEpsg, position);
   return (x, y) => mapToPixel(position.transform, ...project(x, y));
 }
 
@@ -40,11 +40,11 @@ export function sourceLocator(gridEpsg: Grid['epsg'], position: Position): Proje
  * Continues a projection beyond the eastern and southern edges of the grid by its mirror image through the edge. Nodes of
  * control grids lie there, and would jump to the other side of the map.
  */
-function continued(project: Projection, gridEpsg: Grid['epsg']): Projection {
+function extendPastEdge(project: PointTransform, gridEpsg: Grid['epsg']): PointTransform {
   const { east, south } = (gridEpsg === geohash.epsg ? geohash : quadtile).extent;
   return (x, y) => {
     if (x < east && y >= south) return project(x, y);
-    const edgeX = x < east ? x : east - NEXT_TO_EDGE * east;
+    const edgeX = x < east ? x : east - EDGE_EPSILON * east;
     const edgeY = y < south ? south : y;
     const [u, v] = project(edgeX, edgeY);
     const [s, t] = project(2 * edgeX - x, 2 * edgeY - y);
@@ -53,15 +53,15 @@ function continued(project: Projection, gridEpsg: Grid['epsg']): Projection {
 }
 
 /** On the edge itself a projection may take either side. */
-const NEXT_TO_EDGE = 1e-12;
+const EDGE_EPSILON = 1e-12;
 
 const CYLINDRICAL = /\+proj=(merc|eqc|cea|mill)\b/;
 
 /** How far x runs in one turn round the Earth; undefined where the system does not repeat itself. */
-function turnOf(crs: Crs): number | undefined {
+function wrapPeriod(crs: Crs): number | undefined {
   if (crs.geographic) return 360;
   if (!CYLINDRICAL.test(crs.proj4)) return undefined;
   const lon0 = Number(/\+lon_0=(\S+)/.exec(crs.proj4)?.[1] ?? 0);
-  const project = projector('EPSG:4326', crs);
+  const project = createTransform('EPSG:4326', crs);
   return 4 * (project(lon0 + 45, 0)[0] - project(lon0 - 45, 0)[0]);
 }

@@ -1,8 +1,8 @@
 /** What a rectangle of the grid becomes in the pixels of a raster. */
-import type { Bounds } from '../../grid/index.js';
-import type { Projection } from '../../raster/index.js';
+import type { GridBounds } from '../../grid/index.js';
+import type { PointTransform } from '../../raster/index.js';
 
-export interface RectImage {
+export interface ProjectedRectangle {
   /** Where nine points of the rectangle lie, as (column, row) in the raster; those without a counterpart are left out. */
   points: [column: number, row: number][];
   left: number;
@@ -13,13 +13,13 @@ export interface RectImage {
    * The largest second differences of column and row between three points in a line: eight times as far as a parabola
    * through them goes beyond them. Infinite where a point has no counterpart.
    */
-  bend: { x: number; y: number };
+  curvature: { x: number; y: number };
 }
 
 /** Points next to the edges: on the edge of the map a projection may take either side. */
-const PARTS = [1e-9, 0.5, 1 - 1e-9];
+const SAMPLE_POSITIONS = [1e-9, 0.5, 1 - 1e-9];
 /** The three rows, three columns and two diagonals of the nine points. */
-const LINES = [
+const SAMPLE_LINES = [
   [0, 1, 2],
   [3, 4, 5],
   [6, 7, 8],
@@ -31,12 +31,15 @@ const LINES = [
 ];
 
 /** `locate` converts from grid coordinates to (column, row). */
-export function imageOf({ west, south, east, north }: Bounds, locate: Projection): RectImage {
+export function projectRectangle(
+  { west, south, east, north }: GridBounds,
+  locate: PointTransform,
+): ProjectedRectangle {
   const all: [column: number, row: number][] = [];
-  const points: RectImage['points'] = [];
+  const points: ProjectedRectangle['points'] = [];
   const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
-  for (const v of PARTS) {
-    for (const u of PARTS) {
+  for (const v of SAMPLE_POSITIONS) {
+    for (const u of SAMPLE_POSITIONS) {
       const point = locate(west + (east - west) * u, south + (north - south) * v);
       const [column, row] = point;
       all.push(point);
@@ -48,12 +51,12 @@ export function imageOf({ west, south, east, north }: Bounds, locate: Projection
       if (row > box.bottom) box.bottom = row;
     }
   }
-  return { points, ...box, bend: { x: bendOf(all, 0), y: bendOf(all, 1) } };
+  return { points, ...box, curvature: { x: maxSecondDifference(all, 0), y: maxSecondDifference(all, 1) } };
 }
 
-function bendOf(points: [number, number][], axis: 0 | 1): number {
+function maxSecondDifference(points: [number, number][], axis: 0 | 1): number {
   let worst = 0;
-  for (const [a, b, c] of LINES) {
+  for (const [a, b, c] of SAMPLE_LINES) {
     const bend = Math.abs(points[a][axis] - 2 * points[b][axis] + points[c][axis]);
     if (!(bend <= worst)) worst = Number.isNaN(bend) ? Infinity : bend;
   }
@@ -61,7 +64,7 @@ function bendOf(points: [number, number][], axis: 0 | 1): number {
 }
 
 /** The four quarters of a rectangle. */
-export function quartersOf({ west, south, east, north }: Bounds): Bounds[] {
+export function splitIntoQuadrants({ west, south, east, north }: GridBounds): GridBounds[] {
   const x = (west + east) / 2;
   const y = (south + north) / 2;
   return [

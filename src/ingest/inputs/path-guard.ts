@@ -4,14 +4,14 @@
  */
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { NOTHING_THERE, notRecognised, outsideFence } from '../errors.js';
+import { NOTHING_THERE, notRecognised, pathNotAllowed } from '../errors.js';
 
 /** A folder of SAFE products is six levels deep; what is deeper is refused unread. */
-const LEVELS = 6;
+const MAX_DEPTH = 6;
 
 /** Invariant: `held` has what each file that was held was at first. */
-export class Fence {
-  private readonly held = new Map<string, string>();
+export class PathGuard {
+  private readonly recordedStates = new Map<string, string>();
 
   /** `folders`: real paths. */
   constructor(private readonly folders: string[]) {}
@@ -20,20 +20,20 @@ export class Fence {
    * The real path of a file or product folder, with all that may be opened beside or below it. Throws TW_INGEST_NOT_RECOGNISED if
    * nothing has this name in a folder inside, and TW_INGEST_OUTSIDE if the path is outside or holds a link.
    */
-  async enter(path: string): Promise<string> {
+  async resolveAllowed(path: string): Promise<string> {
     // Without `..`: the answer must not depend on folders outside that such a path passes through.
     const lexical = resolve(path);
     const real = await realpath(lexical).catch(async (error) => {
       if (await this.lacks(lexical)) throw notRecognised.because(error, path, NOTHING_THERE);
-      throw outsideFence.because(error, path);
+      throw pathNotAllowed.because(error, path);
     });
-    if (!this.encloses(real)) throw outsideFence(path);
+    if (!this.encloses(real)) throw pathNotAllowed(path);
     // Metadata files speak for the files beside them.
     const product = /\.(txt|json|xml|hdr)$/i.test(real) ? dirname(real) : real;
-    const refused = await findRefused(product, LEVELS).catch((error) => {
-      throw outsideFence.because(error, path);
+    const refused = await findDisallowedEntry(product, MAX_DEPTH).catch((error) => {
+      throw pathNotAllowed.because(error, path);
     });
-    if (refused !== undefined) throw outsideFence(path, refused);
+    if (refused !== undefined) throw pathNotAllowed(path, refused);
     return real;
   }
 
@@ -41,19 +41,19 @@ export class Fence {
    * Throws TW_INGEST_OUTSIDE where a file is not at its real path, or is not what it was when it was held first. Asked before
    * and after files are read, it tells of a file that another took the place of, even for a moment: renaming changes its ctime.
    */
-  async hold(paths: Iterable<string>): Promise<void> {
+  async assertUnchanged(paths: Iterable<string>): Promise<void> {
     for (const path of new Set(paths)) {
       const [real, file] = await Promise.all([realpath(path), lstat(path, { bigint: true })]).catch(
         (error) => {
-          throw outsideFence.because(error, path);
+          throw pathNotAllowed.because(error, path);
         },
       );
       const state = [file.dev, file.ino, file.ctimeNs].join();
-      const before = this.held.get(path) ?? state;
+      const before = this.recordedStates.get(path) ?? state;
       if (real !== path || !this.encloses(real) || !file.isFile() || state !== before) {
-        throw outsideFence(path);
+        throw pathNotAllowed(path);
       }
-      this.held.set(path, state);
+      this.recordedStates.set(path, state);
     }
   }
 
@@ -81,13 +81,13 @@ export class Fence {
 }
 
 /** Returns the first path that is a link or another special file, or a folder that is too deep. */
-async function findRefused(path: string, levels: number): Promise<string | undefined> {
+async function findDisallowedEntry(path: string, levels: number): Promise<string | undefined> {
   if (!(await stat(path)).isDirectory()) return undefined;
   if (levels === 0) return path;
   for (const entry of await readdir(path, { withFileTypes: true })) {
     const below = join(path, entry.name);
     if (!entry.isFile() && !entry.isDirectory()) return below;
-    const found = entry.isDirectory() ? await findRefused(below, levels - 1) : undefined;
+    const found = entry.isDirectory() ? await findDisallowedEntry(below, levels - 1) : undefined;
     if (found !== undefined) return found;
   }
   return undefined;

@@ -2,22 +2,23 @@
 import { lstat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { maskPath, otherEnviFile, pamPath } from '../../raster/index.js';
-import { itemOfFile } from '../formats/generic/stac-item-document.js';
-import { candidateAt } from '../formats/shared/probe-input.js';
+import { readItemBesideFile } from '../formats/generic/stac-item-document.js';
+import { probeInput } from '../formats/shared/probe-input.js';
 
 /**
  * Mask file, GDAL's `.aux.xml`, STAC Item, and the other file of an ENVI image, as paths. A folder, an archive and a missing file have none. Throws
  * TW_INGEST_BAD_SIDECAR, and TW_RASTER_... for an ENVI header that cannot be read.
  */
 export async function sideFilesOf(path: string): Promise<string[]> {
-  const candidate = await candidateAt(path).catch(() => undefined);
+  const candidate = await probeInput(path).catch(() => undefined);
   // The error of an input that cannot be opened is reported when it is sent.
-  if (!candidate || candidate.entries || isPacked(candidate.kind)) return [];
-  const { kind } = candidate;
-  const envi = kind === null || kind === 'envi' ? await otherEnviFile(path, kind === 'envi') : undefined;
-  const image = kind === 'envi' ? (envi ?? path) : path;
+  if (!candidate || candidate.entries || isPacked(candidate.fileType)) return [];
+  const { fileType } = candidate;
+  const envi =
+    fileType === null || fileType === 'envi' ? await otherEnviFile(path, fileType === 'envi') : undefined;
+  const image = fileType === 'envi' ? (envi ?? path) : path;
   const [mask, pam] = await Promise.all([maskPath(image), pamPath(image)].map(ifFile));
-  const item = (await itemOfFile(path))?.path;
+  const item = (await readItemBesideFile(path))?.path;
   const files = [envi, mask, pam, item].filter((file) => file !== undefined);
   // A STAC Item that is sent describes itself.
   return files.filter((file) => basename(file) !== basename(path));

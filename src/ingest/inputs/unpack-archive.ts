@@ -11,7 +11,7 @@ import { crc32, createGunzip, gunzipSync, constants as zlib } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { type Entry, getFileNameLowLevel, openPromise, type ZipFile } from 'yauzl';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { fileKind, SIGNATURE_BYTES } from '../../raster/index.js';
+import { detectFileType, SIGNATURE_BYTES } from '../../raster/index.js';
 import { asStorageError, type DiskReserve } from '../../storage/index.js';
 import {
   archiveBroken,
@@ -42,11 +42,11 @@ const MAX_ENTRIES = 100_000;
 /** An archive that unpacks to more than this many times its size is a bomb: rasters are far below. */
 const MAX_RATIO = 200;
 /** Up to so many bytes any ratio is fine: empty rasters compress well. */
-const HARMLESS = 10e6;
+const MIN_BYTES_FOR_RATIO = 10e6;
 /** Bytes of a name, and of one part of it: what file systems take. */
-const LONGEST_NAME = 1024;
-const LONGEST_PART = 255;
-const DEEPEST = 32;
+const MAX_NAME_BYTES = 1024;
+const MAX_NAME_PART_BYTES = 255;
+const MAX_DEPTH = 32;
 
 const BLOCK = 512;
 
@@ -59,7 +59,7 @@ async function archiveKind(path: string): Promise<ArchiveKind | null> {
   try {
     const start = Buffer.alloc(GZIP_START_BYTES);
     const { bytesRead } = await file.read(start, 0, start.length, 0);
-    const kind = fileKind(start.subarray(0, Math.min(bytesRead, SIGNATURE_BYTES)));
+    const kind = detectFileType(start.subarray(0, Math.min(bytesRead, SIGNATURE_BYTES)));
     if (kind === 'gzip') return gzipKind(path, start.subarray(0, bytesRead));
     return kind === 'zip' || kind === 'tar' ? kind : null;
   } finally {
@@ -71,7 +71,7 @@ async function archiveKind(path: string): Promise<ArchiveKind | null> {
 function gzipKind(path: string, start: Buffer): ArchiveKind {
   const unpacked = gunzipSync(start, { finishFlush: zlib.Z_SYNC_FLUSH }).subarray(0, SIGNATURE_BYTES);
   if (unpacked.length === 0) throw archiveBroken(path, `its first ${start.length} bytes unpack to nothing`);
-  const kind = fileKind(unpacked);
+  const kind = detectFileType(unpacked);
   // A tar archive without a file begins with zeros.
   if (kind === 'tar' || unpacked.every((byte) => byte === 0)) return 'tar.gz';
   if (kind === null || kind === 'zip' || kind === 'gzip')
@@ -83,7 +83,7 @@ function gzipKind(path: string, start: Buffer): ArchiveKind {
  * Unpacks an archive into `folder`, which must be empty or missing. If it fails or is aborted, the folder is removed with
  * all that is in it. Archives inside the archive stay as they are. Throws TW_INGEST_ARCHIVE_..., TW_STORAGE_DISK_LOW, _FULL.
  */
-export async function unpack(path: string, folder: string, options: UnpackOptions): Promise<Unpacked> {
+export async function unpackArchive(path: string, folder: string, options: UnpackOptions): Promise<Unpacked> {
   const { reserve, maxEntries = MAX_ENTRIES, signal = new AbortController().signal } = options;
   signal.throwIfAborted();
   const kind = await archiveKind(path).catch((error) => {
@@ -93,8 +93,8 @@ export async function unpack(path: string, folder: string, options: UnpackOption
   await mkdir(folder, { recursive: true });
   // It is removed if this fails, so that it must not hold anything of others.
   if ((await readdir(folder)).length > 0) throw new Error(`${folder} is not empty`);
-  const budget = new Budget(path, (await stat(path)).size, reserve, maxEntries);
-  const target = new Target(path, folder, budget, signal);
+  const budget = new UnpackBudget(path, (await stat(path)).size, reserve, maxEntries);
+  const target = new UnpackFolder(path, folder, budget, signal);
   try {
     if (kind === 'zip') await unpackZip(path, target, budget);
     else if (kind === 'raster.gz') await unpackRaster(path, target);
@@ -106,7 +106,7 @@ export async function unpack(path: string, folder: string, options: UnpackOption
   }
 }
 
-async function unpackZip(path: string, target: Target, budget: Budget): Promise<void> {
+async function unpackZip(path: string, target: UnpackFolder, budget: UnpackBudget): Promise<void> {
   const zip = await openPromise(path, { decodeStrings: false });
   try {
     await unpackEntries(path, zip, target, budget);
@@ -115,7 +115,12 @@ async function unpackZip(path: string, target: Target, budget: Budget): Promise<
   }
 }
 
-async function unpackEntries(path: string, zip: ZipFile, target: Target, budget: Budget): Promise<void> {
+async function unpackEntries(
+  path: string,
+  zip: ZipFile,
+  target: UnpackFolder,
+  budget: UnpackBudget,
+): Promise<void> {
   budget.requireEntries(zip.entryCount);
   for await (const entry of zip.eachEntry()) {
     // The types say string; without decoding it is the bytes of the name.
@@ -136,18 +141,18 @@ async function unpackEntries(path: string, zip: ZipFile, target: Target, budget:
 }
 
 const { S_IFMT, S_IFREG, S_IFDIR, S_IFLNK } = constants;
-const UNIX = 3;
+const UNIX_HOST = 3;
 
 /** APPNOTE 4.4.2 and 4.4.15: archives made on Unix keep the file's mode in the upper half of the external attributes. */
 function zipEntryKind(entry: Entry, name: string): string {
-  const type = entry.versionMadeBy >> 8 === UNIX ? (entry.externalFileAttributes >>> 16) & S_IFMT : 0;
+  const type = entry.versionMadeBy >> 8 === UNIX_HOST ? (entry.externalFileAttributes >>> 16) & S_IFMT : 0;
   if (type === S_IFLNK) return 'symlink';
   if (type !== 0 && type !== S_IFREG && type !== S_IFDIR) return 'device';
   return name.endsWith('/') || type === S_IFDIR ? 'folder' : 'file';
 }
 
 /** The file keeps the name of the compressed one without `.gz`, because names of files have dates and ids. */
-async function unpackRaster(path: string, target: Target): Promise<void> {
+async function unpackRaster(path: string, target: UnpackFolder): Promise<void> {
   const name = basename(path).replace(/(?<=.)\.gz$/i, '');
   // The target limits the bytes, and gets an error of either stream from the last one.
   await target.file(name, async () => connect(createReadStream(path), createGunzip(), () => {}));
@@ -156,8 +161,8 @@ async function unpackRaster(path: string, target: Target): Promise<void> {
 async function unpackTar(
   path: string,
   kind: 'tar' | 'tar.gz',
-  target: Target,
-  budget: Budget,
+  target: UnpackFolder,
+  budget: UnpackBudget,
   signal: AbortSignal,
 ): Promise<void> {
   const tar = extract();
@@ -201,7 +206,7 @@ async function unpackTar(
 }
 
 /** What one archive may still use. `require` refuses what is declared, `spend` what really comes. */
-class Budget {
+class UnpackBudget {
   private bytes: number;
   private streamed: number;
   private entries = 0;
@@ -211,7 +216,7 @@ class Budget {
     private readonly reserve: DiskReserve,
     private readonly maxEntries: number,
   ) {
-    this.bytes = Math.max(HARMLESS, MAX_RATIO * archiveBytes);
+    this.bytes = Math.max(MIN_BYTES_FOR_RATIO, MAX_RATIO * archiveBytes);
     this.streamed = this.bytes + maxEntries * 4 * BLOCK;
   }
 
@@ -247,20 +252,20 @@ class Budget {
 }
 
 /** The folder that is unpacked into. Invariant: every path below it is made of checked names, and nothing is a link. */
-class Target {
+class UnpackFolder {
   readonly files: string[] = [];
   bytes = 0;
 
   constructor(
     private readonly archive: string,
     private readonly root: string,
-    private readonly budget: Budget,
+    private readonly budget: UnpackBudget,
     private readonly signal: AbortSignal,
   ) {}
 
   async folder(name: string): Promise<void> {
     const path = this.pathOf(name);
-    await this.onlyOnce(name, () => mkdir(join(this.root, path), { recursive: true }));
+    await this.rejectDuplicate(name, () => mkdir(join(this.root, path), { recursive: true }));
   }
 
   /** Writes one file and gives the CRC-32 of its bytes. `open` is called when its place is found to be free. */
@@ -276,7 +281,7 @@ class Target {
         yield chunk;
       }
     };
-    await this.onlyOnce(name, async () => {
+    await this.rejectDuplicate(name, async () => {
       await mkdir(dirname(file), { recursive: true });
       await pipeline(await open(), count, createWriteStream(file, { flags: 'wx' }), { signal: this.signal });
     });
@@ -286,7 +291,7 @@ class Target {
   }
 
   /** The file system itself tells what is there already: it knows whether `a` and `A` are the same. */
-  private async onlyOnce(name: string, work: () => Promise<unknown>): Promise<void> {
+  private async rejectDuplicate(name: string, work: () => Promise<unknown>): Promise<void> {
     try {
       await work();
     } catch (error) {
@@ -304,11 +309,11 @@ class Target {
     const parts = name.split('/').filter((part) => part !== '' && part !== '.');
     if (parts.includes('..')) throw refuse('it leads out of the folder');
     if (
-      Buffer.byteLength(name) > LONGEST_NAME ||
-      parts.some((part) => Buffer.byteLength(part) > LONGEST_PART)
+      Buffer.byteLength(name) > MAX_NAME_BYTES ||
+      parts.some((part) => Buffer.byteLength(part) > MAX_NAME_PART_BYTES)
     )
       throw refuse('it is too long');
-    if (parts.length > DEEPEST) throw refuse(`it is more than ${DEEPEST} folders deep`);
+    if (parts.length > MAX_DEPTH) throw refuse(`it is more than ${MAX_DEPTH} folders deep`);
     return parts.join('/');
   }
 }

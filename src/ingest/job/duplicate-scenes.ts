@@ -1,33 +1,35 @@
 /** Which of the scenes of one run wait for which. */
-import { sceneTwice } from '../errors.js';
+import { duplicateScene } from '../errors.js';
 import type { Scene } from '../scene.js';
-import type { Founders } from './first-scene-lock.js';
+import type { FirstSceneLock } from './first-scene-lock.js';
 
 /** Invariant: of the scenes of one run with one id at most one is ingested. */
-export class SceneTurns {
+export class DuplicateSceneGuard {
   /** By collection and scene: the input that was ingested, known when all inputs of that id so far have ended. */
   private readonly ingested = new Map<string, Promise<string | undefined>>();
 
   constructor(
-    private readonly founders: Founders,
+    private readonly founders: FirstSceneLock,
     private readonly signal: AbortSignal,
   ) {}
 
   /** Runs `work` when it is the scene's turn. Throws TW_INGEST_SCENE_TWICE, and what `work` throws. */
-  take<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
-    return this.onlyOnce(collection, scene, () => this.founders.afterFounder(collection, work, this.signal));
+  run<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
+    return this.rejectDuplicate(collection, scene, () =>
+      this.founders.runExclusiveUntilCreated(collection, work, this.signal),
+    );
   }
 
   /**
    * Refuses a scene where an earlier input with the same id was ingested; waits for its end to know: where that one was broken,
    * this may be the sound one.
    */
-  private onlyOnce<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
+  private rejectDuplicate<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
     const key = `${collection}/${scene.id}`;
     const earlier = this.ingested.get(key);
     const outcome = (async () => {
       const other = await earlier;
-      if (other !== undefined) throw sceneTwice(scene.path, other, scene.id);
+      if (other !== undefined) throw duplicateScene(scene.path, other, scene.id);
       return work();
     })();
     this.ingested.set(

@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { GridName } from '../../grid/index.js';
 import type { RasterHeader } from '../../raster/index.js';
-import type { SceneTest } from '../cloud/choose-detector.js';
-import { readModelFile } from '../cloud/index.js';
+import type { CloudDetector } from '../cloud/choose-detector.js';
+import { readCloudModelFile } from '../cloud/index.js';
 import { type Scene, sourceFiles } from '../scene.js';
 
 /** Raised whenever the same input would make other tiles. */
@@ -14,10 +14,10 @@ const PIPELINE = 4;
 export type FileDigests = Map<string, string>;
 
 /** What shapes the tiles of a scene beside the scene itself. */
-export interface HowToCut {
+export interface CutSettings {
   grid: GridName;
   precision: number;
-  test: SceneTest | null;
+  test: CloudDetector | null;
   compress?: 'deflate' | undefined;
 }
 
@@ -25,14 +25,14 @@ export interface HowToCut {
  * Digest of everything that shapes a scene's tiles: the bytes of its files and every option. File names and places are left
  * out, so that a copy elsewhere is the same scene.
  */
-export async function fingerprintOf(
+export async function computeFingerprint(
   scene: Scene,
-  { grid, precision, test, compress }: HowToCut,
+  { grid, precision, test, compress }: CutSettings,
   digests: FileDigests,
   signal?: AbortSignal,
 ): Promise<string> {
   for (const file of sourceFiles(scene))
-    if (!digests.has(file)) digests.set(file, await digestOf(file, signal));
+    if (!digests.has(file)) digests.set(file, await digestFile(file, signal));
   const { id, platform, start, end, quality } = scene;
   const groups = scene.groups.map(({ bands, ...group }) => ({
     ...group,
@@ -40,7 +40,7 @@ export async function fingerprintOf(
       ...band,
       file: digests.get(header.path),
       ...(header.mask && header.mask.path !== header.path && { mask: digests.get(header.mask.path) }),
-      ...(header.isDescribedOutside && { described: describedOutside(header) }),
+      ...(header.isDescribedOutside && { described: externalDescription(header) }),
     })),
   }));
   const codes = quality.map((band) => ({
@@ -57,32 +57,32 @@ export async function fingerprintOf(
     end,
     groups,
     quality: codes,
-    test: test && (await testDigest(test)),
+    test: test && (await detectorDigest(test)),
     compress,
   };
-  return createHash('sha256').update(JSON.stringify(everything, nameNumbers)).digest('hex');
+  return createHash('sha256').update(JSON.stringify(everything, stringifyNonFinite)).digest('hex');
 }
 
 /** Facts that are not in the bytes of the file: a corrected header, or another position, makes other tiles. */
-function describedOutside({ width, height, dataType, crs, transform, blocks }: RasterHeader) {
+function externalDescription({ width, height, dataType, crs, transform, blocks }: RasterHeader) {
   const layout = blocks.reader === 'envi' || blocks.reader === 'mat' ? blocks : undefined;
   return { width, height, dataType, crs: crs.proj4, transform, layout };
 }
 
 /** JSON has no NaN and no infinities, and would make all of them null. */
-const nameNumbers = (_: string, value: unknown) =>
+const stringifyNonFinite = (_: string, value: unknown) =>
   typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 
-async function digestOf(path: string, signal?: AbortSignal): Promise<string> {
+async function digestFile(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash, { signal });
   return hash.digest('hex');
 }
 
 /** A model by its bytes: another place of it changes nothing. */
-async function testDigest({ test }: SceneTest): Promise<string> {
+async function detectorDigest({ test }: CloudDetector): Promise<string> {
   if (test.kind === 'reflectance') return test.kind;
   return createHash('sha256')
-    .update(await readModelFile(test.path))
+    .update(await readCloudModelFile(test.path))
     .digest('hex');
 }

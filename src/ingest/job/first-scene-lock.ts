@@ -5,18 +5,22 @@ import type { Storage } from '../../storage/index.js';
  * Invariant: of the scenes of a collection that is not there yet, one at a time is ingested, whichever jobs they are of. The first
  * fixes the cells, and the pixel sizes that those after it take over.
  */
-export class Founders {
+export class FirstSceneLock {
   /** Resolves when the first scene of a collection has ended, well or not. */
   private readonly founding = new Map<string, Promise<void>>();
 
   constructor(private readonly storage: Storage) {}
 
   /** Runs `work` when the collection is there; the first to come makes it. A wait ends where the signal aborts. */
-  async afterFounder<T>(collection: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async runExclusiveUntilCreated<T>(
+    collection: string,
+    work: () => Promise<T>,
+    signal: AbortSignal,
+  ): Promise<T> {
     while (!(await this.storage.getCollection(collection))) {
       const founder = this.founding.get(collection);
       if (founder) {
-        await unlessAborted(founder, signal);
+        await onceAborted(founder, signal);
         continue;
       }
       const founding = work();
@@ -36,7 +40,7 @@ export class Founders {
   }
 }
 
-function unlessAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
+function onceAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

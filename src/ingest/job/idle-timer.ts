@@ -1,5 +1,5 @@
 /** Calls `onIdle` once no work has run for some time. The timer does not keep the process alive. */
-export class Idle {
+export class IdleTimer {
   private running = 0;
   private timer: NodeJS.Timeout | undefined;
 
@@ -8,7 +8,7 @@ export class Idle {
     private readonly onIdle: () => Promise<void>,
   ) {}
 
-  async during<T>(work: () => Promise<T>): Promise<T> {
+  async runBusy<T>(work: () => Promise<T>): Promise<T> {
     this.running++;
     clearTimeout(this.timer);
     try {

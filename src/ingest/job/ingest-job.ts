@@ -6,17 +6,17 @@ import { coordinationUnavailable } from '../../coordination/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';
-import type { IngestWorkers } from '../cut/ingest-pool.js';
-import type { Arena } from '../cut/shared-memory.js';
-import { allFailed, ingestFailed } from '../errors.js';
+import type { IngestPool } from '../cut/ingest-pool.js';
+import type { SharedMemory } from '../cut/shared-memory.js';
+import { allInputsFailed, ingestFailed } from '../errors.js';
 import { findInputs, isArchive } from '../formats/index.js';
-import { Fence } from '../inputs/path-guard.js';
-import { unpack } from '../inputs/unpack-archive.js';
+import { PathGuard } from '../inputs/path-guard.js';
+import { unpackArchive } from '../inputs/unpack-archive.js';
 import type { IngestContext, IngestOptions } from '../options.js';
-import { planScene, type ScenePlan } from '../plan/scene-plan.js';
+import { planSceneTiles, type ScenePlan } from '../plan/scene-plan.js';
 import { type Scene, sourceFiles } from '../scene.js';
-import { SceneTurns } from './duplicate-scenes.js';
-import type { Founders } from './first-scene-lock.js';
+import { DuplicateSceneGuard } from './duplicate-scenes.js';
+import type { FirstSceneLock } from './first-scene-lock.js';
 import { ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './scene-shares.js';
 
@@ -40,7 +40,7 @@ export interface IngestResults {
 
 export interface IngestProcessContext {
   storage: Storage;
-  workers: IngestWorkers;
+  workers: IngestPool;
   /** Bytes that ingest may take beside what the program itself does. */
   memory: number;
   cloudModel?: string | undefined;
@@ -49,28 +49,28 @@ export interface IngestProcessContext {
 }
 
 /** How the lines of the log begin that are told before a scene is cut. */
-export const PLAN_NOTE = 'plan: ';
+export const PLAN_PREFIX = 'plan: ';
 
 /** A restart of etcd or the election of a leader is over after this, ms; then a scene has failed. */
-const AWAY_PATIENCE = 120_000;
-const AWAY_PAUSE = 1000;
+const ETCD_RETRY_TIMEOUT_MS = 120_000;
+const ETCD_RETRY_INTERVAL_MS = 1000;
 
 /** How many failures the error of a job names where all scenes failed. */
-const NAMED_REASONS = 3;
+const MAX_REASONS_IN_ERROR = 3;
 
 /** Scenes at once: while one waits for the disk, another is cut. More would only share out the memory. */
-const MOST_SCENES = 4;
+const MAX_CONCURRENT_SCENES = 4;
 
 /** A scene, and its place in the order in which all were found. */
-interface Found {
-  place: number;
+interface FoundScene {
+  index: number;
   scene: Scene;
   /** Folder that is removed when its last scene has ended. */
-  scratch: Scratch | undefined;
+  scratch: ScratchFolder | undefined;
 }
 
 /** An archive's files, for as long as scenes of it are under way. */
-interface Scratch {
+interface ScratchFolder {
   folder: string;
   scenes: number;
 }
@@ -79,72 +79,72 @@ interface Scratch {
  * One run over all inputs. Invariants: scenes are described one after another, in the order of the inputs, and are cut a few at
  * once; every input ends as a result or as a failure.
  */
-export class IngestRun {
+export class IngestJob {
   private readonly context: IngestContext;
   private readonly results: SceneResult[] = [];
   private readonly failed: IngestResults['failed'] = [];
   private readonly passedOver: string[] = [];
   private readonly tiles = { total: 0, done: 0, failed: 0, skipped: 0 };
-  private readonly turns: SceneTurns;
-  private readonly unpacked = new Set<Scratch>();
-  private readonly noted = new Set<string>();
+  private readonly duplicates: DuplicateSceneGuard;
+  private readonly unpacked = new Set<ScratchFolder>();
+  private readonly loggedNotes = new Set<string>();
   /** Collections as they would be after the scenes of a dry run so far. */
-  private readonly dry = new Map<string, CollectionRecord>();
-  private readonly fence: Fence | undefined;
+  private readonly dryRunCollections = new Map<string, CollectionRecord>();
+  private readonly guard: PathGuard | undefined;
   /** What users call files and folders that only the server knows, innermost first. */
-  private readonly called: [path: string, name: string][] = [];
+  private readonly userNames: [path: string, name: string][] = [];
   private inputs = 0;
-  private readonly shares = new SceneShares();
+  private readonly sceneProgress = new SceneShares();
   private inputsDescribed = 0;
 
   constructor(
-    { storage, workers, cloudModel, allowedFolders = [] }: IngestProcessContext,
-    arena: Arena,
-    founders: Founders,
+    { storage, workers: pool, cloudModel, allowedFolders = [] }: IngestProcessContext,
+    memory: SharedMemory,
+    founders: FirstSceneLock,
     private readonly options: IngestInputs,
     private readonly job: JobContext,
   ) {
     this.context = {
       storage,
-      workers,
-      arena,
+      pool,
+      memory,
       cloudModel,
       digests: new Map(),
     };
-    this.turns = new SceneTurns(founders, job.signal);
+    this.duplicates = new DuplicateSceneGuard(founders, job.signal);
     const { fenced, sentAs, paths } = options;
-    if (fenced) this.fence = new Fence(allowedFolders);
-    if (sentAs !== undefined) this.called.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
+    if (fenced) this.guard = new PathGuard(allowedFolders);
+    if (sentAs !== undefined) this.userNames.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
   }
 
   async run(): Promise<IngestResults> {
-    this.job.partial(() => this.soFar());
+    this.job.partial(() => this.partialResults());
     const scenes = this.scenes();
     const lane = async () => {
       // The generator hands out one scene at a time, however many lanes ask.
       for (let next = await scenes.next(); !next.done; next = await scenes.next()) {
-        const { place, scene, scratch } = next.value;
-        const result = await this.attempt(scene.path, () => this.ingest(next.value));
+        const { index, scene, scratch } = next.value;
+        const result = await this.recordFailure(scene.path, () => this.ingest(next.value));
         if (result) {
-          this.results[place] = result;
+          this.results[index] = result;
           this.logScene(result);
         }
-        this.share(place, 1);
+        this.share(index, 1);
         if (scratch && --scratch.scenes === 0) await this.remove(scratch);
       }
     };
-    const lanes = Math.min(MOST_SCENES, 1 + this.context.workers.threads);
+    const lanes = Math.min(MAX_CONCURRENT_SCENES, 1 + this.context.pool.threads);
     const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
     for (const scratch of this.unpacked) await this.remove(scratch);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
-    const results = this.soFar();
-    this.job.message(summaryOf(results.scenes.length, this.failed, this.options.dryRun));
+    const results = this.partialResults();
+    this.job.message(jobSummary(results.scenes.length, this.failed, this.options.dryRun));
     if (results.scenes.length > 0 || this.failed.length === 0) return results;
-    const reasons = this.failed.slice(0, NAMED_REASONS).map(({ message }) => message);
-    throw new FailedWithResults(allFailed(this.failed.length, reasons), results);
+    const reasons = this.failed.slice(0, MAX_REASONS_IN_ERROR).map(({ message }) => message);
+    throw new FailedWithResults(allInputsFailed(this.failed.length, reasons), results);
   }
 
-  private soFar(): IngestResults {
+  private partialResults(): IngestResults {
     const results = this.results.filter(Boolean);
     return {
       collection: results[0]?.collection ?? null,
@@ -158,8 +158,8 @@ export class IngestRun {
   /** What is true of many scenes is told once, before the first of them is cut. */
   private logNotes({ notes }: ScenePlan): void {
     for (const { level, text } of notes) {
-      if (!this.noted.has(text)) this.job.log(level, `${PLAN_NOTE}${text}`);
-      this.noted.add(text);
+      if (!this.loggedNotes.has(text)) this.job.log(level, `${PLAN_PREFIX}${text}`);
+      this.loggedNotes.add(text);
     }
   }
 
@@ -173,53 +173,53 @@ export class IngestRun {
     this.job.log('error', `${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
   }
 
-  private async *scenes(): AsyncGenerator<Found> {
+  private async *scenes(): AsyncGenerator<FoundScene> {
     const inputs: string[] = [];
     for (const path of this.options.paths) {
-      const found = await this.attempt(path, async () => findInputs(await this.enter(path)));
+      const found = await this.recordFailure(path, async () => findInputs(await this.resolveAllowed(path)));
       inputs.push(...(found?.inputs ?? []));
       this.passedOver.push(...(found?.passedOver ?? []));
     }
     this.inputs = inputs.length;
     for (const input of inputs) {
       this.job.signal.throwIfAborted();
-      const found = await this.attempt(input, () => this.describe(input));
+      const found = await this.recordFailure(input, () => this.describe(input));
       const { scenes, scratch } = found ?? { scenes: [], scratch: undefined };
       this.inputsDescribed++;
       // All of them before the first is cut, so that progress counts them.
-      const places = scenes.map(() => this.shares.add());
-      for (const [i, scene] of scenes.entries()) yield { place: places[i]!, scene, scratch };
+      const places = scenes.map(() => this.sceneProgress.add());
+      for (const [i, scene] of scenes.entries()) yield { index: places[i]!, scene, scratch };
     }
   }
 
-  private async describe(path: string): Promise<{ scenes: Scene[]; scratch: Scratch | undefined }> {
-    const input = await this.enter(path);
+  private async describe(path: string): Promise<{ scenes: Scene[]; scratch: ScratchFolder | undefined }> {
+    const input = await this.resolveAllowed(path);
     if (await isArchive(input)) return this.describeArchive(input);
     const scenes = await this.scenesOf(input);
     // What is a link by now is not where the headers come from.
-    await this.enter(input);
-    await this.fence?.hold(scenes.flatMap(sourceFiles));
+    await this.resolveAllowed(input);
+    await this.guard?.assertUnchanged(scenes.flatMap(sourceFiles));
     return { scenes: scenes.map((scene) => this.named(scene, scene.path)), scratch: undefined };
   }
 
-  private async describeArchive(input: string): Promise<{ scenes: Scene[]; scratch: Scratch }> {
+  private async describeArchive(input: string): Promise<{ scenes: Scene[]; scratch: ScratchFolder }> {
     const { storage } = this.context;
     const scratch = { folder: await storage.scratchFolder('unpacked'), scenes: 0 };
     this.unpacked.add(scratch);
-    this.called.unshift([scratch.folder, input]);
+    this.userNames.unshift([scratch.folder, input]);
     try {
       const { signal } = this.job;
       this.message(`unpacking ${input}`);
-      await this.fence?.hold([input]);
-      const { files } = await unpack(input, scratch.folder, { reserve: storage.reserve, signal });
-      await this.fence?.hold([input]);
+      await this.guard?.assertUnchanged([input]);
+      const { files } = await unpackArchive(input, scratch.folder, { reserve: storage.reserve, signal });
+      await this.guard?.assertUnchanged([input]);
       const only = fileOfArchive(this.options.sentAs ?? input, files);
       const { inputs, passedOver } = await findInputs(join(scratch.folder, only ?? ''));
-      this.passedOver.push(...passedOver.map((folder) => this.nameOf(folder)));
+      this.passedOver.push(...passedOver.map((folder) => this.toUserNames(folder)));
       const scenes: Scene[] = [];
       for (const one of inputs) {
         const name = inputs.length === 1 ? input : one;
-        const found = await this.attempt(name, () => this.scenesOf(one));
+        const found = await this.recordFailure(name, () => this.scenesOf(one));
         scenes.push(...(found ?? []).map((scene) => this.named(scene, name)));
       }
       scratch.scenes = scenes.length;
@@ -234,41 +234,41 @@ export class IngestRun {
   private scenesOf(path: string): Promise<Scene[]> {
     const { paths: _, nodata, ...options } = this.options;
     const said = nodata === undefined ? options : { ...options, nodata: nodata === 'nan' ? NaN : nodata };
-    return this.context.workers.describe(path, said, this.job.signal);
+    return this.context.pool.describe(path, said, this.job.signal);
   }
 
   /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */
-  private async enter(path: string): Promise<string> {
-    return this.fence ? this.fence.enter(path) : path;
+  private async resolveAllowed(path: string): Promise<string> {
+    return this.guard ? this.guard.resolveAllowed(path) : path;
   }
 
   /** A text without names that only the server knows. */
-  private nameOf(text: string): string {
-    return this.called.reduce((named, [path, name]) => named.replaceAll(path, () => name), text);
+  private toUserNames(text: string): string {
+    return this.userNames.reduce((named, [path, name]) => named.replaceAll(path, () => name), text);
   }
 
   private named(scene: Scene, path: string): Scene {
-    const warnings = scene.warnings.map((warning) => this.nameOf(warning));
-    return { ...scene, path: this.nameOf(path), warnings };
+    const warnings = scene.warnings.map((warning) => this.toUserNames(warning));
+    return { ...scene, path: this.toUserNames(path), warnings };
   }
 
   private message(text: string): void {
-    this.job.message(this.nameOf(text));
+    this.job.message(this.toUserNames(text));
   }
 
-  private async remove(scratch: Scratch): Promise<void> {
+  private async remove(scratch: ScratchFolder): Promise<void> {
     this.unpacked.delete(scratch);
     await rm(scratch.folder, { recursive: true, force: true });
   }
 
-  private async ingest({ place, scene, scratch }: Found): Promise<SceneResult> {
-    const { job, context, options, tiles, fence } = this;
+  private async ingest({ index, scene, scratch }: FoundScene): Promise<SceneResult> {
+    const { job, context, options, tiles, guard } = this;
     this.message(scene.path);
     const id = options.collection ?? scene.collection.id;
     const cut = async () => {
-      const plan = await planScene(context.storage, scene, options, this.dry);
+      const plan = await planSceneTiles(context.storage, scene, options, this.dryRunCollections);
       this.logNotes(plan);
-      return this.patiently(scene.path, () => ingestOnce(plan));
+      return this.retryWhileEtcdIsDown(scene.path, () => ingestOnce(plan));
     };
     const ingestOnce = async (plan: ScenePlan) => {
       let cells = 0;
@@ -279,15 +279,15 @@ export class IngestRun {
           onCells: (count) => {
             cells = count;
             tiles.total += count;
-            this.shares.setCells(place, count);
+            this.sceneProgress.setCells(index, count);
           },
-          onShare: (share) => this.share(place, share),
+          onProgress: (share) => this.share(index, share),
           onTiles: (count) => {
             made = count;
           },
           onRead: async () => {
             // Nobody else reaches what was unpacked into the data folder.
-            if (!scratch) await fence?.hold(sourceFiles(scene));
+            if (!scratch) await guard?.assertUnchanged(sourceFiles(scene));
           },
         });
         tiles.done += made;
@@ -300,39 +300,42 @@ export class IngestRun {
         throw error;
       }
     };
-    return this.turns.take(id, scene, cut);
+    return this.duplicates.run(id, scene, cut);
   }
 
-  /** Repeats work that etcd's silence has ended before anything was committed, for AWAY_PATIENCE ms. */
-  private async patiently<T>(path: string, work: () => Promise<T>): Promise<T> {
+  /** Repeats work that etcd's silence has ended before anything was committed, for ETCD_RETRY_TIMEOUT_MS ms. */
+  private async retryWhileEtcdIsDown<T>(path: string, work: () => Promise<T>): Promise<T> {
     const { log, signal } = this.job;
     for (let until: number | undefined; ; ) {
       try {
         return await work();
       } catch (error) {
-        until ??= performance.now() + AWAY_PATIENCE;
+        until ??= performance.now() + ETCD_RETRY_TIMEOUT_MS;
         if (!coordinationUnavailable.is(error) || performance.now() > until) throw error;
-        log('warning', `${this.nameOf(path)}: etcd does not answer; the scene is tried again`);
-        await sleep(AWAY_PAUSE, undefined, { signal });
+        log('warning', `${this.toUserNames(path)}: etcd does not answer; the scene is tried again`);
+        await sleep(ETCD_RETRY_INTERVAL_MS, undefined, { signal });
       }
     }
   }
 
   /** Progress by cells. An input that is not described yet counts as one scene. */
   private share(place: number, share: number): void {
-    this.shares.setShare(place, share);
-    this.job.progress({ ...this.tiles, share: this.shares.overall(this.inputs - this.inputsDescribed) });
+    this.sceneProgress.setShare(place, share);
+    this.job.progress({
+      ...this.tiles,
+      share: this.sceneProgress.overall(this.inputs - this.inputsDescribed),
+    });
   }
 
   /** Null where the work failed; the failure is kept. A cancelled job ends. */
-  private async attempt<T>(path: string, work: () => Promise<T>): Promise<T | null> {
+  private async recordFailure<T>(path: string, work: () => Promise<T>): Promise<T | null> {
     try {
       return await work();
     } catch (error) {
       if (this.job.signal.aborted) throw error;
       const { code, message } =
         error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
-      const failure = { path: this.nameOf(path), code, message: this.nameOf(message) };
+      const failure = { path: this.toUserNames(path), code, message: this.toUserNames(message) };
       this.failed.push(failure);
       this.logFailure(failure);
       return null;
@@ -358,7 +361,7 @@ function fileOfArchive(archive: string, files: string[]): string | undefined {
 }
 
 /** One line for who only looks at the job. */
-function summaryOf(scenes: number, failed: IngestResults['failed'], dryRun = false): string {
+function jobSummary(scenes: number, failed: IngestResults['failed'], dryRun = false): string {
   const done = `${scenes} ${dryRun ? 'looked at, none ingested' : 'ingested'}`;
   return failed.length === 0 ? done : `${done}, ${failed.length} failed: ${failed[0].message}`;
 }

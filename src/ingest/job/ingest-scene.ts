@@ -4,14 +4,14 @@
  */
 import { bytesPerSample } from '../../raster/index.js';
 import type { SceneRecord } from '../../storage/index.js';
-import { cloudTestOf } from '../cloud/choose-detector.js';
+import { chooseDetector } from '../cloud/choose-detector.js';
 import { cutScene } from '../cut/cut-scene.js';
 import { noValidPixels, tileTooLarge } from '../errors.js';
 import type { IngestContext, IngestHooks, IngestOptions } from '../options.js';
-import { isCube } from '../plan/cut-passes.js';
-import { finestGroup, sceneCells } from '../plan/scene-cells.js';
-import { groupGrids, type ScenePlan } from '../plan/scene-plan.js';
-import { fingerprintOf } from './fingerprint.js';
+import { isCubeGroup } from '../plan/cut-passes.js';
+import { coverScene, referenceGroup } from '../plan/scene-cells.js';
+import { groupPixelGrids, type ScenePlan } from '../plan/scene-plan.js';
+import { computeFingerprint } from './fingerprint.js';
 
 export interface SceneResult {
   id: string;
@@ -38,22 +38,23 @@ export async function ingestScene(
   const { precision } = collection;
   const result = { id: scene.id, collection: collection.id, unchanged: false, replaced: false };
   const previous = await storage.getScene(collection.id, scene.id);
-  const test = cloudTestOf(scene, context.cloudModel, cloudTest);
+  const test = chooseDetector(scene, context.cloudModel, cloudTest);
   // Other groups are always compressed, and are the same tiles with the option as without it.
-  const compress = scene.groups.some(isCube) ? compressCubes : undefined;
+  const compress = scene.groups.some(isCubeGroup) ? compressCubes : undefined;
   const how = { grid: grid.name, precision, test, compress };
-  const fingerprint = await fingerprintOf(scene, how, context.digests, hooks.signal);
+  const fingerprint = await computeFingerprint(scene, how, context.digests, hooks.signal);
   const asThere = async (known: SceneRecord | undefined): Promise<SceneResult | undefined> => {
     // A tile that was damaged on disk is made again.
-    if (known?.fingerprint !== fingerprint || !(await storage.isWhole(collection, known))) return undefined;
+    if (known?.fingerprint !== fingerprint || !(await storage.isSceneIntact(collection, known)))
+      return undefined;
     // The record has the warnings of the delivery that made the tiles.
     return { ...result, tiles: known.geocodes.length, unchanged: true, warnings: scene.warnings };
   };
   const there = await asThere(previous);
   if (there) return there;
 
-  const cells = sceneCells(scene, grid, precision);
-  refuseLargeTiles(plan, cells);
+  const cells = coverScene(scene, grid, precision);
+  rejectLargeTiles(plan, cells);
   const { start, end, platform, warnings } = scene;
   const replaced = previous !== undefined;
   if (dryRun) return { ...result, tiles: cells.length, replaced, warnings, geocodes: cells };
@@ -82,20 +83,22 @@ export async function ingestScene(
 const MAX_TILE_BYTES = 512e6;
 const MAX_CUBE_BYTES = 4e9;
 
-function refuseLargeTiles(plan: ScenePlan, cells: string[]): void {
+function rejectLargeTiles(plan: ScenePlan, cells: string[]): void {
   const { scene } = plan;
   for (const geocode of cells) {
-    const sizes = groupGrids(plan, geocode);
+    const sizes = groupPixelGrids(plan, geocode);
     const bytesOf = (g: number) => {
       const { width, height } = sizes[g];
       const { bands } = scene.groups[g];
       return width * height * bands.length * bytesPerSample(bands[0].header.dataType);
     };
     const groups = [...scene.groups.keys()];
-    const [cubes, others] = [true, false].map((one) => groups.filter((g) => isCube(scene.groups[g]) === one));
+    const [cubes, others] = [true, false].map((one) =>
+      groups.filter((g) => isCubeGroup(scene.groups[g]) === one),
+    );
     const bytes = others.reduce((sum, g) => sum + bytesOf(g), 0);
     if (bytes > MAX_TILE_BYTES || cubes.some((g) => bytesOf(g) > MAX_CUBE_BYTES)) {
-      const { width, height } = sizes[scene.groups.indexOf(finestGroup(scene))];
+      const { width, height } = sizes[scene.groups.indexOf(referenceGroup(scene))];
       throw tileTooLarge(scene.path, geocode, width, height);
     }
   }

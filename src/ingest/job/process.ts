@@ -2,12 +2,12 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../../jobs/index.js';
-import { Arena } from '../cut/shared-memory.js';
-import { notRecognised, outsideFence } from '../errors.js';
-import { Fence } from '../inputs/path-guard.js';
-import { Founders } from './first-scene-lock.js';
-import { Idle } from './idle-timer.js';
-import { type IngestInputs, type IngestProcessContext, type IngestResults, IngestRun } from './ingest-job.js';
+import { SharedMemory } from '../cut/shared-memory.js';
+import { notRecognised, pathNotAllowed } from '../errors.js';
+import { PathGuard } from '../inputs/path-guard.js';
+import { FirstSceneLock } from './first-scene-lock.js';
+import { IdleTimer } from './idle-timer.js';
+import { type IngestInputs, IngestJob, type IngestProcessContext, type IngestResults } from './ingest-job.js';
 
 const INPUTS = {
   type: 'object',
@@ -62,18 +62,18 @@ const OUTPUTS = {
 };
 
 /** Share of the memory that holds source rows; the rest is for what threads and GDAL's processes work on. */
-const ROWS_SHARE = 0.6;
+const SOURCE_ROWS_MEMORY_FRACTION = 0.6;
 /** If nothing is ingested for this long, the memory of rows and threads is returned to the system. */
-const IDLE_MS = 30_000;
+const IDLE_TIMEOUT_MS = 30_000;
 
 /** Ingests every scene below the given paths. One that fails is named with its reason; the others go on. The job fails if all do. */
 export function ingestProcess(context: IngestProcessContext): Process {
-  const arena = new Arena(ROWS_SHARE * context.memory);
-  const founders = new Founders(context.storage);
-  const idle = new Idle(IDLE_MS, async () => {
+  const arena = new SharedMemory(SOURCE_ROWS_MEMORY_FRACTION * context.memory);
+  const founders = new FirstSceneLock(context.storage);
+  const idle = new IdleTimer(IDLE_TIMEOUT_MS, async () => {
     // Threads refer to the memory of rows until they end.
     await context.workers.endThreads();
-    arena.free();
+    arena.releaseBuffer();
   });
   return {
     id: 'ingest',
@@ -84,21 +84,21 @@ export function ingestProcess(context: IngestProcessContext): Process {
     // A scene that is there already is passed over.
     resumable: true,
     retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
-    canTakeOver: (inputs) => mayRead(inputs as IngestInputs, context),
+    canTakeOver: (inputs) => isAllowedToRead(inputs as IngestInputs, context),
     run: (inputs, job) =>
-      idle.during(() => new IngestRun(context, arena, founders, inputs as IngestInputs, job).run()),
+      idle.runBusy(() => new IngestJob(context, arena, founders, inputs as IngestInputs, job).run()),
   };
 }
 
 /** Whether all paths are in folders that this node may read. */
-async function mayRead(
+async function isAllowedToRead(
   { paths }: IngestInputs,
   { allowedFolders = [] }: IngestProcessContext,
 ): Promise<boolean> {
-  const fence = new Fence(allowedFolders);
+  const fence = new PathGuard(allowedFolders);
   for (const path of paths) {
-    const real = await fence.enter(path).catch((error) => {
-      if (!outsideFence.is(error) && !notRecognised.is(error)) throw error;
+    const real = await fence.resolveAllowed(path).catch((error) => {
+      if (!pathNotAllowed.is(error) && !notRecognised.is(error)) throw error;
     });
     if (real === undefined) return false;
   }

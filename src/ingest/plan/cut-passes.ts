@@ -2,18 +2,18 @@
  * A scene is cut in passes, mostly one a band group, so that only the rows of one group are in memory at a time. The pass of the
  * finest data group makes the mask: it also reads the groups that hold quality codes, and cuts those too.
  */
-import { isSpectrum } from '../../raster/index.js';
-import { groupNamed, type QualityBand, type Scene, type SourceGroup } from '../scene.js';
-import { finestGroup } from './scene-cells.js';
+import { isHyperspectral } from '../../raster/index.js';
+import { type QualityBand, requireGroup, type Scene, type SourceGroup } from '../scene.js';
+import { referenceGroup } from './scene-cells.js';
 
-export interface Pass {
+export interface CutPass {
   /** What is in memory together. */
   sources: SourceGroup[];
-  cuts: Cut[];
+  cuts: GroupCut[];
 }
 
 /** A group that is cut in a pass. */
-export interface Cut {
+export interface GroupCut {
   /** Index of the group within the scene. */
   group: number;
   /** Index of it within the sources of the pass. */
@@ -30,13 +30,13 @@ export interface MaskSource {
 }
 
 /** Groups that are cut by themselves, see `cut-cube.ts`: their rows would not fit into memory. */
-export const isCube = ({ role, bands }: SourceGroup) => role === 'data' && isSpectrum(bands);
+export const isCubeGroup = ({ role, bands }: SourceGroup) => role === 'data' && isHyperspectral(bands);
 
 /** Without `quality`, the mask only says where there is data. */
-export function passesOf(scene: Scene, quality: boolean): Pass[] {
-  const first = isCube(finestGroup(scene)) ? [] : [maskPass(scene, quality ? scene.quality : [])];
+export function planCutPasses(scene: Scene, quality: boolean): CutPass[] {
+  const first = isCubeGroup(referenceGroup(scene)) ? [] : [maskPass(scene, quality ? scene.quality : [])];
   const cut = new Set(first.flatMap(({ cuts }) => cuts.map(({ group }) => group)));
-  const others = [...scene.groups.keys()].filter((g) => !cut.has(g) && !isCube(scene.groups[g]!));
+  const others = [...scene.groups.keys()].filter((g) => !cut.has(g) && !isCubeGroup(scene.groups[g]!));
   return [
     ...first,
     ...others.map((g) => ({
@@ -46,12 +46,12 @@ export function passesOf(scene: Scene, quality: boolean): Pass[] {
   ];
 }
 
-function maskPass(scene: Scene, quality: QualityBand[]): Pass {
+function maskPass(scene: Scene, quality: QualityBand[]): CutPass {
   const { groups } = scene;
-  const finest = groups.indexOf(finestGroup(scene));
+  const finest = groups.indexOf(referenceGroup(scene));
   const read = [finest];
   const mask = quality.map(({ group: name, band, codes }) => {
-    const g = groups.indexOf(groupNamed(scene, name));
+    const g = groups.indexOf(requireGroup(scene, name));
     if (!read.includes(g)) read.push(g);
     return { source: read.indexOf(g), band, codes };
   });

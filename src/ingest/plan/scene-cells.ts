@@ -1,18 +1,18 @@
 /** Which cells a scene covers. */
-import { type Bounds, coverRegion, type Grid, type Relation } from '../../grid/index.js';
-import { pixelToMap, projector } from '../../raster/index.js';
-import { offEarth, outsideGrid, tooManyTiles } from '../errors.js';
+import { coverRegionByRelation, type Grid, type GridBounds, type Relation } from '../../grid/index.js';
+import { createTransform, pixelToMap } from '../../raster/index.js';
+import { noGeographicExtent, outsideGrid, tooManyTiles } from '../errors.js';
 import { datumWarning } from '../georeferencing/datum-warning.js';
-import { type Position, sourceLocator } from '../georeferencing/grid-to-source.js';
-import { imageOf, type RectImage } from '../georeferencing/project-rectangle.js';
-import { type EarthSample, isBeyondReach, sampleEarth } from '../georeferencing/raster-extent.js';
+import { type GeoBox, gridToPixelTransform } from '../georeferencing/grid-to-source.js';
+import { type ProjectedRectangle, projectRectangle } from '../georeferencing/project-rectangle.js';
+import { type ExtentSample, isOutOfRange, sampleExtent } from '../georeferencing/raster-extent.js';
 import type { Scene, SourceGroup } from '../scene.js';
 
 /** More tiles than this in one scene are refused: it is far beyond any product, and mostly a precision typed wrong. */
-const MAX_TILES = 200_000;
+const MAX_TILES_PER_SCENE = 200_000;
 
 /** The finest data group: it sets the default precision and the size of the mask. */
-export function finestGroup(scene: Scene): SourceGroup {
+export function referenceGroup(scene: Scene): SourceGroup {
   return scene.groups.find((group) => group.role === 'data') ?? scene.groups[0];
 }
 
@@ -21,16 +21,23 @@ export function finestGroup(scene: Scene): SourceGroup {
  * of it lies beyond the grid, or if its datum makes positions inexact. Throws TW_INGEST_OUTSIDE_GRID or TW_INGEST_OFF_EARTH where nothing is on it, and
  * TW_INGEST_TOO_MANY_TILES.
  */
-export function sceneCells(scene: Scene, grid: Grid, precision: number): string[] {
-  const positions = positionsOf(scene);
-  const samples = positions.map(sampleEarth);
-  const lost = Math.max(...samples.map(({ places }) => shareBeyond(places, grid)));
-  const tooMany = (tiles: number) => tooManyTiles(scene.path, tiles, MAX_TILES, precision);
+export function coverScene(scene: Scene, grid: Grid, precision: number): string[] {
+  const positions = geoBoxesOf(scene);
+  const samples = positions.map(sampleExtent);
+  const lost = Math.max(...samples.map(({ points }) => fractionOutsideGrid(points, grid)));
+  const tooMany = (tiles: number) => tooManyTiles(scene.path, tiles, MAX_TILES_PER_SCENE, precision);
   const covers = positions.map((position, i) =>
-    coverRegion(grid, precision, relationTo(position, samples[i], grid), MAX_TILES, tooMany),
+    coverRegionByRelation(
+      grid,
+      precision,
+      relationTo(position, samples[i], grid),
+      MAX_TILES_PER_SCENE,
+      tooMany,
+    ),
   );
   const cells = covers.length === 1 ? covers[0] : [...new Set(covers.flat())];
-  if (cells.length === 0) throw lost > 0 ? outsideGrid(scene.path, grid.name) : offEarth(scene.path);
+  if (cells.length === 0)
+    throw lost > 0 ? outsideGrid(scene.path, grid.name) : noGeographicExtent(scene.path);
   if (lost > 0) {
     const percent = lost < 0.01 ? 'less than 1' : `about ${Math.round(100 * lost)}`;
     scene.warnings.push(
@@ -43,8 +50,8 @@ export function sceneCells(scene: Scene, grid: Grid, precision: number): string[
 }
 
 /** Positions of the data groups; groups of different pixel sizes mostly cover the same ground. */
-function positionsOf(scene: Scene): Position[] {
-  const positions = new Map<string, Position>();
+function geoBoxesOf(scene: Scene): GeoBox[] {
+  const positions = new Map<string, GeoBox>();
   for (const { role, bands } of scene.groups) {
     const { crs, transform, width, height } = bands[0].header;
     const corner = (column: number, row: number) => pixelToMap(transform, column, row);
@@ -55,14 +62,14 @@ function positionsOf(scene: Scene): Position[] {
 }
 
 /** Roughly which share of the places of a scene lies beyond the latitudes of the grid. */
-function shareBeyond(places: EarthSample['places'], grid: Grid): number {
+function fractionOutsideGrid(places: ExtentSample['points'], grid: Grid): number {
   const [, limit] = grid.toLonLat(0, grid.extent.north);
   const beyond = places.filter(([, lat]) => Math.abs(lat) > limit + 1e-9);
   return places.length === 0 ? 0 : beyond.length / places.length;
 }
 
 /** An overlap narrower than this, in pixels, is rounding along an edge. */
-const ROUNDING = 1e-6;
+const MIN_OVERLAP_PIXELS = 1e-6;
 
 /**
  * How rectangles of the grid lie to a raster. Rectangles are projected into the raster, never the raster onto the globe: its
@@ -70,23 +77,29 @@ const ROUNDING = 1e-6;
  * the map. There, a rectangle whose points do not lie close together even at the closest look counts by its points alone.
  */
 function relationTo(
-  position: Position,
-  sample: EarthSample,
+  position: GeoBox,
+  sample: ExtentSample,
   grid: Grid,
-): (rect: Bounds, closest: boolean) => Relation {
+): (rect: GridBounds, closest: boolean) => Relation {
   const { width, height } = position;
-  const locate = sourceLocator(grid.epsg, position);
-  const isOnMap = returnCheck(position, grid);
+  const locate = gridToPixelTransform(grid.epsg, position);
+  const isOnMap = roundTripCheck(position, grid);
   const isInside = (column: number, row: number) =>
-    column > ROUNDING && column < width - ROUNDING && row > ROUNDING && row < height - ROUNDING;
+    column > MIN_OVERLAP_PIXELS &&
+    column < width - MIN_OVERLAP_PIXELS &&
+    row > MIN_OVERLAP_PIXELS &&
+    row < height - MIN_OVERLAP_PIXELS;
 
   return (rect, closest) => {
-    if (isBeyondReach(rect, grid, sample)) return 'outside';
-    const image = imageOf(rect, locate);
+    if (isOutOfRange(rect, grid, sample)) return 'outside';
+    const image = projectRectangle(rect, locate);
     if (image.points.length === 0) return 'outside';
     const { left, top, right, bottom } = withMargin(image, closest ? 0 : 1 / 16);
     const beside =
-      right <= ROUNDING || left >= width - ROUNDING || bottom <= ROUNDING || top >= height - ROUNDING;
+      right <= MIN_OVERLAP_PIXELS ||
+      left >= width - MIN_OVERLAP_PIXELS ||
+      bottom <= MIN_OVERLAP_PIXELS ||
+      top >= height - MIN_OVERLAP_PIXELS;
     if (beside) return 'outside';
     const onMap = isOnMap(rect);
     if (onMap && left >= 0 && right <= width && top >= 0 && bottom <= height) return 'inside';
@@ -100,25 +113,25 @@ function relationTo(
  * The box that holds all of a rectangle's image: around its nine points, widened by how much it bends between them, and by a
  * share of its size for what second differences do not see in a large one.
  */
-function withMargin({ left, top, right, bottom, bend }: RectImage, share: number) {
-  const x = bend.x + (right - left) * share;
-  const y = bend.y + (bottom - top) * share;
+function withMargin({ left, top, right, bottom, curvature }: ProjectedRectangle, share: number) {
+  const x = curvature.x + (right - left) * share;
+  const y = curvature.y + (bottom - top) * share;
   return { left: left - x, top: top - y, right: right + x, bottom: bottom + y };
 }
 
 /** False across the rim of a map, where one part of a rectangle lies far from the other. */
-function isSmooth({ left, top, right, bottom, bend }: RectImage): boolean {
-  return Math.max(bend.x, bend.y) <= Math.max(right - left, bottom - top) / 2;
+function isSmooth({ left, top, right, bottom, curvature }: ProjectedRectangle): boolean {
+  return Math.max(curvature.x, curvature.y) <= Math.max(right - left, bottom - top) / 2;
 }
 
 /**
  * Whether the middle of a rectangle comes back from the raster's system. Some projections fold the far side of the Earth onto
  * the near one (transverse Mercator beyond 90 degrees, the oblique Mercator of Switzerland, polyconic).
  */
-function returnCheck({ crs }: Position, grid: Grid): (rect: Bounds) => boolean {
+function roundTripCheck({ crs }: GeoBox, grid: Grid): (rect: GridBounds) => boolean {
   if (crs.geographic) return () => true;
-  const there = projector(`EPSG:${grid.epsg}`, crs);
-  const back = projector(crs, 'EPSG:4326');
+  const there = createTransform(`EPSG:${grid.epsg}`, crs);
+  const back = createTransform(crs, 'EPSG:4326');
   return ({ west, south, east, north }) => {
     const x = (west + east) / 2;
     const y = (south + north) / 2;

@@ -1,21 +1,21 @@
 /** Where the tiles of a scene go, and which pixels they have: fixed by its collection, or by it where it is the first of one. */
 import {
+  cellSizeMetres,
   defaultPrecision,
-  fitPixelSizes,
   type Grid,
   gridByName,
-  groundSize,
+  matchPixelSizes,
   type PixelGrid,
   type PixelSize,
   type PixelSizes,
-  pixelGridsOf,
+  pixelGridsFor,
 } from '../../grid/index.js';
 import type { CollectionRecord, LogLevel, Storage } from '../../storage/index.js';
-import { nameGroups, sizeName, withGroups } from '../band-groups.js';
-import { middleOnEarth } from '../georeferencing/raster-extent.js';
+import { formatPixelSize, nameGroups, replaceGroups } from '../band-groups.js';
+import { centreLonLat } from '../georeferencing/raster-extent.js';
 import type { IngestOptions } from '../options.js';
 import type { Scene } from '../scene.js';
-import { finestGroup } from './scene-cells.js';
+import { referenceGroup } from './scene-cells.js';
 
 export interface ScenePlan {
   /** With the pixel sizes and the group names of its collection. */
@@ -32,7 +32,7 @@ export interface ScenePlan {
  * `dry` alone, for the scenes after it.
  * Throws TW_STORAGE_COLLECTION_FIXED where the options want other cells than the collection has.
  */
-export async function planScene(
+export async function planSceneTiles(
   storage: Storage,
   given: Scene,
   options: IngestOptions,
@@ -41,35 +41,35 @@ export async function planScene(
   const id = options.collection ?? given.collection.id;
   const existing = dry.get(id) ?? (await storage.getCollection(id));
   const grid = gridByName(options.grid ?? existing?.grid ?? 'geohash');
-  const amend = (record: CollectionRecord) => amended(record, given);
+  const amend = (record: CollectionRecord) => mergeCollectionFacts(record, given);
   if (existing) {
     const fixed = existing.grid === grid.name ? existing.precision : undefined;
     const precision = options.precision ?? fixed ?? scenePrecision(given, grid);
     await storage.collectionFor({ ...given.collection, id, grid: grid.name, precision });
-    const collection = options.dryRun ? amend(existing) : await storage.amendCollection(id, amend);
+    const collection = options.dryRun ? amend(existing) : await storage.updateCollection(id, amend);
     if (options.dryRun) dry.set(id, collection);
-    const scene = fitScene(given, collection);
-    return { scene, collection, grid, notes: notesOf(scene, collection, grid) };
+    const scene = matchScenePixelSizes(given, collection);
+    return { scene, collection, grid, notes: planNotes(scene, collection, grid) };
   }
   const pixelSizes = sizesWith(given.collection.pixelSizes ?? [], given);
-  const scene = fitScene(given, { pixelSizes });
+  const scene = matchScenePixelSizes(given, { pixelSizes });
   const precision = options.precision ?? scenePrecision(scene, grid);
   const facts = { ...scene.collection, id, grid: grid.name, precision, pixelSizes };
   const collection = await storage.collectionFor(facts);
   if (options.dryRun) dry.set(id, collection);
-  const first = { level: 'info' as const, text: foundingText(scene, collection, grid) };
-  return { scene, collection, grid, notes: [first, ...notesOf(scene, collection, grid)] };
+  const first = { level: 'info' as const, text: newCollectionNote(scene, collection, grid) };
+  return { scene, collection, grid, notes: [first, ...planNotes(scene, collection, grid)] };
 }
 
 /** Pixels of each group of a planned scene in a cell. */
-export function groupGrids({ scene, collection, grid }: ScenePlan, geocode: string): PixelGrid[] {
-  return pixelGridsOf(collection.pixelSizes ?? [], grid, geocode, resolutionsOf(scene));
+export function groupPixelGrids({ scene, collection, grid }: ScenePlan, geocode: string): PixelGrid[] {
+  return pixelGridsFor(collection.pixelSizes ?? [], grid, geocode, resolutionsOf(scene));
 }
 
 /** The finest precision whose cell at the scene's centre is at least 128 px of the finest data group wide. */
 export function scenePrecision(scene: Scene, grid: Grid): number {
-  const group = finestGroup(scene);
-  const { lon, lat } = middleOnEarth(group.bands[0].header);
+  const group = referenceGroup(scene);
+  const { lon, lat } = centreLonLat(group.bands[0].header);
   return defaultPrecision(grid, lon, lat, Math.max(group.resolution.x, group.resolution.y));
 }
 
@@ -78,10 +78,10 @@ export function scenePrecision(scene: Scene, grid: Grid): number {
 const resolutionsOf = ({ groups }: Scene): PixelSize[] => groups.map(({ resolution }) => resolution);
 
 const sizesWith = (known: PixelSizes, scene: Scene): PixelSizes =>
-  fitPixelSizes(known, resolutionsOf(scene)).known;
+  matchPixelSizes(known, resolutionsOf(scene)).known;
 
 /** A record with what a scene adds to it. A collection of another product keeps its own notices. */
-function amended(record: CollectionRecord, scene: Scene): CollectionRecord {
+function mergeCollectionFacts(record: CollectionRecord, scene: Scene): CollectionRecord {
   const { attribution, licenseUrl, providers, pixelSizes } = scene.collection;
   // The tiles of older versions have the sizes that were measured of each scene, counted together.
   const known = record.pixelSizes ?? pixelSizes ?? [distinct(resolutionsOf(scene))];
@@ -97,38 +97,44 @@ const distinct = (sizes: PixelSize[]) => [
 ];
 
 /** A scene whose groups have the pixel sizes that its collection knows, and the names that follow from them. */
-function fitScene(scene: Scene, { pixelSizes = [] }: Pick<CollectionRecord, 'pixelSizes'>): Scene {
-  const { fitted } = fitPixelSizes(pixelSizes, resolutionsOf(scene));
-  return withGroups(scene, nameGroups(scene.groups.map((group, g) => ({ ...group, resolution: fitted[g] }))));
+function matchScenePixelSizes(
+  scene: Scene,
+  { pixelSizes = [] }: Pick<CollectionRecord, 'pixelSizes'>,
+): Scene {
+  const { fitted } = matchPixelSizes(pixelSizes, resolutionsOf(scene));
+  return replaceGroups(
+    scene,
+    nameGroups(scene.groups.map((group, g) => ({ ...group, resolution: fitted[g] }))),
+  );
 }
 
 // --- notes ------------------------------------------------------------------------------------------------------
 
 /** A cell in the middle of the scene; the nearest of the grid where the middle lies beyond it. */
 function middleCell(scene: Scene, grid: Grid, precision: number): string {
-  const { lon, lat } = middleOnEarth(finestGroup(scene).bands[0].header);
+  const { lon, lat } = centreLonLat(referenceGroup(scene).bands[0].header);
   const { west, south, east, north } = grid.extent;
   const [x, y] = grid.fromLonLat(lon, lat);
   return grid.encode(Math.min(Math.max(x, west), east), Math.min(Math.max(y, south), north), precision);
 }
 
-function foundingText(scene: Scene, { id, precision }: CollectionRecord, grid: Grid): string {
-  const { width, height } = groundSize(grid, middleCell(scene, grid, precision));
+function newCollectionNote(scene: Scene, { id, precision }: CollectionRecord, grid: Grid): string {
+  const { width, height } = cellSizeMetres(grid, middleCell(scene, grid, precision));
   const length = (metres: number) =>
     metres < 1000 ? `${Math.round(metres)} m` : `${Number((metres / 1000).toPrecision(2))} km`;
   return `collection ${id} is new: this scene fixes its cells, ${grid.name} of precision ${precision} (about ${length(width)} x ${length(height)})`;
 }
 
 /** The first scene of a collection fixes its cells; scenes with much coarser pixels then make tiles of a few pixels. */
-const SMALL_TILE = 32;
+const MIN_TILE_WIDTH_PIXELS = 32;
 
-function notesOf(scene: Scene, collection: CollectionRecord, grid: Grid): ScenePlan['notes'] {
+function planNotes(scene: Scene, collection: CollectionRecord, grid: Grid): ScenePlan['notes'] {
   const { id, precision } = collection;
-  const group = finestGroup(scene);
+  const group = referenceGroup(scene);
   const plan = { scene, collection, grid, notes: [] };
-  const { width } = groupGrids(plan, middleCell(scene, grid, precision))[scene.groups.indexOf(group)];
-  if (width >= SMALL_TILE) return [];
-  const metres = sizeName(Math.max(group.resolution.x, group.resolution.y));
-  const text = `pixels of ${metres} m are coarse for the cells of collection ${id} (${grid.name}, precision ${precision}): tiles are less than ${SMALL_TILE} px wide; put such scenes into a collection of their own, with a lower --precision`;
+  const { width } = groupPixelGrids(plan, middleCell(scene, grid, precision))[scene.groups.indexOf(group)];
+  if (width >= MIN_TILE_WIDTH_PIXELS) return [];
+  const metres = formatPixelSize(Math.max(group.resolution.x, group.resolution.y));
+  const text = `pixels of ${metres} m are coarse for the cells of collection ${id} (${grid.name}, precision ${precision}): tiles are less than ${MIN_TILE_WIDTH_PIXELS} px wide; put such scenes into a collection of their own, with a lower --precision`;
   return [{ level: 'warning', text }];
 }

@@ -1,8 +1,8 @@
 /** Where the runs of a job wait for each other. */
 
 /** Invariant: of each run that waits it is known how to go on; it waits once at a time. */
-export class Meetings {
-  private readonly waiting = new Map<string, (words: unknown[]) => void>();
+export class AllGather {
+  private readonly waiting = new Map<string, (values: unknown[]) => void>();
 
   /** Resolves to the words of all runs of the job, when `hear` has them. Rejects with the reason of the signal. */
   async wait<T>(run: string, signal: AbortSignal): Promise<T[]> {
@@ -11,7 +11,7 @@ export class Meetings {
     let leave = () => {};
     try {
       return await new Promise<T[]>((resolve, reject) => {
-        this.waiting.set(run, (words) => resolve(words as T[]));
+        this.waiting.set(run, (values) => resolve(values as T[]));
         leave = () => reject(signal.reason);
         signal.addEventListener('abort', leave);
       });
@@ -22,7 +22,7 @@ export class Meetings {
   }
 
   /** What all runs of a job have said. One that does not wait has ended. */
-  hear(run: string, words: unknown[]): void {
-    this.waiting.get(run)?.(words);
+  deliver(run: string, values: unknown[]): void {
+    this.waiting.get(run)?.(values);
   }
 }

@@ -2,74 +2,83 @@
 import type { OpenCluster, Peer } from '../../dht/index.js';
 import type { JobRecord, Storage } from '../../storage/index.js';
 import { jobNotFound } from '../errors.js';
-import type { RequestKey } from '../local/idempotency-keys.js';
+import type { IdempotencyKey } from '../local/idempotency-keys.js';
 import type { JobListener } from '../local/job-execution.js';
 import type { LogLine } from '../local/job-log.js';
-import type { JobFile, JobsView } from '../local/job-service.js';
-import { Jobs, type StartOptions } from '../local/local-job-service.js';
+import type { JobFile, JobService } from '../local/job-service.js';
+import { LocalJobService, type StartOptions } from '../local/local-job-service.js';
 import type { Process } from '../local/process.js';
 import { hasExpired } from '../local/retention.js';
-import { ClusterBoard } from './cluster-job-registry.js';
-import { JobObjects } from './job-artifacts.js';
-import { distribute } from './job-coordinator.js';
-import { JobDocuments, recordOf } from './job-entries.js';
-import { LostJobs } from './job-failover.js';
-import { Shares } from './task-executor.js';
+import { ClusterJobRegistry } from './cluster-job-registry.js';
+import { JobArtifacts } from './job-artifacts.js';
+import { coordinate } from './job-coordinator.js';
+import { JobEntries, jobRecordOf } from './job-entries.js';
+import { JobFailover } from './job-failover.js';
+import { TaskExecutor } from './task-executor.js';
 
-export interface ClusterJobsOptions {
+export interface ClusterJobServiceOptions {
   storage: Storage;
   processes: Process[];
   cluster: OpenCluster;
   resume?: boolean;
-  grace?: number;
+  gracePeriodMs?: number;
   /** Is told of what goes wrong in the background; all of it is tried again. */
   onFailure: (error: unknown) => void;
 }
 
 /** Jobs that this node leads are answered from its own records, others from what their homes have told all nodes. */
-export class ClusterJobs implements JobsView {
+export class ClusterJobService implements JobService {
   /** The parts of jobs that other nodes lead, and of own ones, that this node works on. */
-  readonly shares: Shares;
-  private jobs!: Jobs;
-  private readonly board: ClusterBoard;
-  private lost: LostJobs | undefined;
-  private readonly documents: JobDocuments;
-  private readonly objects: JobObjects;
+  readonly tasks: TaskExecutor;
+  private jobs!: LocalJobService;
+  private readonly registry: ClusterJobRegistry;
+  private failover: JobFailover | undefined;
+  private readonly entries: JobEntries;
+  private readonly artifacts: JobArtifacts;
 
-  private constructor(private readonly options: ClusterJobsOptions) {
+  private constructor(private readonly options: ClusterJobServiceOptions) {
     const { storage, processes, onFailure } = options;
     const { cluster, peers, objects, coordination } = options.cluster;
-    this.documents = new JobDocuments(coordination);
-    this.objects = new JobObjects(objects);
-    this.shares = new Shares({ storage, objects, cluster, processes });
-    const shared = { cluster, peers, shares: this.shares };
-    this.board = new ClusterBoard({
-      ...{ documents: this.documents, objects: this.objects, catalogue: storage.catalogue },
-      home: cluster.self,
-      work: (process, inputs, context) => distribute(shared, process, inputs, context),
-      isWorkedOn: (job) => this.shares.isWorkedOn(job),
-      onTakenOver: (job) => this.jobs.drop(job),
+    this.entries = new JobEntries(coordination);
+    this.artifacts = new JobArtifacts(objects);
+    this.tasks = new TaskExecutor({ storage, objects, cluster, processes });
+    const shared = { cluster, peers, tasks: this.tasks };
+    this.registry = new ClusterJobRegistry({
+      ...{ documents: this.entries, objects: this.artifacts, catalogue: storage.catalogue },
+      self: cluster.self,
+      work: (process, inputs, context) => coordinate(shared, process, inputs, context),
+      isWorkedOn: (job) => this.tasks.isWorkedOn(job),
+      onTakenOver: (job) => this.jobs.abandon(job),
       onFailure,
     });
   }
 
-  static async open(options: ClusterJobsOptions): Promise<ClusterJobs> {
-    const opened = new ClusterJobs(options);
-    const { storage, processes, resume = false, grace, onFailure } = options;
-    const { board, documents, objects } = opened;
-    opened.jobs = await Jobs.open(storage, processes, { resume, board, onFailure });
+  static async open(options: ClusterJobServiceOptions): Promise<ClusterJobService> {
+    const opened = new ClusterJobService(options);
+    const { storage, processes, resume = false, gracePeriodMs, onFailure } = options;
+    const { registry, entries, artifacts } = opened;
+    opened.jobs = await LocalJobService.open(storage, processes, { resume, registry, onFailure });
     if (resume) {
       const { cluster } = options.cluster;
       const { jobs } = opened;
-      opened.lost = new LostJobs({ jobs, board, documents, objects, cluster, processes, grace, onFailure });
+      opened.failover = new JobFailover({
+        jobs,
+        board: registry,
+        documents: entries,
+        objects: artifacts,
+        cluster,
+        processes,
+        gracePeriodMs,
+        onFailure,
+      });
     }
     return opened;
   }
 
   async close(): Promise<void> {
-    this.board.close();
-    this.shares.close();
-    await this.lost?.close();
+    this.registry.close();
+    this.tasks.close();
+    await this.failover?.close();
     await this.jobs.close();
   }
 
@@ -81,28 +90,32 @@ export class ClusterJobs implements JobsView {
     return this.jobs.start(process, inputs, options);
   }
 
-  async startOnce(process: Process, inputs: unknown, options: StartOptions & { request: RequestKey }) {
-    const known = await this.documents.requested(options.request);
+  async startIdempotent(
+    process: Process,
+    inputs: unknown,
+    options: StartOptions & { request: IdempotencyKey },
+  ) {
+    const known = await this.entries.jobOfRequest(options.request);
     if (known !== undefined) return { job: await this.get(known), repeated: true };
-    const started = await this.jobs.startNew(process, inputs, options);
+    const started = await this.jobs.startUnlessRepeated(process, inputs, options);
     return started.repeated ? { job: await this.get(started.job.id), repeated: true } : started;
   }
 
   async get(id: string): Promise<JobRecord> {
     if (await this.jobs.find(id)) return this.jobs.get(id);
-    const stored = await this.documents.get(id);
-    if (!stored || hasExpired(stored.document.job)) throw jobNotFound(id);
-    const { folder, job } = stored.document;
+    const stored = await this.entries.get(id);
+    if (!stored || hasExpired(stored.entry.job)) throw jobNotFound(id);
+    const { folder, job } = stored.entry;
     // Another node led the job. This node must not report the end before its own searches find the job's tiles.
-    if (!stored.live) await this.options.cluster.cluster.replica.catchUp();
-    if (folder === undefined) return recordOf(stored.document);
-    return { ...(await this.objects.record(folder)), ...(job.retriedBy && { retriedBy: job.retriedBy }) };
+    if (!stored.isLive) await this.options.cluster.cluster.replica.catchUp();
+    if (folder === undefined) return jobRecordOf(stored.entry);
+    return { ...(await this.artifacts.record(folder)), ...(job.retriedBy && { retriedBy: job.retriedBy }) };
   }
 
   async list(limit = 100, before?: string, wanted: (job: JobRecord) => boolean = () => true) {
     const found: JobRecord[] = [];
-    for await (const { document } of this.documents.all()) {
-      const job = recordOf(document);
+    for await (const { entry } of this.entries.all()) {
+      const job = jobRecordOf(entry);
       if ((before === undefined || job.id < before) && !hasExpired(job) && wanted(job)) found.push(job);
     }
     // One that has ended between two reads is there twice.
@@ -112,11 +125,11 @@ export class ClusterJobs implements JobsView {
 
   async log(id: string, { after = 0, limit = 1000 } = {}): Promise<LogLine[]> {
     if (await this.jobs.find(id)) return this.jobs.log(id, { after, limit });
-    const stored = await this.documents.get(id);
+    const stored = await this.entries.get(id);
     if (!stored) throw jobNotFound(id);
-    const { folder } = stored.document;
+    const { folder } = stored.entry;
     if (folder === undefined) return [];
-    return (await this.objects.log(folder)).filter(({ seq }) => seq > after).slice(0, limit);
+    return (await this.artifacts.log(folder)).filter(({ seq }) => seq > after).slice(0, limit);
   }
 
   async subscribe(id: string, listener: JobListener): Promise<() => void> {
@@ -127,26 +140,26 @@ export class ClusterJobs implements JobsView {
 
   async cancel(id: string): Promise<JobRecord> {
     if (await this.jobs.find(id)) return this.jobs.cancel(id);
-    await this.lost?.cancel(id);
+    await this.failover?.cancel(id);
     return this.get(id);
   }
 
   async retry(id: string, process: Process, terms?: (given: unknown) => unknown): Promise<JobRecord> {
-    return this.jobs.retryOf(await this.get(id), process, terms);
+    return this.jobs.retryRecord(await this.get(id), process, terms);
   }
 
-  async homeOf(id: string, alsoEnded = false): Promise<Peer | undefined> {
+  async leaderOf(id: string, alsoEnded = false): Promise<Peer | undefined> {
     if (await this.jobs.find(id)) return undefined;
     const { cluster } = this.options.cluster;
-    const stored = await this.documents.get(id);
-    if (!stored || stored.document.home === cluster.self) return undefined;
-    const { home } = stored.document;
-    if (stored.live) return cluster.peer(home);
+    const stored = await this.entries.get(id);
+    if (!stored || stored.entry.home === cluster.self) return undefined;
+    const { home } = stored.entry;
+    if (stored.isLive) return cluster.peer(home);
     return alsoEnded && cluster.nodes.some((node) => node.id === home) ? cluster.peer(home) : undefined;
   }
 
   async file(id: string, name: string): Promise<JobFile | undefined> {
     const { files = {} } = await this.get(id);
-    return Object.hasOwn(files, name) ? this.objects.file(files[name]!) : this.jobs.file(id, name);
+    return Object.hasOwn(files, name) ? this.artifacts.file(files[name]!) : this.jobs.file(id, name);
   }
 }

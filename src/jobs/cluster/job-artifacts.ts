@@ -4,23 +4,23 @@ import type { LogLine } from '../local/job-log.js';
 import type { JobFile } from '../local/job-service.js';
 
 /** What was asked for. */
-export type Asked = Pick<JobRecord, 'inputs' | 'given'>;
+export type JobInputs = Pick<JobRecord, 'inputs' | 'given'>;
 
 const folderOf = (id: string) => `jobs/${id}/`;
-const askedName = (id: string) => `${folderOf(id)}asked.json`;
+const inputsName = (id: string) => `${folderOf(id)}asked.json`;
 const preparedName = (id: string) => `${folderOf(id)}prepared.json`;
 
-export class JobObjects {
+export class JobArtifacts {
   constructor(private readonly objects: ObjectStore) {}
 
-  async putAsked(id: string, { inputs, given }: Asked): Promise<void> {
-    await this.objects.put(askedName(id), Buffer.from(JSON.stringify({ inputs, given })));
+  async putInputs(id: string, { inputs, given }: JobInputs): Promise<void> {
+    await this.objects.put(inputsName(id), Buffer.from(JSON.stringify({ inputs, given })));
   }
 
   /** Undefined if the object is missing. */
-  async asked(id: string): Promise<Asked | undefined> {
-    if (!(await this.objects.head(askedName(id)))) return undefined;
-    const asked = await this.read<Asked>(askedName(id));
+  async inputs(id: string): Promise<JobInputs | undefined> {
+    if (!(await this.objects.head(inputsName(id)))) return undefined;
+    const asked = await this.read<JobInputs>(inputsName(id));
     if (!(await this.objects.head(preparedName(id)))) return asked;
     return { ...asked, given: await this.read(preparedName(id)) };
   }
@@ -36,8 +36,8 @@ export class JobObjects {
     }
   }
 
-  async removeAsked(id: string): Promise<void> {
-    await this.objects.delete([askedName(id)]);
+  async removeInputs(id: string): Promise<void> {
+    await this.objects.delete([inputsName(id)]);
   }
 
   /** A new folder for the record and the log of a job that has ended. */

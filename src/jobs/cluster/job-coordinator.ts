@@ -1,71 +1,71 @@
 /** Leads the work of a job: each owner does that of its slots, and others do that of an owner that fails. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  answeringOwners,
-  askForLines,
+  ALL_SLOTS,
   type Cluster,
-  commitMissing,
-  everySlot,
-  notHeld,
+  commitNotInLog,
   type Peer,
-  type Peers,
+  type PeerClient,
   peerFailed,
+  readableOwners,
   replicaBehind,
   SlotSet,
+  slotNotHeld,
+  streamLines,
 } from '../../dht/index.js';
-import { messageOf, receivedError, TilewrightError } from '../../errors.js';
+import { fromErrorDocument, messageOf, TilewrightError } from '../../errors.js';
 import { type Check, messageCheck, objectOf } from '../../json-schema.js';
-import { jobDismissed, jobInterrupted, noWorker, runLost } from '../errors.js';
+import { jobDismissed, jobInterrupted, noWorkerAvailable, taskLost } from '../errors.js';
 import {
   type ConcludeContext,
-  concluded,
+  concludeResults,
+  type FullJobContext,
   type JobProgress,
   type Process,
-  runWhole,
-  type WholeContext,
+  runLocally,
 } from '../local/process.js';
-import { balanced, type WorkedSlot } from './task-assignment.js';
+import { assignSlots, type SlotWork } from './task-assignment.js';
 import {
-  CANCEL_PATH,
-  lineCheck,
-  newRun,
-  objectOfRun,
-  type ShareLine,
-  type ShareProgress,
-  type ShareRequest,
-  type ShareResult,
-  type Shares,
-  shareOf,
-  WORDS_PATH,
-  WORK_PATH,
+  ALL_GATHER_PATH,
+  CANCEL_TASK_PATH,
+  combinedProgress,
+  eventCheck,
+  newTaskId,
+  TASK_PATH,
+  type TaskEvent,
+  type TaskExecutor,
+  type TaskProgress,
+  type TaskRequest,
+  type TaskResult,
+  taskObjectName,
 } from './task-executor.js';
 
 /** A node that is silent for so long is taken for dead, ms. It tells each second that it lives. */
-const SILENCE = 5000;
+const NODE_IDLE_TIMEOUT_MS = 5000;
 /** How long nodes are looked for that do what others could not, ms, and how often. */
-const PATIENCE = 120_000;
-const PAUSE = 1000;
-const CANCEL_PATIENCE = 5000;
-const CANCEL_PAUSE = 100;
+const NO_WORKER_TIMEOUT_MS = 120_000;
+const RETRY_INTERVAL_MS = 1000;
+const CANCEL_TIMEOUT_MS = 5000;
+const CANCEL_INTERVAL_MS = 100;
 /** Words may have megabytes, and the node may be busy with tiles. */
-const WORDS_PATIENCE = 60_000;
+const ALL_GATHER_TIMEOUT_MS = 60_000;
 /** How long this node waits for what the others have committed, ms. */
-const CATCH_UP = 600_000;
+const CATCH_UP_TIMEOUT_MS = 600_000;
 
-const checkKnown = messageCheck(objectOf({ known: { type: 'boolean' } }));
-const checkHeard = messageCheck(objectOf({}));
+const checkCancelReply = messageCheck(objectOf({ known: { type: 'boolean' } }));
+const checkAllGatherReply = messageCheck(objectOf({}));
 
-export interface DistributeOptions {
+export interface CoordinateOptions {
   cluster: Cluster;
-  peers: Peers;
+  peers: PeerClient;
   /** Shares of this node's own. */
-  shares: Shares;
+  tasks: TaskExecutor;
 }
 
 const NO_OWNER = 'none of their owners runs';
 
 /** A run of a share that goes on together with others. */
-interface TogetherRun {
+interface BarrierTask {
   node: string;
   /** How many go together. */
   of: number;
@@ -74,27 +74,27 @@ interface TogetherRun {
 }
 
 /** Does the work of a process that goes by cells where the cells are, and that of others here. */
-export async function distribute(
-  options: DistributeOptions,
+export async function coordinate(
+  options: CoordinateOptions,
   process: Process,
   inputs: unknown,
-  context: WholeContext,
+  context: FullJobContext,
 ): Promise<unknown> {
-  if (!process.merge) return runWhole(process, inputs, context);
-  return new Distribution(options, process, inputs, context).run();
+  if (!process.merge) return runLocally(process, inputs, context);
+  return new JobCoordinator(options, process, inputs, context).run();
 }
 
 /**
  * The work of one job. Invariant: `parts` has the results of runs of shares whose slots are disjoint; when `run` resolves they are
  * all slots.
  */
-class Distribution {
+class JobCoordinator {
   private readonly parts: unknown[] = [];
   /** What shares had made that were cut off. */
   private readonly partial: unknown[] = [];
-  private readonly counts = new Map<string, ShareProgress>();
+  private readonly counts = new Map<string, TaskProgress>();
   /** Where all go together: the runs by their names, in the order in which they were begun. */
-  private readonly runs = new Map<string, TogetherRun>();
+  private readonly barrierTasks = new Map<string, BarrierTask>();
   /** Ended when one share fails for good, or the job ends. */
   private readonly failed = new AbortController();
   private readonly signal: AbortSignal;
@@ -106,46 +106,46 @@ class Distribution {
   private bytes: ArrayLike<number> = [];
 
   constructor(
-    private readonly options: DistributeOptions,
+    private readonly options: CoordinateOptions,
     private readonly process: Process,
     private readonly inputs: unknown,
-    private readonly context: WholeContext,
+    private readonly context: FullJobContext,
   ) {
     this.signal = AbortSignal.any([context.signal, this.failed.signal]);
     this.since = options.cluster.replica.applied;
-    this.checkLine = lineCheck(process);
+    this.checkLine = eventCheck(process);
   }
 
   async run(): Promise<unknown> {
     const { context } = this;
     context.partial(() => this.process.merge?.([...this.parts, ...this.partial]));
     this.bytes = await this.bytesOfSlots();
-    if (this.process.goesTogether?.(this.inputs)) await this.workTogether();
-    else await this.workOn([...everySlot], new Set(), Infinity);
-    return concluded(this.process, this.parts, this.concludeContext(), this.inputs);
+    if (this.process.usesBarrier?.(this.inputs)) await this.runBarrierTasks();
+    else await this.runOnOwners([...ALL_SLOTS], new Set(), Infinity);
+    return concludeResults(this.process, this.parts, this.concludeContext(), this.inputs);
   }
 
   /** That of the job, but files go to the store, where all nodes find them. */
   private concludeContext(): ConcludeContext {
     const { context, options, signal } = this;
-    const run = { job: context.id, run: newRun() };
+    const run = { job: context.id, run: newTaskId() };
     return {
       ...context,
-      file: async (name) => context.file(name, await options.shares.publish(run, name, signal)),
+      file: async (name) => context.file(name, await options.tasks.publish(run, name, signal)),
     };
   }
 
   /** Has owners do the work of slots, each that of its own; `deadline` is when to give up. */
-  private async workOn(slots: number[], avoided: Set<string>, deadline: number): Promise<void> {
+  private async runOnOwners(slots: number[], avoided: Set<string>, deadline: number): Promise<void> {
     const { shares, unanswered } = this.route(slots, avoided);
-    const works = [...shares].map(([node, own]) => this.share(node, own, avoided, deadline));
-    if (unanswered.length > 0) works.push(this.later(unanswered, deadline, NO_OWNER));
-    else if (this.isWaiting) this.wait(0);
-    await this.all(works);
+    const works = [...shares].map(([node, own]) => this.runTask(node, own, avoided, deadline));
+    if (unanswered.length > 0) works.push(this.retryLater(unanswered, deadline, NO_OWNER));
+    else if (this.isWaiting) this.reportWaiting(0);
+    await this.awaitAll(works);
   }
 
   /** All have ended when this does; the first that fails ends the others. */
-  private async all(works: Promise<void>[]): Promise<void> {
+  private async awaitAll(works: Promise<void>[]): Promise<void> {
     const ends = await Promise.allSettled(works.map((work) => work.catch((error) => this.fail(error))));
     for (const end of ends)
       if (end.status === 'rejected')
@@ -153,53 +153,60 @@ class Distribution {
   }
 
   /** Has all owners work at once, each on its slots, until they are done or one is lost. */
-  private async workTogether(): Promise<void> {
+  private async runBarrierTasks(): Promise<void> {
     const shares = [...(await this.routeAll())].sort(([a], [b]) => (a < b ? -1 : 1));
     const works: Promise<void>[] = [];
     // One after another in an order that all leaders have: else each of two jobs could hold the turn that the other waits for.
     for (const [node, slots] of shares)
       await new Promise<void>((begun) => {
         const request = this.request(slots);
-        this.runs.set(request.run, { node, of: shares.length, begun });
-        const work = this.partOf(node, request).catch((error) =>
-          this.fail(isLost(error) ? runLost.because(error, node, messageOf(error)) : error),
+        this.barrierTasks.set(request.run, { node, of: shares.length, begun });
+        const work = this.runTaskOn(node, request).catch((error) =>
+          this.fail(isNodeLost(error) ? taskLost.because(error, node, messageOf(error)) : error),
         );
         works.push(work);
         work.then(begun, begun);
       });
-    await this.all(works);
+    await this.awaitAll(works);
   }
 
   private async routeAll(): Promise<Map<string, number[]>> {
-    for (const until = performance.now() + PATIENCE; ; ) {
-      const { shares, unanswered } = this.route([...everySlot], new Set());
+    for (const until = performance.now() + NO_WORKER_TIMEOUT_MS; ; ) {
+      const { shares, unanswered } = this.route([...ALL_SLOTS], new Set());
       if (unanswered.length === 0) {
-        if (this.isWaiting) this.wait(0);
+        if (this.isWaiting) this.reportWaiting(0);
         return shares;
       }
-      if (performance.now() > until) throw noWorker(unanswered.length, NO_OWNER);
-      this.wait(unanswered.length);
-      await sleep(PAUSE, undefined, { signal: this.signal });
+      if (performance.now() > until) throw noWorkerAvailable(unanswered.length, NO_OWNER);
+      this.reportWaiting(unanswered.length);
+      await sleep(RETRY_INTERVAL_MS, undefined, { signal: this.signal });
     }
   }
 
   /** When every run has said its word, all are told all of them. */
-  private meet(node: string, run: string, word: unknown): void {
-    const { cluster, peers, shares } = this.options;
-    const saying = this.runs.get(run);
+  private collectAllGather(node: string, run: string, word: unknown): void {
+    const { cluster, peers, tasks } = this.options;
+    const saying = this.barrierTasks.get(run);
     if (!saying) throw this.failureOf(node, 'it waits for other nodes, which this job does not need');
     saying.word = { word };
-    const all = [...this.runs];
+    const all = [...this.barrierTasks];
     const words = all.flatMap(([, { word }]) => (word ? [word.word] : []));
     if (words.length < all[0]![1].of) return;
     // They may meet again.
     for (const [, run] of all) delete run.word;
     const tell = async (run: string, node: string) => {
-      if (node === cluster.self) shares.hear(run, words);
-      else await peers.ask(this.peer(node), WORDS_PATH, { run, words }, WORDS_PATIENCE, checkHeard);
+      if (node === cluster.self) tasks.deliverAllGather(run, words);
+      else
+        await peers.call(
+          this.peer(node),
+          ALL_GATHER_PATH,
+          { run, words },
+          ALL_GATHER_TIMEOUT_MS,
+          checkAllGatherReply,
+        );
     };
     for (const [run, { node }] of all)
-      tell(run, node).catch((error) => this.failed.abort(runLost.because(error, node, messageOf(error))));
+      tell(run, node).catch((error) => this.failed.abort(taskLost.because(error, node, messageOf(error))));
   }
 
   private failureOf(node: string, detail: string): TilewrightError {
@@ -219,16 +226,16 @@ class Distribution {
   }
 
   /** Tries again after a pause, with all nodes. */
-  private async later(slots: number[], deadline: number, detail: string): Promise<void> {
-    const until = Math.min(deadline, performance.now() + PATIENCE);
-    if (performance.now() + PAUSE > until) throw noWorker(slots.length, detail);
-    this.wait(slots.length);
-    await sleep(PAUSE, undefined, { signal: this.signal });
-    await this.workOn(slots, new Set(), until);
+  private async retryLater(slots: number[], deadline: number, detail: string): Promise<void> {
+    const until = Math.min(deadline, performance.now() + NO_WORKER_TIMEOUT_MS);
+    if (performance.now() + RETRY_INTERVAL_MS > until) throw noWorkerAvailable(slots.length, detail);
+    this.reportWaiting(slots.length);
+    await sleep(RETRY_INTERVAL_MS, undefined, { signal: this.signal });
+    await this.runOnOwners(slots, new Set(), until);
   }
 
   /** Says that the job waits for owners of so many slots, or no longer; in its log at the begin alone. */
-  private wait(slots: number): void {
+  private reportWaiting(slots: number): void {
     const { context } = this;
     const text = slots > 0 ? `waits for nodes that hold ${slots} slots and are away` : '';
     if (slots > 0 && !this.isWaiting) context.log('warning', text);
@@ -239,7 +246,7 @@ class Distribution {
   /** Asks all nodes. Without an answer the work is divided by the first owners, which is less even but as correct. */
   private async bytesOfSlots(): Promise<ArrayLike<number>> {
     try {
-      return (await this.options.cluster.survey()).bytes;
+      return (await this.options.cluster.stats()).bytes;
     } catch (error) {
       this.context.log('warning', `the bytes of the slots are unknown: ${messageOf(error)}`);
       return [];
@@ -250,22 +257,22 @@ class Distribution {
   private route(slots: number[], avoided: ReadonlySet<string>) {
     const { placement, nodes, self } = this.options.cluster;
     const present = new Set(nodes.map(({ id }) => id)).add(self);
-    const worked: WorkedSlot[] = [];
+    const worked: SlotWork[] = [];
     const unanswered: number[] = [];
     for (const slot of slots) {
-      const owners = answeringOwners(placement.slots[slot]!).map(({ node }) => node);
+      const owners = readableOwners(placement.slots[slot]!).map(({ node }) => node);
       const able = owners.filter((node) => present.has(node) && !avoided.has(node));
       if (able.length === 0) unanswered.push(slot);
       else worked.push({ slot, nodes: able, bytes: this.bytes[slot] ?? 0 });
     }
     const weights = new Map(placement.nodes.map(({ id, weight }) => [id, weight]));
-    return { shares: balanced(worked, (node) => weights.get(node) ?? 1), unanswered };
+    return { shares: assignSlots(worked, (node) => weights.get(node) ?? 1), unanswered };
   }
 
-  private request(slots: number[]): ShareRequest {
+  private request(slots: number[]): TaskRequest {
     return {
       job: this.context.id,
-      run: newRun(),
+      run: newTaskId(),
       process: this.process.id,
       inputs: this.inputs,
       slots: new SlotSet(slots).toText(),
@@ -274,12 +281,12 @@ class Distribution {
   }
 
   /** Keeps what a node makes of a share. */
-  private async partOf(node: string, request: ShareRequest): Promise<void> {
+  private async runTaskOn(node: string, request: TaskRequest): Promise<void> {
     const { context } = this;
     const begun = performance.now();
-    const { part, files, applied } = await this.ask(node, request);
+    const { part, files, applied } = await this.requestTask(node, request);
     for (const [name, object] of Object.entries(files))
-      if (object !== objectOfRun(request, name))
+      if (object !== taskObjectName(request, name))
         throw this.failureOf(node, `${object} is not a file of its share`);
     await this.apply(applied);
     this.parts.push(part);
@@ -294,39 +301,46 @@ class Distribution {
    * TW_DHT_NO_COMMIT.
    */
   private apply(seq: number): Promise<void> {
-    return this.options.cluster.replica.waitForNamed(seq, CATCH_UP, this.signal).catch((error) => {
-      // This node is behind, so no other owner can do better.
-      if (replicaBehind.is(error)) this.fail(error);
-      throw error;
-    });
+    return this.options.cluster.replica
+      .waitForNamedCommit(seq, CATCH_UP_TIMEOUT_MS, this.signal)
+      .catch((error) => {
+        // This node is behind, so no other owner can do better.
+        if (replicaBehind.is(error)) this.fail(error);
+        throw error;
+      });
   }
 
-  private async share(node: string, slots: number[], avoided: Set<string>, deadline: number): Promise<void> {
+  private async runTask(
+    node: string,
+    slots: number[],
+    avoided: Set<string>,
+    deadline: number,
+  ): Promise<void> {
     const { context } = this;
     const request = this.request(slots);
     try {
-      await this.partOf(node, request);
+      await this.runTaskOn(node, request);
     } catch (error) {
       this.signal.throwIfAborted();
-      if (!isOfTheNode(error)) throw error;
+      if (!isNodeFailure(error)) throw error;
       const detail = messageOf(error);
       context.log(
         'warning',
         `node ${node}: its share of ${slots.length} slots is given to others: ${detail}`,
       );
       this.counts.delete(request.run);
-      this.tell();
+      this.reportProgress();
       avoided.add(node);
-      const until = Math.min(deadline, performance.now() + PATIENCE);
-      if (this.route(slots, avoided).unanswered.length === 0) return this.workOn(slots, avoided, until);
-      return this.later(slots, until, detail);
+      const until = Math.min(deadline, performance.now() + NO_WORKER_TIMEOUT_MS);
+      if (this.route(slots, avoided).unanswered.length === 0) return this.runOnOwners(slots, avoided, until);
+      return this.retryLater(slots, until, detail);
     }
   }
 
-  private async ask(node: string, request: ShareRequest): Promise<ShareResult> {
-    const { cluster, peers, shares } = this.options;
+  private async requestTask(node: string, request: TaskRequest): Promise<TaskResult> {
+    const { cluster, peers, tasks } = this.options;
     if (node === cluster.self)
-      return shares.run(request, (line) => this.hear(node, request.run, line), this.signal);
+      return tasks.run(request, (line) => this.onTaskEvent(node, request.run, line), this.signal);
     const peer = this.peer(node);
     // A job that is cancelled waits for what the owners say of it; one that is cut off does not.
     const cut = new AbortController();
@@ -337,16 +351,16 @@ class Distribution {
       const message = {
         peers,
         peer,
-        path: WORK_PATH,
+        path: TASK_PATH,
         message: request,
         check: this.checkLine,
-        silence: SILENCE,
+        idleTimeoutMs: NODE_IDLE_TIMEOUT_MS,
         signal: cut.signal,
       };
-      for await (const line of askForLines<ShareLine>(message)) {
+      for await (const line of streamLines<TaskEvent>(message)) {
         if ('result' in line) return line.result;
-        if ('error' in line) throw receivedError(line.error);
-        this.hear(node, request.run, line);
+        if ('error' in line) throw fromErrorDocument(line.error);
+        this.onTaskEvent(node, request.run, line);
       }
       throw peerFailed(node, peer.url, 'it broke off');
     } finally {
@@ -356,7 +370,7 @@ class Distribution {
   }
 
   /** Has a node end its share, or goes on without it; `cut` is raised when it has ended. */
-  private async stop(node: string, { run, job }: ShareRequest, cut: AbortController): Promise<void> {
+  private async stop(node: string, { run, job }: TaskRequest, cut: AbortController): Promise<void> {
     const { cluster, peers } = this.options;
     const peer = cluster.peer(node);
     const isCancelled = jobDismissed.is(this.signal.reason);
@@ -364,14 +378,14 @@ class Distribution {
       if (!peer || !isCancelled) throw this.signal.reason;
       // It may come there before the share.
       for (let known = false; !known && !cut.signal.aborted; ) {
-        ({ known } = await peers.ask<{ known: boolean }>(
+        ({ known } = await peers.call<{ known: boolean }>(
           peer,
-          CANCEL_PATH,
+          CANCEL_TASK_PATH,
           { run, job },
-          CANCEL_PATIENCE,
-          checkKnown,
+          CANCEL_TIMEOUT_MS,
+          checkCancelReply,
         ));
-        if (!known) await sleep(CANCEL_PAUSE);
+        if (!known) await sleep(CANCEL_INTERVAL_MS);
       }
     } catch {
       // It cannot be asked, and ends by itself when nobody listens any more.
@@ -379,19 +393,19 @@ class Distribution {
     }
   }
 
-  private hear(node: string, run: string, line: ShareLine): void {
+  private onTaskEvent(node: string, run: string, line: TaskEvent): void {
     const { context } = this;
     if ('progress' in line) {
       this.counts.set(run, line.progress);
-      this.tell();
+      this.reportProgress();
     } else if ('log' in line) context.log(line.log.level, `node ${node}: ${line.log.text}`);
     else if ('message' in line) context.message(line.message);
     else if ('partial' in line) this.partial.push(line.partial);
-    else if ('begun' in line) this.runs.get(run)?.begun();
-    else if ('word' in line) this.meet(node, run, line.word);
+    else if ('begun' in line) this.barrierTasks.get(run)?.begun();
+    else if ('word' in line) this.collectAllGather(node, run, line.word);
   }
 
-  private tell(): void {
+  private reportProgress(): void {
     const all = [...this.counts.values()];
     const sum = (of: keyof JobProgress) => all.reduce((total, counts) => total + (counts[of] ?? 0), 0);
     this.context.progress({
@@ -399,18 +413,20 @@ class Distribution {
       done: sum('done'),
       failed: sum('failed'),
       skipped: sum('skipped'),
-      ...shareOf(all),
+      ...combinedProgress(all),
       anew: true,
     });
   }
 }
 
 /** Whether another node may do better. */
-function isOfTheNode(error: unknown): boolean {
-  return isLost(error) || (error instanceof TilewrightError && error.status === 503);
+function isNodeFailure(error: unknown): boolean {
+  return isNodeLost(error) || (error instanceof TilewrightError && error.status === 503);
 }
 
 /** Whether a node does no more work for the job. */
-function isLost(error: unknown): boolean {
-  return [peerFailed, commitMissing, notHeld, replicaBehind, jobInterrupted].some((one) => one.is(error));
+function isNodeLost(error: unknown): boolean {
+  return [peerFailed, commitNotInLog, slotNotHeld, replicaBehind, jobInterrupted].some((one) =>
+    one.is(error),
+  );
 }

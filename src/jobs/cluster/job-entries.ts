@@ -6,24 +6,24 @@ import {
   type CoordinationStore,
   compareAndSet,
   documentDamaged,
-  documentOf,
+  firstKeyValue,
   type KeyValue,
-  only,
-  type PutValue,
-  pagesOf,
-  settle,
-  withPrefix,
+  parseJsonValue,
+  prefixRange,
+  retryUntilAnswered,
+  type StoredValue,
+  scanPrefix,
 } from '../../coordination/index.js';
 import { TilewrightError } from '../../errors.js';
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import type { JobRecord, JobStatus } from '../../storage/index.js';
-import { keyReused } from '../errors.js';
-import { KEPT, nameOf, type RequestKey } from '../local/idempotency-keys.js';
+import { idempotencyKeyReused } from '../errors.js';
+import { type IdempotencyKey, KEY_TTL_MS, keyHash } from '../local/idempotency-keys.js';
 
 /** A record without what may be long. */
 export type JobSummary = Omit<JobRecord, 'inputs' | 'given' | 'results' | 'files'>;
 
-export interface JobDocument {
+export interface JobEntry {
   /** The node that leads the job, or led it at last. */
   home: string;
   job: JobSummary;
@@ -32,30 +32,30 @@ export interface JobDocument {
   folder?: string;
 }
 
-export interface StoredJob {
-  document: JobDocument;
+export interface StoredJobEntry {
+  entry: JobEntry;
   /** Of the key. */
   revision: number;
-  live: boolean;
+  isLive: boolean;
 }
 
-const LIVE = 'jobs/live/';
-const ENDED = 'jobs/ended/';
-const REQUESTS = 'jobs/requests/';
+const LIVE_PREFIX = 'jobs/live/';
+const ENDED_PREFIX = 'jobs/ended/';
+const REQUESTS_PREFIX = 'jobs/requests/';
 /** Texts of a document are cut, characters. */
-const LONGEST = 500;
+const MAX_TEXT_LENGTH = 500;
 /** How long a change waits for the coordination store, ms. */
-const PATIENCE = 10_000;
-const PAGE = 200;
+const TIMEOUT_MS = 10_000;
+const PAGE_ENTRIES = 200;
 
 /** Which job a request has started. */
-interface RequestMark {
+interface RequestEntry {
   job: string;
   digest: string;
   since: number;
 }
 
-export function summaryOf(record: JobRecord): JobSummary {
+export function jobSummaryOf(record: JobRecord): JobSummary {
   const {
     inputs: _inputs,
     given: _given,
@@ -65,7 +65,7 @@ export function summaryOf(record: JobRecord): JobSummary {
     error,
     ...rest
   } = record;
-  const cut = (text: string) => text.slice(0, LONGEST);
+  const cut = (text: string) => text.slice(0, MAX_TEXT_LENGTH);
   return {
     ...rest,
     message: cut(message),
@@ -74,29 +74,32 @@ export function summaryOf(record: JobRecord): JobSummary {
 }
 
 /** As a record, for those who do not need the rest. */
-export function recordOf({ job, hasResults }: JobDocument): JobRecord {
+export function jobRecordOf({ job, hasResults }: JobEntry): JobRecord {
   return { ...job, inputs: undefined, ...(hasResults && { results: null }) };
 }
 
-export class JobDocuments {
+export class JobEntries {
   constructor(private readonly store: CoordinationStore) {}
 
   /** A new job. Gives the job that the same request has started, and then makes none. Throws TW_JOB_KEY_REUSED. */
-  async add(document: JobDocument, request?: RequestKey): Promise<{ revision: number } | { known: string }> {
-    const key = LIVE + document.job.id;
+  async create(
+    document: JobEntry,
+    request?: IdempotencyKey,
+  ): Promise<{ revision: number } | { known: string }> {
+    const key = LIVE_PREFIX + document.job.id;
     const value = JSON.stringify(document);
-    const known = request && REQUESTS + nameOf(request.key);
+    const known = request && REQUESTS_PREFIX + keyHash(request.key);
     if (!known) {
       const { current } = await compareAndSet(this.store, { key, value, revision: 0 });
       return { revision: current!.modRevision };
     }
     const { digest } = request;
-    const mark = JSON.stringify({ job: document.job.id, digest, since: Date.now() } satisfies RequestMark);
+    const mark = JSON.stringify({ job: document.job.id, digest, since: Date.now() } satisfies RequestEntry);
     for (;;) {
-      const before = only((await this.store.read([{ key: known }])).gets[0]!);
-      const earlier = before && requestedJob(before, request);
+      const before = firstKeyValue((await this.store.read([{ key: known }])).gets[0]!);
+      const earlier = before && jobOfRequestEntry(before, request);
       if (earlier !== undefined) return { known: earlier };
-      const { gets } = await settle(PATIENCE, (patience) =>
+      const { gets } = await retryUntilAnswered(TIMEOUT_MS, (timeoutMs) =>
         this.store.transact(
           {
             compare: [{ key: known, modRevision: before?.modRevision ?? 0 }],
@@ -111,66 +114,66 @@ export class JobDocuments {
               { op: 'get', key },
             ],
           },
-          { patience },
+          { timeoutMs },
         ),
       );
-      const after = only(gets[0]!);
-      const job = after && requestedJob(after, request);
-      if (job === document.job.id) return { revision: only(gets[1]!)!.modRevision };
+      const after = firstKeyValue(gets[0]!);
+      const job = after && jobOfRequestEntry(after, request);
+      if (job === document.job.id) return { revision: firstKeyValue(gets[1]!)!.modRevision };
       if (job !== undefined) return { known: job };
       // An expired key was deleted in the meantime: try again without it.
     }
   }
 
   /** Removes a job that is as it was at `revision`, with the mark of its request; false if the job has changed. */
-  async withdraw(id: string, revision: number, request?: RequestKey): Promise<boolean> {
-    const key = LIVE + id;
-    const removed = [key, ...(request ? [REQUESTS + nameOf(request.key)] : [])];
-    const { succeeded, gets } = await settle(PATIENCE, (patience) =>
+  async withdraw(id: string, revision: number, request?: IdempotencyKey): Promise<boolean> {
+    const key = LIVE_PREFIX + id;
+    const removed = [key, ...(request ? [REQUESTS_PREFIX + keyHash(request.key)] : [])];
+    const { succeeded, gets } = await retryUntilAnswered(TIMEOUT_MS, (timeoutMs) =>
       this.store.transact(
         {
           compare: [{ key, modRevision: revision }],
           success: [...removed.map((key) => ({ op: 'delete' as const, key })), { op: 'get', key }],
           failure: [{ op: 'get', key }],
         },
-        { patience },
+        { timeoutMs },
       ),
     );
-    return succeeded || only(gets[0]!) === undefined;
+    return succeeded || firstKeyValue(gets[0]!) === undefined;
   }
 
   /** The job that a request has started. Throws TW_JOB_KEY_REUSED. */
-  async requested(request: RequestKey): Promise<string | undefined> {
-    const { gets } = await this.store.read([{ key: REQUESTS + nameOf(request.key) }]);
-    const kv = only(gets[0]!);
-    return kv && requestedJob(kv, request);
+  async jobOfRequest(request: IdempotencyKey): Promise<string | undefined> {
+    const { gets } = await this.store.read([{ key: REQUESTS_PREFIX + keyHash(request.key) }]);
+    const kv = firstKeyValue(gets[0]!);
+    return kv && jobOfRequestEntry(kv, request);
   }
 
-  async get(id: string): Promise<StoredJob | undefined> {
-    const { gets } = await this.store.read([{ key: LIVE + id }, { key: ENDED + id }]);
-    const [live, ended] = [only(gets[0]!), only(gets[1]!)];
-    if (live) return storedJob(live, true);
-    return ended && storedJob(ended, false);
+  async get(id: string): Promise<StoredJobEntry | undefined> {
+    const { gets } = await this.store.read([{ key: LIVE_PREFIX + id }, { key: ENDED_PREFIX + id }]);
+    const [live, ended] = [firstKeyValue(gets[0]!), firstKeyValue(gets[1]!)];
+    if (live) return parseEntry(live, true);
+    return ended && parseEntry(ended, false);
   }
 
   /** Changes the document of a job, if it is as it was at `revision`; `current` is what is there then. */
-  async change(
-    document: JobDocument,
+  async update(
+    document: JobEntry,
     revision: number,
-    patience = PATIENCE,
-  ): Promise<{ set: boolean; current: StoredJob | undefined }> {
-    const key = LIVE + document.job.id;
+    timeoutMs = TIMEOUT_MS,
+  ): Promise<{ set: boolean; current: StoredJobEntry | undefined }> {
+    const key = LIVE_PREFIX + document.job.id;
     const value = JSON.stringify(document);
-    const { set, current } = await compareAndSet(this.store, { key, value, revision }, patience);
-    return { set, current: current && storedJob(current, true) };
+    const { set, current } = await compareAndSet(this.store, { key, value, revision }, timeoutMs);
+    return { set, current: current && parseEntry(current, true) };
   }
 
   /** The same for a job that has ended. */
-  async end(document: JobDocument, revision: number): Promise<boolean> {
+  async end(document: JobEntry, revision: number): Promise<boolean> {
     const { id } = document.job;
-    const [key, ended] = [LIVE + id, ENDED + id];
+    const [key, ended] = [LIVE_PREFIX + id, ENDED_PREFIX + id];
     const value = JSON.stringify(document);
-    const { succeeded, gets } = await settle(PATIENCE, (patience) =>
+    const { succeeded, gets } = await retryUntilAnswered(TIMEOUT_MS, (timeoutMs) =>
       this.store.transact(
         {
           compare: [{ key, modRevision: revision }],
@@ -181,54 +184,60 @@ export class JobDocuments {
           ],
           failure: [{ op: 'get', key: ended }],
         },
-        { patience },
+        { timeoutMs },
       ),
     );
-    return succeeded || only(gets[0]!)?.value === value;
+    return succeeded || firstKeyValue(gets[0]!)?.value === value;
   }
 
   /** Of a job that has ended, what follows later. */
-  async amend(id: string, amend: (document: JobDocument) => JobDocument): Promise<void> {
+  async updateEnded(id: string, amend: (document: JobEntry) => JobEntry): Promise<void> {
     for (;;) {
-      const { gets } = await this.store.read([{ key: ENDED + id }]);
-      const kv = only(gets[0]!);
+      const { gets } = await this.store.read([{ key: ENDED_PREFIX + id }]);
+      const kv = firstKeyValue(gets[0]!);
       if (!kv) return;
-      const value = JSON.stringify(amend(storedJob(kv, false).document));
-      const { set } = await compareAndSet(this.store, { key: ENDED + id, value, revision: kv.modRevision });
+      const value = JSON.stringify(amend(parseEntry(kv, false).entry));
+      const { set } = await compareAndSet(this.store, {
+        key: ENDED_PREFIX + id,
+        value,
+        revision: kv.modRevision,
+      });
       if (set) return;
     }
   }
 
   /** Jobs that have not ended. Damaged documents: see `all`. */
-  async live(onDamaged: OnDamaged = rethrow): Promise<StoredJob[]> {
-    const { gets } = await this.store.read([withPrefix(LIVE)]);
-    return [...storedJobs(gets[0]!.kvs, true, onDamaged)];
+  async live(onDamaged: OnDamaged = rethrow): Promise<StoredJobEntry[]> {
+    const { gets } = await this.store.read([prefixRange(LIVE_PREFIX)]);
+    return [...parseEntries(gets[0]!.kvs, true, onDamaged)];
   }
 
   /**
    * All that there are, in the order of their ids, which is that of their times. `onDamaged` is called with TW_DHT_DOCUMENT_DAMAGED for each
    * document that is left out; without it, the error is thrown.
    */
-  async *all(onDamaged: OnDamaged = rethrow): AsyncGenerator<StoredJob> {
+  async *all(onDamaged: OnDamaged = rethrow): AsyncGenerator<StoredJobEntry> {
     for (const [prefix, live] of [
-      [LIVE, true],
-      [ENDED, false],
+      [LIVE_PREFIX, true],
+      [ENDED_PREFIX, false],
     ] as const)
-      for await (const kvs of pagesOf(this.store, prefix, PAGE)) yield* storedJobs(kvs, live, onDamaged);
+      for await (const kvs of scanPrefix(this.store, prefix, PAGE_ENTRIES))
+        yield* parseEntries(kvs, live, onDamaged);
   }
 
   /** Forgets the keys of requests that are too old. */
-  async forgetRequests(): Promise<void> {
-    const { gets } = await this.store.read([withPrefix(REQUESTS)]);
+  async expireRequests(): Promise<void> {
+    const { gets } = await this.store.read([prefixRange(REQUESTS_PREFIX)]);
     for (const kv of gets[0]!.kvs) {
-      const { since } = documentOf<RequestMark>(kv, ['since']);
+      const { since } = parseJsonValue<RequestEntry>(kv, ['since']);
       const { key, modRevision: revision } = kv;
-      if (since <= Date.now() - KEPT) await compareAndSet(this.store, { key, value: undefined, revision });
+      if (since <= Date.now() - KEY_TTL_MS)
+        await compareAndSet(this.store, { key, value: undefined, revision });
     }
   }
 
-  async forget(id: string): Promise<void> {
-    await this.store.transact({ success: [{ op: 'delete', key: ENDED + id }] });
+  async delete(id: string): Promise<void> {
+    await this.store.transact({ success: [{ op: 'delete', key: ENDED_PREFIX + id }] });
   }
 }
 
@@ -238,11 +247,11 @@ const rethrow: OnDamaged = (error) => {
   throw error;
 };
 
-function* storedJobs(kvs: KeyValue[], live: boolean, onDamaged: OnDamaged): Generator<StoredJob> {
+function* parseEntries(kvs: KeyValue[], live: boolean, onDamaged: OnDamaged): Generator<StoredJobEntry> {
   for (const kv of kvs) {
-    let stored: StoredJob;
+    let stored: StoredJobEntry;
     try {
-      stored = storedJob(kv, live);
+      stored = parseEntry(kv, live);
     } catch (error) {
       if (!(error instanceof TilewrightError)) throw error;
       onDamaged(error);
@@ -253,11 +262,11 @@ function* storedJobs(kvs: KeyValue[], live: boolean, onDamaged: OnDamaged): Gene
 }
 
 /** Throws TW_DHT_DOCUMENT_DAMAGED. */
-function storedJob(kv: PutValue, live: boolean): StoredJob {
-  const document = documentOf<JobDocument>(kv, ['home', 'job']);
-  if (checkDocument(document) !== undefined || !kv.key.endsWith(`/${document.job.id}`))
+function parseEntry(kv: StoredValue, isLive: boolean): StoredJobEntry {
+  const entry = parseJsonValue<JobEntry>(kv, ['home', 'job']);
+  if (checkDocument(entry) !== undefined || !kv.key.endsWith(`/${entry.job.id}`))
     throw documentDamaged(kv.key);
-  return { document, revision: kv.modRevision, live };
+  return { entry, revision: kv.modRevision, isLive };
 }
 
 const checkDocument = messageCheck(
@@ -279,9 +288,9 @@ const checkDocument = messageCheck(
 );
 
 /** Undefined where it was too long ago. Throws TW_JOB_KEY_REUSED. */
-function requestedJob(kv: KeyValue, { digest }: RequestKey): string | undefined {
-  const { job, digest: known, since } = documentOf<RequestMark>(kv, ['job', 'digest', 'since']);
-  if (since <= Date.now() - KEPT) return undefined;
-  if (known !== digest) throw keyReused(job);
+function jobOfRequestEntry(kv: KeyValue, { digest }: IdempotencyKey): string | undefined {
+  const { job, digest: known, since } = parseJsonValue<RequestEntry>(kv, ['job', 'digest', 'since']);
+  if (since <= Date.now() - KEY_TTL_MS) return undefined;
+  if (known !== digest) throw idempotencyKeyReused(job);
   return job;
 }

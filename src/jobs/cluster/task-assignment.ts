@@ -1,6 +1,6 @@
 /** Divides the slots of a job among their owners, so that no node works much longer than the others. */
 
-export interface WorkedSlot {
+export interface SlotWork {
   slot: number;
   /** Nodes that can do its work, the preferred one first; not empty. */
   nodes: readonly string[];
@@ -15,14 +15,14 @@ const TOLERANCE = 0.02;
  * Returns the slots of each node. Each slot begins at its first node; as long as a node exceeds its share, the slot moves whose move evens out
  * the loads most. The result depends on the arguments alone. `weightOf`: the share of the work that a node should do, above 0.
  */
-export function balanced(
-  slots: readonly WorkedSlot[],
+export function assignSlots(
+  slots: readonly SlotWork[],
   weightOf: (node: string) => number,
 ): Map<string, number[]> {
   const nodes = [...new Set(slots.flatMap(({ nodes }) => nodes))].sort();
   const weights = new Map(nodes.map((node) => [node, weightOf(node)]));
   const loads = new Map(nodes.map((node) => [node, 0]));
-  const nodeOf = new Map<WorkedSlot, string>();
+  const nodeOf = new Map<SlotWork, string>();
   for (const slot of slots) {
     nodeOf.set(slot, slot.nodes[0]!);
     loads.set(slot.nodes[0]!, loads.get(slot.nodes[0]!)! + slot.bytes);
@@ -33,7 +33,7 @@ export function balanced(
   const movable = slots.filter(({ nodes, bytes }) => nodes.length > 1 && bytes > 0);
   // Each move lowers the sum of load^2 / weight, so no assignment comes twice; a slot seldom moves more than once.
   for (let moves = 0; moves < movable.length && !isEven(); moves++) {
-    let best: { slot: WorkedSlot; to: string; gain: number } | undefined;
+    let best: { slot: SlotWork; to: string; gain: number } | undefined;
     for (const slot of movable)
       for (const to of slot.nodes) {
         const from = nodeOf.get(slot)!;

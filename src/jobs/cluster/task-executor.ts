@@ -1,8 +1,14 @@
 /** Shares of jobs: the work on the cells of some slots, done by a node that owns them. */
 import { rm } from 'node:fs/promises';
 import { Semaphore } from '../../async/index.js';
-import { type Cluster, notHeld, SlotSet, slotsOfCells } from '../../dht/index.js';
-import { messageOf, SENT_ERROR, type SentError, sentError, TilewrightError } from '../../errors.js';
+import { type Cluster, cellSlotLookup, SlotSet, slotNotHeld } from '../../dht/index.js';
+import {
+  ERROR_DOCUMENT_SCHEMA,
+  type ErrorDocument,
+  messageOf,
+  TilewrightError,
+  toErrorDocument,
+} from '../../errors.js';
 import { type Check, COUNT, messageCheck, NUMBER, objectOf, requestCheck, TEXT } from '../../json-schema.js';
 import {
   FILE_NAME_SCHEMA,
@@ -11,12 +17,12 @@ import {
   type ObjectStore,
   type Storage,
 } from '../../storage/index.js';
-import { badShareInputs, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
+import { badTaskInputs, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
 import type { JobContext, JobProgress, Process } from '../local/process.js';
-import { Meetings } from './all-gather.js';
+import { AllGather } from './all-gather.js';
 
 /** What an owner is asked to do. */
-export interface ShareRequest {
+export interface TaskRequest {
   job: string;
   /** Names this run of the share, of which there may be several. */
   run: string;
@@ -29,7 +35,7 @@ export interface ShareRequest {
 }
 
 /** What comes of it. */
-export interface ShareResult {
+export interface TaskResult {
   part: unknown;
   /** Objects of the shared store, by the names of the files that they are. */
   files: Record<string, string>;
@@ -37,10 +43,10 @@ export interface ShareResult {
   applied: number;
 }
 
-export type ShareProgress = Partial<JobProgress> & { share?: number };
+export type TaskProgress = Partial<JobProgress> & { share?: number };
 
 /** The share, 0 to 1, of all runs of a job together, where some tell theirs: each has the weight of what it does not skip. */
-export function shareOf(all: ShareProgress[]): { share?: number } {
+export function combinedProgress(all: TaskProgress[]): { share?: number } {
   if (!all.some(({ share }) => share !== undefined)) return {};
   let [work, worked] = [0, 0];
   for (const { total = 0, skipped = 0, done = 0, failed = 0, share } of all) {
@@ -51,63 +57,72 @@ export function shareOf(all: ShareProgress[]): { share?: number } {
 }
 
 /** What a share tells, in this order; at last its result or its error. */
-export type ShareLine =
+export type TaskEvent =
   | { beat: true }
   /** Its turn has come. */
   | { begun: true }
-  | { progress: ShareProgress }
+  | { progress: TaskProgress }
   | { message: string }
   | { log: { level: LogLevel; text: string } }
   /** It waits for what the others say. */
   | { word: unknown }
   /** What was made until the work was cut off. */
   | { partial: unknown }
-  | { result: ShareResult }
-  | { error: SentError };
+  | { result: TaskResult }
+  | { error: ErrorDocument };
 
-const PROGRESS = objectOf(
+const PROGRESS_SCHEMA = objectOf(
   {},
   { total: NUMBER, done: NUMBER, failed: NUMBER, skipped: NUMBER, share: NUMBER },
 );
-const RESULT = objectOf({
+const RESULT_SCHEMA = objectOf({
   part: {},
   files: { type: 'object', propertyNames: FILE_NAME_SCHEMA, additionalProperties: TEXT },
   applied: COUNT,
 });
-const LOG = objectOf({ level: { enum: ['info', 'warning', 'error'] }, text: TEXT });
+const LOG_SCHEMA = objectOf({ level: { enum: ['info', 'warning', 'error'] }, text: TEXT });
 /** A newer version may send other kinds of line. */
 const checkLine = messageCheck(
-  objectOf({}, { progress: PROGRESS, message: TEXT, log: LOG, result: RESULT, error: SENT_ERROR }),
+  objectOf(
+    {},
+    {
+      progress: PROGRESS_SCHEMA,
+      message: TEXT,
+      log: LOG_SCHEMA,
+      result: RESULT_SCHEMA,
+      error: ERROR_DOCUMENT_SCHEMA,
+    },
+  ),
 );
 
 /** The check of the lines of another node about a share of a process. */
-export function lineCheck({ part = {} }: Process): Check {
+export function eventCheck({ part = {} }: Process): Check {
   const checkPart = messageCheck(part);
   return (value) => {
     const fault = checkLine(value);
     if (fault !== undefined) return fault;
-    const line = value as ShareLine;
+    const line = value as TaskEvent;
     if ('result' in line) return checkPart(line.result.part);
     return 'partial' in line ? checkPart(line.partial) : undefined;
   };
 }
 
 /** The object that holds a file of a run. */
-export const objectOfRun = ({ job, run }: Pick<ShareRequest, 'job' | 'run'>, name: string) =>
+export const taskObjectName = ({ job, run }: Pick<TaskRequest, 'job' | 'run'>, name: string) =>
   `jobs/${job}/${run}/${name}`;
 
 /** Where shares are asked for, and where they are cancelled. */
-export const WORK_PATH = '/cluster/internal/work';
-export const CANCEL_PATH = '/cluster/internal/work/cancel';
+export const TASK_PATH = '/cluster/internal/work';
+export const CANCEL_TASK_PATH = '/cluster/internal/work/cancel';
 /** Where they are told what all have said. */
-export const WORDS_PATH = '/cluster/internal/work/words';
+export const ALL_GATHER_PATH = '/cluster/internal/work/words';
 
 /** How long an owner that is behind waits for the commit that is asked for, ms. */
-const CATCH_UP = 10_000;
+const CATCH_UP_TIMEOUT_MS = 10_000;
 /** Progress is told at most so often, ms. */
-const TELL_INTERVAL = 2000;
+const PROGRESS_INTERVAL_MS = 2000;
 
-export interface ShareOptions {
+export interface TaskExecutorOptions {
   storage: Storage;
   objects: ObjectStore;
   cluster: Cluster;
@@ -115,14 +130,14 @@ export interface ShareOptions {
 }
 
 /** The shares that this node works on, one after another. */
-export class Shares {
-  private readonly turns = new Semaphore(1);
+export class TaskExecutor {
+  private readonly queue = new Semaphore(1);
   private readonly running = new Map<string, { job: string; stop: AbortController }>();
-  private readonly meetings = new Meetings();
+  private readonly allGather = new AllGather();
   /** Checks the inputs of a process, by its id. */
   private readonly inputChecks: ReadonlyMap<string, Check>;
 
-  constructor(private readonly options: ShareOptions) {
+  constructor(private readonly options: TaskExecutorOptions) {
     this.inputChecks = new Map(options.processes.map(({ id, inputs }) => [id, requestCheck(inputs)]));
   }
 
@@ -134,9 +149,9 @@ export class Shares {
   }
 
   /** Moves a file of a job's results from this node to the store, as one of a run. Returns its object. Throws the TW_STORE_ errors. */
-  async publish(run: Pick<ShareRequest, 'job' | 'run'>, name: string, signal: AbortSignal): Promise<string> {
+  async publish(run: Pick<TaskRequest, 'job' | 'run'>, name: string, signal: AbortSignal): Promise<string> {
     const { storage, objects } = this.options;
-    const object = objectOfRun(run, name);
+    const object = taskObjectName(run, name);
     const path = storage.resultPath(run.job, name);
     await objects.put(object, { file: path }, { signal });
     await rm(path);
@@ -149,8 +164,8 @@ export class Shares {
   }
 
   /** What all runs of a job have said to each other. */
-  hear(run: string, words: unknown[]): void {
-    this.meetings.hear(run, words);
+  deliverAllGather(run: string, words: unknown[]): void {
+    this.allGather.deliver(run, words);
   }
 
   /** Ends all of them, because the node stops. */
@@ -163,26 +178,26 @@ export class Shares {
    * end, and what the process throws.
    */
   async run(
-    request: ShareRequest,
-    tell: (line: ShareLine) => void,
+    request: TaskRequest,
+    tell: (line: TaskEvent) => void,
     stopped: AbortSignal,
-  ): Promise<ShareResult> {
+  ): Promise<TaskResult> {
     const { run, job } = request;
     const stop = new AbortController();
     this.running.set(run, { job, stop });
     const signal = AbortSignal.any([stop.signal, stopped]);
     try {
-      return await this.turns.run(() => this.work(request, tell, signal), signal);
+      return await this.queue.run(() => this.runTask(request, tell, signal), signal);
     } finally {
       this.running.delete(run);
     }
   }
 
-  private async work(
-    { job, run, process: id, inputs, slots: text, since }: ShareRequest,
-    tell: (line: ShareLine) => void,
+  private async runTask(
+    { job, run, process: id, inputs, slots: text, since }: TaskRequest,
+    tell: (line: TaskEvent) => void,
     signal: AbortSignal,
-  ): Promise<ShareResult> {
+  ): Promise<TaskResult> {
     tell({ begun: true });
     const { storage, cluster, processes } = this.options;
     const { replica, prefixLengths } = cluster;
@@ -190,21 +205,21 @@ export class Shares {
     if (!process?.merge)
       throw jobFailed(`process ${id} is not known here; run the same version on all nodes`);
     const fault = this.inputChecks.get(id)!(inputs);
-    if (fault !== undefined) throw badShareInputs(id, fault);
+    if (fault !== undefined) throw badTaskInputs(id, fault);
     await process.check?.(inputs);
     const slots = SlotSet.fromText(text);
-    await replica.waitFor(since, CATCH_UP, signal);
+    await replica.waitForCommit(since, CATCH_UP_TIMEOUT_MS, signal);
     const requireSlots = () => {
-      for (const slot of slots) if (!replica.holds(slot)) throw notHeld(slot);
+      for (const slot of slots) if (!replica.hasSlot(slot)) throw slotNotHeld(slot);
     };
     requireSlots();
     const begun = performance.now();
     // A leader of an earlier version refuses parts without `seconds`.
     const sent = (part: unknown) => ({ seconds: (performance.now() - begun) / 1000, ...(part as object) });
-    const files: ShareResult['files'] = {};
-    const slotOfCell = slotsOfCells(prefixLengths);
+    const files: TaskResult['files'] = {};
+    const slotOfCell = cellSlotLookup(prefixLengths);
     let partial: (() => unknown) | undefined;
-    let progress: ShareProgress = {};
+    let progress: TaskProgress = {};
     let telling: NodeJS.Timeout | undefined;
     const tellProgress = () => {
       clearTimeout(telling);
@@ -215,14 +230,14 @@ export class Shares {
       id: job,
       signal,
       isMine: (cell) => slots.has(slotOfCell(cell)),
-      meet: <T>(word: T) => {
-        const words = this.meetings.wait<T>(run, signal);
+      allGather: <T>(word: T) => {
+        const words = this.allGather.wait<T>(run, signal);
         tell({ word });
         return words;
       },
       progress: (now) => {
         progress = { ...progress, ...now };
-        telling ??= setTimeout(tellProgress, TELL_INTERVAL);
+        telling ??= setTimeout(tellProgress, PROGRESS_INTERVAL_MS);
       },
       message: (message) => tell({ message }),
       log: (level, text) => tell({ log: { level, text } }),
@@ -253,10 +268,10 @@ export class Shares {
 }
 
 /** A name for a run of a share. */
-export const newRun = newVersion;
+export const newTaskId = newVersion;
 
 /** What is told of an error to the node that leads the job. */
-export function shareError(error: unknown): ShareLine {
+export function taskErrorEvent(error: unknown): TaskEvent {
   const known = error instanceof TilewrightError ? error : jobFailed.because(error, messageOf(error));
-  return { error: sentError(known) };
+  return { error: toErrorDocument(known) };
 }

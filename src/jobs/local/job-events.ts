@@ -2,7 +2,7 @@
 import type { JobRecord, JobStatus } from '../../storage/index.js';
 import type { LogLine } from './job-log.js';
 import { hasEnded } from './job-records.js';
-import type { JobsView } from './job-service.js';
+import type { JobService } from './job-service.js';
 
 /** `seq` is the number of a line of the job's log: a stream that begins after it misses nothing. */
 export type JobEvent =
@@ -19,10 +19,10 @@ export interface EventOptions {
   /** Ends the stream. */
   signal: AbortSignal;
   /** An `idle` comes after so much silence, ms. */
-  idle?: number;
+  idleMs?: number;
 }
 
-const PAGE = 500;
+const PAGE_LINES = 500;
 
 /**
  * The state as it is now, or what has happened after a line of the log; then each change, until the job has ended or the node
@@ -30,11 +30,11 @@ const PAGE = 500;
  * and every line that the log still keeps, and of progress the newest only. Throws TW_JOB_NOT_FOUND.
  */
 export async function* jobEvents(
-  jobs: JobsView,
+  jobs: JobService,
   id: string,
-  { after, signal, idle = 15_000 }: EventOptions,
+  { after, signal, idleMs = 15_000 }: EventOptions,
 ): AsyncGenerator<JobEvent> {
-  const change = new Change(signal);
+  const change = new ChangeSignal(signal);
   const unsubscribe = await jobs.subscribe(id, () => change.happened());
   try {
     let told = await jobs.get(id);
@@ -61,7 +61,7 @@ export async function* jobEvents(
       told = job;
       known = job.status;
       if (hasEnded(job) || jobs.hasStopped) return;
-      if (!(await change.within(idle))) yield { kind: 'idle' };
+      if (!(await change.waitMs(idleMs))) yield { kind: 'idle' };
     }
   } finally {
     unsubscribe();
@@ -69,9 +69,9 @@ export async function* jobEvents(
 }
 
 /** The lines of the log that belong to a record of the job; none is read before it is asked for. */
-async function* linesUpTo(jobs: JobsView, { id, lines: last = 0 }: JobRecord, after: number) {
+async function* linesUpTo(jobs: JobService, { id, lines: last = 0 }: JobRecord, after: number) {
   while (after < last) {
-    const page = await jobs.log(id, { after, limit: PAGE });
+    const page = await jobs.log(id, { after, limit: PAGE_LINES });
     for (const line of page) if (line.seq <= last) yield line;
     after = page.at(-1)?.seq ?? last;
   }
@@ -82,7 +82,7 @@ function stateNow(job: JobRecord, seq: number): JobEvent {
 }
 
 /** Whether something has happened since the last `reset`. */
-class Change {
+class ChangeSignal {
   private has = false;
   private wake = () => {};
 
@@ -100,7 +100,7 @@ class Change {
   }
 
   /** Waits for a change, at most so long, ms; false where there was none. */
-  within(time: number): Promise<boolean> {
+  waitMs(time: number): Promise<boolean> {
     if (this.has) return Promise.resolve(true);
     return new Promise((resolve) => {
       const timer = setTimeout(() => resolve(false), time);

@@ -1,14 +1,14 @@
 /** Removes records, logs, results and scratch files of old jobs from this node. */
 import { firstVersionAt, type Storage } from '../../storage/index.js';
-import type { StartedRequests } from './idempotency-keys.js';
-import { forgetJob } from './job-records.js';
+import type { IdempotencyKeys } from './idempotency-keys.js';
+import { deleteJob } from './job-records.js';
 import { isRemovable, REMOVAL_DELAY_MS, RETENTION_MS } from './retention.js';
 
 export const GC_INTERVAL_MS = 3_600_000;
 
-export interface Garbage {
+export interface JobGcContext {
   storage: Storage;
-  requests: StartedRequests;
+  requests: IdempotencyKeys;
   /** Whether this node works on a job at the moment, possibly for another node. */
   isWorkedOn(job: string): boolean;
   /** A record whose end is not published stays: it shows that the job must not run again. */
@@ -18,16 +18,16 @@ export interface Garbage {
 }
 
 /** Removes everything from this node that is old enough at the time `now`, ms since 1970. */
-export async function collectGarbage(garbage: Garbage, now: number): Promise<void> {
+export async function collectGarbage(garbage: JobGcContext, now: number): Promise<void> {
   const { storage, requests, isWorkedOn, hasPublishedEnd, isStopping } = garbage;
   const { catalogue } = storage;
   const before = now - REMOVAL_DELAY_MS - RETENTION_MS;
   // Ids sort by time: jobs that were accepted later cannot have ended early enough, so that few records are read.
   for await (const { key, record } of catalogue.jobs.scan({ before: firstVersionAt(before) })) {
     if (isStopping()) return;
-    if (record && isRemovable(record, now) && (await hasPublishedEnd(key))) await forgetJob(catalogue, key);
+    if (record && isRemovable(record, now) && (await hasPublishedEnd(key))) await deleteJob(catalogue, key);
   }
   const changes = requests.expire(now);
   if (changes.length > 0) await catalogue.write(changes);
-  await storage.removeLeftovers(before, async (job) => isWorkedOn(job) || catalogue.jobs.has(job));
+  await storage.removeExpired(before, async (job) => isWorkedOn(job) || catalogue.jobs.has(job));
 }

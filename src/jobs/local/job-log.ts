@@ -1,11 +1,11 @@
 /** Logs of jobs: numbered lines, of which the newest are kept. */
-import type { Catalogue, Change, LogRecord } from '../../storage/index.js';
+import type { Catalogue, CatalogueChange, LogRecord } from '../../storage/index.js';
 
 /** A log keeps so many lines, and so many bytes of their texts. */
-export const MOST_LINES = 10_000;
-export const MOST_BYTES = 1e6;
+export const MAX_LINES = 10_000;
+export const MAX_LOG_BYTES = 1e6;
 /** Longer lines are cut, characters. */
-export const LONGEST_LINE = 4000;
+export const MAX_LINE_LENGTH = 4000;
 
 export interface LogLine extends LogRecord {
   /** Lines of a job are numbered from 1 on. */
@@ -31,15 +31,15 @@ export async function readLog(
 }
 
 /** What removes the log of a job from disk. */
-export async function logRemoval({ logs }: Catalogue, job: string): Promise<Change[]> {
-  const changes: Change[] = [];
+export async function deleteLog({ logs }: Catalogue, job: string): Promise<CatalogueChange[]> {
+  const changes: CatalogueChange[] = [];
   for await (const key of logs.keys({ prefix: prefixOf(job) })) changes.push(logs.delete(key));
   return changes;
 }
 
 /**
  * The log of a job that has not ended. Invariants: the kept lines have the numbers `first` to `first + sizes.length - 1`
- * and are within MOST_LINES and MOST_BYTES; `pending` are the newest of them; when the changes handed out so far are on
+ * and are within MAX_LINES and MAX_LOG_BYTES; `pending` are the newest of them; when the changes handed out so far are on
  * disk, the disk holds exactly the others, which are the lines `first` to `written`.
  */
 export class JobLog {
@@ -86,7 +86,7 @@ export class JobLog {
   }
 
   add(line: LogRecord): void {
-    const kept = { ...line, text: line.text.slice(0, LONGEST_LINE) };
+    const kept = { ...line, text: line.text.slice(0, MAX_LINE_LENGTH) };
     this.pending.push(kept);
     this.push(sizeOf(kept));
     // Those that were too many before they were written.
@@ -94,11 +94,11 @@ export class JobLog {
   }
 
   /** What puts the log on disk as it is now. Each call hands out what has come since the last one. */
-  changes(): Change[] {
+  changes(): CatalogueChange[] {
     const { logs } = this.catalogue;
     const keyOfLine = (seq: number) => keyOf(this.job, seq);
     const next = this.last + 1;
-    const changes: Change[] = [];
+    const changes: CatalogueChange[] = [];
     for (let seq = this.oldest; seq < this.first && seq <= this.written; seq++)
       changes.push(logs.delete(keyOfLine(seq)));
     for (const [i, line] of this.pending.entries())
@@ -112,7 +112,7 @@ export class JobLog {
   private push(size: number): void {
     this.sizes.push(size);
     this.bytes += size;
-    while (this.sizes.length > MOST_LINES || this.bytes > MOST_BYTES) {
+    while (this.sizes.length > MAX_LINES || this.bytes > MAX_LOG_BYTES) {
       this.bytes -= this.sizes.shift() as number;
       this.first++;
     }

@@ -1,15 +1,15 @@
 /** Job records on disk. */
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { Catalogue, JobRecord, JobStatus, LogRecord, Storage } from '../../storage/index.js';
-import { jobCrashes, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
-import { JobLog, logRemoval } from './job-log.js';
-import type { JobBoard } from './job-registry.js';
+import { jobCrashedRepeatedly, jobDismissed, jobFailed, jobInterrupted } from '../errors.js';
+import { deleteLog, JobLog } from './job-log.js';
+import type { JobRegistry } from './job-registry.js';
 import type { Process } from './process.js';
 import { hasExpired } from './retention.js';
 
 const ENDED: ReadonlySet<JobStatus> = new Set(['successful', 'failed', 'dismissed']);
 /** A job during whose runs the process has died so often in a row is taken for the reason. */
-const MOST_CRASHES = 3;
+const MAX_CRASHES = 3;
 
 export function hasEnded(job: JobRecord): boolean {
   return ENDED.has(job.status);
@@ -23,7 +23,7 @@ export function jobError(error: unknown): { code: string; message: string } {
 }
 
 /** What a record says of a job that waits, from its start or once more. */
-export const WAITING = {
+export const QUEUED_STATE = {
   status: 'accepted',
   tiles: { total: 0, done: 0, failed: 0, skipped: 0 },
   share: undefined,
@@ -53,7 +53,7 @@ export async function listJobs(
 }
 
 /** A job that a dead process has left, and that goes on. */
-export interface LeftJob {
+export interface OrphanedJob {
   record: JobRecord;
   process: Process;
   log: JobLog;
@@ -63,22 +63,22 @@ export interface LeftJob {
  * The jobs that a dead process has left waiting or running: those that can be taken up again wait once more, in the order
  * in which they were accepted; the others are marked as failed, with TW_JOB_INTERRUPTED or TW_JOB_CRASHES.
  */
-export async function leftJobs(
+export async function orphanedJobs(
   storage: Storage,
   processes: Process[],
-  board: JobBoard | undefined,
-): Promise<LeftJob[]> {
+  board: JobRegistry | undefined,
+): Promise<OrphanedJob[]> {
   const { catalogue } = storage;
-  const left: LeftJob[] = [];
+  const left: OrphanedJob[] = [];
   for await (const { record } of catalogue.jobs.scan()) {
     if (!record || hasEnded(record)) continue;
-    if (board && !(await board.isOurs(record))) {
-      await forgetJob(catalogue, record.id);
+    if (board && !(await board.isLedHere(record))) {
+      await deleteJob(catalogue, record.id);
       continue;
     }
     const process = processes.find(({ id }) => id === record.process);
     const log = await JobLog.open(catalogue, record.id);
-    const next = afterDeath(record, process);
+    const next = recoveredRecord(record, process);
     if (next.status !== record.status) {
       log.add(stateLine(next, hasEnded(next) ? undefined : 'once more, because the node was stopped'));
       next.lines = log.last;
@@ -92,8 +92,8 @@ export async function leftJobs(
 }
 
 /** Removes the record and the log that are here of a job. */
-export async function forgetJob(catalogue: Catalogue, id: string): Promise<void> {
-  await catalogue.write([catalogue.jobs.delete(id), ...(await logRemoval(catalogue, id))]);
+export async function deleteJob(catalogue: Catalogue, id: string): Promise<void> {
+  await catalogue.write([catalogue.jobs.delete(id), ...(await deleteLog(catalogue, id))]);
 }
 
 /** The record of a job that ends now, with an error. */
@@ -110,10 +110,10 @@ export function endedWith(record: JobRecord, error: TilewrightError): JobRecord 
 }
 
 /** The record of a job after the process died that had it. */
-export function afterDeath(record: JobRecord, process: Process | undefined): JobRecord {
+export function recoveredRecord(record: JobRecord, process: Process | undefined): JobRecord {
   const crashes = (record.crashes ?? 0) + (record.status === 'running' ? 1 : 0);
   const failed = (error: TilewrightError) => endedWith({ ...record, crashes }, error);
   if (!record.resumable || !process) return failed(jobInterrupted(record.id));
-  if (crashes >= MOST_CRASHES) return failed(jobCrashes(record.id, crashes));
-  return record.status === 'accepted' ? record : { ...record, ...WAITING, crashes, updated: Date.now() };
+  if (crashes >= MAX_CRASHES) return failed(jobCrashedRepeatedly(record.id, crashes));
+  return record.status === 'accepted' ? record : { ...record, ...QUEUED_STATE, crashes, updated: Date.now() };
 }

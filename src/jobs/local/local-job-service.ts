@@ -13,23 +13,23 @@ import {
   jobsClosed,
   jobTakenOver,
   nothingFailed,
-  uploadGone,
+  uploadDeleted,
 } from '../errors.js';
-import { type RequestKey, StartedRequests } from './idempotency-keys.js';
-import { type JobListener, LiveJob } from './job-execution.js';
+import { type IdempotencyKey, IdempotencyKeys } from './idempotency-keys.js';
+import { JobExecution, type JobListener } from './job-execution.js';
 import { collectGarbage, GC_INTERVAL_MS } from './job-gc.js';
 import { JobLog, type LogLine, readLog } from './job-log.js';
-import { forgetJob, hasEnded, leftJobs, listJobs, stateLine, WAITING } from './job-records.js';
-import type { JobBoard } from './job-registry.js';
-import type { JobFile, JobsView } from './job-service.js';
+import { deleteJob, hasEnded, listJobs, orphanedJobs, QUEUED_STATE, stateLine } from './job-records.js';
+import type { JobRegistry } from './job-registry.js';
+import type { JobFile, JobService } from './job-service.js';
 import type { Process } from './process.js';
 import { hasExpired } from './retention.js';
 
-const WAITING_LIMIT = 100;
+const MAX_QUEUED_JOBS = 100;
 
 const warn = (error: unknown) => process.emitWarning(`jobs: ${messageOf(error)}`);
 
-export interface JobsOptions {
+export interface LocalJobServiceOptions {
   /** Jobs that run at once. */
   concurrency?: number;
   /**
@@ -38,7 +38,7 @@ export interface JobsOptions {
    */
   resume?: boolean;
   /** Where the node is one of many. */
-  board?: JobBoard;
+  registry?: JobRegistry;
   /** Called with each error of background work. The work is tried again. */
   onFailure?: (error: unknown) => void;
 }
@@ -52,53 +52,53 @@ export interface StartOptions {
   uploads?: string[];
   /** A job that has ended, and whose failed inputs this one does again. */
   retryOf?: JobRecord;
-  request?: RequestKey;
+  request?: IdempotencyKey;
 }
 
 /**
  * Invariants: nobody is told a state of a job (by `start`, `get`, `wait` or a listener) before it is on disk, together with
  * the line of its log that tells of it; the records of a job are written in the order of its states, the last one is
  * successful, failed or dismissed, and none follows it. `live` and `ends` hold the jobs that have not ended; at most
- * `concurrency` of them run and WAITING_LIMIT wait.
+ * `concurrency` of them run and MAX_QUEUED_JOBS wait.
  */
-export class Jobs implements JobsView {
-  private readonly live = new Map<string, LiveJob>();
+export class LocalJobService implements JobService {
+  private readonly live = new Map<string, JobExecution>();
   /** By job: its record when it has ended. Rejects where the end could not be written. */
   private readonly ends = new Map<string, Promise<JobRecord>>();
   /** Ends that could not be written, so that who asks is not told that the job still runs. */
-  private readonly unwritten = new Map<string, JobRecord>();
-  private readonly slots: Semaphore;
+  private readonly unwrittenEnds = new Map<string, JobRecord>();
+  private readonly semaphore: Semaphore;
   private readonly catalogue: Storage['catalogue'];
-  private readonly collecting: PeriodicTask;
+  private readonly gcTask: PeriodicTask;
   private closed = false;
   private stopped = false;
 
   private constructor(
     private readonly storage: Storage,
-    private readonly requests: StartedRequests,
+    private readonly requests: IdempotencyKeys,
     private readonly resume: boolean,
     concurrency: number,
-    private readonly board: JobBoard | undefined,
+    private readonly board: JobRegistry | undefined,
     onFailure: (error: unknown) => void,
   ) {
-    this.slots = new Semaphore(concurrency);
+    this.semaphore = new Semaphore(concurrency);
     this.catalogue = storage.catalogue;
     // The first time at once: a command ends long before the interval is over.
-    this.collecting = new PeriodicTask(() => this.collectGarbage(), GC_INTERVAL_MS, onFailure, 0);
+    this.gcTask = new PeriodicTask(() => this.collectGarbage(), GC_INTERVAL_MS, onFailure, 0);
   }
 
   /** `processes` are all that there are: jobs of others cannot be taken up. */
   static async open(
     storage: Storage,
     processes: Process[],
-    { concurrency = 1, resume = false, board, onFailure = warn }: JobsOptions = {},
-  ): Promise<Jobs> {
-    const left = await leftJobs(storage, processes, board);
-    const requests = await StartedRequests.open(storage.catalogue);
-    const jobs = new Jobs(storage, requests, resume, concurrency, board, onFailure);
-    const slots = resume ? jobs.slots : new Semaphore(0);
+    { concurrency = 1, resume = false, registry, onFailure = warn }: LocalJobServiceOptions = {},
+  ): Promise<LocalJobService> {
+    const left = await orphanedJobs(storage, processes, registry);
+    const requests = await IdempotencyKeys.open(storage.catalogue);
+    const jobs = new LocalJobService(storage, requests, resume, concurrency, registry, onFailure);
+    const slots = resume ? jobs.semaphore : new Semaphore(0);
     for (const { record, process, log } of left)
-      jobs.admit(new LiveJob(storage, process, log, record, Promise.resolve(), board), slots);
+      jobs.admit(new JobExecution(storage, process, log, record, Promise.resolve(), registry), slots);
     return jobs;
   }
 
@@ -113,22 +113,22 @@ export class Jobs implements JobsView {
    * `error`, with results where it is FailedWithResults. Throws TW_JOB_LIMIT, TW_JOB_CLOSED.
    */
   async start(process: Process, inputs: unknown, options: StartOptions = {}): Promise<JobRecord> {
-    return (await this.startNew(process, inputs, options)).job;
+    return (await this.startUnlessRepeated(process, inputs, options)).job;
   }
 
   /** As `start`; or tells which job another node has started for the same request. */
-  async startNew(
+  async startUnlessRepeated(
     process: Process,
     inputs: unknown,
     options: StartOptions,
   ): Promise<{ job: JobRecord; repeated: boolean }> {
     const { given, resultOptions, uploads, retryOf, request } = options;
     if (this.closed) throw jobsClosed(process.id);
-    const waiting = [...this.live.values()].filter((job) => job.waits);
-    if (waiting.length >= WAITING_LIMIT) throw jobLimit(WAITING_LIMIT);
+    const waiting = [...this.live.values()].filter((job) => job.isQueued);
+    if (waiting.length >= MAX_QUEUED_JOBS) throw jobLimit(MAX_QUEUED_JOBS);
     const now = Date.now();
     const record: JobRecord = {
-      ...WAITING,
+      ...QUEUED_STATE,
       id: newVersion(),
       process: process.id,
       created: now,
@@ -155,9 +155,9 @@ export class Jobs implements JobsView {
       await this.board?.withdraw(record.id, error, request);
       throw error;
     });
-    this.admit(new LiveJob(this.storage, process, log, record, accepted, this.board));
+    this.admit(new JobExecution(this.storage, process, log, record, accepted, this.board));
     await accepted;
-    if (retryOf) await this.board?.retried(retryOf.id, record.id);
+    if (retryOf) await this.board?.markRetried(retryOf.id, record.id);
     return { job: record, repeated: false };
   }
 
@@ -171,7 +171,7 @@ export class Jobs implements JobsView {
     const record = { ...job, lines: log.last };
     const written = this.catalogue.write([jobs.set(job.id, record), ...log.changes()]);
     if (process && !hasEnded(job))
-      this.admit(new LiveJob(this.storage, process, log, record, written, this.board));
+      this.admit(new JobExecution(this.storage, process, log, record, written, this.board));
     await written;
     if (hasEnded(job)) await this.board?.publish(record, true);
   }
@@ -183,11 +183,11 @@ export class Jobs implements JobsView {
 
   /** The record of a job that is this node's, even if it has expired. */
   async find(id: string): Promise<JobRecord | undefined> {
-    return this.live.get(id)?.told ?? this.unwritten.get(id) ?? (await this.catalogue.jobs.get(id));
+    return this.live.get(id)?.published ?? this.unwrittenEnds.get(id) ?? (await this.catalogue.jobs.get(id));
   }
 
   /** Jobs of a node that is alone have no other home. */
-  async homeOf(_id: string, _alsoEnded?: boolean): Promise<undefined> {
+  async leaderOf(_id: string, _alsoEnded?: boolean): Promise<undefined> {
     return undefined;
   }
 
@@ -202,20 +202,20 @@ export class Jobs implements JobsView {
   }
 
   /** Stops to work on a job that is another node's by now. */
-  drop(id: string): void {
+  abandon(id: string): void {
     this.live.get(id)?.abort.abort(jobTakenOver(id));
   }
 
   /**
    * As `start`, but a request that was made before gives the job that it has started then. Throws TW_JOB_KEY_REUSED.
    */
-  async startOnce(
+  async startIdempotent(
     process: Process,
     inputs: unknown,
-    options: StartOptions & { request: RequestKey },
+    options: StartOptions & { request: IdempotencyKey },
   ): Promise<{ job: JobRecord; repeated: boolean }> {
     const known = this.requests.find(options.request);
-    if (known === undefined) return this.startNew(process, inputs, options);
+    if (known === undefined) return this.startUnlessRepeated(process, inputs, options);
     await this.live.get(known)?.written;
     return { job: await this.get(known), repeated: true };
   }
@@ -229,11 +229,11 @@ export class Jobs implements JobsView {
     process: Process,
     terms: (given: unknown) => unknown = (given) => given,
   ): Promise<JobRecord> {
-    return this.retryOf(await this.get(id), process, terms);
+    return this.retryRecord(await this.get(id), process, terms);
   }
 
   /** The same of a job whose record may be another node's. */
-  async retryOf(
+  async retryRecord(
     job: JobRecord,
     process: Process,
     terms: (given: unknown) => unknown = (given) => given,
@@ -244,7 +244,7 @@ export class Jobs implements JobsView {
       job.status === 'successful' ? process.retryInputs?.(inputs, job.results) : inputs;
     const inputs = await again(job.inputs);
     if (inputs === null || inputs === undefined) throw nothingFailed(id);
-    if (job.uploads) throw uploadGone(id);
+    if (job.uploads) throw uploadDeleted(id);
     const given = terms(job.given === undefined ? inputs : await again(job.given));
     const { resultOptions } = job;
     return this.start(process, inputs, {
@@ -296,7 +296,7 @@ export class Jobs implements JobsView {
   async subscribe(id: string, listener: JobListener): Promise<() => void> {
     const job = this.live.get(id);
     if (job) job.listeners.add(listener);
-    listener(job ? job.told : await this.get(id));
+    listener(job ? job.published : await this.get(id));
     return () => job?.listeners.delete(listener);
   }
 
@@ -312,26 +312,26 @@ export class Jobs implements JobsView {
   /** Starts no further job, and stops all that have not ended: they wait for the next process, or have failed with TW_JOB_INTERRUPTED. */
   async close(): Promise<void> {
     this.closed = true;
-    await this.collecting.close();
+    await this.gcTask.close();
     const live = [...this.live.values()];
     for (const job of live) job.abort.abort(jobInterrupted(job.id));
     const ends = await Promise.allSettled(this.ends.values());
     this.stopped = true;
-    for (const job of live) job.tell();
+    for (const job of live) job.notify();
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
-  private admit(job: LiveJob, slots = this.slots): void {
+  private admit(job: JobExecution, slots = this.semaphore): void {
     // It was accepted while the node began to stop.
     if (this.closed) job.abort.abort(jobInterrupted(job.id));
     this.live.set(job.id, job);
-    const end = job.written.then(() => this.run(job, slots)).finally(() => this.forget(job.id));
+    const end = job.written.then(() => this.run(job, slots)).finally(() => this.removeLive(job.id));
     // An end that nobody waits for must not end the process; who waits sees the error.
     end.catch(() => undefined);
     this.ends.set(job.id, end);
   }
 
-  private async run(job: LiveJob, slots: Semaphore): Promise<JobRecord> {
+  private async run(job: JobExecution, slots: Semaphore): Promise<JobRecord> {
     const { signal } = job.abort;
     try {
       await slots.run(() => job.run(), signal);
@@ -339,30 +339,30 @@ export class Jobs implements JobsView {
       const isAbort = error === signal.reason || (error instanceof Error && error.name === 'AbortError');
       const reason = signal.aborted && isAbort ? signal.reason : error;
       if (jobTakenOver.is(signal.reason) || jobTakenOver.is(error)) {
-        await forgetJob(this.catalogue, job.id);
+        await deleteJob(this.catalogue, job.id);
         throw jobTakenOver(job.id);
       }
       // Where the node stops, what else went wrong may come from that; if not, the next process meets it too.
-      if (jobInterrupted.is(signal.reason) && job.isResumable) await job.leave();
+      if (jobInterrupted.is(signal.reason) && job.isResumable) await job.suspend();
       else await this.end(job, reason);
     }
-    if (hasEnded(job.told)) await job.removeScratch();
-    return job.told;
+    if (hasEnded(job.published)) await job.removeScratch();
+    return job.published;
   }
 
-  private async end(job: LiveJob, reason: unknown): Promise<void> {
+  private async end(job: JobExecution, reason: unknown): Promise<void> {
     try {
       await job.end(reason);
     } catch (failure) {
-      if (jobTakenOver.is(failure)) return forgetJob(this.catalogue, job.id);
-      this.unwritten.set(job.id, job.told);
+      if (jobTakenOver.is(failure)) return deleteJob(this.catalogue, job.id);
+      this.unwrittenEnds.set(job.id, job.published);
       throw failure;
     }
   }
 
-  private forget(id: string): void {
+  private removeLive(id: string): void {
     this.live.delete(id);
     this.ends.delete(id);
-    this.board?.forget(id);
+    this.board?.release(id);
   }
 }

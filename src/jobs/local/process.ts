@@ -42,7 +42,7 @@ export interface Process {
    * Of work that goes by cells: whether its runs wait for each other (`meet`). Then all go on at once, and the job fails where one is
    * lost.
    */
-  goesTogether?(inputs: unknown): boolean;
+  usesBarrier?(inputs: unknown): boolean;
   /** Whether this node can go on with a job that another one took; without it every node can. */
   canTakeOver?(inputs: unknown): Promise<boolean>;
   /** Does the work. Throws a TilewrightError where the inputs cannot be used. The job adds `seconds` to results that are an object. */
@@ -68,7 +68,7 @@ export interface JobContext {
   /** Whether tiles of this cell are for this run to work on; those of others are another's. */
   isMine(cell: { grid: GridName; geocode: string }): boolean;
   /** Waits until every run of the job has said a word, and gives all words, in the same order everywhere. Every run says as many, one after another. */
-  meet<T>(word: T): Promise<T[]>;
+  allGather<T>(word: T): Promise<T[]>;
   /**
    * Counts of tiles so far, and the share of the work that is done, 0 to 1, where it goes by more than tiles; of what is skipped there is no work. Nothing goes down: lower numbers are passed over, but where
    * work is begun `anew`.
@@ -90,14 +90,14 @@ export type ConcludeContext = Pick<JobContext, 'id' | 'message' | 'log' | 'signa
   readonly started: number;
 };
 
-/** The context of `runWhole` and of the distribution of a job over nodes. */
-export type WholeContext = JobContext & ConcludeContext;
+/** The context of `runLocally` and of the distribution of a job over nodes. */
+export type FullJobContext = JobContext & ConcludeContext;
 
 /** The context of `prepare`. */
 export type PrepareContext = Pick<JobContext, 'message' | 'log' | 'signal'>;
 
 /** The results of all parts. Throws FailedWithResults where nothing came of the work. */
-export async function concluded(
+export async function concludeResults(
   process: Process,
   parts: unknown[],
   context: ConcludeContext,
@@ -114,8 +114,12 @@ export async function concluded(
 }
 
 /** Does all of the work in this process. */
-export async function runWhole(process: Process, inputs: unknown, context: WholeContext): Promise<unknown> {
+export async function runLocally(
+  process: Process,
+  inputs: unknown,
+  context: FullJobContext,
+): Promise<unknown> {
   const { merge } = process;
   const partial: JobContext['partial'] = (part) => context.partial(merge ? () => merge([part()]) : part);
-  return concluded(process, [await process.run(inputs, { ...context, partial })], context, inputs);
+  return concludeResults(process, [await process.run(inputs, { ...context, partial })], context, inputs);
 }

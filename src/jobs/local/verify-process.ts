@@ -2,7 +2,7 @@ import { type Storage, type VerifyOptions, type VerifyReport, verify } from '../
 import type { Process } from './process.js';
 
 /** Problems that the log names; the results have more of them. */
-const LOGGED = 100;
+const MAX_LOGGED = 100;
 
 function verdict(problems: number): string {
   if (problems === 0) return 'everything is whole';
@@ -26,7 +26,7 @@ export function verifyProcess(storage: Storage, options: VerifyOptions = {}): Pr
       };
       const report = await verify(storage, onProgress, options);
       const { problems, problemCount } = report;
-      for (const { kind, what } of problems.slice(0, LOGGED)) job.log('error', `${kind}: ${what}`);
+      for (const { kind, what } of problems.slice(0, MAX_LOGGED)) job.log('error', `${kind}: ${what}`);
       job.message(verdict(problemCount));
       return report;
     },

@@ -1,9 +1,9 @@
 /** Counts over the tiles that a filter picks: the aggregation extension of STAC APIs, 0.3. */
 import { geohash } from '../../grid/index.js';
-import type { ColumnIndex, Rows, RunTest } from '../../storage/index.js';
+import type { ColumnIndex, IndexRun, RunFilter } from '../../storage/index.js';
 import { compileFilter } from '../compile/compile-filter.js';
-import { bothOf } from '../compile/query-plan.js';
-import { withDeadline } from '../compile/query-timeout.js';
+import { andTests } from '../compile/query-plan.js';
+import { withTimeout } from '../compile/query-timeout.js';
 import { badAggregation } from '../errors.js';
 import type { Filter } from '../filter/filter-tree.js';
 import {
@@ -53,7 +53,7 @@ const INTERVALS = ['day', 'month', 'year'];
 const DEFAULT_PRECISION = 3;
 
 /** What can be counted, and the type of the result. */
-const COUNTED: Record<string, string> = {
+const AGGREGATION_TYPES: Record<string, string> = {
   total_count: 'integer',
   datetime_min: 'datetime',
   datetime_max: 'datetime',
@@ -66,10 +66,13 @@ const COUNTED: Record<string, string> = {
 };
 
 /** Every aggregation by its name and type. */
-export const aggregations = Object.entries(COUNTED).map(([name, data_type]) => ({ name, data_type }));
+export const aggregations = Object.entries(AGGREGATION_TYPES).map(([name, data_type]) => ({
+  name,
+  data_type,
+}));
 
 /** What was counted of some tiles. Plain JSON. */
-export interface Tally {
+export interface AggregationCounts {
   total: number;
   /** Milliseconds since 1970; null where there are no tiles. */
   first: number | null;
@@ -79,7 +82,7 @@ export interface Tally {
 
 /** The wanted aggregations over the tiles that a filter picks, in the order of their names given. Throws TW_QUERY_AGGREGATION. */
 export function aggregate(index: ColumnIndex, filter: Filter, params: AggregationParams): Aggregation[] {
-  return aggregationsOf(countTiles(index, filter, params), params);
+  return toAggregations(countTiles(index, filter, params), params);
 }
 
 /** Counts for the wanted aggregations, among the rows that pass `only`. Throws TW_QUERY_AGGREGATION, TW_QUERY_TOO_SLOW. */
@@ -87,26 +90,26 @@ export function countTiles(
   index: ColumnIndex,
   filter: Filter,
   params: AggregationParams,
-  only?: RunTest,
-): Tally {
+  only?: RunFilter,
+): AggregationCounts {
   const names = namesOf(params.aggregations);
-  const { test, ...bounds } = withDeadline(compileFilter(filter));
-  const tallies: RunTally[] = [];
-  index.forEach({ where: bothOf(test, only), ...bounds }, (rows) => {
-    const tally = runTally(rows, names, params);
+  const { test, ...bounds } = withTimeout(compileFilter(filter));
+  const tallies: RunCounter[] = [];
+  index.forEach({ where: andTests(test, only), ...bounds }, (rows) => {
+    const tally = countRun(rows, names, params);
     tallies.push(tally);
     return tally.add;
   });
-  return mergeTallies(tallies.map(({ tally }) => tally()));
+  return mergeAggregationCounts(tallies.map(({ tally }) => tally()));
 }
 
 /** Counts the rows of one run. */
-interface RunTally {
+interface RunCounter {
   add(row: number): void;
-  tally(): Tally;
+  tally(): AggregationCounts;
 }
 
-function runTally(rows: Rows, names: string[], params: AggregationParams): RunTally {
+function countRun(rows: IndexRun, names: string[], params: AggregationParams): RunCounter {
   const counters = new Map<string, Counter>();
   for (const name of names) {
     const counter = counterOf(rows, name, params);
@@ -134,7 +137,7 @@ function runTally(rows: Rows, names: string[], params: AggregationParams): RunTa
 }
 
 /** What was counted of all tiles, from what was counted of parts of them. */
-export function mergeTallies(parts: Tally[]): Tally {
+export function mergeAggregationCounts(parts: AggregationCounts[]): AggregationCounts {
   const [one] = parts;
   if (one && parts.length === 1) return one;
   const names = new Set(parts.flatMap(({ counts }) => Object.keys(counts)));
@@ -151,8 +154,8 @@ export function mergeTallies(parts: Tally[]): Tally {
 }
 
 /** The wanted aggregations, from what was counted for them. Throws TW_QUERY_AGGREGATION. */
-export function aggregationsOf(
-  { total, first, last, counts }: Tally,
+export function toAggregations(
+  { total, first, last, counts }: AggregationCounts,
   params: AggregationParams,
 ): Aggregation[] {
   const iso = (time: number | null) => (time === null ? null : new Date(time).toISOString());
@@ -165,21 +168,24 @@ export function aggregationsOf(
     const counted = countedOf(name, counts[name] ?? { counts: [], overflow: 0 }, params);
     return counted
       ? { name, data_type: 'frequency_distribution', ...counted }
-      : { name, data_type: COUNTED[name]!, value: values[name]! };
+      : { name, data_type: AGGREGATION_TYPES[name]!, value: values[name]! };
   });
 }
 
 function namesOf(given: string | string[] = []): string[] {
   const names = typeof given === 'string' ? given.split(',').filter((name) => name !== '') : given;
   for (const name of names) {
-    if (!Object.hasOwn(COUNTED, name))
-      throw badAggregation(`the aggregation "${name}"`, `one or more of ${Object.keys(COUNTED).join(', ')}`);
+    if (!Object.hasOwn(AGGREGATION_TYPES, name))
+      throw badAggregation(
+        `the aggregation "${name}"`,
+        `one or more of ${Object.keys(AGGREGATION_TYPES).join(', ')}`,
+      );
   }
   return [...new Set(names)];
 }
 
 /** Undefined for those that are one value. */
-function counterOf(rows: Rows, name: string, params: AggregationParams): Counter | undefined {
+function counterOf(rows: IndexRun, name: string, params: AggregationParams): Counter | undefined {
   const { columns, collections, platforms } = rows;
   switch (name) {
     case 'collection_frequency':

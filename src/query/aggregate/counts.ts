@@ -1,6 +1,6 @@
 /** Counters that rows are shown to one by one, and the buckets that come of their counts. */
 import { type Grid, type GridName, gridByName, grids } from '../../grid/index.js';
-import type { Rows } from '../../storage/index.js';
+import type { IndexRun } from '../../storage/index.js';
 
 export interface Bucket {
   key: string;
@@ -40,9 +40,9 @@ export function addCounts(parts: Counts[]): Counts {
 
 export type TimeInterval = 'day' | 'month' | 'year';
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 /** More days than this are counted by months, more than this times twelve by years, where nobody says otherwise. */
-const MANY_DAYS = 100;
+const MAX_DAY_BUCKETS = 100;
 /** Buckets of cells that an answer has at most; the fullest are kept. */
 const MAX_CELLS = 10_000;
 
@@ -95,17 +95,17 @@ export function percentBuckets({ counts, overflow }: Counts): Counted {
 }
 
 /** Days before and after that of the first tile which are counted in an array: a hundred years. */
-const NEAR_DAYS = 36_525;
+const ARRAY_DAYS = 36_525;
 
 /** By the day (in UTC) in which tiles start, counted from 1970. */
 export function dayCounter(start: Float64Array): Counter {
-  const near = new Float64Array(2 * NEAR_DAYS);
+  const near = new Float64Array(2 * ARRAY_DAYS);
   const far = new Map<number, number>();
   let firstDay = NaN;
   return {
     add: (row) => {
-      const day = Math.floor(start[row]! / DAY);
-      if (Number.isNaN(firstDay)) firstDay = day - NEAR_DAYS;
+      const day = Math.floor(start[row]! / DAY_MS);
+      if (Number.isNaN(firstDay)) firstDay = day - ARRAY_DAYS;
       const place = day - firstDay;
       if (place >= 0 && place < near.length) near[place]!++;
       else far.set(day, (far.get(day) ?? 0) + 1);
@@ -120,7 +120,7 @@ export function dayCounter(start: Float64Array): Counter {
 
 /** Days as days, months or years. */
 export function timeBuckets({ counts: days }: Counts, interval: TimeInterval | undefined): Counted {
-  const unit = interval ?? fittingInterval(days.map(([day]) => Number(day)));
+  const unit = interval ?? chooseInterval(days.map(([day]) => Number(day)));
   const counts = new Map<string, number>();
   for (const [day, count] of days) {
     const key = startOf(Number(day), unit);
@@ -133,21 +133,21 @@ export function timeBuckets({ counts: days }: Counts, interval: TimeInterval | u
   return { buckets: buckets.sort(byKey), overflow: 0 };
 }
 
-function fittingInterval(days: number[]): TimeInterval {
+function chooseInterval(days: number[]): TimeInterval {
   const span = days.reduce((a, b) => Math.max(a, b), 0) - days.reduce((a, b) => Math.min(a, b), Infinity);
-  if (!(span > MANY_DAYS)) return 'day';
-  return span > 12 * MANY_DAYS ? 'year' : 'month';
+  if (!(span > MAX_DAY_BUCKETS)) return 'day';
+  return span > 12 * MAX_DAY_BUCKETS ? 'year' : 'month';
 }
 
 function startOf(day: number, interval: TimeInterval): string {
-  const date = new Date(day * DAY);
+  const date = new Date(day * DAY_MS);
   if (interval !== 'day') date.setUTCDate(1);
   if (interval === 'year') date.setUTCMonth(0);
   return date.toISOString();
 }
 
 /** By the cells of one precision that hold the tiles' cells. Tiles of larger cells, or of another grid, overflow. */
-export function cellCounter({ columns }: Rows, name: GridName, precision: number): Counter {
+export function cellCounter({ columns }: IndexRun, name: GridName, precision: number): Counter {
   const code = grids.findIndex((grid) => grid.name === name);
   const span = spanOf(grids[code]!, precision);
   const found = new Map<number, number>();

@@ -1,14 +1,14 @@
 import { type Grid, grids } from '../../grid/index.js';
-import { isWithin, type mergeRanges, type RunTest } from '../../storage/index.js';
+import { isWithin, type mergeRanges, type RunFilter } from '../../storage/index.js';
 
 /**
  * A test of rows by their cells. Each cell is decided once; those with a key in `inside` are known to pass. Rows that
  * follow each other often share their cell, so the last answer is at hand.
  */
-export function cellTest(
+export function cellPredicate(
   decide: (grid: Grid, geocode: string) => boolean,
   inside: ReturnType<typeof mergeRanges> = [],
-): RunTest {
+): RunFilter {
   const known = new Map<number, Map<number, boolean>>();
   return ({ columns: { grid, key, precision } }) => {
     let last = { grid: -1, key: -1, precision: -1, passes: false };
@@ -18,7 +18,7 @@ export function cellTest(
         return last.passes;
       const passes =
         (inside.length > 0 && isWithin(inside, cell.grid, cell.key)) ||
-        decided(known, cell, () =>
+        cachedDecision(known, cell, () =>
           decide(grids[cell.grid], grids[cell.grid].geocode(cell.key, cell.precision)),
         );
       last = { ...cell, passes };
@@ -27,7 +27,7 @@ export function cellTest(
   };
 }
 
-function decided(
+function cachedDecision(
   known: Map<number, Map<number, boolean>>,
   { grid, key, precision }: { grid: number; key: number; precision: number },
   decide: () => boolean,

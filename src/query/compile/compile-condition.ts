@@ -1,6 +1,6 @@
 /** Conditions made into tests of rows, with the bounds that they give. */
 import { type Bbox, cellBbox, grids } from '../../grid/index.js';
-import { mergeRanges, type RowTest, type RunTest } from '../../storage/index.js';
+import { mergeRanges, type RowFilter, type RunFilter } from '../../storage/index.js';
 import { comparisons } from '../filter/comparisons.js';
 import type {
   Comparison,
@@ -14,15 +14,15 @@ import type {
 } from '../filter/filter-tree.js';
 import { likeMatcher, likePrefix } from '../filter/like-pattern.js';
 import type { NumberProperty, TextProperty } from '../filter/properties.js';
-import { hullOf, type Period, temporalRelations } from '../filter/temporal-relations.js';
-import { type Cover, coverShape, keyOf, keysBelow } from '../geometry/cell-covering.js';
-import { Outline } from '../geometry/prepared-geometry.js';
+import { boundingPeriod, type Period, temporalRelations } from '../filter/temporal-relations.js';
+import { type CellCovering, cellKey, coverGeometry, descendantKeys } from '../geometry/cell-covering.js';
+import { PreparedGeometry } from '../geometry/prepared-geometry.js';
 import { spatialRelations } from '../geometry/spatial-relations.js';
-import { cellTest } from './cell-predicate.js';
-import { compare, match, periods } from './compile-expression.js';
-import { never, type Plan } from './query-plan.js';
+import { cellPredicate } from './cell-predicate.js';
+import { compileComparison, compileLike, compilePeriodRelation } from './compile-expression.js';
+import { EMPTY_PLAN, type QueryPlan } from './query-plan.js';
 import {
-  hasPeriod,
+  hasTime,
   isNumber,
   isWavelength,
   numberColumn,
@@ -32,15 +32,15 @@ import {
 } from './row-values.js';
 
 /** The rows for which a condition is true, or, `negated`, false. */
-export function compileCondition(condition: Condition, negated: boolean): Plan {
+export function compileCondition(condition: Condition, negated: boolean): QueryPlan {
   if ('shape' in condition) return spatial(condition, negated);
   switch (condition.op) {
     case 'compare':
-      return compare(condition);
+      return compileComparison(condition);
     case 'match':
-      return match(condition, negated);
+      return compileLike(condition, negated);
     case 'periods':
-      return periods(condition, negated);
+      return compilePeriodRelation(condition, negated);
     case 'isNull':
       return isNull(condition, negated);
     case 'in':
@@ -58,24 +58,24 @@ const isTemporal = (condition: { op: string }): condition is Temporal => conditi
 
 type ValueComparison = Extract<Comparison, { value: unknown }>;
 
-function comparison({ op, property, value }: ValueComparison): Plan {
+function comparison({ op, property, value }: ValueComparison): QueryPlan {
   if (typeof value === 'number') return numberComparison(property as NumberProperty, op, value);
   const name = property as TextProperty;
-  if (op === '=') return texts(name, [value], false);
+  if (op === '=') return textPlan(name, [value], false);
   const compare = comparisons[op];
   return { test: textTest(name, (text) => compare(text, value)) };
 }
 
-function membership(condition: Membership, negated: boolean): Plan {
+function membership(condition: Membership, negated: boolean): QueryPlan {
   if ('periods' in condition) return timeMembership(condition, negated);
   const { property, values } = condition;
-  if (!isNumber(property)) return texts(property, values as string[], negated);
+  if (!isNumber(property)) return textPlan(property, values as string[], negated);
   if (isWavelength(property)) {
     const wanted = new Set(values as number[]);
     return { test: wavelengthTest(property, (value) => wanted.has(value) !== negated) };
   }
   const wanted = new Set((values as number[]).map(Math.fround));
-  const test: RunTest = (rows) => {
+  const test: RunFilter = (rows) => {
     const column = numberColumn(rows, property);
     return (row) => !Number.isNaN(column[row]) && wanted.has(column[row]) !== negated;
   };
@@ -83,43 +83,43 @@ function membership(condition: Membership, negated: boolean): Plan {
 }
 
 /** One of some texts, or, `negated`, none of them. */
-function texts(property: TextProperty, values: string[], negated: boolean): Plan {
+function textPlan(property: TextProperty, values: string[], negated: boolean): QueryPlan {
   const wanted = new Set(values);
-  if (property === 'geocode' && !negated && wanted.size === 1) return cellsOf(values[0]!, 'itself');
+  if (property === 'geocode' && !negated && wanted.size === 1) return cellPlan(values[0]!, 'itself');
   const test = textTest(property, (text) => wanted.has(text) !== negated);
   if (negated) return { test };
   if (property === 'id') return { test, ids: wanted };
   const geocodes =
-    property === 'grid:code' ? values.map(geocodeIn) : property === 'geocode' ? values : undefined;
+    property === 'grid:code' ? values.map(geocodeFromGridCode) : property === 'geocode' ? values : undefined;
   const ranges = geocodes?.flatMap((geocode) =>
-    grids.filter((grid) => grid.accepts(geocode)).map((grid) => keyOf(grid, geocode)),
+    grids.filter((grid) => grid.accepts(geocode)).map((grid) => cellKey(grid, geocode)),
   );
   return { test, ranges };
 }
 
-function like({ property, pattern }: Like, negated: boolean): Plan {
+function like({ property, pattern }: Like, negated: boolean): QueryPlan {
   const { prefix, isAll } = likePrefix(pattern);
-  if (property === 'geocode' && isAll && prefix !== '' && !negated) return cellsOf(prefix, 'below');
+  if (property === 'geocode' && isAll && prefix !== '' && !negated) return cellPlan(prefix, 'below');
   const matches = likeMatcher(pattern);
   return { test: textTest(property, (text) => matches(text) !== negated) };
 }
 
 // Cells
 
-const geocodeIn = (code: string) => code.slice(code.indexOf('-') + 1);
+const geocodeFromGridCode = (code: string) => code.slice(code.indexOf('-') + 1);
 
 /** The cell of a geocode in every grid that has it, or with those below. */
-function cellsOf(geocode: string, which: 'itself' | 'below'): Plan {
+function cellPlan(geocode: string, which: 'itself' | 'below'): QueryPlan {
   const { length } = geocode;
   const found = grids.flatMap((one, code) => {
     if (!one.accepts(geocode)) return [];
-    const range = which === 'below' ? keysBelow(one, geocode) : keyOf(one, geocode);
+    const range = which === 'below' ? descendantKeys(one, geocode) : cellKey(one, geocode);
     return [{ code, range }];
   });
-  if (found.length === 0) return never;
-  const test: RunTest = ({ columns: { grid, key, precision } }) => {
+  if (found.length === 0) return EMPTY_PLAN;
+  const test: RunFilter = ({ columns: { grid, key, precision } }) => {
     const [first, second] = found.map(
-      ({ code, range: { from, to } }): RowTest =>
+      ({ code, range: { from, to } }): RowFilter =>
         (row) =>
           key[row] >= from &&
           key[row] < to &&
@@ -131,31 +131,34 @@ function cellsOf(geocode: string, which: 'itself' | 'below'): Plan {
   return { test, ranges: found.map(({ range }) => range) };
 }
 
-const WORLD: Bbox = [-180, -90, 180, 90];
+const WORLD_BBOX: Bbox = [-180, -90, 180, 90];
 
-function spatial({ op, shape }: Spatial, negated: boolean): Plan {
-  const outline = new Outline(shape);
+function spatial({ op, shape }: Spatial, negated: boolean): QueryPlan {
+  const outline = new PreparedGeometry(shape);
   const relation = spatialRelations[op];
-  const test = (inside: Cover['inside']) =>
-    cellTest((grid, geocode) => relation(cellBbox(grid, geocode), outline) !== negated, mergeRanges(inside));
+  const test = (inside: CellCovering['inside']) =>
+    cellPredicate(
+      (grid, geocode) => relation(cellBbox(grid, geocode), outline) !== negated,
+      mergeRanges(inside),
+    );
   if (negated || op === 's_disjoint') return { test: test([]) };
-  if (op === 's_intersects' && outline.covers(WORLD)) return {};
-  const { inside, edge } = coverShape(outline);
+  if (op === 's_intersects' && outline.covers(WORLD_BBOX)) return {};
+  const { inside, edge } = coverGeometry(outline);
   // Every other relation needs a point in common too.
   return { test: test(op === 's_intersects' ? inside : []), ranges: [...inside, ...edge] };
 }
 
 // Numbers
 
-function numberComparison(property: NumberProperty, op: ComparisonOp, value: number): Plan {
+function numberComparison(property: NumberProperty, op: ComparisonOp, value: number): QueryPlan {
   if (isWavelength(property)) {
     const compare = comparisons[op];
     return { test: wavelengthTest(property, (one) => compare(one, value)) };
   }
   const bound = Math.fround(value);
-  const test: RunTest = (rows) => {
+  const test: RunFilter = (rows) => {
     const column = numberColumn(rows, property);
-    const tests: Record<ComparisonOp, RowTest> = {
+    const tests: Record<ComparisonOp, RowFilter> = {
       '=': (row) => column[row] === bound,
       '<>': (row) => column[row] < bound || column[row] > bound,
       '<': (row) => column[row] < bound,
@@ -170,15 +173,15 @@ function numberComparison(property: NumberProperty, op: ComparisonOp, value: num
 
 // Times
 
-function withKnown(test: RowTest, known: RowTest | undefined): RowTest {
+function withKnown(test: RowFilter, known: RowFilter | undefined): RowFilter {
   return known ? (row) => known(row) && test(row) : test;
 }
 
-function temporal({ op, property, period }: Temporal, negated: boolean): Plan {
+function temporal({ op, property, period }: Temporal, negated: boolean): QueryPlan {
   const start = period[0] ?? -Infinity;
   const end = period[1] ?? Infinity;
   const relation = temporalRelations[op];
-  const test: RunTest = (rows) => {
+  const test: RunFilter = (rows) => {
     const { first, last, known } = timeColumns(rows, property);
     return withKnown(
       op === 't_intersects'
@@ -187,18 +190,18 @@ function temporal({ op, property, period }: Temporal, negated: boolean): Plan {
       known,
     );
   };
-  const hull = negated || property === 'created' ? undefined : hullOf(op, [start, end]);
-  const isTime = op === 't_intersects' && property === 'datetime' && !negated;
-  return { test, time: hull && rangeOf(hull), isTime };
+  const hull = negated || property === 'created' ? undefined : boundingPeriod(op, [start, end]);
+  const isTimeOnly = op === 't_intersects' && property === 'datetime' && !negated;
+  return { test, time: hull && rangeOf(hull), isTimeOnly };
 }
 
 type TimeComparison = Extract<Comparison, { period: unknown }>;
 
-function timeComparison({ op, property, period }: TimeComparison): Plan {
+function timeComparison({ op, property, period }: TimeComparison): QueryPlan {
   const [start, end] = period;
-  const test: RunTest = (rows) => {
+  const test: RunFilter = (rows) => {
     const { first: column, known } = timeColumns(rows, property);
-    const tests: Record<ComparisonOp, RowTest> = {
+    const tests: Record<ComparisonOp, RowFilter> = {
       '=': (row) => column[row] >= start && column[row] <= end,
       '<>': (row) => column[row] < start || column[row] > end,
       '<': (row) => column[row] < start,
@@ -222,7 +225,7 @@ function timeComparison({ op, property, period }: TimeComparison): Plan {
 
 type TimeMembership = Extract<Membership, { periods: unknown }>;
 
-function timeMembership({ property, periods }: TimeMembership, negated: boolean): Plan {
+function timeMembership({ property, periods }: TimeMembership, negated: boolean): QueryPlan {
   const merged: [start: number, end: number][] = [];
   for (const [start, end] of [...periods].sort(([a], [b]) => a - b)) {
     const last = merged.at(-1);
@@ -238,7 +241,7 @@ function timeMembership({ property, periods }: TimeMembership, negated: boolean)
     }
     return low < merged.length && merged[low]![0] <= time;
   };
-  const test: RunTest = (rows) => {
+  const test: RunFilter = (rows) => {
     const { first: column, known } = timeColumns(rows, property);
     return withKnown((row) => isIn(column[row]) !== negated, known);
   };
@@ -250,9 +253,9 @@ const rangeOf = ([start, end]: Period) => ({ start, end });
 
 // Null
 
-function isNull({ property }: IsNull, negated: boolean): Plan {
+function isNull({ property }: IsNull, negated: boolean): QueryPlan {
   const test = nullTest(property);
-  if (!test) return negated ? {} : never;
+  if (!test) return negated ? {} : EMPTY_PLAN;
   return {
     test: (rows) => {
       const isNullIn = test(rows);
@@ -262,7 +265,7 @@ function isNull({ property }: IsNull, negated: boolean): Plan {
 }
 
 /** Undefined for properties that every Item has. */
-function nullTest(property: IsNull['property']): RunTest | undefined {
+function nullTest(property: IsNull['property']): RunFilter | undefined {
   switch (property) {
     case 'eo:cloud_cover':
       return ({ columns: { cloud } }) =>
@@ -280,7 +283,7 @@ function nullTest(property: IsNull['property']): RunTest | undefined {
     case 'start_datetime':
     case 'end_datetime':
       return (rows) => {
-        const known = hasPeriod(rows);
+        const known = hasTime(rows);
         return (row) => !known(row);
       };
   }

@@ -1,5 +1,5 @@
 /** Conditions on computed values, and on two properties, made into tests of rows. They are tests alone: few have bounds that the index knows. */
-import type { Rows, RunTest } from '../../storage/index.js';
+import type { IndexRun, RunFilter } from '../../storage/index.js';
 import { calculate } from '../filter/arithmetic.js';
 import { comparisons } from '../filter/comparisons.js';
 import {
@@ -9,16 +9,26 @@ import {
   propertiesOf,
   type TextExpression,
 } from '../filter/expression.js';
-import type { Compare, ComparisonOp, Match, Periods } from '../filter/filter-tree.js';
-import { folds } from '../filter/fold-text.js';
+import type {
+  ComparisonOp,
+  ExpressionComparison,
+  ExpressionLike,
+  PeriodRelation,
+} from '../filter/filter-tree.js';
+import { foldingFunctions } from '../filter/fold-text.js';
 import { likeMatcher } from '../filter/like-pattern.js';
 import type { TextProperty } from '../filter/properties.js';
-import { hullOf, type Period, temporalConverse, temporalRelations } from '../filter/temporal-relations.js';
-import type { Plan } from './query-plan.js';
-import { numberOf, type RowValue, textOf, textTest, timeColumns } from './row-values.js';
+import {
+  boundingPeriod,
+  type Period,
+  temporalConverse,
+  temporalRelations,
+} from '../filter/temporal-relations.js';
+import type { QueryPlan } from './query-plan.js';
+import { numberOfRow, type RowValue, textOfRow, textTest, timeColumns } from './row-values.js';
 
 /** The rows for which a comparison is true. It has an opposite, which is compiled for those where it is false. */
-export function compare(condition: Compare): Plan {
+export function compileComparison(condition: ExpressionComparison): QueryPlan {
   switch (condition.kind) {
     case 'text':
       return { test: textComparison(condition.sign, condition.args) };
@@ -29,7 +39,7 @@ export function compare(condition: Compare): Plan {
   }
 }
 
-type ArgsOf<Kind> = Extract<Compare, { kind: Kind }>['args'];
+type ArgsOf<Kind> = Extract<ExpressionComparison, { kind: Kind }>['args'];
 
 // Texts
 
@@ -37,19 +47,19 @@ type ArgsOf<Kind> = Extract<Compare, { kind: Kind }>['args'];
 function textFunction(expression: TextExpression): (text: string) => string {
   if (typeof expression === 'string') return () => expression;
   if ('property' in expression) return (text) => text;
-  const fold = folds[expression.op];
+  const fold = foldingFunctions[expression.op];
   const inner = textFunction(expression.arg);
   return (text) => fold(inner(text));
 }
 
-function textComparison(sign: ComparisonOp, [left, right]: ArgsOf<'text'>): RunTest {
+function textComparison(sign: ComparisonOp, [left, right]: ArgsOf<'text'>): RunFilter {
   const holds = comparisons[sign];
   const [one, other] = [textFunction(left), textFunction(right)];
   const [first, second] = [left, right].map((side) => propertiesOf(side)[0] as TextProperty | undefined);
   if (first === undefined || second === undefined || first === second)
     return textTest((first ?? second)!, (text) => holds(one(text), other(text)));
   return (rows) => {
-    const [a, b] = [textOf(rows, first), textOf(rows, second)];
+    const [a, b] = [textOfRow(rows, first), textOfRow(rows, second)];
     return (row) => {
       const [p, q] = [a(row), b(row)];
       return p !== null && q !== null && holds(one(p), other(q));
@@ -57,7 +67,7 @@ function textComparison(sign: ComparisonOp, [left, right]: ArgsOf<'text'>): RunT
   };
 }
 
-export function match({ text, pattern }: Match, negated: boolean): Plan {
+export function compileLike({ text, pattern }: ExpressionLike, negated: boolean): QueryPlan {
   const [property] = propertiesOf(text) as [TextProperty];
   const value = textFunction(text);
   const matches = likeMatcher(pattern);
@@ -66,15 +76,15 @@ export function match({ text, pattern }: Match, negated: boolean): Plan {
 
 // Numbers
 
-function numberValue(rows: Rows, expression: NumberExpression): RowValue<number> {
+function numberValue(rows: IndexRun, expression: NumberExpression): RowValue<number> {
   if (typeof expression === 'number') return () => expression;
-  if ('property' in expression) return numberOf(rows, expression.property);
+  if ('property' in expression) return numberOfRow(rows, expression.property);
   const { op } = expression;
   const [a, b] = expression.args.map((arg) => numberValue(rows, arg)) as [RowValue<number>, RowValue<number>];
   return (row) => calculate(op, a(row), b(row));
 }
 
-function numberComparison(sign: ComparisonOp, [left, right]: ArgsOf<'number'>): RunTest {
+function numberComparison(sign: ComparisonOp, [left, right]: ArgsOf<'number'>): RunFilter {
   const holds = comparisons[sign];
   return (rows) => {
     const [a, b] = [numberValue(rows, left), numberValue(rows, right)];
@@ -84,7 +94,7 @@ function numberComparison(sign: ComparisonOp, [left, right]: ArgsOf<'number'>): 
 
 // Times
 
-function timeComparison(sign: ComparisonOp, [left, right]: ArgsOf<'time'>): RunTest {
+function timeComparison(sign: ComparisonOp, [left, right]: ArgsOf<'time'>): RunFilter {
   const holds = comparisons[sign];
   return (rows) => {
     const [a, b] = [timeColumns(rows, left.property), timeColumns(rows, right.property)];
@@ -94,7 +104,7 @@ function timeComparison(sign: ComparisonOp, [left, right]: ArgsOf<'time'>): RunT
 }
 
 /** An end of a period in a row, NaN for the unknown. */
-function endValue(rows: Rows, end: PeriodEnd, which: 'first' | 'last', open: number): RowValue<number> {
+function endValue(rows: IndexRun, end: PeriodEnd, which: 'first' | 'last', open: number): RowValue<number> {
   if (end === null) return () => open;
   if (typeof end === 'number') return () => end;
   const { known, [which]: column } = timeColumns(rows, end.property);
@@ -104,13 +114,13 @@ function endValue(rows: Rows, end: PeriodEnd, which: 'first' | 'last', open: num
 const endsOf = (period: PeriodExpression): [PeriodEnd, PeriodEnd] =>
   'interval' in period ? period.interval : [period, period];
 
-export function periods({ relation, args }: Periods, negated: boolean): Plan {
+export function compilePeriodRelation({ relation, args }: PeriodRelation, negated: boolean): QueryPlan {
   const holds = temporalRelations[relation];
   const [[left, leftEnd], [right, rightEnd]] = args.map(endsOf) as [
     [PeriodEnd, PeriodEnd],
     [PeriodEnd, PeriodEnd],
   ];
-  const test: RunTest = (rows) => {
+  const test: RunFilter = (rows) => {
     const start = endValue(rows, left, 'first', -Infinity);
     const end = endValue(rows, leftEnd, 'last', Infinity);
     const otherStart = endValue(rows, right, 'first', -Infinity);
@@ -123,12 +133,15 @@ export function periods({ relation, args }: Periods, negated: boolean): Plan {
   };
   const hull = negated
     ? undefined
-    : (hullWith(relation, args) ?? hullWith(temporalConverse[relation], [args[1], args[0]]));
+    : (boundingPeriodOf(relation, args) ?? boundingPeriodOf(temporalConverse[relation], [args[1], args[0]]));
   return hull ? { test, time: { start: hull[0], end: hull[1] } } : { test };
 }
 
 /** The time that a matching tile overlaps, if the one period is the tile's own and the other one is a literal. */
-function hullWith(relation: Periods['relation'], [own, other]: Periods['args']): Period | undefined {
+function boundingPeriodOf(
+  relation: PeriodRelation['relation'],
+  [own, other]: PeriodRelation['args'],
+): Period | undefined {
   const [first, last] = endsOf(own).map((end) =>
     typeof end === 'object' && end !== null ? end.property : '',
   );
@@ -138,5 +151,5 @@ function hullWith(relation: Periods['relation'], [own, other]: Periods['args']):
   const [start, end] = endsOf(other);
   if (typeof start === 'object' && start !== null) return undefined;
   if (typeof end === 'object' && end !== null) return undefined;
-  return hullOf(relation, [start ?? -Infinity, end ?? Infinity]);
+  return boundingPeriod(relation, [start ?? -Infinity, end ?? Infinity]);
 }

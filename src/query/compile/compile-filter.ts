@@ -2,7 +2,7 @@
 
 import type { ComparisonOp, Condition, Filter, IsUnknown } from '../filter/filter-tree.js';
 import { compileCondition } from './compile-condition.js';
-import { conjunction, disjunction, never, type Plan } from './query-plan.js';
+import { conjunction, disjunction, EMPTY_PLAN, type QueryPlan } from './query-plan.js';
 
 /**
  * The plan of a filter, for any index.
@@ -11,12 +11,12 @@ import { conjunction, disjunction, never, type Plan } from './query-plan.js';
  * down to the conditions first, by De Morgan's laws, which hold for three values too; then each condition is asked whether
  * it is true, or, under NOT, whether it is false, and the unknown is neither.
  */
-export function compileFilter(filter: Filter, negated = false): Plan {
+export function compileFilter(filter: Filter, negated = false): QueryPlan {
   if (filter.op === 'not') return compileFilter(filter.arg, !negated);
   if (filter.op === 'and' || filter.op === 'or') {
     const plans = filter.args.map((arg) => compileFilter(arg, negated));
     const isAnd = (filter.op === 'and') !== negated;
-    if (plans.length === 0) return isAnd ? {} : never;
+    if (plans.length === 0) return isAnd ? {} : EMPTY_PLAN;
     return isAnd ? conjunction(plans) : disjunction(plans);
   }
   if (filter.op === 'isUnknown') return isUnknown(filter, negated);
@@ -24,11 +24,11 @@ export function compileFilter(filter: Filter, negated = false): Plan {
 }
 
 /** A filter is known where it is true or its negation is. */
-function isUnknown({ arg }: IsUnknown, negated: boolean): Plan {
+function isUnknown({ arg }: IsUnknown, negated: boolean): QueryPlan {
   const known = disjunction([compileFilter(arg), compileFilter(arg, true)]);
   if (negated) return known;
   const { test } = known;
-  if (!test) return never;
+  if (!test) return EMPTY_PLAN;
   return {
     test: (rows) => {
       const isKnown = test(rows);
@@ -37,7 +37,7 @@ function isUnknown({ arg }: IsUnknown, negated: boolean): Plan {
   };
 }
 
-const OPPOSITE: Record<ComparisonOp, ComparisonOp> = {
+const NEGATED_OPERATORS: Record<ComparisonOp, ComparisonOp> = {
   '=': '<>',
   '<>': '=',
   '<': '>=',
@@ -47,11 +47,12 @@ const OPPOSITE: Record<ComparisonOp, ComparisonOp> = {
 };
 
 /** Where a condition has an opposite, that one has bounds of its own. Both are unknown for the same Items. */
-function compileNegated(condition: Condition): Plan {
+function compileNegated(condition: Condition): QueryPlan {
   const { op } = condition;
-  if (op === 'compare') return compileCondition({ ...condition, sign: OPPOSITE[condition.sign] }, false);
-  if (op in OPPOSITE) {
-    const opposite = { ...condition, op: OPPOSITE[op as ComparisonOp] } as Condition;
+  if (op === 'compare')
+    return compileCondition({ ...condition, sign: NEGATED_OPERATORS[condition.sign] }, false);
+  if (op in NEGATED_OPERATORS) {
+    const opposite = { ...condition, op: NEGATED_OPERATORS[op as ComparisonOp] } as Condition;
     return compileCondition(opposite, false);
   }
   if (op === 't_disjoint') return compileCondition({ ...condition, op: 't_intersects' }, false);

@@ -1,15 +1,15 @@
 /** The values of properties in the rows of the index, and tests of them. */
 import { type Grid, grids } from '../../grid/index.js';
-import { type Rows, type RowTest, type RunTest, rangeNamed } from '../../storage/index.js';
+import { type IndexRun, type RowFilter, type RunFilter, rangeNamed } from '../../storage/index.js';
 import {
-  kindOf,
   type NumberProperty,
   type PropertyName,
+  propertyKind,
   type TextProperty,
   type TimeProperty,
   type WavelengthProperty,
 } from '../filter/properties.js';
-import { cellTest } from './cell-predicate.js';
+import { cellPredicate } from './cell-predicate.js';
 
 /** A value of each row. */
 export type RowValue<T> = (row: number) => T;
@@ -17,14 +17,14 @@ export type RowValue<T> = (row: number) => T;
 // Texts
 
 /** A text of a row is known and passes. */
-export function textTest(property: TextProperty, passes: (text: string) => boolean): RunTest {
+export function textTest(property: TextProperty, passes: (text: string) => boolean): RunFilter {
   switch (property) {
     case 'id':
       return (rows) => (row) => passes(rows.idOf(row));
     case 'geocode':
-      return cellTest((_, geocode) => passes(geocode));
+      return cellPredicate((_, geocode) => passes(geocode));
     case 'grid:code':
-      return cellTest((grid, geocode) => passes(gridCode(grid, geocode)));
+      return cellPredicate((grid, geocode) => passes(formatGridCode(grid, geocode)));
     case 'collection':
       return ({ columns, collections }) => nameTest(columns.collection, collections.names, passes);
     case 'platform':
@@ -41,7 +41,7 @@ export function nameTest(
   codes: ArrayLike<number>,
   names: readonly (string | null)[],
   passes: (text: string) => boolean,
-): RowTest {
+): RowFilter {
   const UNKNOWN = 0;
   const NO = 1;
   const YES = 2;
@@ -59,10 +59,10 @@ export function nameTest(
 }
 
 /** As in Items: `GEOHASH-9q8yy`. */
-export const gridCode = (grid: Grid, geocode: string) => `${grid.name.toUpperCase()}-${geocode}`;
+export const formatGridCode = (grid: Grid, geocode: string) => `${grid.name.toUpperCase()}-${geocode}`;
 
 /** The text of a row; null where it has none. */
-export function textOf(rows: Rows, property: TextProperty): RowValue<string | null> {
+export function textOfRow(rows: IndexRun, property: TextProperty): RowValue<string | null> {
   const { columns } = rows;
   const named =
     (codes: ArrayLike<number>, { names }: { names: readonly (string | null)[] }): RowValue<string | null> =>
@@ -76,7 +76,7 @@ export function textOf(rows: Rows, property: TextProperty): RowValue<string | nu
     case 'geocode':
       return geocodeOf;
     case 'grid:code':
-      return (row) => gridCode(grids[columns.grid[row]], geocodeOf(row));
+      return (row) => formatGridCode(grids[columns.grid[row]], geocodeOf(row));
     case 'collection':
       return named(columns.collection, rows.collections);
     case 'platform':
@@ -90,7 +90,8 @@ export function textOf(rows: Rows, property: TextProperty): RowValue<string | nu
 
 // Numbers
 
-export const isNumber = (property: PropertyName): property is NumberProperty => kindOf(property) === 'number';
+export const isNumber = (property: PropertyName): property is NumberProperty =>
+  propertyKind(property) === 'number';
 export const isWavelength = (property: NumberProperty): property is WavelengthProperty =>
   property.startsWith('hsi:');
 
@@ -98,7 +99,7 @@ export const isWavelength = (property: NumberProperty): property is WavelengthPr
 export function wavelengthTest(
   property: WavelengthProperty,
   passes: (micrometres: number) => boolean,
-): RunTest {
+): RunFilter {
   const end = property === 'hsi:wavelength_min' ? 'min' : 'max';
   return ({ columns, wavelengthRanges }) =>
     nameTest(columns.wavelengths, wavelengthRanges.names, (name) => passes(rangeNamed(name)[end]));
@@ -106,7 +107,7 @@ export function wavelengthTest(
 
 /** Percentages are kept as float32, so bounds are compared as such. NaN stands for the unknown. */
 export function numberColumn(
-  { columns }: Rows,
+  { columns }: IndexRun,
   property: Exclude<NumberProperty, WavelengthProperty>,
 ): Float32Array {
   return property === 'eo:cloud_cover' ? columns.cloud : columns.coverage;
@@ -116,7 +117,7 @@ export function numberColumn(
  * The number of a row, NaN for the unknown. A percentage is the shortest decimal that its float32 stands for, as far as that has at
  * most four digits behind the point: 20.1, and not 20.100000381.
  */
-export function numberOf(rows: Rows, property: NumberProperty): RowValue<number> {
+export function numberOfRow(rows: IndexRun, property: NumberProperty): RowValue<number> {
   if (!isWavelength(property)) {
     const column = numberColumn(rows, property);
     return (row) => {
@@ -143,20 +144,20 @@ export function numberOf(rows: Rows, property: NumberProperty): RowValue<number>
 // Times
 
 /** True for rows whose Item has a start and an end. */
-export function hasPeriod({ columns: { start, end } }: Rows): RowTest {
+export function hasTime({ columns: { start, end } }: IndexRun): RowFilter {
   return (row) => start[row] !== end[row];
 }
 
 /** First and last column of a property, and where it is known. `datetime` is the whole time. */
-export function timeColumns(rows: Rows, property: TimeProperty) {
+export function timeColumns(rows: IndexRun, property: TimeProperty) {
   const { start, end, created } = rows.columns;
   switch (property) {
     case 'datetime':
       return { first: start, last: end };
     case 'start_datetime':
-      return { first: start, last: start, known: hasPeriod(rows) };
+      return { first: start, last: start, known: hasTime(rows) };
     case 'end_datetime':
-      return { first: end, last: end, known: hasPeriod(rows) };
+      return { first: end, last: end, known: hasTime(rows) };
     case 'created':
       return { first: created, last: created };
   }

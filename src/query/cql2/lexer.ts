@@ -78,20 +78,20 @@ export class TokenStream {
   }
 
   /** Whether a word or sign comes next, in whatever case. */
-  sees(word: string, ahead = 0): boolean {
+  nextIs(word: string, ahead = 0): boolean {
     const { kind, text } = this.peek(ahead);
     return (kind === 'name' || kind === 'sign') && text.toUpperCase() === word;
   }
 
   /** Goes past a word or sign if it comes next. */
-  take(word: string): boolean {
-    const seen = this.sees(word);
+  accept(word: string): boolean {
+    const seen = this.nextIs(word);
     if (seen) this.at++;
     return seen;
   }
 
   expect(word: string): void {
-    if (!this.take(word)) this.fail(/\w/.test(word) ? word : `"${word}"`);
+    if (!this.accept(word)) this.fail(/\w/.test(word) ? word : `"${word}"`);
   }
 
   expectKind(kind: 'text' | 'number', expected: string): string {
@@ -101,8 +101,8 @@ export class TokenStream {
 
   /** A number with an optional sign. */
   signedNumber(): number {
-    const negative = this.take('-');
-    if (!negative) this.take('+');
+    const negative = this.accept('-');
+    if (!negative) this.accept('+');
     if (this.peek().kind === 'number' && Number(this.peek().text) === Infinity)
       this.fail('a number up to 1.8e308, the largest of 64 bits');
     const value = Number(this.expectKind('number', 'a number'));

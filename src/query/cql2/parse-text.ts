@@ -21,8 +21,8 @@ interface Part {
 
 const COMPARISONS = ['=', '<>', '<=', '>=', '<', '>'];
 const RESERVED = new Set('AND OR NOT LIKE BETWEEN IN IS NULL TRUE FALSE'.split(' '));
-const FOLDS = ['CASEI', 'ACCENTI'];
-const A_COMPARISON = 'a comparison (=, <>, <, <=, >, >=, LIKE, BETWEEN, IN, IS NULL)';
+const FOLDING_FUNCTIONS = ['CASEI', 'ACCENTI'];
+const EXPECTED_COMPARISON = 'a comparison (=, <>, <, <=, >, >=, LIKE, BETWEEN, IN, IS NULL)';
 
 const value = (json: unknown): Part => ({ json, is: 'value' });
 const condition = (json: unknown): Part => ({ json, is: 'condition' });
@@ -53,26 +53,26 @@ class Parser {
   private chain(word: 'AND' | 'OR', part: () => Part): Part {
     const { position } = this.tokens;
     const first = part();
-    if (!this.tokens.sees(word)) return first;
+    if (!this.tokens.nextIs(word)) return first;
     const args = [this.conditionOf(first)];
-    while (this.tokens.take(word)) args.push(this.conditionOf(part()));
+    while (this.tokens.accept(word)) args.push(this.conditionOf(part()));
     return condition(this.node(word.toLowerCase(), args, position));
   }
 
   private conditionOf({ json, is }: Part): unknown {
-    return is === 'value' ? this.tokens.fail(A_COMPARISON) : json;
+    return is === 'value' ? this.tokens.fail(EXPECTED_COMPARISON) : json;
   }
 
   private factor(): Part {
     const { tokens } = this;
     const { position } = tokens;
-    if (!tokens.take('NOT')) return this.predicate();
-    const arg = this.conditionOf(this.deeper(() => this.factor()));
+    if (!tokens.accept('NOT')) return this.predicate();
+    const arg = this.conditionOf(this.withDepthLimit(() => this.factor()));
     return condition(this.node('not', [arg], position));
   }
 
   /** Brackets, NOT and functions. */
-  private deeper<T>(parse: () => T): T {
+  private withDepthLimit<T>(parse: () => T): T {
     if (++this.depth > MAX_DEPTH) throw filterTooComplex('levels of brackets', this.depth, MAX_DEPTH);
     const parsed = parse();
     this.depth--;
@@ -83,21 +83,21 @@ class Parser {
     const { tokens } = this;
     const { position } = tokens;
     const { kind, text } = tokens.peek();
-    if (kind === 'name' && /^[sta]_/i.test(text) && tokens.sees('(', 1)) {
+    if (kind === 'name' && /^[sta]_/i.test(text) && tokens.nextIs('(', 1)) {
       if (/^a_/i.test(text)) tokens.unsupported(`the array function ${text}`);
       tokens.next();
       return condition(this.node(text.toLowerCase(), this.pair(), position));
     }
     const left = this.sum('a property, NOT or "("');
-    if (tokens.take('IS')) {
-      const negated = tokens.take('NOT');
+    if (tokens.accept('IS')) {
+      const negated = tokens.accept('NOT');
       tokens.expect('NULL');
       return this.negated(negated, this.node('isNull', [left.json], position), position);
     }
     if (left.is === 'condition') return left;
-    const sign = COMPARISONS.find((one) => tokens.take(one));
+    const sign = COMPARISONS.find((one) => tokens.accept(one));
     if (sign) return condition(this.node(sign, [left.json, this.operand('a value')], position));
-    const negated = left.is === 'value' && tokens.take('NOT');
+    const negated = left.is === 'value' && tokens.accept('NOT');
     const list = this.listPredicate(left.json);
     if (list) return this.negated(negated, this.node(...list, position), position);
     return negated ? tokens.fail('LIKE, BETWEEN or IN, or NOT before the whole comparison') : left;
@@ -105,16 +105,16 @@ class Parser {
 
   private listPredicate(left: unknown): [op: string, args: unknown[]] | undefined {
     const { tokens } = this;
-    if (tokens.take('LIKE')) return ['like', [left, this.pattern()]];
-    if (tokens.take('BETWEEN')) {
+    if (tokens.accept('LIKE')) return ['like', [left, this.pattern()]];
+    if (tokens.accept('BETWEEN')) {
       const low = this.operand('a value');
       tokens.expect('AND');
       return ['between', [left, low, this.operand('a value')]];
     }
-    if (tokens.take('IN')) {
+    if (tokens.accept('IN')) {
       tokens.expect('(');
       const values = [this.operand('a value')];
-      while (tokens.take(',')) values.push(this.operand('a value'));
+      while (tokens.accept(',')) values.push(this.operand('a value'));
       tokens.expect(')');
       return ['in', [left, values]];
     }
@@ -130,8 +130,9 @@ class Parser {
     const { tokens } = this;
     const { position } = tokens;
     const { kind, text } = tokens.peek();
-    if (kind === 'name' && tokens.sees('(', 1)) {
-      if (!FOLDS.includes(text.toUpperCase())) tokens.unsupported(`the function ${text} in a pattern`);
+    if (kind === 'name' && tokens.nextIs('(', 1)) {
+      if (!FOLDING_FUNCTIONS.includes(text.toUpperCase()))
+        tokens.unsupported(`the function ${text} in a pattern`);
       return this.fold(position, () => this.pattern());
     }
     return tokens.expectKind('text', 'a pattern in quotes');
@@ -142,7 +143,7 @@ class Parser {
     const { tokens } = this;
     const name = tokens.next().text.toLowerCase();
     tokens.expect('(');
-    const arg = this.deeper(argument);
+    const arg = this.withDepthLimit(argument);
     tokens.expect(')');
     return this.node(name, [arg], position);
   }
@@ -175,7 +176,7 @@ class Parser {
     let left = part();
     for (;;) {
       const { position } = tokens;
-      const sign = left.is === 'value' ? signs.find((one) => tokens.take(one)) : undefined;
+      const sign = left.is === 'value' ? signs.find((one) => tokens.accept(one)) : undefined;
       if (sign === undefined) return left;
       left = value(this.node(sign.toLowerCase(), [left.json, part().json], position));
     }
@@ -185,10 +186,10 @@ class Parser {
     const { tokens } = this;
     const base = this.signed(expected);
     const { position } = tokens;
-    if (base.is !== 'value' || !tokens.take('^')) return base;
+    if (base.is !== 'value' || !tokens.accept('^')) return base;
     const power = value(this.node('^', [base.json, this.signed('a number').json], position));
     // The grammar of CQL2 has one exponent: which of two would come first is not defined.
-    if (tokens.sees('^')) tokens.fail('brackets around one of the powers, such as (a ^ b) ^ c');
+    if (tokens.nextIs('^')) tokens.fail('brackets around one of the powers, such as (a ^ b) ^ c');
     return power;
   }
 
@@ -197,7 +198,7 @@ class Parser {
     const { tokens } = this;
     const { position } = tokens;
     const isNumber = tokens.peek(1).kind === 'number';
-    if (!isNumber && tokens.take('-'))
+    if (!isNumber && tokens.accept('-'))
       return value(this.node('*', [-1, this.primary('a number').json], position));
     return this.primary(expected);
   }
@@ -206,21 +207,21 @@ class Parser {
     const { tokens } = this;
     const { position } = tokens;
     const { kind, text } = tokens.peek();
-    if (tokens.take('(')) {
-      const inner = this.deeper(() => this.disjunction());
+    if (tokens.accept('(')) {
+      const inner = this.withDepthLimit(() => this.disjunction());
       tokens.expect(')');
       return inner;
     }
     if (kind === 'text') return value(tokens.next().text);
-    if (kind === 'number' || tokens.sees('-') || tokens.sees('+')) return value(tokens.signedNumber());
+    if (kind === 'number' || tokens.nextIs('-') || tokens.nextIs('+')) return value(tokens.signedNumber());
     if (kind === 'quotedName') return value(this.mark({ property: tokens.next().text }, position));
-    if (tokens.sees('[')) tokens.unsupported('an array');
+    if (tokens.nextIs('[')) tokens.unsupported('an array');
     if (kind !== 'name') return tokens.fail(expected);
     const word = text.toUpperCase();
     const literal = parseGeometry(tokens) ?? this.time(word);
     if (literal) return value(this.mark(literal, position));
-    if (tokens.sees('(', 1) && !RESERVED.has(word)) {
-      if (!FOLDS.includes(word)) tokens.unsupported(`the function ${text}`);
+    if (tokens.nextIs('(', 1) && !RESERVED.has(word)) {
+      if (!FOLDING_FUNCTIONS.includes(word)) tokens.unsupported(`the function ${text}`);
       return value(this.fold(position, () => this.operand('a text')));
     }
     if (word === 'TRUE' || word === 'FALSE')
@@ -232,7 +233,7 @@ class Parser {
   /** DATE('...'), TIMESTAMP('...'), INTERVAL('...', '...'). */
   private time(word: string): object | undefined {
     const { tokens } = this;
-    if (!['DATE', 'TIMESTAMP', 'INTERVAL'].includes(word) || !tokens.sees('(', 1)) return undefined;
+    if (!['DATE', 'TIMESTAMP', 'INTERVAL'].includes(word) || !tokens.nextIs('(', 1)) return undefined;
     tokens.next();
     tokens.expect('(');
     if (word !== 'INTERVAL') {
@@ -252,7 +253,7 @@ class Parser {
     const { tokens } = this;
     const { position } = tokens;
     const { kind, text } = tokens.peek();
-    if (kind === 'name' && tokens.sees('(', 1)) tokens.unsupported(`the function ${text} in an interval`);
+    if (kind === 'name' && tokens.nextIs('(', 1)) tokens.unsupported(`the function ${text} in an interval`);
     const isProperty = kind === 'quotedName' || (kind === 'name' && !RESERVED.has(text.toUpperCase()));
     if (isProperty) return this.mark({ property: tokens.next().text }, position);
     return tokens.expectKind('text', "a time in quotes, '..' or a property");

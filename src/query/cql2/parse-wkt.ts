@@ -8,7 +8,7 @@ const list =
   (tokens) => {
     tokens.expect('(');
     const items = [item(tokens)];
-    while (tokens.take(',')) items.push(item(tokens));
+    while (tokens.accept(',')) items.push(item(tokens));
     tokens.expect(')');
     return items;
   };
@@ -16,7 +16,7 @@ const list =
 /** Two numbers, and a height that may follow. */
 const point: Reader = (tokens) => {
   const numbers = [tokens.signedNumber(), tokens.signedNumber()];
-  if (!tokens.sees(',') && !tokens.sees(')')) numbers.push(tokens.signedNumber());
+  if (!tokens.nextIs(',') && !tokens.nextIs(')')) numbers.push(tokens.signedNumber());
   return numbers;
 };
 
@@ -33,7 +33,10 @@ const coordinates: Record<string, [type: string, read: Reader]> = {
   POINT: ['Point', pointInBrackets],
   LINESTRING: ['LineString', points],
   POLYGON: ['Polygon', list(points)],
-  MULTIPOINT: ['MultiPoint', list((tokens) => (tokens.sees('(') ? pointInBrackets(tokens) : point(tokens)))],
+  MULTIPOINT: [
+    'MultiPoint',
+    list((tokens) => (tokens.nextIs('(') ? pointInBrackets(tokens) : point(tokens))),
+  ],
   MULTILINESTRING: ['MultiLineString', list(points)],
   MULTIPOLYGON: ['MultiPolygon', list(list(points))],
 };
@@ -41,8 +44,8 @@ const coordinates: Record<string, [type: string, read: Reader]> = {
 /** The geometry that comes next; undefined where none does. */
 export function parseGeometry(tokens: TokenStream): object | undefined {
   const word = tokens.peek().text.toUpperCase();
-  const withHeight = tokens.sees('Z', 1);
-  if (!tokens.sees('(', withHeight ? 2 : 1)) return undefined;
+  const withHeight = tokens.nextIs('Z', 1);
+  if (!tokens.nextIs('(', withHeight ? 2 : 1)) return undefined;
   if (word === 'BBOX') {
     tokens.next();
     return { bbox: list((inside) => inside.signedNumber())(tokens) };
@@ -57,6 +60,6 @@ export function parseGeometry(tokens: TokenStream): object | undefined {
 }
 
 const partOfCollection: Reader = (tokens) => {
-  if (tokens.sees('GEOMETRYCOLLECTION')) tokens.fail('a geometry that is no collection');
+  if (tokens.nextIs('GEOMETRYCOLLECTION')) tokens.fail('a geometry that is no collection');
   return parseGeometry(tokens) ?? tokens.fail('a geometry');
 };

@@ -1,12 +1,12 @@
 /** Comparisons of CQL2 JSON, of two operands of any kind. */
 import { badCql2 } from '../errors.js';
 import { comparisons } from '../filter/comparisons.js';
-import { all, any, type ComparisonOp, type Filter } from '../filter/filter-tree.js';
+import { and, type ComparisonOp, type Filter, or } from '../filter/filter-tree.js';
 import type { PropertyKind } from '../filter/properties.js';
-import { instantOf, isObject, numberOf, shown, textOf } from './read-literals.js';
+import { describeLiteral, isObject, readInstant, readNumber, readText } from './read-literals.js';
 import { KIND_NAMES, type Operand } from './read-operands.js';
 
-export const MIRRORED: Record<ComparisonOp, ComparisonOp> = {
+export const CONVERSE_OPERATORS: Record<ComparisonOp, ComparisonOp> = {
   '=': '=',
   '<>': '<>',
   '<': '>',
@@ -21,11 +21,11 @@ type Computed = Exclude<Operand, { kind: 'literal' }>;
  * A property with a literal is a condition that the index knows best, so it becomes that in either order. Two literals become true or
  * false. Throws TW_QUERY_CQL2, TW_QUERY_DATETIME.
  */
-export function compare(op: ComparisonOp, left: Operand, right: Operand, where: string): Filter {
+export function toComparison(op: ComparisonOp, left: Operand, right: Operand, where: string): Filter {
   if (left.kind === 'literal' && right.kind === 'literal')
-    return compareLiterals(op, left.literal, right.literal, where) ? all([]) : any([]);
+    return compareLiterals(op, left.literal, right.literal, where) ? and([]) : or([]);
   if (left.kind === 'literal')
-    return compareWithLiteral(MIRRORED[op], right as Computed, left.literal, where);
+    return compareWithLiteral(CONVERSE_OPERATORS[op], right as Computed, left.literal, where);
   if (right.kind === 'literal') return compareWithLiteral(op, left, right.literal, where);
   for (const { kind } of [left, right]) if (kind === 'geometry') throw geometryCompared(where);
   if (left.kind !== right.kind)
@@ -42,7 +42,7 @@ function compareWithLiteral(op: ComparisonOp, one: Computed, literal: unknown, w
     case 'geometry':
       throw geometryCompared(where);
     case 'time':
-      return { op, property: expression.property, period: instantOf(literal, label, where) };
+      return { op, property: expression.property, period: readInstant(literal, label, where) };
   }
   const value = literalOf(kind, literal, label, where);
   if ('property' in expression) return { op, property: expression.property, value } as Filter;
@@ -56,7 +56,7 @@ export function literalOf(
   label: string,
   where: string,
 ): string | number {
-  return kind === 'text' ? textOf(literal, label, where) : numberOf(literal, label, where);
+  return kind === 'text' ? readText(literal, label, where) : readNumber(literal, label, where);
 }
 
 const geometryCompared = (where: string) =>
@@ -65,16 +65,16 @@ const geometryCompared = (where: string) =>
 /** A day is compared with an instant as a period with one in it. */
 function compareLiterals(op: ComparisonOp, left: unknown, right: unknown, where: string): boolean {
   if (isObject(left) || isObject(right)) {
-    const [start, end] = instantOf(left, shown(right), where);
-    const [otherStart, otherEnd] = instantOf(right, shown(left), where);
+    const [start, end] = readInstant(left, describeLiteral(right), where);
+    const [otherStart, otherEnd] = readInstant(right, describeLiteral(left), where);
     // Periods that overlap are equal.
     return comparisons[op](Number(start > otherEnd) - Number(end < otherStart), 0);
   }
   if (typeof left !== typeof right || !['string', 'number', 'boolean'].includes(typeof left))
     throw badCql2(
       where,
-      `${shown(left)} and ${shown(right)} are not compared: give two texts, numbers, times, or truth values`,
+      `${describeLiteral(left)} and ${describeLiteral(right)} are not compared: give two texts, numbers, times, or truth values`,
     );
-  for (const value of [left, right]) if (typeof value === 'number') numberOf(value, 'a number', where);
+  for (const value of [left, right]) if (typeof value === 'number') readNumber(value, 'a number', where);
   return comparisons[op](left as string | number, right as string | number);
 }

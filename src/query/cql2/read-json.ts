@@ -2,27 +2,27 @@
 import { badCql2, badFilterLanguage, filterTooComplex, unsupportedCql2 } from '../errors.js';
 import { propertiesOf } from '../filter/expression.js';
 import {
-  all,
-  any,
+  and,
   type ComparisonOp,
   checkPatterns,
   type Filter,
   MAX_DEPTH,
   MAX_UNKNOWN_DEPTH,
+  or,
 } from '../filter/filter-tree.js';
 import { likeMatcher } from '../filter/like-pattern.js';
 import { type TemporalOp, temporalConverse } from '../filter/temporal-relations.js';
 import { type SpatialOp, spatialConverse } from '../geometry/spatial-relations.js';
 import { parseCql2Text } from './parse-text.js';
-import { compare, literalOf, MIRRORED } from './read-comparison.js';
-import { checkValue, instantOf, isObject, shapeOf } from './read-literals.js';
-import { KIND_NAMES, type Locate, nameOf, type Operand, OperandReader } from './read-operands.js';
+import { CONVERSE_OPERATORS, literalOf, toComparison } from './read-comparison.js';
+import { checkValue, isObject, readInstant, readShape } from './read-literals.js';
+import { describeOperand, KIND_NAMES, type Locate, type Operand, OperandReader } from './read-operands.js';
 import { TemporalReader } from './read-temporal.js';
 
 /** Names of conditions. Case does not matter. */
 const CONDITIONS = new Map(
   ['and', 'or', 'not', 'between', 'in', 'like', 'isNull']
-    .concat(Object.keys(MIRRORED), Object.keys(spatialConverse), Object.keys(temporalConverse))
+    .concat(Object.keys(CONVERSE_OPERATORS), Object.keys(spatialConverse), Object.keys(temporalConverse))
     .map((op) => [op.toLowerCase(), op]),
 );
 
@@ -75,15 +75,15 @@ class Reader {
 
   filter(node: unknown, path: string, depth: number): Filter {
     if (depth > MAX_DEPTH) throw filterTooComplex('levels of operators', depth, MAX_DEPTH);
-    if (node === true) return all([]);
-    if (node === false) return any([]);
+    if (node === true) return and([]);
+    if (node === false) return or([]);
     if (!isObject(node)) throw badCql2(path && `at ${path}`, 'a condition is expected here');
     const where = this.locate(node, path);
     const { op: name, args } = node;
     if (typeof name !== 'string')
       throw badCql2(where, 'a condition is an object with the members "op" and "args"');
     const op = CONDITIONS.get(name.toLowerCase());
-    if (op === undefined) throw this.noCondition(node, path, where);
+    if (op === undefined) throw this.notACondition(node, path, where);
     if (!Array.isArray(args)) throw badCql2(where, `"args" of "${op}" must be a list`);
     const at = `${path && `${path}.`}args`;
     switch (op) {
@@ -91,7 +91,7 @@ class Reader {
       case 'or': {
         if (args.length === 0) throw badCql2(where, `"${op}" has no arguments`);
         const parts = args.map((arg, i) => this.filter(arg, `${at}[${i}]`, depth + 1));
-        return op === 'and' ? all(parts) : any(parts);
+        return op === 'and' ? and(parts) : or(parts);
       }
       case 'not':
         this.count(args, 1, op, where);
@@ -113,13 +113,16 @@ class Reader {
       Operand,
       Operand,
     ];
-    return compare(op as ComparisonOp, left, right, where);
+    return toComparison(op as ComparisonOp, left, right, where);
   }
 
   /** An operand at the place of a condition is a value alone; any other operator is unsupported. */
-  private noCondition(node: object, path: string, where: string) {
+  private notACondition(node: object, path: string, where: string) {
     const operand = this.operands.read(node, path, where);
-    return badCql2(where, `${nameOf(operand)} is a value and no condition: compare it with another value`);
+    return badCql2(
+      where,
+      `${describeOperand(operand)} is a value and no condition: compare it with another value`,
+    );
   }
 
   private isNull(node: unknown, path: string, where: string, depth: number): Filter {
@@ -131,12 +134,12 @@ class Reader {
       return { op: 'isUnknown', arg };
     }
     const times = this.temporal.intervalProperties(node, path, where);
-    if (times) return any(times.map((property) => ({ op: 'isNull', property })));
+    if (times) return or(times.map((property) => ({ op: 'isNull', property })));
     const operand = this.operands.read(node, path, where);
     switch (operand.kind) {
       case 'literal':
         checkValue(operand.literal, where);
-        return any([]);
+        return or([]);
       case 'text':
         // The functions of texts are unknown where the property is.
         return { op: 'isNull', property: propertiesOf(operand.expression)[0]! };
@@ -162,7 +165,7 @@ class Reader {
       Operand,
       Operand,
     ];
-    return all([compare('>=', value, low, where), compare('<=', value, high, where)]);
+    return and([toComparison('>=', value, low, where), toComparison('<=', value, high, where)]);
   }
 
   private membership(args: unknown[], at: string, where: string): Filter {
@@ -174,7 +177,7 @@ class Reader {
     const others = list.map((value, i) => this.operands.read(value, `${at}[1][${i}]`, where));
     const literals = others.flatMap((other) => (other.kind === 'literal' ? [other.literal] : []));
     if (one.kind === 'time' && literals.length === others.length) {
-      const periods = literals.map((value) => instantOf(value, one.label, where));
+      const periods = literals.map((value) => readInstant(value, one.label, where));
       return { op: 'in', property: one.expression.property, periods };
     }
     if ((one.kind === 'text' || one.kind === 'number') && literals.length === others.length) {
@@ -186,7 +189,7 @@ class Reader {
           values: literals.map((value) => literalOf(one.kind, value, one.label, where)),
         } as Filter;
     }
-    return any(others.map((other) => compare('=', one, other, where)));
+    return or(others.map((other) => toComparison('=', one, other, where)));
   }
 
   private like(args: unknown[], at: string, where: string): Filter {
@@ -197,13 +200,13 @@ class Reader {
       throw badCql2(
         where,
         text.kind === 'literal'
-          ? `LIKE needs a text, not ${nameOf(text)}`
-          : `LIKE needs a text; ${nameOf(text)} is ${KIND_NAMES[text.kind]}`,
+          ? `LIKE needs a text, not ${describeOperand(text)}`
+          : `LIKE needs a text; ${describeOperand(text)} is ${KIND_NAMES[text.kind]}`,
       );
-    const pattern = this.operands.pattern(args[1], nameOf(text), where);
+    const pattern = this.operands.pattern(args[1], describeOperand(text), where);
     this.patternLength += pattern.length;
     checkPatterns(this.patternLength);
-    if (text.kind === 'literal') return likeMatcher(pattern)(text.literal as string) ? all([]) : any([]);
+    if (text.kind === 'literal') return likeMatcher(pattern)(text.literal as string) ? and([]) : or([]);
     const { expression } = text as Extract<Operand, { kind: 'text' }>;
     if ('property' in expression) return { op: 'like', property: expression.property, pattern };
     return { op: 'match', text: expression, pattern };
@@ -223,9 +226,9 @@ class Reader {
         where,
         'a spatial function of two given geometries, without the property geometry',
       );
-    if (left.kind === 'literal') return { op: spatialConverse[op], shape: shapeOf(left.literal, where) };
-    if (right.kind === 'literal') return { op, shape: shapeOf(right.literal, where) };
-    return HOLDS_FOR_ITSELF.has(op) ? all([]) : any([]);
+    if (left.kind === 'literal') return { op: spatialConverse[op], shape: readShape(left.literal, where) };
+    if (right.kind === 'literal') return { op, shape: readShape(right.literal, where) };
+    return REFLEXIVE_RELATIONS.has(op) ? and([]) : or([]);
   }
 
   private count(args: unknown[], count: number, op: string, where: string): void {
@@ -235,4 +238,4 @@ class Reader {
 }
 
 /** Relations that hold between a cell and itself. */
-const HOLDS_FOR_ITSELF = new Set<SpatialOp>(['s_intersects', 's_within', 's_contains', 's_equals']);
+const REFLEXIVE_RELATIONS = new Set<SpatialOp>(['s_intersects', 's_within', 's_contains', 's_equals']);

@@ -9,26 +9,26 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function textOf(literal: unknown, property: string, where: string): string {
+export function readText(literal: unknown, property: string, where: string): string {
   if (typeof literal === 'string') return literal;
-  throw mismatch(literal, property, 'a text', where);
+  throw typeMismatch(literal, property, 'a text', where);
 }
 
-export function numberOf(literal: unknown, property: string, where: string): number {
+export function readNumber(literal: unknown, property: string, where: string): number {
   if (typeof literal === 'number' && Number.isFinite(literal)) return literal;
-  throw mismatch(literal, property, 'a number', where);
+  throw typeMismatch(literal, property, 'a number', where);
 }
 
 /** First and last millisecond of an instant or a day. */
-export function instantOf(literal: unknown, property: string, where: string): [start: number, end: number] {
+export function readInstant(literal: unknown, property: string, where: string): [start: number, end: number] {
   const { start, end } = rangeOf(literal, property, where);
   if (start === undefined || end === undefined || (isObject(literal) && 'interval' in literal))
-    throw mismatch(literal, property, 'a time', where);
+    throw typeMismatch(literal, property, 'a time', where);
   return [start, end];
 }
 
 /** Of an instant, a day or an interval. */
-export function periodOf(literal: unknown, property: string, where: string): OpenPeriod {
+export function readPeriod(literal: unknown, property: string, where: string): OpenPeriod {
   const { start = null, end = null } = rangeOf(literal, property, where);
   return [start, end];
 }
@@ -41,18 +41,18 @@ function rangeOf(literal: unknown, property: string, where: string): { start?: n
     if (typeof date === 'string' && /^[\d-]+$/.test(date)) return parseDatetime(date, { dates: 'days' });
     if (Array.isArray(interval) && interval.length === 2) return intervalOf(interval, property, where);
   }
-  throw mismatch(literal, property, "a time such as TIMESTAMP('2024-06-01T00:00:00Z')", where);
+  throw typeMismatch(literal, property, "a time such as TIMESTAMP('2024-06-01T00:00:00Z')", where);
 }
 
 function intervalOf(ends: unknown[], property: string, where: string): { start?: number; end?: number } {
   if (ends.every((end) => end === '..')) return {};
   if (ends.every((end) => typeof end === 'string' && end !== '' && !end.includes('/')))
     return parseDatetime(ends.join('/'), { dates: 'days' });
-  throw mismatch(ends, property, 'an interval of two times', where);
+  throw typeMismatch(ends, property, 'an interval of two times', where);
 }
 
 /** GeoJSON, or `{"bbox": [...]}`. */
-export function shapeOf(literal: unknown, where: string): Shape {
+export function readShape(literal: unknown, where: string): Shape {
   if (!isObject(literal)) throw badCql2(where, 'a spatial function takes a property and a geometry');
   if ('type' in literal) return readGeometry(literal);
   const { bbox } = literal;
@@ -61,22 +61,25 @@ export function shapeOf(literal: unknown, where: string): Shape {
   return { bbox: checkBbox(bbox) };
 }
 
-function mismatch(literal: unknown, property: string, wanted: string, where: string) {
+function typeMismatch(literal: unknown, property: string, wanted: string, where: string) {
   const hint = literal === null ? ': IS NULL finds what has no value' : '';
-  return badCql2(where, `${property} is compared with ${wanted}, not with ${shown(literal)}${hint}`);
+  return badCql2(
+    where,
+    `${property} is compared with ${wanted}, not with ${describeLiteral(literal)}${hint}`,
+  );
 }
 
 /** Checks the operand of IS NULL: a text, a number, a truth value, a time or a geometry, all of which exist. */
 export function checkValue(literal: unknown, where: string): void {
   if (isObject(literal)) {
-    if ('type' in literal || 'bbox' in literal) shapeOf(literal, where);
+    if ('type' in literal || 'bbox' in literal) readShape(literal, where);
     else rangeOf(literal, 'IS NULL', where);
   } else if (!['string', 'number', 'boolean'].includes(typeof literal))
-    throw badCql2(where, `IS NULL takes a property, a value or a condition, not ${shown(literal)}`);
+    throw badCql2(where, `IS NULL takes a property, a value or a condition, not ${describeLiteral(literal)}`);
 }
 
 /** A literal in a message. */
-export function shown(literal: unknown): string {
+export function describeLiteral(literal: unknown): string {
   if (literal === Infinity || literal === -Infinity) return 'a number beyond 1.8e308';
   const text = JSON.stringify(literal) ?? 'nothing';
   return text.length > 60 ? `${text.slice(0, 60)}...` : text;

@@ -3,10 +3,10 @@ import { badCql2, filterTooComplex, unsupportedCql2 } from '../errors.js';
 import { type ArithmeticOp, arithmeticOps, calculate } from '../filter/arithmetic.js';
 import type { NumberExpression, TextExpression, TimeExpression } from '../filter/expression.js';
 import { checkPatterns, checkText, MAX_DEPTH } from '../filter/filter-tree.js';
-import { type Fold, folds } from '../filter/fold-text.js';
+import { type FoldingFunction, foldingFunctions } from '../filter/fold-text.js';
 import { foldPattern } from '../filter/like-pattern.js';
-import { kindOf, type PropertyKind, propertyNamed } from '../filter/properties.js';
-import { isObject, shown } from './read-literals.js';
+import { type PropertyKind, parsePropertyName, propertyKind } from '../filter/properties.js';
+import { describeLiteral, isObject } from './read-literals.js';
 
 /** A value with a property in it, with its name for messages; or a literal, whose type depends on what it is compared with, and the folds applied to it. */
 export type Operand =
@@ -14,7 +14,7 @@ export type Operand =
   | { kind: 'number'; expression: Exclude<NumberExpression, number>; label: string }
   | { kind: 'time'; expression: TimeExpression; label: string }
   | { kind: 'geometry'; expression: { property: 'geometry' }; label: string }
-  | { kind: 'literal'; literal: unknown; folds?: Fold[] };
+  | { kind: 'literal'; literal: unknown; folds?: FoldingFunction[] };
 
 export const KIND_NAMES: Record<PropertyKind, string> = {
   text: 'a text',
@@ -29,7 +29,7 @@ export type Locate = (node: object, path: string) => string;
 const byLowerCase = <T extends string>(names: T[]) =>
   new Map(names.map((name) => [name.toLowerCase(), name]));
 
-const FOLDS = byLowerCase(Object.keys(folds) as Fold[]);
+const FOLDING_FUNCTIONS = byLowerCase(Object.keys(foldingFunctions) as FoldingFunction[]);
 const ARITHMETIC = byLowerCase(arithmeticOps);
 
 /** Reads what stands on one side of a condition. `isCondition` knows the names of conditions, which are no operands. */
@@ -47,12 +47,12 @@ export class OperandReader {
     if ('property' in node) {
       if (typeof node['property'] !== 'string')
         throw badCql2(here, 'the name of a property is a text, in JSON {"property": "eo:cloud_cover"}');
-      const property = propertyNamed(node['property'], this.locate(node, path));
-      return { kind: kindOf(property), expression: { property }, label: property } as Operand;
+      const property = parsePropertyName(node['property'], this.locate(node, path));
+      return { kind: propertyKind(property), expression: { property }, label: property } as Operand;
     }
     const { op, args } = node;
     if (typeof op !== 'string') return { kind: 'literal', literal: node };
-    const fold = FOLDS.get(op.toLowerCase());
+    const fold = FOLDING_FUNCTIONS.get(op.toLowerCase());
     const arithmetic = ARITHMETIC.get(op.toLowerCase());
     if (fold === undefined && arithmetic === undefined) throw this.noValue(op, here);
     const count = fold === undefined ? 2 : 1;
@@ -71,16 +71,16 @@ export class OperandReader {
       return node;
     }
     const { op, args } = isObject(node) ? node : {};
-    const fold = typeof op === 'string' ? FOLDS.get(op.toLowerCase()) : undefined;
+    const fold = typeof op === 'string' ? FOLDING_FUNCTIONS.get(op.toLowerCase()) : undefined;
     if (fold !== undefined && Array.isArray(args) && args.length === 1) {
       const inner = this.pattern(args[0], property, where, depth + 1);
-      return foldPattern(inner, folds[fold]);
+      return foldPattern(inner, foldingFunctions[fold]);
     }
     if (typeof op === 'string' && fold === undefined)
       throw unsupportedCql2(where, `the function "${op}" in a pattern`);
     throw badCql2(
       where,
-      `${property} is compared with a pattern, which is a text or CASEI or ACCENTI of one, not with ${shown(node)}`,
+      `${property} is compared with a pattern, which is a text or CASEI or ACCENTI of one, not with ${describeLiteral(node)}`,
     );
   }
 
@@ -92,20 +92,20 @@ export class OperandReader {
   }
 }
 
-function foldOperand(fold: Fold, operand: Operand, where: string): Operand {
+function foldOperand(fold: FoldingFunction, operand: Operand, where: string): Operand {
   const label = fold.toUpperCase();
   if (operand.kind === 'literal' && typeof operand.literal === 'string') {
     const { literal, folds: applied = [] } = operand;
     return applied.includes(fold)
       ? operand
-      : { kind: 'literal', literal: folds[fold](literal), folds: [...applied, fold] };
+      : { kind: 'literal', literal: foldingFunctions[fold](literal), folds: [...applied, fold] };
   }
-  if (operand.kind !== 'text') throw badCql2(where, `${label} takes a text, not ${nameOf(operand)}`);
+  if (operand.kind !== 'text') throw badCql2(where, `${label} takes a text, not ${describeOperand(operand)}`);
   if (hasFold(operand.expression, fold)) return operand;
   return { kind: 'text', expression: { op: fold, arg: operand.expression }, label };
 }
 
-function hasFold(expression: TextExpression, fold: Fold): boolean {
+function hasFold(expression: TextExpression, fold: FoldingFunction): boolean {
   if (typeof expression !== 'object' || !('op' in expression)) return false;
   return expression.op === fold || hasFold(expression.arg, fold);
 }
@@ -114,7 +114,7 @@ function arithmeticOperand(op: ArithmeticOp, operands: [Operand, Operand], where
   const args = operands.map((operand) => {
     if (operand.kind === 'number') return operand.expression;
     if (operand.kind === 'literal' && Number.isFinite(operand.literal)) return operand.literal;
-    throw badCql2(where, `"${op}" takes numbers, not ${nameOf(operand)}`);
+    throw badCql2(where, `"${op}" takes numbers, not ${describeOperand(operand)}`);
   }) as [NumberExpression, NumberExpression];
   const [a, b] = args;
   const result = typeof a === 'number' && typeof b === 'number' ? calculate(op, a, b) : Number.NaN;
@@ -124,7 +124,7 @@ function arithmeticOperand(op: ArithmeticOp, operands: [Operand, Operand], where
 }
 
 /** An operand in a message. */
-export function nameOf(operand: Operand): string {
-  if (operand.kind === 'literal') return shown(operand.literal);
+export function describeOperand(operand: Operand): string {
+  if (operand.kind === 'literal') return describeLiteral(operand.literal);
   return operand.label;
 }

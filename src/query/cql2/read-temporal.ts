@@ -6,10 +6,10 @@ import {
   propertiesOf,
   type TimeExpression,
 } from '../filter/expression.js';
-import { all, any, type Filter, type OpenPeriod } from '../filter/filter-tree.js';
+import { and, type Filter, type OpenPeriod, or } from '../filter/filter-tree.js';
 import type { TimeProperty } from '../filter/properties.js';
 import { type TemporalOp, temporalConverse, temporalRelations } from '../filter/temporal-relations.js';
-import { isObject, periodOf, shown } from './read-literals.js';
+import { describeLiteral, isObject, readPeriod } from './read-literals.js';
 import type { Operand, OperandReader } from './read-operands.js';
 
 type Period = { literal: OpenPeriod } | { expression: PeriodExpression };
@@ -23,7 +23,7 @@ export class TemporalReader {
       | undefined;
     const other = named?.property ?? 'an interval';
     const [a, b] = args.map((arg, i) => this.period(arg, `${at}[${i}]`, where, other)) as [Period, Period];
-    if ('literal' in a && 'literal' in b) return holds(op, a.literal, b.literal) ? all([]) : any([]);
+    if ('literal' in a && 'literal' in b) return holds(op, a.literal, b.literal) ? and([]) : or([]);
     if ('expression' in a && 'property' in a.expression && 'literal' in b)
       return { op, property: a.expression.property, period: b.literal };
     if ('literal' in a && 'expression' in b && 'property' in b.expression)
@@ -44,7 +44,7 @@ export class TemporalReader {
     if (operand.kind !== 'literal') return { expression: timeOf(operand, where) };
     const interval = isObject(node) ? node['interval'] : undefined;
     if (!Array.isArray(interval) || interval.length !== 2 || !interval.some(isObject))
-      return { literal: periodOf(node, other, where) };
+      return { literal: readPeriod(node, other, where) };
     const ends = interval.map((end, i) => this.end(end, i, `${path}.interval[${i}]`, where));
     return { expression: { interval: ends as [PeriodEnd, PeriodEnd] } };
   }
@@ -54,9 +54,12 @@ export class TemporalReader {
     const operand = this.operands.read(node, path, where);
     if (operand.kind !== 'literal') return timeOf(operand, where);
     if (typeof node !== 'string')
-      throw badCql2(where, `an interval has two ends, each a time, a property or "..", not ${shown(node)}`);
+      throw badCql2(
+        where,
+        `an interval has two ends, each a time, a property or "..", not ${describeLiteral(node)}`,
+      );
     // A day stands for its first and its last millisecond.
-    return periodOf(node, 'an interval', where)[place]!;
+    return readPeriod(node, 'an interval', where)[place]!;
   }
 }
 

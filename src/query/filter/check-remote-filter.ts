@@ -4,15 +4,15 @@ import { filterTooComplex } from '../errors.js';
 import { readGeometry } from '../geometry/shape.js';
 import { spatialRelations } from '../geometry/spatial-relations.js';
 import { arithmeticOps } from './arithmetic.js';
-import { type Condition, checkNesting, MAX_UNKNOWN_DEPTH, namesOf } from './filter-tree.js';
-import { folds } from './fold-text.js';
-import { kindOf, type PropertyKind, type PropertyName, queryables } from './properties.js';
+import { type Condition, checkNesting, MAX_UNKNOWN_DEPTH, referencedProperties } from './filter-tree.js';
+import { foldingFunctions } from './fold-text.js';
+import { type PropertyKind, type PropertyName, propertyKind, queryables } from './properties.js';
 import { temporalRelations } from './temporal-relations.js';
 
 const NAMES = Object.keys(queryables) as PropertyName[];
 const COMPARISONS = ['=', '<>', '<', '<=', '>', '>='];
 
-const named = (kind: PropertyKind) => ({ enum: NAMES.filter((name) => kindOf(name) === kind) });
+const named = (kind: PropertyKind) => ({ enum: NAMES.filter((name) => propertyKind(name) === kind) });
 const period = (...type: string[]) => ({ type: 'array', minItems: 2, maxItems: 2, items: { type } });
 
 const condition = (ops: string[], members: object) => objectOf({ op: { enum: ops }, ...members });
@@ -23,7 +23,11 @@ const expression = (kind: string) => ({ $ref: `#/definitions/${kind}` });
 
 const definitions = {
   text: {
-    anyOf: [TEXT, property('text'), objectOf({ op: { enum: Object.keys(folds) }, arg: expression('text') })],
+    anyOf: [
+      TEXT,
+      property('text'),
+      objectOf({ op: { enum: Object.keys(foldingFunctions) }, arg: expression('text') }),
+    ],
   },
   number: {
     anyOf: [
@@ -75,7 +79,7 @@ const checkCondition = messageCheck({
 const checkBox = messageCheck({ type: 'array', minItems: 4, maxItems: 4, items: NUMBER });
 
 /** Throws TW_QUERY_TOO_COMPLEX and TW_QUERY_GEOMETRY. */
-export const checkSentFilter: Check = (filter) => {
+export const checkRemoteFilter: Check = (filter) => {
   checkNesting(filter);
   for (const waiting: [unknown, levels: number][] = [[filter, 0]]; waiting.length > 0; ) {
     const [one, levels] = waiting.pop()!;
@@ -100,7 +104,7 @@ export const checkSentFilter: Check = (filter) => {
 function constantFault(condition: unknown): string | undefined {
   const one = condition as Condition;
   const isOfText = one.op === 'match' || (one.op === 'compare' && one.kind === 'text');
-  return isOfText && namesOf(one).length === 0 ? `${one.op} has no property` : undefined;
+  return isOfText && referencedProperties(one).length === 0 ? `${one.op} has no property` : undefined;
 }
 
 function shapeFault(shape: unknown): string | undefined {

@@ -1,9 +1,12 @@
 /** Values in filters that are computed from properties. They are plain JSON. Readers replace what has no property in it by its value. */
 import type { ArithmeticOp } from './arithmetic.js';
-import type { Fold } from './fold-text.js';
+import type { FoldingFunction } from './fold-text.js';
 import type { NumberProperty, PropertyName, TextProperty, TimeProperty } from './properties.js';
 
-export type TextExpression = string | { property: TextProperty } | { op: Fold; arg: TextExpression };
+export type TextExpression =
+  | string
+  | { property: TextProperty }
+  | { op: FoldingFunction; arg: TextExpression };
 
 export type NumberExpression =
   | number

@@ -73,20 +73,20 @@ export interface Temporal {
  * Two values compared, of which one is computed or both are properties. The names of this and the following conditions are new to
  * versions that only know those above, so that a node of such a version refuses the condition and does not misread it.
  */
-export type Compare =
+export type ExpressionComparison =
   | { op: 'compare'; kind: 'text'; sign: ComparisonOp; args: [TextExpression, TextExpression] }
   | { op: 'compare'; kind: 'number'; sign: ComparisonOp; args: [NumberExpression, NumberExpression] }
   | { op: 'compare'; kind: 'time'; sign: ComparisonOp; args: [TimeExpression, TimeExpression] };
 
 /** A computed text, and a pattern as in `Like`. */
-export interface Match {
+export interface ExpressionLike {
   op: 'match';
   text: TextExpression;
   pattern: string;
 }
 
 /** A relation of two periods. Unknown if a property in them is, and if one of them ends before it starts. */
-export interface Periods {
+export interface PeriodRelation {
   op: 'periods';
   relation: TemporalOp;
   args: [PeriodExpression, PeriodExpression];
@@ -95,7 +95,7 @@ export interface Periods {
 /** Conditions on one property. Where an Item does not have it they are unknown, as their negation is. */
 export type PropertyCondition = Comparison | Membership | Like | IsNull | Spatial | Temporal;
 
-export type Condition = PropertyCondition | Compare | Match | Periods;
+export type Condition = PropertyCondition | ExpressionComparison | ExpressionLike | PeriodRelation;
 
 /** True if the other filter is unknown, else false. */
 export interface IsUnknown {
@@ -106,10 +106,10 @@ export interface IsUnknown {
 export type Filter = Logic | Not | IsUnknown | Condition;
 
 /** The conjunction of some filters, with those that are conjunctions themselves taken apart. */
-export const all = (filters: Filter[]): Filter => logic('and', filters);
+export const and = (filters: Filter[]): Filter => logic('and', filters);
 
 /** The disjunction of some filters. */
-export const any = (filters: Filter[]): Filter => logic('or', filters);
+export const or = (filters: Filter[]): Filter => logic('or', filters);
 
 function logic(op: 'and' | 'or', filters: Filter[]): Filter {
   const args = filters.flatMap((filter) => (filter.op === op ? filter.args : [filter]));
@@ -117,28 +117,28 @@ function logic(op: 'and' | 'or', filters: Filter[]): Filter {
 }
 
 /** Whether a filter asks for a property. */
-export function mentions(filter: Filter, property: PropertyName): boolean {
+export function references(filter: Filter, property: PropertyName): boolean {
   switch (filter.op) {
     case 'not':
     case 'isUnknown':
-      return mentions(filter.arg, property);
+      return references(filter.arg, property);
     case 'and':
     case 'or':
-      return filter.args.some((arg) => mentions(arg, property));
+      return filter.args.some((arg) => references(arg, property));
   }
-  return namesOf(filter).includes(property);
+  return referencedProperties(filter).includes(property);
 }
 
 /** The properties that a condition asks for. */
-export function namesOf(condition: Condition): PropertyName[] {
+export function referencedProperties(condition: Condition): PropertyName[] {
   if (condition.op === 'match') return propertiesOf(condition.text);
   if (condition.op === 'compare' || condition.op === 'periods') return condition.args.flatMap(propertiesOf);
   return 'shape' in condition ? ['geometry'] : [condition.property];
 }
 
 /** Tiles that were made from others hold no new observation: they are taken only where the filter asks for a source. */
-export function rawUnlessAsked(filter: Filter): Filter {
-  return mentions(filter, 'source') ? filter : all([filter, { op: '=', property: 'source', value: 'raw' }]);
+export function defaultToRawSource(filter: Filter): Filter {
+  return references(filter, 'source') ? filter : and([filter, { op: '=', property: 'source', value: 'raw' }]);
 }
 
 /** Each condition is asked of every row that is looked at, so these bound the work of a search. */
@@ -154,38 +154,38 @@ export const MAX_DEPTH = 100;
 /** Levels of IS NULL around conditions: each doubles the work of those in it. */
 export const MAX_UNKNOWN_DEPTH = 3;
 
-function limit(what: string, count: number, most: number): void {
+function checkLimit(what: string, count: number, most: number): void {
   if (count > most) throw filterTooComplex(what, count, most);
 }
 
 /** Limits a literal text, before it is folded or compared. Throws TW_QUERY_TOO_COMPLEX. */
 export function checkText(text: string): string {
-  limit('characters in a text', text.length, MAX_TEXT);
+  checkLimit('characters in a text', text.length, MAX_TEXT);
   return text;
 }
 
 /** Limits the characters of all patterns, before a text is matched with them. Throws TW_QUERY_TOO_COMPLEX. */
 export function checkPatterns(characters: number): void {
-  limit('characters in its patterns', characters, MAX_PATTERNS);
+  checkLimit('characters in its patterns', characters, MAX_PATTERNS);
 }
 
 /** Throws TW_QUERY_TOO_COMPLEX. The nesting is bounded by those who read filters. */
 export function checkSize(filter: Filter): Filter {
   const conditions = conditionsOf(filter);
   const sum = (count: (one: Condition) => number) => conditions.reduce((total, one) => total + count(one), 0);
-  limit('conditions', conditions.length, MAX_CONDITIONS);
-  limit(
+  checkLimit('conditions', conditions.length, MAX_CONDITIONS);
+  checkLimit(
     'points in its geometries',
     sum((one) => ('shape' in one ? vertexCount(one.shape) : 0)),
     MAX_VERTICES,
   );
-  limit(
+  checkLimit(
     'values in its lists',
     sum((one) => (one.op === 'in' ? ('periods' in one ? one.periods : one.values).length : 0)),
     MAX_VALUES,
   );
   checkPatterns(sum((one) => (one.op === 'like' || one.op === 'match' ? one.pattern.length : 0)));
-  limit('functions and operators in its expressions', sum(operatorsOf), MAX_OPERATORS);
+  checkLimit('functions and operators in its expressions', sum(operatorsOf), MAX_OPERATORS);
   return filter;
 }
 

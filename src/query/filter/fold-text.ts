@@ -3,7 +3,7 @@
  * most 10,000 characters, and ids of tiles at most 240.
  */
 
-export type Fold = 'casei' | 'accenti';
+export type FoldingFunction = 'casei' | 'accenti';
 
 /**
  * Latin letters with a stroke, each before the letter that it becomes. Unicode decomposes no stroke, but the test data of CQL2 have
@@ -22,8 +22,8 @@ const ACCENT = /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe
  * Longest run of combining marks that counts, in characters: the limit of the Stream-Safe Text Format (Unicode Standard Annex 15). Normalisation
  * sorts each run, in time that grows with the square of its length. Texts that differ only beyond the limit become equal.
  */
-const LONGEST_RUN = 30;
-const LONG_RUN = new RegExp(`(\\p{M}{${LONGEST_RUN}})\\p{M}+`, 'gu');
+const MAX_COMBINING_MARKS = 30;
+const LONG_RUN = new RegExp(`(\\p{M}{${MAX_COMBINING_MARKS}})\\p{M}+`, 'gu');
 
 const ASCII = /^[\0-\x7f]*$/;
 
@@ -31,7 +31,7 @@ const ASCII = /^[\0-\x7f]*$/;
  * The time of both grows linearly with the length of the text. Applied again, a fold changes nothing, not even if the other fold was applied in
  * between.
  */
-export const folds: Record<Fold, (text: string) => string> = {
+export const foldingFunctions: Record<FoldingFunction, (text: string) => string> = {
   /** Full case folding of Unicode. Three mappings equal it; each character alone, because the small sigma depends on its neighbours. */
   casei: (text) =>
     ASCII.test(text)

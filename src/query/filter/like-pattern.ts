@@ -1,7 +1,7 @@
 /** Patterns of LIKE: `%` for any text, `_` for one character, a backslash before a character that stands for itself. */
 
-const ANY = Symbol('%');
-const ONE = Symbol('_');
+const ANY_TEXT = Symbol('%');
+const ONE_CHARACTER = Symbol('_');
 
 /** A text matches as a whole, case and all. The work grows with the length of the text times that of the pattern. */
 export function likeMatcher(pattern: string): (text: string) => boolean {
@@ -15,10 +15,10 @@ export function likeMatcher(pattern: string): (text: string) => boolean {
     let anyPart = -1;
     let anyEnd = 0;
     while (at < characters.length) {
-      if (parts[part] === ANY) {
+      if (parts[part] === ANY_TEXT) {
         anyPart = part++;
         anyEnd = at;
-      } else if (parts[part] === ONE || parts[part] === characters[at]) {
+      } else if (parts[part] === ONE_CHARACTER || parts[part] === characters[at]) {
         part++;
         at++;
       } else if (anyPart >= 0) {
@@ -28,7 +28,7 @@ export function likeMatcher(pattern: string): (text: string) => boolean {
         return false;
       }
     }
-    while (parts[part] === ANY) part++;
+    while (parts[part] === ANY_TEXT) part++;
     return part === parts.length;
   };
 }
@@ -38,7 +38,7 @@ export function likePrefix(pattern: string): { prefix: string; isAll: boolean } 
   const parts = partsOf(pattern);
   const end = parts.findIndex((part) => typeof part === 'symbol');
   const prefix = parts.slice(0, end < 0 ? undefined : end).join('');
-  return { prefix, isAll: end === parts.length - 1 && parts[end] === ANY };
+  return { prefix, isAll: end === parts.length - 1 && parts[end] === ANY_TEXT };
 }
 
 /** The pattern of all texts with this in it as it is. */
@@ -56,6 +56,6 @@ export function foldPattern(pattern: string, fold: (text: string) => string): st
 function partsOf(pattern: string): (string | symbol)[] {
   return Array.from(pattern.matchAll(/\\(.)|./gsu), ([all, escaped]) => {
     if (escaped !== undefined) return escaped;
-    return all === '%' ? ANY : all === '_' ? ONE : all;
+    return all === '%' ? ANY_TEXT : all === '_' ? ONE_CHARACTER : all;
   });
 }

@@ -72,13 +72,13 @@ const NOT_QUERYABLE = new Set([
 ]);
 
 /** The property of a name, also with `properties.` before it. Throws TW_QUERY_NOT_QUERYABLE, TW_QUERY_UNKNOWN_PROPERTY. */
-export function propertyNamed(given: string, where = ''): PropertyName {
+export function parsePropertyName(given: string, where = ''): PropertyName {
   const name = given.replace(/^properties\./, '');
   if (Object.hasOwn(properties, name)) return name as PropertyName;
   const known = Object.keys(properties).join(', ');
   throw NOT_QUERYABLE.has(name) ? notQueryable(given, where, known) : unknownProperty(given, where, known);
 }
 
-export function kindOf(property: PropertyName): PropertyKind {
+export function propertyKind(property: PropertyName): PropertyKind {
   return properties[property].kind;
 }

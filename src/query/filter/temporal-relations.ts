@@ -47,7 +47,7 @@ export const temporalConverse: Record<TemporalOp, TemporalOp> = {
 };
 
 /** The periods that a tile may have for which a relation to `period` holds all overlap this one. */
-export function hullOf(op: TemporalOp, [start, end]: Period): Period {
+export function boundingPeriod(op: TemporalOp, [start, end]: Period): Period {
   if (op === 't_after') return [end, Infinity];
   if (op === 't_before') return [-Infinity, start];
   return op === 't_disjoint' ? [-Infinity, Infinity] : [start, end];

@@ -1,37 +1,38 @@
 /** Where in the order of geocodes the cells of a shape lie. */
 import { type Bbox, cellBbox, type Grid, grids } from '../../grid/index.js';
-import type { KeyRange } from '../../storage/index.js';
-import type { Outline } from './prepared-geometry.js';
+import type { CellKeyRange } from '../../storage/index.js';
+import type { PreparedGeometry } from './prepared-geometry.js';
 
 /** More cells than this on the edge of a shape are taken whole, and their tiles tested one by one. */
 const MAX_EDGE_CELLS = 16;
 
-export interface Cover {
+export interface CellCovering {
   /**
    * Keys whose tiles all touch the shape: those below cells that lie within it. (A larger cell with the key of one of
    * these holds that cell, so it touches the shape too.)
    */
-  inside: KeyRange[];
+  inside: CellKeyRange[];
   /** Other keys whose tiles may touch it. */
-  edge: KeyRange[];
+  edge: CellKeyRange[];
 }
 
 /** Found by going down each grid from its largest cells, as long as the cells on the edge of the shape are few. */
-export function coverShape(shape: Outline): Cover {
-  const inside: KeyRange[] = [];
-  const edge: KeyRange[] = [];
+export function coverGeometry(shape: PreparedGeometry): CellCovering {
+  const inside: CellKeyRange[] = [];
+  const edge: CellKeyRange[] = [];
   for (const grid of grids) {
     let cells = rootsOf(grid);
     for (let precision = grid.minPrecision; cells.length > 0; precision++) {
       const onEdge: Cell[] = [];
       for (const cell of cells) {
         // Most are far away, and are passed over at once.
-        if (!shape.isNear(cell.bbox)) continue;
-        if (shape.covers(cell.bbox)) inside.push(below(grid, cell));
-        else if (shape.meets(cell.bbox)) onEdge.push(cell);
+        if (!shape.bboxIntersects(cell.bbox)) continue;
+        if (shape.covers(cell.bbox)) inside.push(descendantRange(grid, cell));
+        else if (shape.intersects(cell.bbox)) onEdge.push(cell);
       }
       const goOn = onEdge.length <= MAX_EDGE_CELLS && precision < grid.maxPrecision;
-      for (const cell of onEdge) edge.push(goOn ? itself(grid, cell.geocode, cell) : below(grid, cell));
+      for (const cell of onEdge)
+        edge.push(goOn ? ownRange(grid, cell.geocode, cell) : descendantRange(grid, cell));
       cells = goOn ? onEdge.flatMap((cell) => childrenOf(grid, cell)) : [];
     }
   }
@@ -39,19 +40,23 @@ export function coverShape(shape: Outline): Cover {
 }
 
 /** The keys of a cell and of all cells below it. */
-export function keysBelow(grid: Grid, cell: string): KeyRange {
-  return below(grid, grid.key(cell));
+export function descendantKeys(grid: Grid, cell: string): CellKeyRange {
+  return descendantRange(grid, grid.key(cell));
 }
 
 /** The key of a cell, which the first cells below it share, but do not mean. */
-export function keyOf(grid: Grid, cell: string): KeyRange {
-  return itself(grid, cell, grid.key(cell));
+export function cellKey(grid: Grid, cell: string): CellKeyRange {
+  return ownRange(grid, cell, grid.key(cell));
 }
 
 type Keys = ReturnType<Grid['key']>;
 
-const below = ({ name }: Grid, { key, span }: Keys): KeyRange => ({ grid: name, from: key, to: key + span });
-const itself = ({ name }: Grid, cell: string, { key }: Pick<Keys, 'key'>): KeyRange => ({
+const descendantRange = ({ name }: Grid, { key, span }: Keys): CellKeyRange => ({
+  grid: name,
+  from: key,
+  to: key + span,
+});
+const ownRange = ({ name }: Grid, cell: string, { key }: Pick<Keys, 'key'>): CellKeyRange => ({
   grid: name,
   from: key,
   to: key + 1,
@@ -65,14 +70,14 @@ interface Cell extends Keys {
 }
 
 /** Searches go down the same large cells again and again, so these are kept: all below `roots`, at most so many. */
-const MAX_KEPT = 50_000;
+const MAX_CACHED_CELLS = 50_000;
 const roots = new Map<Grid, Cell[]>();
-let kept = 0;
+let cachedCells = 0;
 
 function rootsOf(grid: Grid): Cell[] {
-  if (kept > MAX_KEPT) {
+  if (cachedCells > MAX_CACHED_CELLS) {
     roots.clear();
-    kept = 0;
+    cachedCells = 0;
   }
   let known = roots.get(grid);
   if (!known) {
@@ -92,6 +97,6 @@ function childrenOf(grid: Grid, cell: Cell): Cell[] {
 }
 
 function cellOf(grid: Grid, geocode: string, { key, span }: Keys): Cell {
-  kept++;
+  cachedCells++;
   return { geocode, bbox: cellBbox(grid, geocode), key, span };
 }

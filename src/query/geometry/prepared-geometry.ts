@@ -1,12 +1,12 @@
 /** How a rectangle in degrees, the geometry of every Item, lies to the shape of a filter. */
 import type { Bbox } from '../../grid/index.js';
-import { Segments } from './segment-index.js';
+import { SegmentIndex } from './segment-index.js';
 import type { Geometry, Point, Shape } from './shape.js';
 
-interface Part {
+interface PreparedPart {
   bbox: Bbox;
   /** Of the rings of a polygon, or of a line. */
-  segments: Segments;
+  segments: SegmentIndex;
 }
 
 /**
@@ -17,10 +17,10 @@ interface Part {
  * does. Where no edge of a polygon meets the inside of R, that inside is wholly within the polygon or wholly outside, so
  * its centre tells which. And whatever reaches beyond R has a vertex beyond it, because R is convex.
  */
-export class Outline {
+export class PreparedGeometry {
   private readonly points: Point[] = [];
-  private readonly lines: Part[] = [];
-  private readonly polygons: Part[] = [];
+  private readonly lines: PreparedPart[] = [];
+  private readonly polygons: PreparedPart[] = [];
   readonly bbox: Bbox;
   /** 0 for points, 1 for lines, 2 for areas: the greatest among the parts. */
   readonly dimension: 0 | 1 | 2;
@@ -29,7 +29,7 @@ export class Outline {
     for (const geometry of geometriesOf(shape)) this.add(geometry);
     this.dimension = this.polygons.length > 0 ? 2 : this.lines.length > 0 ? 1 : 0;
     const boxes = [...this.lines, ...this.polygons].map((part) => part.bbox);
-    this.bbox = boxOf([
+    this.bbox = boundingBox([
       ...this.points,
       ...boxes.flatMap(([w, s, e, n]): Point[] => [
         [w, s],
@@ -39,7 +39,10 @@ export class Outline {
   }
 
   private add(geometry: Geometry): void {
-    const part = (lines: Point[][]) => ({ bbox: boxOf(lines.flat()), segments: new Segments(lines) });
+    const part = (lines: Point[][]) => ({
+      bbox: boundingBox(lines.flat()),
+      segments: new SegmentIndex(lines),
+    });
     switch (geometry.type) {
       case 'Point':
         this.points.push(geometry.coordinates);
@@ -65,32 +68,32 @@ export class Outline {
   }
 
   /** Whether the shape's own rectangle and another share a point: else the shape does not either. */
-  isNear(box: Bbox): boolean {
-    return touch(this.bbox, box);
+  bboxIntersects(box: Bbox): boolean {
+    return bboxesIntersect(this.bbox, box);
   }
 
   /** Whether shape and rectangle share a point, edges included. */
-  meets(box: Bbox): boolean {
+  intersects(box: Bbox): boolean {
     return (
-      this.points.some((point) => holds(box, point)) ||
-      this.lines.some((part) => touch(part.bbox, box) && part.segments.meet(box, false)) ||
+      this.points.some((point) => containsPoint(box, point)) ||
+      this.lines.some((part) => bboxesIntersect(part.bbox, box) && part.segments.intersects(box, false)) ||
       this.polygons.some(
         (part) =>
-          touch(part.bbox, box) &&
-          (part.segments.meet(box, false) || part.segments.surround(...centreOf(box))),
+          bboxesIntersect(part.bbox, box) &&
+          (part.segments.intersects(box, false) || part.segments.containsPoint(...centreOf(box))),
       )
     );
   }
 
   /** Whether the insides of shape and rectangle share a point. */
-  meetsInside(box: Bbox): boolean {
+  intersectsInterior(box: Bbox): boolean {
     return (
-      this.points.some((point) => holdsInside(box, point)) ||
-      this.lines.some((part) => touch(part.bbox, box) && part.segments.meet(box, true)) ||
+      this.points.some((point) => containsPointStrictly(box, point)) ||
+      this.lines.some((part) => bboxesIntersect(part.bbox, box) && part.segments.intersects(box, true)) ||
       this.polygons.some(
         (part) =>
-          touch(part.bbox, box) &&
-          (part.segments.meet(box, true) || part.segments.surround(...centreOf(box))),
+          bboxesIntersect(part.bbox, box) &&
+          (part.segments.intersects(box, true) || part.segments.containsPoint(...centreOf(box))),
       )
     );
   }
@@ -99,15 +102,15 @@ export class Outline {
   covers(box: Bbox): boolean {
     return this.polygons.some(
       (part) =>
-        encloses(part.bbox, box) &&
-        !part.segments.meet(box, true) &&
-        part.segments.surround(...centreOf(box)),
+        bboxContains(part.bbox, box) &&
+        !part.segments.intersects(box, true) &&
+        part.segments.containsPoint(...centreOf(box)),
     );
   }
 
   /** Whether the shape lies in the rectangle. */
   isWithin(box: Bbox): boolean {
-    return encloses(box, this.bbox);
+    return bboxContains(box, this.bbox);
   }
 }
 
@@ -140,7 +143,7 @@ function geometriesOf(shape: Shape): Geometry[] {
   return [{ type: 'Polygon', coordinates: [ring] }];
 }
 
-function boxOf(points: readonly Point[]): Bbox {
+function boundingBox(points: readonly Point[]): Bbox {
   const box: Bbox = [Infinity, Infinity, -Infinity, -Infinity];
   for (const [x, y] of points) {
     box[0] = Math.min(box[0], x);
@@ -153,13 +156,13 @@ function boxOf(points: readonly Point[]): Bbox {
 
 const centreOf = ([west, south, east, north]: Bbox): Point => [(west + east) / 2, (south + north) / 2];
 
-const holds = ([west, south, east, north]: Bbox, [x, y]: Point) =>
+const containsPoint = ([west, south, east, north]: Bbox, [x, y]: Point) =>
   x >= west && x <= east && y >= south && y <= north;
 
-const holdsInside = ([west, south, east, north]: Bbox, [x, y]: Point) =>
+const containsPointStrictly = ([west, south, east, north]: Bbox, [x, y]: Point) =>
   x > west && x < east && y > south && y < north;
 
-const touch = (a: Bbox, b: Bbox) => b[2] >= a[0] && b[0] <= a[2] && b[3] >= a[1] && b[1] <= a[3];
+const bboxesIntersect = (a: Bbox, b: Bbox) => b[2] >= a[0] && b[0] <= a[2] && b[3] >= a[1] && b[1] <= a[3];
 
-const encloses = ([west, south, east, north]: Bbox, [w, s, e, n]: Bbox) =>
+const bboxContains = ([west, south, east, north]: Bbox, [w, s, e, n]: Bbox) =>
   w >= west && e <= east && s >= south && n <= north;

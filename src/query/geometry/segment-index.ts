@@ -7,7 +7,7 @@ import type { Point } from './shape.js';
 const SEGMENTS_PER_STRIP = 16;
 const MAX_STRIPS = 256;
 /** Degrees; strips of less than nothing to speak of would be cut by rounding. */
-const FLAT = 1e-9;
+const MIN_HEIGHT_DEGREES = 1e-9;
 
 /** Segments that reach into a strip of latitudes. */
 interface Strip {
@@ -18,7 +18,7 @@ interface Strip {
 }
 
 /** Segments, found by their latitudes and then by their western ends. */
-export class Segments {
+export class SegmentIndex {
   private readonly ax: Float64Array;
   private readonly ay: Float64Array;
   private readonly bx: Float64Array;
@@ -39,7 +39,7 @@ export class Segments {
     this.south = latitudes.reduce((a, b) => Math.min(a, b), Infinity);
     const height = latitudes.reduce((a, b) => Math.max(a, b), -Infinity) - this.south;
     const count = Math.ceil(starts.length / SEGMENTS_PER_STRIP);
-    const strips = height < FLAT ? 1 : Math.min(MAX_STRIPS, count);
+    const strips = height < MIN_HEIGHT_DEGREES ? 1 : Math.min(MAX_STRIPS, count);
     this.perDegree = strips === 1 ? 0 : strips / height;
     this.strips = this.fill(strips);
   }
@@ -60,7 +60,7 @@ export class Segments {
   }
 
   /** Whether a segment meets a rectangle: with `open`, its inside, else also its edge. */
-  meet(box: Bbox, open: boolean): boolean {
+  intersects(box: Bbox, open: boolean): boolean {
     const [west, , east] = box;
     const last = this.stripAt(box[3]);
     for (let strip = this.stripAt(box[1]); strip <= last; strip++) {
@@ -68,7 +68,7 @@ export class Segments {
       for (let at = this.firstFrom(segments, west - widest); at < segments.length; at++) {
         const i = segments[at];
         if (this.ax[i] > east && this.bx[i] > east) break;
-        if (this.meets(i, box, open)) return true;
+        if (this.segmentIntersects(i, box, open)) return true;
       }
     }
     return false;
@@ -88,7 +88,7 @@ export class Segments {
   }
 
   /** Whether a point that lies on no segment is inside the rings that the segments make, by the even-odd rule. */
-  surround(x: number, y: number): boolean {
+  containsPoint(x: number, y: number): boolean {
     const { ax, ay, bx, by } = this;
     const { segments } = this.strips[this.stripAt(y)];
     let inside = false;
@@ -112,7 +112,7 @@ export class Segments {
    * segment parts them. `orient2d` is exact in sign (Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast
    * Robust Geometric Predicates", 1997), so the answer is exact for the given numbers.
    */
-  private meets(i: number, box: Bbox, open: boolean): boolean {
+  private segmentIntersects(i: number, box: Bbox, open: boolean): boolean {
     const ax = this.ax[i];
     const ay = this.ay[i];
     const bx = this.bx[i];

@@ -2,7 +2,7 @@
 import { excerpt } from '../../errors.js';
 import type { Bbox } from '../../grid/index.js';
 import { badGeometry } from '../errors.js';
-import { longitudeFirst } from '../values/axis-order-hint.js';
+import { axisOrderHint } from '../values/axis-order-hint.js';
 
 export type Point = [x: number, y: number];
 
@@ -71,7 +71,7 @@ function readPoint(value: unknown): Point {
   if (!Number.isFinite(x) || !Number.isFinite(y)) throw badGeometry('a point is not two or three numbers');
   if (Math.abs(y) > 90)
     throw badGeometry(
-      `the point ${x},${y} lies beyond 90 degrees of latitude; ${longitudeFirst([[x, y]], `${y},${x}`)}`,
+      `the point ${x},${y} lies beyond 90 degrees of latitude; ${axisOrderHint([[x, y]], `${y},${x}`)}`,
     );
   if (Math.abs(x) > 180) throw badGeometry(`the point ${x},${y} lies beyond 180 degrees of longitude`);
   return [x, y];

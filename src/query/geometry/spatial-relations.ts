@@ -1,19 +1,20 @@
 /** The spatial functions of CQL2: the dimensionally extended nine-intersection model (OGC 06-103r4, section 6.1.15). */
 import type { Bbox } from '../../grid/index.js';
-import type { Outline } from './prepared-geometry.js';
+import type { PreparedGeometry } from './prepared-geometry.js';
 
 /** How the cell of an Item lies to a shape. A cell is an area, so what the standard says of points and lines is left out. */
 export const spatialRelations = {
-  s_intersects: (cell: Bbox, shape: Outline) => shape.meets(cell),
-  s_disjoint: (cell: Bbox, shape: Outline) => !shape.meets(cell),
-  s_within: (cell: Bbox, shape: Outline) => shape.covers(cell),
-  s_contains: (cell: Bbox, shape: Outline) => shape.isWithin(cell) && shape.meetsInside(cell),
-  s_equals: (cell: Bbox, shape: Outline) => shape.isWithin(cell) && shape.covers(cell),
-  s_touches: (cell: Bbox, shape: Outline) => shape.meets(cell) && !shape.meetsInside(cell),
-  s_crosses: (cell: Bbox, shape: Outline) =>
-    shape.dimension < 2 && !shape.isWithin(cell) && shape.meetsInside(cell),
-  s_overlaps: (cell: Bbox, shape: Outline) =>
-    shape.dimension === 2 && !shape.isWithin(cell) && shape.meetsInside(cell) && !shape.covers(cell),
+  s_intersects: (cell: Bbox, shape: PreparedGeometry) => shape.intersects(cell),
+  s_disjoint: (cell: Bbox, shape: PreparedGeometry) => !shape.intersects(cell),
+  s_within: (cell: Bbox, shape: PreparedGeometry) => shape.covers(cell),
+  s_contains: (cell: Bbox, shape: PreparedGeometry) => shape.isWithin(cell) && shape.intersectsInterior(cell),
+  s_equals: (cell: Bbox, shape: PreparedGeometry) => shape.isWithin(cell) && shape.covers(cell),
+  s_touches: (cell: Bbox, shape: PreparedGeometry) =>
+    shape.intersects(cell) && !shape.intersectsInterior(cell),
+  s_crosses: (cell: Bbox, shape: PreparedGeometry) =>
+    shape.dimension < 2 && !shape.isWithin(cell) && shape.intersectsInterior(cell),
+  s_overlaps: (cell: Bbox, shape: PreparedGeometry) =>
+    shape.dimension === 2 && !shape.isWithin(cell) && shape.intersectsInterior(cell) && !shape.covers(cell),
 };
 
 export type SpatialOp = keyof typeof spatialRelations;

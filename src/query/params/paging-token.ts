@@ -3,24 +3,24 @@
  * search, because a place means nothing in another one.
  */
 import { createHash } from 'node:crypto';
-import type { Position, RowOrder, SortValue } from '../../storage/index.js';
-import { badToken, otherToken } from '../errors.js';
+import type { Cursor, SortOrder, SortValue } from '../../storage/index.js';
+import { badToken, tokenOfOtherSearch } from '../errors.js';
 import type { Filter } from '../filter/filter-tree.js';
 
 /** Short text that differs between searches. */
-export function searchDigest(filter: Filter, order: RowOrder): string {
+export function searchDigest(filter: Filter, order: SortOrder): string {
   return createHash('sha256')
     .update(JSON.stringify([filter, order]))
     .digest('base64url')
     .slice(0, 12);
 }
 
-export function encodeToken({ keys = [], start, collection, id }: Position, digest: string): string {
+export function encodePagingToken({ keys = [], start, collection, id }: Cursor, digest: string): string {
   return Buffer.from(JSON.stringify([digest, keys, start, collection, id])).toString('base64url');
 }
 
 /** Throws TW_QUERY_TOKEN, TW_QUERY_TOKEN_OTHER_SEARCH. */
-export function decodeToken(token: string, digest: string, order: RowOrder): Position {
+export function decodePagingToken(token: string, digest: string, order: SortOrder): Cursor {
   let value: unknown;
   try {
     value = JSON.parse(Buffer.from(token, 'base64url').toString());
@@ -32,12 +32,12 @@ export function decodeToken(token: string, digest: string, order: RowOrder): Pos
   if (typeof itsDigest !== 'string' || !Array.isArray(keys) || typeof start !== 'number')
     throw badToken(token);
   if (typeof collection !== 'string' || typeof id !== 'string') throw badToken(token);
-  if (itsDigest !== digest) throw otherToken();
-  const place: Position = { start, collection, id };
+  if (itsDigest !== digest) throw tokenOfOtherSearch();
+  const place: Cursor = { start, collection, id };
   if (keys.length > 0) place.keys = keys as SortValue[];
   const fit = keys.length === 0 || keys.length === order.length;
   if (!fit || !keys.every((key, i) => fits(order[i]!.column, key))) throw badToken(token);
-  if (encodeToken(place, digest) !== token) throw badToken(token);
+  if (encodePagingToken(place, digest) !== token) throw badToken(token);
   return place;
 }
 

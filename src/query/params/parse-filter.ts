@@ -14,13 +14,13 @@ import {
   badSource,
   conflictingArea,
 } from '../errors.js';
-import { all, checkNesting, checkSize, type Filter } from '../filter/filter-tree.js';
+import { and, checkNesting, checkSize, type Filter } from '../filter/filter-tree.js';
 import { literalPattern } from '../filter/like-pattern.js';
 import { readGeometry } from '../geometry/shape.js';
 import { checkBbox, parseBbox } from '../values/parse-bbox.js';
 import { parseDatetime } from '../values/parse-datetime.js';
 import { parseNumber } from '../values/parse-number.js';
-import { parseQuery } from './query-extension.js';
+import { parseQueryExtension } from './query-extension.js';
 
 /** What a search asks for, all of it at once. In text, lists are separated by commas, and objects are JSON. */
 export interface FilterParams {
@@ -120,8 +120,8 @@ export function parseFilter(params: FilterParams, { periods = false } = {}): Fil
   const crs = params['filter-crs'];
   if (crs !== undefined && crs !== CRS84) throw badFilterLanguage('filter-crs', crs, CRS84);
   if (params.filter !== undefined) conditions.push(readCql2(params.filter, params['filter-lang']));
-  if (params.query !== undefined) conditions.push(parseQuery(params.query));
-  return checkSize(all(conditions));
+  if (params.query !== undefined) conditions.push(parseQueryExtension(params.query));
+  return checkSize(and(conditions));
 }
 
 /** Of the inputs of a process: throws what `parseFilter` throws of their filter. */

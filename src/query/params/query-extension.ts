@@ -2,9 +2,9 @@
 import { readCql2Json } from '../cql2/read-json.js';
 import { isObject } from '../cql2/read-literals.js';
 import { badQueryExtension } from '../errors.js';
-import { all, type Filter } from '../filter/filter-tree.js';
+import { and, type Filter } from '../filter/filter-tree.js';
 import { literalPattern } from '../filter/like-pattern.js';
-import { kindOf, propertyNamed } from '../filter/properties.js';
+import { parsePropertyName, propertyKind } from '../filter/properties.js';
 import { parseNumber } from '../values/parse-number.js';
 
 /** Each as CQL2. */
@@ -22,9 +22,9 @@ const OPERATORS: Record<string, (value: unknown) => [op: string, value: unknown]
 };
 
 /** `{"eo:cloud_cover": {"lte": 10}}`, also as JSON text. Throws TW_QUERY_QUERY, and what `readCql2Json` throws. */
-export function parseQuery(given: unknown): Filter {
+export function parseQueryExtension(given: unknown): Filter {
   const query = objectOf(given);
-  return all(
+  return and(
     Object.entries(query).flatMap(([property, comparisons]) => {
       if (!isObject(comparisons)) throw badQueryExtension(`"${property}" has no object of comparisons`);
       return Object.entries(comparisons).map(([name, value]) => {
@@ -53,7 +53,7 @@ function objectOf(given: unknown): Record<string, unknown> {
 /** Clients that make the JSON of a URL by hand write numbers as texts. */
 function typed(property: string, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((one) => typed(property, one));
-  if (typeof value !== 'string' || kindOf(propertyNamed(property)) !== 'number') return value;
+  if (typeof value !== 'string' || propertyKind(parsePropertyName(property)) !== 'number') return value;
   const number = parseNumber(value);
   return Number.isNaN(number) ? value : number;
 }

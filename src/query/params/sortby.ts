@@ -1,5 +1,5 @@
 /** The order of a search: the `sort` extension of STAC APIs. */
-import type { RowOrder, SortColumn } from '../../storage/index.js';
+import type { SortColumn, SortOrder } from '../../storage/index.js';
 import { badSort } from '../errors.js';
 import type { PropertyName } from '../filter/properties.js';
 
@@ -27,7 +27,7 @@ const sortables = Object.keys(COLUMNS).join(', ');
  * `-datetime,+eo:cloud_cover`, or a list of fields with directions. Newest first comes after the given keys, and alone where
  * there are none. Throws TW_QUERY_SORT.
  */
-export function parseSort(given: unknown): RowOrder {
+export function parseSortby(given: unknown): SortOrder {
   if (given === undefined) return [];
   const keys = typeof given === 'string' ? given.split(',').map(parseKey) : given;
   if (!Array.isArray(keys)) throw badSort(shown(given), sortables);

@@ -1,5 +1,5 @@
 /** The kinds of question about tiles that nodes ask each other, with checks of what other nodes send. */
-import type { QuestionKind } from '../../dht/index.js';
+import type { QueryKind } from '../../dht/index.js';
 import {
   type Check,
   COUNT,
@@ -10,29 +10,35 @@ import {
   TEXT,
   tupleOf,
 } from '../../json-schema.js';
-import { checkSentTiles, POSITION, SORT_COLUMNS, TILE_RECORD, TIME } from '../../storage/index.js';
+import {
+  CURSOR_SCHEMA,
+  checkEncodedTiles,
+  SORT_COLUMNS,
+  TILE_RECORD_SCHEMA,
+  TIME_SCHEMA,
+} from '../../storage/index.js';
 import { aggregationQuery } from '../aggregate/aggregate.js';
-import { checkSentFilter } from '../filter/check-remote-filter.js';
+import { checkRemoteFilter } from '../filter/check-remote-filter.js';
 
 const TEXTS = listOf(TEXT);
 const nullable = (schema: object) => ({ anyOf: [{ type: 'null' }, schema] });
 
 /** The check of an object that has a filter: `check` for the other members. */
-export const withFilter =
+export const withFilterCheck =
   (check: Check): Check =>
   (question) =>
-    check(question) ?? checkSentFilter((question as { filter: unknown }).filter);
+    check(question) ?? checkRemoteFilter((question as { filter: unknown }).filter);
 
 const checkFound = messageCheck(
   objectOf({
-    found: objectOf({ places: listOf(POSITION), matched: COUNT, more: { type: 'boolean' } }),
+    found: objectOf({ places: listOf(CURSOR_SCHEMA), matched: COUNT, more: { type: 'boolean' } }),
     tiles: {},
   }),
 );
 
-export const SEARCH: QuestionKind = {
+export const SEARCH_QUERY: QueryKind = {
   name: 'search',
-  question: withFilter(
+  question: withFilterCheck(
     messageCheck(
       objectOf(
         {
@@ -41,27 +47,27 @@ export const SEARCH: QuestionKind = {
           // JSON has no infinity.
           limit: nullable(COUNT),
         },
-        { after: POSITION },
+        { after: CURSOR_SCHEMA },
       ),
     ),
   ),
-  answer: (answer) => checkFound(answer) ?? checkSentTiles((answer as { tiles: unknown }).tiles),
+  answer: (answer) => checkFound(answer) ?? checkEncodedTiles((answer as { tiles: unknown }).tiles),
 };
 
-export const TILE: QuestionKind = {
+export const TILE_QUERY: QueryKind = {
   name: 'tile',
   question: messageCheck(TEXT),
-  answer: messageCheck(nullable(TILE_RECORD)),
+  answer: messageCheck(nullable(TILE_RECORD_SCHEMA)),
 };
 
 const countsBy = (key: object) => objectOf({ counts: listOf(tupleOf(key, COUNT)), overflow: COUNT });
 
 /** Days since 1970, as far as a date reaches. */
-const DAY = { type: 'integer', minimum: -1e8, maximum: 1e8 };
+const DAY_NUMBER = { type: 'integer', minimum: -1e8, maximum: 1e8 };
 
-export const AGGREGATE: QuestionKind = {
+export const AGGREGATE_QUERY: QueryKind = {
   name: 'aggregate',
-  question: withFilter(
+  question: withFilterCheck(
     messageCheck(
       objectOf({
         filter: {},
@@ -72,11 +78,11 @@ export const AGGREGATE: QuestionKind = {
   answer: messageCheck(
     objectOf({
       total: COUNT,
-      first: nullable(TIME),
-      last: nullable(TIME),
+      first: nullable(TIME_SCHEMA),
+      last: nullable(TIME_SCHEMA),
       counts: {
         type: 'object',
-        properties: { datetime_frequency: countsBy(DAY), grid_geohash_frequency: countsBy(COUNT) },
+        properties: { datetime_frequency: countsBy(DAY_NUMBER), grid_geohash_frequency: countsBy(COUNT) },
         additionalProperties: countsBy({ type: ['string', 'number'] }),
       },
     }),
@@ -86,15 +92,15 @@ export const AGGREGATE: QuestionKind = {
 /** By the ids of collections. */
 const entriesOf = (schema: object) => listOf(tupleOf(TEXT, schema));
 
-export const EXTENTS: QuestionKind = {
+export const EXTENTS_QUERY: QueryKind = {
   name: 'extents',
   question: messageCheck({ type: 'null' }),
   answer: messageCheck(
     entriesOf(
       objectOf({
         bbox: { type: 'array', minItems: 4, maxItems: 4, items: NUMBER },
-        start: TIME,
-        end: TIME,
+        start: TIME_SCHEMA,
+        end: TIME_SCHEMA,
       }),
     ),
   ),
@@ -105,13 +111,13 @@ const SAMPLE = objectOf({
   source: TEXT,
   grid: TEXT,
   geocode: TEXT,
-  start: TIME,
+  start: TIME_SCHEMA,
   id: TEXT,
 });
 
 const RANGE = objectOf({ minimum: NUMBER, maximum: NUMBER });
 
-export const CONTENTS: QuestionKind = {
+export const SUMMARIES_QUERY: QueryKind = {
   name: 'contents',
   question: messageCheck({ type: 'null' }),
   answer: messageCheck(
@@ -122,7 +128,7 @@ export const CONTENTS: QuestionKind = {
           { cloudCover: RANGE },
         ),
       ),
-      samples: listOf(TILE_RECORD),
+      samples: listOf(TILE_RECORD_SCHEMA),
     }),
   ),
 };

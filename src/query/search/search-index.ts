@@ -1,20 +1,20 @@
 /** Searches over the column index: what a scan over all records would give. */
 import {
   type ColumnIndex,
-  comparePlaces,
-  type Position,
-  type RowOrder,
-  type RunTest,
+  type Cursor,
+  compareCursors,
+  type RunFilter,
+  type SortOrder,
 } from '../../storage/index.js';
 import { compileFilter } from '../compile/compile-filter.js';
-import { bothOf } from '../compile/query-plan.js';
-import { withDeadline } from '../compile/query-timeout.js';
+import { andTests } from '../compile/query-plan.js';
+import { withTimeout } from '../compile/query-timeout.js';
 import type { Filter } from '../filter/filter-tree.js';
-import { decodeToken, encodeToken, searchDigest } from '../params/paging-token.js';
+import { decodePagingToken, encodePagingToken, searchDigest } from '../params/paging-token.js';
 
 export interface SearchOptions {
   /** Ended by newest first: start descending, then collection, then id. */
-  order?: RowOrder;
+  order?: SortOrder;
   /** The most ids; all where undefined. 0 only counts. */
   limit?: number;
   /** That of the page before. */
@@ -33,45 +33,46 @@ export interface SearchPage {
 /** What is searched for; plain JSON, but for a limit that is infinite. */
 export interface Search {
   filter: Filter;
-  order: RowOrder;
+  order: SortOrder;
   limit: number;
   /** The page begins after this place. */
-  after: Position | undefined;
+  after: Cursor | undefined;
 }
 
 /** The first places that a search finds, and how many it finds in all. */
-export interface FoundPlaces {
-  places: Position[];
+export interface SearchHits {
+  places: Cursor[];
   matched: number;
   /** Whether others follow after the last place. */
   more: boolean;
 }
 
 /** A search as a page is asked for. Throws TW_QUERY_TOKEN, TW_QUERY_TOKEN_OTHER_SEARCH. */
-export function searchOf(
+export function createSearch(
   filter: Filter,
   { order = [], limit = Infinity, token }: SearchOptions = {},
 ): Search {
-  const after = token === undefined ? undefined : decodeToken(token, searchDigest(filter, order), order);
+  const after =
+    token === undefined ? undefined : decodePagingToken(token, searchDigest(filter, order), order);
   return { filter, order, limit, after };
 }
 
 /** What one index finds, among the rows that pass `only`. Throws TW_QUERY_TOO_SLOW. */
-export function findPlaces(
+export function searchIndex(
   index: ColumnIndex,
   { filter, order, limit, after }: Search,
-  only?: RunTest,
-): FoundPlaces {
-  const { test, ranges, ids, time, isTime } = withDeadline(compileFilter(filter));
-  const where = bothOf(isTime ? undefined : test, only);
-  const page = index.query({ where, ranges, ids, time, order, after, limit, places: true });
-  return { places: page.places!, matched: page.matched, more: page.next !== undefined };
+  only?: RunFilter,
+): SearchHits {
+  const { test, ranges, ids, time, isTimeOnly } = withTimeout(compileFilter(filter));
+  const where = andTests(isTimeOnly ? undefined : test, only);
+  const page = index.query({ where, ranges, ids, time, order, after, limit, withCursors: true });
+  return { places: page.cursors!, matched: page.matched, more: page.next !== undefined };
 }
 
 /** What one index with all tiles would find, from what several find that have each tile once. */
-export function mergePlaces(found: FoundPlaces[], { order, limit }: Search): FoundPlaces {
+export function mergeHits(found: SearchHits[], { order, limit }: Search): SearchHits {
   if (found.length === 1) return found[0]!;
-  const all = found.flatMap(({ places }) => places).sort((a, b) => comparePlaces(a, b, order));
+  const all = found.flatMap(({ places }) => places).sort((a, b) => compareCursors(a, b, order));
   return {
     places: all.slice(0, limit),
     matched: found.reduce((sum, { matched }) => sum + matched, 0),
@@ -83,15 +84,15 @@ export function mergePlaces(found: FoundPlaces[], { order, limit }: Search): Fou
  * A page of what was found. The token names its last tile by its place in the order, so a walk gives every tile that is
  * present throughout exactly once, whatever is added or removed meanwhile.
  */
-export function pageOf({ places, matched, more }: FoundPlaces, { filter, order }: Search): SearchPage {
+export function toSearchPage({ places, matched, more }: SearchHits, { filter, order }: Search): SearchPage {
   const page: SearchPage = { ids: places.map(({ id }) => id), numberMatched: matched };
   const last = places.at(-1);
-  if (more && last) page.next = encodeToken(last, searchDigest(filter, order));
+  if (more && last) page.next = encodePagingToken(last, searchDigest(filter, order));
   return page;
 }
 
-/** One page of the tiles of an index that match a filter. Throws what `searchOf` and `findPlaces` throw. */
+/** One page of the tiles of an index that match a filter. Throws what `createSearch` and `searchIndex` throw. */
 export function searchTiles(index: ColumnIndex, filter: Filter, options?: SearchOptions): SearchPage {
-  const search = searchOf(filter, options);
-  return pageOf(findPlaces(index, search), search);
+  const search = createSearch(filter, options);
+  return toSearchPage(searchIndex(index, search), search);
 }

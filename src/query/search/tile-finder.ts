@@ -1,106 +1,121 @@
 /** What is known of all tiles, on a node that is alone or on the nodes of a cluster: the owners are asked, and their answers put together. */
-import type { Asking, Owners } from '../../dht/index.js';
-import { type SentTiles, type Storage, TileList, type TileRecord, tilesOf } from '../../storage/index.js';
+import type { OwnerQueries, ScatterQuery } from '../../dht/index.js';
+import {
+  decodeTiles,
+  type EncodedTiles,
+  type Storage,
+  TileBatch,
+  type TileRecord,
+} from '../../storage/index.js';
 import {
   type Aggregation,
+  type AggregationCounts,
   type AggregationParams,
-  aggregationsOf,
   countTiles,
-  mergeTallies,
-  type Tally,
+  mergeAggregationCounts,
+  toAggregations,
 } from '../aggregate/aggregate.js';
 import { compileFilter } from '../compile/compile-filter.js';
-import { unanswered as unansweredSlots } from '../errors.js';
+import { slotsUnanswered as unansweredSlots } from '../errors.js';
 import type { Filter } from '../filter/filter-tree.js';
-import { keptUntilChange } from '../memoize-answer.js';
+import { memoizeUntilChange } from '../memoize-answer.js';
 import { collectionExtents, type Extent, mergeExtents } from '../stac/collection-extents.js';
 import {
-  type CollectionContent,
-  collectionContents,
-  type DescribedContent,
-  mergeContents,
+  type CollectionSummaries,
+  type CollectionSummariesWithTiles,
+  collectionSummaries,
+  mergeSummaries,
 } from '../stac/collection-summaries.js';
-import { AGGREGATE, CONTENTS, EXTENTS, SEARCH, TILE } from './remote-queries.js';
 import {
-  type FoundPlaces,
-  findPlaces,
-  mergePlaces,
-  pageOf,
+  AGGREGATE_QUERY,
+  EXTENTS_QUERY,
+  SEARCH_QUERY,
+  SUMMARIES_QUERY,
+  TILE_QUERY,
+} from './remote-queries.js';
+import {
+  mergeHits,
   type Search,
+  type SearchHits,
   type SearchPage,
+  searchIndex,
+  toSearchPage,
 } from './search-index.js';
 
 /** What may lack tiles. */
-export interface Partly {
+export interface PartialAnswer {
   /** Slots for which no node answers, where there are some: what was found lacks their tiles. */
   unanswered?: number[];
 }
 
-export interface FoundTiles extends SearchPage, Partly {
+export interface FoundTiles extends SearchPage, PartialAnswer {
   /** The records of the page, in its order; those that have gone meanwhile are left out. */
   tiles: TileRecord[];
 }
 
 /** Of the collections that have tiles, by their ids. */
-export interface Extents extends Partly {
+export interface Extents extends PartialAnswer {
   extents: ReadonlyMap<string, Extent>;
 }
 
-export interface Contents extends Partly {
-  contents: ReadonlyMap<string, DescribedContent>;
+export interface CollectionSummariesAnswer extends PartialAnswer {
+  contents: ReadonlyMap<string, CollectionSummariesWithTiles>;
 }
 
-interface FoundShare {
-  found: FoundPlaces;
-  tiles: TileList | SentTiles;
+interface SearchAnswer {
+  found: SearchHits;
+  tiles: TileBatch | EncodedTiles;
 }
 
 type Entries<T> = [id: string, T][];
 
-interface ContentShare {
-  contents: Entries<CollectionContent>;
+interface ContentAnswer {
+  contents: Entries<CollectionSummaries>;
   samples: TileRecord[];
 }
 
 export class TileFinder {
-  private readonly search: Asking<Search, FoundShare>;
-  private readonly tile: Asking<string, TileRecord | null>;
-  private readonly count: Asking<{ filter: Filter; params: AggregationParams }, Tally>;
+  private readonly search: ScatterQuery<Search, SearchAnswer>;
+  private readonly tile: ScatterQuery<string, TileRecord | null>;
+  private readonly count: ScatterQuery<{ filter: Filter; params: AggregationParams }, AggregationCounts>;
   /** Kept, because they take a look at every tile. */
   readonly extents: () => Promise<Extents>;
-  readonly contents: () => Promise<Contents>;
+  readonly contents: () => Promise<CollectionSummariesAnswer>;
 
-  constructor(storage: Storage, owners: Owners) {
-    this.search = owners.define(SEARCH, async ({ limit, ...search }, { only, seq }) => {
+  constructor(storage: Storage, owners: OwnerQueries) {
+    this.search = owners.register(SEARCH_QUERY, async ({ limit, ...search }, { only, seq }) => {
       // JSON has no infinity.
-      const found = findPlaces(storage.index, { ...search, limit: limit ?? Infinity }, only);
+      const found = searchIndex(storage.index, { ...search, limit: limit ?? Infinity }, only);
       const ids = found.places.map(({ id }) => id);
-      return { found, tiles: new TileList(await storage.getTiles(ids, seq)) };
+      return { found, tiles: new TileBatch(await storage.getTiles(ids, seq)) };
     });
-    this.tile = owners.define(TILE, async (id, { seq }) => {
+    this.tile = owners.register(TILE_QUERY, async (id, { seq }) => {
       if (seq === undefined) return (await storage.getTile(id)) ?? null;
       const [tile] = storage.index.has(id) ? await storage.getTiles([id], seq) : [];
       return tile ?? null;
     });
-    this.count = owners.define(AGGREGATE, async ({ filter, params }, { only }) =>
+    this.count = owners.register(AGGREGATE_QUERY, async ({ filter, params }, { only }) =>
       countTiles(storage.index, filter, params, only),
     );
-    const askExtents = owners.define(
-      EXTENTS,
+    const askExtents = owners.register(
+      EXTENTS_QUERY,
       async (_: null, share): Promise<Entries<Extent>> => [...collectionExtents(storage.index, share)],
     );
-    this.extents = keptUntilChange(owners, async () => {
+    this.extents = memoizeUntilChange(owners, async () => {
       const { answers, unanswered } = await askExtents(null);
-      return { extents: mergeExtents(answers.map((entries) => new Map(entries))), ...partly(unanswered) };
+      return {
+        extents: mergeExtents(answers.map((entries) => new Map(entries))),
+        ...partialAnswer(unanswered),
+      };
     });
-    const askContents = owners.define(CONTENTS, async (_: null, share): Promise<ContentShare> => {
-      const contents = [...collectionContents(storage.index, share)];
+    const askContents = owners.register(SUMMARIES_QUERY, async (_: null, share): Promise<ContentAnswer> => {
+      const contents = [...collectionSummaries(storage.index, share)];
       const ids = contents.flatMap(([, { samples }]) => samples.map(({ id }) => id));
       return { contents, samples: await storage.getTiles(ids, share.seq) };
     });
-    this.contents = keptUntilChange(owners, async () => {
+    this.contents = memoizeUntilChange(owners, async () => {
       const { answers, unanswered } = await askContents(null);
-      const merged = mergeContents(answers.map(({ contents }) => new Map(contents)));
+      const merged = mergeSummaries(answers.map(({ contents }) => new Map(contents)));
       const tiles = new Map(answers.flatMap(({ samples }) => samples).map((tile) => [tile.id, tile]));
       const contents = new Map(
         Array.from(merged, ([id, { samples, ...content }]) => [
@@ -108,21 +123,21 @@ export class TileFinder {
           { ...content, tiles: samples.flatMap((sample) => tiles.get(sample.id) ?? []) },
         ]),
       );
-      return { contents, ...partly(unanswered) };
+      return { contents, ...partialAnswer(unanswered) };
     });
   }
 
-  /** A page. Throws what `findPlaces` throws. */
+  /** A page. Throws what `searchIndex` throws. */
   async find(search: Search): Promise<FoundTiles> {
     const { answers, unanswered } = await this.search(search, () => this.boundsOf(search.filter));
-    const page = pageOf(
-      mergePlaces(
+    const page = toSearchPage(
+      mergeHits(
         answers.map(({ found }) => found),
         search,
       ),
       search,
     );
-    return { ...page, tiles: inOrder(page.ids, answers), ...partly(unanswered) };
+    return { ...page, tiles: inOrder(page.ids, answers), ...partialAnswer(unanswered) };
   }
 
   /** Undefined where there is no such tile. Throws TW_QUERY_UNANSWERED where nobody knows. */
@@ -137,9 +152,12 @@ export class TileFinder {
   async aggregate(
     filter: Filter,
     params: AggregationParams,
-  ): Promise<{ aggregations: Aggregation[] } & Partly> {
+  ): Promise<{ aggregations: Aggregation[] } & PartialAnswer> {
     const { answers, unanswered } = await this.count({ filter, params }, () => this.boundsOf(filter));
-    return { aggregations: aggregationsOf(mergeTallies(answers), params), ...partly(unanswered) };
+    return {
+      aggregations: toAggregations(mergeAggregationCounts(answers), params),
+      ...partialAnswer(unanswered),
+    };
   }
 
   /** Where the tiles lie that a filter can pick. */
@@ -150,11 +168,12 @@ export class TileFinder {
 }
 
 /** Named only where there are some. */
-export const partly = (unanswered: number[]): Partly => (unanswered.length > 0 ? { unanswered } : {});
+export const partialAnswer = (unanswered: number[]): PartialAnswer =>
+  unanswered.length > 0 ? { unanswered } : {};
 
-function inOrder(ids: string[], answers: FoundShare[]): TileRecord[] {
+function inOrder(ids: string[], answers: SearchAnswer[]): TileRecord[] {
   const [first, ...others] = answers;
-  if (others.length === 0) return first ? tilesOf(first.tiles) : [];
-  const byId = new Map(answers.flatMap(({ tiles }) => tilesOf(tiles)).map((tile) => [tile.id, tile]));
+  if (others.length === 0) return first ? decodeTiles(first.tiles) : [];
+  const byId = new Map(answers.flatMap(({ tiles }) => decodeTiles(tiles)).map((tile) => [tile.id, tile]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }

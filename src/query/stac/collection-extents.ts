@@ -1,7 +1,7 @@
 import type { OwnerShare } from '../../dht/index.js';
 import { type Bbox, cellBbox, grids } from '../../grid/index.js';
-import type { ColumnIndex, Rows } from '../../storage/index.js';
-import { onceAChange } from '../memoize.js';
+import type { ColumnIndex, IndexRun } from '../../storage/index.js';
+import { memoizePerVersion } from '../memoize.js';
 import { bboxLongitudes, type LongitudeSpan, mergeSpan } from './longitude-spans.js';
 
 /** Times in milliseconds since 1970. */
@@ -15,12 +15,12 @@ export interface Extent {
 }
 
 /** Where and when each collection that has tiles has them, by their ids, from an index in one pass after each change of it. */
-export const collectionExtents = onceAChange(findExtents);
+export const collectionExtents = memoizePerVersion(computeExtents);
 
-function findExtents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, Extent> {
+function computeExtents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, Extent> {
   const parts: RunExtents[] = [];
   index.forEach({ where: only }, (rows) => {
-    const part = extentsOf(rows);
+    const part = runExtents(rows);
     parts.push(part);
     return part.add;
   });
@@ -33,7 +33,7 @@ interface RunExtents {
   extents(): ReadonlyMap<string, Extent>;
 }
 
-function extentsOf({ columns, collections }: Rows): RunExtents {
+function runExtents({ columns, collections }: IndexRun): RunExtents {
   const { collection, grid, key, precision, start, end } = columns;
   const extents = new Map<number, Extent>();
   // Rows come cell by cell, and mostly collection by collection: what the row before was of need not be looked at again.
@@ -51,7 +51,7 @@ function extentsOf({ columns, collections }: Rows): RunExtents {
     if (isSame) return;
     last = { extent, collection: code, grid: grid[row], key: key[row], precision: precision[row] };
     const cell = cellBbox(grids[last.grid], grids[last.grid].geocode(last.key, last.precision));
-    widen(extent, cell, [[cell[0], cell[2]]]);
+    extendExtent(extent, cell, [[cell[0], cell[2]]]);
   };
   return {
     add,
@@ -65,7 +65,7 @@ export function mergeExtents(parts: ReadonlyMap<string, Extent>[]): ReadonlyMap<
   for (const [id, { bbox, longitudes, start, end }] of parts.flatMap((part) => [...part])) {
     const extent = extentOf(merged, id);
     // Nodes of earlier versions send the box alone.
-    widen(extent, bbox, longitudes ?? [[bbox[0], bbox[2]]]);
+    extendExtent(extent, bbox, longitudes ?? [[bbox[0], bbox[2]]]);
     extent.start = Math.min(extent.start, start);
     extent.end = Math.max(extent.end, end);
   }
@@ -82,7 +82,7 @@ function extentOf<K>(extents: Map<K, Extent>, key: K): Extent {
 }
 
 /** West and east of the box are found when all is merged. */
-function widen({ bbox, longitudes }: Extent, [, south, , north]: Bbox, spans: LongitudeSpan[]): void {
+function extendExtent({ bbox, longitudes }: Extent, [, south, , north]: Bbox, spans: LongitudeSpan[]): void {
   bbox[1] = Math.min(bbox[1], south);
   bbox[3] = Math.max(bbox[3], north);
   for (const span of spans) mergeSpan(longitudes, span);

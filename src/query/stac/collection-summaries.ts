@@ -1,8 +1,8 @@
 /** What the tiles of a collection are: `summaries` and `item_assets` of its STAC document. */
 import type { OwnerShare } from '../../dht/index.js';
 import type { GridName } from '../../grid/index.js';
-import type { ColumnIndex, Rows, TileRecord } from '../../storage/index.js';
-import { onceAChange } from '../memoize.js';
+import type { ColumnIndex, IndexRun, TileRecord } from '../../storage/index.js';
+import { memoizePerVersion } from '../memoize.js';
 import type { StacCollection } from './collection.js';
 import type { GroupAsset, StacAsset, StacItem } from './item.js';
 
@@ -22,7 +22,7 @@ interface Sample {
   id: string;
 }
 
-export interface CollectionContent {
+export interface CollectionSummaries {
   platforms: string[];
   sources: string[];
   /** Undefined where no tile's cloud is known. */
@@ -32,51 +32,54 @@ export interface CollectionContent {
 }
 
 /** With the records of its samples. */
-export type DescribedContent = Omit<CollectionContent, 'samples'> & { tiles: TileRecord[] };
+export type CollectionSummariesWithTiles = Omit<CollectionSummaries, 'samples'> & { tiles: TileRecord[] };
 
 /** Rows of one collection, platform and source. */
-interface Kind {
+interface SampleKind {
   /** Its sample. */
   row: number;
   cloud: Range;
   coverage: Range;
 }
 
-const nothing = (): Range => ({ minimum: Infinity, maximum: -Infinity });
+const emptyRange = (): Range => ({ minimum: Infinity, maximum: -Infinity });
 
 /** The contents of the collections that have tiles, by their ids, from an index in one pass after each change of it. */
-export const collectionContents = onceAChange(findContents);
+export const collectionSummaries = memoizePerVersion(computeSummaries);
 
-function findContents(index: ColumnIndex, { only }: OwnerShare): ReadonlyMap<string, CollectionContent> {
+function computeSummaries(
+  index: ColumnIndex,
+  { only }: OwnerShare,
+): ReadonlyMap<string, CollectionSummaries> {
   const parts: RunContents[] = [];
   index.forEach({ where: only }, (rows) => {
-    const part = contentsOf(rows);
+    const part = summariseRun(rows);
     parts.push(part);
     return part.add;
   });
-  return mergeContents(parts.flatMap(({ contents }) => contents()));
+  return mergeSummaries(parts.flatMap(({ contents }) => contents()));
 }
 
 /** Contents of the rows of one run. */
 interface RunContents {
   add(row: number): void;
   /** One for each collection, platform and source. */
-  contents(): ReadonlyMap<string, CollectionContent>[];
+  contents(): ReadonlyMap<string, CollectionSummaries>[];
 }
 
-function contentsOf(rows: Rows): RunContents {
+function summariseRun(rows: IndexRun): RunContents {
   const { collection, platform, source, cloud, coverage, grid, key, start } = rows.columns;
   const isBefore = (a: number, b: number) => {
     const difference = rows.compareCells(a, b);
     return difference < 0 || (difference === 0 && rows.idOf(a) < rows.idOf(b));
   };
-  const kinds = new Map<number, Kind>();
+  const kinds = new Map<number, SampleKind>();
   let last = -1;
-  let kind: Kind | undefined;
+  let kind: SampleKind | undefined;
   const add = (row: number) => {
     const code = (collection[row]! * 2 ** 16 + platform[row]!) * 2 ** 8 + source[row]!;
     if (code !== last) {
-      kind = kinds.get(code) ?? { row, cloud: nothing(), coverage: nothing() };
+      kind = kinds.get(code) ?? { row, cloud: emptyRange(), coverage: emptyRange() };
       kinds.set(code, kind);
       last = code;
     }
@@ -84,8 +87,8 @@ function contentsOf(rows: Rows): RunContents {
     const mayBeBefore = key[row] <= key[kind!.row] || grid[row] < grid[kind!.row];
     if (mayBeBefore && isBefore(row, kind!.row)) kind!.row = row;
     // An unknown cloud cover is NaN, which is neither below nor above.
-    widen(kind!.cloud, cloud[row]!);
-    widen(kind!.coverage, coverage[row]!);
+    extendRange(kind!.cloud, cloud[row]!);
+    extendRange(kind!.coverage, coverage[row]!);
   };
   const contents = () =>
     Array.from(kinds.values(), (one) => {
@@ -97,7 +100,7 @@ function contentsOf(rows: Rows): RunContents {
         start: start[row]!,
         id: rows.idOf(row),
       };
-      const content: CollectionContent = {
+      const content: CollectionSummaries = {
         platforms: sample.platform === null ? [] : [sample.platform],
         sources: [sample.source],
         ...(one.cloud.minimum <= one.cloud.maximum && { cloudCover: outward(one.cloud) }),
@@ -110,20 +113,20 @@ function contentsOf(rows: Rows): RunContents {
 }
 
 /** What several contents of collections are together. */
-export function mergeContents(
-  parts: ReadonlyMap<string, CollectionContent>[],
-): ReadonlyMap<string, CollectionContent> {
-  const merged = new Map<string, CollectionContent>();
+export function mergeSummaries(
+  parts: ReadonlyMap<string, CollectionSummaries>[],
+): ReadonlyMap<string, CollectionSummaries> {
+  const merged = new Map<string, CollectionSummaries>();
   for (const [id, content] of parts.flatMap((part) => [...part])) {
     const known = merged.get(id);
-    merged.set(id, known ? joined(known, content) : content);
+    merged.set(id, known ? mergeCollection(known, content) : content);
   }
   return merged;
 }
 
-function joined(a: CollectionContent, b: CollectionContent): CollectionContent {
+function mergeCollection(a: CollectionSummaries, b: CollectionSummaries): CollectionSummaries {
   const cloudCover =
-    a.cloudCover && b.cloudCover ? hull(a.cloudCover, b.cloudCover) : (a.cloudCover ?? b.cloudCover);
+    a.cloudCover && b.cloudCover ? unionRange(a.cloudCover, b.cloudCover) : (a.cloudCover ?? b.cloudCover);
   const samples = new Map<string, Sample>();
   // Of one kind the first of this order.
   for (const sample of [...a.samples, ...b.samples].sort(compareSamples)) {
@@ -134,7 +137,7 @@ function joined(a: CollectionContent, b: CollectionContent): CollectionContent {
     platforms: [...new Set([...a.platforms, ...b.platforms])].sort(),
     sources: [...new Set([...a.sources, ...b.sources])].sort(),
     ...(cloudCover && { cloudCover }),
-    coverage: hull(a.coverage, b.coverage),
+    coverage: unionRange(a.coverage, b.coverage),
     samples: [...samples.values()],
   };
 }
@@ -153,12 +156,12 @@ function compareSamples(a: Sample, b: Sample): number {
 
 const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-const hull = (a: Range, b: Range): Range => ({
+const unionRange = (a: Range, b: Range): Range => ({
   minimum: Math.min(a.minimum, b.minimum),
   maximum: Math.max(a.maximum, b.maximum),
 });
 
-function widen(range: Range, value: number): void {
+function extendRange(range: Range, value: number): void {
   if (value < range.minimum) range.minimum = value;
   if (value > range.maximum) range.maximum = value;
 }
@@ -174,7 +177,7 @@ function outward({ minimum, maximum }: Range): Range {
 /** The item assets extension, which STAC 1.1 made part of collections. */
 const ITEM_ASSETS = 'https://stac-extensions.github.io/item-assets/v1.0.0/schema.json';
 /** Extensions of Items whose members describe assets of any tile. */
-const OF_ASSETS = /\/(eo|raster)\/v/;
+const ASSET_EXTENSIONS = /\/(eo|raster)\/v/;
 
 export type DescribedCollection = Omit<StacCollection, 'summaries'> & {
   /** Lists of values, and ranges. */
@@ -183,13 +186,13 @@ export type DescribedCollection = Omit<StacCollection, 'summaries'> & {
 };
 
 /** The document of a collection with what its tiles are; `items` are its samples. */
-export function withContent(
+export function withSummaries(
   document: StacCollection,
-  { platforms, sources, cloudCover, coverage }: DescribedContent,
+  { platforms, sources, cloudCover, coverage }: CollectionSummariesWithTiles,
   items: StacItem[],
 ): DescribedCollection {
   const extensions = new Set([ITEM_ASSETS, ...items.flatMap(({ stac_extensions }) => stac_extensions)]);
-  const known = [...extensions].filter((one) => one === ITEM_ASSETS || OF_ASSETS.test(one));
+  const known = [...extensions].filter((one) => one === ITEM_ASSETS || ASSET_EXTENSIONS.test(one));
   return {
     ...document,
     stac_extensions: [...new Set([...document.stac_extensions, ...known])],

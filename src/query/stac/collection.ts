@@ -1,7 +1,7 @@
 /** Collections as STAC 1.0.0 Collections. */
 import { type Bbox, gridByName } from '../../grid/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
-import { attributionOf, extension, isoTime, licenseLinks, type StacLink, urls } from './links.js';
+import { attributionFor, extensionUrl, isoTime, licenseLinks, type StacLink, stacUrls } from './links.js';
 
 export interface StacCollection {
   type: 'Collection';
@@ -32,7 +32,7 @@ export interface CollectionExtent {
 }
 
 /** Links to web maps: relations `tilejson` and `xyz`. */
-const WEB_MAP_LINKS = extension('web-map-links/v1.2.0');
+const WEB_MAP_LINKS = extensionUrl('web-map-links/v1.2.0');
 
 /** A collection as a STAC Collection. An extent without tiles is the whole world, open at both ends. */
 export function toStacCollection(
@@ -40,7 +40,7 @@ export function toStacCollection(
   extent: CollectionExtent | undefined,
   baseUrl: string,
 ): StacCollection {
-  const url = urls(baseUrl);
+  const url = stacUrls(baseUrl);
   const self = url.collection(collection.id);
   const { bbox, start, end } = extent ?? {
     bbox: [-180, -90, 180, 90] satisfies Bbox,
@@ -85,7 +85,7 @@ export function toStacCollection(
       ...licenseLinks(collection),
     ],
   };
-  const attribution = attributionOf(collection, start, end);
+  const attribution = attributionFor(collection, start, end);
   if (attribution !== undefined) document.attribution = attribution;
   if (collection.pixelSizes) document.pixel_sizes = sizesOf(collection.pixelSizes);
   if (collection.providers) document.providers = collection.providers;

@@ -1,6 +1,6 @@
 /** Tiles as STAC 1.0.0 Items. */
-import { type Bbox, type Bounds, cellBbox, type Grid, gridByName } from '../../grid/index.js';
-import { declaredNodata, isSpectrum } from '../../raster/index.js';
+import { type Bbox, cellBbox, type Grid, type GridBounds, gridByName } from '../../grid/index.js';
+import { declaredNodata, isHyperspectral } from '../../raster/index.js';
 import {
   type BandRecord,
   type ClassRecord,
@@ -10,7 +10,7 @@ import {
   type TileRecord,
   wavelengthRange,
 } from '../../storage/index.js';
-import { attributionOf, extension, isoTime, licenseLinks, type StacLink, urls } from './links.js';
+import { attributionFor, extensionUrl, isoTime, licenseLinks, type StacLink, stacUrls } from './links.js';
 
 export interface StacAsset {
   href: string;
@@ -70,11 +70,11 @@ export interface ItemOptions {
 export const ITEM_HEAD: Pick<StacItem, 'type' | 'stac_version'> = { type: 'Feature', stac_version: '1.0.0' };
 
 const EXTENSIONS = ['eo/v1.1.0', 'raster/v1.1.0', 'projection/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(
-  extension,
+  extensionUrl,
 );
 
 /** Facts that Items of tiles with the same groups share, apart from their assets. */
-export function layoutFacts(groups: readonly { bands: readonly Omit<BandRecord, 'validPercent'>[] }[]): {
+export function schemaExtensions(groups: readonly { bands: readonly Omit<BandRecord, 'validPercent'>[] }[]): {
   stac_extensions: string[];
   properties: { 'hsi:wavelength_min'?: number; 'hsi:wavelength_max'?: number };
 } {
@@ -83,8 +83,8 @@ export function layoutFacts(groups: readonly { bands: readonly Omit<BandRecord, 
   return {
     stac_extensions: [
       ...EXTENSIONS,
-      ...(range ? [extension('hsi/v1.0.0')] : []),
-      ...(hasClasses ? [extension('classification/v2.0.0')] : []),
+      ...(range ? [extensionUrl('hsi/v1.0.0')] : []),
+      ...(hasClasses ? [extensionUrl('classification/v2.0.0')] : []),
     ],
     properties: range ? { 'hsi:wavelength_min': range.min, 'hsi:wavelength_max': range.max } : {},
   };
@@ -102,7 +102,7 @@ const ASSET_ROLES: Record<GroupRecord['role'], string[]> = {
 /**
  * A tile as a STAC Item with the extensions eo, raster and projection 1.1.0 and grid. Geometry and bbox are the cell, in
  * degrees; `proj:geometry` is the outline of the valid pixels, or that of the cell if no outline is known. `baseUrl` is that of the API, with or without a slash.
- * What changes here changes in `itemWriter` too; a test compares them.
+ * What changes here changes in `createItemWriter` too; a test compares them.
  */
 export function toStacItem(
   tile: TileRecord,
@@ -111,7 +111,7 @@ export function toStacItem(
   { bandAssets = false }: ItemOptions = {},
 ): StacItem {
   const grid = gridByName(tile.grid);
-  const url = urls(baseUrl);
+  const url = stacUrls(baseUrl);
   const bounds = grid.bounds(tile.geocode);
   const bbox = cellBbox(grid, tile.geocode);
   const assets: Record<string, StacAsset> = {};
@@ -119,13 +119,13 @@ export function toStacItem(
     assets[group.name] = groupAsset(group, bounds, url.file(tile.id, group.name));
   if (bandAssets) for (const [name, asset] of assetsOfBands(tile, bounds, url)) assets[name] ??= asset;
   assets['thumbnail'] = previewAsset(url.preview(tile.id));
-  const { stac_extensions, properties } = layoutFacts(tile.groups);
+  const { stac_extensions, properties } = schemaExtensions(tile.groups);
   return {
     ...ITEM_HEAD,
     stac_extensions,
     id: tile.id,
     collection: tile.collection,
-    geometry: rectangle(bbox),
+    geometry: bboxPolygon(bbox),
     bbox,
     properties: { ...itemProperties(tile, collection, grid, bounds), ...properties },
     links: [
@@ -145,7 +145,7 @@ export function toStacItem(
 }
 
 /** The links that all Items of a collection have. */
-export function collectionLinks(collection: CollectionRecord, url: ReturnType<typeof urls>): StacLink[] {
+export function collectionLinks(collection: CollectionRecord, url: ReturnType<typeof stacUrls>): StacLink[] {
   const { id, title } = collection;
   return [
     { rel: 'parent', href: url.collection(id), type: 'application/json', title },
@@ -163,11 +163,11 @@ export function previewAsset(href: string): StacAsset {
 /** Spectra have hundreds of bands, so their Items would be hundreds of times as long. */
 function assetsOfBands(
   { id, groups }: TileRecord,
-  bounds: Bounds,
-  url: ReturnType<typeof urls>,
+  bounds: GridBounds,
+  url: ReturnType<typeof stacUrls>,
 ): [name: string, asset: GroupAsset][] {
   return groups
-    .filter(({ bands }) => bands.length > 1 && !isSpectrum(bands))
+    .filter(({ bands }) => bands.length > 1 && !isHyperspectral(bands))
     .flatMap((group) =>
       group.bands.map((band): [string, GroupAsset] => [
         `${group.name}_${band.name}`,
@@ -180,7 +180,7 @@ function itemProperties(
   tile: TileRecord,
   collection: CollectionRecord,
   grid: Grid,
-  { west, south, east, north }: Bounds,
+  { west, south, east, north }: GridBounds,
 ): Record<string, unknown> {
   const properties: Record<string, unknown> = { datetime: isoTime(tile.start) };
   if (tile.start !== tile.end) {
@@ -190,7 +190,7 @@ function itemProperties(
   properties['created'] = isoTime(tile.createdAt);
   if (tile.platform !== null) properties['platform'] = tile.platform;
   properties['license'] = collection.license;
-  const attribution = attributionOf(collection, tile.start, tile.end);
+  const attribution = attributionFor(collection, tile.start, tile.end);
   if (attribution !== undefined) properties['attribution'] = attribution;
   properties['geocode'] = tile.geocode;
   properties['grid:code'] = `${tile.grid.toUpperCase()}-${tile.geocode}`;
@@ -209,13 +209,13 @@ function itemProperties(
   properties['proj:geometry'] =
     tile.footprint.length > 0
       ? ({ type: 'Polygon', coordinates: [tile.footprint] } satisfies StacPolygon)
-      : rectangle([west, south, east, north]);
+      : bboxPolygon([west, south, east, north]);
   return properties;
 }
 
 export function groupAsset(
   group: GroupRecord,
-  { west, south, east, north }: Bounds,
+  { west, south, east, north }: GridBounds,
   href: string,
 ): GroupAsset {
   const [{ classes } = {}] = group.bands as [BandRecord?];
@@ -230,12 +230,12 @@ export function groupAsset(
     ...(commonEncoding(group) ?? {
       'raster:bands': group.bands.map((band) => rasterBand(band, group)),
     }),
-    ...(classes && { 'classification:classes': classes.map(stacClass) }),
+    ...(classes && { 'classification:classes': classes.map(toClassification) }),
   };
 }
 
 /** The extension wants names of letters, digits, `-` and `_`. */
-export function stacClass({
+export function toClassification({
   value,
   name,
   colour,
@@ -247,7 +247,7 @@ export function stacClass({
 }
 
 function bandsTitle(bands: BandRecord[]): string {
-  if (!isSpectrum(bands)) return bands.map(({ name }) => name).join(', ');
+  if (!isHyperspectral(bands)) return bands.map(({ name }) => name).join(', ');
   const wavelengths = bands.map(({ wavelength }) => wavelength!);
   const range = `${Math.round(Math.min(...wavelengths))} to ${Math.round(Math.max(...wavelengths))} nm`;
   return `${bands.length} bands from ${range}`;
@@ -258,7 +258,7 @@ function commonEncoding({ bands, dataType, nodata }: GroupRecord): Partial<Group
   const [{ scale, offset } = { scale: 1, offset: 0 }] = bands;
   const declared = declaredNodata(dataType, nodata);
   const isCommon = bands.every((band) => band.scale === scale && band.offset === offset);
-  if (!isSpectrum(bands) || !isCommon) return undefined;
+  if (!isHyperspectral(bands) || !isCommon) return undefined;
   return {
     data_type: dataType,
     'raster:scale': scale,
@@ -305,7 +305,7 @@ function jsonNumber(value: number): number | string {
 }
 
 /** Counterclockwise and closed, as GeoJSON wants it. */
-export function rectangle([west, south, east, north]: Bbox): StacPolygon {
+export function bboxPolygon([west, south, east, north]: Bbox): StacPolygon {
   return {
     type: 'Polygon',
     coordinates: [

@@ -2,7 +2,7 @@
  * JSON as it is put together: texts, and bytes that were made of text before.
  * Invariant: the first `length` bytes of `buffer` are what was added, in its order.
  */
-export class JsonBytes {
+export class JsonBuffer {
   private buffer: Buffer;
   private length = 0;
 

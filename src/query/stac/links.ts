@@ -8,10 +8,10 @@ export interface StacLink {
   title?: string;
 }
 
-export const extension = (name: string) => `https://stac-extensions.github.io/${name}/schema.json`;
+export const extensionUrl = (name: string) => `https://stac-extensions.github.io/${name}/schema.json`;
 
 /** A collection's notice with the years of what it stands on: "2022", or "2015-2022"; as it is where no time is known. */
-export function attributionOf(
+export function attributionFor(
   { attribution }: CollectionRecord,
   start: number | null,
   end: number | null,
@@ -26,7 +26,7 @@ export function licenseLinks({ license, licenseUrl }: CollectionRecord): StacLin
 }
 
 /** Addresses of the API, at a base with or without a slash. */
-export function urls(baseUrl: string) {
+export function stacUrls(baseUrl: string) {
   const base = baseUrl.replace(/\/+$/, '');
   const collection = (id: string) => `${base}/collections/${encodeURIComponent(id)}`;
   const tile = (id: string) => `${base}/tiles/${encodeURIComponent(id)}`;

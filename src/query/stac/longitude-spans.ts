@@ -4,17 +4,17 @@
 export type LongitudeSpan = [west: number, east: number];
 
 /** Edges of cells that touch differ by rounding. */
-const ROUNDING = 1e-9;
+const TOUCHING_TOLERANCE_DEGREES = 1e-9;
 /** Above this number the two closest spans become one: gaps of more than 360 / 64 degrees are never closed. */
 const MAX_SPANS = 64;
 
 /** Adds a span to a list that is sorted and disjoint, and stays so. */
 export function mergeSpan(spans: LongitudeSpan[], [west, east]: LongitudeSpan): void {
   let first = 0;
-  while (first < spans.length && spans[first]![1] < west - ROUNDING) first++;
+  while (first < spans.length && spans[first]![1] < west - TOUCHING_TOLERANCE_DEGREES) first++;
   let end = first;
   const merged: LongitudeSpan = [west, east];
-  for (; end < spans.length && spans[end]![0] <= east + ROUNDING; end++) {
+  for (; end < spans.length && spans[end]![0] <= east + TOUCHING_TOLERANCE_DEGREES; end++) {
     merged[0] = Math.min(merged[0], spans[end]![0]);
     merged[1] = Math.max(merged[1], spans[end]![1]);
   }
@@ -41,7 +41,7 @@ export function bboxLongitudes(spans: LongitudeSpan[]): LongitudeSpan {
   let largest = first[0] + 360 - last[1];
   for (let i = 1; i < spans.length; i++) {
     const gap = spans[i]![0] - spans[i - 1]![1];
-    if (gap <= largest + ROUNDING) continue;
+    if (gap <= largest + TOUCHING_TOLERANCE_DEGREES) continue;
     largest = gap;
     west = spans[i]![0];
     east = spans[i - 1]![1];

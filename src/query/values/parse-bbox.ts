@@ -1,7 +1,7 @@
 /** Boxes as people and programs give them. */
 import type { Bbox } from '../../grid/index.js';
 import { badBbox } from '../errors.js';
-import { longitudeFirst } from './axis-order-hint.js';
+import { axisOrderHint } from './axis-order-hint.js';
 import { parseNumber } from './parse-number.js';
 
 /** west,south,east,north in degrees; of six numbers, the heights are left out. West > east crosses the antimeridian. */
@@ -31,5 +31,5 @@ function turnedHint(numbers: readonly number[], [west, south, east, north]: Bbox
     [west, south],
     [east, north],
   ] as const;
-  return longitudeFirst(corners, order.map((place) => numbers[place]).join(','));
+  return axisOrderHint(corners, order.map((place) => numbers[place]).join(','));
 }

@@ -15,14 +15,14 @@ const INSTANT_PATTERN = new RegExp(
   String.raw`^${DATE}t(\d\d):(\d\d):(\d\d)(\.\d+)?(?:z|([+-])(\d\d):(\d\d))$`,
   'i',
 );
-const DAY = 86_400_000;
-const MINUTE = 60_000;
+const DAY_MS = 86_400_000;
+const MINUTE_MS = 60_000;
 
 /** Which ends without a time are taken, each for all of it in UTC: days alone, or months and years too. */
-export type Dates = 'none' | 'days' | 'periods';
+export type DatePrecision = 'none' | 'days' | 'periods';
 
 const INSTANT_FORM = 'an RFC 3339 time with a zone';
-const FORMS: Record<Dates, string> = {
+const FORMS: Record<DatePrecision, string> = {
   none: INSTANT_FORM,
   days: `a day (2024-06-01) or ${INSTANT_FORM}`,
   periods: `a year (2024), a month (2024-06), a day (2024-06-01) or ${INSTANT_FORM}`,
@@ -32,7 +32,7 @@ const FORMS: Record<Dates, string> = {
  * An instant, or an interval A/B of two, of which one may be open (`..` or nothing). Digits below a millisecond are cut off.
  * Throws TW_QUERY_DATETIME.
  */
-export function parseDatetime(text: string, { dates = 'none' }: { dates?: Dates } = {}): TimeRange {
+export function parseDatetime(text: string, { dates = 'none' }: { dates?: DatePrecision } = {}): TimeRange {
   const ends = text.split('/');
   const parse = (end: string) => parseEnd(end, text, dates);
   if (ends.length === 1) {
@@ -65,7 +65,7 @@ export function writeDatetime({ start, end }: TimeRange): string {
 }
 
 /** First and last millisecond of an instant, a day, a month or a year. */
-function parseEnd(end: string, given: string, dates: Dates): [first: number, last: number] {
+function parseEnd(end: string, given: string, dates: DatePrecision): [first: number, last: number] {
   const instant = INSTANT_PATTERN.exec(end);
   if (instant) {
     const time = instantOf(instant);
@@ -86,7 +86,7 @@ function parseEnd(end: string, given: string, dates: Dates): [first: number, las
 function periodOf([, year, month, dayOfMonth]: RegExpExecArray): [first: number, last: number] | undefined {
   const first = dayOf(['', year, month ?? '01', dayOfMonth ?? '01']);
   if (first === undefined) return undefined;
-  if (dayOfMonth !== undefined) return [first, first + DAY - 1];
+  if (dayOfMonth !== undefined) return [first, first + DAY_MS - 1];
   const next = new Date(first);
   if (month === undefined) next.setUTCFullYear(next.getUTCFullYear() + 1);
   else next.setUTCMonth(next.getUTCMonth() + 1);
@@ -108,6 +108,6 @@ function instantOf(match: RegExpExecArray): number | undefined {
   // Second 60 is a leap second, which is counted as the first of the next minute.
   const inRange = hours < 24 && minutes < 60 && seconds <= 60 && zoneHours < 24 && zoneMinutes < 60;
   if (first === undefined || !inRange) return undefined;
-  const offset = (match[8] === '-' ? -1 : 1) * (zoneHours * 60 + zoneMinutes) * MINUTE;
-  return first + (hours * 60 + minutes) * MINUTE + seconds * 1000 + milliseconds - offset;
+  const offset = (match[8] === '-' ? -1 : 1) * (zoneHours * 60 + zoneMinutes) * MINUTE_MS;
+  return first + (hours * 60 + minutes) * MINUTE_MS + seconds * 1000 + milliseconds - offset;
 }

@@ -7,9 +7,9 @@ const DQT = 0xdb;
 const DHT = 0xc4;
 const DRI = 0xdd;
 /** Baseline, extended and progressive, with Huffman codes. */
-const FRAMES = new Set([0xc0, 0xc1, 0xc2]);
+const SUPPORTED_FRAMES = new Set([0xc0, 0xc1, 0xc2]);
 /** Frames of other kinds, and arithmetic codes. */
-const OTHER_FRAMES = new Set([
+const UNSUPPORTED_FRAMES = new Set([
   0xc3, 0xc5, 0xc6, 0xc7, 0xc9, 0xca, 0xcb, 0xcc, 0xcd, 0xce, 0xcf, 0xdc, 0xde, 0xdf,
 ]);
 const isRestart = (marker: number) => marker >= 0xd0 && marker <= 0xd7;
@@ -28,8 +28,8 @@ export function jpegFrame(bytes: Uint8Array): JpegFrame {
   let frame: JpegFrame | undefined;
   let scans = 0;
   for (const { marker, segment } of segments(bytes)) {
-    if (OTHER_FRAMES.has(marker)) throw new Error(`a JPEG frame of type ${marker.toString(16)}`);
-    if (FRAMES.has(marker)) {
+    if (UNSUPPORTED_FRAMES.has(marker)) throw new Error(`a JPEG frame of type ${marker.toString(16)}`);
+    if (SUPPORTED_FRAMES.has(marker)) {
       if (frame) throw new Error('two JPEG frames');
       frame = readFrame(segment);
     }

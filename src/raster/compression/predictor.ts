@@ -5,23 +5,23 @@
  * Values are in the byte order of this machine, which is little-endian wherever Node runs on common hardware.
  */
 
-import { UNSIGNED } from '../pixels/data-types.js';
-import { kernels } from '../pixels/typed-kernels.js';
-import { sumRows } from './deflate/inflate.js';
+import { UNSIGNED_BY_SIZE } from '../pixels/data-types.js';
+import { typedKernels } from '../pixels/typed-kernels.js';
+import { prefixSumRows } from './deflate/inflate.js';
 
 /** Undoes horizontal differences in place: `samples` interleaved values a pixel, `width` pixels a row. Signed ones wrap alike. */
-export function undoDifferences(
+export function decodeHorizontalPredictor(
   values: Uint8Array | Uint16Array | Uint32Array,
   width: number,
   height: number,
   samples: number,
 ): void {
-  if (samples === 1 && sumRows(values, width)) return;
-  kernels[UNSIGNED[values.BYTES_PER_ELEMENT]].undoDifferences(values, width, height, samples);
+  if (samples === 1 && prefixSumRows(values, width)) return;
+  typedKernels[UNSIGNED_BY_SIZE[values.BYTES_PER_ELEMENT]].horizontalSums(values, width, height, samples);
 }
 
 /** Undoes horizontal differences of 64-bit values in place: `samples` interleaved values a pixel, `width` pixels a row. */
-export function undoWideDifferences(
+export function decodeHorizontalPredictor64(
   values: BigUint64Array,
   width: number,
   height: number,
@@ -36,7 +36,7 @@ export function undoWideDifferences(
  * Floating point predictor of one row: the bytes of `width` little-endian values of `size` bytes are gathered by
  * significance, highest first, and the row of bytes is differenced.
  */
-export function predictFloatRow(row: Uint8Array, width: number, size: number, out: Uint8Array): void {
+export function encodeFloatPredictor(row: Uint8Array, width: number, size: number, out: Uint8Array): void {
   for (let plane = 0; plane < size; plane++) {
     const byte = size - 1 - plane;
     for (let i = 0; i < width; i++) out[plane * width + i] = row[i * size + byte];
@@ -44,8 +44,8 @@ export function predictFloatRow(row: Uint8Array, width: number, size: number, ou
   for (let i = width * size - 1; i > 0; i--) out[i] = out[i] - out[i - 1];
 }
 
-/** Undoes `predictFloatRow` for each row; `width` counts values (pixels times interleaved samples). */
-export function undoFloatPredictor(
+/** Undoes `encodeFloatPredictor` for each row; `width` counts values (pixels times interleaved samples). */
+export function decodeFloatPredictor(
   bytes: Uint8Array,
   width: number,
   height: number,

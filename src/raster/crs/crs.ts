@@ -3,13 +3,13 @@ import { createRequire } from 'node:module';
 import { unknownCrs } from '../errors.js';
 import type { Crs } from '../types.js';
 import type { Datum } from './datum.js';
-import { datumOfEntry, type EpsgEntry, epsgEntry } from './epsg-table.js';
+import { datumFromEntry, type EpsgEntry, epsgEntry } from './epsg-table.js';
 
 /** Every thread needs it; an `import` of so large a CommonJS file first looks for its exports, for longer than it takes to run. */
 const proj4: typeof import('proj4') = createRequire(import.meta.url)('proj4');
 
 /** Codes that stand for the same system as another. */
-const SAME_AS = new Map([
+const EPSG_ALIASES = new Map([
   [3785, 3857],
   [900913, 3857],
   [102100, 3857],
@@ -19,7 +19,7 @@ const SAME_AS = new Map([
 ]);
 
 /** The systems of all grids: a thread that needs no other does not read the table. */
-const OF_GRIDS: Record<number, EpsgEntry> = {
+const GRID_DEFINITIONS: Record<number, EpsgEntry> = {
   4326: { proj4: '+proj=longlat +datum=WGS84', errorMetres: 0 },
   3857: {
     proj4: '+proj=merc +a=6378137 +b=6378137 +lat_ts=0 +lon_0=0 +x_0=0 +y_0=0 +k=1 +units=m +nadgrids=@null',
@@ -35,21 +35,21 @@ export function isGeographicEpsg(code: number): boolean {
 
 /** The system of an EPSG code. Throws TW_RASTER_UNKNOWN_CRS. */
 export function crsFromEpsg(code: number): Crs {
-  const epsg = SAME_AS.get(code) ?? code;
+  const epsg = EPSG_ALIASES.get(code) ?? code;
   const found = known.get(epsg);
   if (found) return found;
   const entry = entryOf(epsg);
   if (!entry) throw unknownCrs(`EPSG:${code}`);
-  const crs = makeCrs(entry.proj4, entry.errorMetres, epsg);
+  const crs = createCrs(entry.proj4, entry.errorMetres, epsg);
   known.set(epsg, crs);
   return crs;
 }
 
 function entryOf(epsg: number): EpsgEntry | undefined {
-  return OF_GRIDS[epsg] ?? epsgEntry(epsg);
+  return GRID_DEFINITIONS[epsg] ?? epsgEntry(epsg);
 }
 
-function makeCrs(words: string, errorMetres: number, epsg?: number): Crs {
+function createCrs(words: string, errorMetres: number, epsg?: number): Crs {
   const geographic = words.startsWith('+proj=longlat ');
   return {
     ...{ epsg, proj4: `${words} +no_defs`, geographic },
@@ -61,12 +61,15 @@ function makeCrs(words: string, errorMetres: number, epsg?: number): Crs {
  * A system that a file defines itself: `projection` in the words of PROJ (`+proj=longlat` for longitudes and latitudes), without
  * datum. `name` is for the message. Throws TW_RASTER_UNKNOWN_CRS if nothing can be projected with it.
  */
-export function ownCrs(projection: string, datum: Datum, name: string): Crs {
+export function customCrs(projection: string, datum: Datum, name: string): Crs {
   try {
-    const { words, errorMetres } = datumFor(projection, datum, name);
-    const crs = makeCrs(`${withZeros(projection.replace(' +R_A', ''))} ${words}`, errorMetres);
+    const { proj4, errorMetres } = datumForProjection(projection, datum, name);
+    const crs = createCrs(`${withDefaultParameters(projection.replace(' +R_A', ''))} ${proj4}`, errorMetres);
     // Parameters that contradict each other, such as a scale factor of 0, leave no number.
-    const [x, y] = projector(crs, 'EPSG:4326')(...projector('EPSG:4326', crs)(...somewhere(projection)));
+    const [x, y] = createTransform(
+      crs,
+      'EPSG:4326',
+    )(...createTransform('EPSG:4326', crs)(...samplePoint(projection)));
     if (Number.isFinite(x + y)) return crs;
   } catch (error) {
     if (unknownCrs.is(error)) throw error;
@@ -76,18 +79,18 @@ export function ownCrs(projection: string, datum: Datum, name: string): Crs {
 }
 
 /** The datum with the ellipsoid on which PROJ calculates a projection. */
-function datumFor(projection: string, datum: Datum, name: string): Datum {
+function datumForProjection(projection: string, datum: Datum, name: string): Datum {
   const isKrovak = /^\+proj=krovak\b/.test(projection);
   const isOnAuthalicSphere = /^\+proj=mill\b|\+R_A\b/.test(projection);
   if (!isKrovak && !isOnAuthalicSphere) return datum;
-  const { a, b } = proj4.Proj(`+proj=longlat ${datum.words}`) as { a: number; b: number };
+  const { a, b } = proj4.Proj(`+proj=longlat ${datum.proj4}`) as { a: number; b: number };
   // proj4js calculates Krovak on the ellipsoid of Bessel, whichever is given.
   if (isKrovak && Math.abs(a - BESSEL_MAJOR) > 0.01) throw unknownCrs(name);
   if (isKrovak || a === b) return datum;
   // Latitudes are those of the ellipsoid, used on a sphere: proj4js cannot shift these.
-  if (/\+towgs84=(?!(0,?)+( |$))/.test(datum.words)) throw unknownCrs(name);
-  const meridian = /\+pm=\S+/.exec(datum.words)?.[0];
-  return { ...datum, words: [`+R=${authalicRadius(a, b)}`, meridian].filter(Boolean).join(' ') };
+  if (/\+towgs84=(?!(0,?)+( |$))/.test(datum.proj4)) throw unknownCrs(name);
+  const meridian = /\+pm=\S+/.exec(datum.proj4)?.[0];
+  return { ...datum, proj4: [`+R=${authalicRadius(a, b)}`, meridian].filter(Boolean).join(' ') };
 }
 
 const BESSEL_MAJOR = 6377397.155;
@@ -99,7 +102,7 @@ function authalicRadius(a: number, b: number): number {
 }
 
 /** proj4js does not take parameters that are left out for 0, as PROJ does. */
-function withZeros(projection: string): string {
+function withDefaultParameters(projection: string): string {
   if (/^\+proj=(longlat|utm)\b/.test(projection)) return projection;
   const words = ['lat_0', projection.includes('+lonc=') ? 'lonc' : 'lon_0', 'x_0', 'y_0'];
   const missing = words.filter((word) => !projection.includes(`+${word}=`));
@@ -107,7 +110,7 @@ function withZeros(projection: string): string {
 }
 
 /** A place near the origin of a projection, longitude and latitude: no projection is defined everywhere. */
-function somewhere(projection: string): [lon: number, lat: number] {
+function samplePoint(projection: string): [lon: number, lat: number] {
   const value = (word: string) => {
     const text = new RegExp(`\\+${word}=(\\S+)`).exec(projection)?.[1];
     return text === undefined ? undefined : Number(text);
@@ -121,40 +124,40 @@ function somewhere(projection: string): [lon: number, lat: number] {
 }
 
 /** The datum of a geographic system; undefined if the code is not known. */
-export function datumOfEpsg(code: number): Datum | undefined {
+export function datumForEpsg(code: number): Datum | undefined {
   const entry = entryOf(code);
-  return entry?.proj4.startsWith('+proj=longlat ') ? datumOfEntry(entry) : undefined;
+  return entry?.proj4.startsWith('+proj=longlat ') ? datumFromEntry(entry) : undefined;
 }
 
 /** Metres of one unit of the coordinates of a projected system. */
-export function metresPerUnit({ proj4: definition }: Crs): number {
-  return (proj4.Proj(definition) as { to_meter?: number }).to_meter ?? 1;
+export function metresPerUnit({ proj4: projDefinition }: Crs): number {
+  return (proj4.Proj(projDefinition) as { to_meter?: number }).to_meter ?? 1;
 }
 
 /** One of the systems in which cells lie. */
-export type GridCrs = 'EPSG:4326' | 'EPSG:3857';
+export type GridEpsg = 'EPSG:4326' | 'EPSG:3857';
 
 /** Converts a point. Coordinates that have no counterpart become NaN. */
-export type Projection = (x: number, y: number) => [x: number, y: number];
+export type PointTransform = (x: number, y: number) => [x: number, y: number];
 
 /** Projections are costly to make and few; only hostile files bring ever new systems. */
-const made = new Map<string, Projection>();
-const MOST_KEPT = 200;
+const transforms = new Map<string, PointTransform>();
+const MAX_CACHED_TRANSFORMS = 200;
 
 /** Converts points from one system to another; x is easting or longitude (degrees), y northing or latitude. */
-export function projector(from: Crs | GridCrs, to: Crs | GridCrs): Projection {
+export function createTransform(from: Crs | GridEpsg, to: Crs | GridEpsg): PointTransform {
   const source = definition(from);
   const target = definition(to);
   const key = `${source} > ${target}`;
-  const known = made.get(key);
+  const known = transforms.get(key);
   if (known) return known;
-  const projection = makeProjection(source, target);
-  if (made.size >= MOST_KEPT) made.clear();
-  made.set(key, projection);
+  const projection = buildTransform(source, target);
+  if (transforms.size >= MAX_CACHED_TRANSFORMS) transforms.clear();
+  transforms.set(key, projection);
   return projection;
 }
 
-function makeProjection(source: string, target: string): Projection {
+function buildTransform(source: string, target: string): PointTransform {
   if (source === target) return (x, y) => [x, y];
   const converter = proj4(source, target);
   return (x, y) => {
@@ -165,7 +168,7 @@ function makeProjection(source: string, target: string): Projection {
   };
 }
 
-function definition(crs: Crs | GridCrs): string {
+function definition(crs: Crs | GridEpsg): string {
   if (typeof crs !== 'string') return crs.proj4;
   return crsFromEpsg(Number(crs.slice('EPSG:'.length))).proj4;
 }

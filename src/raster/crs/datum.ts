@@ -1,34 +1,34 @@
 /** Datums: an ellipsoid, and how it is shifted to WGS 84. */
-import { notEarth, unknownCrs } from '../errors.js';
+import { notEarthEllipsoid, unknownCrs } from '../errors.js';
 
 export interface Datum {
   /** In the words of PROJ: `+datum=WGS84`, `+ellps=bessel +towgs84=...`, `+a=... +b=...`, also with `+pm=`. */
-  words: string;
+  proj4: string;
   /** See `Crs.datumErrorMetres`. */
   errorMetres: number;
 }
 
 /** Radii of the Earth, metres: every ellipsoid and every sphere of a map lies between them, no other planet does. */
-const MIN_RADIUS = 6_300_000;
-const MAX_RADIUS = 6_440_000;
+const MIN_EARTH_RADIUS_M = 6_300_000;
+const MAX_EARTH_RADIUS_M = 6_440_000;
 
 /**
  * A datum that is known by its ellipsoid alone (semi-axes in metres), with a shift of 3 or 7 parameters (metres, arc seconds, parts per million;
  * position vector convention) if the file gives one. Without it, longitudes and latitudes are taken as those of WGS 84.
  * Throws TW_RASTER_NOT_EARTH and TW_RASTER_UNKNOWN_CRS. `path` is for the messages.
  */
-export function datumOfEllipsoid(
+export function datumFromEllipsoid(
   { major, minor }: { major: number; minor: number },
   path: string,
   toWgs84?: readonly number[],
 ): Datum {
   if (!(major > 0 && minor > 0)) throw unknownCrs(`with an ellipsoid of ${major} x ${minor} m in ${path}`);
-  if (Math.min(major, minor) < MIN_RADIUS || Math.max(major, minor) > MAX_RADIUS)
-    throw notEarth(path, major / 1000);
-  const words = `+a=${major} +b=${minor}`;
+  if (Math.min(major, minor) < MIN_EARTH_RADIUS_M || Math.max(major, minor) > MAX_EARTH_RADIUS_M)
+    throw notEarthEllipsoid(path, major / 1000);
+  const proj4 = `+a=${major} +b=${minor}`;
   const isShift = toWgs84 && (toWgs84.length === 3 || toWgs84.length === 7) && toWgs84.every(Number.isFinite);
-  if (isShift) return { words: `${words} +towgs84=${toWgs84.join(',')}`, errorMetres: 0 };
-  return { words, errorMetres: isUsedAsWgs84(major, minor) ? 0 : Infinity };
+  if (isShift) return { proj4: `${proj4} +towgs84=${toWgs84.join(',')}`, errorMetres: 0 };
+  return { proj4, errorMetres: isEquivalentToWgs84(major, minor) ? 0 : Infinity };
 }
 
 /** The semi-minor axis; an inverse flattening of 0 stands for a sphere. */
@@ -37,7 +37,7 @@ export function minorAxis(major: number, inverseFlattening: number): number {
 }
 
 /** GRS 80 and WGS 84 themselves, and the spheres and the ellipsoid of Hughes 1980 on which maps are drawn without a shift. */
-function isUsedAsWgs84(major: number, minor: number): boolean {
+function isEquivalentToWgs84(major: number, minor: number): boolean {
   const isNear = (a: number, b: number, metres: number) =>
     Math.abs(major - a) < metres && Math.abs(minor - b) < metres;
   return major === minor || isNear(6378137, 6356752.3, 2) || isNear(6378273, 6356889.4, 0.1);

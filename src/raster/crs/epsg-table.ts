@@ -16,7 +16,7 @@ const table = () => (loaded ??= readFileSync(new URL('./epsg.tsv', import.meta.u
 export function epsgEntry(code: number): EpsgEntry | undefined {
   // Lines are searched and not parsed: few of the six thousand are ever needed.
   const start = table().indexOf(`\n${code}\t`);
-  return start < 0 ? undefined : entryOf(lineAt(start + 1));
+  return start < 0 ? undefined : parseEntry(lineAt(start + 1));
 }
 
 /** The datum of a geographic system whose WKT spells its name so (WKT 1, WKT 2 or ESRI); undefined if there is none. */
@@ -24,19 +24,19 @@ export function datumByName(name: string): Datum | undefined {
   const key = name.toLowerCase().replace(/[^a-z0-9]/g, '');
   if (key === '') return undefined;
   const found = new RegExp(`\\n[^\\n]*\\t(?:[^\\t\\n]* )?${key}(?= |\\n)`).exec(table());
-  return found ? datumOfEntry(entryOf(lineAt(found.index + 1))) : undefined;
+  return found ? datumFromEntry(parseEntry(lineAt(found.index + 1))) : undefined;
 }
 
 /** The datum of a geographic entry. */
-export function datumOfEntry({ proj4, errorMetres }: EpsgEntry): Datum {
-  return { words: proj4.replace('+proj=longlat ', ''), errorMetres };
+export function datumFromEntry({ proj4, errorMetres }: EpsgEntry): Datum {
+  return { proj4: proj4.replace('+proj=longlat ', ''), errorMetres };
 }
 
 function lineAt(start: number): string {
   return table().slice(start, table().indexOf('\n', start));
 }
 
-function entryOf(line: string): EpsgEntry {
+function parseEntry(line: string): EpsgEntry {
   const [, metres, proj4] = line.split('\t');
   return { proj4: proj4!, errorMetres: metres === '?' ? Infinity : Number(metres) };
 }

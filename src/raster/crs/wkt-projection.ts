@@ -1,5 +1,5 @@
 /** Map projections of well-known text in the words of PROJ. Names are those of WKT 1 (GDAL, ESRI) and WKT 2, see `plainName`. */
-import { child, plainName, type WktNode } from './wkt-tree.js';
+import { child, normaliseWktName, type WktNode } from './wkt-tree.js';
 
 const DEGREE = Math.PI / 180;
 
@@ -61,36 +61,36 @@ type Method = (parameters: Parameters) => string | undefined;
 const plain =
   (proj: string, ...names: string[]): Method =>
   (values) =>
-    words(proj, values, names);
+    projString(proj, values, names);
 
-function words(proj: string, values: Parameters, names: string[]): string {
+function projString(proj: string, values: Parameters, names: string[]): string {
   const given = names.filter((name) => values.has(name)).map((name) => ` +${name}=${values.get(name)}`);
   return `+proj=${proj}${given.join('')}`;
 }
 
 const conic: Method = (values) => {
   if (!values.has('lat_1')) values.set('lat_1', values.get('lat_0') ?? 0);
-  return words('lcc', values, ['lat_0', 'lon_0', 'lat_1', 'lat_2', 'k']);
+  return projString('lcc', values, ['lat_0', 'lon_0', 'lat_1', 'lat_2', 'k']);
 };
 
 const equirectangular: Method = (values) => {
   values.set('lat_ts', values.get('lat_1') ?? 0);
-  return words('eqc', values, ['lat_ts', 'lat_0', 'lon_0']);
+  return projString('eqc', values, ['lat_ts', 'lat_0', 'lon_0']);
 };
 
 const cylindricalEqualArea: Method = (values) => {
   if (values.get('lat_0')) return undefined;
   values.set('lat_ts', values.get('lat_1') ?? 0);
-  return words('cea', values, ['lat_ts', 'lon_0']);
+  return projString('cea', values, ['lat_ts', 'lon_0']);
 };
 
 /** The Mercator projection of ESRI has a standard parallel, that of others a scale factor. */
 const mercator: Method = (values) => {
   if (values.get('lat_0')) return undefined;
   const parallel = values.get('lat_1');
-  if (parallel === undefined) return words('merc', values, ['lon_0', 'k']);
+  if (parallel === undefined) return projString('merc', values, ['lon_0', 'k']);
   values.set('lat_ts', parallel);
-  return words('merc', values, ['lon_0', 'lat_ts']);
+  return projString('merc', values, ['lon_0', 'lat_ts']);
 };
 
 /** At a pole; the latitude of true scale comes under three names, and a latitude of 90 degrees means a scale factor instead. */
@@ -101,7 +101,7 @@ const polar =
     const side = pole ?? (parallel < 0 ? -1 : 1);
     const isPole = Math.abs(parallel) === 90;
     values.set('lat_ts', parallel);
-    return `${words('stere', values, ['lon_0', isPole ? 'k' : 'lat_ts'])} +lat_0=${90 * side}`;
+    return `${projString('stere', values, ['lon_0', isPole ? 'k' : 'lat_ts'])} +lat_0=${90 * side}`;
   };
 
 /** `from` is the point of x_0 and y_0: the centre, or where the initial line crosses the equator. */
@@ -113,12 +113,12 @@ const oblique =
     if (!values.has('gamma')) values.set('gamma', angle);
     // PROJ and proj4js take the special case of Switzerland and Hungary as a projection of its own.
     if (from === 'centre' && angle === 90 && values.get('gamma') === 90)
-      return words('somerc', values, ['lat_0', 'lon_0', 'k']);
-    const given = words('omerc', values, ['lat_0', 'lonc', 'alpha', 'gamma', 'k']);
+      return projString('somerc', values, ['lat_0', 'lon_0', 'k']);
+    const given = projString('omerc', values, ['lat_0', 'lonc', 'alpha', 'gamma', 'k']);
     return from === 'equator' ? `${given} +no_uoff` : given;
   };
 
-const krovak: Method = (values) => words('krovak', values, ['lat_0', 'lon_0', 'alpha', 'k']);
+const krovak: Method = (values) => projString('krovak', values, ['lat_0', 'lon_0', 'alpha', 'k']);
 
 const METHODS: Record<string, Method> = {
   transversemercator: plain('tmerc', 'lat_0', 'lon_0', 'k'),
@@ -150,7 +150,7 @@ const METHODS: Record<string, Method> = {
   obliquestereographic: plain('sterea', 'lat_0', 'lon_0', 'k'),
   doublestereographic: plain('sterea', 'lat_0', 'lon_0', 'k'),
   platecarree: equirectangular,
-  equirectangular: equirectangular,
+  equirectangular,
   equidistantcylindrical: equirectangular,
   equidistantcylindricalspherical: equirectangular,
   cylindricalequalarea: cylindricalEqualArea,
@@ -183,10 +183,10 @@ const METHODS: Record<string, Method> = {
 export const WEB_MERCATOR = new Set(['mercatorauxiliarysphere', 'popularvisualisationpseudomercator']);
 
 /** Projections whose first axis is reckoned to the south or west, if the axes do not say it. */
-const AXES: Record<string, string> = { transversemercatorsouthorientated: 'wsu' };
+const AXIS_ORDERS: Record<string, string> = { transversemercatorsouthorientated: 'wsu' };
 
 /** The name of the method of a projected system, for people. */
-export function methodOf(system: WktNode): string {
+export function projectionMethod(system: WktNode): string {
   const conversion = child(system, 'CONVERSION') ?? system;
   return child(conversion, 'METHOD', 'PROJECTION')?.texts[0] ?? 'no method';
 }
@@ -195,16 +195,16 @@ export function methodOf(system: WktNode): string {
  * The projection of a PROJCS or PROJCRS, without its datum; undefined for methods, parameters and units that are not known. `degrees` is the size of
  * the angular unit of its geographic system, in which WKT 1 gives angles.
  */
-export function projectionOfWkt(system: WktNode, degrees: number): string | undefined {
+export function projectionFromWkt(system: WktNode, degrees: number): string | undefined {
   const conversion = child(system, 'CONVERSION') ?? system;
-  const name = plainName(methodOf(system));
+  const name = normaliseWktName(projectionMethod(system));
   const unit = linearUnit(system);
   const method = METHODS[name];
   if (!method || !(unit > 0)) return undefined;
   const values: Parameters = new Map();
   for (const node of conversion.children) {
     const [value] = node.numbers;
-    const plain = plainName(node.texts[0]);
+    const plain = normaliseWktName(node.texts[0]);
     if (node.keyword !== 'PARAMETER' || IGNORED.has(plain)) continue;
     const parameter = PARAMETERS[plain];
     if (parameter === undefined || value === undefined) return undefined;
@@ -212,8 +212,8 @@ export function projectionOfWkt(system: WktNode, degrees: number): string | unde
   }
   const projection = method(values);
   if (projection === undefined) return undefined;
-  const axes = axesOf(system) ?? AXES[name] ?? axesOfKrovak(name, conversion);
-  const shift = words('', values, ['x_0', 'y_0']).replace('+proj=', '').trim();
+  const axes = axesOf(system) ?? AXIS_ORDERS[name] ?? axesOfKrovak(name, conversion);
+  const shift = projString('', values, ['x_0', 'y_0']).replace('+proj=', '').trim();
   const units = unit === 1 ? '+units=m' : `+to_meter=${unit}`;
   return [projection, shift, units, axes && `+axis=${axes}`].filter((word) => word).join(' ');
 }
@@ -223,18 +223,18 @@ function factorOf(node: WktNode, parameter: string, unit: number, degrees: numbe
   const own = child(node, 'LENGTHUNIT', 'ANGLEUNIT', 'SCALEUNIT', 'UNIT')?.numbers[0];
   if (parameter === 'k') return own ?? 1;
   if (parameter === 'x_0' || parameter === 'y_0') return own ?? unit;
-  return own === undefined ? degrees : degreesOf(own);
+  return own === undefined ? degrees : toDegrees(own);
 }
 
 /** Degrees of an angular unit that is given in radians, which writers round. */
-export function degreesOf(radians: number): number {
+export function toDegrees(radians: number): number {
   const degrees = radians / DEGREE;
   return Math.abs(degrees - 1) < 1e-9 ? 1 : degrees;
 }
 
 /** The Krovak of WKT 1 is reckoned to the south and west, unless axes say otherwise or ESRI's text turns X round. */
 function axesOfKrovak(name: string, { children }: WktNode): string | undefined {
-  const scale = children.find(({ texts }) => plainName(texts[0]) === 'xscale')?.numbers[0];
+  const scale = children.find(({ texts }) => normaliseWktName(texts[0]) === 'xscale')?.numbers[0];
   const isTurned = scale === -1 || children.some(({ keyword }) => keyword === 'AXIS');
   return name === 'krovak' && !isTurned ? 'swu' : undefined;
 }

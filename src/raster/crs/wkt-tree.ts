@@ -50,7 +50,7 @@ export function child(node: WktNode, ...keywords: string[]): WktNode | undefined
 }
 
 /** The EPSG code of an element itself: its AUTHORITY (WKT 1) or ID (WKT 2). */
-export function epsgOfNode(node: WktNode): number | undefined {
+export function epsgFromNode(node: WktNode): number | undefined {
   const id = child(node, 'AUTHORITY', 'ID');
   if (id?.texts[0]?.toUpperCase() !== 'EPSG') return undefined;
   const code = Number(id.texts[1] ?? id.numbers[0]);
@@ -58,6 +58,6 @@ export function epsgOfNode(node: WktNode): number | undefined {
 }
 
 /** A name as all writers spell it: small letters and digits only. */
-export function plainName(name: string | undefined): string {
+export function normaliseWktName(name: string | undefined): string {
   return (name ?? '').toLowerCase().replace(/[^a-z0-9]/g, '');
 }

@@ -1,11 +1,11 @@
 /** Coordinate systems by well-known text: ENVI, netCDF and HDF files hold it, and ESRI's software in GeoTIFF. */
 import { unknownCrs } from '../errors.js';
 import type { Crs } from '../types.js';
-import { crsFromEpsg, datumOfEpsg, ownCrs } from './crs.js';
-import { type Datum, datumOfEllipsoid, minorAxis } from './datum.js';
+import { crsFromEpsg, customCrs, datumForEpsg } from './crs.js';
+import { type Datum, datumFromEllipsoid, minorAxis } from './datum.js';
 import { datumByName } from './epsg-table.js';
-import { degreesOf, methodOf, projectionOfWkt, WEB_MERCATOR } from './wkt-projection.js';
-import { child, epsgOfNode, parseWkt, plainName, type WktNode } from './wkt-tree.js';
+import { projectionFromWkt, projectionMethod, toDegrees, WEB_MERCATOR } from './wkt-projection.js';
+import { child, epsgFromNode, normaliseWktName, parseWkt, type WktNode } from './wkt-tree.js';
 
 const GEOGRAPHIC = ['GEOGCS', 'GEOGCRS', 'GEODCRS', 'GEOGRAPHICCRS', 'GEODETICCRS'];
 const BASE = ['GEOGCS', 'BASEGEOGCRS', 'BASEGEODCRS'];
@@ -22,7 +22,7 @@ export function crsFromWkt(wkt: string, path: string): Crs {
 }
 
 function crsOfNode(node: WktNode, path: string): Crs {
-  const epsg = epsgOfNode(node);
+  const epsg = epsgFromNode(node);
   try {
     if (epsg !== undefined) return crsFromEpsg(epsg);
   } catch (error) {
@@ -35,12 +35,12 @@ function crsOfNode(node: WktNode, path: string): Crs {
   }
   if (node.keyword === 'BOUNDCRS') {
     const source = child(node, 'SOURCECRS')?.children[0];
-    if (source) return ownCrsOf(source, path, shiftOfBound(node));
+    if (source) return customCrsFromNode(source, path, shiftFromBoundCrs(node));
   }
-  return ownCrsOf(node, path);
+  return customCrsFromNode(node, path);
 }
 
-function ownCrsOf(node: WktNode, path: string, shift?: number[]): Crs {
+function customCrsFromNode(node: WktNode, path: string, shift?: number[]): Crs {
   const name = `"${node.texts[0]?.slice(0, 100) ?? ''}" of ${path}`;
   const isProjected = PROJECTED.includes(node.keyword);
   const base = isProjected ? child(node, ...BASE) : node;
@@ -51,25 +51,28 @@ function ownCrsOf(node: WktNode, path: string, shift?: number[]): Crs {
   const degrees = angularUnit(base);
   if (!isProjected) {
     if (Math.abs(degrees - 1) > 1e-9) throw unknownCrs(`${name}, which is not in degrees,`);
-    return ownCrs('+proj=longlat', datum, name);
+    return customCrs('+proj=longlat', datum, name);
   }
   if (isWebMercator(node)) return crsFromEpsg(3857);
   // On an ellipsoid these use a sphere of the same area, with latitudes that proj4js would take for those of the ellipsoid.
-  const isOnSphereOnly = /spherical$/.test(plainName(methodOf(node)));
-  const projection = isOnSphereOnly && !isSphere(datum) ? undefined : projectionOfWkt(node, degrees);
-  if (projection === undefined) throw unknownCrs(`${name} with the projection ${methodOf(node)}`);
-  return ownCrs(projection, datum, name);
+  const isOnSphereOnly = /spherical$/.test(normaliseWktName(projectionMethod(node)));
+  const projection = isOnSphereOnly && !isSphere(datum) ? undefined : projectionFromWkt(node, degrees);
+  if (projection === undefined) throw unknownCrs(`${name} with the projection ${projectionMethod(node)}`);
+  return customCrs(projection, datum, name);
 }
 
-function isSphere({ words }: Datum): boolean {
-  const [, a, b] = /^\+a=(\S+) \+b=(\S+)/.exec(words) ?? [];
-  return words.startsWith('+R=') || (a !== undefined && a === b);
+function isSphere({ proj4 }: Datum): boolean {
+  const [, a, b] = /^\+a=(\S+) \+b=(\S+)/.exec(proj4) ?? [];
+  return proj4.startsWith('+R=') || (a !== undefined && a === b);
 }
 
 /** GDAL writes a Mercator projection with what PROJ is to make of it. */
 function isWebMercator(system: WktNode): boolean {
   const words = child(system, 'EXTENSION')?.texts[1] ?? '';
-  return WEB_MERCATOR.has(plainName(methodOf(system))) || /\+proj=merc .*\+nadgrids=@null/.test(words);
+  return (
+    WEB_MERCATOR.has(normaliseWktName(projectionMethod(system))) ||
+    /\+proj=merc .*\+nadgrids=@null/.test(words)
+  );
 }
 
 /** Degrees of the unit of a geographic system. */
@@ -77,7 +80,7 @@ function angularUnit(base: WktNode): number {
   const axis = child(base, 'AXIS');
   const unit = child(base, 'UNIT', 'ANGLEUNIT') ?? (axis && child(axis, 'ANGLEUNIT', 'UNIT'));
   const radians = unit?.numbers[0];
-  return radians === undefined ? 1 : degreesOf(radians);
+  return radians === undefined ? 1 : toDegrees(radians);
 }
 
 /** By a shift in the text, by the code of the geographic system, by the name of the datum, or by the ellipsoid alone. */
@@ -89,43 +92,43 @@ function datumOfNode(base: WktNode, path: string, shift?: number[]): Datum {
   const size = major * (metres ?? 1);
   const axes = { major: size, minor: minorAxis(size, inverseFlattening) };
   const primeMeridian = child(base, 'PRIMEM');
-  const code = epsgOfNode(base);
+  const code = epsgFromNode(base);
   const inDatum = node && child(node, 'TOWGS84')?.numbers;
   const given = shift ?? (inDatum?.length ? inDatum : undefined);
-  const known = code === undefined ? undefined : datumOfEpsg(code);
+  const known = code === undefined ? undefined : datumForEpsg(code);
   const name = node?.texts[0] ?? '';
   // The ellipsoid shows other planets, and spheres that bear the name of a datum.
-  const own = Number.isNaN(size) ? undefined : datumOfEllipsoid(axes, path, given);
+  const own = Number.isNaN(size) ? undefined : datumFromEllipsoid(axes, path, given);
   const named = datumByName(name) ?? datumByName(withoutMeridian(name, primeMeridian));
   const found = (given && own) ?? known ?? (axes.major === axes.minor ? own : (named ?? own));
   if (!found) throw unknownCrs(`without an ellipsoid in ${path}`);
-  const words = found.words.replace(/ ?\+pm=\S+/, '');
+  const words = found.proj4.replace(/ ?\+pm=\S+/, '');
   const meridian = meridianOf(primeMeridian);
-  return { ...found, words: meridian === 0 ? words : `${words} +pm=${meridian}` };
+  return { ...found, proj4: meridian === 0 ? words : `${words} +pm=${meridian}` };
 }
 
 /** "Nouvelle Triangulation Francaise (Paris)" is the datum without it. */
 function withoutMeridian(name: string, primeMeridian: WktNode | undefined): string {
-  const meridian = plainName(primeMeridian?.texts[0]);
-  const whole = plainName(name);
+  const meridian = normaliseWktName(primeMeridian?.texts[0]);
+  const whole = normaliseWktName(name);
   return meridian !== '' && whole.endsWith(meridian) ? whole.slice(0, -meridian.length) : '';
 }
 
 /** Degrees east of Greenwich: WKT 2 has a unit, WKT 1 is read and written in degrees. */
 function meridianOf(node: WktNode | undefined): number {
   const unit = node && child(node, 'ANGLEUNIT')?.numbers[0];
-  return (node?.numbers[0] ?? 0) * (unit === undefined ? 1 : degreesOf(unit));
+  return (node?.numbers[0] ?? 0) * (unit === undefined ? 1 : toDegrees(unit));
 }
 
 /** The shift of a BOUNDCRS to WGS 84 in the position vector convention; undefined if it is another kind of transformation. */
-function shiftOfBound(node: WktNode): number[] | undefined {
+function shiftFromBoundCrs(node: WktNode): number[] | undefined {
   const transformation = child(node, 'ABRIDGEDTRANSFORMATION');
-  const method = plainName(transformation && child(transformation, 'METHOD')?.texts[0]);
+  const method = normaliseWktName(transformation && child(transformation, 'METHOD')?.texts[0]);
   const sign = method.startsWith('coordinateframe') ? -1 : 1;
   if (!transformation || !/^(geocentrictranslations|positionvector|coordinateframe)/.test(method))
     return undefined;
   const value = (name: string) =>
-    transformation.children.find(({ texts }) => plainName(texts[0]) === name)?.numbers[0] ?? 0;
+    transformation.children.find(({ texts }) => normaliseWktName(texts[0]) === name)?.numbers[0] ?? 0;
   const translation = ['xaxistranslation', 'yaxistranslation', 'zaxistranslation'].map(value);
   if (method.startsWith('geocentric')) return translation;
   const rotation = ['xaxisrotation', 'yaxisrotation', 'zaxisrotation'].map((name) => sign * value(name));

@@ -1,7 +1,7 @@
 /** An ENVI image is two files: a text header, and numbers that say nothing of themselves. */
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
-import { sizeDiffers, unsupported } from '../errors.js';
+import { sizeMismatch, unsupported } from '../errors.js';
 
 const isHeaderName = (name: string) => extname(name).toLowerCase() === '.hdr';
 const stemOf = (name: string) => basename(name, extname(name));
@@ -10,7 +10,7 @@ const stemOf = (name: string) => basename(name, extname(name));
  * The header beside an image: `cube.hdr` or `cube.bil.hdr` for `cube.bil`; undefined if there is none. Links are left out: a
  * file that is allowed must not lead to one that is not.
  */
-export async function headerBeside(image: string): Promise<string | undefined> {
+export async function findHeader(image: string): Promise<string | undefined> {
   const name = basename(image);
   if (isHeaderName(name)) return undefined;
   const wanted = [`${name}.hdr`, `${stemOf(name)}.hdr`].map((one) => one.toLowerCase());
@@ -25,7 +25,7 @@ export async function headerBeside(image: string): Promise<string | undefined> {
  * `bytes` that the header describes. Throws TW_RASTER_SIZE_DIFFERS if there is none, with the sizes that were found, and
  * TW_RASTER_UNSUPPORTED if several have this size.
  */
-export async function imageOf(header: string, bytes: number, described: string): Promise<string> {
+export async function findImage(header: string, bytes: number, described: string): Promise<string> {
   const stem = stemOf(header).toLowerCase();
   const entries = await readdir(dirname(header));
   const names = entries.filter(
@@ -44,12 +44,14 @@ export async function imageOf(header: string, bytes: number, described: string):
       header,
       `${whole.map(({ name }) => name).join(' and ')} both have the ${bytes} bytes that it describes; name the image instead of the header`,
     );
-  const found = files.map(({ name, size }) => `${name} has ${differenceOf(size, bytes)}`).join(', ');
-  throw sizeDiffers(header, described, bytes, found || `and no file ${stemOf(header)}.* is beside it`);
+  const found = files
+    .map(({ name, size }) => `${name} has ${describeSizeDifference(size, bytes)}`)
+    .join(', ');
+  throw sizeMismatch(header, described, bytes, found || `and no file ${stemOf(header)}.* is beside it`);
 }
 
 /** Such as "9175041 bytes, 1 more: is header offset right?". */
-export function differenceOf(found: number, expected: number): string {
+export function describeSizeDifference(found: number, expected: number): string {
   const more = found - expected;
   return more > 0
     ? `${found} bytes, ${more} more (is "header offset" right?)`

@@ -4,11 +4,11 @@ import { crsFromEpsg } from '../crs/crs.js';
 import { crsFromWkt } from '../crs/wkt.js';
 import { corrupt, noCrs, unknownCrs } from '../errors.js';
 import type { Affine, Crs } from '../types.js';
-import { type EnviFields, listOf } from './header-fields.js';
+import { type EnviFields, listField } from './header-fields.js';
 
 /** Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_CORRUPT. */
-export function enviPosition(fields: EnviFields, path: string): { crs: Crs; transform: Affine } {
-  const info = listOf(fields, 'map info');
+export function enviGeoreferencing(fields: EnviFields, path: string): { crs: Crs; transform: Affine } {
+  const info = listField(fields, 'map info');
   if (!info) throw noCrs(path, 'its header has no "map info"');
   return { crs: crsOf(fields, info, path), transform: transformOf(info, path) };
 }

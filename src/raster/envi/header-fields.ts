@@ -5,7 +5,7 @@ import { corrupt } from '../errors.js';
 export type EnviFields = ReadonlyMap<string, string>;
 
 /** Bytes of a header; the largest that are known, of 600 bands with all lists, have 60 kB. */
-export const LONGEST_HEADER = 2 ** 22;
+export const MAX_HEADER_BYTES = 2 ** 22;
 
 /** Whether bytes are the start of an ENVI header. Editors put a byte order mark before it. */
 export function isEnviHeader(start: Uint8Array): boolean {
@@ -37,7 +37,7 @@ export function parseEnviHeader(text: string, path: string): EnviFields {
 }
 
 /** The items of a list; undefined if the field is missing. */
-export function listOf(fields: EnviFields, name: string): string[] | undefined {
+export function listField(fields: EnviFields, name: string): string[] | undefined {
   const text = fields.get(name);
   if (text === undefined || text === '') return undefined;
   return text.split(',').map((item) => item.trim());
@@ -47,7 +47,7 @@ export function listOf(fields: EnviFields, name: string): string[] | undefined {
  * The numbers of a list of `count`; undefined if the field is missing. Some writers put the list into square brackets, with
  * blanks between its items. Throws TW_RASTER_CORRUPT for another count, and for what is no number.
  */
-export function numbersOf(
+export function numberListField(
   fields: EnviFields,
   name: string,
   count: number,
@@ -70,7 +70,7 @@ export function numbersOf(
 }
 
 /** A whole number that is at least `least`. Throws TW_RASTER_CORRUPT if the field is missing or is none. */
-export function wholeNumber(
+export function integerField(
   fields: EnviFields,
   name: string,
   { least, otherwise }: { least: number; otherwise?: number },

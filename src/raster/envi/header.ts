@@ -1,22 +1,22 @@
 /** The header of an ENVI image (NV5, "ENVI Header Files"). */
 import { stat } from 'node:fs/promises';
-import { corrupt, notTiff, sizeDiffers, unsupported } from '../errors.js';
-import { type GivenPosition, placeAt } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../file/limits.js';
+import { corrupt, notTiff, sizeMismatch, unsupported } from '../errors.js';
+import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
+import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from '../file/limits.js';
 import { withFile } from '../file/source-file.js';
-import { toNanometres, type Wavelengths, widthsOf } from '../metadata/wavelength-units.js';
-import { bytesPerStored, parseNodata, readAs } from '../pixels/data-types.js';
+import { toNanometres, toNanometreWidths, type Wavelengths } from '../metadata/wavelength-units.js';
+import { bytesPerStored, dataTypeOfStored, parseNodata } from '../pixels/data-types.js';
 import type { BandTags, EnviBlocks, RasterHeader, StoredType } from '../types.js';
-import { differenceOf, headerBeside, imageOf } from './files.js';
-import { enviPosition } from './georeferencing.js';
+import { describeSizeDifference, findHeader, findImage } from './files.js';
+import { enviGeoreferencing } from './georeferencing.js';
 import {
   type EnviFields,
+  integerField,
   isEnviHeader,
-  LONGEST_HEADER,
-  listOf,
-  numbersOf,
+  listField,
+  MAX_HEADER_BYTES,
+  numberListField,
   parseEnviHeader,
-  wholeNumber,
 } from './header-fields.js';
 
 const TYPES: Record<number, StoredType> = {
@@ -38,7 +38,7 @@ const COMPLEX = new Set([6, 9]);
  */
 export async function openEnvi(
   header: string,
-  { image, position }: { image?: string; position?: GivenPosition | undefined } = {},
+  { image, position }: { image?: string; position?: GeoreferencingOverride | undefined } = {},
 ): Promise<RasterHeader> {
   const fields = await readFields(header);
   const type = fields.get('file type') ?? '';
@@ -49,11 +49,11 @@ export async function openEnvi(
       'Name it as a library of an analysis.',
     );
   if (/meta|classification.*virtual/i.test(type)) throw unsupported(header, `its file type is ${type}`);
-  const numbers = await numbersOfHeader(fields, header, image);
+  const numbers = await openEnviNumbers(fields, header, image);
   const warnings: string[] = [];
   return {
     ...numbers,
-    ...(position ? placeAt(position, numbers) : enviPosition(fields, header)),
+    ...(position ? georeferenceByCorners(position, numbers) : enviGeoreferencing(fields, header)),
     isDescribedOutside: true,
     nodata: parseNodata(fields.get('data ignore value'), numbers.dataType),
     palette: /classification/i.test(type),
@@ -65,39 +65,39 @@ export async function openEnvi(
 }
 
 /** The numbers that a header describes, in a file beside it. */
-export type EnviNumbers = Pick<
+export type EnviRaster = Pick<
   RasterHeader,
   'path' | 'fileBytes' | 'width' | 'height' | 'bands' | 'dataType'
 > & { blocks: EnviBlocks };
 
 /** Throws TW_RASTER_SIZE_DIFFERS, _CORRUPT and _UNSUPPORTED. */
-export async function numbersOfHeader(
+export async function openEnviNumbers(
   fields: EnviFields,
   header: string,
   image?: string,
-): Promise<EnviNumbers> {
+): Promise<EnviRaster> {
   const [width, height, bands] = ['samples', 'lines', 'bands'].map((name) =>
-    wholeNumber(fields, name, { least: 1 }, header),
+    integerField(fields, name, { least: 1 }, header),
   ) as [number, number, number];
-  if (width > MAX_SIDE || height > MAX_SIDE || bands > MAX_BANDS)
+  if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands > MAX_BANDS)
     throw unsupported(header, `its size is ${width} x ${height} with ${bands} bands`);
-  const blocks = layoutOf(fields, width, bands, header);
+  const blocks = blockLayoutFor(fields, width, bands, header);
   const size = bytesPerStored(blocks.storedType);
   const bytes = blocks.headerOffset + width * height * bands * size;
   const described = `${width} samples x ${height} lines x ${bands} bands of ${blocks.storedType}${blocks.headerOffset > 0 ? ` after ${blocks.headerOffset} bytes` : ''}`;
-  const path = image ?? (await imageOf(header, bytes, described));
+  const path = image ?? (await findImage(header, bytes, described));
   const fileBytes = (await stat(path)).size;
   if (fileBytes !== bytes)
-    throw sizeDiffers(path, described, bytes, `it has ${differenceOf(fileBytes, bytes)}`);
-  return { path, fileBytes, width, height, bands, dataType: readAs(blocks.storedType), blocks };
+    throw sizeMismatch(path, described, bytes, `it has ${describeSizeDifference(fileBytes, bytes)}`);
+  return { path, fileBytes, width, height, bands, dataType: dataTypeOfStored(blocks.storedType), blocks };
 }
 
 /** The same for an image whose content tells nothing; undefined if no ENVI header lies beside it. */
 export async function openEnviImage(
   image: string,
-  position?: GivenPosition,
+  position?: GeoreferencingOverride,
 ): Promise<RasterHeader | undefined> {
-  const header = await headerBeside(image);
+  const header = await findHeader(image);
   return header === undefined ? undefined : openEnvi(header, { image, position });
 }
 
@@ -106,21 +106,21 @@ export async function openEnviImage(
  * there is none. Throws as `openEnvi` does, except for its position.
  */
 export async function otherEnviFile(path: string, isHeader: boolean): Promise<string | undefined> {
-  return isHeader ? (await numbersOfHeader(await readFields(path), path)).path : headerBeside(path);
+  return isHeader ? (await openEnviNumbers(await readFields(path), path)).path : findHeader(path);
 }
 
 /** Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _CORRUPT and _UNSUPPORTED. */
 export async function readFields(header: string): Promise<EnviFields> {
   const bytes = await withFile(header, async ({ size, handle }) => {
-    if (size > LONGEST_HEADER) throw unsupported(header, `a header of ${size} bytes is none of an image`);
+    if (size > MAX_HEADER_BYTES) throw unsupported(header, `a header of ${size} bytes is none of an image`);
     return handle.readFile();
   });
   if (!isEnviHeader(bytes)) throw notTiff(header, 'its first line is not "ENVI"', 'Write the header again.');
   return parseEnviHeader(bytes.toString(), header);
 }
 
-function layoutOf(fields: EnviFields, width: number, bands: number, header: string): EnviBlocks {
-  const code = wholeNumber(fields, 'data type', { least: 1 }, header);
+function blockLayoutFor(fields: EnviFields, width: number, bands: number, header: string): EnviBlocks {
+  const code = integerField(fields, 'data type', { least: 1 }, header);
   if (COMPLEX.has(code)) throw unsupported(header, 'its pixels are complex numbers');
   const storedType = TYPES[code];
   if (!storedType) throw corrupt(header, `its data type ${code} is not known`);
@@ -135,7 +135,7 @@ function layoutOf(fields: EnviFields, width: number, bands: number, header: stri
     width,
     height: 1,
     interleave,
-    headerOffset: wholeNumber(fields, 'header offset', { least: 0, otherwise: 0 }, header),
+    headerOffset: integerField(fields, 'header offset', { least: 0, otherwise: 0 }, header),
     storedType,
     littleEndian: isLittleEndian(fields, header),
   };
@@ -143,7 +143,7 @@ function layoutOf(fields: EnviFields, width: number, bands: number, header: stri
 
 /** Headers without a byte order come from machines of today. */
 function isLittleEndian(fields: EnviFields, header: string): boolean {
-  const order = wholeNumber(fields, 'byte order', { least: 0, otherwise: 0 }, header);
+  const order = integerField(fields, 'byte order', { least: 0, otherwise: 0 }, header);
   if (order > 1) throw corrupt(header, `its byte order is ${order} and not 0 or 1`);
   return order === 0;
 }
@@ -162,16 +162,16 @@ export function reflectanceScale(fields: EnviFields, header: string): number | u
 }
 
 /** Names of fields that writers use for one list, the standard's first. */
-const WAVELENGTH = ['wavelength', 'wavelengths'];
-const UNITS = ['wavelength units', 'wavelength_units', 'wavelength unit', 'wavelength_unts'];
+const WAVELENGTH_KEYS = ['wavelength', 'wavelengths'];
+const WAVELENGTH_UNIT_KEYS = ['wavelength units', 'wavelength_units', 'wavelength unit', 'wavelength_unts'];
 
 /** Wavelengths of `count` bands; undefined if the header has none. */
-export function wavelengthsOf(fields: EnviFields, count: number, header: string): Wavelengths | undefined {
+export function readWavelengths(fields: EnviFields, count: number, header: string): Wavelengths | undefined {
   const first = <T>(names: string[], find: (name: string) => T | undefined) =>
     names.map(find).find((value) => value !== undefined);
-  const listed = first(WAVELENGTH, (name) => numbersOf(fields, name, count, header));
-  const unit = first(UNITS, (name) => fields.get(name));
-  return listed ? toNanometres(listed, unit) : wavelengthsInNames(listOf(fields, 'band names'), count);
+  const listed = first(WAVELENGTH_KEYS, (name) => numberListField(fields, name, count, header));
+  const unit = first(WAVELENGTH_UNIT_KEYS, (name) => fields.get(name));
+  return listed ? toNanometres(listed, unit) : wavelengthsInNames(listField(fields, 'band names'), count);
 }
 
 /** Reads names such as "418.24 Nanometers", in place of the wavelengths that GDAL leaves out when it cuts an ENVI file. */
@@ -193,17 +193,17 @@ function wavelengthsInNames(names: readonly string[] | undefined, count: number)
 const NANOMETRES_OR_MICROMETRES = /^(nm|nanomet(er|re)s?|[uµμ]m|micromet(er|re)s?|microns?)$/i;
 
 function bandTagsOf(fields: EnviFields, bands: number, header: string, warnings: string[]): BandTags[] {
-  const numbers = (name: string) => numbersOf(fields, name, bands, header);
-  const spectrum = wavelengthsOf(fields, bands, header);
+  const numbers = (name: string) => numberListField(fields, name, bands, header);
+  const spectrum = readWavelengths(fields, bands, header);
   if (spectrum?.warning) warnings.push(spectrum.warning);
-  if (!spectrum && WAVELENGTH.some((name) => fields.get(name)))
+  if (!spectrum && WAVELENGTH_KEYS.some((name) => fields.get(name)))
     warnings.push('the values of "wavelength" are no wavelengths, so the bands have none');
-  const widths = spectrum && widthsOf(numbers('fwhm') ?? [], spectrum, warnings);
+  const widths = spectrum && toNanometreWidths(numbers('fwhm') ?? [], spectrum, warnings);
   const good = numbers('bbl');
   const gains = numbers('data gain values') ?? numbers('data reflectance gain values');
   const offsets = numbers('data offset values') ?? numbers('data reflectance offset values');
   const scale = reflectanceScale(fields, header);
-  const names = listOf(fields, 'band names');
+  const names = listField(fields, 'band names');
   return Array.from({ length: bands }, (_, band): BandTags => {
     const ownScale = gains?.[band] ?? scale;
     const offset = offsets?.[band];
@@ -227,6 +227,8 @@ function metadataOf(fields: EnviFields): Record<string, string> {
     ...(time && { ACQUISITION_DATETIME: time }),
     ...(sensor && !/^unknown$/i.test(sensor) && { PLATFORM: sensor }),
     // The names under which tiles of classes have them.
-    ...Object.fromEntries((listOf(fields, 'class names') ?? []).map((name, code) => [`CLASS_${code}`, name])),
+    ...Object.fromEntries(
+      (listField(fields, 'class names') ?? []).map((name, code) => [`CLASS_${code}`, name]),
+    ),
   };
 }

@@ -1,16 +1,16 @@
 /** Reads pixels of ENVI images: bare numbers, band by band, row by row, or pixel by pixel. */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { rasterUnreadable, truncated } from '../errors.js';
-import { bytesPerStored, numbersOf, swapBytes } from '../pixels/data-types.js';
-import { kernels } from '../pixels/typed-kernels.js';
+import { bytesPerStored, readStoredNumbers, swapBytes } from '../pixels/data-types.js';
+import { typedKernels } from '../pixels/typed-kernels.js';
 import type { PixelArray, ReadTarget, Window } from '../types.js';
-import type { EnviNumbers } from './header.js';
+import type { EnviRaster } from './header.js';
 
 /** Rows of one band are read together up to this size. */
-const PIECE_BYTES = 2 ** 24;
+const READ_BUFFER_BYTES = 2 ** 24;
 
 /** Reads a window of some bands (from 0); both lie within the image. Throws TW_RASTER_UNREADABLE and _TRUNCATED. */
-export function readEnvi(header: EnviNumbers, bands: number[], window: Window, target: ReadTarget): void {
+export function readEnvi(header: EnviRaster, bands: number[], window: Window, target: ReadTarget): void {
   let file: number;
   try {
     file = openSync(header.path, 'r');
@@ -26,18 +26,18 @@ export function readEnvi(header: EnviNumbers, bands: number[], window: Window, t
 }
 
 /** `count` numbers from number `first` of the image on, good until the next are read. */
-type Samples = (first: number, count: number) => PixelArray;
+type SampleReader = (first: number, count: number) => PixelArray;
 
 const READERS = { bsq: readBsq, bil: readBil, bip: readBip };
 
 function readBsq(
-  { width: samples, height: lines, blocks }: EnviNumbers,
-  read: Samples,
+  { width: samples, height: lines, blocks }: EnviRaster,
+  read: SampleReader,
   bands: number[],
   { column, row, width, height }: Window,
   { arrays, offset, stride }: ReadTarget,
 ): void {
-  const most = Math.max(1, Math.floor(PIECE_BYTES / (samples * bytesPerStored(blocks.storedType))));
+  const most = Math.max(1, Math.floor(READ_BUFFER_BYTES / (samples * bytesPerStored(blocks.storedType))));
   for (const [i, band] of bands.entries()) {
     for (let done = 0; done < height; done += most) {
       const rows = Math.min(most, height - done);
@@ -51,8 +51,8 @@ function readBsq(
 
 /** Reads all bands between the first and the last that are wanted: mostly they are all wanted. */
 function readBil(
-  { width: samples, bands: count }: EnviNumbers,
-  read: Samples,
+  { width: samples, bands: count }: EnviRaster,
+  read: SampleReader,
   bands: number[],
   { column, row, width, height }: Window,
   { arrays, offset, stride }: ReadTarget,
@@ -69,23 +69,23 @@ function readBil(
 }
 
 function readBip(
-  { width: samples, bands: count, dataType }: EnviNumbers,
-  read: Samples,
+  { width: samples, bands: count, dataType }: EnviRaster,
+  read: SampleReader,
   bands: number[],
   { column, row, width, height }: Window,
   { arrays, offset, stride }: ReadTarget,
 ): void {
-  const { pickSample } = kernels[dataType];
+  const { deinterleave } = typedKernels[dataType];
   for (let y = 0; y < height; y++) {
     const pixels = read(((row + y) * samples + column) * count, width * count);
     for (const [i, band] of bands.entries())
-      pickSample(pixels, band, count, arrays[i]!, offset + y * stride, width);
+      deinterleave(pixels, band, count, arrays[i]!, offset + y * stride, width);
   }
 }
 
 let reused = Buffer.alloc(0);
 
-function readSamples(file: number, { path, blocks }: EnviNumbers, first: number, count: number): PixelArray {
+function readSamples(file: number, { path, blocks }: EnviRaster, first: number, count: number): PixelArray {
   const { storedType, headerOffset, littleEndian } = blocks;
   const size = bytesPerStored(storedType);
   const bytes = count * size;
@@ -98,5 +98,5 @@ function readSamples(file: number, { path, blocks }: EnviNumbers, first: number,
   }
   const used = reused.subarray(0, bytes);
   if (!littleEndian) swapBytes(used, size);
-  return numbersOf(storedType, used.buffer, 0, count);
+  return readStoredNumbers(storedType, used.buffer, 0, count);
 }

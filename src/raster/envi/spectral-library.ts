@@ -1,39 +1,40 @@
 /** Spectral libraries of ENVI: an image of one band, in which each line is a spectrum (file type "ENVI Spectral Library"). */
 import { corrupt, notTiff, unsupported } from '../errors.js';
 import { withFile } from '../file/source-file.js';
-import { newPixels } from '../pixels/data-types.js';
+import { allocatePixels } from '../pixels/data-types.js';
 import type { SpectralLibrary } from '../types.js';
-import { headerBeside } from './files.js';
-import { numbersOfHeader, readFields, reflectanceScale, wavelengthsOf } from './header.js';
-import { listOf } from './header-fields.js';
+import { findHeader } from './files.js';
+import { openEnviNumbers, readFields, readWavelengths, reflectanceScale } from './header.js';
+import { listField } from './header-fields.js';
 import { readEnvi } from './read.js';
 
 /** Libraries are held in memory. The largest that are known have 20 MB. */
-const MOST_BYTES = 2 ** 28;
+const MAX_LIBRARY_BYTES = 2 ** 28;
 
 /**
  * Reads a library by its header, or by the file beside that. Throws TW_RASTER_NOT_TIFF if it is not a library, and
  * TW_RASTER_UNREADABLE, _SIZE_DIFFERS, _CORRUPT and _UNSUPPORTED.
  */
 export async function readEnviLibrary(path: string): Promise<SpectralLibrary> {
-  const header = (await withFile(path, () => headerBeside(path))) ?? path;
+  const header = (await withFile(path, () => findHeader(path))) ?? path;
   const fields = await readFields(header);
   if (!/spectral library/i.test(fields.get('file type') ?? ''))
     throw notTiff(header, 'its file type is not "ENVI Spectral Library"', 'Name a spectral library.');
-  const numbers = await numbersOfHeader(fields, header, path === header ? undefined : path);
+  const numbers = await openEnviNumbers(fields, header, path === header ? undefined : path);
   const { width, height, bands, dataType } = numbers;
   if (bands !== 1) throw unsupported(header, `a library of ${bands} bands`);
-  if (numbers.fileBytes > MOST_BYTES) throw unsupported(header, `a library of ${numbers.fileBytes} bytes`);
-  const spectrum = wavelengthsOf(fields, width, header);
+  if (numbers.fileBytes > MAX_LIBRARY_BYTES)
+    throw unsupported(header, `a library of ${numbers.fileBytes} bytes`);
+  const spectrum = readWavelengths(fields, width, header);
   if (!spectrum) throw corrupt(header, 'its spectra have no wavelengths');
-  const values = newPixels(dataType, width * height);
+  const values = allocatePixels(dataType, width * height);
   readEnvi(
     numbers,
     [0],
     { column: 0, row: 0, width, height },
     { arrays: [values], offset: 0, stride: width },
   );
-  const names = listOf(fields, 'spectra names') ?? [];
+  const names = listField(fields, 'spectra names') ?? [];
   const scale = reflectanceScale(fields, header);
   return {
     wavelengths: spectrum.nanometres,

@@ -1,7 +1,7 @@
 /** What a file is by its first bytes, whatever its name says. */
 
 /** Kinds of files that something here can open. */
-export type FileKind =
+export type FileType =
   | 'tiff'
   | 'jp2'
   | 'hfa'
@@ -15,15 +15,15 @@ export type FileKind =
   | 'tar';
 
 /** Kinds of files that hold pixels. */
-export type RasterKind = Exclude<FileKind, 'zip' | 'gzip' | 'tar'>;
+export type RasterType = Exclude<FileType, 'zip' | 'gzip' | 'tar'>;
 
 /** Bytes that are enough to tell. */
 export const SIGNATURE_BYTES = 512;
 
-const OTHER = 'Give a GeoTIFF or a product that is known.';
-const ARCHIVE = 'Ingest it as it is, or unpack it.';
+const DEFAULT_ADVICE = 'Give a GeoTIFF or a product that is known.';
+const ARCHIVE_ADVICE = 'Ingest it as it is, or unpack it.';
 
-const SIGNATURES: { bytes: number[]; at?: number; name: string; kind?: FileKind; advice?: string }[] = [
+const SIGNATURES: { bytes: number[]; at?: number; name: string; kind?: FileType; advice?: string }[] = [
   { bytes: [0x49, 0x49, 0x2a, 0], name: 'TIFF', kind: 'tiff' },
   { bytes: [0x4d, 0x4d, 0, 0x2a], name: 'TIFF', kind: 'tiff' },
   { bytes: [0x49, 0x49, 0x2b, 0], name: 'BigTIFF', kind: 'tiff' },
@@ -45,10 +45,10 @@ const SIGNATURES: { bytes: number[]; at?: number; name: string; kind?: FileKind;
     name: 'a MATLAB 7.3 file',
     advice: 'Save it in MATLAB with -v7.',
   },
-  { bytes: [0x50, 0x4b, 3, 4], name: 'a zip archive', kind: 'zip', advice: ARCHIVE },
-  { bytes: [0x50, 0x4b, 5, 6], name: 'an empty zip archive', kind: 'zip', advice: ARCHIVE },
-  { bytes: [0x1f, 0x8b], name: 'gzip', kind: 'gzip', advice: ARCHIVE },
-  { bytes: [...Buffer.from('ustar')], at: 257, name: 'a tar archive', kind: 'tar', advice: ARCHIVE },
+  { bytes: [0x50, 0x4b, 3, 4], name: 'a zip archive', kind: 'zip', advice: ARCHIVE_ADVICE },
+  { bytes: [0x50, 0x4b, 5, 6], name: 'an empty zip archive', kind: 'zip', advice: ARCHIVE_ADVICE },
+  { bytes: [0x1f, 0x8b], name: 'gzip', kind: 'gzip', advice: ARCHIVE_ADVICE },
+  { bytes: [...Buffer.from('ustar')], at: 257, name: 'a tar archive', kind: 'tar', advice: ARCHIVE_ADVICE },
   { bytes: [...Buffer.from('NITF')], name: 'NITF', advice: 'Convert it with gdal_translate -of COG.' },
   { bytes: [...Buffer.from('GRIB')], name: 'GRIB', advice: 'Convert it with gdal_translate -of COG.' },
   { bytes: [0x89, 0x50, 0x4e, 0x47], name: 'PNG' },
@@ -60,19 +60,19 @@ const SIGNATURES: { bytes: number[]; at?: number; name: string; kind?: FileKind;
   { bytes: [...Buffer.from('{')], name: 'JSON' },
 ];
 
-function find(start: Uint8Array) {
+function findSignature(start: Uint8Array) {
   return SIGNATURES.find(({ bytes, at = 0 }) => bytes.every((byte, i) => start[at + i] === byte));
 }
 
 /** What a file is that starts with these bytes; null where nothing here opens such files. */
-export function fileKind(start: Uint8Array): FileKind | null {
-  return find(start)?.kind ?? null;
+export function detectFileType(start: Uint8Array): FileType | null {
+  return findSignature(start)?.kind ?? null;
 }
 
 /** What the first bytes of a file look like, and what to do with it, for messages. */
-export function recognise(start: Uint8Array): { found: string; advice: string } {
+export function describeSignature(start: Uint8Array): { found: string; advice: string } {
   if (start.length === 0) return { found: 'it is empty', advice: 'Fetch or write the file again.' };
-  const known = find(start);
-  if (known) return { found: `it looks like ${known.name}`, advice: known.advice ?? OTHER };
-  return { found: 'its content is of no known format', advice: OTHER };
+  const known = findSignature(start);
+  if (known) return { found: `it looks like ${known.name}`, advice: known.advice ?? DEFAULT_ADVICE };
+  return { found: 'its content is of no known format', advice: DEFAULT_ADVICE };
 }

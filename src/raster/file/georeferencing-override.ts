@@ -2,15 +2,15 @@
 import { noCrs } from '../errors.js';
 import type { Affine, Crs, RasterHeader } from '../types.js';
 
-export interface GivenPosition {
+export interface GeoreferencingOverride {
   crs: Crs;
   /** Outer corners of the upper left and of the lower right pixel, in the units of the system (longitude first). */
   corners: readonly [upperLeftX: number, upperLeftY: number, lowerRightX: number, lowerRightY: number];
 }
 
 /** The position of an image of this size. Throws TW_RASTER_NO_CRS if the corners enclose nothing. */
-export function placeAt(
-  { crs, corners }: GivenPosition,
+export function georeferenceByCorners(
+  { crs, corners }: GeoreferencingOverride,
   { path, width, height }: Pick<RasterHeader, 'path' | 'width' | 'height'>,
 ): { crs: Crs; transform: Affine; isDescribedOutside: true } {
   const [left, top, right, bottom] = corners;

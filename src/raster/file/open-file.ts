@@ -18,7 +18,7 @@ export async function openFile(path: string): Promise<FileHandle> {
 }
 
 /** The bytes of a file that is read as a whole. Throws as `openFile` does, and an error for a folder and for more than `most` bytes. */
-export async function readWhole(path: string, most: number): Promise<Buffer> {
+export async function readSmallFile(path: string, most: number): Promise<Buffer> {
   const file = await openFile(path);
   try {
     const status = await file.stat();

@@ -12,7 +12,7 @@ export interface SourceFile {
 }
 
 /** A read of this size takes hardly longer than one of a few bytes, and the heads of most tiles and scenes fit into it. */
-const START_BYTES = 16_384;
+const PREFETCH_BYTES = 16_384;
 
 /** Opens a file for as long as `use` takes. Throws TW_RASTER_UNREADABLE, and TW_RASTER_NOT_TIFF for a folder. */
 export async function withFile<T>(path: string, use: (file: SourceFile) => Promise<T>): Promise<T> {
@@ -21,7 +21,7 @@ export async function withFile<T>(path: string, use: (file: SourceFile) => Promi
     handle = await openFile(path);
     const status = await handle.stat();
     if (status.isDirectory()) throw notTiff(path, 'it is a folder', 'Name a file.');
-    const start = new Uint8Array(Math.min(START_BYTES, status.size));
+    const start = new Uint8Array(Math.min(PREFETCH_BYTES, status.size));
     const { bytesRead } = await handle.read(start, 0, start.length, 0);
     return await use({ path, size: status.size, start: start.subarray(0, bytesRead), handle });
   } catch (error) {

@@ -1,7 +1,7 @@
 /** The formats that are read through GDAL, and the only drivers that may open them. */
-import type { RasterKind } from '../file/file-signature.js';
+import type { RasterType } from '../file/file-signature.js';
 
-export type GdalKind = Exclude<RasterKind, 'tiff' | 'hdf5' | 'envi' | 'mat'>;
+export type GdalFileType = Exclude<RasterType, 'tiff' | 'hdf5' | 'envi' | 'mat'>;
 
 interface Format {
   /** For people. */
@@ -11,7 +11,7 @@ interface Format {
   layerDriver?: string;
 }
 
-export const FORMATS: Record<GdalKind, Format> = {
+export const GDAL_FORMATS: Record<GdalFileType, Format> = {
   jp2: { name: 'JPEG 2000', driver: 'JP2OpenJPEG' },
   hfa: { name: 'Erdas Imagine (.img)', driver: 'HFA' },
   hdf4: { name: 'HDF4', driver: 'HDF4', layerDriver: 'HDF4Image' },
@@ -19,7 +19,7 @@ export const FORMATS: Record<GdalKind, Format> = {
 };
 
 /** The format that a driver reads, for messages. */
-export function formatOfDriver(driver: string): string {
-  const format = Object.values(FORMATS).find((f) => f.driver === driver || f.layerDriver === driver);
+export function formatOfGdalDriver(driver: string): string {
+  const format = Object.values(GDAL_FORMATS).find((f) => f.driver === driver || f.layerDriver === driver);
   return format?.name ?? driver;
 }

@@ -4,9 +4,9 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { corrupt, unsupported } from '../errors.js';
 
 /** Throws TW_RASTER_UNSUPPORTED where a file that `driver` opens names a file elsewhere, TW_RASTER_CORRUPT. */
-export async function refuseOutsideFiles(path: string, driver: string): Promise<void> {
-  if (driver.startsWith('HDF4')) await withFile(path, refuseExternalElements);
-  if (driver === 'HFA') await withFile(path, refuseExternalRasters);
+export async function rejectExternalReferences(path: string, driver: string): Promise<void> {
+  if (driver.startsWith('HDF4')) await withFile(path, rejectExternalElements);
+  if (driver === 'HFA') await withFile(path, rejectExternalRasters);
 }
 
 async function withFile(
@@ -32,13 +32,13 @@ const DESCRIPTOR = 12;
 const SPECIAL = 0x4000;
 const USER = 0x8000;
 const EXTERNAL = 2;
-const MOST_DESCRIPTORS = 1_000_000;
+const MAX_DESCRIPTORS = 1_000_000;
 
 /**
  * HDF4 (HDF Specification and Developer's Guide, chapters 2 and 8): blocks of data descriptors, each a tag, a reference, an
  * offset and a length. Data of a special tag begin with a code: 2 is an element in another file.
  */
-async function refuseExternalElements(file: FileHandle, path: string): Promise<void> {
+async function rejectExternalElements(file: FileHandle, path: string): Promise<void> {
   let seen = 0;
   for (let block = 4; block !== 0; ) {
     const header = await bytesAt(file, block, BLOCK_HEADER);
@@ -46,7 +46,7 @@ async function refuseExternalElements(file: FileHandle, path: string): Promise<v
     if (header.length < BLOCK_HEADER) return;
     const descriptors = await bytesAt(file, block + BLOCK_HEADER, header.readUInt16BE(0) * DESCRIPTOR);
     seen += 1 + descriptors.length / DESCRIPTOR;
-    if (seen > MOST_DESCRIPTORS) throw corrupt(path, 'its directory does not end');
+    if (seen > MAX_DESCRIPTORS) throw corrupt(path, 'its directory does not end');
     for (let at = 0; at + DESCRIPTOR <= descriptors.length; at += DESCRIPTOR) {
       const tag = descriptors.readUInt16BE(at);
       if (!(tag & SPECIAL) || tag & USER) continue;
@@ -62,10 +62,10 @@ const EXTERNAL_RASTER = 'externalrasterdms\0';
 /** An entry of an Erdas Imagine file holds place and size of its data here, and its name there. */
 const DATA_IN_ENTRY = 16;
 const NAME_IN_ENTRY = 24;
-const MOST_NAMES = 65_536;
+const MAX_DATASET_NAMES = 65_536;
 
 /** Erdas Imagine: an entry of this name says in which file the pixels are; only one beside it may be named. */
-async function refuseExternalRasters(file: FileHandle, path: string): Promise<void> {
+async function rejectExternalRasters(file: FileHandle, path: string): Promise<void> {
   let start = 0;
   let text = '';
   for await (const chunk of createReadStream(path)) {
@@ -74,8 +74,8 @@ async function refuseExternalRasters(file: FileHandle, path: string): Promise<vo
       const place = await bytesAt(file, Math.max(0, start + at - NAME_IN_ENTRY + DATA_IN_ENTRY), 8);
       if (place.length < 8) continue;
       const size = place.readUInt32LE(4);
-      const names = await bytesAt(file, place.readUInt32LE(0), Math.min(size, MOST_NAMES));
-      if (size > MOST_NAMES || /[/\\]/.test(names.toString('latin1')))
+      const names = await bytesAt(file, place.readUInt32LE(0), Math.min(size, MAX_DATASET_NAMES));
+      if (size > MAX_DATASET_NAMES || /[/\\]/.test(names.toString('latin1')))
         throw unsupported(path, 'its pixels lie in a file of another folder (an Erdas external raster)');
     }
     const kept = Math.min(text.length, EXTERNAL_RASTER.length - 1);

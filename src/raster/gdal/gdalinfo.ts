@@ -1,8 +1,8 @@
 /** What `gdalinfo -json` says of a dataset, checked. */
 import { gdalFailed } from '../errors.js';
-import { formatOfDriver } from './drivers.js';
-import { refuseOutsideFiles } from './external-references.js';
-import { gdalOutput } from './run-gdal.js';
+import { formatOfGdalDriver } from './drivers.js';
+import { rejectExternalReferences } from './external-references.js';
+import { runGdal } from './run-gdal.js';
 
 export interface GdalInfo {
   width: number;
@@ -44,15 +44,15 @@ export interface GdalBand {
 const MAX_JSON_BYTES = 64 * 2 ** 20;
 
 /** Asks GDAL about a dataset that no driver but one may open. `path` is the file, for messages. */
-export function gdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
-  return inSlot(() => runInfo(path, dataset, driver));
+export function runGdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
+  return withProcessSlot(() => queryGdalInfo(path, dataset, driver));
 }
 
 /** Processes at once, however many files an input has. */
 let free = 4;
 const waiting: (() => void)[] = [];
 
-async function inSlot<T>(work: () => Promise<T>): Promise<T> {
+async function withProcessSlot<T>(work: () => Promise<T>): Promise<T> {
   if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
   else free--;
   try {
@@ -64,13 +64,13 @@ async function inSlot<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function runInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
-  await refuseOutsideFiles(path, driver);
+async function queryGdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
+  await rejectExternalReferences(path, driver);
   const chunks: Uint8Array[] = [];
   const args = ['-json', '-proj4', '-norat', '-nogcp', '-if', driver, dataset];
   const limits = { totalMs: 120_000, outputBytes: MAX_JSON_BYTES };
-  const format = formatOfDriver(driver);
-  for await (const chunk of gdalOutput({ program: 'gdalinfo', calls: [{ args, path, format }], limits }))
+  const format = formatOfGdalDriver(driver);
+  for await (const chunk of runGdal({ program: 'gdalinfo', calls: [{ args, path, format }], limits }))
     chunks.push(chunk);
   const text = Buffer.concat(chunks).toString('utf8');
   try {

@@ -1,6 +1,6 @@
 /** Position and coordinate system of a raster, as GDAL reports them. */
 import { isInvertible } from '../crs/affine.js';
-import { crsFromEpsg, datumOfEpsg, ownCrs, type Projection, projector } from '../crs/crs.js';
+import { createTransform, crsFromEpsg, customCrs, datumForEpsg, type PointTransform } from '../crs/crs.js';
 import type { Datum } from '../crs/datum.js';
 import { crsFromWkt } from '../crs/wkt.js';
 import { noCrs, unknownCrs } from '../errors.js';
@@ -8,7 +8,7 @@ import type { Affine, Crs } from '../types.js';
 import type { GdalInfo } from './gdalinfo.js';
 
 /** Throws TW_RASTER_NO_CRS. */
-export function transformOf({ geoTransform }: GdalInfo, path: string): Affine {
+export function gdalTransform({ geoTransform }: GdalInfo, path: string): Affine {
   if (!geoTransform) throw noCrs(path, 'it has no position');
   const [originX, xx, xy, originY, yx, yy] = geoTransform;
   const transform = { originX, originY, xx, xy, yx, yy };
@@ -21,21 +21,21 @@ const NO_SYSTEM = 'it names no coordinate system';
 const NO_SYSTEM_CLASSIC = `${NO_SYSTEM} (if its axes are latitude and longitude, "nccopy -k nc4 IN.nc OUT.nc" makes a netCDF-4 file, which can be ingested as it is)`;
 
 /** Throws TW_RASTER_NO_CRS, TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH. */
-export function crsOf(info: GdalInfo, path: string): Crs {
+export function gdalCrs(info: GdalInfo, path: string): Crs {
   const { wkt } = info;
   if (wkt === '') throw noCrs(path, info.bands[0]?.variable === undefined ? NO_SYSTEM : NO_SYSTEM_CLASSIC);
   const epsg = Number(/ID\["EPSG",(\d+)\]\]\s*$/.exec(wkt)?.[1]);
   const name = `"${/^\w+\["([^"]*)"/.exec(wkt)?.[1] ?? ''}" of ${path}`;
   // A code that the table lacks has a definition in WKT and in PROJ's words; these are checked.
-  const ways = [() => crsFromWkt(wkt, path), () => ownCrs(...wordsOf(info), name)];
+  const ways = [() => crsFromWkt(wkt, path), () => customCrs(...projDefinitionOf(info), name)];
   if (Number.isFinite(epsg)) ways.unshift(() => crsFromEpsg(epsg));
   for (const [i, way] of ways.entries()) {
     try {
       const crs = way();
       if (crs.epsg !== undefined && i === 0) return crs;
       const { datumErrorMetres = 0 } = crs;
-      const allowed = TOLERANCE_METRES + (Number.isFinite(datumErrorMetres) ? datumErrorMetres : 0);
-      if (distanceToProj(info, projector(crs, 'EPSG:4326')) < allowed) return crs;
+      const allowed = MAX_DIFFERENCE_METRES + (Number.isFinite(datumErrorMetres) ? datumErrorMetres : 0);
+      if (maxDifferenceToProj(info, createTransform(crs, 'EPSG:4326')) < allowed) return crs;
     } catch (error) {
       if (!unknownCrs.is(error)) throw error;
     }
@@ -44,13 +44,13 @@ export function crsOf(info: GdalInfo, path: string): Crs {
 }
 
 /** GDAL's PROJ string in two parts, the projection and the datum. Shifts by grid files are left out, and found by the check. */
-function wordsOf({ proj4, corners }: GdalInfo): [projection: string, datum: Datum] {
+function projDefinitionOf({ proj4, corners }: GdalInfo): [projection: string, datum: Datum] {
   const words = proj4.split(' ').filter((word) => !/^\+(no_defs|type|nadgrids|wktext)/.test(word));
   const isDatum = (word: string) => /^\+(datum|ellps|a|b|rf|R|towgs84|pm)=/.test(word);
   const isKnown = corners !== undefined || /\+(datum|towgs84|R)=|\+ellps=(WGS84|GRS80)/.test(proj4);
-  const own = { words: words.filter(isDatum).join(' '), errorMetres: isKnown ? 0 : Infinity };
+  const own = { proj4: words.filter(isDatum).join(' '), errorMetres: isKnown ? 0 : Infinity };
   // PROJ and proj4js shift NAD27 by grid files.
-  const datum = words.includes('+datum=NAD27') ? datumOfEpsg(NAD27)! : own;
+  const datum = words.includes('+datum=NAD27') ? datumForEpsg(NAD27)! : own;
   return [words.filter((word) => !isDatum(word)).join(' '), datum];
 }
 
@@ -58,11 +58,14 @@ function wordsOf({ proj4, corners }: GdalInfo): [projection: string, datum: Datu
 const NAD27 = 4267;
 
 /** A PROJ string says less than WKT: shifts of datums may be lost, and then positions are wrong by up to some 100 m. */
-const TOLERANCE_METRES = 10;
+const MAX_DIFFERENCE_METRES = 10;
 const METRES_PER_DEGREE = 111_320;
 
 /** How far, in metres, our projection puts the corners from where PROJ puts them; 0 where PROJ can place none. */
-function distanceToProj({ corners, geoTransform, width, height }: GdalInfo, toGlobe: Projection): number {
+function maxDifferenceToProj(
+  { corners, geoTransform, width, height }: GdalInfo,
+  toGlobe: PointTransform,
+): number {
   if (!corners || !geoTransform) return 0;
   const [x, xx, xy, y, yx, yy] = geoTransform;
   const places = [

@@ -1,38 +1,38 @@
 /** The header of a raster that GDAL reads. */
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { gdalFailed, noLayer, severalLayers, unsupported } from '../errors.js';
-import { type GivenPosition, placeAt } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../file/limits.js';
+import { gdalFailed, subdatasetNotFound, subdatasetNotNamed, unsupported } from '../errors.js';
+import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
+import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from '../file/limits.js';
 import { type Pam, placeWithPam } from '../metadata/pam.js';
 import { bytesPerSample, parseNodata } from '../pixels/data-types.js';
 import type { BandTags, ColourTable, DataType, RasterHeader } from '../types.js';
-import { FORMATS, type GdalKind } from './drivers.js';
-import { type GdalBand, type GdalInfo, gdalInfo } from './gdalinfo.js';
-import { crsOf, transformOf } from './georeferencing.js';
-import { layersOf } from './subdatasets.js';
+import { GDAL_FORMATS, type GdalFileType } from './drivers.js';
+import { type GdalBand, type GdalInfo, runGdalInfo } from './gdalinfo.js';
+import { gdalCrs, gdalTransform } from './georeferencing.js';
+import { subdatasetsOf } from './subdatasets.js';
 
 /**
  * Reads the header of a raster through GDAL. `layer` names one of several; a file of several needs it. A given position replaces its own; `pam` has what a
  * file of a single raster lacks.
  * Throws TW_RASTER_NO_GDAL, _GDAL_FAILED, _GDAL_TIMEOUT, _NO_LAYER, _SEVERAL_LAYERS, _UNSUPPORTED, _NO_CRS and _UNKNOWN_CRS.
  */
-export async function openWithGdal(
+export async function openViaGdal(
   path: string,
-  kind: GdalKind,
-  { layer, ...place }: { layer?: string; position?: GivenPosition; pam?: Pam } = {},
+  kind: GdalFileType,
+  { layer, ...place }: { layer?: string; position?: GeoreferencingOverride; pam?: Pam } = {},
 ): Promise<RasterHeader> {
-  const { driver, layerDriver } = FORMATS[kind];
+  const { driver, layerDriver } = GDAL_FORMATS[kind];
   const file = resolve(path);
-  const info = await gdalInfo(path, file, driver);
-  const layers = layersOf(info, path);
+  const info = await runGdalInfo(path, file, driver);
+  const layers = subdatasetsOf(info, path);
   const names = layers.map(({ name }) => name);
   const chosen = layer === undefined ? layers[0] : layers.find(({ name }) => name === layer);
-  if (!chosen) throw noLayer(path, layer ?? '', names);
-  if (layer === undefined && layers.length > 1) throw severalLayers(path, names);
+  if (!chosen) throw subdatasetNotFound(path, layer ?? '', names);
+  if (layer === undefined && layers.length > 1) throw subdatasetNotNamed(path, names);
   if (chosen.dataset === file) return headerOf(info, path, file, driver, place);
   const opener = layerDriver ?? driver;
-  return headerOf(await gdalInfo(path, chosen.dataset, opener), path, chosen.dataset, opener, {
+  return headerOf(await runGdalInfo(path, chosen.dataset, opener), path, chosen.dataset, opener, {
     position: place.position,
   });
 }
@@ -42,12 +42,12 @@ async function headerOf(
   path: string,
   dataset: string,
   driver: string,
-  { position, pam }: { position?: GivenPosition; pam?: Pam },
+  { position, pam }: { position?: GeoreferencingOverride; pam?: Pam },
 ): Promise<RasterHeader> {
   const { width, height, bands } = info;
   if (![width, height, bands.length].every((size) => Number.isInteger(size) && size > 0))
     throw gdalFailed(path, 'gdalinfo', `a size of ${width} x ${height} x ${bands.length}`, '');
-  if (width > MAX_SIDE || height > MAX_SIDE || bands.length > MAX_BANDS)
+  if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands.length > MAX_BANDS)
     throw unsupported(path, `its size is ${width} x ${height} with ${bands.length} bands`);
   const dataType = dataTypeOf(bands, path);
   const [blockWidth, blockHeight] = bands[0].block;
@@ -67,8 +67,8 @@ async function headerOf(
     bands: bands.length,
     dataType,
     ...(position
-      ? placeAt(position, { path, width, height })
-      : placeWithPam({ crs: () => crsOf(info, path), transform: () => transformOf(info, path) }, pam)),
+      ? georeferenceByCorners(position, { path, width, height })
+      : placeWithPam({ crs: () => gdalCrs(info, path), transform: () => gdalTransform(info, path) }, pam)),
     nodata: nodataOf(bands, dataType, path),
     palette: bands.some((band) => band.palette),
     colours: dataType === 'uint8' && bands.length === 1 ? coloursOf(bands[0]) : undefined,

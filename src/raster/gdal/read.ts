@@ -1,35 +1,37 @@
 /** Pixels through gdal_translate, which writes them to a pipe as an uncompressed TIFF; no file lies between. */
 import { gdalFailed } from '../errors.js';
-import { bytesPerSample, pixelsOf } from '../pixels/data-types.js';
-import { kernels } from '../pixels/typed-kernels.js';
-import type { GdalBlocks, RasterHeader, Read, Window } from '../types.js';
-import { formatOfDriver } from './drivers.js';
-import { gdalOutput } from './run-gdal.js';
-import { type StreamedImage, TiffStream } from './tiff-stream.js';
+import { bytesPerSample, viewPixels } from '../pixels/data-types.js';
+import { typedKernels } from '../pixels/typed-kernels.js';
+import type { GdalBlocks, RasterHeader, ReadRequest, Window } from '../types.js';
+import { formatOfGdalDriver } from './drivers.js';
+import { runGdal } from './run-gdal.js';
+import { type StreamedImage, TiffStreamParser } from './tiff-stream.js';
 
 /** A raster that this reader decodes. */
 type GdalHeader = RasterHeader & { blocks: GdalBlocks };
 
-export type GdalRead = Read & { header: GdalHeader };
+export type GdalReadRequest = ReadRequest & { header: GdalHeader };
 
 /** Decoded pixels that one process may hold. Bands beyond that are read by another. */
 const MAX_CACHE_BYTES = 2 ** 28;
 
 /** Decodes windows of some rasters, one after another. The bands and windows lie within the images; there is at least one. */
-export async function readWithGdal(reads: GdalRead[], signal: AbortSignal | undefined): Promise<void> {
-  const parts = reads.flatMap(withinCache);
+export async function readViaGdal(reads: GdalReadRequest[], signal: AbortSignal | undefined): Promise<void> {
+  const parts = reads.flatMap(splitByCacheSize);
   const memory = parts.map(({ header, bands, window }) => memoryFor(header, bands.length, window));
-  const stream = new TiffStream(parts.map(imageOf));
-  const output = gdalOutput({
+  const stream = new TiffStreamParser(parts.map(imageOf));
+  const output = runGdal({
     program: 'gdal_translate',
     calls: parts.map((part) => ({
       args: translateArgs(part),
       path: part.header.path,
-      format: formatOfDriver(part.header.blocks.driver),
+      format: formatOfGdalDriver(part.header.blocks.driver),
     })),
     config: {
       GDAL_SWATH_SIZE: String(Math.max(...memory.map(({ swath }) => swath))),
-      GDAL_CACHEMAX: String(Math.ceil(Math.max(...memory.map(({ cache }) => cache)) / 2 ** 20) + SPARE_MB),
+      GDAL_CACHEMAX: String(
+        Math.ceil(Math.max(...memory.map(({ cache }) => cache)) / 2 ** 20) + CACHE_RESERVE_MB,
+      ),
     },
     signal,
   });
@@ -43,10 +45,10 @@ export async function readWithGdal(reads: GdalRead[], signal: AbortSignal | unde
 }
 
 /** A read of many bands in several parts. */
-function withinCache(read: GdalRead): GdalRead[] {
+function splitByCacheSize(read: GdalReadRequest): GdalReadRequest[] {
   const { header, bands, window, target } = read;
   const atOnce = Math.max(1, Math.floor(MAX_CACHE_BYTES / memoryFor(header, 1, window).cache));
-  const parts: GdalRead[] = [];
+  const parts: GdalReadRequest[] = [];
   for (let i = 0; i < bands.length; i += atOnce) {
     const arrays = target.arrays.slice(i, i + atOnce);
     parts.push({ ...read, bands: bands.slice(i, i + atOnce), target: { ...target, arrays } });
@@ -55,11 +57,11 @@ function withinCache(read: GdalRead): GdalRead[] {
 }
 
 /** Rows that GDAL copies at once from a part of an image, at the least: the blocks of its VRT driver. */
-const SWATH_ROWS = 128;
+const MIN_SWATH_ROWS = 128;
 /** GDAL takes no swath below 1 MB. */
 const MIN_SWATH_BYTES = 2 ** 20;
 /** The cache holds the rows that are written, too. */
-const SPARE_MB = 8;
+const CACHE_RESERVE_MB = 8;
 
 /**
  * Memory that a process needs, in bytes. GDAL copies whole rows only if a row of blocks fits into its swath, and only whole
@@ -73,16 +75,20 @@ function memoryFor(
 ): { swath: number; cache: number } {
   const across = Math.ceil((column + width) / blocks.width) - Math.floor(column / blocks.width);
   const rowBytes = across * blocks.width * bytesPerSample(dataType) * bands;
-  const swath = Math.max(rowBytes * Math.max(blocks.height, SWATH_ROWS), MIN_SWATH_BYTES);
-  const aligned = row % blocks.height === 0 && blocks.height % SWATH_ROWS === 0;
+  const swath = Math.max(rowBytes * Math.max(blocks.height, MIN_SWATH_ROWS), MIN_SWATH_BYTES);
+  const aligned = row % blocks.height === 0 && blocks.height % MIN_SWATH_ROWS === 0;
   return { swath, cache: swath + (aligned ? 0 : rowBytes * blocks.height) };
 }
 
-function imageOf({ header: { dataType }, window: { width, height }, target }: GdalRead): StreamedImage {
+function imageOf({
+  header: { dataType },
+  window: { width, height },
+  target,
+}: GdalReadRequest): StreamedImage {
   const { arrays, offset, stride } = target;
-  const put = kernels[dataType].pickSample;
+  const put = typedKernels[dataType].deinterleave;
   const take = (bytes: Uint8Array, row: number) => {
-    const pixels = pixelsOf(dataType, bytes.buffer, bytes.byteOffset, width * arrays.length);
+    const pixels = viewPixels(dataType, bytes.buffer, bytes.byteOffset, width * arrays.length);
     const at = offset + row * stride;
     if (arrays.length === 1) arrays[0].set(pixels, at);
     else for (const [i, out] of arrays.entries()) put(pixels, i, arrays.length, out, at, width);
@@ -90,7 +96,7 @@ function imageOf({ header: { dataType }, window: { width, height }, target }: Gd
   return { rowBytes: width * arrays.length * bytesPerSample(dataType), height, take };
 }
 
-function translateArgs({ header: { blocks, dataType }, bands, window }: GdalRead): string[] {
+function translateArgs({ header: { blocks, dataType }, bands, window }: GdalReadRequest): string[] {
   const { column, row, width, height } = window;
   const options = ['STREAMABLE_OUTPUT=YES', 'BIGTIFF=YES', 'ENDIANNESS=LITTLE', 'PROFILE=GeoTIFF'];
   // A strip must not be written in two goes, and the swaths end where the blocks of the file do.

@@ -40,14 +40,14 @@ export interface GdalLimits {
 }
 
 /** A signal for all runs within some work, which need not pass it on. */
-const signalOfWork = new AsyncLocalStorage<AbortSignal>();
+const contextSignal = new AsyncLocalStorage<AbortSignal>();
 
 /** Ends the processes of GDAL that `work` starts, at any depth, when `signal` aborts. */
-export function endingGdalWith<T>(signal: AbortSignal, work: () => T): T {
-  return signalOfWork.run(signal, work);
+export function withGdalSignal<T>(signal: AbortSignal, work: () => T): T {
+  return contextSignal.run(signal, work);
 }
 
-const LIMITS: GdalLimits = { totalMs: 30 * 60_000, stallMs: 5 * 60_000, outputBytes: Infinity };
+const DEFAULT_LIMITS: GdalLimits = { totalMs: 30 * 60_000, stallMs: 5 * 60_000, outputBytes: Infinity };
 
 /** Address space of a process, in KiB: libraries and thread stacks take most of 1 GiB before any pixel is there. */
 const ADDRESS_SPACE_KIB = 4 * 1024 * 1024;
@@ -60,7 +60,7 @@ const THREADS = 2;
 const limitsOf = ({ totalMs }: GdalLimits) =>
   `ulimit -c 0; ulimit -f 0; ulimit -t ${Math.ceil((THREADS * totalMs) / 1000)}; ulimit -v ${ADDRESS_SPACE_KIB} 2>/dev/null`;
 /** What the shell writes to stderr between two calls. */
-const BETWEEN = '\0';
+const CALL_SEPARATOR = '\0';
 
 /** The end of what a program says on stderr that goes into an error, in characters. */
 const STDERR_LENGTH = 4096;
@@ -78,7 +78,7 @@ const CONFIG = {
 };
 
 /** What a program needs of our environment to start and to find its own data. */
-const PASSED_ON =
+const ENVIRONMENT_ALLOWLIST =
   /^(PATH|HOME|TMPDIR|LD_LIBRARY_PATH|DYLD_\w+|GDAL_DATA|GDAL_DRIVER_PATH|PROJ_LIB|PROJ_DATA|CONDA_PREFIX)$/;
 
 /** Those that have not ended: only these may be killed, because the system gives their ids to others later. */
@@ -93,16 +93,16 @@ process.on('exit', () => {
  * Several calls at once cost less than one at a time: to start a process, the system copies the table of our memory.
  * Throws TW_RASTER_NO_GDAL, TW_RASTER_GDAL_FAILED and TW_RASTER_GDAL_TIMEOUT.
  */
-export async function* gdalOutput(run: GdalRun): AsyncGenerator<Uint8Array, void, undefined> {
-  const { program, calls, signal = signalOfWork.getStore() } = run;
-  const limits = { ...LIMITS, ...run.limits };
+export async function* runGdal(run: GdalRun): AsyncGenerator<Uint8Array, void, undefined> {
+  const { program, calls, signal = contextSignal.getStore() } = run;
+  const limits = { ...DEFAULT_LIMITS, ...run.limits };
   const { totalMs, stallMs, outputBytes } = limits;
   signal?.throwIfAborted();
   const child = start(run, limits);
   running.add(child);
   child.once('close', () => running.delete(child));
-  const stderr = tailsOf(child);
-  const ended = endOf(child);
+  const stderr = collectStderr(child);
+  const ended = waitForExit(child);
   const path = (call = stderr.length - 1) => calls[Math.min(call, calls.length - 1)].path;
   /** Why it was killed; the first reason counts. */
   let reason: unknown;
@@ -150,7 +150,7 @@ export async function* gdalOutput(run: GdalRun): AsyncGenerator<Uint8Array, void
 function start({ program, calls, config }: GdalRun, limits: GdalLimits): ChildProcess {
   const found = onPath(program);
   if (found === undefined) throw noGdal(calls[0].path, calls[0].format, program);
-  const passedOn = Object.entries(process.env).filter(([name]) => PASSED_ON.test(name));
+  const passedOn = Object.entries(process.env).filter(([name]) => ENVIRONMENT_ALLOWLIST.test(name));
   return spawn('/bin/sh', ['-c', scriptOf(calls, limits), found, ...calls.flatMap(({ args }) => args)], {
     env: { ...Object.fromEntries(passedOn), ...CONFIG, ...config },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -191,7 +191,7 @@ function onPath(program: string): string | undefined {
 }
 
 /** How a process ended, in words. */
-function endOf(child: ChildProcess): Promise<string> {
+function waitForExit(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message));
     child.once('close', (code, signal) => resolve(signal ? `signal ${signal}` : `exit code ${code}`));
@@ -199,10 +199,10 @@ function endOf(child: ChildProcess): Promise<string> {
 }
 
 /** The end of what each call has said on stderr so far, up to the one that runs now. */
-function tailsOf(child: ChildProcess): string[] {
+function collectStderr(child: ChildProcess): string[] {
   const tails = [''];
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    const [more, ...next] = text.split(BETWEEN);
+    const [more, ...next] = text.split(CALL_SEPARATOR);
     tails.push(`${tails.pop()}${more}`, ...next);
     for (const [i, tail] of tails.entries()) tails[i] = tail.slice(-STDERR_LENGTH);
   });

@@ -1,33 +1,37 @@
 /** Files of several rasters: their layers, and GDAL's names for these. */
 import { resolve } from 'node:path';
 import { unsupported } from '../errors.js';
-import type { Container, Layer } from '../types.js';
-import { FORMATS } from './drivers.js';
-import { type GdalInfo, gdalInfo } from './gdalinfo.js';
+import type { MultiDatasetFile, Subdataset } from '../types.js';
+import { GDAL_FORMATS } from './drivers.js';
+import { type GdalInfo, runGdalInfo } from './gdalinfo.js';
 
 /** A layer and what GDAL calls it. */
-export interface GdalLayer extends Layer {
+export interface GdalSubdataset extends Subdataset {
   dataset: string;
 }
 
-export async function openGdalContainer(path: string, kind: 'hdf4' | 'netcdf'): Promise<Container> {
-  const info = await gdalInfo(path, resolve(path), FORMATS[kind].driver);
-  const layers = layersOf(info, path).map(({ name, description, shape }) => ({ name, description, shape }));
-  return { path, kind, layers, metadata: info.metadata };
+export async function listGdalSubdatasets(path: string, kind: 'hdf4' | 'netcdf'): Promise<MultiDatasetFile> {
+  const info = await runGdalInfo(path, resolve(path), GDAL_FORMATS[kind].driver);
+  const subdatasets = subdatasetsOf(info, path).map(({ name, description, shape }) => ({
+    name,
+    description,
+    shape,
+  }));
+  return { path, kind, subdatasets, metadata: info.metadata };
 }
 
 /** GDAL's domain SUBDATASETS as layers. A file of a single raster has none there: it is the only layer. */
-export function layersOf(info: GdalInfo, path: string): GdalLayer[] {
+export function subdatasetsOf(info: GdalInfo, path: string): GdalSubdataset[] {
   const file = resolve(path);
-  const found: (GdalLayer & { group: string })[] = [];
+  const found: (GdalSubdataset & { group: string })[] = [];
   for (let i = 1; ; i++) {
     const dataset = info.subdatasets[`SUBDATASET_${i}_NAME`];
     if (dataset === undefined) break;
     // GDAL knows no way to write a quote within a quoted path.
     if (file.includes('"')) throw unsupported(path, 'its path holds a double quote, which GDAL cannot read');
-    found.push(parseLayer(dataset, info.subdatasets[`SUBDATASET_${i}_DESC`] ?? '', file));
+    found.push(parseSubdataset(dataset, info.subdatasets[`SUBDATASET_${i}_DESC`] ?? '', file));
   }
-  if (found.length === 0 && info.bands.length > 0) return [onlyLayer(info, file)];
+  if (found.length === 0 && info.bands.length > 0) return [singleSubdataset(info, file)];
   const layers = withoutCoordinates(found);
   const count = new Map<string, number>();
   for (const { name } of layers) count.set(name, (count.get(name) ?? 0) + 1);
@@ -38,7 +42,7 @@ export function layersOf(info: GdalInfo, path: string): GdalLayer[] {
 }
 
 /** In netCDF, variables of two dimensions that hold the latitudes and longitudes of the others, by their CF standard names. */
-function withoutCoordinates<L extends GdalLayer>(layers: L[]): L[] {
+function withoutCoordinates<L extends GdalSubdataset>(layers: L[]): L[] {
   const others = layers.filter(
     ({ dataset, description }) =>
       !(dataset.startsWith('NETCDF:') && /^\[\d+x\d+\] (latitude|longitude) \(/.test(description)),
@@ -50,7 +54,7 @@ function withoutCoordinates<L extends GdalLayer>(layers: L[]): L[] {
  * Names are such as HDF4_EOS:EOS_GRID:"path":grid:field, HDF4_SDS:UNKNOWN:"path":index and NETCDF:"path":variable, texts
  * such as [2400x2400] field grid (8-bit unsigned integer).
  */
-function parseLayer(dataset: string, text: string, file: string): GdalLayer & { group: string } {
+function parseSubdataset(dataset: string, text: string, file: string): GdalSubdataset & { group: string } {
   const [, sizes = '', title = ''] = /^\[([\dx]*)\] *(.*?)(?: \([^()]*\))?$/.exec(text) ?? [];
   const inFile = dataset.slice(dataset.indexOf(file) + file.length).replace(/^"?:/, '');
   const parts = inFile.split(':');
@@ -64,7 +68,7 @@ function parseLayer(dataset: string, text: string, file: string): GdalLayer & { 
   };
 }
 
-function onlyLayer({ bands, width, height }: GdalInfo, file: string): GdalLayer {
+function singleSubdataset({ bands, width, height }: GdalInfo, file: string): GdalSubdataset {
   const [first] = bands;
   const name = first.variable ?? first.description ?? 'raster';
   const shape = bands.length > 1 ? [bands.length, height, width] : [height, width];

@@ -1,7 +1,7 @@
 /** Takes uncompressed TIFFs apart as they come through a pipe. */
 
 /** Bytes within which the directory and the place of the first row must be found. */
-const HEAD_BYTES = 1 << 16;
+const MAX_HEADER_BYTES = 1 << 16;
 const STRIP_OFFSETS = 273;
 const LONG8 = 16;
 
@@ -20,7 +20,7 @@ export interface StreamedImage {
  * Invariant: all images before number `image` are complete, and it is not, unless it is the last. Of it, `head` is kept until the place of the first row is
  * known; then `skip` bytes are left before it, and `row` holds the first `filled` bytes of row number `rows`.
  */
-export class TiffStream {
+export class TiffStreamParser {
   image = 0;
   rows = 0;
   private head = Buffer.alloc(0);
@@ -48,17 +48,17 @@ export class TiffStream {
         const start = firstStrip(this.head);
         if (typeof start === 'string') return start;
         if (start === undefined)
-          return this.head.length > HEAD_BYTES ? 'a TIFF without a directory at its start' : undefined;
+          return this.head.length > MAX_HEADER_BYTES ? 'a TIFF without a directory at its start' : undefined;
         this.skip = start;
         rest = this.head;
       }
       rest = this.pixels(rest);
-      if (this.complete && this.image < this.images.length - 1) this.begin(this.image + 1);
+      if (this.complete && this.image < this.images.length - 1) this.beginImage(this.image + 1);
     }
     return undefined;
   }
 
-  private begin(image: number): void {
+  private beginImage(image: number): void {
     this.image = image;
     this.rows = 0;
     this.head = Buffer.alloc(0);

@@ -1,11 +1,11 @@
 /** Opens cubes whose bands lie within rows or pixels (`Hdf5CubeBlocks`). Their formats know where they lie on Earth. */
 import { stat } from 'node:fs/promises';
 import { corrupt, unsupported } from '../errors.js';
-import { MAX_BANDS, MAX_SIDE } from '../file/limits.js';
+import { MAX_BANDS, MAX_SIDE_PIXELS } from '../file/limits.js';
 import type { Affine, Crs, DataType, Hdf5CubeBlocks, MissingNumbers, RasterHeader } from '../types.js';
 import { missingData } from './cf/missing-data.js';
 import { type Hdf5File, withHdf5 } from './file.js';
-import { type StoredNumbers, storedNumbers } from './stored-dataset.js';
+import { readStoredDataset, type StoredDataset } from './stored-dataset.js';
 
 /** Facts about a cube that each product stores in its own way. */
 export interface CubeLayout
@@ -19,7 +19,7 @@ export interface CubeLayout
 }
 
 /** Blocks of a raster that a lookup table makes have no meaning of their own; windows end at rows of this many pixels. */
-const LOOKUP_BLOCK = 64;
+const LOOKUP_BLOCK_PIXELS = 64;
 
 /**
  * The header of a cube. Throws TW_RASTER_UNREADABLE, _CORRUPT, _UNSUPPORTED, and _NO_LAYER if the cube or one of the datasets that
@@ -33,18 +33,18 @@ export async function openHdf5Cube(path: string, layout: CubeLayout): Promise<Ra
 function headerOf(file: Hdf5File, layout: CubeLayout): Omit<RasterHeader, 'fileBytes'> {
   const { path } = file;
   const { dataset, bandAxis, lookup, errors, fill } = layout;
-  const stored = storedNumbers(file, dataset);
+  const stored = readStoredDataset(file, dataset);
   const { shape, dataType, chunks } = stored;
   if (!isCube(shape))
     throw unsupported(path, `${dataset} is ${shape.join(' x ')}, and no cube of three dimensions`);
   const bands = shape[bandAxis];
   const grid = { height: shape[0], width: shape[3 - bandAxis]! };
   const { height, width } = lookup ? lookupSize(file, lookup) : grid;
-  if (width > MAX_SIDE || height > MAX_SIDE || bands > MAX_BANDS)
+  if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands > MAX_BANDS)
     throw unsupported(path, `${dataset} has ${bands} bands of ${width} x ${height} pixels`);
   if (errors) requireShape(file, errors.dataset, shape, dataset);
   const block = lookup
-    ? { width, height: LOOKUP_BLOCK }
+    ? { width, height: LOOKUP_BLOCK_PIXELS }
     : { width: chunks?.[3 - bandAxis] ?? width, height: chunks?.[0] ?? 1 };
   const missing = missingNumbers(file, dataset, stored);
   const blocks: Hdf5CubeBlocks = {
@@ -73,7 +73,7 @@ function headerOf(file: Hdf5File, layout: CubeLayout): Omit<RasterHeader, 'fileB
 function missingNumbers(
   file: Hdf5File,
   dataset: string,
-  { types }: StoredNumbers,
+  { types }: StoredDataset,
 ): MissingNumbers | undefined {
   const { nodata = NaN, missing } = missingData(file, dataset, types);
   if (Number.isNaN(nodata)) return missing;
@@ -86,7 +86,7 @@ function isCube(shape: number[]): shape is [number, number, number] {
 }
 
 function lookupSize(file: Hdf5File, { columns, rows }: NonNullable<Hdf5CubeBlocks['lookup']>) {
-  const { shape } = storedNumbers(file, columns);
+  const { shape } = readStoredDataset(file, columns);
   if (shape.length !== 2)
     throw unsupported(file.path, `${columns} is ${shape.join(' x ')}, and no table of rows and columns`);
   requireShape(file, rows, shape, columns);
@@ -95,7 +95,7 @@ function lookupSize(file: Hdf5File, { columns, rows }: NonNullable<Hdf5CubeBlock
 }
 
 function requireShape(file: Hdf5File, layer: string, expected: number[], other: string): void {
-  const { shape } = storedNumbers(file, layer);
+  const { shape } = readStoredDataset(file, layer);
   if (shape.join() !== expected.join())
     throw corrupt(file.path, `${layer} is ${shape.join(' x ')}, but ${other} is ${expected.join(' x ')}`);
 }

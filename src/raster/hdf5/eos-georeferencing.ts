@@ -5,24 +5,24 @@ import { corrupt, noCrs, unsupported } from '../errors.js';
 import { odlList, odlNodes, parseOdl } from '../metadata/odl.js';
 import type { Crs } from '../types.js';
 import type { Hdf5File } from './file.js';
-import { gridPosition, type Position } from './georeferencing.js';
+import { type Georeferencing, gridGeoreferencing } from './georeferencing.js';
 
-export const STRUCTURE = '/HDFEOS INFORMATION/StructMetadata.';
+export const STRUCT_METADATA_PREFIX = '/HDFEOS INFORMATION/StructMetadata.';
 
 /** The structural metadata, which long files split into parts; undefined where the file is no HDF-EOS. */
-export function structureOf(file: Hdf5File): string | undefined {
+export function readStructMetadata(file: Hdf5File): string | undefined {
   const parts: string[] = [];
   for (let i = 0; ; i++) {
-    const part = file.text(`${STRUCTURE}${i}`);
+    const part = file.text(`${STRUCT_METADATA_PREFIX}${i}`);
     if (part === undefined) return parts.length > 0 ? parts.join('') : undefined;
     parts.push(part);
   }
 }
 
 /** Undefined where the dataset belongs to no HDF-EOS grid. */
-export function eosPosition(file: Hdf5File, dataset: string): Position | undefined {
+export function eosGeoreferencing(file: Hdf5File, dataset: string): Georeferencing | undefined {
   const name = /^\/HDFEOS\/GRIDS\/([^/]+)\//.exec(dataset)?.[1];
-  const structure = name === undefined ? undefined : structureOf(file);
+  const structure = name === undefined ? undefined : readStructMetadata(file);
   if (structure === undefined) return undefined;
   const grids = [...odlNodes(parseOdl(structure))].filter(({ values }) => values.GridName === name);
   if (grids.length === 0)
@@ -44,12 +44,12 @@ export function eosPosition(file: Hdf5File, dataset: string): Position | undefin
   }
   const geographic = values.Projection === 'HE5_GCTP_GEO';
   const packed = geographic && corners.some((corner) => Math.abs(corner) > 360);
-  const [left, top, right, bottom] = packed ? corners.map(degreesOfPacked) : corners;
+  const [left, top, right, bottom] = packed ? corners.map(packedDmsToDegrees) : corners;
   const x = { start: left, step: (right - left) / width };
   const y = { start: top, step: (bottom - top) / height };
   if (!(x.step > 0 && y.step < 0)) throw noCrs(file.path, `the corners of the grid ${name} span no area`);
   const crs = geographic ? crsFromEpsg(4326) : projected(file.path, values);
-  return gridPosition(crs, x, storedFrom(file.path, values.GridOrigin, y, bottom), height);
+  return gridGeoreferencing(crs, x, storedFrom(file.path, values.GridOrigin, y, bottom), height);
 }
 
 /** Rows go south from the upper left pixel unless the grid says that its first pixel is the lower left one. */
@@ -72,12 +72,12 @@ function projected(path: string, values: Record<string, string>): Crs {
   if (!(radius > 0) || ![radius, meridian, east, north].every(Number.isFinite)) {
     throw noCrs(path, 'its sinusoidal projection does not say the radius of the sphere');
   }
-  const parameters = `+lon_0=${degreesOfPacked(meridian)} +x_0=${east} +y_0=${north} +a=${radius} +b=${radius}`;
+  const parameters = `+lon_0=${packedDmsToDegrees(meridian)} +x_0=${east} +y_0=${north} +a=${radius} +b=${radius}`;
   return { epsg: undefined, proj4: `+proj=sinu ${parameters} +units=m +no_defs`, geographic: false };
 }
 
 /** GCTP packs degrees as DDDMMMSSS.SS: 75 degrees 30 minutes are 75030000. */
-export function degreesOfPacked(packed: number): number {
+export function packedDmsToDegrees(packed: number): number {
   const size = Math.abs(packed);
   const degrees = Math.floor(size / 1e6);
   const minutes = Math.floor((size - degrees * 1e6) / 1e3);

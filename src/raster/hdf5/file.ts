@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Dataset, File, Metadata } from 'h5wasm/node';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { corrupt, rasterUnreadable } from '../errors.js';
-import { type Hdf5Library, hdf5Library } from './h5wasm.js';
+import { type Hdf5Library, loadHdf5Library } from './h5wasm.js';
 
 /** Text, or numbers; a single number is an array of one. */
 export type AttributeValue = string | number[];
@@ -14,9 +14,9 @@ export type Attributes = Record<string, AttributeValue>;
 export const TypeClass = { integer: 0, float: 1, string: 3, enum: 8 } as const;
 
 /** Far more than the metadata of real products; a hostile file may declare any size. */
-const MOST_ATTRIBUTE_BYTES = 2 ** 20;
-const MOST_TEXT_BYTES = 2 ** 24;
-const MOST_OBJECTS = 100_000;
+const MAX_ATTRIBUTE_BYTES = 2 ** 20;
+const MAX_TEXT_BYTES = 2 ** 24;
+const MAX_OBJECTS = 100_000;
 
 /**
  * Opens a file, lets `use` read from it and closes it. `use` must not wait for anything: the library works for one file at a time.
@@ -26,11 +26,11 @@ export async function withHdf5<T>(path: string, use: (file: Hdf5File) => T): Pro
   await stat(path).catch((error) => {
     throw rasterUnreadable.because(error, path, error);
   });
-  const library = await hdf5Library();
+  const library = await loadHdf5Library();
   const absolute = resolve(path);
-  return library.guard.allowing(absolute, () => {
+  return library.guard.withAllowedFile(absolute, () => {
     const file = library.open(absolute);
-    const fault = library.guard.fault();
+    const fault = library.guard.lastFault();
     if (fault) throw corrupt(path, fault);
     try {
       return use(new Hdf5File(path, file, library));
@@ -53,8 +53,8 @@ export class Hdf5File {
 
   /** Paths of the datasets, sorted. Links to elsewhere are not followed. */
   datasets(): string[] {
-    const paths = this.ask(() => this.file.paths());
-    if (paths.length > MOST_OBJECTS) throw corrupt(this.path, `it has ${paths.length} groups and datasets`);
+    const paths = this.callLibrary(() => this.file.paths());
+    if (paths.length > MAX_OBJECTS) throw corrupt(this.path, `it has ${paths.length} groups and datasets`);
     return paths
       .map((path) => `/${path}`)
       .filter((path) => this.dataset(path))
@@ -68,22 +68,22 @@ export class Hdf5File {
   }
 
   metadata(dataset: Dataset): Metadata {
-    return this.ask(() => dataset.metadata);
+    return this.callLibrary(() => dataset.metadata);
   }
 
   filters(dataset: Dataset): { id: number; name: string }[] {
-    return this.ask(() => dataset.filters);
+    return this.callLibrary(() => dataset.filters);
   }
 
   /** Paths of the scales attached to each dimension (HDF5 Dimension Scales); netCDF's coordinate variables are such. */
-  scales(dataset: Dataset): string[][] {
+  dimensionScales(dataset: Dataset): string[][] {
     const { shape } = this.metadata(dataset);
-    return (shape ?? []).map((_, i) => this.ask(() => dataset.get_attached_scales(i)));
+    return (shape ?? []).map((_, i) => this.callLibrary(() => dataset.get_attached_scales(i)));
   }
 
   /** Stored numbers of a hyperslab, [from, to) along each dimension, the last dimension fastest. */
   slice(dataset: Dataset, ranges: [from: number, to: number][]): ArrayLike<number | bigint> {
-    return this.ask(() => dataset.slice(ranges)) as ArrayLike<number | bigint>;
+    return this.callLibrary(() => dataset.slice(ranges)) as ArrayLike<number | bigint>;
   }
 
   /** The text of a string dataset, of all its elements together; undefined where there is none. */
@@ -97,9 +97,8 @@ export class Hdf5File {
     if (!dataset) return undefined;
     const { type, size, total_size: count } = this.metadata(dataset);
     if (type !== TypeClass.string) return undefined;
-    if (size * count > MOST_TEXT_BYTES)
-      throw corrupt(this.path, `the text ${path} has ${size * count} bytes`);
-    return textOf(this.ask(() => dataset.value));
+    if (size * count > MAX_TEXT_BYTES) throw corrupt(this.path, `the text ${path} has ${size * count} bytes`);
+    return textOf(this.callLibrary(() => dataset.value));
   }
 
   /** The attributes of a group or dataset that are text or numbers; references and structures are left out. */
@@ -107,12 +106,12 @@ export class Hdf5File {
     const entity = path === '/' ? this.file : this.entity(path);
     if (!entity || !('attrs' in entity)) return {};
     const attributes: Attributes = {};
-    for (const name of this.ask(() => Object.keys(entity.attrs))) {
-      const metadata = this.ask(() => this.library.attributeMetadata(this.file, path, name));
+    for (const name of this.callLibrary(() => Object.keys(entity.attrs))) {
+      const metadata = this.callLibrary(() => this.library.attributeMetadata(this.file, path, name));
       if (!isTextOrNumber(metadata)) continue;
       const bytes = metadata.size * metadata.total_size;
-      if (bytes > MOST_ATTRIBUTE_BYTES) throw corrupt(this.path, `the attribute ${name} has ${bytes} bytes`);
-      const value: unknown = this.ask(() => entity.get_attribute(name, true));
+      if (bytes > MAX_ATTRIBUTE_BYTES) throw corrupt(this.path, `the attribute ${name} has ${bytes} bytes`);
+      const value: unknown = this.callLibrary(() => entity.get_attribute(name, true));
       attributes[name] =
         metadata.type === TypeClass.string ? textOf(value).join(', ') : [value].flat().map(Number);
     }
@@ -127,25 +126,26 @@ export class Hdf5File {
   /** How many bytes a floating point number of an attribute has; 0 if the attribute is missing or of another kind. */
   floatBytes(path: string, name: string): number {
     const entity = path === '/' ? this.file : this.entity(path);
-    if (!entity || !('attrs' in entity) || !this.ask(() => Object.hasOwn(entity.attrs, name))) return 0;
-    const { type, size } = this.ask(() => this.library.attributeMetadata(this.file, path, name));
+    if (!entity || !('attrs' in entity) || !this.callLibrary(() => Object.hasOwn(entity.attrs, name)))
+      return 0;
+    const { type, size } = this.callLibrary(() => this.library.attributeMetadata(this.file, path, name));
     return type === TypeClass.float ? size : 0;
   }
 
   private entity(path: string) {
     // That there is no such path is an answer; the library makes a diagnostic of it.
     const entity = this.file.get(path);
-    const absent = this.library.guard.fault() !== undefined;
-    this.library.guard.clear();
+    const absent = this.library.guard.lastFault() !== undefined;
+    this.library.guard.clearDiagnostics();
     return absent ? null : entity;
   }
 
   /** Asks the library, and throws what it complains of: its answer alone does not tell. */
-  private ask<T>(question: () => T): T {
+  private callLibrary<T>(question: () => T): T {
     const { guard } = this.library;
-    guard.clear();
+    guard.clearDiagnostics();
     const answer = question();
-    const fault = guard.fault();
+    const fault = guard.lastFault();
     if (fault) throw corrupt(this.path, fault);
     return answer;
   }

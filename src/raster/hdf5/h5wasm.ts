@@ -1,17 +1,17 @@
 /** The HDF5 library, once a thread. It is loaded when first needed: it is large, and most files do without. */
 import type { File, Metadata } from 'h5wasm/node';
-import { type LibraryFiles, LibraryGuard } from './sandbox.js';
+import { type EmscriptenFs, Hdf5Sandbox } from './sandbox.js';
 
 export interface Hdf5Library {
-  guard: LibraryGuard;
-  /** The library may open `path` alone, and only while `LibraryGuard.allowing` says so. */
+  guard: Hdf5Sandbox;
+  /** The library may open `path` alone, and only while `Hdf5Sandbox.allowing` says so. */
   open(path: string): File;
   attributeMetadata(file: File, path: string, name: string): Metadata;
 }
 
 let library: Promise<Hdf5Library> | undefined;
 
-export function hdf5Library(): Promise<Hdf5Library> {
+export function loadHdf5Library(): Promise<Hdf5Library> {
   library ??= load();
   return library;
 }
@@ -20,7 +20,7 @@ async function load(): Promise<Hdf5Library> {
   const { File, ready } = await import('h5wasm/node');
   const module = await ready;
   return {
-    guard: new LibraryGuard(module.FS as unknown as LibraryFiles),
+    guard: new Hdf5Sandbox(module.FS as unknown as EmscriptenFs),
     open: (path) => new File(path, 'r'),
     attributeMetadata: (file, path, name) => module.get_attribute_metadata(file.file_id, path, name),
   };

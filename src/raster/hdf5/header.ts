@@ -1,14 +1,14 @@
 /** Opens one dataset of an HDF5 file as a raster. */
 import { stat } from 'node:fs/promises';
 import { unsupported } from '../errors.js';
-import { MAX_SIDE } from '../file/limits.js';
+import { MAX_SIDE_PIXELS } from '../file/limits.js';
 import { bytesPerSample } from '../pixels/data-types.js';
 import type { BandTags, Hdf5Blocks, RasterHeader } from '../types.js';
-import { cfPosition } from './cf/georeferencing.js';
+import { cfGeoreferencing } from './cf/georeferencing.js';
 import { missingData } from './cf/missing-data.js';
-import { eosPosition } from './eos-georeferencing.js';
+import { eosGeoreferencing } from './eos-georeferencing.js';
 import { type Attributes, type Hdf5File, withHdf5 } from './file.js';
-import { type StoredNumbers, storedNumbers } from './stored-dataset.js';
+import { readStoredDataset, type StoredDataset } from './stored-dataset.js';
 
 /** A year of hours is 8,784 bands. */
 const MAX_BANDS = 16_384;
@@ -26,17 +26,17 @@ export async function openHdf5(path: string, layer: string): Promise<RasterHeade
 
 function headerOf(file: Hdf5File, layer: string): Omit<RasterHeader, 'fileBytes'> {
   const { path } = file;
-  const stored = storedNumbers(file, layer);
+  const stored = readStoredDataset(file, layer);
   const { shape, dataType } = stored;
   if (shape.length < 2) throw unsupported(path, `${layer} has fewer than two dimensions`);
   const [height, width] = shape.slice(-2);
   const bands = shape.slice(0, -2).reduce((product, size) => product * size, 1);
-  if (width > MAX_SIDE || height > MAX_SIDE || bands > MAX_BANDS) {
+  if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands > MAX_BANDS) {
     throw unsupported(path, `the size of ${layer} is ${shape.join(' x ')}`);
   }
   const attributes = file.attributes(layer);
   const { nodata, missing, warnings } = missingData(file, layer, stored.types);
-  const { crs, transform, upsideDown } = eosPosition(file, layer) ?? cfPosition(file, layer);
+  const { crs, transform, bottomUp } = eosGeoreferencing(file, layer) ?? cfGeoreferencing(file, layer);
   return {
     path,
     width,
@@ -46,7 +46,7 @@ function headerOf(file: Hdf5File, layer: string): Omit<RasterHeader, 'fileBytes'
     crs,
     transform,
     nodata,
-    blocks: { reader: 'hdf5', ...blockSize(stored), dataset: layer, upsideDown, ...(missing && { missing }) },
+    blocks: { reader: 'hdf5', ...blockSize(stored), dataset: layer, bottomUp, ...(missing && { missing }) },
     bandTags: Array.from({ length: bands }, () => tagsOf(attributes)),
     metadata: itemsOf(attributes),
     ...(warnings.length > 0 && { warnings }),
@@ -55,7 +55,7 @@ function headerOf(file: Hdf5File, layer: string): Omit<RasterHeader, 'fileBytes'
   };
 }
 
-function blockSize({ shape, dataType, chunks }: StoredNumbers) {
+function blockSize({ shape, dataType, chunks }: StoredDataset) {
   const [height, width] = shape.slice(-2);
   if (!chunks) {
     const rows = Math.floor(CONTIGUOUS_BLOCK_BYTES / (width * bytesPerSample(dataType)));

@@ -1,17 +1,17 @@
 /** Reads pixels of cubes whose bands lie within rows or pixels: chunk by chunk, so that each is decoded once. */
 import { corrupt } from '../errors.js';
-import { bytesPerSample, emptyPixel } from '../pixels/data-types.js';
+import { bytesPerSample, fillValueFor } from '../pixels/data-types.js';
 import type { Hdf5CubeBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
 import { isMissing } from './cf/missing-data.js';
 import { type Hdf5File, withHdf5 } from './file.js';
-import { type StoredNumbers, sliceNumbers, storedNumbers } from './stored-dataset.js';
+import { readHyperslab, readStoredDataset, type StoredDataset } from './stored-dataset.js';
 
 export interface Hdf5CubeHeader extends RasterHeader {
   blocks: Hdf5CubeBlocks;
 }
 
 /** The library's memory holds about one piece at a time, or one chunk where chunks are larger. */
-const PIECE_BYTES = 2 ** 22;
+const HYPERSLAB_BYTES = 2 ** 22;
 
 /**
  * Reads a window of some bands (from 0). The window must lie in the raster and fit the target.
@@ -22,22 +22,22 @@ export async function readHdf5Cube(
   bands: number[],
   window: Window,
   target: ReadTarget,
-  pieceBytes = PIECE_BYTES,
+  pieceBytes = HYPERSLAB_BYTES,
 ): Promise<void> {
   await withHdf5(header.path, (file) => {
     const { dataset, shape } = header.blocks;
-    const cube = storedNumbers(file, dataset);
+    const cube = readStoredDataset(file, dataset);
     if (cube.shape.join() !== shape.join())
       throw corrupt(header.path, `${dataset} is not as it was when it was opened`);
     const sources = sourcesOf(file, header, window);
     const { arrays, offset, stride } = target;
-    const nodata = emptyPixel(header.dataType, header.nodata);
+    const nodata = fillValueFor(header.dataType, header.nodata);
     const out = (pixel: number) =>
       offset + Math.floor(pixel / window.width) * stride + (pixel % window.width);
     for (const [pixel, source] of sources.entries())
       if (source < 0) for (const array of arrays) array[out(pixel)] = nodata;
-    for (const piece of piecesOf(header, cube, bands, sources, pieceBytes))
-      copyPiece(file, header, cube, piece, bands, arrays, out, nodata);
+    for (const piece of planHyperslabs(header, cube, bands, sources, pieceBytes))
+      copyHyperslab(file, header, cube, piece, bands, arrays, out, nodata);
   });
 }
 
@@ -71,7 +71,7 @@ function sourcesOf(file: Hdf5File, { path, blocks }: Hdf5CubeHeader, window: Win
 }
 
 function numbersOf(file: Hdf5File, layer: string, { column, row, width, height }: Window) {
-  const { dataset } = storedNumbers(file, layer);
+  const { dataset } = readStoredDataset(file, layer);
   const numbers = file.slice(dataset, [
     [row, row + height],
     [column, column + width],
@@ -88,7 +88,7 @@ const gridOf = ({ shape, bandAxis }: Hdf5CubeBlocks) => [shape[0], shape[3 - ban
 type Range = [from: number, to: number];
 
 /** A part of the cube that is read at once, and which pixels of the window come from it. */
-interface Piece {
+interface Hyperslab {
   rows: Range;
   columns: Range;
   bands: Range;
@@ -98,19 +98,19 @@ interface Piece {
 }
 
 /** Pieces are whole chunks, cut to what the window needs of them. */
-function* piecesOf(
+function* planHyperslabs(
   { blocks }: Hdf5CubeHeader,
-  cube: StoredNumbers,
+  cube: StoredDataset,
   bands: number[],
   sources: Int32Array,
   pieceBytes: number,
-): Generator<Piece> {
+): Generator<Hyperslab> {
   const [, width] = gridOf(blocks);
-  const size = pieceSize(blocks, cube, pieceBytes);
+  const size = hyperslabSize(blocks, cube, pieceBytes);
   const across = Math.ceil(width / size.columns);
   const first = Math.min(...bands);
   const end = Math.max(...bands) + 1;
-  for (const pixels of groupsOf(sources, (source) => {
+  for (const pixels of groupByChunk(sources, (source) => {
     const row = Math.floor(source / width);
     return Math.floor(row / size.rows) * across + Math.floor((source - row * width) / size.columns);
   })) {
@@ -125,9 +125,9 @@ function* piecesOf(
 }
 
 /** Rows, columns and bands of a piece: a chunk, or as many of them as fit; whole rows of a cube in one piece. */
-function pieceSize(
+function hyperslabSize(
   { shape, bandAxis }: Hdf5CubeBlocks,
-  { chunks, dataType }: StoredNumbers,
+  { chunks, dataType }: StoredDataset,
   pieceBytes: number,
 ) {
   const grow = (size: number, whole: number, room: number) =>
@@ -142,7 +142,7 @@ function pieceSize(
 }
 
 /** Indexes of sources that are there, grouped by a key, each group in order. */
-function groupsOf(sources: Int32Array, keyOf: (source: number) => number): Int32Array[] {
+function groupByChunk(sources: Int32Array, keyOf: (source: number) => number): Int32Array[] {
   const counts = new Map<number, number>();
   for (const source of sources)
     if (source >= 0) counts.set(keyOf(source), (counts.get(keyOf(source)) ?? 0) + 1);
@@ -173,11 +173,11 @@ function rangeOf(pixels: Int32Array, value: (pixel: number) => number): Range {
 
 // --- values -------------------------------------------------------------------------------------------------------
 
-function copyPiece(
+function copyHyperslab(
   file: Hdf5File,
   { path, blocks }: Hdf5CubeHeader,
-  cube: StoredNumbers,
-  { rows, columns, bands: range, pixels, sources }: Piece,
+  cube: StoredDataset,
+  { rows, columns, bands: range, pixels, sources }: Hyperslab,
   bands: number[],
   arrays: PixelArray[],
   out: (pixel: number) => number,
@@ -187,14 +187,14 @@ function copyPiece(
   const ranges = bandAxis === 1 ? [rows, range, columns] : [rows, columns, range];
   const [, width] = gridOf(blocks);
   const [across, deep] = [columns[1] - columns[0], range[1] - range[0]];
-  const read = ({ dataset, dataType }: StoredNumbers) => {
-    const values = sliceNumbers(file, dataset, dataType, ranges);
+  const read = ({ dataset, dataType }: StoredDataset) => {
+    const values = readHyperslab(file, dataset, dataType, ranges);
     if (values.length !== (rows[1] - rows[0]) * across * deep)
       throw corrupt(path, `rows ${rows[0]}-${rows[1]} of ${blocks.dataset} cannot be read`);
     return values;
   };
   const values = read(cube);
-  const flags = errors && read(storedNumbers(file, errors.dataset));
+  const flags = errors && read(readStoredDataset(file, errors.dataset));
   // Where the first band of each pixel lies in the piece, and where the pixel goes.
   const [places, targets] = [new Int32Array(pixels.length), new Int32Array(pixels.length)];
   for (const [i, pixel] of pixels.entries()) {

@@ -2,10 +2,10 @@
 import { corrupt } from '../errors.js';
 import { isMissing, missingData } from './cf/missing-data.js';
 import { TypeClass, withHdf5 } from './file.js';
-import { sliceNumbers, storedNumbers } from './stored-dataset.js';
+import { readHyperslab, readStoredDataset } from './stored-dataset.js';
 
 /** More values than an instrument has bands are no list of them. */
-const MOST_VALUES = 16_384;
+const MAX_VALUES = 16_384;
 
 /**
  * The numbers or texts of datasets with one dimension, by path; a dataset that is not there has no entry.
@@ -19,7 +19,7 @@ export function readHdf5Lists(path: string, datasets: string[]): Promise<Map<str
       if (!dataset) continue;
       const { shape, type } = file.metadata(dataset);
       const [size = 0, ...others] = shape ?? [];
-      if (size === 0 || size > MOST_VALUES || others.length > 0)
+      if (size === 0 || size > MAX_VALUES || others.length > 0)
         throw corrupt(path, `${name} is ${shape?.join(' x ') || 'empty'}, and no list`);
       if (type === TypeClass.string) lists.set(name, file.texts(name) ?? []);
       else lists.set(name, Array.from(file.slice(dataset, [[0, size]]), Number));
@@ -34,14 +34,14 @@ export function readHdf5Lists(path: string, datasets: string[]): Promise<Map<str
  */
 export function readHdf5Points(path: string, layer: string, places: [number, number][]): Promise<number[]> {
   return withHdf5(path, (file) => {
-    const { dataset, dataType, types } = storedNumbers(file, layer);
+    const { dataset, dataType, types } = readStoredDataset(file, layer);
     const { nodata, missing } = missingData(file, layer, types);
     return places.map(([row, column]) => {
       const pixel: [number, number][] = [
         [row, row + 1],
         [column, column + 1],
       ];
-      const found = sliceNumbers(file, dataset, dataType, pixel);
+      const found = readHyperslab(file, dataset, dataType, pixel);
       if (found.length === 0) throw corrupt(path, `${layer} cannot be read`);
       const [value] = found;
       return value === nodata || (missing && isMissing(value, missing)) ? NaN : value;

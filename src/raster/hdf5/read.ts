@@ -1,17 +1,17 @@
 /** Reads pixels of a dataset by hyperslabs. */
 import { corrupt } from '../errors.js';
-import { bytesPerSample, emptyPixel } from '../pixels/data-types.js';
+import { bytesPerSample, fillValueFor } from '../pixels/data-types.js';
 import type { Hdf5Blocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
-import { clearMissing } from './cf/missing-data.js';
+import { replaceMissing } from './cf/missing-data.js';
 import { type Hdf5File, withHdf5 } from './file.js';
-import { sliceNumbers } from './stored-dataset.js';
+import { readHyperslab } from './stored-dataset.js';
 
 export interface Hdf5Header extends RasterHeader {
   blocks: Hdf5Blocks;
 }
 
 /** The library's memory holds one piece at a time. */
-const PIECE_BYTES = 2 ** 24;
+const HYPERSLAB_BYTES = 2 ** 24;
 
 /**
  * Reads a window of some bands (from 0). The window must lie in the raster and fit the target.
@@ -37,21 +37,26 @@ function readBand(
   { offset, stride }: Omit<ReadTarget, 'arrays'>,
 ): void {
   const { blocks, path, dataType } = header;
-  const nodata = emptyPixel(dataType, header.nodata);
+  const nodata = fillValueFor(dataType, header.nodata);
   const dataset = file.dataset(blocks.dataset);
   const shape = dataset && file.metadata(dataset).shape;
   if (!shape || shape.at(-2) !== header.height || shape.at(-1) !== header.width) {
     throw corrupt(path, `${blocks.dataset} is not as it was when it was opened`);
   }
-  const first = blocks.upsideDown ? header.height - row - height : row;
+  const first = blocks.bottomUp ? header.height - row - height : row;
   const leading = indexOf(band, shape.slice(0, -2));
-  for (const [from, to] of pieces(first, first + height, blocks.height, width * bytesPerSample(dataType))) {
+  for (const [from, to] of planHyperslabs(
+    first,
+    first + height,
+    blocks.height,
+    width * bytesPerSample(dataType),
+  )) {
     const ranges: [number, number][] = [...leading, [from, to], [column, column + width]];
-    const pixels = sliceNumbers(file, dataset, dataType, ranges);
+    const pixels = readHyperslab(file, dataset, dataType, ranges);
     if (pixels.length !== (to - from) * width) throw corrupt(path, `rows ${from}-${to} cannot be read`);
-    if (blocks.missing) clearMissing(pixels, blocks.missing, nodata);
+    if (blocks.missing) replaceMissing(pixels, blocks.missing, nodata);
     for (let y = from; y < to; y++) {
-      const target = blocks.upsideDown ? first + height - 1 - y : y - first;
+      const target = blocks.bottomUp ? first + height - 1 - y : y - first;
       const start = (y - from) * width;
       out.set(pixels.subarray(start, start + width), offset + target * stride);
     }
@@ -69,13 +74,13 @@ function indexOf(band: number, dimensions: number[]): [number, number][] {
 }
 
 /** Runs of rows that end where blocks end, so that no block is decoded twice. */
-function* pieces(
+function* planHyperslabs(
   from: number,
   to: number,
   blockHeight: number,
   rowBytes: number,
 ): Generator<[number, number]> {
-  const rows = Math.max(1, Math.floor(PIECE_BYTES / (rowBytes * blockHeight))) * blockHeight;
+  const rows = Math.max(1, Math.floor(HYPERSLAB_BYTES / (rowBytes * blockHeight))) * blockHeight;
   while (from < to) {
     const end = Math.min(to, Math.floor(from / rows) * rows + rows);
     yield [from, end];

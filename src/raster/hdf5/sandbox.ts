@@ -5,7 +5,7 @@
  */
 
 /** The functions of Emscripten's `FS` that are replaced. */
-export interface LibraryFiles {
+export interface EmscriptenFs {
   open(path: string, ...rest: unknown[]): unknown;
   write(
     stream: { fd: number },
@@ -21,14 +21,14 @@ export interface LibraryFiles {
 const PERMISSION_DENIED = 2;
 const STDERR = 2;
 /** An error prints a few hundred lines at most; a hostile file may cause many errors. */
-const MOST_TEXT = 64_000;
+const MAX_DIAGNOSTICS_LENGTH = 64_000;
 
-export class LibraryGuard {
+export class Hdf5Sandbox {
   /** The only file that may be opened now; null between uses. */
   private allowed: string | null = null;
-  private text = '';
+  private diagnostics = '';
 
-  constructor(files: LibraryFiles) {
+  constructor(files: EmscriptenFs) {
     const { open, write } = files;
     files.open = (path, ...rest) => {
       if (path !== this.allowed) throw new files.ErrnoError(PERMISSION_DENIED);
@@ -36,33 +36,33 @@ export class LibraryGuard {
     };
     files.write = (stream, buffer, offset, length, ...rest) => {
       if (stream.fd !== STDERR) return write(stream, buffer, offset, length, ...rest);
-      if (this.text.length < MOST_TEXT)
-        this.text += Buffer.from(buffer.subarray(offset, offset + length)).toString('latin1');
+      if (this.diagnostics.length < MAX_DIAGNOSTICS_LENGTH)
+        this.diagnostics += Buffer.from(buffer.subarray(offset, offset + length)).toString('latin1');
       return length;
     };
   }
 
   /** Runs `work`, during which the library may open `path` and nothing else. */
-  allowing<T>(path: string, work: () => T): T {
+  withAllowedFile<T>(path: string, work: () => T): T {
     this.allowed = path;
     try {
       return work();
     } finally {
       this.allowed = null;
-      this.text = '';
+      this.diagnostics = '';
     }
   }
 
   /** Forgets earlier diagnostics: of questions to which "no" is a fair answer. */
-  clear(): void {
-    this.text = '';
+  clearDiagnostics(): void {
+    this.diagnostics = '';
   }
 
   /** The innermost cause of what failed since the last `clear`; undefined where nothing did. */
-  fault(): string | undefined {
-    if (!this.text) return undefined;
+  lastFault(): string | undefined {
+    if (!this.diagnostics) return undefined;
     // Lines such as "  #007: src/H5Z.c line 1435 in H5Z_pipeline(): required filter 'lzf' is not registered".
-    const first = this.text.split('HDF5-DIAG')[1] ?? this.text;
+    const first = this.diagnostics.split('HDF5-DIAG')[1] ?? this.diagnostics;
     const causes = [...first.matchAll(/^\s*#\d+: .*?\(\): (.*)$/gm)].map(([, cause]) => cause);
     return (
       causes.find((cause) => /filter|truncated|checksum|signature/.test(cause)) ?? causes.at(-1) ?? 'unknown'

@@ -1,12 +1,12 @@
 /** What a dataset of an HDF5 file holds, and whether it can be read. */
 import type { Dataset, Metadata } from 'h5wasm/node';
-import { corrupt, noLayer, unsupported } from '../errors.js';
+import { corrupt, subdatasetNotFound, unsupported } from '../errors.js';
 import { bytesPerSample } from '../pixels/data-types.js';
 import type { DataType, PixelArray } from '../types.js';
-import { asMeant, meantType, type NumberTypes } from './cf/missing-data.js';
+import { decodedType, type NumberTypes, viewAsDecoded } from './cf/missing-data.js';
 import { type Hdf5File, TypeClass } from './file.js';
 
-export interface StoredNumbers {
+export interface StoredDataset {
   dataset: Dataset;
   shape: number[];
   /** The type that the numbers stand for. */
@@ -19,8 +19,8 @@ export interface StoredNumbers {
 /** The library holds a chunk in memory as a whole, and its memory ends at 2 GiB. */
 const MAX_CHUNK_BYTES = 2 ** 28;
 /** H5Z_FILTER_*: deflate, shuffle, fletcher32, szip, nbit, scaleoffset. */
-const FILTERS = new Set([1, 2, 3, 4, 5, 6]);
-const OTHER_FILTERS: Record<number, string> = {
+const SUPPORTED_FILTERS = new Set([1, 2, 3, 4, 5, 6]);
+const UNSUPPORTED_FILTERS: Record<number, string> = {
   307: 'bzip2',
   32000: 'LZF',
   32001: 'Blosc',
@@ -32,35 +32,35 @@ const OTHER_FILTERS: Record<number, string> = {
 };
 
 /** A dataset of numbers. Throws TW_RASTER_NO_LAYER, _CORRUPT and _UNSUPPORTED. */
-export function storedNumbers(file: Hdf5File, layer: string): StoredNumbers {
+export function readStoredDataset(file: Hdf5File, layer: string): StoredDataset {
   const { path } = file;
   const dataset = file.dataset(layer);
-  if (!dataset) throw noLayer(path, layer, file.datasets());
+  if (!dataset) throw subdatasetNotFound(path, layer, file.datasets());
   const stored = file.metadata(dataset);
   const shape = stored.shape ?? [];
   if (!shape.every((size) => size > 0)) throw corrupt(path, `the size of ${layer} is ${shape.join(' x ')}`);
   if (stored.virtual_sources) throw unsupported(path, `${layer} is put together from other files`);
   requireFilters(file, dataset, layer);
   const storedType = dataTypeOf(path, layer, stored);
-  const dataType = meantType(storedType, file.attributes(layer));
-  const types = { stored: storedType, meant: dataType };
+  const dataType = decodedType(storedType, file.attributes(layer));
+  const types = { stored: storedType, decoded: dataType };
   return { dataset, shape, dataType, types, chunks: chunksOf(path, layer, stored, dataType) };
 }
 
 /** Numbers of a hyperslab, [from, to) along each dimension, as the type that they stand for. */
-export function sliceNumbers(
+export function readHyperslab(
   file: Hdf5File,
   dataset: Dataset,
   dataType: DataType,
   ranges: [from: number, to: number][],
 ): PixelArray {
-  return asMeant(file.slice(dataset, ranges) as PixelArray, dataType);
+  return viewAsDecoded(file.slice(dataset, ranges) as PixelArray, dataType);
 }
 
 function requireFilters(file: Hdf5File, dataset: Dataset, layer: string): void {
-  const other = file.filters(dataset).find(({ id }) => !FILTERS.has(id));
+  const other = file.filters(dataset).find(({ id }) => !SUPPORTED_FILTERS.has(id));
   if (!other) return;
-  const name = OTHER_FILTERS[other.id] ?? (other.name || `the unknown filter ${other.id}`);
+  const name = UNSUPPORTED_FILTERS[other.id] ?? (other.name || `the unknown filter ${other.id}`);
   throw unsupported(file.path, `${layer} is compressed with ${name}`);
 }
 

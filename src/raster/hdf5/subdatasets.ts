@@ -1,20 +1,20 @@
 /** Lists what an HDF5 or netCDF-4 file holds. */
 import { odlNodes, parseOdl } from '../metadata/odl.js';
-import type { Container, Layer } from '../types.js';
-import { structureOf } from './eos-georeferencing.js';
+import type { MultiDatasetFile, Subdataset } from '../types.js';
+import { readStructMetadata } from './eos-georeferencing.js';
 import { type Attributes, type Hdf5File, TypeClass, withHdf5 } from './file.js';
 
 /** Key of the metadata under which the structure of an HDF-EOS file stands, as text. */
 const STRUCTURE_KEY = 'StructMetadata';
 const FILE_ATTRIBUTES = '/HDFEOS/ADDITIONAL/FILE_ATTRIBUTES';
-const INVENTORY = /^\/HDFEOS INFORMATION\/(Core|Archive)Metadata\.\d+$/i;
+const INVENTORY_METADATA = /^\/HDFEOS INFORMATION\/(Core|Archive)Metadata\.\d+$/i;
 
 /**
  * Every dataset of numbers with two dimensions or more, and all that the file says of itself: the attributes of the whole,
  * the items of HDF-EOS inventories by their names, and its structural metadata under "StructMetadata".
  * Throws TW_RASTER_UNREADABLE and _CORRUPT.
  */
-export function openHdf5Container(path: string): Promise<Container> {
+export function listHdf5Subdatasets(path: string): Promise<MultiDatasetFile> {
   return withHdf5(path, (file) => {
     const datasets = file.datasets();
     const metadata = {
@@ -22,13 +22,18 @@ export function openHdf5Container(path: string): Promise<Container> {
       ...textOf(file.attributes(FILE_ATTRIBUTES)),
       ...textOf(file.attributes('/')),
     };
-    const structure = structureOf(file);
+    const structure = readStructMetadata(file);
     if (structure !== undefined) metadata[STRUCTURE_KEY] = structure;
-    return { path, kind: 'hdf5', layers: datasets.flatMap((name) => layerOf(file, name)), metadata };
+    return {
+      path,
+      kind: 'hdf5',
+      subdatasets: datasets.flatMap((name) => subdatasetOf(file, name)),
+      metadata,
+    };
   });
 }
 
-function layerOf(file: Hdf5File, name: string): Layer[] {
+function subdatasetOf(file: Hdf5File, name: string): Subdataset[] {
   const { type, shape } = file.metadata(file.dataset(name)!);
   const numeric = type === TypeClass.integer || type === TypeClass.float || type === TypeClass.enum;
   if (!numeric || !shape || shape.length < 2) return [];
@@ -46,7 +51,7 @@ function textOf(attributes: Attributes): Record<string, string> {
 /** Items are ODL objects with a VALUE. */
 function inventories(file: Hdf5File, datasets: string[]): Record<string, string> {
   const items: Record<string, string> = {};
-  for (const path of datasets.filter((name) => INVENTORY.test(name))) {
+  for (const path of datasets.filter((name) => INVENTORY_METADATA.test(name))) {
     for (const { name, values } of odlNodes(parseOdl(file.text(path) ?? ''))) {
       if (values.VALUE !== undefined) items[name] = values.VALUE.replace(/^\("?(.*?)"?\)$/, '$1');
     }

@@ -9,9 +9,9 @@ import type { StoredType } from '../types.js';
 
 const HEADER_BYTES = 128;
 /** Names have 63 characters at most, so dimensions and name end well before this many bytes of an element. */
-const HEAD_BYTES = 1024;
+const ELEMENT_HEAD_BYTES = 1024;
 /** More variables than any file of pixels has. */
-const MOST_ELEMENTS = 1000;
+const MAX_ELEMENTS = 1000;
 
 /** Types of data elements. */
 const MATRIX = 14;
@@ -67,7 +67,7 @@ export async function matArrays(file: SourceFile): Promise<MatArray[]> {
   const arrays: MatArray[] = [];
   let at = HEADER_BYTES;
   for (let count = 0; at + 8 <= file.size; count++) {
-    if (count === MOST_ELEMENTS) throw corrupt(file.path, `it has more than ${MOST_ELEMENTS} variables`);
+    if (count === MAX_ELEMENTS) throw corrupt(file.path, `it has more than ${MAX_ELEMENTS} variables`);
     const tag = readTag(await bytesAt(file, at, 8), 0, littleEndian);
     const isCompressed = tag.type === COMPRESSED;
     if (!isCompressed && tag.type !== MATRIX)
@@ -76,7 +76,7 @@ export async function matArrays(file: SourceFile): Promise<MatArray[]> {
     const bytes = isCompressed ? tag.bytes : 8 + tag.bytes;
     if (start + bytes > file.size)
       throw truncated(file.path, `the variable at byte ${at} ends at byte ${start + bytes} of ${file.size}`);
-    const stored = await bytesAt(file, start, Math.min(bytes, HEAD_BYTES));
+    const stored = await bytesAt(file, start, Math.min(bytes, ELEMENT_HEAD_BYTES));
     const head = isCompressed ? inflateHead(stored, file.path, at) : stored;
     const array = readHead(head, littleEndian, file.path, at);
     if (array) arrays.push({ ...array, start, bytes, isCompressed, littleEndian });

@@ -1,20 +1,24 @@
 /** A cube in a MATLAB 5 file: an array of numbers with rows, columns and bands. */
-import { corrupt, noCrs, noLayer, severalLayers, unsupported } from '../errors.js';
-import { type GivenPosition, placeAt } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE } from '../file/limits.js';
+import { corrupt, noCrs, subdatasetNotFound, subdatasetNotNamed, unsupported } from '../errors.js';
+import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
+import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from '../file/limits.js';
 import { withFile } from '../file/source-file.js';
-import { bytesPerStored, readAs } from '../pixels/data-types.js';
+import { bytesPerStored, dataTypeOfStored } from '../pixels/data-types.js';
 import type { RasterHeader } from '../types.js';
 import { type MatArray, matArrays } from './elements.js';
 
 /** Deflate cannot shrink data by more than this. */
-const MOST_EXPANSION = 1032;
+const MAX_DEFLATE_RATIO = 1032;
 
 /**
  * Opens the array called `layer`, or the only one with three dimensions. The file says neither position nor wavelengths.
  * Throws TW_RASTER_CORRUPT, _TRUNCATED, _UNSUPPORTED, _NO_LAYER, _SEVERAL_LAYERS, and _NO_CRS without a position.
  */
-export function openMat(path: string, layer?: string, position?: GivenPosition): Promise<RasterHeader> {
+export function openMat(
+  path: string,
+  layer?: string,
+  position?: GeoreferencingOverride,
+): Promise<RasterHeader> {
   return withFile(path, async (file): Promise<RasterHeader> => {
     const array = chooseArray(await matArrays(file), path, layer);
     const [height, width, bands] = array.dimensions as [number, number, number];
@@ -22,10 +26,15 @@ export function openMat(path: string, layer?: string, position?: GivenPosition):
     const size = bytesPerStored(storedType);
     if (![height, width, bands].every((side) => side >= 1) || width * height * bands * size !== dataBytes)
       throw corrupt(path, `${array.name} of ${array.dimensions.join(' x ')} has ${dataBytes} bytes`);
-    if (width > MAX_SIDE || height > MAX_SIDE || bands > MAX_BANDS || width * bands * size > MAX_BLOCK_BYTES)
+    if (
+      width > MAX_SIDE_PIXELS ||
+      height > MAX_SIDE_PIXELS ||
+      bands > MAX_BANDS ||
+      width * bands * size > MAX_BLOCK_BYTES
+    )
       throw unsupported(path, `${array.name} has ${array.dimensions.join(' x ')} values`);
     if (array.isComplex) throw unsupported(path, `${array.name} holds complex numbers`);
-    const longest = isCompressed ? bytes * MOST_EXPANSION : bytes;
+    const longest = isCompressed ? bytes * MAX_DEFLATE_RATIO : bytes;
     if (dataOffset + dataBytes > longest)
       throw corrupt(path, `${array.name} has ${dataBytes} bytes, which do not fit into ${bytes}`);
     if (!position) throw noCrs(path, 'MATLAB files have no position');
@@ -33,8 +42,8 @@ export function openMat(path: string, layer?: string, position?: GivenPosition):
       path,
       fileBytes: file.size,
       ...{ width, height, bands },
-      dataType: readAs(storedType),
-      ...placeAt(position, { path, width, height }),
+      dataType: dataTypeOfStored(storedType),
+      ...georeferenceByCorners(position, { path, width, height }),
       nodata: undefined,
       palette: false,
       blocks: {
@@ -52,13 +61,13 @@ function chooseArray(arrays: MatArray[], path: string, layer: string | undefined
   const cubes = arrays.filter(({ dimensions }) => dimensions.length === 3);
   const names = cubes.map(({ name }) => name);
   if (layer === undefined) {
-    if (cubes.length > 1) throw severalLayers(path, names);
+    if (cubes.length > 1) throw subdatasetNotNamed(path, names);
     if (cubes[0]) return cubes[0];
     const found = arrays.map(({ name, dimensions }) => `${name} (${dimensions.join(' x ')})`);
     const others = found.length > 0 ? `, but ${found.join(', ')}` : '';
     throw unsupported(path, `it has no array of numbers with rows, columns and bands${others}`);
   }
   const chosen = cubes.find(({ name }) => name === layer);
-  if (!chosen) throw noLayer(path, layer, names);
+  if (!chosen) throw subdatasetNotFound(path, layer, names);
   return chosen;
 }

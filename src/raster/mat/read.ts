@@ -3,14 +3,14 @@ import { createReadStream } from 'node:fs';
 import { createInflate } from 'node:zlib';
 import { TilewrightError } from '../../errors.js';
 import { corrupt, rasterUnreadable, truncated } from '../errors.js';
-import { bytesPerStored, numbersOf, swapBytes } from '../pixels/data-types.js';
+import { bytesPerStored, readStoredNumbers, swapBytes } from '../pixels/data-types.js';
 import type { MatBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
 
 export type MatHeader = RasterHeader & { blocks: MatBlocks };
 
 /** An element ends with up to so many bytes of padding. */
 const PADDING = 7;
-const PIECE_BYTES = 2 ** 18;
+const READ_BUFFER_BYTES = 2 ** 18;
 
 /**
  * Reads a window of some bands (from 0); both lie within the image. The array is read from its start to its end, a column at a time, so
@@ -24,10 +24,10 @@ export async function readMat(
 ): Promise<void> {
   const { path, blocks } = header;
   const { start, bytes, isCompressed } = blocks;
-  const stored = createReadStream(path, { start, end: start + bytes - 1, highWaterMark: PIECE_BYTES });
-  const element = isCompressed ? stored.pipe(createInflate({ chunkSize: PIECE_BYTES })) : stored;
+  const stored = createReadStream(path, { start, end: start + bytes - 1, highWaterMark: READ_BUFFER_BYTES });
+  const element = isCompressed ? stored.pipe(createInflate({ chunkSize: READ_BUFFER_BYTES })) : stored;
   stored.once('error', (error) => element.destroy(error));
-  const columns = new Columns(header, bands, window, target);
+  const columns = new ColumnReader(header, bands, window, target);
   try {
     for await (const piece of element) columns.take(piece);
     columns.end();
@@ -45,7 +45,7 @@ export async function readMat(
  * Takes the bytes of an element in pieces, and puts the pixels of a window into the target. Invariant: `done` columns of all bands are
  * complete, and of the next one the first `filled` bytes are in `column`.
  */
-class Columns {
+class ColumnReader {
   private readonly arrays: ReadonlyMap<number, PixelArray>;
   /** In memory of its own, so that numbers of every size are aligned. */
   private readonly column: Buffer;
@@ -98,7 +98,7 @@ class Columns {
     const across = (index % width) - column;
     if (!array || across < 0 || across >= columns) return;
     if (!blocks.littleEndian) swapBytes(this.column, this.column.length / height);
-    const numbers = numbersOf(blocks.storedType, this.column.buffer, 0, height);
+    const numbers = readStoredNumbers(blocks.storedType, this.column.buffer, 0, height);
     for (let y = 0; y < rows; y++) array[offset + y * stride + across] = numbers[row + y]!;
   }
 }

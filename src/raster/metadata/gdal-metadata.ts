@@ -4,7 +4,7 @@
  */
 
 import type { BandTags } from '../types.js';
-import { spectralItems, spectralTagsOf } from './spectral-tags.js';
+import { parseSpectralTags, spectralMetadataItems } from './spectral-tags.js';
 
 /** Undefined where there is nothing to say. */
 export function gdalMetadataXml(metadata: Record<string, string>, bandTags: BandTags[]): string | undefined {
@@ -15,7 +15,7 @@ export function gdalMetadataXml(metadata: Record<string, string>, bandTags: Band
     if (description !== undefined) of('DESCRIPTION', description);
     if (offset !== undefined) of('OFFSET', String(offset));
     if (scale !== undefined) of('SCALE', String(scale));
-    for (const { name, value, domain } of spectralItems(spectral))
+    for (const { name, value, domain } of spectralMetadataItems(spectral))
       items.push(item(name, ` sample="${band}"${domain ? ` domain="${domain}"` : ''}`, value));
   }
   return items.length === 0 ? undefined : `<GDALMetadata>\n${items.join('')}</GDALMetadata>\n`;
@@ -79,7 +79,7 @@ export function parseGdalMetadata(xml: string, bands: number): GdalMetadata {
   }
   const warnings: string[] = [];
   const described = bandItems.map((items, band) => ({ items, description: bandTags[band]!.description }));
-  for (const [band, tags] of spectralTagsOf(described, warnings).entries())
+  for (const [band, tags] of parseSpectralTags(described, warnings).entries())
     Object.assign(bandTags[band]!, tags);
   return { metadata, bandTags, interpretations, warnings };
 }

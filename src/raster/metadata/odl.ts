@@ -11,7 +11,7 @@ export interface OdlNode {
 }
 
 /** Real metadata is nested a few deep. */
-const MOST_DEPTH = 64;
+const MAX_DEPTH = 64;
 
 /** Never fails: lines that are no ODL are passed over. */
 export function parseOdl(text: string): OdlNode {
@@ -27,7 +27,7 @@ export function parseOdl(text: string): OdlNode {
     if (key === 'GROUP' || key === 'OBJECT') {
       const child: OdlNode = { name: unquote(value), values: {}, children: [] };
       node.children.push(child);
-      if (open.length < MOST_DEPTH) open.push(child);
+      if (open.length < MAX_DEPTH) open.push(child);
     } else if (key === 'END_GROUP' || key === 'END_OBJECT') {
       if (open.length > 1) open.pop();
     } else node.values[key] = unquote(value);

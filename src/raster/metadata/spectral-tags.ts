@@ -1,14 +1,14 @@
 /** Wavelengths of bands as GDAL metadata items hold them, and as ENVI and EnMAP-Box write and read them. */
 
 import type { SpectralTags } from '../types.js';
-import { tidy, toNanometres, widthsOf } from './wavelength-units.js';
+import { roundNanometres, toNanometres, toNanometreWidths } from './wavelength-units.js';
 
 /** Instruments with fewer bands are no imaging spectrometers. */
-const FEWEST_BANDS = 16;
+const MIN_SPECTRUM_BANDS = 16;
 
 /** Whether bands are those of an imaging spectrometer: many, each with its wavelength. */
-export function isSpectrum(bands: readonly SpectralTags[]): boolean {
-  return bands.length >= FEWEST_BANDS && bands.every(({ wavelength }) => wavelength !== undefined);
+export function isHyperspectral(bands: readonly SpectralTags[]): boolean {
+  return bands.length >= MIN_SPECTRUM_BANDS && bands.every(({ wavelength }) => wavelength !== undefined);
 }
 
 /**
@@ -43,7 +43,7 @@ export function spectralTags({ wavelength, fwhm, good }: SpectralTags): Spectral
 export type BandItems = ReadonlyMap<string, string>;
 
 /** Returns the tags of each band. Adds guesses to `warnings`. */
-export function spectralTagsOf(
+export function parseSpectralTags(
   bands: { items: BandItems; description: string | undefined }[],
   warnings: string[],
 ): SpectralTags[] {
@@ -61,7 +61,7 @@ export function spectralTagsOf(
       );
     if (!spectrum) return false;
     if (spectrum.warning) warnings.push(spectrum.warning);
-    const widths = widthsOf(
+    const widths = toNanometreWidths(
       known.map(({ fwhm }) => fwhm),
       spectrum,
       warnings,
@@ -101,10 +101,12 @@ const descriptions: Source = ({ description }) => {
 };
 
 /** The items of a band, each with its domain; none for a band without a wavelength. */
-export function spectralItems(tags: SpectralTags): { name: string; value: string; domain?: string }[] {
+export function spectralMetadataItems(
+  tags: SpectralTags,
+): { name: string; value: string; domain?: string }[] {
   const { wavelength, fwhm, good } = tags;
   if (wavelength === undefined) return [];
-  const micrometres = (nanometres: number) => String(tidy(nanometres / 1000));
+  const micrometres = (nanometres: number) => String(roundNanometres(nanometres / 1000));
   return [
     { name: 'wavelength', value: String(wavelength) },
     { name: 'wavelength_units', value: 'Nanometers' },

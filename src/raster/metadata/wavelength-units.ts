@@ -1,19 +1,19 @@
 /** Wavelengths in nanometres, whatever their unit is called in a file. */
 
 /** Nanometres in one unit. Names as ENVI, GDAL and the writers of other tools spell them, in lower case. */
-const NANOMETRES: Record<string, number> = {
-  ...each(['nanometers', 'nanometer', 'nanometres', 'nanometre', 'nm'], 1),
-  ...each(
+const NANOMETRES_PER_UNIT: Record<string, number> = {
+  ...unitAliases(['nanometers', 'nanometer', 'nanometres', 'nanometre', 'nm'], 1),
+  ...unitAliases(
     ['micrometers', 'micrometer', 'micrometres', 'micrometre', 'microns', 'micron', 'um', 'µm', 'μm'],
     1e3,
   ),
-  ...each(['millimeters', 'millimeter', 'millimetres', 'millimetre', 'mm'], 1e6),
-  ...each(['centimeters', 'centimeter', 'centimetres', 'centimetre', 'cm'], 1e7),
-  ...each(['meters', 'meter', 'metres', 'metre', 'm'], 1e9),
-  ...each(['angstroms', 'angstrom', 'å'], 0.1),
+  ...unitAliases(['millimeters', 'millimeter', 'millimetres', 'millimetre', 'mm'], 1e6),
+  ...unitAliases(['centimeters', 'centimeter', 'centimetres', 'centimetre', 'cm'], 1e7),
+  ...unitAliases(['meters', 'meter', 'metres', 'metre', 'm'], 1e9),
+  ...unitAliases(['angstroms', 'angstrom', 'å'], 0.1),
 };
 
-function each(names: string[], factor: number): Record<string, number> {
+function unitAliases(names: string[], factor: number): Record<string, number> {
   return Object.fromEntries(names.map((name) => [name, factor]));
 }
 
@@ -21,8 +21,8 @@ function each(names: string[], factor: number): Record<string, number> {
 const OTHER_QUANTITIES = new Set(['index', 'wavenumber', 'ghz', 'mhz']);
 
 /** Optical instruments measure between these, nm. */
-const SHORTEST = 100;
-const LONGEST = 100_000;
+const MIN_WAVELENGTH_NM = 100;
+const MAX_WAVELENGTH_NM = 100_000;
 
 export interface Wavelengths {
   nanometres: number[];
@@ -40,10 +40,10 @@ export function toNanometres(values: number[], unit: string | undefined): Wavele
   const name = unit?.trim().toLowerCase() ?? '';
   const isIn = (factor: number) => values.every((value) => isWavelength(value * factor));
   if (OTHER_QUANTITIES.has(name)) return undefined;
-  const known = Object.hasOwn(NANOMETRES, name) ? NANOMETRES[name] : undefined;
+  const known = Object.hasOwn(NANOMETRES_PER_UNIT, name) ? NANOMETRES_PER_UNIT[name] : undefined;
   if (known !== undefined && isIn(known)) return inNanometres(values, known);
   // Micrometres of optical instruments are below 30, nanometres above 200.
-  const [least, largest] = extremes(values);
+  const [least, largest] = minMax(values);
   const guess = largest <= 30 ? 1e3 : 1;
   if (!isIn(guess)) return undefined;
   const said = name === '' || name === 'unknown' ? 'no unit' : `the unit "${unit!.trim().slice(0, 40)}"`;
@@ -52,7 +52,7 @@ export function toNanometres(values: number[], unit: string | undefined): Wavele
 }
 
 function inNanometres(values: readonly number[], factor: number, guess?: string): Wavelengths {
-  const nanometres = values.map((value) => tidy(value * factor));
+  const nanometres = values.map((value) => roundNanometres(value * factor));
   const [first] = nanometres;
   const isOne = nanometres.length > 1 && nanometres.every((value) => value === first);
   const warning = [guess ?? [], isOne ? `all ${nanometres.length} wavelengths are ${first} nm` : []].flat();
@@ -63,13 +63,13 @@ function inNanometres(values: readonly number[], factor: number, guess?: string)
  * The FWHM of bands in nm, from values in the unit of their wavelengths. NaN stands for a width that is not known. A width that is not
  * above 0, or not below twice the wavelength, is left out, and `warnings` says so.
  */
-export function widthsOf(
+export function toNanometreWidths(
   values: readonly number[],
   { nanometres, factor }: Wavelengths,
   warnings: string[],
 ): (number | undefined)[] {
   const widths = values.map((value, band) => {
-    const width = tidy(value * factor);
+    const width = roundNanometres(value * factor);
     return width > 0 && width < 2 * nanometres[band]! ? width : undefined;
   });
   const wrong = values.filter((value, band) => widths[band] === undefined && !Number.isNaN(value));
@@ -81,11 +81,11 @@ export function widthsOf(
 }
 
 function isWavelength(nanometres: number): boolean {
-  return nanometres >= SHORTEST && nanometres <= LONGEST;
+  return nanometres >= MIN_WAVELENGTH_NM && nanometres <= MAX_WAVELENGTH_NM;
 }
 
 /** Without arguments for each value: a call takes fewer than long lists have. */
-function extremes(values: readonly number[]): [least: number, largest: number] {
+function minMax(values: readonly number[]): [least: number, largest: number] {
   let [least, largest] = [Infinity, -Infinity];
   for (const value of values) {
     least = Math.min(least, value);
@@ -95,6 +95,6 @@ function extremes(values: readonly number[]): [least: number, largest: number] {
 }
 
 /** Without the noise of a multiplication by 1,000. */
-export function tidy(nanometres: number): number {
+export function roundNanometres(nanometres: number): number {
   return Number(nanometres.toPrecision(9));
 }

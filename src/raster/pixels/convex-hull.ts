@@ -8,7 +8,7 @@ export type PixelCorner = [column: number, row: number];
  * (rows running south). Null where there are none.
  * Monotone chain (Andrew 1979) over the outermost corners of each row, which are already in order.
  */
-export function hullOf(mask: Uint8Array, width: number, height: number): PixelCorner[] | null {
+export function convexHull(mask: Uint8Array, width: number, height: number): PixelCorner[] | null {
   const left: PixelCorner[] = [];
   const right: PixelCorner[] = [];
   for (let row = 0; row < height; row++) {
@@ -23,21 +23,22 @@ export function hullOf(mask: Uint8Array, width: number, height: number): PixelCo
   }
   if (left.length === 0) return null;
   // Down the left side and up the right one.
-  const ring = [...chain(left), ...chain(right.reverse())];
+  const ring = [...monotoneChain(left), ...monotoneChain(right.reverse())];
   return [...ring, ring[0]];
 }
 
 /** Keeps the points of a side of the hull, which turns left (rows running south) all the way. */
-function chain(points: PixelCorner[]): PixelCorner[] {
+function monotoneChain(points: PixelCorner[]): PixelCorner[] {
   const kept: PixelCorner[] = [];
   for (const point of points) {
-    while (kept.length >= 2 && turn(kept[kept.length - 2], kept[kept.length - 1], point) >= 0) kept.pop();
+    while (kept.length >= 2 && crossProduct(kept[kept.length - 2], kept[kept.length - 1], point) >= 0)
+      kept.pop();
     kept.push(point);
   }
   return kept;
 }
 
 /** Negative for a turn to the left, as seen with rows running south; 0 for none. */
-function turn(a: PixelCorner, b: PixelCorner, c: PixelCorner): number {
+function crossProduct(a: PixelCorner, b: PixelCorner, c: PixelCorner): number {
   return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
 }

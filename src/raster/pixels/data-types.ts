@@ -25,12 +25,12 @@ export function bytesPerSample(dataType: DataType): number {
 }
 
 /** `length` zeros. */
-export function newPixels(dataType: DataType, length: number): PixelArray {
+export function allocatePixels(dataType: DataType, length: number): PixelArray {
   return new CONSTRUCTORS[dataType](length);
 }
 
 /** A typed view of bytes; `byteOffset` must be a multiple of the pixel size. */
-export function pixelsOf(
+export function viewPixels(
   dataType: DataType,
   buffer: ArrayBufferLike,
   byteOffset: number,
@@ -40,16 +40,16 @@ export function pixelsOf(
 }
 
 /** How numbers of a stored type are read: 64-bit integers become float64, in which they are exact up to 2^53. */
-export function readAs(type: StoredType): DataType {
+export function dataTypeOfStored(type: StoredType): DataType {
   return type === 'int64' || type === 'uint64' ? 'float64' : type;
 }
 
 export function bytesPerStored(type: StoredType): number {
-  return bytesPerSample(readAs(type));
+  return bytesPerSample(dataTypeOfStored(type));
 }
 
 /** `length` stored numbers, of this machine's byte order, as pixels; a view of the bytes if they need no conversion. */
-export function numbersOf(
+export function readStoredNumbers(
   type: StoredType,
   buffer: ArrayBufferLike,
   byteOffset: number,
@@ -57,7 +57,7 @@ export function numbersOf(
 ): PixelArray {
   if (type === 'int64') return Float64Array.from(new BigInt64Array(buffer, byteOffset, length), Number);
   if (type === 'uint64') return Float64Array.from(new BigUint64Array(buffer, byteOffset, length), Number);
-  return pixelsOf(type, buffer, byteOffset, length);
+  return viewPixels(type, buffer, byteOffset, length);
 }
 
 /** Turns numbers of `size` bytes into the other byte order, in place. */
@@ -77,9 +77,9 @@ export function dataTypeOf(pixels: PixelArray): DataType {
 
 /**
  * The nodata value as a pixel of this type can hold it: undefined where none can (such as -9999 in uint16 and 1e300 in float32), so that
- * `pixel === storedNodata` is exact. NaN stays NaN: NaN in a float raster is always nodata.
+ * `pixel === nodataAsType` is exact. NaN stays NaN: NaN in a float raster is always nodata.
  */
-export function storedNodata(dataType: DataType, nodata: number | undefined): number | undefined {
+export function nodataAsType(dataType: DataType, nodata: number | undefined): number | undefined {
   if (nodata === undefined) return undefined;
   if (dataType === 'float32') {
     const stored = Math.fround(nodata);
@@ -87,14 +87,14 @@ export function storedNodata(dataType: DataType, nodata: number | undefined): nu
     return Number.isFinite(nodata) && !Number.isFinite(stored) ? undefined : stored;
   }
   if (dataType === 'float64') return nodata;
-  const probe = newPixels(dataType, 1);
+  const probe = allocatePixels(dataType, 1);
   probe[0] = nodata;
   return probe[0] === nodata ? nodata : undefined;
 }
 
 /** What a pixel without data is set to: the nodata value, or where there is none NaN for floats, else 0. */
-export function emptyPixel(dataType: DataType, nodata: number | undefined): number {
-  return storedNodata(dataType, nodata) ?? (isFloat(dataType) ? NaN : 0);
+export function fillValueFor(dataType: DataType, nodata: number | undefined): number {
+  return nodataAsType(dataType, nodata) ?? (isFloat(dataType) ? NaN : 0);
 }
 
 /** The nodata value that files of a group declare: floats without one have NaN, because their pixels without data are NaN. */
@@ -103,14 +103,14 @@ export function declaredNodata(dataType: DataType, nodata: number | null | undef
 }
 
 /** The lowest number that pixels of a type can hold. */
-export function lowestPixel(dataType: DataType): number {
+export function minValue(dataType: DataType): number {
   if (isFloat(dataType)) return -Infinity;
   return dataType.startsWith('u') ? 0 : -(2 ** (bytesPerSample(dataType) * 8 - 1));
 }
 
 /** The number next to a nodata value: pixels with data that are computed take it where they would be nodata. */
-export function besideNodata(dataType: DataType, nodata: number): number {
-  return nodata === lowestPixel(dataType) ? nodata + 1 : nodata - 1;
+export function nodataReplacementFor(dataType: DataType, nodata: number): number {
+  return nodata === minValue(dataType) ? nodata + 1 : nodata - 1;
 }
 
 /**
@@ -118,11 +118,11 @@ export function besideNodata(dataType: DataType, nodata: number): number {
  * GDAL, such a value marks no pixel.
  */
 export function parseNodata(text: string | undefined, dataType: DataType): number | undefined {
-  const value = numberIn(text);
-  return storedNodata(dataType, value) === undefined ? undefined : value;
+  const value = parseGdalNumber(text);
+  return nodataAsType(dataType, value) === undefined ? undefined : value;
 }
 
-function numberIn(text: string | undefined): number | undefined {
+function parseGdalNumber(text: string | undefined): number | undefined {
   const word = text?.trim().toLowerCase();
   if (!word) return undefined;
   if (/^-?nan/.test(word)) return NaN;
@@ -133,4 +133,4 @@ function numberIn(text: string | undefined): number | undefined {
 }
 
 /** The unsigned type of a size in bytes: differences wrap alike for signed ones. */
-export const UNSIGNED: Record<number, DataType> = { 1: 'uint8', 2: 'uint16', 4: 'uint32' };
+export const UNSIGNED_BY_SIZE: Record<number, DataType> = { 1: 'uint8', 2: 'uint16', 4: 'uint32' };

@@ -5,10 +5,10 @@
 
 import type { PixelArray } from '../types.js';
 import type { ControlGrid } from '../warp/control-grid.js';
-import { between, EDGE } from '../warp/grid-squares.js';
+import { lerpRows, PIXEL_EPSILON } from '../warp/grid-squares.js';
 
 /** A rectangle of a source image. */
-export interface KernelSource {
+export interface SourceWindow {
   pixels: PixelArray;
   width: number;
   height: number;
@@ -16,7 +16,7 @@ export interface KernelSource {
   column: number;
   row: number;
   /** The value of pixels without data; NaN where there is none. NaN pixels hold no data anyway. */
-  hole: number;
+  nodata: number;
 }
 
 /**
@@ -24,26 +24,26 @@ export interface KernelSource {
  * Returns the number of pixels with data.
  */
 export function nearest(
-  { pixels, width, height, column, row, hole }: KernelSource,
+  { pixels, width, height, column, row, nodata }: SourceWindow,
   grid: ControlGrid,
   out: PixelArray,
   valid: Uint8Array,
-  empty: number,
+  fillValue: number,
 ): number {
   const { step, columns, x: nodesX, y: nodesY } = grid;
   const outWidth = grid.width;
-  let holes = 0;
+  let missing = 0;
   let o = 0;
   for (let y = 0; y < grid.height; y++) {
     const nodeRow = Math.floor(y / step) * columns;
     const part = (y % step) / step;
-    let endX = between(nodesX, nodeRow, columns, part) - column + EDGE;
-    let endY = between(nodesY, nodeRow, columns, part) - row + EDGE;
+    let endX = lerpRows(nodesX, nodeRow, columns, part) - column + PIXEL_EPSILON;
+    let endY = lerpRows(nodesY, nodeRow, columns, part) - row + PIXEL_EPSILON;
     for (let x = 0, node = nodeRow + 1; x < outWidth; x += step, node++) {
       const startX = endX;
       const startY = endY;
-      endX = between(nodesX, node, columns, part) - column + EDGE;
-      endY = between(nodesY, node, columns, part) - row + EDGE;
+      endX = lerpRows(nodesX, node, columns, part) - column + PIXEL_EPSILON;
+      endY = lerpRows(nodesY, node, columns, part) - row + PIXEL_EPSILON;
       const dx = (endX - startX) / step;
       const dy = (endY - startY) / step;
       const count = Math.min(step, outWidth - x);
@@ -54,10 +54,10 @@ export function nearest(
       const top = Math.min(startY, lastY);
       const bottom = Math.max(startY, lastY);
       if (right < 0 || bottom < 0 || left >= width || top >= height) {
-        out.fill(empty, o, o + count);
+        out.fill(fillValue, o, o + count);
         valid.fill(0, o, o + count);
         o += count;
-        holes += count;
+        missing += count;
         continue;
       }
       const inside = left >= 0 && top >= 0 && right < width && bottom < height;
@@ -66,30 +66,30 @@ export function nearest(
         const sourceY = startY + dy * i;
         if (inside || (sourceX >= 0 && sourceY >= 0 && sourceX < width && sourceY < height)) {
           const value = pixels[(sourceY | 0) * width + (sourceX | 0)];
-          if (value !== hole && !Number.isNaN(value)) {
+          if (value !== nodata && !Number.isNaN(value)) {
             out[o] = value;
             continue;
           }
         }
-        out[o] = empty;
+        out[o] = fillValue;
         valid[o] = 0;
-        holes++;
+        missing++;
       }
     }
   }
-  return o - holes;
+  return o - missing;
 }
 
-/** Half of an image in both directions: each pixel the mean of those of four that hold data; `notHole` where the mean is `hole`. */
-export function halveByMean(
+/** Half of an image in both directions: each pixel the mean of those of four that hold data; `nodataReplacement` where the mean is `hole`. */
+export function downsampleMean(
   source: PixelArray,
   width: number,
   height: number,
-  hole: number,
+  nodata: number,
   out: PixelArray,
-  empty: number,
+  fillValue: number,
   round: boolean,
-  notHole: number,
+  nodataReplacement: number,
 ): void {
   for (let row = 0, to = 0; row < height; row += 2) {
     const upper = row * width;
@@ -103,24 +103,24 @@ export function halveByMean(
       // A pixel at the edge stands for its missing neighbour too, which leaves the mean as it is.
       let sum = a + b + c + d;
       let count = 4;
-      if (a === hole || b === hole || c === hole || d === hole || Number.isNaN(sum)) {
+      if (a === nodata || b === nodata || c === nodata || d === nodata || Number.isNaN(sum)) {
         sum = 0;
         count = 0;
         for (const value of [a, b, c, d]) {
-          if (value === hole || Number.isNaN(value)) continue;
+          if (value === nodata || Number.isNaN(value)) continue;
           sum += value;
           count++;
         }
       }
       const mean = sum / count;
       const value = round ? Math.floor(mean + 0.5) : mean;
-      out[to++] = count === 0 ? empty : value === hole ? notHole : value;
+      out[to++] = count === 0 ? fillValue : value === nodata ? nodataReplacement : value;
     }
   }
 }
 
-/** As `halveByMean`, where a mask tells which pixels hold data; 0 where none of the four does. */
-export function halveByMeanInside(
+/** As `downsampleMean`, where a mask tells which pixels hold data; 0 where none of the four does. */
+export function downsampleMeanMasked(
   source: PixelArray,
   mask: Uint8Array,
   width: number,
@@ -155,7 +155,7 @@ export function halveByMeanInside(
 }
 
 /** One sample of each of `count` pixels of `samples` interleaved values. */
-export function pickSample(
+export function deinterleave(
   source: PixelArray,
   from: number,
   samples: number,
@@ -169,7 +169,7 @@ export function pickSample(
 /**
  * Copies rows of `width` pixels, `stride` apart in the source and in `validity` and `width` in `out`; `hole` where the validity is 0.
  */
-export function copyValid(
+export function applyValidity(
   source: PixelArray,
   validity: PixelArray,
   start: number,
@@ -177,19 +177,19 @@ export function copyValid(
   width: number,
   height: number,
   out: PixelArray,
-  hole: number,
+  nodata: number,
 ): void {
   for (let row = 0, to = 0; row < height; row++) {
     const from = start + row * stride;
-    for (let i = from; i < from + width; i++, to++) out[to] = validity[i] === 0 ? hole : source[i];
+    for (let i = from; i < from + width; i++, to++) out[to] = validity[i] === 0 ? nodata : source[i];
   }
 }
 
 /** Copies pixels that hold data into a narrower type, rounded half up; `empty` for those that are `hole` or NaN. */
-export function narrow(source: PixelArray, hole: number, out: PixelArray, empty: number): void {
+export function roundToType(source: PixelArray, nodata: number, out: PixelArray, fillValue: number): void {
   for (let i = 0; i < out.length; i++) {
     const value = source[i];
-    out[i] = value === hole || Number.isNaN(value) ? empty : Math.floor(value + 0.5);
+    out[i] = value === nodata || Number.isNaN(value) ? fillValue : Math.floor(value + 0.5);
   }
 }
 
@@ -197,7 +197,7 @@ export function narrow(source: PixelArray, hole: number, out: PixelArray, empty:
  * Horizontal differences (TIFF 6.0, section 14) of one block: rows of `width` values at `stride` in `source`, starting at
  * `start`, become rows of `outWidth` in `out`. What lies beyond the values stays 0, "same as before".
  */
-export function differenceRows(
+export function horizontalDifferences(
   source: PixelArray,
   start: number,
   stride: number,
@@ -218,8 +218,8 @@ export function differenceRows(
   }
 }
 
-/** Undoes `differenceRows` in place: `samples` interleaved values a pixel, `width` pixels a row. */
-export function undoDifferences(values: PixelArray, width: number, height: number, samples: number): void {
+/** Undoes `horizontalDifferences` in place: `samples` interleaved values a pixel, `width` pixels a row. */
+export function horizontalSums(values: PixelArray, width: number, height: number, samples: number): void {
   const rowLength = width * samples;
   if (samples === 1) {
     for (let row = 0; row < height; row++) {

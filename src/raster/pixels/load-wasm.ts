@@ -9,14 +9,14 @@ declare const WebAssembly: {
 };
 
 /** A function that returns an empty 128-bit vector: valid only where there is SIMD. */
-const PROBE = new Uint8Array([
+const SIMD_PROBE = new Uint8Array([
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 22, 1, 20, 0, 253, 12, 0, 0, 0, 0, 0,
   0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11,
 ]);
 
 /** The exports of a `.wasm` file, with a memory of this thread's own or one among the imports; undefined without SIMD. */
-export function simdKernel<Exports>(file: URL, imports: object = {}): Exports | undefined {
-  if (!WebAssembly.validate(PROBE)) return undefined;
+export function loadWasmKernel<Exports>(file: URL, imports: object = {}): Exports | undefined {
+  if (!WebAssembly.validate(SIMD_PROBE)) return undefined;
   const code = readFileSync(file);
   return new WebAssembly.Instance(new WebAssembly.Module(code), imports).exports as Exports;
 }

@@ -6,7 +6,7 @@ import { Mask } from '../types.js';
  * Fills the pixels of a mask that are not assessed yet (255) by quality codes, through a table with an entry for every code:
  * 256 for uint8, 65,536 for uint16. A table's 255 leaves the pixel to the next quality band, and so does 0 in `known`.
  */
-export function assessFrom(
+export function applyQualityLookup(
   quality: Uint8Array | Uint16Array,
   known: Uint8Array,
   table: Uint8Array,
@@ -17,13 +17,13 @@ export function assessFrom(
       `a mask of ${mask.length} pixels from ${quality.length} and a table of ${table.length} codes`,
     );
   }
-  const start = assessWords(quality, known, table, mask);
+  const start = applyLookupToWords(quality, known, table, mask);
   for (let i = start; i < quality.length; i++)
     if (known[i] === 1 && mask[i] === Mask.notAssessed) mask[i] = table[quality[i]];
 }
 
 /** Four pixels at a time, as far as that goes; returns where it ends. Most neighbours have the same code. */
-function assessWords(
+function applyLookupToWords(
   quality: Uint8Array | Uint16Array,
   known: Uint8Array,
   table: Uint8Array,
@@ -34,10 +34,10 @@ function assessWords(
   const out = wordsOf(mask);
   if (!codes || !knowns || !out) return 0;
   let last = 0;
-  let found = table[0] * ONES;
+  let found = table[0] * ONE_IN_EACH_BYTE;
   for (let word = 0; word < out.length; word++) {
     const code = codes[word];
-    if (knowns[word] === ONES && out[word] === Mask.notAssessed * ONES) {
+    if (knowns[word] === ONE_IN_EACH_BYTE && out[word] === Mask.notAssessed * ONE_IN_EACH_BYTE) {
       if (code !== last) {
         last = code;
         found =
@@ -56,7 +56,7 @@ function assessWords(
 }
 
 /** Four bytes of 1. */
-const ONES = 0x01010101;
+const ONE_IN_EACH_BYTE = 0x01010101;
 
 /** The whole words of some bytes; undefined where these do not begin at a word. */
 function wordsOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint32Array | undefined {
@@ -64,14 +64,14 @@ function wordsOf({ buffer, byteOffset, byteLength }: Uint8Array): Uint32Array | 
 }
 
 /** A mask for what nothing can assess: 255 where there is data (1 in `valid`), 0 where there is none. */
-export function unassessedMask(valid: Uint8Array): Uint8Array {
+export function initialMask(valid: Uint8Array): Uint8Array {
   const mask = new Uint8Array(valid.length);
   for (let i = 0; i < mask.length; i++) mask[i] = valid[i] * Mask.notAssessed;
   return mask;
 }
 
 /** Number of pixels of each code: 256 entries. */
-export function histogramOf(mask: Uint8Array): Uint32Array {
+export function maskHistogram(mask: Uint8Array): Uint32Array {
   const histogram = new Uint32Array(256);
   const words = wordsOf(mask) ?? new Uint32Array(0);
   // Four equal pixels at a time: most neighbours are equal.
@@ -86,13 +86,13 @@ export function histogramOf(mask: Uint8Array): Uint32Array {
 }
 
 /** Percent of pixels that hold data: those that are not 0. 0 without pixels. */
-export function coverageOf(histogram: Uint32Array): number {
+export function coveragePercent(histogram: Uint32Array): number {
   const size = histogram.reduce((sum, count) => sum + count, 0);
   return size === 0 ? 0 : (100 * (size - histogram[0])) / size;
 }
 
 /** Percent of cloud (code 2) among the assessed pixels (codes 1 to 5); null where none is assessed. */
-export function cloudCoverOf(histogram: ArrayLike<number>): number | null {
+export function cloudCoverPercent(histogram: ArrayLike<number>): number | null {
   let assessed = 0;
   for (let code = Mask.clear; code <= Mask.filled; code++) assessed += histogram[code];
   return assessed === 0 ? null : (100 * histogram[Mask.cloud]) / assessed;

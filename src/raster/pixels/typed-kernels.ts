@@ -5,7 +5,7 @@ import { DATA_TYPES } from './data-types.js';
 
 type Kernels = typeof import('./kernels.js') & typeof import('../warp/bilinear.js');
 
-export const kernels = Object.fromEntries(
+export const typedKernels = Object.fromEntries(
   await Promise.all(
     DATA_TYPES.map(async (dataType) => [
       dataType,

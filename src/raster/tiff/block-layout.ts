@@ -5,13 +5,13 @@ import { corrupt, truncated, unsupported } from '../errors.js';
 import { MAX_BLOCK_BYTES } from '../file/limits.js';
 import { bytesPerSample } from '../pixels/data-types.js';
 import type { RasterHeader, TiffBlocks } from '../types.js';
-import { rowBytesOf } from './read-block.js';
-import type { TiffDirectory } from './read-ifd.js';
+import { blockRowBytes } from './read-block.js';
+import type { Ifd } from './read-ifd.js';
 import { TAG } from './tags.js';
 
 /** Codecs that are decoded, and names for those that are not. */
-const CODECS = new Set([1, 5, 7, 8, 32773, 32946, 34887, 50000]);
-const OTHER_CODECS: Record<number, string> = {
+const SUPPORTED_COMPRESSIONS = new Set([1, 5, 7, 8, 32773, 32946, 34887, 50000]);
+const UNSUPPORTED_COMPRESSIONS: Record<number, string> = {
   2: 'CCITT',
   3: 'CCITT',
   4: 'CCITT',
@@ -35,7 +35,7 @@ export type ImageShape = Pick<
  * The blocks of the image that is directory number `number` of its file.
  * Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED.
  */
-export function blockLayout(directory: TiffDirectory, number: number, shape: ImageShape): TiffBlocks {
+export function blockLayout(directory: Ifd, number: number, shape: ImageShape): TiffBlocks {
   const { path, width, height, bands, dataType, bits } = shape;
   const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
   const tiled = directory.numbers(TAG.tileWidth) !== undefined;
@@ -49,10 +49,10 @@ export function blockLayout(directory: TiffDirectory, number: number, shape: Ima
     throw unsupported(path, `one of its blocks is ${blockWidth} x ${blockHeight} pixels, more than 1 GiB`);
   }
   const compression = one(TAG.compression, 1);
-  if (!CODECS.has(compression)) {
+  if (!SUPPORTED_COMPRESSIONS.has(compression)) {
     throw unsupported(
       path,
-      `it is compressed with ${OTHER_CODECS[compression] ?? `the unknown codec ${compression}`}`,
+      `it is compressed with ${UNSUPPORTED_COMPRESSIONS[compression] ?? `the unknown codec ${compression}`}`,
     );
   }
   if (compression === LERC && !directory.littleEndian)
@@ -100,19 +100,19 @@ export function blockLayout(directory: TiffDirectory, number: number, shape: Ima
   };
 }
 
-function jpegLayout(directory: TiffDirectory): TiffBlocks['jpeg'] {
+function jpegLayout(directory: Ifd): TiffBlocks['jpeg'] {
   const tables = directory.numbers(TAG.jpegTables);
   const isYcbcr = directory.numbers(TAG.photometric)?.[0] === YCBCR;
   return { isYcbcr, ...(tables && { tables: Uint8Array.from(tables) }) };
 }
 
 /** Colours that need another model than red, green and blue, by PhotometricInterpretation (TIFF 6.0, sections 16 to 23). */
-const OTHER_COLOURS: Record<number, string> = { 5: 'CMYK', 8: 'CIELab', 9: 'ICCLab', 10: 'ITULab' };
+const UNSUPPORTED_PHOTOMETRIC: Record<number, string> = { 5: 'CMYK', 8: 'CIELab', 9: 'ICCLab', 10: 'ITULab' };
 /** Colours as brightness and two differences from it, as JPEG mostly stores them. */
 const YCBCR = 6;
 
 function requireKnownColours(path: string, photometric: number, isJpegOfThree: boolean): void {
-  const model = photometric === YCBCR && !isJpegOfThree ? 'YCbCr' : OTHER_COLOURS[photometric];
+  const model = photometric === YCBCR && !isJpegOfThree ? 'YCbCr' : UNSUPPORTED_PHOTOMETRIC[photometric];
   if (model) throw unsupported(path, `its colours are stored as ${model}, not as red, green and blue`);
 }
 
@@ -125,7 +125,7 @@ function uncompressedCounts(
   count: number,
 ): Float64Array {
   const down = Math.ceil(height / blockHeight);
-  const rowBytes = rowBytesOf(blockWidth, samples, dataType, bits);
+  const rowBytes = blockRowBytes(blockWidth, samples, dataType, bits);
   const strips = blockWidth === width;
   return Float64Array.from({ length: count }, (_, i) => {
     const last = strips && i % down === down - 1;

@@ -1,6 +1,6 @@
 /** GeoTIFF keys (OGC 19-008r4): the coordinate system of a TIFF. */
-import { crsFromEpsg, datumOfEpsg, ownCrs } from '../crs/crs.js';
-import { type Datum, datumOfEllipsoid, minorAxis } from '../crs/datum.js';
+import { crsFromEpsg, customCrs, datumForEpsg } from '../crs/crs.js';
+import { type Datum, datumFromEllipsoid, minorAxis } from '../crs/datum.js';
 import { crsFromWkt } from '../crs/wkt.js';
 import { noCrs, unknownCrs } from '../errors.js';
 import type { Crs } from '../types.js';
@@ -81,8 +81,8 @@ export function crsFromGeoKeys(keys: GeoKeys, path: string): Crs {
   const wkt = wktOfEsri(keys);
   if (wkt !== undefined) return crsFromWkt(wkt, path);
   if (model === 1)
-    return ownCrs(userDefinedProjection(keys, path), datumOfKeys(keys, path), nameOf(keys, path));
-  if (model === 2) return ownCrs('+proj=longlat', datumOfKeys(keys, path), nameOf(keys, path));
+    return customCrs(userDefinedProjection(keys, path), datumOfKeys(keys, path), nameOf(keys, path));
+  if (model === 2) return customCrs('+proj=longlat', datumOfKeys(keys, path), nameOf(keys, path));
   if (model === undefined || model === 0 || model === USER_DEFINED)
     throw noCrs(path, 'it names no coordinate system');
   throw unknownCrs(`of model type ${model} in ${path}`);
@@ -135,13 +135,13 @@ function datumOfKeys(keys: GeoKeys, path: string): Datum {
   if (units !== undefined && units !== 9102) throw unknownCrs(`with angular unit EPSG:${units} in ${path}`);
   const code = numberOf(keys, KEY.geographicType);
   if (code !== undefined && code !== USER_DEFINED) {
-    const known = datumOfEpsg(code);
+    const known = datumForEpsg(code);
     if (known === undefined) throw unknownCrs(`EPSG:${code}, on which ${path} is built,`);
     return known;
   }
   const meridian = meridianOf(keys, path);
   const found = datumOfUser(keys, path);
-  return meridian === 0 ? found : { ...found, words: `${found.words} +pm=${meridian}` };
+  return meridian === 0 ? found : { ...found, proj4: `${found.proj4} +pm=${meridian}` };
 }
 
 /** Degrees east of Greenwich. */
@@ -176,8 +176,8 @@ function datumOfUser(keys: GeoKeys, path: string): Datum {
   const shift = keys.get(KEY.toWgs84);
   // The datum of a system EPSG:4xxx mostly has the code 6xxx.
   const code = numberOf(keys, KEY.datum);
-  const known = code !== undefined && code !== USER_DEFINED ? datumOfEpsg(code - 2000) : undefined;
-  if (known && !Array.isArray(shift)) return { ...known, words: known.words.replace(/ ?\+pm=\S+/, '') };
+  const known = code !== undefined && code !== USER_DEFINED ? datumForEpsg(code - 2000) : undefined;
+  if (known && !Array.isArray(shift)) return { ...known, proj4: known.proj4.replace(/ ?\+pm=\S+/, '') };
   const major = numberOf(keys, KEY.semiMajorAxis);
   const flattening = numberOf(keys, KEY.inverseFlattening);
   const minor =
@@ -188,7 +188,7 @@ function datumOfUser(keys: GeoKeys, path: string): Datum {
       ? { major, minor }
       : ELLIPSOIDS[numberOf(keys, KEY.ellipsoid) ?? 0];
   if (axes === undefined) throw unknownCrs(`without an ellipsoid in ${path}`);
-  return datumOfEllipsoid(axes, path, Array.isArray(shift) ? shift : undefined);
+  return datumFromEllipsoid(axes, path, Array.isArray(shift) ? shift : undefined);
 }
 
 /** Metres of one unit of the projected coordinates. */

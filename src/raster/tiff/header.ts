@@ -1,8 +1,8 @@
 /** Everything that is known of a GeoTIFF before its pixels are read. */
 import { isInvertible } from '../crs/affine.js';
 import { corrupt, noCrs, unsupported } from '../errors.js';
-import { type GivenPosition, placeAt } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_SIDE } from '../file/limits.js';
+import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
+import { MAX_BANDS, MAX_SIDE_PIXELS } from '../file/limits.js';
 import type { SourceFile } from '../file/source-file.js';
 import { parseGdalMetadata } from '../metadata/gdal-metadata.js';
 import { type Pam, placeWithPam } from '../metadata/pam.js';
@@ -10,8 +10,8 @@ import { parseNodata } from '../pixels/data-types.js';
 import type { Affine, DataType, RasterHeader } from '../types.js';
 import { blockLayout } from './block-layout.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';
-import { maskOf } from './mask-image.js';
-import { readTiffDirectory, type TiffDirectory } from './read-ifd.js';
+import { findMaskImage } from './mask-image.js';
+import { type Ifd, readIfd } from './read-ifd.js';
 import { ALL_TAGS, TAG } from './tags.js';
 
 /** PhotometricInterpretation of images with a colour table. */
@@ -22,18 +22,18 @@ const PALETTE_COLOUR = 3;
  */
 export async function readTiffHeader(
   file: SourceFile,
-  position?: GivenPosition,
+  position?: GeoreferencingOverride,
   pam?: Pam,
 ): Promise<RasterHeader> {
   const { path, size } = file;
-  const directory = await readTiffDirectory(file, ALL_TAGS);
+  const directory = await readIfd(file, ALL_TAGS);
   const one = (tag: number, otherwise: number) => directory.numbers(tag)?.[0] ?? otherwise;
   const width = one(TAG.width, 0);
   const height = one(TAG.height, 0);
   const bands = one(TAG.samplesPerPixel, 1);
   if (!(width > 0 && height > 0 && bands > 0))
     throw corrupt(path, `its size is ${width} x ${height} x ${bands}`);
-  if (width > MAX_SIDE || height > MAX_SIDE || bands > MAX_BANDS) {
+  if (width > MAX_SIDE_PIXELS || height > MAX_SIDE_PIXELS || bands > MAX_BANDS) {
     throw unsupported(path, `its size is ${width} x ${height} with ${bands} bands`);
   }
   const dataType = dataTypeOf(directory, path);
@@ -50,10 +50,10 @@ export async function readTiffHeader(
     directory.text(TAG.gdalMetadata) ?? '',
     bands,
   );
-  const alpha = alphaOf(directory, bands, interpretations);
-  const mask = await maskOf(file, directory.next, shape, warnings);
+  const alpha = findAlphaBand(directory, bands, interpretations);
+  const mask = await findMaskImage(file, directory.next, shape, warnings);
   const place = position
-    ? placeAt(position, { path, width, height })
+    ? georeferenceByCorners(position, { path, width, height })
     : placeWithPam(
         { crs: () => crsFromGeoKeys(keys, path), transform: () => transformOf(directory, keys, path) },
         pam,
@@ -85,7 +85,7 @@ const DATA_TYPES: Record<string, DataType> = {
   '3/64': 'float64',
 };
 
-function dataTypeOf(directory: TiffDirectory, path: string): DataType {
+function dataTypeOf(directory: Ifd, path: string): DataType {
   const bits = new Set(directory.numbers(TAG.bitsPerSample) ?? [1]);
   const formats = new Set(directory.numbers(TAG.sampleFormat) ?? [1]);
   if (bits.size > 1 || formats.size > 1) throw unsupported(path, 'its bands are of different data types');
@@ -104,8 +104,8 @@ const ASSOCIATED_ALPHA = 1;
 const UNASSOCIATED_ALPHA = 2;
 
 /** The band that GDAL takes as alpha: the last samples of a pixel are those that ExtraSamples describes, and GDAL's own note wins. */
-function alphaOf(
-  directory: TiffDirectory,
+function findAlphaBand(
+  directory: Ifd,
   bands: number,
   interpretations: (string | undefined)[],
 ): number | undefined {
@@ -121,8 +121,8 @@ function alphaOf(
   return alpha === -1 ? undefined : alpha;
 }
 
-function transformOf(directory: TiffDirectory, keys: GeoKeys, path: string): Affine {
-  const corner = cornerTransform(directory);
+function transformOf(directory: Ifd, keys: GeoKeys, path: string): Affine {
+  const corner = transformFromTiepoint(directory);
   if (!corner) {
     const points = (directory.numbers(TAG.tiepoints)?.length ?? 0) / 6;
     throw noCrs(
@@ -139,7 +139,7 @@ function transformOf(directory: TiffDirectory, keys: GeoKeys, path: string): Aff
   };
 }
 
-function cornerTransform(directory: TiffDirectory): Affine | undefined {
+function transformFromTiepoint(directory: Ifd): Affine | undefined {
   const m = directory.numbers(TAG.transformation);
   if (m && m.length >= 8) return { originX: m[3], originY: m[7], xx: m[0], xy: m[1], yx: m[4], yy: m[5] };
   const scale = directory.numbers(TAG.pixelScale);

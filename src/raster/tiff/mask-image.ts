@@ -5,20 +5,20 @@
 import { lstat } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
 import { rasterUnreadable, unsupported } from '../errors.js';
-import { fileKind } from '../file/file-signature.js';
+import { detectFileType } from '../file/file-signature.js';
 import { type SourceFile, withFile } from '../file/source-file.js';
 import type { RasterHeader } from '../types.js';
 import { blockLayout, type ImageShape } from './block-layout.js';
-import { readTiffDirectory, type TiffDirectory } from './read-ifd.js';
+import { type Ifd, readIfd } from './read-ifd.js';
 import { ALL_TAGS, TAG } from './tags.js';
 
 /** Enough to know a mask: the offsets of all blocks of all overviews would be many. */
-const FEW_TAGS = new Set<number>([TAG.subfileType, TAG.width, TAG.height]);
+const SIZE_TAGS = new Set<number>([TAG.subfileType, TAG.width, TAG.height]);
 
 /** NewSubfileType of a mask of the full image. Overviews have masks of their own (5). */
 const MASK = 4;
 /** The most directories that are looked at: images, their overviews and their masks. */
-const MAX_DIRECTORIES = 1024;
+const MAX_IFDS = 1024;
 
 /** Header of a mask without its position. */
 type MaskHeader = Omit<RasterHeader, 'crs' | 'transform'>;
@@ -27,24 +27,23 @@ type MaskHeader = Omit<RasterHeader, 'crs' | 'transform'>;
  * Follows the directories from the one at byte `first` on. Adds to `warnings` if a directory cannot be read.
  * Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED if there is a mask that cannot be read.
  */
-export async function maskOf(
+export async function findMaskImage(
   file: SourceFile,
   first: number,
   image: ImageShape,
   warnings: string[],
 ): Promise<MaskHeader | undefined> {
   const seen = new Set<number>();
-  for (let at = first, number = 1; at !== 0 && number < MAX_DIRECTORIES; number++) {
+  for (let at = first, number = 1; at !== 0 && number < MAX_IFDS; number++) {
     if (seen.has(at)) break;
     seen.add(at);
-    const directory = await readTiffDirectory(file, FEW_TAGS, at).catch((error) => {
+    const directory = await readIfd(file, SIZE_TAGS, at).catch((error) => {
       if (!(error instanceof TilewrightError)) throw error;
       warnings.push(`image ${number + 1} of the file cannot be read, so a mask in it is not used`);
       return undefined;
     });
     if (!directory) return undefined;
-    if (isMaskOf(directory, image))
-      return headerOf(await readTiffDirectory(file, ALL_TAGS, at), number, image);
+    if (isMaskOf(directory, image)) return headerOf(await readIfd(file, ALL_TAGS, at), number, image);
     at = directory.next;
   }
   return undefined;
@@ -59,17 +58,20 @@ export const maskPath = (path: string) => `${path}.msk`;
  * case, and if the file is not a TIFF.
  * Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
  */
-export async function maskBeside(image: RasterHeader, warnings: string[]): Promise<RasterHeader | undefined> {
+export async function openExternalMask(
+  image: RasterHeader,
+  warnings: string[],
+): Promise<RasterHeader | undefined> {
   const path = maskPath(image.path);
   const kind = await kindOf(path);
   if (kind === 'link') warnings.push(`${path} is a link, so it is not used as a mask`);
   if (kind !== 'file') return undefined;
   return withFile(path, async (file) => {
-    if (fileKind(file.start) !== 'tiff') {
+    if (detectFileType(file.start) !== 'tiff') {
       warnings.push(`${path} is no TIFF, so it is not used as a mask`);
       return undefined;
     }
-    const directory = await readTiffDirectory(file, ALL_TAGS);
+    const directory = await readIfd(file, ALL_TAGS);
     if (!hasSizeOf(directory, image)) {
       const [width, height] = [TAG.width, TAG.height].map((tag) => directory.numbers(tag)?.[0]);
       warnings.push(
@@ -93,19 +95,16 @@ async function kindOf(path: string): Promise<'file' | 'link' | undefined> {
   }
 }
 
-function hasSizeOf(
-  directory: TiffDirectory,
-  { width, height }: Pick<ImageShape, 'width' | 'height'>,
-): boolean {
+function hasSizeOf(directory: Ifd, { width, height }: Pick<ImageShape, 'width' | 'height'>): boolean {
   return directory.numbers(TAG.width)?.[0] === width && directory.numbers(TAG.height)?.[0] === height;
 }
 
-function isMaskOf(directory: TiffDirectory, image: ImageShape): boolean {
+function isMaskOf(directory: Ifd, image: ImageShape): boolean {
   return directory.numbers(TAG.subfileType)?.[0] === MASK && hasSizeOf(directory, image);
 }
 
 function headerOf(
-  directory: TiffDirectory,
+  directory: Ifd,
   number: number,
   { path, fileBytes, width, height, bands: imageBands }: ImageShape,
 ): MaskHeader {

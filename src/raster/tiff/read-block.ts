@@ -6,9 +6,13 @@ import { decodeJpeg } from '../compression/jpeg.js';
 import type { BlockCodec, BlockShape } from '../compression/library-codecs.js';
 import { decodeLzw } from '../compression/lzw.js';
 import { decodePackbits } from '../compression/packbits.js';
-import { undoDifferences, undoFloatPredictor, undoWideDifferences } from '../compression/predictor.js';
+import {
+  decodeFloatPredictor,
+  decodeHorizontalPredictor,
+  decodeHorizontalPredictor64,
+} from '../compression/predictor.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
-import { bytesPerSample, isFloat, pixelsOf, swapBytes } from '../pixels/data-types.js';
+import { bytesPerSample, isFloat, swapBytes, viewPixels } from '../pixels/data-types.js';
 import type { DataType, PixelArray, RasterHeader, TiffBlocks } from '../types.js';
 
 /** A raster that this reader decodes. */
@@ -20,7 +24,7 @@ function blockCounts({ width, height, blocks }: RasterHeader): { across: number;
 }
 
 /** Rows [from, to) widened to whole blocks and clipped to the image. */
-export function blockRows(
+export function alignToBlocks(
   { height, blocks }: RasterHeader,
   from: number,
   to: number,
@@ -35,23 +39,23 @@ export function samplesPerBlock({ bands, blocks }: TiffHeader): number {
 }
 
 /** Bytes of a row of a block. */
-export function rowBytesOf(width: number, samples: number, dataType: DataType, bits?: 1): number {
+export function blockRowBytes(width: number, samples: number, dataType: DataType, bits?: 1): number {
   return bits ? Math.ceil((width * samples) / 8) : width * samples * bytesPerSample(dataType);
 }
 
 let reused = Buffer.alloc(0);
 /** Larger blocks are too rare for their memory to be kept. */
-const LARGEST_KEPT = 2 ** 24;
+const MAX_REUSED_BYTES = 2 ** 24;
 
 /** Bytes for one stored block. Threads read many, and garbage of that size is collected late. */
-function room(bytes: number): Buffer {
-  if (bytes > LARGEST_KEPT) return Buffer.allocUnsafeSlow(bytes);
+function reuseBuffer(bytes: number): Buffer {
+  if (bytes > MAX_REUSED_BYTES) return Buffer.allocUnsafeSlow(bytes);
   if (reused.length < bytes) reused = Buffer.allocUnsafeSlow(bytes);
   return reused.subarray(0, bytes);
 }
 
 /** A block of a file and what it must decode to. */
-interface PlacedBlock {
+interface BlockSource {
   /** Stored bytes. */
   count: number;
   /** Reads them. Throws TW_RASTER_TRUNCATED. */
@@ -62,13 +66,13 @@ interface PlacedBlock {
 }
 
 /** Undefined for a block that was never written (a sparse file). */
-function blockAt(
+function locateBlock(
   file: number,
   header: TiffHeader,
   column: number,
   row: number,
   band: number,
-): PlacedBlock | undefined {
+): BlockSource | undefined {
   const { blocks, dataType, path } = header;
   const { across, down } = blockCounts(header);
   const index = (blocks.planar ? band * across * down : 0) + row * across + column;
@@ -86,7 +90,7 @@ function blockAt(
   const { width, height } = blocks;
   const samples = samplesPerBlock(header);
   const rows = Math.min(height, header.height - row * height);
-  const bytes = rowBytesOf(width, samples, dataType, blocks.bits) * height;
+  const bytes = blockRowBytes(width, samples, dataType, blocks.bits) * height;
   return { count, read, name, shape: { width, height, rows, samples, dataType, bytes } };
 }
 
@@ -103,7 +107,7 @@ export function decodeBlock(
   band: number,
   codec: BlockCodec | undefined,
 ): PixelArray | undefined {
-  const block = blockAt(file, header, column, row, band);
+  const block = locateBlock(file, header, column, row, band);
   if (!block) return undefined;
   const { blocks, dataType, path } = header;
   const { count, read, name, shape } = block;
@@ -115,11 +119,11 @@ export function decodeBlock(
     throw damagedBlock(error, path, name);
   }
   requireRows(bytes, path, block);
-  if (blocks.bits) return unpackBits(bytes, shape.bytes / shape.height, shape.width * samples, rows);
+  if (blocks.bits) return expandBits(bytes, shape.bytes / shape.height, shape.width * samples, rows);
   const size = bytesPerSample(dataType);
   const aligned = bytes.byteOffset % size === 0 ? bytes : new Uint8Array(bytes);
   undoPredictor(aligned, header, rows, samples, size);
-  return pixelsOf(dataType, aligned.buffer, aligned.byteOffset, shape.width * samples * rows);
+  return viewPixels(dataType, aligned.buffer, aligned.byteOffset, shape.width * samples * rows);
 }
 
 /** As `decodeBlock`, for images whose blocks are JPEG. The pixels stay good. */
@@ -130,7 +134,7 @@ export async function decodeJpegBlock(
   row: number,
   band: number,
 ): Promise<PixelArray | undefined> {
-  const block = blockAt(file, header, column, row, band);
+  const block = locateBlock(file, header, column, row, band);
   if (!block) return undefined;
   const stored = Buffer.allocUnsafeSlow(block.count);
   block.read(stored);
@@ -149,7 +153,7 @@ function damagedBlock(error: unknown, path: string, name: string): Error {
     : corrupt.because(error, path, `${name} cannot be decompressed`);
 }
 
-function requireRows(bytes: Uint8Array, path: string, { name, shape }: PlacedBlock): void {
+function requireRows(bytes: Uint8Array, path: string, { name, shape }: BlockSource): void {
   const needed = (shape.bytes / shape.height) * shape.rows;
   if (bytes.length < needed) throw corrupt(path, `${name} holds ${bytes.length} bytes, ${needed} are needed`);
 }
@@ -162,7 +166,7 @@ function decompress(
   codec: BlockCodec | undefined,
 ): Uint8Array {
   if (compression === 8 || compression === 32946) return inflate(count, shape.bytes, read);
-  const stored = room(count);
+  const stored = reuseBuffer(count);
   read(stored);
   if (compression === 1) return stored;
   if (codec) return codec(stored, shape);
@@ -172,7 +176,7 @@ function decompress(
 }
 
 /** Bits as pixels of 0 and 1, the highest bit first; rows begin at whole bytes. */
-function unpackBits(bytes: Uint8Array, rowBytes: number, width: number, rows: number): Uint8Array {
+function expandBits(bytes: Uint8Array, rowBytes: number, width: number, rows: number): Uint8Array {
   const out = new Uint8Array(width * rows);
   for (let row = 0, to = 0; row < rows; row++) {
     const from = row * rowBytes;
@@ -194,13 +198,13 @@ function undoPredictor(
   if (predictor === 3 && !isFloat(header.dataType))
     throw unsupported(header.path, 'its predictor 3 is for floating point numbers, and its pixels are none');
   // The floating point predictor defines its own byte order; that of the file does not apply.
-  if (predictor === 3) undoFloatPredictor(used, width, rows, samples, size);
+  if (predictor === 3) decodeFloatPredictor(used, width, rows, samples, size);
   else if (!littleEndian) swapBytes(used, size);
   if (predictor === 1 || predictor === 3) return;
   if (predictor !== 2) throw unsupported(header.path, `its predictor ${predictor} is not known`);
   const values = integerView(used, size);
-  if (values instanceof BigUint64Array) undoWideDifferences(values, width, rows, samples);
-  else undoDifferences(values, width, rows, samples);
+  if (values instanceof BigUint64Array) decodeHorizontalPredictor64(values, width, rows, samples);
+  else decodeHorizontalPredictor(values, width, rows, samples);
 }
 
 function integerView(bytes: Buffer, size: number): Uint8Array | Uint16Array | Uint32Array | BigUint64Array {

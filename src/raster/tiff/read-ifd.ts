@@ -6,7 +6,7 @@ import { corrupt, truncated } from '../errors.js';
 import type { SourceFile } from '../file/source-file.js';
 
 /** Fields of one directory, by tag. */
-export interface TiffDirectory {
+export interface Ifd {
   littleEndian: boolean;
   /** Offset of the next directory, bytes; 0 after the last one. */
   next: number;
@@ -14,7 +14,7 @@ export interface TiffDirectory {
   text(tag: number): string | undefined;
 }
 
-interface Field {
+interface RawIfdEntry {
   type: number;
   count: number;
   bytes: DataView;
@@ -24,7 +24,7 @@ interface Field {
 const TYPE_BYTES = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8];
 const ASCII = 2;
 /** The most fields that a sane directory has. */
-const MAX_FIELDS = 4096;
+const MAX_ENTRIES = 4096;
 /** The most bytes of one value: the offsets of 16 million blocks. */
 const MAX_VALUE_BYTES = 2 ** 27;
 
@@ -32,11 +32,11 @@ const MAX_VALUE_BYTES = 2 ** 27;
  * Reads the fields with the given tags from the directory at a byte of a TIFF: by default the first one, which is the full image.
  * Throws TW_RASTER_TRUNCATED and TW_RASTER_CORRUPT.
  */
-export async function readTiffDirectory(
+export async function readIfd(
   { path, size, start: ahead, handle }: SourceFile,
   tags: ReadonlySet<number>,
   at?: number,
-): Promise<TiffDirectory> {
+): Promise<Ifd> {
   const bytesAt = async (offset: number, length: number, what: string): Promise<DataView> => {
     if (offset + length > size)
       throw truncated(path, `${what} ends at byte ${offset + length} of a file of ${size}`);
@@ -59,7 +59,7 @@ export async function readTiffDirectory(
   const countBytes = big ? 8 : 2;
   const head = await bytesAt(directory, countBytes, 'its directory');
   const fieldCount = big ? offsetAt(head, 0) : head.getUint16(0, littleEndian);
-  if (fieldCount === 0 || fieldCount > MAX_FIELDS)
+  if (fieldCount === 0 || fieldCount > MAX_ENTRIES)
     throw corrupt(path, `its directory has ${fieldCount} fields`);
   const entryBytes = big ? 20 : 12;
   const entriesAt = directory + countBytes;
@@ -70,7 +70,7 @@ export async function readTiffDirectory(
   const isCut = entriesAt + entriesBytes + nextBytes > size;
   const next = isCut ? 0 : offsetAt(await bytesAt(entriesAt + entriesBytes, nextBytes, 'its directory'), 0);
 
-  const fields = new Map<number, Field>();
+  const fields = new Map<number, RawIfdEntry>();
   for (let at = 0; at < entriesBytes; at += entryBytes) {
     const tag = entries.getUint16(at, littleEndian);
     if (!tags.has(tag)) continue;
@@ -105,7 +105,7 @@ export async function readTiffDirectory(
   };
 }
 
-function numberAt({ type, bytes }: Field, index: number, littleEndian: boolean): number {
+function numberAt({ type, bytes }: RawIfdEntry, index: number, littleEndian: boolean): number {
   const at = index * TYPE_BYTES[type];
   switch (type) {
     case 6:

@@ -2,8 +2,8 @@
 import { closeSync, openSync } from 'node:fs';
 import { libraryCodec } from '../compression/library-codecs.js';
 import { rasterUnreadable } from '../errors.js';
-import { storedNodata } from '../pixels/data-types.js';
-import { kernels } from '../pixels/typed-kernels.js';
+import { nodataAsType } from '../pixels/data-types.js';
+import { typedKernels } from '../pixels/typed-kernels.js';
 import type { PixelArray, ReadTarget, TiffBlocks, Window } from '../types.js';
 import { decodeBlock, decodeJpegBlock, samplesPerBlock, type TiffHeader } from './read-block.js';
 
@@ -73,11 +73,11 @@ function copyBlock(
   for (let y = top; y < bottom; y++) {
     const to = offset + (y - window.row) * stride + left - window.column;
     if (!block) {
-      out.fill(storedNodata(header.dataType, header.nodata) ?? 0, to, to + width);
+      out.fill(nodataAsType(header.dataType, header.nodata) ?? 0, to, to + width);
       continue;
     }
     const from = ((y - row * blocks.height) * blocks.width + left - column * blocks.width) * samples;
     if (samples === 1) out.set(block.subarray(from, from + width), to);
-    else kernels[header.dataType].pickSample(block, from + sample, samples, out, to, width);
+    else typedKernels[header.dataType].deinterleave(block, from + sample, samples, out, to, width);
   }
 }

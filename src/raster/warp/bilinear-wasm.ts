@@ -1,11 +1,11 @@
 /** Runs bilinear.wat, WebAssembly SIMD, over those squares of a control grid that it can do. */
 
-import { bytesPerSample, dataTypeOf, isFloat, lowestPixel, pixelsOf } from '../pixels/data-types.js';
-import type { KernelSource } from '../pixels/kernels.js';
-import { simdKernel } from '../pixels/load-wasm.js';
+import { bytesPerSample, dataTypeOf, isFloat, minValue, viewPixels } from '../pixels/data-types.js';
+import type { SourceWindow } from '../pixels/kernels.js';
+import { loadWasmKernel } from '../pixels/load-wasm.js';
 import type { PixelArray } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
-import type { Squares } from './grid-squares.js';
+import type { GridSquares } from './grid-squares.js';
 
 /** What bilinear.wat exports. */
 interface Kernel {
@@ -16,7 +16,7 @@ interface Kernel {
     outStride: number,
     bytes: number,
     bias: number,
-    hole: number,
+    nodata: number,
     notHole: number,
     holes: number,
   ): void;
@@ -31,49 +31,57 @@ interface Kernel {
 }
 
 /** One for each thread; its memory holds a row of squares of the result, and after it the source of one band of one cell. */
-const kernel = simdKernel<Kernel>(new URL('./bilinear.wasm', import.meta.url));
+const kernel = loadWasmKernel<Kernel>(new URL('./bilinear.wasm', import.meta.url));
 
 const PAGE = 65_536;
 /** Bytes that the source may have: more is for the plain kernel, so that a thread's memory stays small. */
-const LARGEST = 2 ** 26;
+const MAX_SOURCE_BYTES = 2 ** 26;
 /** Source pixels a pixel of the result that may be copied: with more, the copy costs more than it saves. */
-const DENSEST = 6;
+const MAX_SOURCE_PIXELS_PER_OUTPUT = 6;
 /** Pixels after the last: more than is read beyond it. */
-const SLACK = 16;
+const PADDING_PIXELS = 16;
 
 /** Does the rows of squares of which all pixels lie between four pixels with data, and finds those that are blank. */
-export function bilinearSimd(
-  source: KernelSource,
+export function bilinearWasm(
+  source: SourceWindow,
   grid: ControlGrid,
-  { interior, blank, todo, x, y, needed }: Squares,
+  { interior, outside, pending, x, y, sourceBounds }: GridSquares,
   out: PixelArray,
   notHole: number,
 ): void {
-  const { pixels, hole } = source;
+  const { pixels, nodata } = source;
   const dataType = dataTypeOf(pixels);
   const bytes = bytesPerSample(dataType);
   if (!kernel || isFloat(dataType) || bytes > 2) return;
   const { step, columns, width, height } = grid;
-  const { start, stride, size } = placeSource(source, needed, step * width);
-  if (needed.right <= needed.left || size - start > DENSEST * out.length || size * bytes > LARGEST) return;
+  const { start, stride, size } = copySource(source, sourceBounds, step * width);
+  if (
+    sourceBounds.right <= sourceBounds.left ||
+    size - start > MAX_SOURCE_PIXELS_PER_OUTPUT * out.length ||
+    size * bytes > MAX_SOURCE_BYTES
+  )
+    return;
 
   const { memory, begin, square, blank: found } = kernel;
   const lacking = size * bytes - memory.buffer.byteLength;
   if (lacking > 0) memory.grow(Math.ceil(lacking / PAGE));
-  const copy = pixelsOf(dataType, memory.buffer, 0, size);
-  for (let row = needed.top, to = start; row < needed.bottom; row++, to += stride) {
-    copy.set(pixels.subarray(row * source.width + needed.left, row * source.width + needed.right), to);
+  const copy = viewPixels(dataType, memory.buffer, 0, size);
+  for (let row = sourceBounds.top, to = start; row < sourceBounds.bottom; row++, to += stride) {
+    copy.set(
+      pixels.subarray(row * source.width + sourceBounds.left, row * source.width + sourceBounds.right),
+      to,
+    );
   }
-  const bias = lowestPixel(dataType) === 0 ? 0x8000 : 0;
+  const bias = minValue(dataType) === 0 ? 0x8000 : 0;
   const inside = (value: number) => ((bytes === 1 ? value << 8 : value) ^ bias) & 0xffff;
-  const hasHole = !Number.isNaN(hole);
+  const hasHole = !Number.isNaN(nodata);
   begin(
-    (start - needed.top * stride - needed.left) * bytes,
+    (start - sourceBounds.top * stride - sourceBounds.left) * bytes,
     stride * bytes,
     width * bytes,
     bytes,
     bias,
-    hasHole ? inside(hole) : 0,
+    hasHole ? inside(nodata) : 0,
     hasHole ? inside(notHole) : 0,
     hasHole ? 1 : 0,
   );
@@ -101,8 +109,8 @@ export function bilinearSimd(
         y[c],
         y[d],
       );
-      if (touched !== 0) blank[at] = found.value;
-      todo[at] = touched & ~blank[at];
+      if (touched !== 0) outside[at] = found.value;
+      pending[at] = touched & ~outside[at];
     }
     // Row by row of squares, so that the processor's cache keeps where they are written.
     out.set(copy.subarray(0, rows * width), j * step * width);
@@ -113,11 +121,11 @@ export function bilinearSimd(
  * Where the needed part of the source goes, after `after` pixels: its first pixel, pixels from row to row, and the size of it
  * all. V8 copies shared memory by the byte, unless each row begins at the same place in a word of both memories.
  */
-function placeSource({ pixels, width }: KernelSource, needed: Squares['needed'], after: number) {
+function copySource({ pixels, width }: SourceWindow, needed: GridSquares['sourceBounds'], after: number) {
   const word = 8 / pixels.BYTES_PER_ELEMENT;
   const upTo = (least: number, like: number) => least + ((((like - least) % word) + word) % word);
   const first = pixels.byteOffset / pixels.BYTES_PER_ELEMENT + needed.top * width + needed.left;
   const start = upTo(after, first);
   const stride = upTo(needed.right - needed.left, width);
-  return { start, stride, size: start + stride * (needed.bottom - needed.top) + SLACK };
+  return { start, stride, size: start + stride * (needed.bottom - needed.top) + PADDING_PIXELS };
 }

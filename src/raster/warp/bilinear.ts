@@ -1,80 +1,87 @@
 /** Bilinear interpolation over the squares of a control grid. Each data type gets its own copy: see typed-kernels.ts. */
 
-import type { KernelSource } from '../pixels/kernels.js';
+import type { SourceWindow } from '../pixels/kernels.js';
 import type { PixelArray } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
-import { between, EDGE, LONGEST, MARGIN, type Squares, UNIT } from './grid-squares.js';
+import {
+  type GridSquares,
+  lerpRows,
+  MAX_SQUARE_SPAN,
+  PIXEL_EPSILON,
+  POSITION_TOLERANCE,
+  SUBPIXEL_ONE,
+} from './grid-squares.js';
 
 /** Pixels of 8 and 16 bits: half a unit of the weights, of 14 bits along a row and 13 between rows, so that these are rounded. */
-const HALF_ALONG = 2 ** 5;
-const HALF_DOWN = 2 ** 6;
+const ROUNDING_ALONG = 2 ** 5;
+const ROUNDING_DOWN = 2 ** 6;
 
 /**
  * Mean of the four pixels around a point, weighted by distance; pixels without data are left out. A point holds data where its
- * nearest pixel does. `round` for integers. A mean that happens to equal the hole becomes `notHole`. Else as `nearest`.
+ * nearest pixel does. `round` for integers. A mean that happens to equal the hole becomes `nodataReplacement`. Else as `nearest`.
  * Only rows of squares that are `blank` or yet `todo` are written; all pixels of others count as data.
  */
 export function bilinear(
-  { pixels, width, height, column, row, hole }: KernelSource,
+  { pixels, width, height, column, row, nodata }: SourceWindow,
   grid: ControlGrid,
-  { interior, blank, todo, x: unitsX, y: unitsY }: Squares,
+  { interior, outside, pending, x: unitsX, y: unitsY }: GridSquares,
   out: PixelArray,
   valid: Uint8Array,
-  empty: number,
+  fillValue: number,
   round: boolean,
-  notHole: number,
+  nodataReplacement: number,
 ): number {
   const { step, columns, x: nodesX, y: nodesY } = grid;
   const small = round && pixels.BYTES_PER_ELEMENT <= 2;
-  const halfAlong = small ? HALF_ALONG : 0;
-  const halfDown = small ? HALF_DOWN : 0;
+  const halfAlong = small ? ROUNDING_ALONG : 0;
+  const halfDown = small ? ROUNDING_DOWN : 0;
   /** Bits that are added to 8-bit pixels, so that they fill 16. */
   const scale = pixels.BYTES_PER_ELEMENT === 1 ? 8 : 0;
   const places = 14 + scale;
   const half = 1 << (places - 1);
   /** As a whole number; one that no such pixel has where there is no hole. */
-  const wholeHole = Number.isNaN(hole) ? -(2 ** 30) : hole | 0;
+  const wholeHole = Number.isNaN(nodata) ? -(2 ** 30) : nodata | 0;
   // Centres of pixels are at .5, but weights count from centre to centre.
   const shiftX = column + 0.5;
   const shiftY = row + 0.5;
-  let holes = clearBlank(grid, blank, out, valid, empty);
+  let missing = fillOutside(grid, outside, out, valid, fillValue);
   for (let j = 0, square = 0; j < grid.rows - 1; j++) {
     const rows = Math.min(step, grid.height - j * step);
     for (let i = 0; i < columns - 1; i++, square++) {
       const count = Math.min(step, grid.width - i * step);
       const node = j * columns + i;
-      if (todo[square] === 0) continue;
+      if (pending[square] === 0) continue;
       for (let y = 0; y < rows; y++) {
-        if (((todo[square] >>> y) & 1) === 0) continue;
+        if (((pending[square] >>> y) & 1) === 0) continue;
         let o = (j * step + y) * grid.width + i * step;
         const part = y / step;
-        const startX = between(nodesX, node, columns, part) - shiftX;
-        const startY = between(nodesY, node, columns, part) - shiftY;
-        const dx = (between(nodesX, node + 1, columns, part) - shiftX - startX) / step;
-        const dy = (between(nodesY, node + 1, columns, part) - shiftY - startY) / step;
+        const startX = lerpRows(nodesX, node, columns, part) - shiftX;
+        const startY = lerpRows(nodesY, node, columns, part) - shiftY;
+        const dx = (lerpRows(nodesX, node + 1, columns, part) - shiftX - startX) / step;
+        const dy = (lerpRows(nodesY, node + 1, columns, part) - shiftY - startY) / step;
         // From these on to the end pixels lie between four pixels of the window; where a node is NaN, none does.
         let from = 0;
         let end = count;
         if (interior[square] === 0) {
           from = Math.max(firstWithin(startX, dx, width), firstWithin(startY, dy, height));
           end = Math.min(count, endWithin(startX, dx, width), endWithin(startY, dy, height));
-          if (!(from < end && (Math.abs(dx) + Math.abs(dy)) * step < LONGEST)) from = end = 0;
+          if (!(from < end && (Math.abs(dx) + Math.abs(dy)) * step < MAX_SQUARE_SPAN)) from = end = 0;
           for (let k = 0; k < count; k++) {
             if (k >= from && k < end) continue;
-            const mean = meanOfValid(pixels, width, height, hole, startX + dx * k, startY + dy * k);
-            holes += store(mean, out, valid, o + k, empty, round, hole, notHole);
+            const mean = meanOfValid(pixels, width, height, nodata, startX + dx * k, startY + dy * k);
+            missing += store(mean, out, valid, o + k, fillValue, round, nodata, nodataReplacement);
           }
         }
         o += from;
-        const firstX = between(unitsX, node, columns, part);
-        const firstY = between(unitsY, node, columns, part);
-        const stepX = Math.floor((between(unitsX, node + 1, columns, part) - firstX) / step + 0.5) | 0;
-        const stepY = Math.floor((between(unitsY, node + 1, columns, part) - firstY) / step + 0.5) | 0;
-        const left = Math.floor(firstX / UNIT);
-        const top = Math.floor(firstY / UNIT);
+        const firstX = lerpRows(unitsX, node, columns, part);
+        const firstY = lerpRows(unitsY, node, columns, part);
+        const stepX = Math.floor((lerpRows(unitsX, node + 1, columns, part) - firstX) / step + 0.5) | 0;
+        const stepY = Math.floor((lerpRows(unitsY, node + 1, columns, part) - firstY) / step + 0.5) | 0;
+        const left = Math.floor(firstX / SUBPIXEL_ONE);
+        const top = Math.floor(firstY / SUBPIXEL_ONE);
         const first = (Math.imul(top, width) + left) | 0;
-        let countX = (firstX - left * UNIT + halfAlong + stepX * from) | 0;
-        let countY = (firstY - top * UNIT + halfDown + stepY * from) | 0;
+        let countX = (firstX - left * SUBPIXEL_ONE + halfAlong + stepX * from) | 0;
+        let countY = (firstY - top * SUBPIXEL_ONE + halfDown + stepY * from) | 0;
         if (small) {
           // In whole numbers of 2 ** -14; the change from row to row keeps as many digits as fit into 32 bits.
           for (let k = from; k < end; k++, o++) {
@@ -85,15 +92,15 @@ export function bilinear(
             const c = pixels[below];
             const d = pixels[below + 1];
             if (a !== wholeHole && b !== wholeHole && c !== wholeHole && d !== wholeHole) {
-              const along = (countX & (UNIT - 1)) >> 6;
+              const along = (countX & (SUBPIXEL_ONE - 1)) >> 6;
               const upper = (((a << 14) + Math.imul(b - a, along)) << scale) | 0;
               const lower = (((c << 14) + Math.imul(d - c, along)) << scale) | 0;
-              const change = Math.imul((lower - upper + 2048) >> 12, (countY & (UNIT - 1)) >> 7) >> 1;
+              const change = Math.imul((lower - upper + 2048) >> 12, (countY & (SUBPIXEL_ONE - 1)) >> 7) >> 1;
               const rounded = (upper + change + half) >> places;
-              out[o] = rounded === wholeHole ? notHole : rounded;
+              out[o] = rounded === wholeHole ? nodataReplacement : rounded;
             } else {
-              const mean = meanOfValid(pixels, width, height, hole, startX + dx * k, startY + dy * k);
-              holes += store(mean, out, valid, o, empty, round, hole, notHole);
+              const mean = meanOfValid(pixels, width, height, nodata, startX + dx * k, startY + dy * k);
+              missing += store(mean, out, valid, o, fillValue, round, nodata, nodataReplacement);
             }
             countX = (countX + stepX) | 0;
             countY = (countY + stepY) | 0;
@@ -108,44 +115,44 @@ export function bilinear(
           const c = pixels[below];
           const d = pixels[below + 1];
           let mean = NaN;
-          if (a !== hole && b !== hole && c !== hole && d !== hole) {
-            const along = (countX & (UNIT - 1)) / UNIT;
+          if (a !== nodata && b !== nodata && c !== nodata && d !== nodata) {
+            const along = (countX & (SUBPIXEL_ONE - 1)) / SUBPIXEL_ONE;
             const upper = a + (b - a) * along;
             const lower = c + (d - c) * along;
-            mean = upper + ((lower - upper) * (countY & (UNIT - 1))) / UNIT;
+            mean = upper + ((lower - upper) * (countY & (SUBPIXEL_ONE - 1))) / SUBPIXEL_ONE;
           }
           if (Number.isNaN(mean)) {
-            mean = meanOfValid(pixels, width, height, hole, startX + dx * k, startY + dy * k);
+            mean = meanOfValid(pixels, width, height, nodata, startX + dx * k, startY + dy * k);
           }
-          holes += store(mean, out, valid, o, empty, round, hole, notHole);
+          missing += store(mean, out, valid, o, fillValue, round, nodata, nodataReplacement);
           countX = (countX + stepX) | 0;
           countY = (countY + stepY) | 0;
         }
       }
     }
   }
-  return grid.width * grid.height - holes;
+  return grid.width * grid.height - missing;
 }
 
 /** The first pixel of a row that lies within a window of `size` pixels on one axis; NaN of NaN. */
 function firstWithin(start: number, step: number, size: number): number {
-  const way = step >= 0 ? MARGIN - start : start - (size - 1 - MARGIN);
+  const way = step >= 0 ? POSITION_TOLERANCE - start : start - (size - 1 - POSITION_TOLERANCE);
   return Math.max(0, Math.ceil(way / Math.abs(step)));
 }
 
 /** The pixel after the last of them. */
 function endWithin(start: number, step: number, size: number): number {
-  const way = step >= 0 ? size - 1 - MARGIN - start : start - MARGIN;
+  const way = step >= 0 ? size - 1 - POSITION_TOLERANCE - start : start - POSITION_TOLERANCE;
   return Math.floor(way / Math.abs(step)) + 1;
 }
 
 /** Empties the rows of squares that are blank, those side by side in one go. Returns the number of their pixels. */
-function clearBlank(
+function fillOutside(
   { width, height, step, columns }: ControlGrid,
   blank: Int32Array,
   out: PixelArray,
   valid: Uint8Array,
-  empty: number,
+  fillValue: number,
 ): number {
   const last = columns - 1;
   let cleared = 0;
@@ -158,7 +165,7 @@ function clearBlank(
       if (i === from) continue;
       const left = from * step;
       const right = Math.min(i * step, width);
-      out.fill(empty, start + left, start + right);
+      out.fill(fillValue, start + left, start + right);
       valid.fill(0, start + left, start + right);
       cleared += right - left;
     }
@@ -172,18 +179,18 @@ function store(
   out: PixelArray,
   valid: Uint8Array,
   at: number,
-  empty: number,
+  fillValue: number,
   round: boolean,
-  hole: number,
-  notHole: number,
+  nodata: number,
+  nodataReplacement: number,
 ): number {
   if (Number.isNaN(mean)) {
-    out[at] = empty;
+    out[at] = fillValue;
     valid[at] = 0;
     return 1;
   }
   const value = round ? Math.floor(mean + 0.5) : mean;
-  out[at] = value === hole ? notHole : value;
+  out[at] = value === nodata ? nodataReplacement : value;
   return 0;
 }
 
@@ -192,15 +199,15 @@ function meanOfValid(
   pixels: PixelArray,
   width: number,
   height: number,
-  hole: number,
+  nodata: number,
   x: number,
   y: number,
 ): number {
-  const nearestX = Math.floor(x + 0.5 + EDGE);
-  const nearestY = Math.floor(y + 0.5 + EDGE);
+  const nearestX = Math.floor(x + 0.5 + PIXEL_EPSILON);
+  const nearestY = Math.floor(y + 0.5 + PIXEL_EPSILON);
   if (!(nearestX >= 0 && nearestY >= 0 && nearestX < width && nearestY < height)) return NaN;
   const own = pixels[nearestY * width + nearestX];
-  if (own === hole || Number.isNaN(own)) return NaN;
+  if (own === nodata || Number.isNaN(own)) return NaN;
   const left = Math.floor(x);
   const top = Math.floor(y);
   let sum = 0;
@@ -211,7 +218,7 @@ function meanOfValid(
       const row = top + j;
       if (column < 0 || row < 0 || column >= width || row >= height) continue;
       const value = pixels[row * width + column];
-      if (value === hole || Number.isNaN(value)) continue;
+      if (value === nodata || Number.isNaN(value)) continue;
       const weight = (i === 0 ? 1 - x + left : x - left) * (j === 0 ? 1 - y + top : y - top);
       sum += value * weight;
       weights += weight;

@@ -1,7 +1,7 @@
 /** Positions of the pixels of a destination in a source image: exact at the nodes of a grid, interpolated between them. */
-import type { Bounds } from '../../grid/index.js';
+import type { GridBounds } from '../../grid/index.js';
 import { mapToPixel } from '../crs/affine.js';
-import type { Projection } from '../crs/crs.js';
+import type { PointTransform } from '../crs/crs.js';
 import type { Affine } from '../types.js';
 
 /**
@@ -26,35 +26,35 @@ export interface ControlGrid {
 /** Far from every image, but a number: a pixel at the rim of a map is interpolated between its own node and this with a weight of 0. */
 export const OFF_MAP = -1e15;
 
-export interface Destination {
+export interface WarpTarget {
   /** In the coordinates of the destination's system. */
-  bounds: Bounds;
+  bounds: GridBounds;
   width: number;
   height: number;
 }
 
 /** Pixels between nodes, where one step does for all of a grid. */
-const STEPS = [32, 16, 8];
-const LARGEST_STEP = 32;
+const UNIFORM_STEPS = [32, 16, 8];
+const MAX_STEP = 32;
 /** The largest error of interpolation, in source pixels: no more than one nearest pixel in two thousand goes to its neighbour. */
-const TOLERANCE = 5e-4;
+const MAX_ERROR_PIXELS = 5e-4;
 /** Second difference of nodes, in source pixels. Interpolation errs by an eighth of it: four times the tolerance, since most squares lie between tested ones. */
-const LARGEST_BEND = 8 * 4 * TOLERANCE;
+const MAX_SECOND_DIFFERENCE = 8 * 4 * MAX_ERROR_PIXELS;
 
 /**
  * `project` converts from the destination's system to the source's; `transform` is the position of the source image. If its size is given, pixels
  * beyond it may be placed less exactly, but never in it.
  */
-export function controlGrid(
-  destination: Destination,
-  project: Projection,
+export function buildControlGrid(
+  destination: WarpTarget,
+  project: PointTransform,
   transform: Affine,
   source?: ImageSize,
 ): ControlGrid {
-  const locate = sourceLocator(destination, project, transform);
-  const step = STEPS.find((one) => isExact(destination, locate, one));
-  const grid = gridOf(destination, locate, step ?? LARGEST_STEP);
-  return step !== undefined && hasNoGaps(grid) && isSmooth(grid) ? grid : subdivided(grid, locate, source);
+  const locate = targetToSourceTransform(destination, project, transform);
+  const step = UNIFORM_STEPS.find((one) => isExact(destination, locate, one));
+  const grid = sampleGrid(destination, locate, step ?? MAX_STEP);
+  return step !== undefined && hasNoGaps(grid) && isSmooth(grid) ? grid : subdivide(grid, locate, source);
 }
 
 /** Pixels. */
@@ -66,9 +66,9 @@ export interface ImageSize {
 /** Source position of the point (column, row) of the destination, in pixels. */
 type Locator = (column: number, row: number) => [x: number, y: number];
 
-function sourceLocator(
-  { bounds, width, height }: Destination,
-  project: Projection,
+function targetToSourceTransform(
+  { bounds, width, height }: WarpTarget,
+  project: PointTransform,
   transform: Affine,
 ): Locator {
   const pixelWidth = (bounds.east - bounds.west) / width;
@@ -77,7 +77,7 @@ function sourceLocator(
     mapToPixel(transform, ...project(bounds.west + column * pixelWidth, bounds.north - row * pixelHeight));
 }
 
-function gridOf({ width, height }: Destination, locate: Locator, step: number): ControlGrid {
+function sampleGrid({ width, height }: WarpTarget, locate: Locator, step: number): ControlGrid {
   const columns = Math.ceil(width / step) + 1;
   const rows = Math.ceil(height / step) + 1;
   const x = new Float64Array(columns * rows);
@@ -94,7 +94,7 @@ function gridOf({ width, height }: Destination, locate: Locator, step: number): 
  * The part of a grid for rows [from, to) of the destination; `from` is a multiple of 32. It gives its pixels the same positions as the
  * whole, so that a destination can be made piece by piece.
  */
-export function rowsOfGrid(
+export function sliceRows(
   { width, step, columns, x, y }: ControlGrid,
   from: number,
   to: number,
@@ -115,7 +115,7 @@ function hasNoGaps({ x, y }: ControlGrid): boolean {
  */
 function isSmooth({ columns, rows, x, y }: ControlGrid): boolean {
   const bends = (nodes: Float64Array, node: number, next: number) =>
-    Math.abs(nodes[node - next]! - 2 * nodes[node]! + nodes[node + next]!) > LARGEST_BEND;
+    Math.abs(nodes[node - next]! - 2 * nodes[node]! + nodes[node + next]!) > MAX_SECOND_DIFFERENCE;
   for (let j = 0, node = 0; j < rows; j++) {
     for (let i = 0; i < columns; i++, node++) {
       if (i > 0 && i < columns - 1 && (bends(x, node, 1) || bends(y, node, 1))) return false;
@@ -162,14 +162,14 @@ function interpolationError(corners: Corners, middles: Middles): number {
 }
 
 /** True if interpolation is good enough in nine squares of a grid with this step. */
-function isExact({ width, height }: Destination, locate: Locator, step: number): boolean {
+function isExact({ width, height }: WarpTarget, locate: Locator, step: number): boolean {
   const lastColumn = Math.ceil(width / step) - 1;
   const lastRow = Math.ceil(height / step) - 1;
   return [0, lastRow >> 1, lastRow].every((j) =>
     [0, lastColumn >> 1, lastColumn].every((i) => {
       const at = (column: number, row: number) => locate(column * step + 0.5, row * step + 0.5) as Position;
       const corners = [at(i, j), at(i + 1, j), at(i, j + 1), at(i + 1, j + 1)] as const;
-      return interpolationError(corners, middlesOf(i * step, j * step, step, locate)) <= TOLERANCE;
+      return interpolationError(corners, middlesOf(i * step, j * step, step, locate)) <= MAX_ERROR_PIXELS;
     }),
   );
 }
@@ -186,7 +186,7 @@ interface Leaf {
  * The grid with the largest step that does everywhere. Only those squares are divided that need it (at a pole, at the rim of a map), and of
  * these again only the quarters that need it; the nodes within others are interpolated.
  */
-function subdivided(coarse: ControlGrid, locate: Locator, source: ImageSize | undefined): ControlGrid {
+function subdivide(coarse: ControlGrid, locate: Locator, source: ImageSize | undefined): ControlGrid {
   const { width, height } = coarse;
   const leaves: Leaf[] = [];
   const beyond: Leaf[] = [];
@@ -195,7 +195,7 @@ function subdivided(coarse: ControlGrid, locate: Locator, source: ImageSize | un
     const { column, row, size, corners } = leaf;
     if (column >= width || row >= height) return;
     const middles = size === 1 ? undefined : middlesOf(column, row, size, pointAt);
-    if (!middles || interpolationError(corners, middles) <= TOLERANCE) {
+    if (!middles || interpolationError(corners, middles) <= MAX_ERROR_PIXELS) {
       leaves.push(leaf);
       return;
     }
@@ -218,7 +218,7 @@ function subdivided(coarse: ControlGrid, locate: Locator, source: ImageSize | un
   for (let j = 0; j < coarse.rows - 1; j++)
     for (let i = 0; i < coarse.columns - 1; i++) {
       const [column, row] = [i * coarse.step, j * coarse.step];
-      pointAt = locatorOnce(locate, column, row, coarse.step);
+      pointAt = cachedLocator(locate, column, row, coarse.step);
       divide({ column, row, size: coarse.step, corners: cornersOf(coarse, i, j) });
     }
   // The nodes on a common side are those of the square that is exact.
@@ -226,7 +226,7 @@ function subdivided(coarse: ControlGrid, locate: Locator, source: ImageSize | un
 }
 
 /** Quarters share the points on their sides: each point of a square is projected once. */
-function locatorOnce(locate: Locator, left: number, top: number, size: number): Locator {
+function cachedLocator(locate: Locator, left: number, top: number, size: number): Locator {
   const found = new Array<[x: number, y: number] | undefined>((size + 1) ** 2);
   return (column, row) =>
     (found[(row - top - 0.5) * (size + 1) + column - left - 0.5] ??= locate(column, row));
@@ -253,7 +253,7 @@ function isBeyond(points: Position[], image: ImageSize | undefined): boolean {
 }
 
 function gridOfLeaves({ width, height }: ControlGrid, leaves: Leaf[]): ControlGrid {
-  const step = leaves.reduce((smallest, { size }) => Math.min(smallest, size), LARGEST_STEP);
+  const step = leaves.reduce((smallest, { size }) => Math.min(smallest, size), MAX_STEP);
   const columns = Math.ceil(width / step) + 1;
   const rows = Math.ceil(height / step) + 1;
   const x = new Float64Array(columns * rows).fill(step === 1 ? OFF_MAP : NaN);
@@ -268,14 +268,14 @@ function gridOfLeaves({ width, height }: ControlGrid, leaves: Leaf[]): ControlGr
     const lastColumn = Math.min(last, columns - 1 - column / step);
     for (let j = 0; j <= lastRow; j++) {
       const down = j / nodes;
-      const startX = between(a[0], c[0], down);
-      const startY = between(a[1], c[1], down);
-      const endX = between(b[0], d[0], down);
-      const endY = between(b[1], d[1], down);
+      const startX = lerp(a[0], c[0], down);
+      const startY = lerp(a[1], c[1], down);
+      const endX = lerp(b[0], d[0], down);
+      const endY = lerp(b[1], d[1], down);
       const first = (row / step + j) * columns + column / step;
       for (let i = 0; i <= lastColumn; i++) {
-        x[first + i] = between(startX, endX, i / nodes);
-        y[first + i] = between(startY, endY, i / nodes);
+        x[first + i] = lerp(startX, endX, i / nodes);
+        y[first + i] = lerp(startY, endY, i / nodes);
       }
     }
   }
@@ -283,6 +283,6 @@ function gridOfLeaves({ width, height }: ControlGrid, leaves: Leaf[]): ControlGr
 }
 
 /** A corner that has no weight is not touched: it may be NaN. */
-export function between(a: number, b: number, part: number): number {
+export function lerp(a: number, b: number, part: number): number {
   return part === 0 ? a : a + (b - a) * part;
 }

@@ -1,13 +1,13 @@
 /** Warps sources of which a mask or an alpha band says which pixels hold data. */
 
-import { dataTypeOf, emptyPixel, lowestPixel, newPixels, storedNodata } from '../pixels/data-types.js';
-import { kernels } from '../pixels/typed-kernels.js';
+import { allocatePixels, dataTypeOf, fillValueFor, minValue, nodataAsType } from '../pixels/data-types.js';
+import { typedKernels } from '../pixels/typed-kernels.js';
 import type { DataType, PixelArray, Resampling, Window } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
 import { sourceExtent, type WarpSource, warp } from './warp.js';
 
 /** A type in which a number stands for no data that no pixel of the other type has. */
-const WIDER: Record<DataType, DataType> = {
+const WIDER_TYPES: Record<DataType, DataType> = {
   uint8: 'int16',
   int8: 'int16',
   uint16: 'int32',
@@ -19,13 +19,13 @@ const WIDER: Record<DataType, DataType> = {
 };
 
 /** Pixels beyond the exact ones: a bilinear neighbour, and one for rounding. */
-const MARGIN = 2;
+const NEIGHBOUR_MARGIN = 2;
 
 /**
  * As `warp`, where pixels hold no data that are 0 in `validity`, an array of the window's size, or nodata. They take no part in
  * bilinear means.
  */
-export function warpValid(
+export function warpMasked(
   resampling: Resampling,
   source: WarpSource,
   validity: PixelArray,
@@ -34,26 +34,26 @@ export function warpValid(
   valid: Uint8Array,
 ): number {
   const dataType = dataTypeOf(source.pixels);
-  const nodata = storedNodata(dataType, source.nodata);
-  const type = nodata === undefined ? WIDER[dataType] : dataType;
-  const hole = nodata ?? (type.startsWith('float') ? NaN : lowestPixel(type));
-  const window = neededWindow(source.window, grid);
+  const nodata = nodataAsType(dataType, source.nodata);
+  const type = nodata === undefined ? WIDER_TYPES[dataType] : dataType;
+  const hole = nodata ?? (type.startsWith('float') ? NaN : minValue(type));
+  const window = requiredWindow(source.window, grid);
   const start = (window.row - source.window.row) * source.window.width + window.column - source.window.column;
-  const part = newPixels(type, window.width * window.height);
-  kernels[dataType].copyValid(
+  const part = allocatePixels(type, window.width * window.height);
+  typedKernels[dataType].applyValidity(
     ...([source.pixels, validity, start, source.window.width] as const),
     ...([window.width, window.height, part, hole] as const),
   );
   const input = { ...source, pixels: part, window, nodata: hole };
   if (type === dataType) return warp(resampling, input, grid, out, valid);
-  const wide = newPixels(type, out.length);
+  const wide = allocatePixels(type, out.length);
   const count = warp(resampling, input, grid, wide, valid);
-  kernels[dataType].narrow(wide, hole, out, emptyPixel(dataType, undefined));
+  typedKernels[dataType].roundToType(wide, hole, out, fillValueFor(dataType, undefined));
   return count;
 }
 
 /** The part of a window that a grid reads, at least one pixel. */
-function neededWindow(window: Window, grid: ControlGrid): Window {
+function requiredWindow(window: Window, grid: ControlGrid): Window {
   const { left, top, right, bottom } = sourceExtent(grid);
   const [fromX, toX] = clip(left, right, window.column, window.width);
   const [fromY, toY] = clip(top, bottom, window.row, window.height);
@@ -63,6 +63,6 @@ function neededWindow(window: Window, grid: ControlGrid): Window {
 /** Whole numbers around [from, to], with a margin, within a span of `length` from `start` on; one at least. */
 function clip(from: number, to: number, start: number, length: number): [number, number] {
   const end = start + length;
-  const low = Math.max(start, Math.min(end - 1, Math.floor(from) - MARGIN));
-  return [low, Math.max(low + 1, Math.min(end, Math.ceil(to) + MARGIN))];
+  const low = Math.max(start, Math.min(end - 1, Math.floor(from) - NEIGHBOUR_MARGIN));
+  return [low, Math.max(low + 1, Math.min(end, Math.ceil(to) + NEIGHBOUR_MARGIN))];
 }

@@ -1,12 +1,18 @@
 /** Brings source pixels onto the pixel grid of a destination, by inverse mapping over a control grid. */
 
 import { invalidImage, windowOutside } from '../errors.js';
-import { besideNodata, dataTypeOf, emptyPixel, isFloat, storedNodata } from '../pixels/data-types.js';
-import { kernels } from '../pixels/typed-kernels.js';
+import {
+  dataTypeOf,
+  fillValueFor,
+  isFloat,
+  nodataAsType,
+  nodataReplacementFor,
+} from '../pixels/data-types.js';
+import { typedKernels } from '../pixels/typed-kernels.js';
 import type { PixelArray, Resampling, Window } from '../types.js';
-import { bilinearSimd } from './bilinear-wasm.js';
-import { between, type ControlGrid, OFF_MAP } from './control-grid.js';
-import { type Squares, squaresOf, workOn } from './grid-squares.js';
+import { bilinearWasm } from './bilinear-wasm.js';
+import { type ControlGrid, lerp, OFF_MAP } from './control-grid.js';
+import { cloneForWarp, type GridSquares, prepareSquares } from './grid-squares.js';
 
 /** A window of a scene, of which all pixels are in memory. */
 export interface WarpSource {
@@ -14,8 +20,8 @@ export interface WarpSource {
   /** Which part of the scene the pixels are. */
   window: Window;
   /** Size of the whole scene: what lies beyond it holds no data. */
-  sceneWidth: number;
-  sceneHeight: number;
+  rasterWidth: number;
+  rasterHeight: number;
   nodata: number | undefined;
 }
 
@@ -47,36 +53,46 @@ export function warp(
   if (pixels.length < window.width * window.height) {
     throw invalidImage(`a window of ${window.width} x ${window.height} from ${pixels.length} pixels`);
   }
-  const { extent, squares } = geometryOf(grid, window);
+  const { extent, squares } = warpGeometry(grid, window);
   checkWindow(source, extent, resampling === 'bilinear' ? 0.5 : 0);
-  const hole = storedNodata(dataType, nodata) ?? NaN;
-  const empty = emptyPixel(dataType, nodata);
-  const kernelSource = { pixels, ...window, hole };
-  if (resampling === 'nearest') return kernels[dataType].nearest(kernelSource, grid, out, valid, empty);
-  const notHole = besideNodata(dataType, hole);
-  const work = workOn(squares());
-  if (simd) bilinearSimd(kernelSource, grid, work, out, notHole);
+  const typedNodata = nodataAsType(dataType, nodata) ?? NaN;
+  const fillValue = fillValueFor(dataType, nodata);
+  const kernelSource = { pixels, ...window, nodata: typedNodata };
+  if (resampling === 'nearest')
+    return typedKernels[dataType].nearest(kernelSource, grid, out, valid, fillValue);
+  const nodataReplacement = nodataReplacementFor(dataType, typedNodata);
+  const work = cloneForWarp(squares());
+  if (simd) bilinearWasm(kernelSource, grid, work, out, nodataReplacement);
   const round = !isFloat(dataType);
-  return kernels[dataType].bilinear(kernelSource, grid, work, out, valid, empty, round, notHole);
+  return typedKernels[dataType].bilinear(
+    kernelSource,
+    grid,
+    work,
+    out,
+    valid,
+    fillValue,
+    round,
+    nodataReplacement,
+  );
 }
 
 /** What depends on the grid and the window alone. */
-interface Geometry {
+interface WarpGeometry {
   grid: ControlGrid;
   window: Window;
   extent: SourceExtent;
-  squares: () => Squares;
+  squares: () => GridSquares;
 }
 
 /** Of the last call: the bands of a group follow each other over one grid and one window. */
-let recent: Geometry | undefined;
+let cachedGeometry: WarpGeometry | undefined;
 
-function geometryOf(grid: ControlGrid, window: Window): Geometry {
-  if (recent?.grid === grid && sameWindow(recent.window, window)) return recent;
-  let squares: Squares | undefined;
-  const found = () => (squares ??= squaresOf(grid, window));
-  recent = { grid, window: { ...window }, extent: sourceExtent(grid), squares: found };
-  return recent;
+function warpGeometry(grid: ControlGrid, window: Window): WarpGeometry {
+  if (cachedGeometry?.grid === grid && sameWindow(cachedGeometry.window, window)) return cachedGeometry;
+  let squares: GridSquares | undefined;
+  const found = () => (squares ??= prepareSquares(grid, window));
+  cachedGeometry = { grid, window: { ...window }, extent: sourceExtent(grid), squares: found };
+  return cachedGeometry;
 }
 
 function sameWindow(a: Window, b: Window): boolean {
@@ -85,19 +101,19 @@ function sameWindow(a: Window, b: Window): boolean {
 
 /** Checks that no pixel needed lies in the scene but not in the window. `margin`: how far neighbours are used, in pixels. */
 function checkWindow(
-  { window, sceneWidth, sceneHeight }: WarpSource,
+  { window, rasterWidth, rasterHeight }: WarpSource,
   { left, top, right, bottom }: SourceExtent,
   margin: number,
 ): void {
   const [endColumn, endRow] = [window.column + window.width, window.row + window.height];
   const isInScene =
-    right + margin > 0 && left - margin < sceneWidth && bottom + margin > 0 && top - margin < sceneHeight;
+    right + margin > 0 && left - margin < rasterWidth && bottom + margin > 0 && top - margin < rasterHeight;
   const missing =
     isInScene &&
     ((window.column > 0 && left - margin < window.column) ||
       (window.row > 0 && top - margin < window.row) ||
-      (endColumn < sceneWidth && right + margin > endColumn) ||
-      (endRow < sceneHeight && bottom + margin > endRow));
+      (endColumn < rasterWidth && right + margin > endColumn) ||
+      (endRow < rasterHeight && bottom + margin > endRow));
   if (missing) {
     const { column, row, width, height } = window;
     throw windowOutside(
@@ -130,8 +146,8 @@ export function sourceExtent({ width, height, step, columns, rows, x, y }: Contr
       const column = Math.min(i, (width - 1) / step);
       const before = Math.floor(column);
       const node = above * columns + before;
-      const u = within(x, node, columns, column - before, row - above);
-      const v = within(y, node, columns, column - before, row - above);
+      const u = interpolate(x, node, columns, column - before, row - above);
+      const v = interpolate(y, node, columns, column - before, row - above);
       if (Number.isNaN(u) || Number.isNaN(v) || u === OFF_MAP) continue;
       extent.left = Math.min(extent.left, u);
       extent.right = Math.max(extent.right, u);
@@ -143,9 +159,15 @@ export function sourceExtent({ width, height, step, columns, rows, x, y }: Contr
 }
 
 /** The position in the square that begins at a node. Nodes that have no part in it are not touched: they may be NaN. */
-function within(nodes: Float64Array, node: number, columns: number, across: number, down: number): number {
-  const upper = between(nodes[node], nodes[node + 1], across);
+function interpolate(
+  nodes: Float64Array,
+  node: number,
+  columns: number,
+  across: number,
+  down: number,
+): number {
+  const upper = lerp(nodes[node], nodes[node + 1], across);
   return down === 0
     ? upper
-    : between(upper, between(nodes[node + columns], nodes[node + columns + 1], across), down);
+    : lerp(upper, lerp(nodes[node + columns], nodes[node + columns + 1], across), down);
 }

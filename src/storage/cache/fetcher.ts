@@ -6,24 +6,24 @@ import { onDisk, storeLost, storeNotFound } from '../errors.js';
 import type { DiskReserve } from '../files/disk-reserve.js';
 import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from '../files/paths.js';
 import { scratchFile } from '../files/scratch.js';
-import { sumOfFile } from '../object-store/byte-streams.js';
+import { checksumFile } from '../object-store/byte-streams.js';
 import type { ObjectStore } from '../object-store/object-store.js';
 import type { FileCache } from './file-cache.js';
 
-export type StoredGroup = Pick<GroupRecord, 'name' | 'bytes' | 'crc32'>;
+export type GroupFile = Pick<GroupRecord, 'name' | 'bytes' | 'crc32'>;
 
 /** While a folder is made, room that is made elsewhere may remove one above it. */
-const ATTEMPTS = 5;
+const MAX_RENAME_ATTEMPTS = 5;
 
 /**
  * Invariant: a file has its name only when it is whole, and is used only when its checksum is that of the record. One that lay there
  * when the process began, or was fetched for nobody in particular, is summed before its first use, and fetched again where it is
  * damaged. A file is fetched once, however many ask for it at the same time.
  */
-export class FetchedFiles {
+export class Fetcher {
   /** Fetches that somebody waits for. */
-  awaited = 0;
-  private readonly coming = new Map<string, Promise<void>>();
+  foregroundFetches = 0;
+  private readonly inFlight = new Map<string, Promise<void>>();
 
   constructor(
     private readonly dir: string,
@@ -36,10 +36,10 @@ export class FetchedFiles {
    * Sees to it that files of a tile are in the folder, where they stay until the function is called that it resolves to, and for
    * ten seconds more. Throws the TW_STORE_ errors, TW_STORAGE_DISK_LOW.
    */
-  async hold(tile: TileVersion, groups: StoredGroup[]): Promise<() => void> {
-    const release = this.cache.hold(tileFolder(tile));
+  async fetchAndPin(tile: TileVersion, groups: GroupFile[]): Promise<() => void> {
+    const release = this.cache.pin(tileFolder(tile));
     // All of them have ended before the folder is released: a failed one must not leave others that still write into it.
-    const brought = await Promise.allSettled(groups.map((group) => this.bring(tile, group)));
+    const brought = await Promise.allSettled(groups.map((group) => this.ensureLocal(tile, group)));
     const failed = brought.find((one) => one.status === 'rejected');
     if (!failed) return release;
     release();
@@ -47,97 +47,102 @@ export class FetchedFiles {
   }
 
   /** Fetches the files of a tile that are not here, for nobody in particular; returns how many bytes. */
-  async warm(tile: TileVersion, groups: StoredGroup[]): Promise<number> {
-    const release = this.cache.hold(tileFolder(tile), false);
+  async prefetch(tile: TileVersion, groups: GroupFile[]): Promise<number> {
+    const release = this.cache.pin(tileFolder(tile), false);
     try {
-      const lacking = this.lacking(tile, groups);
+      const lacking = this.missing(tile, groups);
       // A reader may have brought it meanwhile.
       for (const group of lacking)
-        if (this.lacking(tile, [group]).length > 0) await this.bringOnce(tile, group, false);
-      return bytesOf(lacking);
+        if (this.missing(tile, [group]).length > 0) await this.fetchOnce(tile, group, false);
+      return totalBytes(lacking);
     } finally {
       release();
     }
   }
 
   /** Files of a tile that are not known to be here. */
-  lacking(tile: TileVersion, groups: StoredGroup[]): StoredGroup[] {
+  missing(tile: TileVersion, groups: GroupFile[]): GroupFile[] {
     const folder = tileFolder(tile);
     return groups.filter(({ name, bytes }) => this.cache.file(folder, `${name}.tif`)?.bytes !== bytes);
   }
 
-  private async bring(tile: TileVersion, group: StoredGroup): Promise<void> {
-    if (await this.isHere(tile, group)) {
+  private async ensureLocal(tile: TileVersion, group: GroupFile): Promise<void> {
+    if (await this.isLocal(tile, group)) {
       this.cache.hits++;
       return;
     }
     this.cache.misses++;
-    this.awaited++;
+    this.foregroundFetches++;
     try {
-      await this.bringOnce(tile, group, true);
+      await this.fetchOnce(tile, group, true);
       // Who came first may have fetched it for nobody in particular.
-      if (!(await this.isHere(tile, group))) await this.bringOnce(tile, group, true);
+      if (!(await this.isLocal(tile, group))) await this.fetchOnce(tile, group, true);
     } finally {
-      this.awaited--;
+      this.foregroundFetches--;
     }
   }
 
   /** Whether a file is here, whole. */
-  private async isHere(tile: TileVersion, group: StoredGroup): Promise<boolean> {
+  private async isLocal(tile: TileVersion, group: GroupFile): Promise<boolean> {
     const { name, bytes } = group;
     const folder = tileFolder(tile);
-    await this.cache.settled(folder);
+    await this.cache.evictionDone(folder);
     const path = join(this.dir, tileFile(tile, name));
     const size = await stat(path).then(
       (info) => info.size,
       () => undefined,
     );
     if (size !== bytes) return false;
-    if (this.cache.file(folder, `${name}.tif`)?.isSound) return true;
-    await this.once(`sum of ${path}`, () => this.sum(tile, group, path));
-    return this.cache.file(folder, `${name}.tif`)?.isSound === true;
+    if (this.cache.file(folder, `${name}.tif`)?.isVerified) return true;
+    await this.once(`sum of ${path}`, () => this.verifyChecksum(tile, group, path));
+    return this.cache.file(folder, `${name}.tif`)?.isVerified === true;
   }
 
   /** Notes that a file is sound, where it is. */
-  private async sum(tile: TileVersion, { name, bytes, crc32 }: StoredGroup, path: string): Promise<void> {
-    if ((await onDisk(this.dir, () => sumOfFile(path))) !== crc32) return;
-    this.cache.set(tileFolder(tile), `${name}.tif`, { bytes, isSound: true });
+  private async verifyChecksum(
+    tile: TileVersion,
+    { name, bytes, crc32 }: GroupFile,
+    path: string,
+  ): Promise<void> {
+    if ((await onDisk(this.dir, () => checksumFile(path))) !== crc32) return;
+    this.cache.set(tileFolder(tile), `${name}.tif`, { bytes, isVerified: true });
   }
 
-  private bringOnce(tile: TileVersion, group: StoredGroup, isSound: boolean): Promise<void> {
+  private fetchOnce(tile: TileVersion, group: GroupFile, isSound: boolean): Promise<void> {
     const name = tileFile(tile, group.name);
     return this.once(name, () => this.fetch(name, tile, group, isSound));
   }
 
-  private async fetch(name: string, tile: TileVersion, group: StoredGroup, isSound: boolean): Promise<void> {
+  private async fetch(name: string, tile: TileVersion, group: GroupFile, isVerified: boolean): Promise<void> {
     const folder = tileFolder(tile);
     const { bytes, crc32 } = group;
-    await this.cache.settled(folder);
-    const arrived = this.cache.expect(bytes);
+    await this.cache.evictionDone(folder);
+    const arrived = this.cache.reserveBytes(bytes);
     try {
-      await this.cache.fit();
-      await this.download(name, isSound ? { bytes, crc32 } : { bytes }, `tile ${tile.id}`);
-      this.cache.set(folder, `${group.name}.tif`, { bytes, isSound });
+      await this.cache.makeRoom();
+      await this.download(name, isVerified ? { bytes, crc32 } : { bytes }, `tile ${tile.id}`);
+      this.cache.set(folder, `${group.name}.tif`, { bytes, isVerified });
     } finally {
       arrived();
     }
   }
 
   /** Sees to it that a file of a model is here, where it stays. It is small, and summed every time. Throws the same. */
-  async bringModel(model: ModelVersion, file: StoredGroup): Promise<void> {
+  async ensureModelFile(model: ModelVersion, file: GroupFile): Promise<void> {
     const name = modelFile(model, file.name);
     const path = join(this.dir, name);
     // Whatever keeps it from being read: the download replaces the file, or reports why it cannot.
     const info = await stat(path).catch(() => undefined);
-    if (info?.size === file.bytes && (await onDisk(this.dir, () => sumOfFile(path))) === file.crc32) return;
+    if (info?.size === file.bytes && (await onDisk(this.dir, () => checksumFile(path))) === file.crc32)
+      return;
     await this.once(name, () => this.download(name, file, `model ${model.model} of ${model.geocode}`));
   }
 
   private once(name: string, work: () => Promise<void>): Promise<void> {
-    const known = this.coming.get(name);
+    const known = this.inFlight.get(name);
     if (known) return known;
-    const coming = work().finally(() => this.coming.delete(name));
-    this.coming.set(name, coming);
+    const coming = work().finally(() => this.inFlight.delete(name));
+    this.inFlight.set(name, coming);
     return coming;
   }
 
@@ -166,8 +171,8 @@ async function moveTo(path: string, temporary: string): Promise<void> {
       if (attempt > 1) await mkdir(dirname(path), { recursive: true });
       return await rename(temporary, path);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === ATTEMPTS) throw error;
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === MAX_RENAME_ATTEMPTS) throw error;
     }
 }
 
-export const bytesOf = (groups: StoredGroup[]) => groups.reduce((total, { bytes }) => total + bytes, 0);
+export const totalBytes = (groups: GroupFile[]) => groups.reduce((total, { bytes }) => total + bytes, 0);

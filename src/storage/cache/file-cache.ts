@@ -8,26 +8,26 @@ import { onDisk } from '../errors.js';
 import { VERSION_DEPTH } from '../files/version-folder.js';
 
 /** Who has asked for a file has it for so long at least, ms. */
-const GRACE = 10_000;
+const MIN_AGE_MS = 10_000;
 /** Where room is made, this share of the limit becomes free, so that it need not be made for every file. */
-const SLACK = 0.01;
+const EVICTION_SLACK = 0.01;
 
 interface CachedFile {
   bytes: number;
   /** This process has seen that its checksum fits: what lay there at start may be of a power cut. */
-  isSound: boolean;
+  isVerified: boolean;
 }
 
-interface Entry {
+interface CacheEntry {
   files: Map<string, CachedFile>;
   bytes: number;
   /** Who reads it now. */
-  holders: number;
+  pins: number;
   /** It stays until then, by `performance.now()`. */
-  until: number;
+  keepUntil: number;
 }
 
-export interface CacheFigures {
+export interface CacheStats {
   /** Bytes that files take which are in the shared store as well. */
   bytes: number;
   /** The most that they may take; undefined where only the reserve of the disk bounds them. */
@@ -50,12 +50,12 @@ export class FileCache {
   misses = 0;
   private bytes = 0;
   /** Bytes of files that are being fetched. */
-  private coming = 0;
+  private reservedBytes = 0;
   private evicted = 0;
-  private readonly own = new Map<string, Entry>();
-  private readonly spare = new Map<string, Entry>();
-  private readonly going = new Map<string, Promise<void>>();
-  private readonly turns = new SerialQueue();
+  private readonly ownEntries = new Map<string, CacheEntry>();
+  private readonly evictFirst = new Map<string, CacheEntry>();
+  private readonly evicting = new Map<string, Promise<void>>();
+  private readonly queue = new SerialQueue();
   private isClosed = false;
 
   constructor(
@@ -64,15 +64,15 @@ export class FileCache {
     /** Whether this node answers for a tile. */
     private readonly isOwn: (tileId: string) => boolean,
     private readonly limit = Infinity,
-    private readonly grace = GRACE,
+    private readonly minAgeMs = MIN_AGE_MS,
   ) {}
 
   /** Folders that are named here: those with files, and those that somebody is about to fetch into. */
   get size(): number {
-    return this.own.size + this.spare.size;
+    return this.ownEntries.size + this.evictFirst.size;
   }
 
-  get figures(): CacheFigures {
+  get stats(): CacheStats {
     const { bytes, limit, hits, misses } = this;
     return { bytes, limit: limit === Infinity ? undefined : limit, hits, misses, evicted: this.evicted };
   }
@@ -84,7 +84,11 @@ export class FileCache {
     const found: { folder: string; files: Map<string, CachedFile>; used: number }[] = [];
     await this.walk('tiles', 0, async (folder) => {
       // What is used already is known.
-      if (this.own.has(folder) || this.spare.has(folder) || (await this.catalogue.pending.has(folder)))
+      if (
+        this.ownEntries.has(folder) ||
+        this.evictFirst.has(folder) ||
+        (await this.catalogue.pending.has(folder))
+      )
         return;
       const { files, used } = await this.filesOf(folder);
       if (files.size > 0) found.push({ folder, files, used });
@@ -92,16 +96,16 @@ export class FileCache {
     if (this.isClosed) return;
     found.sort((a, b) => a.used - b.used);
     // What is used already has come later than all of these.
-    const used = [...this.own, ...this.spare];
-    this.own.clear();
-    this.spare.clear();
+    const used = [...this.ownEntries, ...this.evictFirst];
+    this.ownEntries.clear();
+    this.evictFirst.clear();
     for (const { folder, files } of found) {
       const entry = this.entry(folder, !superseded.has(folder) && this.isOwn(tileOf(folder)));
       for (const [name, file] of files) this.note(entry, name, file);
     }
     for (const [folder, entry] of used) {
       this.forget([folder]);
-      (this.isOwn(tileOf(folder)) ? this.own : this.spare).set(folder, entry);
+      (this.isOwn(tileOf(folder)) ? this.ownEntries : this.evictFirst).set(folder, entry);
       this.bytes += entry.bytes;
     }
   }
@@ -111,14 +115,14 @@ export class FileCache {
     for (const folder of folders) {
       const { files } = await this.filesOf(folder);
       const entry = this.entry(folder);
-      for (const [name, { bytes }] of files) this.note(entry, name, { bytes, isSound: true });
+      for (const [name, { bytes }] of files) this.note(entry, name, { bytes, isVerified: true });
     }
-    await this.fit();
+    await this.makeRoom();
   }
 
   /** What is known of a file. */
   file(folder: string, name: string): CachedFile | undefined {
-    return (this.own.get(folder) ?? this.spare.get(folder))?.files.get(name);
+    return (this.ownEntries.get(folder) ?? this.evictFirst.get(folder))?.files.get(name);
   }
 
   set(folder: string, name: string, file: CachedFile): void {
@@ -126,75 +130,75 @@ export class FileCache {
   }
 
   /** Until the function is called that it returns, the folder stays; where somebody is to read it then, for a while longer. */
-  hold(folder: string, isToBeRead = true): () => void {
+  pin(folder: string, isToBeRead = true): () => void {
     const entry = this.entry(folder);
-    entry.holders++;
+    entry.pins++;
     let isHeld = true;
     return () => {
-      if (isHeld) entry.holders--;
+      if (isHeld) entry.pins--;
       isHeld = false;
-      if (isToBeRead) entry.until = performance.now() + this.grace;
+      if (isToBeRead) entry.keepUntil = performance.now() + this.minAgeMs;
       // No file was fetched, so that there is nothing to keep or to evict.
-      if (entry.holders === 0 && entry.files.size === 0) this.drop(folder, entry);
+      if (entry.pins === 0 && entry.files.size === 0) this.drop(folder, entry);
     };
   }
 
   /** Resolves when a folder that is just being removed is gone. */
-  async settled(folder: string): Promise<void> {
-    await this.going.get(folder);
+  async evictionDone(folder: string): Promise<void> {
+    await this.evicting.get(folder);
   }
 
   /** Folders that others have removed. */
   forget(folders: string[]): void {
     for (const folder of folders)
-      for (const entries of [this.own, this.spare]) {
+      for (const entries of [this.ownEntries, this.evictFirst]) {
         this.bytes -= entries.get(folder)?.bytes ?? 0;
         entries.delete(folder);
       }
   }
 
   /** Folders that no record names any more. */
-  demote(folders: string[]): void {
+  markEvictFirst(folders: string[]): void {
     for (const folder of folders) {
-      const entry = this.own.get(folder);
+      const entry = this.ownEntries.get(folder);
       if (!entry) continue;
-      this.own.delete(folder);
-      this.spare.set(folder, entry);
+      this.ownEntries.delete(folder);
+      this.evictFirst.set(folder, entry);
     }
   }
 
   /** Whether so much more fits without removing anything. */
   hasRoom(bytes: number): boolean {
-    return this.bytes + this.coming + bytes <= this.limit;
+    return this.bytes + this.reservedBytes + bytes <= this.limit;
   }
 
   /** Counts bytes of a file that is being fetched, so that fetches at one time do not take the same room. Returns how to stop counting. */
-  expect(bytes: number): () => void {
-    this.coming += bytes;
+  reserveBytes(bytes: number): () => void {
+    this.reservedBytes += bytes;
     return () => {
-      this.coming -= bytes;
+      this.reservedBytes -= bytes;
     };
   }
 
   /** Makes room for what is here and expected, as far as there is something to remove. */
-  async fit(): Promise<void> {
-    const tooMuch = this.bytes + this.coming - this.limit;
-    if (tooMuch > 0) await this.shrink(tooMuch + SLACK * this.limit);
+  async makeRoom(): Promise<void> {
+    const tooMuch = this.bytes + this.reservedBytes - this.limit;
+    if (tooMuch > 0) await this.evict(tooMuch + EVICTION_SLACK * this.limit);
   }
 
   /** Removes what was not used for longest, at least so many bytes if there are. */
-  shrink(bytes: number): Promise<void> {
+  evict(bytes: number): Promise<void> {
     const goal = this.bytes - bytes;
-    return this.turns.run(() => this.shrinkTo(goal));
+    return this.queue.run(() => this.evictTo(goal));
   }
 
   async close(): Promise<void> {
     this.isClosed = true;
-    await this.turns.idle();
+    await this.queue.idle();
   }
 
-  private async shrinkTo(goal: number): Promise<void> {
-    for (const entries of [this.spare, this.own])
+  private async evictTo(goal: number): Promise<void> {
+    for (const entries of [this.evictFirst, this.ownEntries])
       for (const [folder, entry] of entries) {
         if (this.bytes <= goal || this.isClosed) return;
         if (entry.files.size === 0 || isInUse(entry) || (await this.catalogue.pending.has(folder))) continue;
@@ -202,8 +206,8 @@ export class FileCache {
         if (isInUse(entry) || entries.get(folder) !== entry) continue;
         this.forget([folder]);
         this.evicted++;
-        const going = this.remove(folder).finally(() => this.going.delete(folder));
-        this.going.set(folder, going);
+        const going = this.remove(folder).finally(() => this.evicting.delete(folder));
+        this.evicting.set(folder, going);
         await going;
       }
   }
@@ -218,21 +222,27 @@ export class FileCache {
   }
 
   /** The entry of a folder, which counts as used now. */
-  private entry(folder: string, isOwn = this.isOwn(tileOf(folder))): Entry {
-    const entry = this.own.get(folder) ??
-      this.spare.get(folder) ?? { files: new Map<string, CachedFile>(), bytes: 0, holders: 0, until: 0 };
-    this.own.delete(folder);
-    this.spare.delete(folder);
-    (isOwn ? this.own : this.spare).set(folder, entry);
+  private entry(folder: string, isOwn = this.isOwn(tileOf(folder))): CacheEntry {
+    const entry = this.ownEntries.get(folder) ??
+      this.evictFirst.get(folder) ?? {
+        files: new Map<string, CachedFile>(),
+        bytes: 0,
+        pins: 0,
+        keepUntil: 0,
+      };
+    this.ownEntries.delete(folder);
+    this.evictFirst.delete(folder);
+    (isOwn ? this.ownEntries : this.evictFirst).set(folder, entry);
     return entry;
   }
 
   /** Removes the entry of a folder, unless another one has taken its place. */
-  private drop(folder: string, entry: Entry): void {
-    for (const entries of [this.own, this.spare]) if (entries.get(folder) === entry) entries.delete(folder);
+  private drop(folder: string, entry: CacheEntry): void {
+    for (const entries of [this.ownEntries, this.evictFirst])
+      if (entries.get(folder) === entry) entries.delete(folder);
   }
 
-  private note(entry: Entry, name: string, file: CachedFile): void {
+  private note(entry: CacheEntry, name: string, file: CachedFile): void {
     const more = file.bytes - (entry.files.get(name)?.bytes ?? 0);
     entry.files.set(name, file);
     entry.bytes += more;
@@ -269,14 +279,14 @@ export class FileCache {
       const info = await stat(join(this.dir, folder, name)).catch(() => undefined);
       if (!info?.isFile()) continue;
       // A fetch of an older version that was cut off.
-      if (!name.endsWith('.tmp')) files.set(name, { bytes: info.size, isSound: false });
+      if (!name.endsWith('.tmp')) files.set(name, { bytes: info.size, isVerified: false });
       used = Math.max(used, info.atimeMs, info.mtimeMs);
     }
     return { files, used };
   }
 }
 
-const isInUse = ({ holders, until }: Entry) => holders > 0 || until > performance.now();
+const isInUse = ({ pins, keepUntil }: CacheEntry) => pins > 0 || keepUntil > performance.now();
 
 /** `tiles/<grid>/<first 3>/<geocode>/<tile id>/<version>` */
 const tileOf = (folder: string) => folder.split('/')[4]!;

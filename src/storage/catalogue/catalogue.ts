@@ -16,13 +16,13 @@ import type {
   TextureRecord,
   TileRecord,
 } from './records.js';
-import { type TileLayout, TileLayouts } from './tile-schema.js';
+import { type TileSchema, TileSchemas } from './tile-schema.js';
 
 /** One put or delete, to be handed to `Catalogue.write` together with others. */
-export type Change = LevelChange<Buffer>;
+export type CatalogueChange = LevelChange<Buffer>;
 
 /** Which keys of a table: those that begin with `prefix`, between `after` and `before`, in their order or reversed. */
-export interface KeyRange {
+export interface TableRange {
   prefix?: string;
   after?: string | undefined;
   before?: string | undefined;
@@ -31,22 +31,22 @@ export interface KeyRange {
 }
 
 /** A commit that has changed tiles. */
-export interface CommitRecord {
+export interface IndexLogRecord {
   /** Random: tells it from another commit that has its number after the folder was restored from a copy. */
   tag: string;
   /** The ids of the tiles that it added, changed or removed. */
   tiles: string[];
 }
 
-export type Scanned<T> =
+export type ScanResult<T> =
   | { key: string; record: T; error?: undefined }
   | { key: string; record?: undefined; error: TilewrightError };
 
 /** How records of a kind lie on disk where that is not as they are. */
-interface StoredForm<T> {
-  pack(record: T): unknown;
+interface ValueCodec<T> {
+  encode(record: T): unknown;
   /** Gets what `pack` has made. Throws TW_STORAGE_CORRUPT. */
-  unpack(key: string, stored: unknown): T;
+  decode(key: string, stored: unknown): T;
 }
 
 /**
@@ -59,19 +59,19 @@ export class Table<T> {
   constructor(
     readonly name: string,
     private readonly db: Level<string, Buffer>,
-    private readonly form?: StoredForm<T>,
+    private readonly codec?: ValueCodec<T>,
   ) {
     this.prefix = `!${name}!`;
   }
 
   /** The change that stores a record. */
-  set(key: string, record: T): Change {
-    const stored = this.form ? this.form.pack(record) : record;
+  set(key: string, record: T): CatalogueChange {
+    const stored = this.codec ? this.codec.encode(record) : record;
     return { type: 'put', key: this.prefix + key, value: encodeRecord(key, stored) };
   }
 
   /** The change that deletes a record. */
-  delete(key: string): Change {
+  delete(key: string): CatalogueChange {
     return { type: 'del', key: this.prefix + key };
   }
 
@@ -88,10 +88,10 @@ export class Table<T> {
   }
 
   /** Like `getMany`, but goes on after a damaged record. */
-  scanMany(keys: string[]): Promise<(Scanned<T> | undefined)[]> {
+  scanMany(keys: string[]): Promise<(ScanResult<T> | undefined)[]> {
     return this.onDisk(async () => {
       const values: (Buffer | undefined)[] = await this.db.getMany(keys.map((key) => this.prefix + key));
-      return values.map((value, i) => value && this.scanned(keys[i], value));
+      return values.map((value, i) => value && this.toScanResult(keys[i], value));
     });
   }
 
@@ -105,7 +105,7 @@ export class Table<T> {
     return true;
   }
 
-  async *keys(range: KeyRange = {}): AsyncGenerator<string> {
+  async *keys(range: TableRange = {}): AsyncGenerator<string> {
     try {
       for await (const key of this.db.keys(this.levelRange(range))) yield key.slice(this.prefix.length);
     } catch (error) {
@@ -113,7 +113,7 @@ export class Table<T> {
     }
   }
 
-  async *values(range: KeyRange = {}): AsyncGenerator<T> {
+  async *values(range: TableRange = {}): AsyncGenerator<T> {
     for await (const scanned of this.scan(range)) {
       if (scanned.error) throw scanned.error;
       yield scanned.record;
@@ -121,10 +121,10 @@ export class Table<T> {
   }
 
   /** Like `values`, but goes on after a damaged record. */
-  async *scan(range: KeyRange = {}): AsyncGenerator<Scanned<T>> {
+  async *scan(range: TableRange = {}): AsyncGenerator<ScanResult<T>> {
     try {
       for await (const [key, value] of this.db.iterator(this.levelRange(range)))
-        yield this.scanned(key.slice(this.prefix.length), value);
+        yield this.toScanResult(key.slice(this.prefix.length), value);
     } catch (error) {
       throw asStorageError(error, this.db.location);
     }
@@ -132,10 +132,10 @@ export class Table<T> {
 
   private decode(key: string, value: Buffer): T {
     const stored = decodeRecord(this.name, key, value);
-    return this.form ? this.form.unpack(key, stored) : (stored as T);
+    return this.codec ? this.codec.decode(key, stored) : (stored as T);
   }
 
-  private scanned(key: string, value: Buffer): Scanned<T> {
+  private toScanResult(key: string, value: Buffer): ScanResult<T> {
     try {
       return { key, record: this.decode(key, value) };
     } catch (error) {
@@ -144,7 +144,7 @@ export class Table<T> {
     }
   }
 
-  private levelRange({ prefix = '', after, before, reverse = false, limit = -1 }: KeyRange) {
+  private levelRange({ prefix = '', after, before, reverse = false, limit = -1 }: TableRange) {
     return {
       ...(after === undefined ? { gte: this.prefix + prefix } : { gt: this.prefix + after }),
       lt: this.prefix + (before ?? `${prefix}\x7f`),
@@ -164,7 +164,7 @@ export class Table<T> {
  * | collections | collection id |
  * | scenes | `<collection>/<scene>` |
  * | tiles | tile id, which begins with `<collection>_<scene>_` |
- * | layouts | digest of what tile records have in common (`TileLayouts`) |
+ * | layouts | digest of what tile records have in common (`TileSchemas`) |
  * | models | model id |
  * | textures | `<collection>/<geocode>` |
  * | clusterings | collection id |
@@ -183,7 +183,7 @@ export class Catalogue {
   readonly collections: Table<CollectionRecord>;
   readonly scenes: Table<SceneRecord>;
   readonly tiles: Table<TileRecord>;
-  readonly layouts: Table<TileLayout>;
+  readonly layouts: Table<TileSchema>;
   readonly models: Table<ModelRecord>;
   readonly textures: Table<TextureRecord>;
   readonly clusterings: Table<ClusteringRecord>;
@@ -193,8 +193,8 @@ export class Catalogue {
   readonly pending: Table<{ since: number }>;
   readonly superseded: Table<{ since: number }>;
   readonly replica: Table<ReplicaRecord>;
-  readonly commits: Table<CommitRecord>;
-  readonly tileLayouts = new TileLayouts();
+  readonly commits: Table<IndexLogRecord>;
+  readonly tileLayouts = new TileSchemas();
   private readonly writer: LevelWriter<Buffer>;
 
   private constructor(
@@ -242,16 +242,16 @@ export class Catalogue {
    * All changes or none, in one batch, and with them the layouts of tiles among them. Where `sync` is false, what a power cut
    * may take back is there once more elsewhere.
    */
-  async write(changes: Change[], sync = true): Promise<void> {
+  async write(changes: CatalogueChange[], sync = true): Promise<void> {
     const layouts = this.tileLayouts.takeUnwritten();
     const puts = layouts.map(([key, layout]) => this.layouts.set(key, layout));
     await this.writer.write([...puts, ...changes], sync);
-    this.tileLayouts.written(layouts);
+    this.tileLayouts.markWritten(layouts);
   }
 
   /** Error of a failed write; undefined if none has failed. After it, only the next open can tell what is on disk. */
-  get failure(): unknown {
-    return this.writer.failure;
+  get writeError(): unknown {
+    return this.writer.writeError;
   }
 
   close(): Promise<void> {

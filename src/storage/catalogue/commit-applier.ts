@@ -1,39 +1,39 @@
 /** The one way in which tiles enter and leave the catalogue, the index and the disk. */
 import { SerialQueue } from '../../async/index.js';
-import type { DurableIndex } from '../column-index/persist/persistent-index.js';
-import { FormerTiles } from '../column-index/undo-records.js';
-import type { Sweeper } from '../files/version-gc.js';
-import type { Catalogue, Change } from './catalogue.js';
-import { type Commit, collectionOfLook, type RecordEdit, supersededFolders } from './commit.js';
+import type { PersistentIndex } from '../column-index/persist/persistent-index.js';
+import { UndoRecords } from '../column-index/undo-records.js';
+import type { VersionGc } from '../files/version-gc.js';
+import type { Catalogue, CatalogueChange } from './catalogue.js';
+import { type Commit, type RecordEdit, supersededFolders, textureCollectionOf } from './commit.js';
 import type { TileRecord } from './records.js';
 
 /**
  * Invariants: the index holds exactly the sound records of the table `tiles`, and changes after the batch that changes
  * them is written, so a search never sees what a power cut could take back for good; it changes in one turn of the event loop, so
  * a search never sees half of a commit. `former` has the records that went with the commits that the index can undo. Work that reads
- * before it writes runs one after another (`inTurn`).
+ * before it writes runs one after another (`serialize`).
  */
-export class Commits {
-  readonly former = new FormerTiles();
+export class CommitApplier {
+  readonly undoRecords = new UndoRecords();
   /** How often textures of a collection, or their clusters, have changed since the folder was opened. */
   readonly textureChanges = new Map<string, number>();
-  private readonly turns = new SerialQueue();
+  private readonly queue = new SerialQueue();
 
   constructor(
     readonly catalogue: Catalogue,
-    private readonly index: DurableIndex,
-    private readonly sweeper: Sweeper,
+    private readonly index: PersistentIndex,
+    private readonly sweeper: VersionGc,
     /** Is told of the folders that no record names any more. */
     private readonly superseded: (folders: string[]) => void = () => {},
   ) {}
 
   /** Runs `work` when all that was handed in before has ended. */
-  inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return this.turns.run(work);
+  serialize<T>(work: () => Promise<T>): Promise<T> {
+    return this.queue.run(work);
   }
 
   /** One batch, in which `also` changes as well. Files that nothing names any more are left to the sweeper. */
-  apply(commit: Commit, also: Change[] = []): Promise<void> {
+  apply(commit: Commit, also: CatalogueChange[] = []): Promise<void> {
     return this.change(commit, also, true, (removed, added) => this.index.applied(removed, added));
   }
 
@@ -41,17 +41,17 @@ export class Commits {
    * The same for commit `seq` of a cluster, which others have made durable: not synced. `applied` is called in the turn in which the index
    * changes.
    */
-  async replicate(seq: number, commit: Commit, also: Change[], applied: () => void): Promise<void> {
-    if (this.index.index.isNext(seq)) this.former.add(seq, await this.goneBy(commit));
+  async replicate(seq: number, commit: Commit, also: CatalogueChange[], applied: () => void): Promise<void> {
+    if (this.index.index.isNext(seq)) this.undoRecords.add(seq, await this.tilesReplacedBy(commit));
     await this.change(commit, also, false, (removed, added) => {
       this.index.applied(removed, added, seq);
       applied();
     });
-    this.former.forgetBefore(this.index.index.oldest);
+    this.undoRecords.forgetBefore(this.index.index.oldest);
   }
 
   /** The tiles that a commit removes, or whose place others take. */
-  private async goneBy({ removed = [], added = [] }: Commit): Promise<TileRecord[]> {
+  private async tilesReplacedBy({ removed = [], added = [] }: Commit): Promise<TileRecord[]> {
     const { index } = this.index;
     const ids = new Set([...removed, ...added].map(({ id }) => id).filter((id) => index.has(id)));
     const scanned = await this.catalogue.tiles.scanMany([...ids]);
@@ -60,7 +60,7 @@ export class Commits {
 
   private async change(
     commit: Commit,
-    also: Change[],
+    also: CatalogueChange[],
     sync: boolean,
     applied: (removed: string[], added: TileRecord[]) => void,
   ): Promise<void> {
@@ -76,7 +76,7 @@ export class Commits {
       ...added.map((tile) => tiles.set(tile.id, tile)),
       ...edits.map((edit) => this.changeOf(edit)),
       ...also,
-      ...(changedIds.size > 0 ? [this.index.logged(changedIds)] : []),
+      ...(changedIds.size > 0 ? [this.index.logRecord(changedIds)] : []),
     ];
     await this.catalogue.write(changes, sync);
     applied(removedIds, added);
@@ -87,13 +87,13 @@ export class Commits {
   }
 
   private countTextures(edits: RecordEdit[]): void {
-    const changed = new Set(edits.map((edit) => collectionOfLook(edit)));
+    const changed = new Set(edits.map((edit) => textureCollectionOf(edit)));
     for (const collection of changed)
       if (collection !== undefined)
         this.textureChanges.set(collection, 1 + (this.textureChanges.get(collection) ?? 0));
   }
 
-  private changeOf({ table, key, record }: RecordEdit): Change {
+  private changeOf({ table, key, record }: RecordEdit): CatalogueChange {
     const { catalogue } = this;
     if (record === null) return catalogue[table].delete(key);
     switch (table) {

@@ -18,7 +18,7 @@ export type RecordEdit =
   | { table: 'clusterings'; key: string; record: ClusteringRecord | null };
 
 /** The tables that such records are in. Every node of a cluster has all of them. */
-export const EDITED_TABLES = [
+export const REPLICATED_TABLES = [
   'collections',
   'scenes',
   'models',
@@ -61,7 +61,7 @@ export function byCollection<T extends { collection: string }>(records: T[]): Ma
 }
 
 /** The collection of a change of a texture or of clusters. */
-export function collectionOfLook({ table, key }: RecordEdit): string | undefined {
+export function textureCollectionOf({ table, key }: RecordEdit): string | undefined {
   if (table === 'clusterings') return key;
   return table === 'textures' ? key.slice(0, key.indexOf('/')) : undefined;
 }

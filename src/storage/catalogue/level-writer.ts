@@ -20,7 +20,7 @@ export class LevelWriter<V> {
   constructor(private readonly db: Level<string, V>) {}
 
   /** Error of a failed batch, after which no more are accepted; undefined if none has failed. */
-  get failure(): unknown {
+  get writeError(): unknown {
     return this.failed;
   }
 

@@ -9,13 +9,13 @@ import type { BandRecord, GroupRecord, TileRecord } from './records.js';
 import { wavelengthRange } from './wavelength-range.js';
 
 /** A group without what is a tile's own. */
-export type LayoutGroup = Omit<GroupRecord, 'width' | 'height' | 'bytes' | 'crc32' | 'bands'> & {
+export type SchemaGroup = Omit<GroupRecord, 'width' | 'height' | 'bytes' | 'crc32' | 'bands'> & {
   bands: Omit<BandRecord, 'validPercent'>[];
 };
-export type TileLayout = readonly LayoutGroup[];
+export type TileSchema = readonly SchemaGroup[];
 
 /** Of each group of the layout. One percentage stands for all its bands where they have the same. */
-export type StoredGroup = [
+export type TileGroupPart = [
   width: number,
   height: number,
   bytes: number,
@@ -28,29 +28,29 @@ export interface StoredTile {
   tile: Omit<TileRecord, 'id' | 'groups'>;
   /** Digest of the layout. */
   layout: string;
-  groups: StoredGroup[];
+  groups: TileGroupPart[];
 }
 
 /** What groups were made of. Nobody changes groups in place. */
-const origins = new WeakMap<GroupRecord[], { layout: TileLayout; parts: StoredGroup[] }>();
+const sourceParts = new WeakMap<GroupRecord[], { layout: TileSchema; parts: TileGroupPart[] }>();
 
 /** The layout by which a tile's record was read, the same object for all that share it; undefined of other records. */
-export function layoutOf({ groups }: TileRecord): TileLayout | undefined {
-  return origins.get(groups)?.layout;
+export function schemaOf({ groups }: TileRecord): TileSchema | undefined {
+  return sourceParts.get(groups)?.layout;
 }
 
-/** The groups of a tile of this layout, which `layoutOf` then knows. */
-export function groupsOf(layout: TileLayout, parts: StoredGroup[]): GroupRecord[] {
-  const groups = parts.map((part, g) => joined(layout[g], part));
-  origins.set(groups, { layout, parts });
+/** The groups of a tile of this layout, which `schemaOf` then knows. */
+export function joinGroups(layout: TileSchema, parts: TileGroupPart[]): GroupRecord[] {
+  const groups = parts.map((part, g) => joinGroup(layout[g], part));
+  sourceParts.set(groups, { layout, parts });
   return groups;
 }
 
 /** What the groups of a tile share with those of others. */
-export const sharedParts = (groups: GroupRecord[]): TileLayout => groups.map(sharedPart);
+export const schemaPart = (groups: GroupRecord[]): TileSchema => groups.map(groupSchemaPart);
 /** What is a tile's own of its groups. */
-export const ownParts = (groups: GroupRecord[]): StoredGroup[] =>
-  origins.get(groups)?.parts ?? groups.map(ownPart);
+export const tilePart = (groups: GroupRecord[]): TileGroupPart[] =>
+  sourceParts.get(groups)?.parts ?? groups.map(groupTilePart);
 
 /**
  * The layouts of one catalogue. There are a few a product; where its scale follows the sun (Landsat level 1), one a scene.
@@ -59,40 +59,40 @@ export const ownParts = (groups: GroupRecord[]): StoredGroup[] =>
  * Invariant: a layout that a packed record names is on disk, or in `unwritten`, which goes with every batch until one is
  * on disk. So no record is on disk without its layout.
  */
-export class TileLayouts {
+export class TileSchemas {
   /** Digests of layouts that a record names and the catalogue lacks. */
   readonly missing = new Set<string>();
-  private readonly known = new Map<string, TileLayout>();
-  private readonly unwritten = new Map<string, TileLayout>();
+  private readonly known = new Map<string, TileSchema>();
+  private readonly unwritten = new Map<string, TileSchema>();
   /** Of layouts that records were read by, here or on their way. */
-  private readonly digests = new WeakMap<TileLayout, string>();
+  private readonly digests = new WeakMap<TileSchema, string>();
 
   /** Takes a layout that was read from the catalogue. */
-  add(digest: string, layout: TileLayout): void {
+  add(digest: string, layout: TileSchema): void {
     this.known.set(digest, layout);
   }
 
   /** Whether any tile may have a spectrum. */
-  holdSpectra(): boolean {
+  haveSpectra(): boolean {
     return [...this.known.values()].some((layout) => wavelengthRange(layout) !== undefined);
   }
 
-  pack(record: TileRecord): StoredTile {
+  encode(record: TileRecord): StoredTile {
     const { id: _, groups, ...tile } = record;
-    const layout = layoutOf(record);
+    const layout = schemaOf(record);
     let digest = layout && this.digests.get(layout);
     if (digest === undefined) {
-      digest = this.digestOf(sharedParts(groups));
+      digest = this.digestOf(schemaPart(groups));
       if (layout) this.digests.set(layout, digest);
     }
-    return { tile, layout: digest, groups: ownParts(groups) };
+    return { tile, layout: digest, groups: tilePart(groups) };
   }
 
   /**
    * The record of this id; what `stored` holds becomes part of it. Records of folders of format 1 are whole. Throws
    * TW_STORAGE_CORRUPT where the layout is missing.
    */
-  unpack(id: string, stored: StoredTile | TileRecord): TileRecord {
+  decode(id: string, stored: StoredTile | TileRecord): TileRecord {
     if (!('layout' in stored)) return stored;
     const { tile, layout: digest, groups: parts } = stored;
     const layout = this.known.get(digest);
@@ -100,25 +100,25 @@ export class TileLayouts {
       this.missing.add(digest);
       throw storageCorrupt(`layout ${digest} of record ${JSON.stringify(id)}`, 'the catalogue');
     }
-    return Object.assign(tile, { id, groups: groupsOf(layout, parts) });
+    return Object.assign(tile, { id, groups: joinGroups(layout, parts) });
   }
 
   /** What the next batch must bring along. */
-  takeUnwritten(): [digest: string, layout: TileLayout][] {
+  takeUnwritten(): [digest: string, layout: TileSchema][] {
     return [...this.unwritten];
   }
 
   /** What `takeUnwritten` gave is on disk. */
-  written(taken: [digest: string, layout: TileLayout][]): void {
+  markWritten(taken: [digest: string, layout: TileSchema][]): void {
     for (const [digest] of taken) this.unwritten.delete(digest);
   }
 
-  private digestOf(layout: TileLayout): string {
+  private digestOf(layout: TileSchema): string {
     const json = JSON.stringify(layout);
     const digest = createHash('sha256').update(json).digest('hex').slice(0, 16);
     if (!this.known.has(digest)) {
       // As it will be read again: JSON has fewer numbers.
-      const stored: TileLayout = JSON.parse(json);
+      const stored: TileSchema = JSON.parse(json);
       this.known.set(digest, stored);
       this.unwritten.set(digest, stored);
       this.missing.delete(digest);
@@ -127,25 +127,25 @@ export class TileLayouts {
   }
 }
 
-function sharedPart({
+function groupSchemaPart({
   width: _w,
   height: _h,
   bytes: _b,
   crc32: _c,
   bands,
   ...group
-}: GroupRecord): LayoutGroup {
+}: GroupRecord): SchemaGroup {
   return { ...group, bands: bands.map(({ validPercent: _, ...band }) => band) };
 }
 
-function ownPart({ width, height, bytes, crc32, bands }: GroupRecord): StoredGroup {
+function groupTilePart({ width, height, bytes, crc32, bands }: GroupRecord): TileGroupPart {
   const valid = bands.map((band) => band.validPercent);
   const isOne = valid.length > 0 && valid.every((percent) => percent === valid[0]);
   return [width, height, bytes, crc32, isOne ? valid[0] : valid];
 }
 
 /** Field by field: a search joins thousands, and spread syntax takes a hundred times as long. */
-function joined(group: LayoutGroup, [width, height, bytes, crc32, valid]: StoredGroup): GroupRecord {
+function joinGroup(group: SchemaGroup, [width, height, bytes, crc32, valid]: TileGroupPart): GroupRecord {
   const { name, role, dataType, nodata, codes } = group;
   const bands = group.bands.map((band, b): BandRecord => {
     const { name, commonName, scale, offset, wavelength, fwhm, good, classes } = band;

@@ -1,30 +1,30 @@
 /** Tile records on their way to another node: what the tiles of a product have in common is sent once. */
 import type { TileRecord } from './records.js';
 import {
-  groupsOf,
-  layoutOf,
-  ownParts,
-  type StoredGroup,
-  sharedParts,
-  type TileLayout,
+  joinGroups,
+  schemaOf,
+  schemaPart,
+  type TileGroupPart,
+  type TileSchema,
+  tilePart,
 } from './tile-schema.js';
 
 /** As JSON has it. */
-export interface SentTiles {
-  layouts: TileLayout[];
-  tiles: { tile: Omit<TileRecord, 'groups'>; layout: number; groups: StoredGroup[] }[];
+export interface EncodedTiles {
+  layouts: TileSchema[];
+  tiles: { tile: Omit<TileRecord, 'groups'>; layout: number; groups: TileGroupPart[] }[];
 }
 
-/** Records that become `SentTiles` when they are written as JSON, and stay as they are where they are not sent. */
-export class TileList {
+/** Records that become `EncodedTiles` when they are written as JSON, and stay as they are where they are not sent. */
+export class TileBatch {
   constructor(readonly tiles: TileRecord[]) {}
 
-  toJSON(): SentTiles {
-    const layouts: TileLayout[] = [];
-    const numbers = new Map<TileLayout | string, number>();
+  toJSON(): EncodedTiles {
+    const layouts: TileSchema[] = [];
+    const numbers = new Map<TileSchema | string, number>();
     const tiles = this.tiles.map((record) => {
-      const known = layoutOf(record);
-      const layout = known ?? sharedParts(record.groups);
+      const known = schemaOf(record);
+      const layout = known ?? schemaPart(record.groups);
       const key = known ?? JSON.stringify(layout);
       let number = numbers.get(key);
       if (number === undefined) {
@@ -32,30 +32,30 @@ export class TileList {
         numbers.set(key, number);
       }
       const { groups, ...tile } = record;
-      return { tile, layout: number, groups: ownParts(groups) };
+      return { tile, layout: number, groups: tilePart(groups) };
     });
     return { layouts, tiles };
   }
 }
 
 /** Layouts that came from other nodes, by their JSON, so that equal ones are one object; more than a few products have. */
-const met = new Map<string, TileLayout>();
-const MOST_MET = 10_000;
+const internedSchemas = new Map<string, TileSchema>();
+const MAX_INTERNED = 10_000;
 
-function sameLayout(layout: TileLayout): TileLayout {
+function internSchema(layout: TileSchema): TileSchema {
   const json = JSON.stringify(layout);
-  const known = met.get(json);
+  const known = internedSchemas.get(json);
   if (known) return known;
-  if (met.size === MOST_MET) met.clear();
-  met.set(json, layout);
+  if (internedSchemas.size === MAX_INTERNED) internedSchemas.clear();
+  internedSchemas.set(json, layout);
   return layout;
 }
 
 /** The records, sent or not. */
-export function tilesOf(list: TileList | SentTiles): TileRecord[] {
-  if (list instanceof TileList) return list.tiles;
-  const layouts = list.layouts.map(sameLayout);
+export function decodeTiles(list: TileBatch | EncodedTiles): TileRecord[] {
+  if (list instanceof TileBatch) return list.tiles;
+  const layouts = list.layouts.map(internSchema);
   return list.tiles.map(({ tile, layout, groups }) =>
-    Object.assign(tile, { groups: groupsOf(layouts[layout], groups) }),
+    Object.assign(tile, { groups: joinGroups(layouts[layout], groups) }),
   );
 }

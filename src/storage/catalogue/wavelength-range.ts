@@ -1,5 +1,5 @@
 /** The wavelengths that a tile covers, as the STAC extension hsi 1.0.0 says it. */
-import { isSpectrum, type SpectralTags } from '../../raster/index.js';
+import { isHyperspectral, type SpectralTags } from '../../raster/index.js';
 
 export interface WavelengthRange {
   /** The shortest and the longest centre of the good bands, micrometres. */
@@ -13,7 +13,7 @@ export function wavelengthRange(
 ): WavelengthRange | undefined {
   let [min, max] = [Infinity, -Infinity];
   for (const { bands } of groups) {
-    if (!isSpectrum(bands)) continue;
+    if (!isHyperspectral(bands)) continue;
     for (const { wavelength, good } of bands) {
       if (good === false) continue;
       min = Math.min(min, wavelength!);

@@ -9,19 +9,19 @@ import {
   TEXT,
   tupleOf,
 } from '../../json-schema.js';
-import type { SentTiles } from './tile-wire-format.js';
+import type { EncodedTiles } from './tile-wire-format.js';
 
 /** JSON Schema of a time in milliseconds since 1970 that a date can have. */
-export const TIME = { type: 'number', minimum: -8.64e15, maximum: 8.64e15 } as const;
+export const TIME_SCHEMA = { type: 'number', minimum: -8.64e15, maximum: 8.64e15 } as const;
 
 /** JSON Schema of a `Position` in an order of tiles. */
-export const POSITION = objectOf(
+export const CURSOR_SCHEMA = objectOf(
   { start: NUMBER, collection: TEXT, id: TEXT },
   { keys: listOf({ type: ['string', 'number', 'null'] }) },
 );
 
 /** All members of a tile record but its groups. */
-const TILE = {
+const TILE_MEMBERS = {
   id: TEXT,
   collection: TEXT,
   scene: TEXT,
@@ -29,17 +29,17 @@ const TILE = {
   geocode: TEXT,
   version: TEXT,
   source: TEXT,
-  start: TIME,
-  end: TIME,
+  start: TIME_SCHEMA,
+  end: TIME_SCHEMA,
   platform: { type: ['string', 'null'] },
   coverage: NUMBER,
   cloudCover: { type: ['number', 'null'] },
   footprint: listOf(tupleOf(NUMBER, NUMBER)),
   derivedFrom: listOf(TEXT),
-  createdAt: TIME,
+  createdAt: TIME_SCHEMA,
 };
 
-const BAND = objectOf(
+const BAND_SCHEMA = objectOf(
   { name: TEXT, scale: NUMBER, offset: NUMBER },
   {
     ...{ commonName: TEXT, wavelength: NUMBER, fwhm: NUMBER, good: { type: 'boolean' } },
@@ -48,41 +48,41 @@ const BAND = objectOf(
 );
 
 /** Members of a group that all tiles of one layout share. */
-const LAYOUT_GROUP = {
+const SCHEMA_GROUP_MEMBERS = {
   name: TEXT,
   role: { enum: ['data', 'qa', 'mask'] },
   dataType: TEXT,
-  bands: listOf(BAND),
+  bands: listOf(BAND_SCHEMA),
 };
 
 /** Members of a group that differ from tile to tile: its size and its file. */
-const OWN_GROUP = { width: COUNT, height: COUNT, bytes: COUNT, crc32: COUNT };
+const TILE_GROUP_MEMBERS = { width: COUNT, height: COUNT, bytes: COUNT, crc32: COUNT };
 
 /** JSON Schema of a `TileRecord`. */
-export const TILE_RECORD = objectOf({
-  ...TILE,
-  groups: listOf(objectOf({ ...LAYOUT_GROUP, ...OWN_GROUP })),
+export const TILE_RECORD_SCHEMA = objectOf({
+  ...TILE_MEMBERS,
+  groups: listOf(objectOf({ ...SCHEMA_GROUP_MEMBERS, ...TILE_GROUP_MEMBERS })),
 });
 
-/** JSON Schema of `SentTiles`. */
-const SENT_TILES = objectOf({
-  layouts: listOf(listOf(objectOf(LAYOUT_GROUP))),
+/** JSON Schema of `EncodedTiles`. */
+const ENCODED_TILES_SCHEMA = objectOf({
+  layouts: listOf(listOf(objectOf(SCHEMA_GROUP_MEMBERS))),
   tiles: listOf(
     objectOf({
-      tile: objectOf(TILE),
+      tile: objectOf(TILE_MEMBERS),
       layout: COUNT,
       groups: listOf(tupleOf(COUNT, COUNT, COUNT, COUNT, { type: ['number', 'array', 'null'] })),
     }),
   ),
 });
 
-const checkShape = messageCheck(SENT_TILES);
+const checkShape = messageCheck(ENCODED_TILES_SCHEMA);
 
-/** The fault of a value that should be `SentTiles`; undefined if `tilesOf` can read it. */
-export const checkSentTiles: Check = (value) => {
+/** The fault of a value that should be `EncodedTiles`; undefined if `decodeTiles` can read it. */
+export const checkEncodedTiles: Check = (value) => {
   const fault = checkShape(value);
   if (fault !== undefined) return fault;
-  const { layouts, tiles } = value as SentTiles;
+  const { layouts, tiles } = value as EncodedTiles;
   const isWrong = tiles.some(({ layout, groups }) => layouts[layout]?.length !== groups.length);
   return isWrong ? 'a tile does not fit its layout' : undefined;
 };

@@ -1,6 +1,6 @@
 /** Which sorted rows are of which cell, and which of these can be of a time. */
 import type { Columns } from './columns.js';
-import type { CodedRange } from './key-range.js';
+import type { CodedKeyRange } from './key-range.js';
 
 /** Milliseconds since 1970, ends included; either end may be infinite. */
 export interface TimeBound {
@@ -9,7 +9,7 @@ export interface TimeBound {
 }
 
 /** Cells for which a directory has room by default. */
-const ROOM = 1_024;
+const INITIAL_CELLS = 1_024;
 
 /** Is told of the rows from one to before another. */
 type VisitRun = (from: number, to: number) => void;
@@ -31,7 +31,7 @@ export class CellDirectory {
   /** `columns` may be replaced by a copy that has the same rows. More cells than `capacity` cost a copy of the directory. */
   constructor(
     public columns: Columns,
-    capacity = ROOM,
+    capacity = INITIAL_CELLS,
   ) {
     this.first = new Uint32Array(capacity);
     this.longest = new Float64Array(capacity);
@@ -47,7 +47,7 @@ export class CellDirectory {
         key[row] !== key[before] ||
         precision[row] !== precision[before] ||
         grid[row] !== grid[before];
-      if (isNew) this.begin(row);
+      if (isNew) this.addCell(row);
       // A tile that ends before it begins makes all of its cell be looked at.
       const length = end[row] < start[row] ? Infinity : end[row] - start[row];
       if (length > this.longest[this.size - 1]) this.longest[this.size - 1] = length;
@@ -63,18 +63,18 @@ export class CellDirectory {
     for (; cell < this.size; cell++) {
       const row = this.first[cell];
       if (columns.grid[row] !== grid || columns.key[row] !== key) break;
-      if (columns.precision[row] === precision) return [row, this.end(cell)];
+      if (columns.precision[row] === precision) return [row, this.endRow(cell)];
     }
     return [0, 0];
   }
 
   /** Calls `visit` for the rows that are in a range and of the time, in their order: each run of them once. */
-  visit(ranges: readonly CodedRange[], time: TimeBound | undefined, visit: VisitRun): void {
+  visit(ranges: readonly CodedKeyRange[], time: TimeBound | undefined, visit: VisitRun): void {
     for (const { grid, from, to } of ranges) {
       const cell = this.firstAt(grid, from);
       const end = this.firstAt(grid, to);
       if (time) this.visitTime(cell, end, time, visit);
-      else visit(this.begins(cell), this.begins(end));
+      else visit(this.firstRow(cell), this.firstRow(end));
     }
   }
 
@@ -92,7 +92,7 @@ export class CellDirectory {
     let place = 0;
     for (let cell = from; cell < to; cell++) {
       const begin = first[cell];
-      const last = this.end(cell);
+      const last = this.endRow(cell);
       const since = time.start - longest[cell];
       let row = begin + place;
       const fits =
@@ -136,20 +136,20 @@ export class CellDirectory {
     return low;
   }
 
-  private begins(cell: number): number {
+  private firstRow(cell: number): number {
     return cell < this.size ? this.first[cell] : this.rows;
   }
 
-  private end(cell: number): number {
-    return this.begins(cell + 1);
+  private endRow(cell: number): number {
+    return this.firstRow(cell + 1);
   }
 
-  private begin(row: number): void {
+  private addCell(row: number): void {
     if (this.size === this.first.length) {
       const [first, longest] = [this.first, this.longest];
-      this.first = new Uint32Array(2 * this.size + ROOM);
+      this.first = new Uint32Array(2 * this.size + INITIAL_CELLS);
       this.first.set(first);
-      this.longest = new Float64Array(2 * this.size + ROOM);
+      this.longest = new Float64Array(2 * this.size + INITIAL_CELLS);
       this.longest.set(longest);
     }
     this.first[this.size++] = row;

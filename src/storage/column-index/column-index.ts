@@ -1,38 +1,38 @@
 /** The columns of all tiles that searches read, in memory. */
 import { setImmediate } from 'node:timers/promises';
 import type { TileRecord } from '../catalogue/records.js';
-import { type Merged, mergeRows } from './compaction/compaction.js';
+import { type CompactionResult, compactRuns } from './compaction/compaction.js';
 import {
+  type CompactionLimits,
   DEFAULT_LIMITS,
-  isMostlyGone,
-  isTailDue,
-  type MergeLimits,
-  withShorter,
+  isMostlyDeleted,
+  isTailCompactionDue,
+  runsToCompact,
 } from './compaction/compaction-policy.js';
-import { type RowRef, Rows } from './index-run.js';
+import { IndexRun, type RowRef } from './index-run.js';
 import type { IndexPage, IndexQuery, Selection } from './query/index-query.js';
-import { type Found, firstPage } from './query/merge-results.js';
-import { countOfTime, firstNewest } from './query/newest-first.js';
+import { mergePages, type RunMatches } from './query/merge-results.js';
+import { countInTime, firstNewest } from './query/newest-first.js';
 import { type RowVisit, visitSelected } from './query/select-rows.js';
 import {
+  type Cursor,
+  cursorComparator,
   isNewestFirst,
-  type Position,
-  placeComparison,
-  type RowOrder,
-  rowComparison,
+  rowComparator,
+  type SortOrder,
 } from './query/sort-order.js';
-import { FirstRows } from './query/top-k.js';
-import type { RowsImage } from './run-image.js';
-import { partsOf } from './tile-id-parser.js';
-import { RowJournal, undo } from './undo-log.js';
+import { TopK } from './query/top-k.js';
+import type { RunImage } from './run-image.js';
+import { parseTileId } from './tile-id-parser.js';
+import { rewind, UndoLog } from './undo-log.js';
 
-const NEWEST_FIRST: RowOrder = [];
+const NEWEST_FIRST: SortOrder = [];
 /** A longer tail is merged at once if it is also longer than all other runs together. */
-const OVERDUE_ROWS = 65_536;
+const MAX_UNSORTED_ROWS = 65_536;
 
-interface Merge {
-  sources: Rows[];
-  steps: Generator<void, Merged>;
+interface CompactionState {
+  sources: IndexRun[];
+  steps: Generator<void, CompactionResult>;
 }
 
 /**
@@ -45,16 +45,16 @@ interface Merge {
  */
 export class ColumnIndex {
   /** All runs but the tail. */
-  private runs: Rows[] = [];
-  private tail = Rows.empty();
+  private runs: IndexRun[] = [];
+  private tail = IndexRun.empty();
   private present = 0;
   private changed = 0;
-  private merging: Merge | undefined;
-  private readonly journal = new RowJournal();
+  private compaction: CompactionState | undefined;
+  private readonly undoLog = new UndoLog();
   /** During `asOf`: restored rows that are not found by their cell. */
-  private formerById: Map<string, RowRef> | undefined;
+  private restoredById: Map<string, RowRef> | undefined;
 
-  constructor(private readonly limits: MergeLimits = DEFAULT_LIMITS) {}
+  constructor(private readonly limits: CompactionLimits = DEFAULT_LIMITS) {}
 
   /** Number of tiles. */
   get size(): number {
@@ -80,12 +80,12 @@ export class ColumnIndex {
   load(records: Iterable<TileRecord>): void {
     this.replace([]);
     for (const record of records) this.append(record);
-    this.merge();
+    this.compactTail();
   }
 
   /** Replaces everything by the content of an index when it made these images, whose arrays become its own. */
-  restore(images: readonly RowsImage[]): void {
-    const runs = images.map((image) => new Rows(image));
+  restore(images: readonly RunImage[]): void {
+    const runs = images.map((image) => new IndexRun(image));
     // What was the tail remains it, so that restarts do not leave many short runs.
     const tail = runs.findLast(({ cells }) => cells.rows === 0);
     this.replace(
@@ -95,7 +95,7 @@ export class ColumnIndex {
   }
 
   /** The present content, for `restore`: an image of each run that has rows. They do not change with the index. */
-  images(): RowsImage[] {
+  images(): RunImage[] {
     return this.filledRuns().map((run) => run.image());
   }
 
@@ -103,7 +103,7 @@ export class ColumnIndex {
   add(records: Iterable<TileRecord>): void {
     for (const record of records) this.append(record);
     const sorted = this.runs.reduce((sum, { used }) => sum + used, 0);
-    if (this.tail.used > Math.max(OVERDUE_ROWS, sorted)) this.merge();
+    if (this.tail.used > Math.max(MAX_UNSORTED_ROWS, sorted)) this.compactTail();
   }
 
   /** Removes tiles by their ids; unknown ids are ignored. */
@@ -118,28 +118,28 @@ export class ColumnIndex {
    * forgotten.
    */
   commit(seq: number, removed: Iterable<string>, added: Iterable<TileRecord>, now = performance.now()): void {
-    this.journal.begin(seq, { size: this.size, changes: this.changes }, now);
+    this.undoLog.begin(seq, { size: this.size, changes: this.changes }, now);
     try {
       this.remove(removed);
       this.add(added);
     } finally {
-      this.journal.end();
+      this.undoLog.end();
     }
   }
 
   /** Declares the index to be as of commit `seq`; it cannot be read as of earlier ones. */
   startAt(seq: number): void {
-    this.journal.restart(seq);
+    this.undoLog.restart(seq);
   }
 
   /** The earliest commit as of which the index can be read. */
   get oldest(): number {
-    return this.journal.oldest;
+    return this.undoLog.oldest;
   }
 
   /** Whether a commit is the one after the last. */
   isNext(seq: number): boolean {
-    return this.journal.isNext(seq);
+    return this.undoLog.isNext(seq);
   }
 
   /**
@@ -147,11 +147,11 @@ export class ColumnIndex {
    * to undo later commits grows with the number of their rows. Throws TW_STORAGE_TOO_OLD.
    */
   asOf<T>(seq: number, work: () => T): T {
-    const later = this.journal.after(seq);
+    const later = this.undoLog.changesAfter(seq);
     if (later.length === 0) return work();
     const { present, changed } = this;
-    const { formerById, redo } = undo(later);
-    this.formerById = formerById;
+    const { formerById, redo } = rewind(later);
+    this.restoredById = formerById;
     this.present = later[0].size;
     this.changed = later[0].changes;
     try {
@@ -160,7 +160,7 @@ export class ColumnIndex {
       redo();
       this.present = present;
       this.changed = changed;
-      this.formerById = undefined;
+      this.restoredById = undefined;
     }
   }
 
@@ -170,7 +170,7 @@ export class ColumnIndex {
    * Calls `visitorOf` for each run that has rows, and the visitor that it returns for every selected row of this run, in no
    * particular order. Neither the visitors nor `where` change the index.
    */
-  forEach(selection: Selection, visitorOf: (rows: Rows) => RowVisit): void {
+  forEach(selection: Selection, visitorOf: (rows: IndexRun) => RowVisit): void {
     const { where } = selection;
     const runs = this.filledRuns().map((rows) => ({ rows, test: where?.(rows), visit: visitorOf(rows) }));
     visitSelected(runs, selection, (id) => this.find(id));
@@ -181,7 +181,7 @@ export class ColumnIndex {
     const {
       order = NEWEST_FIRST,
       limit = Infinity,
-      places = false,
+      withCursors = false,
       count = true,
       where,
       ranges,
@@ -189,39 +189,39 @@ export class ColumnIndex {
     } = query;
     const canWalk = !ranges && !ids && isNewestFirst(order) && limit > 0 && (!where || !count);
     const { parts, matched } = canWalk ? this.walk(query, limit + 1) : this.scan(query, order, limit);
-    return firstPage(parts, matched, order, limit, places);
+    return mergePages(parts, matched, order, limit, withCursors);
   }
 
   /** The first newest rows of each run, without reading the others. */
   private walk({ where, time, after, count = true }: IndexQuery, most: number) {
-    const parts = this.filledRuns().map((rows): Found => {
+    const parts = this.filledRuns().map((rows): RunMatches => {
       const follows = after && rowsAfter(rows, NEWEST_FIRST, after);
       return { rows, found: firstNewest(rows, where?.(rows), time, most, follows) };
     });
     if (!count) return { parts, matched: parts.reduce((sum, { found }) => sum + found.length, 0) };
     if (!time) return { parts, matched: this.size };
-    return { parts, matched: parts.reduce((sum, { rows }) => sum + countOfTime(rows, time), 0) };
+    return { parts, matched: parts.reduce((sum, { rows }) => sum + countInTime(rows, time), 0) };
   }
 
   /** The first rows of each run, of all that are selected. */
-  private scan(query: IndexQuery, order: RowOrder, limit: number) {
+  private scan(query: IndexQuery, order: SortOrder, limit: number) {
     const { after } = query;
     let matched = 0;
-    const parts: { rows: Rows; first: FirstRows }[] = [];
+    const parts: { rows: IndexRun; first: TopK }[] = [];
     this.forEach(query, (rows) => {
       const follows = after && rowsAfter(rows, order, after);
-      const first = new FirstRows(limit > 0 ? limit + 1 : 0, rowComparison(rows, order));
+      const first = new TopK(limit > 0 ? limit + 1 : 0, rowComparator(rows, order));
       parts.push({ rows, first });
       return (row) => {
         matched++;
         if (follows === undefined || follows(row)) first.offer(row);
       };
     });
-    return { parts: parts.map(({ rows, first }): Found => ({ rows, found: first.rows() })), matched };
+    return { parts: parts.map(({ rows, first }): RunMatches => ({ rows, found: first.rows() })), matched };
   }
 
   private find(id: string): RowRef | undefined {
-    const former = this.formerById?.get(id);
+    const former = this.restoredById?.get(id);
     // A tile of a later commit may have the same id.
     if (former && !former.rows.removed[former.row]) return former;
     const inTail = this.tail.findById(id);
@@ -230,7 +230,7 @@ export class ColumnIndex {
       const row = rows.findById(id);
       if (row !== undefined) return { rows, row };
     }
-    for (let parts = partsOf(id); parts; parts = partsOf(id, parts.names.length)) {
+    for (let parts = parseTileId(id); parts; parts = parseTileId(id, parts.names.length)) {
       for (const rows of this.runs) {
         const row = rows.findInCell(parts);
         if (row !== undefined) return { rows, row };
@@ -239,15 +239,15 @@ export class ColumnIndex {
     return undefined;
   }
 
-  private filledRuns(): Rows[] {
+  private filledRuns(): IndexRun[] {
     return this.tail.used > 0 ? [...this.runs, this.tail] : this.runs;
   }
 
   // Changes
 
-  private replace(runs: Rows[], tail = Rows.empty()): void {
-    this.journal.clear();
-    this.merging = undefined;
+  private replace(runs: IndexRun[], tail = IndexRun.empty()): void {
+    this.undoLog.clear();
+    this.compaction = undefined;
     this.runs = runs;
     this.tail = tail;
     this.present = this.filledRuns().reduce((sum, { present }) => sum + present, 0);
@@ -259,7 +259,7 @@ export class ColumnIndex {
     const row = tail.append(record);
     this.drop(record.id);
     tail.register(row, record.id);
-    this.journal.add({ rows: tail, row });
+    this.undoLog.add({ rows: tail, row });
     this.present++;
     this.changed++;
   }
@@ -267,7 +267,7 @@ export class ColumnIndex {
   private drop(id: string): void {
     const found = this.find(id);
     if (!found) return;
-    this.journal.remove(found);
+    this.undoLog.remove(found);
     this.present--;
     this.changed++;
   }
@@ -275,58 +275,59 @@ export class ColumnIndex {
   // Merging
 
   /** Whether queries would gain from a merge: the tail is long, or most rows of a run are gone. */
-  get isUntidy(): boolean {
+  get needsCompaction(): boolean {
     const runs = this.filledRuns();
-    return isTailDue(runs, this.limits) || runs.some((run) => isMostlyGone(run, this.limits));
+    return isTailCompactionDue(runs, this.limits) || runs.some((run) => isMostlyDeleted(run, this.limits));
   }
 
   /** Sorts the tail at once. */
-  merge(): void {
-    if (this.merging) this.finish(this.merging);
-    while (this.filledRuns().some(({ unsorted }) => unsorted > 0)) this.finish(this.begin());
+  compactTail(): void {
+    if (this.compaction) this.finishCompaction(this.compaction);
+    while (this.filledRuns().some(({ unsorted }) => unsorted > 0))
+      this.finishCompaction(this.beginCompaction());
   }
 
   /** Merges runs, if the index is untidy, in steps between which the event loop turns. */
-  async tidy(): Promise<void> {
-    while (!this.merging && this.isUntidy) {
-      const merging = this.begin();
-      this.merging = merging;
+  async compact(): Promise<void> {
+    while (!this.compaction && this.needsCompaction) {
+      const merging = this.beginCompaction();
+      this.compaction = merging;
       // `merge` may end this merge and others.
-      while (this.merging === merging) {
+      while (this.compaction === merging) {
         const step = merging.steps.next();
-        if (step.done) this.end(merging, step.value);
+        if (step.done) this.endCompaction(merging, step.value);
         await setImmediate();
       }
     }
   }
 
-  private begin(): Merge {
+  private beginCompaction(): CompactionState {
     const runs = this.filledRuns();
-    const isDue = isTailDue(runs, this.limits);
-    const mostlyGone = runs.find((run) => isMostlyGone(run, this.limits));
-    const sources = mostlyGone && !isDue ? [mostlyGone] : withShorter(runs);
+    const isDue = isTailCompactionDue(runs, this.limits);
+    const mostlyGone = runs.find((run) => isMostlyDeleted(run, this.limits));
+    const sources = mostlyGone && !isDue ? [mostlyGone] : runsToCompact(runs);
     if (sources.includes(this.tail)) {
       this.runs = runs;
-      this.tail = Rows.empty();
+      this.tail = IndexRun.empty();
     }
-    return { sources, steps: mergeRows(sources, this.limits.step) };
+    return { sources, steps: compactRuns(sources, this.limits.step) };
   }
 
-  private finish(merging: Merge): void {
+  private finishCompaction(merging: CompactionState): void {
     let step = merging.steps.next();
     while (!step.done) step = merging.steps.next();
-    this.end(merging, step.value);
+    this.endCompaction(merging, step.value);
   }
 
-  private end({ sources }: Merge, { rows, moved }: Merged): void {
-    this.journal.move(moved);
+  private endCompaction({ sources }: CompactionState, { rows, moved }: CompactionResult): void {
+    this.undoLog.move(moved);
     this.runs = this.runs.filter((run) => !sources.includes(run));
     if (rows.used > 0) this.runs.push(rows);
-    this.merging = undefined;
+    this.compaction = undefined;
   }
 }
 
-function rowsAfter(rows: Rows, order: RowOrder, after: Position): (row: number) => boolean {
-  const compare = placeComparison(rows, order);
+function rowsAfter(rows: IndexRun, order: SortOrder, after: Cursor): (row: number) => boolean {
+  const compare = cursorComparator(rows, order);
   return (row) => compare(row, after) > 0;
 }

@@ -22,7 +22,7 @@ export interface Columns {
   source: Uint8Array;
   scene: Uint32Array;
   wavelengths: Uint16Array;
-  /** Where the row's `TextHeap` has what the other columns do not say of the tile's id. */
+  /** Where the row's `StringHeap` has what the other columns do not say of the tile's id. */
   suffix: Uint32Array;
 }
 
@@ -56,7 +56,7 @@ export class Dictionary {
 }
 
 /** Columns with room for a number of rows. */
-export function allocate(rows: number): Columns {
+export function allocateColumns(rows: number): Columns {
   return {
     grid: new Uint8Array(rows),
     key: new Float64Array(rows),
@@ -76,14 +76,14 @@ export function allocate(rows: number): Columns {
   };
 }
 
-export const columnNames = Object.keys(allocate(0)) as (keyof Columns)[];
+export const columnNames = Object.keys(allocateColumns(0)) as (keyof Columns)[];
 
 /**
  * The same, with a yield after each column. A large array often makes V8 collect garbage, so allocating all of them in one turn of
  * the event loop would block it for long.
  */
-export function* allocateInSteps(rows: number): Generator<void, Columns> {
-  const columns = allocate(0);
+export function* allocateColumnsInSteps(rows: number): Generator<void, Columns> {
+  const columns = allocateColumns(0);
   for (const name of columnNames) {
     const Kind = columns[name].constructor as new (length: number) => Columns[typeof name];
     Object.assign(columns, { [name]: new Kind(rows) });
@@ -93,8 +93,8 @@ export function* allocateInSteps(rows: number): Generator<void, Columns> {
 }
 
 /** The same rows with room for more. */
-export function resize(old: Columns, rows: number): Columns {
-  const columns = allocate(rows);
+export function resizeColumns(old: Columns, rows: number): Columns {
+  const columns = allocateColumns(rows);
   for (const name of columnNames) columns[name].set(old[name]);
   return columns;
 }

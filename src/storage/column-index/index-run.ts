@@ -4,30 +4,30 @@ import type { TileRecord } from '../catalogue/records.js';
 import { rangeName, wavelengthRange } from '../catalogue/wavelength-range.js';
 import { tileId } from '../files/names.js';
 import { CellDirectory } from './cell-directory.js';
-import { allocate, type Columns, Dictionary, resize } from './columns.js';
-import { gridCode } from './key-range.js';
-import { emptyImage, type RowsImage } from './run-image.js';
-import { TextHeap } from './string-heap.js';
-import type { IdParts } from './tile-id-parser.js';
+import { allocateColumns, type Columns, Dictionary, resizeColumns } from './columns.js';
+import { gridCodes } from './key-range.js';
+import { emptyImage, type RunImage } from './run-image.js';
+import { StringHeap } from './string-heap.js';
+import type { TileIdParts } from './tile-id-parser.js';
 
-const MOST_BYTES = 2 ** 32 - 1;
+const MAX_BYTES = 2 ** 32 - 1;
 
 /** Rows for which an empty run has room. */
-const ROOM = 1_024;
+const INITIAL_ROWS = 1_024;
 
 /** A text that begins with this is a tile's whole id. */
-const WHOLE = '\0';
+const CUSTOM_ID_MARK = '\0';
 
 const PRESENT = 0;
 /** Marks a row that nobody needs any more; the next merge leaves it out. */
 export const GONE = 1;
 /** Marks a row of a tile that has gone, but that a read as of an earlier commit may need. */
-export const FORMER = 2;
-export type Mark = typeof GONE | typeof FORMER;
+export const KEPT_FOR_UNDO = 2;
+export type Mark = typeof GONE | typeof KEPT_FOR_UNDO;
 
 /** A row of one of several runs. */
 export interface RowRef {
-  rows: Rows;
+  rows: IndexRun;
   row: number;
 }
 
@@ -38,7 +38,7 @@ export interface RowRef {
  * once, newest first; `rank` is its inverse. `byId` holds the present rows that cannot be found by their cell: those that
  * are not sorted, and those with an odd id. `gone` and `former` count the rows with these marks.
  */
-export class Rows {
+export class IndexRun {
   columns: Columns;
   removed: Uint8Array;
   used: number;
@@ -53,15 +53,15 @@ export class Rows {
   readonly scenes: Dictionary;
   /** As `rangeName` writes them. */
   readonly wavelengthRanges: Dictionary;
-  readonly texts: TextHeap;
+  readonly texts: StringHeap;
   gone = 0;
-  former = 0;
+  keptForUndo = 0;
   /** Rows that were marked since a merge began to read this run; undefined if none does. */
   marked: number[] | undefined;
   private readonly byId = new Map<string, number>();
 
   /** The rows of an image, whose arrays become theirs. `mostCells` is the number of cells for which to make room. */
-  constructor(image: RowsImage, mostCells?: number) {
+  constructor(image: RunImage, mostCells?: number) {
     this.columns = image.columns;
     this.removed = image.removed;
     this.used = image.rows;
@@ -76,7 +76,7 @@ export class Rows {
     this.sources = new Dictionary(2 ** 8, sources);
     this.scenes = new Dictionary(2 ** 32 - 1, scenes);
     this.wavelengthRanges = new Dictionary(2 ** 16, wavelengthRanges);
-    this.texts = TextHeap.of(image.texts);
+    this.texts = StringHeap.of(image.texts);
     const { removed, rows, sorted, columns } = image;
     const { suffix } = columns;
     for (let row = 0; row < rows; row++) {
@@ -89,15 +89,15 @@ export class Rows {
   }
 
   /** No rows, with room in these columns and for `mostCells` cells. */
-  static empty(columns = allocate(ROOM), mostCells?: number): Rows {
+  static empty(columns = allocateColumns(INITIAL_ROWS), mostCells?: number): IndexRun {
     const names = { collections: [], platforms: [], sources: [], scenes: [], wavelengthRanges: [] };
     const removed = new Uint8Array(columns.grid.length);
-    return new Rows({ ...emptyImage(0, 0, 0, names), columns, removed }, mostCells);
+    return new IndexRun({ ...emptyImage(0, 0, 0, names), columns, removed }, mostCells);
   }
 
   /** Number of present rows. */
   get present(): number {
-    return this.used - this.gone - this.former;
+    return this.used - this.gone - this.keptForUndo;
   }
 
   /** Number of rows that are not sorted. */
@@ -106,7 +106,7 @@ export class Rows {
   }
 
   /** The rows as they are now. The image does not change when rows are added or removed later. */
-  image(): RowsImage {
+  image(): RunImage {
     const { collections, platforms, sources, scenes, wavelengthRanges, used } = this;
     return {
       rows: used,
@@ -129,7 +129,7 @@ export class Rows {
 
   /** Adds the row of a tile, which `findById` finds after `register`. Throws TW_GEOCODE_INVALID and adds nothing if the grid has no such geocode. */
   append(record: TileRecord): number {
-    const grid = gridCode.get(record.grid)!;
+    const grid = gridCodes.get(record.grid)!;
     const { key } = grids[grid].key(record.geocode);
     const row = this.reserve(1);
     const { columns } = this;
@@ -162,7 +162,7 @@ export class Rows {
     this.used += count;
     if (this.used > this.removed.length) {
       const { columns, removed } = this;
-      this.columns = resize(columns, 2 * this.used);
+      this.columns = resizeColumns(columns, 2 * this.used);
       this.cells.columns = this.columns;
       this.removed = new Uint8Array(2 * this.used);
       this.removed.set(removed);
@@ -172,11 +172,11 @@ export class Rows {
 
   /** Marks a present row, or a former one as gone. */
   mark(row: number, mark: Mark): void {
-    if (this.removed[row] === FORMER) this.former--;
+    if (this.removed[row] === KEPT_FOR_UNDO) this.keptForUndo--;
     else if (!this.isFoundByCell(row)) this.forgetId(row);
     this.removed[row] = mark;
     if (mark === GONE) this.gone++;
-    else this.former++;
+    else this.keptForUndo++;
     this.hasGaps = true;
     this.marked?.push(row);
   }
@@ -213,7 +213,7 @@ export class Rows {
   idOf(row: number): string {
     const { collection, scene, grid, suffix } = this.columns;
     const text = this.texts.get(suffix[row]);
-    if (text.startsWith(WHOLE)) return text.slice(1);
+    if (text.startsWith(CUSTOM_ID_MARK)) return text.slice(1);
     const name = grids[grid[row]].name;
     return (
       tileId(
@@ -247,7 +247,7 @@ export class Rows {
   }
 
   /** The present row of an id, if its cell leads to it. */
-  findInCell({ grid, key, precision, names, suffix }: IdParts): number | undefined {
+  findInCell({ grid, key, precision, names, suffix }: TileIdParts): number | undefined {
     const [from, to] = this.cells.rowsOf(grid, key, precision);
     if (from === to) return undefined;
     const { columns, removed } = this;
@@ -280,19 +280,24 @@ export class Rows {
 }
 
 /** Compares row `i` of `a` with row `j` of `b` by (grid, key, precision, start). */
-export function compareCells({ columns: a }: Rows, i: number, { columns: b }: Rows, j: number): number {
+export function compareCells(
+  { columns: a }: IndexRun,
+  i: number,
+  { columns: b }: IndexRun,
+  j: number,
+): number {
   return (
     a.grid[i] - b.grid[j] || a.key[i] - b.key[j] || a.precision[i] - b.precision[j] || a.start[i] - b.start[j]
   );
 }
 
 /** The same newest first: by start descending, then collection, then id. */
-export function compareNewest(a: Rows, i: number, b: Rows, j: number): number {
+export function compareNewest(a: IndexRun, i: number, b: IndexRun, j: number): number {
   return b.columns.start[j] - a.columns.start[i] || compareIds(a, i, b, j);
 }
 
 /** By collection, then id. */
-function compareIds(a: Rows, i: number, b: Rows, j: number): number {
+function compareIds(a: IndexRun, i: number, b: IndexRun, j: number): number {
   const [p, q] = [a.columns, b.columns];
   const difference = compareText(
     a.collections.names[p.collection[i]]!,
@@ -318,12 +323,12 @@ export function compareText(a: string, b: string): number {
 function suffixOf({ id, collection, scene, grid, geocode }: TileRecord): string {
   const usual = tileId(collection, scene, grid, geocode);
   const rest = id.slice(usual.length);
-  return id.startsWith(usual) && (rest === '' || rest.startsWith('_')) ? rest : WHOLE + id;
+  return id.startsWith(usual) && (rest === '' || rest.startsWith('_')) ? rest : CUSTOM_ID_MARK + id;
 }
 
 function bytesIn({ groups }: TileRecord): number {
   return Math.min(
     groups.reduce((sum, { bytes }) => sum + bytes, 0),
-    MOST_BYTES,
+    MAX_BYTES,
   );
 }

@@ -2,7 +2,7 @@
 import { type GridName, grids } from '../../grid/index.js';
 
 /** Geocode keys of one grid, from <= key < to. */
-export interface KeyRange {
+export interface CellKeyRange {
   grid: GridName;
   from: number;
   to: number;
@@ -11,21 +11,21 @@ export interface KeyRange {
 }
 
 /** The place of a grid in `grids`, as it stands in columns. */
-export const gridCode = new Map<GridName, number>(grids.map((grid, code) => [grid.name, code]));
+export const gridCodes = new Map<GridName, number>(grids.map((grid, code) => [grid.name, code]));
 
 /** A range with the grid's code. */
-export interface CodedRange {
+export interface CodedKeyRange {
   grid: number;
   from: number;
   to: number;
 }
 
 /** The same keys as ranges that do not touch, in ascending order. */
-export function mergeRanges(ranges: readonly KeyRange[]): CodedRange[] {
+export function mergeRanges(ranges: readonly CellKeyRange[]): CodedKeyRange[] {
   const sorted = ranges
-    .map(({ grid, from, to }) => ({ grid: gridCode.get(grid)!, from, to }))
+    .map(({ grid, from, to }) => ({ grid: gridCodes.get(grid)!, from, to }))
     .sort((a, b) => a.grid - b.grid || a.from - b.from);
-  const merged: CodedRange[] = [];
+  const merged: CodedKeyRange[] = [];
   for (const range of sorted) {
     const last = merged.at(-1);
     if (last && last.grid === range.grid && range.from <= last.to) last.to = Math.max(last.to, range.to);
@@ -35,7 +35,7 @@ export function mergeRanges(ranges: readonly KeyRange[]): CodedRange[] {
 }
 
 /** Whether one of the merged ranges holds a key. */
-export function isWithin(ranges: readonly CodedRange[], grid: number, key: number): boolean {
+export function isWithin(ranges: readonly CodedKeyRange[], grid: number, key: number): boolean {
   let low = 0;
   let high = ranges.length;
   while (low < high) {

@@ -1,8 +1,8 @@
 /** The rows of one run as plain arrays, for a snapshot. */
-import { allocate, type Columns } from './columns.js';
+import { allocateColumns, type Columns } from './columns.js';
 
 /** The names of each dictionary, by code. */
-export interface RowsNames {
+export interface RunNames {
   collections: (string | null)[];
   platforms: (string | null)[];
   sources: (string | null)[];
@@ -14,7 +14,7 @@ export interface RowsNames {
  * The rows of a run at one moment. Its arrays may be longer than `rows`. All but `removed` stay equal as long as the run has
  * the same `columns` and the same number of rows.
  */
-export interface RowsImage {
+export interface RunImage {
   rows: number;
   /** The first rows, so many, are sorted, and `newest` has as many entries. */
   sorted: number;
@@ -23,17 +23,17 @@ export interface RowsImage {
   removed: Uint8Array;
   newest: Uint32Array;
   texts: Uint8Array;
-  names: RowsNames;
+  names: RunNames;
   /** True if a file of an older version did not say them, so that all rows have none. */
   lacksWavelengths?: true;
 }
 
 /** An image to be filled. `texts` is a size in bytes. */
-export function emptyImage(rows: number, sorted: number, texts: number, names: RowsNames): RowsImage {
+export function emptyImage(rows: number, sorted: number, texts: number, names: RunNames): RunImage {
   return {
     rows,
     sorted,
-    columns: allocate(rows),
+    columns: allocateColumns(rows),
     removed: new Uint8Array(rows),
     newest: new Uint32Array(sorted),
     texts: new Uint8Array(texts),

@@ -1,23 +1,23 @@
 /** Short texts in one piece of memory. */
 
 /** Bytes before a text, which hold its length. */
-const HEAD = 2;
+const LENGTH_BYTES = 2;
 
 /**
  * Texts are added and never change; each is found by its offset. Offset 0 is the empty text.
  * Invariant: `bytes` up to `used` are texts in UTF-8, each behind its length in bytes (little endian).
  */
-export class TextHeap {
+export class StringHeap {
   private constructor(
     private bytes: Buffer,
     private used: number,
   ) {}
 
   /** A heap of what `contents` has given, or an empty one. */
-  static of({ buffer, byteOffset, length }: Uint8Array): TextHeap {
+  static of({ buffer, byteOffset, length }: Uint8Array): StringHeap {
     return length === 0
-      ? new TextHeap(Buffer.alloc(1024), HEAD)
-      : new TextHeap(Buffer.from(buffer, byteOffset, length), length);
+      ? new StringHeap(Buffer.alloc(1024), LENGTH_BYTES)
+      : new StringHeap(Buffer.from(buffer, byteOffset, length), length);
   }
 
   get contents(): Uint8Array {
@@ -28,27 +28,27 @@ export class TextHeap {
     if (text === '') return 0;
     const length = Buffer.byteLength(text);
     if (length >= 1 << 16) throw new Error(`a text of ${length} bytes is too long for the column index`);
-    const offset = this.reserve(HEAD + length);
+    const offset = this.reserve(LENGTH_BYTES + length);
     this.bytes.writeUInt16LE(length, offset);
-    this.bytes.write(text, offset + HEAD);
+    this.bytes.write(text, offset + LENGTH_BYTES);
     return offset;
   }
 
   get(offset: number): string {
     if (offset === 0) return '';
-    const from = offset + HEAD;
+    const from = offset + LENGTH_BYTES;
     return this.bytes.toString('utf8', from, from + this.bytes.readUInt16LE(offset));
   }
 
   /** Whether the text begins with the ASCII character of this code. */
   beginsWith(offset: number, code: number): boolean {
-    return offset !== 0 && this.bytes[offset + HEAD] === code;
+    return offset !== 0 && this.bytes[offset + LENGTH_BYTES] === code;
   }
 
   /** Adds a text of another heap. */
-  copy(from: TextHeap, at: number): number {
+  copy(from: StringHeap, at: number): number {
     if (at === 0) return 0;
-    const length = HEAD + from.bytes.readUInt16LE(at);
+    const length = LENGTH_BYTES + from.bytes.readUInt16LE(at);
     const offset = this.reserve(length);
     from.bytes.copy(this.bytes, offset, at, at + length);
     return offset;

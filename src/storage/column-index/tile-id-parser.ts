@@ -2,7 +2,7 @@
 import { grids } from '../../grid/index.js';
 
 /** One way to read an id as `<collection>_<scene>_<grid letter><geocode><suffix>`. */
-export interface IdParts {
+export interface TileIdParts {
   /** The cell: code of the grid, key and precision of the geocode. */
   grid: number;
   key: number;
@@ -17,12 +17,12 @@ export interface IdParts {
  * The way to read an id in which its cell ends before `end` and as late as possible; undefined if there is none. Names may
  * contain words that look like cells: to get the next way, pass the length of the former `names` as `end`.
  */
-export function partsOf(id: string, end = id.length): IdParts | undefined {
+export function parseTileId(id: string, end = id.length): TileIdParts | undefined {
   for (let to = end; to > 0; ) {
     const at = id.lastIndexOf('_', to - 1);
     if (at < 0) return undefined;
     const first = id[at + 1];
-    const grid = grids.findIndex(({ letter }) => letter === first);
+    const grid = grids.findIndex(({ idPrefix }) => idPrefix === first);
     const geocode = grid < 0 ? '' : id.slice(at + 2, to);
     if (grid >= 0 && grids[grid].accepts(geocode)) {
       const { key } = grids[grid].key(geocode);

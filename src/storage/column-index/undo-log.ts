@@ -1,20 +1,20 @@
 /** The rows that the latest commits of a replica have added and removed, so that its index can be read as of an earlier commit. */
-import { tooOld } from '../errors.js';
-import { FORMER, GONE, type RowRef } from './index-run.js';
+import { commitTooOld } from '../errors.js';
+import { GONE, KEPT_FOR_UNDO, type RowRef } from './index-run.js';
 
 /** Minimum time for which a commit is kept, unless too many rows change in the meantime. */
-const KEPT_MS = 60_000;
+const MIN_KEPT_MS = 60_000;
 /** Maximum number of rows that are kept, and of removed ones among them: the records of their tiles are kept, too. */
-const MOST_ROWS = 100_000;
-const MOST_REMOVED = 20_000;
+const MAX_ROWS = 100_000;
+const MAX_REMOVED_ROWS = 20_000;
 
 /** The index before a commit. */
-interface Before {
+interface IndexState {
   size: number;
   changes: number;
 }
 
-export interface RowChange extends Before {
+export interface RowChange extends IndexState {
   seq: number;
   /** Time of the commit, ms. */
   at: number;
@@ -27,7 +27,7 @@ export interface RowChange extends Before {
  * all changes of the index since the first of them; any other change of the index clears the list. The rows that they have
  * removed have the mark `FORMER`, and no other rows have it.
  */
-export class RowJournal {
+export class UndoLog {
   private list: RowChange[] = [];
   private open: RowChange | undefined;
   private newest = 0;
@@ -45,7 +45,7 @@ export class RowJournal {
   }
 
   /** Begins a commit: rows that are added and removed until `end` belong to it. A commit that does not follow the last one is not kept. */
-  begin(seq: number, before: Before, at: number): void {
+  begin(seq: number, before: IndexState, at: number): void {
     if (this.isNext(seq)) {
       this.open = { ...before, seq, at, added: [], removed: [] };
       this.list.push(this.open);
@@ -61,9 +61,9 @@ export class RowJournal {
     this.rows += last.added.length + last.removed.length;
     this.removed += last.removed.length;
     const isDue = ({ at }: RowChange) =>
-      at < last.at - KEPT_MS || this.rows > MOST_ROWS || this.removed > MOST_REMOVED;
+      at < last.at - MIN_KEPT_MS || this.rows > MAX_ROWS || this.removed > MAX_REMOVED_ROWS;
     let due = 0;
-    for (; due < list.length && isDue(list[due]); due++) this.forget(list[due]);
+    for (; due < list.length && isDue(list[due]); due++) this.drop(list[due]);
     list.splice(0, due);
   }
 
@@ -76,7 +76,7 @@ export class RowJournal {
   remove(ref: RowRef): void {
     if (this.open) this.open.removed.push(ref);
     else this.clear();
-    ref.rows.mark(ref.row, this.open ? FORMER : GONE);
+    ref.rows.mark(ref.row, this.open ? KEPT_FOR_UNDO : GONE);
   }
 
   /** The index is as of commit `seq`, and nothing is known of earlier ones. */
@@ -86,13 +86,13 @@ export class RowJournal {
   }
 
   clear(): void {
-    for (const change of this.list) this.forget(change);
+    for (const change of this.list) this.drop(change);
     this.list = [];
   }
 
   /** The changes after a commit, in their order. Throws TW_STORAGE_TOO_OLD. */
-  after(seq: number): readonly RowChange[] {
-    if (seq < this.oldest) throw tooOld(seq, this.oldest);
+  changesAfter(seq: number): readonly RowChange[] {
+    if (seq < this.oldest) throw commitTooOld(seq, this.oldest);
     return seq >= this.newest ? [] : this.list.slice(seq - this.newest);
   }
 
@@ -104,7 +104,7 @@ export class RowJournal {
     }
   }
 
-  private forget({ added, removed }: RowChange): void {
+  private drop({ added, removed }: RowChange): void {
     this.rows -= added.length + removed.length;
     this.removed -= removed.length;
     for (const { rows, row } of removed) rows.mark(row, GONE);
@@ -112,10 +112,10 @@ export class RowJournal {
 }
 
 /**
- * Marks rows as they were before some changes, until `redo`. `formerById` has those of the restored rows that are not found by
+ * Marks rows as they were before some changes, until `redo`. `restoredById` has those of the restored rows that are not found by
  * their cell.
  */
-export function undo(changes: readonly RowChange[]) {
+export function rewind(changes: readonly RowChange[]) {
   const formerById = new Map<string, RowRef>();
   for (const { added, removed } of changes.toReversed()) {
     for (const ref of removed.toReversed()) {
@@ -131,7 +131,7 @@ export function undo(changes: readonly RowChange[]) {
   const redo = () => {
     for (const { added, removed } of changes) {
       for (const { rows, row } of added) rows.removed[row] = 0;
-      for (const { rows, row } of removed) rows.removed[row] = FORMER;
+      for (const { rows, row } of removed) rows.removed[row] = KEPT_FOR_UNDO;
     }
   };
   return { formerById, redo };

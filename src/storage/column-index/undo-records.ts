@@ -1,10 +1,10 @@
 /** Records of tiles that have gone, or were replaced, by the latest commits of a replica. */
 
 import type { TileRecord } from '../catalogue/records.js';
-import { tooOld } from '../errors.js';
+import { commitTooOld } from '../errors.js';
 
 /** Invariant: `commits` are in ascending order, and all after `oldest` that have removed or replaced a tile. */
-export class FormerTiles {
+export class UndoRecords {
   private commits: { seq: number; tiles: Map<string, TileRecord> }[] = [];
   private oldest = 0;
 
@@ -15,7 +15,7 @@ export class FormerTiles {
 
   /** The record that a tile had as of commit `seq`, where a later one has changed it. Throws TW_STORAGE_TOO_OLD. */
   get(id: string, seq: number): TileRecord | undefined {
-    if (seq < this.oldest) throw tooOld(seq, this.oldest);
+    if (seq < this.oldest) throw commitTooOld(seq, this.oldest);
     const { commits } = this;
     let found: TileRecord | undefined;
     for (let i = commits.length - 1; i >= 0 && commits[i].seq > seq; i--)

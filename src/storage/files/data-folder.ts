@@ -13,11 +13,11 @@ import {
   storageFormat,
   storageLocked,
 } from '../errors.js';
-import { makeFolderDurably, syncFile, writeFileDurably } from './durable-fs.js';
+import { fsyncPath, makeFolderDurably, writeFileDurably } from './durable-fs.js';
 
 /** Programs that know another one leave the folder alone. In format 1 every tile record was whole; such records are read. */
 const FORMAT = 2;
-const READABLE: unknown[] = [1, FORMAT];
+const READABLE_FORMATS: unknown[] = [1, FORMAT];
 
 /** `node.json`: made once, kept for good. */
 export interface NodeIdentity {
@@ -78,7 +78,7 @@ export class DataFolder {
       return await onDisk(dir, async () => {
         const node = await currentIdentity(dir);
         for (const part of ['tiles', 'models']) await mkdir(join(dir, part), { recursive: true });
-        await syncFile(dir);
+        await fsyncPath(dir);
         const secret = randomBytes(32).toString('hex');
         const info = { pid: process.pid, url: null, secret, started: new Date().toISOString() };
         await writeLock(dir, info);
@@ -111,7 +111,7 @@ export class DataFolder {
 }
 
 async function openCatalogue(dir: string): Promise<Catalogue> {
-  const marker = join(dir, DAMAGED);
+  const marker = join(dir, DAMAGED_MARKER);
   if ((await readOptional(marker, ['ENOENT'])) !== undefined) throw storageDamaged(dir, marker);
   const isNew = (await readIdentity(dir)) === undefined;
   if (!isNew && !existsSync(join(dir, 'catalogue'))) throw noCatalogue(dir);
@@ -128,7 +128,7 @@ async function openCatalogue(dir: string): Promise<Catalogue> {
 }
 
 /** A file that says that the catalogue has lost records. */
-const DAMAGED = 'damaged';
+const DAMAGED_MARKER = 'damaged';
 
 /**
  * LevelDB drops what it cannot read of its log and says so in its file LOG only. The tiles of lost records would look like
@@ -154,7 +154,7 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
     throw storageFormat.because(error, file, 'no JSON');
   }
   const { format, id, created } = found ?? {};
-  if (typeof format !== 'number' || !READABLE.includes(format))
+  if (typeof format !== 'number' || !READABLE_FORMATS.includes(format))
     throw storageFormat(file, `format ${JSON.stringify(format)}`);
   if (typeof id !== 'string' || typeof created !== 'string')
     throw storageFormat(file, 'no id or no date of creation');

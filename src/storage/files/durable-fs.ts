@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
 
 /** Makes the bytes of a file durable, or the names in a folder. */
-export async function syncFile(path: string): Promise<void> {
+export async function fsyncPath(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
     await handle.sync();
@@ -19,7 +19,7 @@ export async function makeFolderDurably(path: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;
   for (let made = folder; ; made = dirname(made)) {
-    await syncFile(dirname(made));
+    await fsyncPath(dirname(made));
     if (made === first) return;
   }
 }
@@ -28,15 +28,15 @@ export async function makeFolderDurably(path: string): Promise<void> {
 export async function fsyncFolders(paths: Iterable<string>): Promise<void> {
   await mapConcurrent([...new Set(paths)], 4, async (path) => {
     try {
-      await syncFile(path);
+      await fsyncPath(path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   });
 }
 
-/** Writes a new file and waits until its bytes are on disk. Its name is durable after `syncFile` of its folder. */
-export async function writeSynced(path: string, bytes: Uint8Array | string, mode = 0o644): Promise<void> {
+/** Writes a new file and waits until its bytes are on disk. Its name is durable after `fsyncPath` of its folder. */
+export async function writeFileSynced(path: string, bytes: Uint8Array | string, mode = 0o644): Promise<void> {
   const handle = await open(path, 'w', mode);
   try {
     await handle.writeFile(bytes);
@@ -54,7 +54,7 @@ export async function writeFileDurably(
 ): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true });
-  await writeSynced(`${path}.tmp`, bytes, mode);
+  await writeFileSynced(`${path}.tmp`, bytes, mode);
   await rename(`${path}.tmp`, path);
-  await syncFile(folder);
+  await fsyncPath(folder);
 }

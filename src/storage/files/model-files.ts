@@ -6,14 +6,14 @@ import type { ModelFile, ModelVersionRecord } from '../catalogue/records.js';
 import { modelDamaged, onDisk } from '../errors.js';
 
 /** One file of a version of a model: where it lies, and what its record says of it. */
-export interface ModelFilePlace {
+export interface ModelFileLocation {
   path: string;
   file: ModelFile;
   model: Pick<ModelVersionRecord, 'id' | 'version'>;
 }
 
 /** Its bytes, compared with its record. Throws TW_STORAGE_MODEL_DAMAGED. */
-export async function readModelFile({ path, file, model }: ModelFilePlace): Promise<Buffer> {
+export async function readModelFile({ path, file, model }: ModelFileLocation): Promise<Buffer> {
   const damaged = (detail: string) => modelDamaged(model.id, model.version, file.name, detail);
   const bytes = await onDisk(dirname(path), () =>
     readFile(path).catch((error: NodeJS.ErrnoException) => {

@@ -44,7 +44,7 @@ export const isObjectName = (name: string) => PATTERNS['object name'].test(name)
 
 /** A cell in an id: the letter of its grid, then its geocode. */
 function cellName(grid: GridName, geocode: string): string {
-  return `${gridByName(grid).letter}${geocode}`;
+  return `${gridByName(grid).idPrefix}${geocode}`;
 }
 
 /** `<collection>_<scene>_<g or q><geocode>` */
@@ -63,13 +63,13 @@ export function derivedTileId(
 type DerivedName = Pick<TileRecord, 'collection' | 'scene' | 'grid' | 'geocode' | 'source'>;
 
 /** The place of a model that no one cell covers. */
-export const WORLD = 'world';
+export const WORLD_CELL = 'world';
 
 /** The smallest cell that holds all of some cells of one grid, or `world`. */
 export function commonCell(geocodes: string[]): string {
   let prefix = geocodes[0]!;
   for (const geocode of geocodes) while (!geocode.startsWith(prefix)) prefix = prefix.slice(0, -1);
-  return prefix === '' ? WORLD : prefix;
+  return prefix === '' ? WORLD_CELL : prefix;
 }
 
 /** `<model>_<collection>_<g or q><geocode>` */

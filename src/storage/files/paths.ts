@@ -6,7 +6,7 @@
  */
 
 import type { ModelVersionRecord, TileRecord } from '../catalogue/records.js';
-import { checkedName, WORLD } from './names.js';
+import { checkedName, WORLD_CELL } from './names.js';
 
 export type TileVersion = Pick<TileRecord, 'id' | 'grid' | 'geocode' | 'version'>;
 export type ModelVersion = Pick<ModelVersionRecord, 'model' | 'collection' | 'grid' | 'geocode' | 'version'>;
@@ -27,7 +27,7 @@ export function tileFile(tile: TileVersion, group: string): string {
 /** Folder of one version of a model. */
 export function modelFolder({ model, collection, grid, geocode, version }: ModelVersion): string {
   checkedName('grid', grid);
-  if (geocode !== WORLD) checkedName(`${grid} geocode`, geocode);
+  if (geocode !== WORLD_CELL) checkedName(`${grid} geocode`, geocode);
   const product = `${checkedName('model name', model)}/${checkedName('collection id', collection)}`;
   return `models/${product}/${grid}/${geocode}/${checkedName('version', version)}`;
 }

@@ -3,28 +3,28 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onDisk } from '../errors.js';
 import { checkedName } from './names.js';
-import { changedAt } from './scratch.js';
+import { lastChangedMs } from './scratch.js';
 
 const RESULTS = 'results';
 
 /** Absolute path of the folder of a job. Throws TW_STORAGE_BAD_NAME. */
-export function resultsPath(dir: string, job: string): string {
+export function resultsFolder(dir: string, job: string): string {
   return join(dir, RESULTS, checkedName('version', job));
 }
 
 /** Absolute path of one of its files. Throws TW_STORAGE_BAD_NAME. */
 export function resultFile(dir: string, job: string, name: string): string {
-  return join(resultsPath(dir, job), checkedName('file name', name));
+  return join(resultsFolder(dir, job), checkedName('file name', name));
 }
 
-export async function makeResults(dir: string, job: string): Promise<string> {
-  const folder = resultsPath(dir, job);
+export async function createResultsFolder(dir: string, job: string): Promise<string> {
+  const folder = resultsFolder(dir, job);
   await onDisk(dir, () => mkdir(folder, { recursive: true }));
   return folder;
 }
 
 /** Removes the folders that were last changed before the time `before`, except those that are named by a job of `isKept`. */
-export function sweepResults(
+export function expireResults(
   dir: string,
   before: number,
   isKept: (job: string) => Promise<boolean>,
@@ -33,7 +33,7 @@ export function sweepResults(
     await mkdir(join(dir, RESULTS), { recursive: true });
     for (const name of await readdir(join(dir, RESULTS))) {
       const folder = join(dir, RESULTS, name);
-      if ((await changedAt(folder)) < before && !(await isKept(name)))
+      if ((await lastChangedMs(folder)) < before && !(await isKept(name)))
         await rm(folder, { recursive: true, force: true });
     }
   });

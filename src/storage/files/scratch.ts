@@ -7,7 +7,7 @@ import { fsyncFolders } from './durable-fs.js';
 import { checkedName, isVersion, newVersion } from './names.js';
 
 const SCRATCH = 'scratch';
-const KEPT_PREFIX = 'kept-';
+const PERSISTENT_PREFIX = 'kept-';
 
 /** Makes an empty folder whose name begins with `name`, and returns its absolute path. */
 export async function makeScratch(dir: string, name: string): Promise<string> {
@@ -25,10 +25,10 @@ export async function makeJobScratch(dir: string, job: string): Promise<string> 
 
 /**
  * A folder in which work keeps what it may go on from, whichever job does it; `name` names the work. It stays until it is removed, or
- * `sweepOldScratch` finds it old. Returns its absolute path.
+ * `expireScratch` finds it old. Returns its absolute path.
  */
-export async function makeKeptScratch(dir: string, name: string): Promise<string> {
-  const folder = resolve(dir, SCRATCH, `${KEPT_PREFIX}${checkedName('file name', name)}`);
+export async function makePersistentScratch(dir: string, name: string): Promise<string> {
+  const folder = resolve(dir, SCRATCH, `${PERSISTENT_PREFIX}${checkedName('file name', name)}`);
   await onDisk(dir, () => mkdir(folder, { recursive: true }));
   return folder;
 }
@@ -56,7 +56,7 @@ function scratchPath(dir: string, name: string): string {
 }
 
 /** Removes what a dead process has left, except what jobs or later work go on from. Called at open, when nobody uses it. */
-export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<void> {
+export async function cleanScratchAtOpen(dir: string, catalogue: Catalogue): Promise<void> {
   const kept = new Set<string>();
   for await (const { record } of catalogue.jobs.scan())
     if (record?.resumable && record.finished === undefined)
@@ -65,7 +65,7 @@ export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<v
     const folder = join(dir, SCRATCH);
     await mkdir(folder, { recursive: true });
     for (const name of await readdir(folder)) {
-      if (kept.has(name) || name.startsWith(KEPT_PREFIX)) continue;
+      if (kept.has(name) || name.startsWith(PERSISTENT_PREFIX)) continue;
       await rm(join(folder, name), { recursive: true, force: true });
     }
   });
@@ -75,23 +75,23 @@ export async function sweepScratch(dir: string, catalogue: Catalogue): Promise<v
  * While the process runs: removes what was last changed before the time `before` and is kept for work that may go on, unless it is
  * named by a job of `isKept`. Other folders belong to work that is under way and removes them itself.
  */
-export async function sweepOldScratch(
+export async function expireScratch(
   dir: string,
   before: number,
   isKept: (job: string) => Promise<boolean>,
 ): Promise<void> {
   await onDisk(dir, async () => {
     for (const name of await readdir(join(dir, SCRATCH))) {
-      if (!name.startsWith(KEPT_PREFIX) && !isVersion(name)) continue;
+      if (!name.startsWith(PERSISTENT_PREFIX) && !isVersion(name)) continue;
       const path = join(dir, SCRATCH, name);
-      if ((await changedAt(path)) < before && !(await isKept(name)))
+      if ((await lastChangedMs(path)) < before && !(await isKept(name)))
         await rm(path, { recursive: true, force: true });
     }
   });
 }
 
 /** The time of the last change, ms since 1970; Infinity if it was removed or renamed in the meantime. */
-export async function changedAt(path: string): Promise<number> {
+export async function lastChangedMs(path: string): Promise<number> {
   try {
     return (await stat(path)).mtimeMs;
   } catch (error) {

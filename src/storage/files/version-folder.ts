@@ -13,7 +13,7 @@ import { fsyncFolders } from './durable-fs.js';
 export const VERSION_DEPTH = 5;
 
 const VERSION_PATH = /^(tiles|models)(\/[A-Za-z0-9][A-Za-z0-9._+-]*){5}$/;
-const IN_FLIGHT = 16;
+const CONCURRENCY = 16;
 
 export function stagingPath(path: string): string {
   return `${path}.tmp`;
@@ -32,7 +32,7 @@ export async function stageVersion(dir: string, path: string): Promise<string> {
  */
 export async function publishVersions(dir: string, paths: string[], sync = true): Promise<void> {
   await onDisk(dir, async () => {
-    await mapConcurrent(paths, IN_FLIGHT, (path) => rename(join(dir, stagingPath(path)), join(dir, path)));
+    await mapConcurrent(paths, CONCURRENCY, (path) => rename(join(dir, stagingPath(path)), join(dir, path)));
     if (!sync) return;
     const folders = new Set<string>();
     for (const path of paths)
@@ -46,7 +46,7 @@ export async function publishVersions(dir: string, paths: string[], sync = true)
 export async function removeVersions(dir: string, paths: string[]): Promise<void> {
   await onDisk(dir, async () => {
     const shrunk = new Set<string>();
-    await mapConcurrent(paths, IN_FLIGHT, async (path) => {
+    await mapConcurrent(paths, CONCURRENCY, async (path) => {
       if (!VERSION_PATH.test(path)) throw storageBadName('path of a version', path);
       for (const name of [path, stagingPath(path)])
         await rm(join(dir, name), { recursive: true, force: true });

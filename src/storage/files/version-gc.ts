@@ -1,60 +1,60 @@
 /** Removes the files that no record names: of writes that a dead process left behind, and of replaced versions. */
 import { SerialQueue } from '../../async/index.js';
-import type { Change, Table } from '../catalogue/catalogue.js';
+import type { CatalogueChange, Table } from '../catalogue/catalogue.js';
 import type { DataFolder } from './data-folder.js';
 import { removeVersions } from './version-folder.js';
 
-const CHUNK = 500;
+const BATCH_RECORDS = 500;
 
 /**
  * Invariant: a version folder is removed only while `pending` (at open, when nothing is being written) or `superseded`
  * names it, and its record goes after its files, so a sweep that was cut off is taken up by the next one.
  */
-export class Sweeper {
-  failure: unknown;
+export class VersionGc {
+  lastError: unknown;
   private timer: NodeJS.Timeout | undefined;
-  private readonly sweeps = new SerialQueue();
+  private readonly queue = new SerialQueue();
 
   constructor(
     private readonly folder: DataFolder,
     /** How long a superseded version stays, ms. */
-    private readonly delay: number,
+    private readonly delayMs: number,
     /** Is told of folders that it has removed. */
-    private readonly removed: (folders: string[]) => void = () => {},
+    private readonly onRemoved: (folders: string[]) => void = () => {},
   ) {}
 
   /** Once at open, before anything is written. */
   async start(): Promise<void> {
     await this.removeOf(this.folder.catalogue.pending, Infinity);
-    await this.sweep();
+    await this.collect();
   }
 
   /** Removes the superseded versions that are due; sets a timer where some are left. */
-  sweep(): Promise<void> {
-    return this.sweeps.run(async () => {
-      if (await this.removeOf(this.folder.catalogue.superseded, Date.now() - this.delay)) this.schedule();
+  collect(): Promise<void> {
+    return this.queue.run(async () => {
+      if (await this.removeOf(this.folder.catalogue.superseded, Date.now() - this.delayMs)) this.schedule();
     });
   }
 
   /** Sees to it that a sweep comes after the delay. It does not keep the process alive. */
   schedule(): void {
-    this.timer ??= setTimeout(() => this.sweepNow(), this.delay).unref();
+    this.timer ??= setTimeout(() => this.collectInBackground(), this.delayMs).unref();
   }
 
   /** By the timer: nobody waits for it, so an error is kept for `Storage.stats`, and the next round tries again. */
-  private async sweepNow(): Promise<void> {
+  private async collectInBackground(): Promise<void> {
     this.timer = undefined;
     try {
-      await this.sweep();
-      this.failure = undefined;
+      await this.collect();
+      this.lastError = undefined;
     } catch (error) {
-      this.failure = error;
+      this.lastError = error;
       this.schedule();
     }
   }
 
   async stop(): Promise<void> {
-    await this.sweeps.idle();
+    await this.queue.idle();
     clearTimeout(this.timer);
   }
 
@@ -64,8 +64,8 @@ export class Sweeper {
     let left = false;
     const remove = async () => {
       await removeVersions(this.folder.dir, due);
-      this.removed(due);
-      const deletes: Change[] = due.map((path) => table.delete(path));
+      this.onRemoved(due);
+      const deletes: CatalogueChange[] = due.map((path) => table.delete(path));
       await this.folder.catalogue.write(deletes);
       due = [];
     };
@@ -74,7 +74,7 @@ export class Sweeper {
       if (!record) continue;
       if (record.since > until) left = true;
       else due.push(key);
-      if (due.length === CHUNK) await remove();
+      if (due.length === BATCH_RECORDS) await remove();
     }
     await remove();
     return left;

@@ -9,12 +9,12 @@ import type { Content, ReadOptions } from './object-store.js';
 
 export type Chunks = AsyncGenerator<Uint8Array, void>;
 
-export interface Sum {
+export interface ContentSum {
   bytes: number;
   crc32: number;
 }
 
-const CHUNK = 1 << 20;
+const CHUNK_BYTES = 1 << 20;
 
 /** The bytes of a file from `offset` on, at most `length`. */
 export async function* fileChunks(path: string, offset = 0, length = Number.POSITIVE_INFINITY): Chunks {
@@ -22,7 +22,7 @@ export async function* fileChunks(path: string, offset = 0, length = Number.POSI
   try {
     const end = Math.min((await handle.stat()).size, offset + length);
     for (let at = offset; at < end; ) {
-      const chunk = Buffer.allocUnsafe(Math.min(CHUNK, end - at));
+      const chunk = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, end - at));
       const { bytesRead } = await handle.read(chunk, 0, chunk.length, at);
       if (bytesRead === 0) return;
       at += bytesRead;
@@ -48,15 +48,15 @@ export async function* contentChunks(content: Content, signal?: AbortSignal): Ch
 }
 
 /** One call of the system where it can: no bytes come through this process, and none are written where file systems share blocks. */
-const NEW = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE;
+const COPY_FLAGS = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE;
 
 /**
  * Makes a new file of another one, whose `chunks` are read only where the system cannot copy it, as mounts that know no modes. Errors of
  * `chunks` are those of the source, all others are of the new file.
  */
-export async function copyOf(source: string, path: string, chunks: () => Chunks): Promise<void> {
+export async function copyFileExclusive(source: string, path: string, chunks: () => Chunks): Promise<void> {
   try {
-    await copyFile(source, path, NEW);
+    await copyFile(source, path, COPY_FLAGS);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
     await rm(path, { force: true });
@@ -75,10 +75,10 @@ export async function writeChunks(path: string, chunks: Chunks): Promise<void> {
 }
 
 /** What chunks sum to; each is also given to `use`. */
-export async function sumOf(
+export async function checksumOf(
   chunks: AsyncIterable<Uint8Array>,
   use: (chunk: Uint8Array) => void = () => {},
-): Promise<Sum> {
+): Promise<ContentSum> {
   const sum = { bytes: 0, crc32: 0 };
   for await (const chunk of chunks) {
     sum.bytes += chunk.length;
@@ -89,29 +89,39 @@ export async function sumOf(
 }
 
 /** CRC-32 of a file. */
-export async function sumOfFile(path: string): Promise<number> {
-  return (await sumOf(fileChunks(path))).crc32;
+export async function checksumFile(path: string): Promise<number> {
+  return (await checksumOf(fileChunks(path))).crc32;
 }
 
 /** Throws TW_STORE_CORRUPT where bytes do not sum to what their record says. */
-export function requireSum(found: number, expected: number | undefined, name: string, url: string): void {
+export function requireChecksum(
+  found: number,
+  expected: number | undefined,
+  name: string,
+  url: string,
+): void {
   if (expected === undefined || found === expected) return;
   const [is, should] = [found, expected].map((crc) => crc.toString(16).padStart(8, '0'));
   throw storeCorrupt(name, url, `its checksum is ${is}, but ${should} was written`);
 }
 
 /** Passes chunks on as they come, and checks at their end what they sum to. */
-export async function* verified(chunks: Chunks, expected: ReadOptions, name: string, url: string): Chunks {
+export async function* withChecksum(
+  chunks: Chunks,
+  expected: ReadOptions,
+  name: string,
+  url: string,
+): Chunks {
   let crc = 0;
   for await (const chunk of chunks) {
     expected.signal?.throwIfAborted();
     if (expected.crc32 !== undefined) crc = crc32(chunk, crc);
     yield chunk;
   }
-  requireSum(crc, expected.crc32, name, url);
+  requireChecksum(crc, expected.crc32, name, url);
 }
 
-export async function collect(chunks: Chunks): Promise<Buffer> {
+export async function concatChunks(chunks: Chunks): Promise<Buffer> {
   const all: Uint8Array[] = [];
   for await (const chunk of chunks) all.push(chunk);
   return all.length === 1 ? Buffer.from(all[0].buffer, all[0].byteOffset, all[0].length) : Buffer.concat(all);

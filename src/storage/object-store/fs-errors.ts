@@ -5,7 +5,7 @@ import { storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from
 const FULL = ['ENOSPC', 'EDQUOT'];
 const DENIED = ['EACCES', 'EPERM', 'EROFS'];
 /** What NFS, Lustre and FUSE answer while their server or network is away. */
-const AWAY = [
+const UNAVAILABLE = [
   'EIO',
   'ESTALE',
   'ETIMEDOUT',
@@ -19,7 +19,7 @@ const AWAY = [
 ];
 
 /** Also what a name is that has a file where a folder would have to be. */
-export function isAbsent(error: unknown): boolean {
+export function isMissingFile(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes(codeOf(error));
 }
 
@@ -28,11 +28,11 @@ function codeOf(error: unknown): string {
 }
 
 /** `what` names the object or the operation. What the file system has not said is returned as it is. */
-export function asFolderError(error: unknown, folder: string, what: string): unknown {
+export function asFsStoreError(error: unknown, folder: string, what: string): unknown {
   if (error instanceof TilewrightError || !(error instanceof Error)) return error;
   const code = codeOf(error);
   const url = `file://${folder}`;
-  if (isAbsent(error) || code === 'EISDIR') return storeNotFound.because(error, url, `object ${what}`);
+  if (isMissingFile(error) || code === 'EISDIR') return storeNotFound.because(error, url, `object ${what}`);
   if (FULL.includes(code)) return storeFull.because(error, url);
   if (DENIED.includes(code))
     return storeDenied.because(
@@ -40,6 +40,6 @@ export function asFolderError(error: unknown, folder: string, what: string): unk
       url,
       `${error.message}; check that it is mounted for writing, and that the user of this process may write there`,
     );
-  if (AWAY.includes(code)) return storeUnavailable.because(error, url, folder, error.message);
+  if (UNAVAILABLE.includes(code)) return storeUnavailable.because(error, url, folder, error.message);
   return /^E[A-Z0-9]+$/.test(code) ? storeIo.because(error, url, what, error.message) : error;
 }

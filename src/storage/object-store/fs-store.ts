@@ -7,22 +7,22 @@ import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { mapConcurrent } from '../../async/index.js';
 import { onDisk, storeExists, storeNotFound, storeUnavailable } from '../errors.js';
-import { syncFile, writeSynced } from '../files/durable-fs.js';
+import { fsyncPath, writeFileSynced } from '../files/durable-fs.js';
 import { checkedName } from '../files/names.js';
 import {
   type Chunks,
-  collect,
+  checksumFile,
+  checksumOf,
+  concatChunks,
   contentChunks,
-  copyOf,
+  copyFileExclusive,
   fileChunks,
-  requireSum,
+  requireChecksum,
   streamOf,
-  sumOf,
-  sumOfFile,
-  verified,
+  withChecksum,
 } from './byte-streams.js';
-import { asFolderError, isAbsent } from './fs-errors.js';
-import { FolderSync } from './group-fsync.js';
+import { asFsStoreError, isMissingFile } from './fs-errors.js';
+import { GroupFsync } from './group-fsync.js';
 import type {
   Cancellable,
   Content,
@@ -34,10 +34,10 @@ import type {
 } from './object-store.js';
 
 /** No name of an object begins with a dot, so what is in here is never listed. */
-const TEMPORARIES = '.tmp';
+const TEMP_FOLDER = '.tmp';
 /** A temporary that has not been written to for so long was left by a process that has been killed, ms. */
-const LEFT_AFTER = 86_400_000;
-const IN_FLIGHT = 16;
+const STALE_TEMP_MS = 86_400_000;
+const CONCURRENCY = 16;
 /** A delete of the last other object may remove a folder that is just about to be used. */
 const PUBLISH_ATTEMPTS = 10;
 
@@ -46,67 +46,71 @@ const PUBLISH_ATTEMPTS = 10;
  * renamed, then all folders above it are synced. `.tmp` is made when the store is opened and never again: where it is
  * missing, the mount has gone, and nothing may be written below its mount point or taken for deleted.
  */
-export class FolderStore implements ObjectStore {
+export class FsStore implements ObjectStore {
   readonly url: string;
   private readonly temporaries: string;
-  private readonly folders = new FolderSync();
+  private readonly folders = new GroupFsync();
 
   private constructor(private readonly root: string) {
     this.url = pathToFileURL(root).href;
-    this.temporaries = join(root, TEMPORARIES);
+    this.temporaries = join(root, TEMP_FOLDER);
   }
 
   /** Opens a store in a folder that exists, and removes what killed processes have left. */
-  static async open(root: string): Promise<FolderStore> {
-    const store = new FolderStore(root);
+  static async open(root: string): Promise<FsStore> {
+    const store = new FsStore(root);
     try {
       await mkdir(store.temporaries).catch((error) => {
         if (error.code !== 'EEXIST') throw error;
       });
       await store.removeLeftovers();
     } catch (error) {
-      if (isAbsent(error))
+      if (isMissingFile(error))
         throw storeNotFound.because(error, store.url, 'such folder; mount or make it first');
-      throw asFolderError(error, root, TEMPORARIES);
+      throw asFsStoreError(error, root, TEMP_FOLDER);
     }
     return store;
   }
 
   async put(name: string, content: Content, options: PutOptions = {}): Promise<void> {
-    const { crc32, signal, isClaim = false } = options;
+    const { crc32, signal, ifAbsent = false } = options;
     const path = this.location(name);
     const temporary = join(this.temporaries, randomUUID());
     try {
       signal?.throwIfAborted();
-      if (await this.head(name)) return await this.putAgain(name, content, options);
+      if (await this.head(name)) return await this.confirmExisting(name, content, options);
       await writeTemporary(temporary, content, signal);
-      if (crc32 !== undefined) requireSum(await sumOfFile(temporary), crc32, name, this.url);
+      if (crc32 !== undefined) requireChecksum(await checksumFile(temporary), crc32, name, this.url);
       signal?.throwIfAborted();
-      const isNew = await publish(temporary, path, this.root, isClaim ? linkNew : rename);
+      const isNew = await publish(temporary, path, this.root, ifAbsent ? linkNew : rename);
       if (!isNew) {
         await rm(temporary);
-        return await this.putAgain(name, content, options);
+        return await this.confirmExisting(name, content, options);
       }
       await this.folders.sync(this.foldersAbove(path));
     } catch (error) {
       // What cannot be removed now is removed as a leftover.
       await rm(temporary, { force: true }).catch(() => {});
-      throw await this.explained(error, name);
+      throw await this.explainError(error, name);
     }
   }
 
   /** The name is there, perhaps from a process that was killed before it had synced the folders. */
-  private async putAgain(name: string, content: Content, { crc32, signal }: PutOptions): Promise<void> {
+  private async confirmExisting(
+    name: string,
+    content: Content,
+    { crc32, signal }: PutOptions,
+  ): Promise<void> {
     const path = this.location(name);
-    const sum = await sumOf(contentChunks(content, signal));
-    requireSum(sum.crc32, crc32, name, this.url);
-    const there = await sumOf(verified(fileChunks(path), { signal }, name, this.url));
+    const sum = await checksumOf(contentChunks(content, signal));
+    requireChecksum(sum.crc32, crc32, name, this.url);
+    const there = await checksumOf(withChecksum(fileChunks(path), { signal }, name, this.url));
     if (there.bytes !== sum.bytes || there.crc32 !== sum.crc32) throw storeExists(name, this.url);
     await this.folders.sync(this.foldersAbove(path));
   }
 
   get(name: string, options: ReadOptions = {}): Promise<Buffer> {
-    return collect(this.read(name, options));
+    return concatChunks(this.read(name, options));
   }
 
   stream(name: string, options: ReadOptions = {}): Promise<Readable> {
@@ -116,8 +120,8 @@ export class FolderStore implements ObjectStore {
   async copyTo(name: string, file: string, { crc32, signal }: CopyOptions = {}): Promise<void> {
     signal?.throwIfAborted();
     await onDisk(dirname(file), async () => {
-      await copyOf(this.location(name), file, () => this.read(name, { signal }));
-      if (crc32 !== undefined) requireSum(await sumOfFile(file), crc32, name, this.url);
+      await copyFileExclusive(this.location(name), file, () => this.read(name, { signal }));
+      if (crc32 !== undefined) requireChecksum(await checksumFile(file), crc32, name, this.url);
     });
   }
 
@@ -125,9 +129,9 @@ export class FolderStore implements ObjectStore {
     const path = this.location(name);
     try {
       options.signal?.throwIfAborted();
-      yield* verified(fileChunks(path, options.offset, options.length), options, name, this.url);
+      yield* withChecksum(fileChunks(path, options.offset, options.length), options, name, this.url);
     } catch (error) {
-      throw await this.explained(error, name);
+      throw await this.explainError(error, name);
     }
   }
 
@@ -137,7 +141,7 @@ export class FolderStore implements ObjectStore {
       signal?.throwIfAborted();
       return await this.info(path, name);
     } catch (error) {
-      throw await this.explained(error, name);
+      throw await this.explainError(error, name);
     }
   }
 
@@ -146,7 +150,7 @@ export class FolderStore implements ObjectStore {
       const info = await stat(path);
       return info.isFile() ? { name, bytes: info.size, modified: info.mtimeMs } : undefined;
     } catch (error) {
-      if (!isAbsent(error)) throw error;
+      if (!isMissingFile(error)) throw error;
       await this.requireMounted();
       return undefined;
     }
@@ -158,7 +162,7 @@ export class FolderStore implements ObjectStore {
       await this.requireMounted();
       yield* this.walk(prefix.slice(0, prefix.lastIndexOf('/') + 1), prefix, signal);
     } catch (error) {
-      throw await this.explained(error, `list of ${prefix}`);
+      throw await this.explainError(error, `list of ${prefix}`);
     }
   }
 
@@ -169,7 +173,7 @@ export class FolderStore implements ObjectStore {
       .map((entry) => folder + entry.name + (entry.isDirectory() ? '/' : ''))
       .filter((name) => name.startsWith(prefix))
       .sort();
-    const infos = await mapConcurrent(names, IN_FLIGHT, async (name) =>
+    const infos = await mapConcurrent(names, CONCURRENCY, async (name) =>
       name.endsWith('/') ? undefined : this.info(join(this.root, name), name),
     );
     for (const [i, name] of names.entries()) {
@@ -183,16 +187,16 @@ export class FolderStore implements ObjectStore {
     const paths = names.map((name) => this.location(name));
     const shrunk = new Set<string>();
     try {
-      await mapConcurrent(paths, IN_FLIGHT, async (path) => {
+      await mapConcurrent(paths, CONCURRENCY, async (path) => {
         signal?.throwIfAborted();
         await unlink(path).catch((error) => {
-          if (!isAbsent(error)) throw error;
+          if (!isMissingFile(error)) throw error;
         });
         shrunk.add(await this.pruneEmpty(dirname(path)));
       });
       await this.folders.sync(shrunk);
     } catch (error) {
-      throw await this.explained(error, 'delete');
+      throw await this.explainError(error, 'delete');
     }
   }
 
@@ -210,7 +214,7 @@ export class FolderStore implements ObjectStore {
       } catch (error) {
         const { code = '' } = error as NodeJS.ErrnoException;
         if (['ENOTEMPTY', 'EEXIST'].includes(code)) return at;
-        if (!isAbsent(error)) throw error;
+        if (!isMissingFile(error)) throw error;
       }
     return this.root;
   }
@@ -225,7 +229,7 @@ export class FolderStore implements ObjectStore {
     for (const entry of await readdir(this.temporaries)) {
       const path = join(this.temporaries, entry);
       const info = await this.info(path, entry);
-      if (info && Date.now() - info.modified > LEFT_AFTER) await rm(path, { force: true });
+      if (info && Date.now() - info.modified > STALE_TEMP_MS) await rm(path, { force: true });
     }
   }
 
@@ -233,7 +237,7 @@ export class FolderStore implements ObjectStore {
     try {
       await access(this.temporaries);
     } catch (error) {
-      if (!isAbsent(error)) throw error;
+      if (!isMissingFile(error)) throw error;
       throw storeUnavailable.because(
         error,
         this.url,
@@ -244,12 +248,12 @@ export class FolderStore implements ObjectStore {
   }
 
   /** An object that is not there is one thing, a mount that is not there another. */
-  private async explained(error: unknown, what: string): Promise<unknown> {
+  private async explainError(error: unknown, what: string): Promise<unknown> {
     try {
-      if (isAbsent(error)) await this.requireMounted();
-      return asFolderError(error, this.root, what);
+      if (isMissingFile(error)) await this.requireMounted();
+      return asFsStoreError(error, this.root, what);
     } catch (worse) {
-      return asFolderError(worse, this.root, what);
+      return asFsStoreError(worse, this.root, what);
     }
   }
 }
@@ -261,15 +265,15 @@ async function entries(folder: string): Promise<Dirent[]> {
   try {
     return await readdir(folder, { withFileTypes: true });
   } catch (error) {
-    if (isAbsent(error)) return [];
+    if (isMissingFile(error)) return [];
     throw error;
   }
 }
 
 async function writeTemporary(path: string, content: Content, signal?: AbortSignal): Promise<void> {
-  if (content instanceof Uint8Array) return writeSynced(path, content);
-  await copyOf(content.file, path, () => contentChunks(content, signal));
-  await syncFile(path);
+  if (content instanceof Uint8Array) return writeFileSynced(path, content);
+  await copyFileExclusive(content.file, path, () => contentChunks(content, signal));
+  await fsyncPath(path);
 }
 
 /** Makes a folder and those above it, but not `root`: where a mount is away, nothing is put into its place. */
@@ -282,7 +286,7 @@ async function makeFolder(path: string, root: string): Promise<void> {
     await make();
   } catch (error) {
     const above = dirname(path);
-    if (!isAbsent(error) || above === root || path === root) throw error;
+    if (!isMissingFile(error) || above === root || path === root) throw error;
     await makeFolder(above, root);
     await make();
   }
@@ -316,6 +320,6 @@ async function publish(
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-      if (!isAbsent(error) || attempt === PUBLISH_ATTEMPTS) throw error;
+      if (!isMissingFile(error) || attempt === PUBLISH_ATTEMPTS) throw error;
     }
 }

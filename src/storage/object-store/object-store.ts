@@ -16,7 +16,7 @@ export interface PutOptions extends Cancellable {
    * Of several writers of the name at one time one wins, and the others get TW_STORE_EXISTS. A store that cannot do that (a mount without hard
    * links, a server of S3 without conditional writes) keeps what was written last. For small objects, in memory.
    */
-  isClaim?: boolean;
+  ifAbsent?: boolean;
 }
 
 export interface ReadOptions extends Cancellable {
@@ -48,7 +48,7 @@ export interface ObjectStore {
   readonly url: string;
   /**
    * Writes an object. A name that is there with the same content is fine; with other content it is TW_STORE_EXISTS. Two
-   * writers of one name at the same time are not told apart but by `isClaim`: names must be unique.
+   * writers of one name at the same time are not told apart but by `ifAbsent`: names must be unique.
    */
   put(name: string, content: Content, options?: PutOptions): Promise<void>;
   /** The bytes of an object, or a range of them. Throws TW_STORE_NOT_FOUND. */

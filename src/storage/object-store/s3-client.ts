@@ -1,8 +1,8 @@
 /** Requests to an S3 server through the AWS SDK: so many at once, again after errors that pass. */
 import { S3Client } from '@aws-sdk/client-s3';
 import { Semaphore } from '../../async/index.js';
-import { asS3Error, credentialsNamed, isDenied } from './s3-errors.js';
-import { Attempts } from './s3-retry.js';
+import { asS3Error, credentialsLabel, isDenied } from './s3-errors.js';
+import { RetryState } from './s3-retry.js';
 
 export interface S3Options {
   /** Longest time without a byte in either direction, ms. */
@@ -13,20 +13,20 @@ export interface S3Options {
   inFlight?: number;
 }
 
-const CONNECT_TIMEOUT = 3000;
+const CONNECT_TIMEOUT_MS = 3000;
 
 /** The client of one store. What it throws is a TW_STORE_ error, or what a signal was aborted with. */
-export class S3Requests {
-  readonly inFlight: number;
+export class RetryingS3Client {
+  readonly concurrency: number;
   /** Holds a place for each request, until the last byte of its answer. */
-  readonly limit: Semaphore;
+  readonly semaphore: Semaphore;
   readonly client: S3Client;
-  private readonly mostAttempts: number;
+  private readonly maxAttempts: number;
   /** Of the last request; the SDK knows it only then. */
   private endpoint = 'its endpoint';
 
-  static async open(url: string, bucket: string, options: S3Options = {}): Promise<S3Requests> {
-    return new S3Requests(url, bucket, await regionOr('us-east-1'), options);
+  static async open(url: string, bucket: string, options: S3Options = {}): Promise<RetryingS3Client> {
+    return new RetryingS3Client(url, bucket, await regionOr('us-east-1'), options);
   }
 
   private constructor(
@@ -35,9 +35,9 @@ export class S3Requests {
     region: string,
     { timeout = 10_000, attempts = 4, inFlight = 32 }: S3Options,
   ) {
-    this.inFlight = inFlight;
-    this.limit = new Semaphore(inFlight);
-    this.mostAttempts = attempts;
+    this.concurrency = inFlight;
+    this.semaphore = new Semaphore(inFlight);
+    this.maxAttempts = attempts;
     this.client = new S3Client({
       region,
       // Virtual hosts need DNS names for buckets, which servers of one's own seldom have.
@@ -49,7 +49,7 @@ export class S3Requests {
       // Would take a connection of its own for each request.
       expectContinueHeader: false,
       requestHandler: {
-        connectionTimeout: CONNECT_TIMEOUT,
+        connectionTimeout: CONNECT_TIMEOUT_MS,
         socketTimeout: timeout,
         httpAgent: { keepAlive: true, maxSockets: inFlight },
         httpsAgent: { keepAlive: true, maxSockets: inFlight },
@@ -66,31 +66,31 @@ export class S3Requests {
     );
   }
 
-  attempts(signal?: AbortSignal): Attempts {
-    return new Attempts(this.mostAttempts, signal);
+  retryState(signal?: AbortSignal): RetryState {
+    return new RetryState(this.maxAttempts, signal);
   }
 
   /** Sends one request whose answer has no long body. `what` names the object or the operation. */
   async send<T>(what: string, send: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const release = await this.limit.acquire(signal);
-    const attempts = this.attempts(signal);
+    const release = await this.semaphore.acquire(signal);
+    const attempts = this.retryState(signal);
     try {
       for (;;)
         try {
           return await send();
         } catch (error) {
-          await attempts.after(error);
+          await attempts.waitAfter(error);
         }
     } catch (error) {
-      throw await this.explained(error, what, signal);
+      throw await this.explainError(error, what, signal);
     } finally {
       release();
     }
   }
 
-  async explained(error: unknown, what: string, signal?: AbortSignal): Promise<unknown> {
+  async explainError(error: unknown, what: string, signal?: AbortSignal): Promise<unknown> {
     if (signal?.aborted) return signal.reason;
-    const credentials = isDenied(error) ? credentialsNamed(await this.client.config.credentials()) : '';
+    const credentials = isDenied(error) ? credentialsLabel(await this.client.config.credentials()) : '';
     const place = { url: this.url, bucket: this.bucket, endpoint: this.endpoint };
     return asS3Error(error, place, what, credentials);
   }

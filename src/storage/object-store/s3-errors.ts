@@ -1,11 +1,11 @@
 /** What an S3 server and the AWS SDK say, as errors that a user can act on. Secrets are in none of them. */
 import { TilewrightError } from '../../errors.js';
 import { storeCorrupt, storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
-import { isPassing, type S3Failure, statusOf } from './s3-retry.js';
+import { isTransient, type S3Failure, statusOf } from './s3-retry.js';
 
 const FULL = ['XMinioStorageFull', 'QuotaExceeded', 'InsufficientCapacity', 'InsufficientStorage'];
 
-export interface S3Place {
+export interface S3Location {
   url: string;
   bucket: string;
   /** Where requests went, as far as one has been made. */
@@ -24,14 +24,14 @@ const DENIED = [
   'XAdminUserNotFound',
 ];
 
-export const isAbsent = (error: unknown) => ABSENT.includes((error as Error).name);
+export const isMissingObject = (error: unknown) => ABSENT.includes((error as Error).name);
 
 export function isDenied(error: unknown): boolean {
   return DENIED.includes((error as Error).name) || [401, 403].includes(statusOf(error as S3Failure));
 }
 
 /** `what` names the object or the operation, `credentials` says which were used. */
-export function asS3Error(error: unknown, place: S3Place, what: string, credentials: string): unknown {
+export function asS3Error(error: unknown, place: S3Location, what: string, credentials: string): unknown {
   if (error instanceof TilewrightError || !(error instanceof Error)) return error;
   const { url, bucket, endpoint } = place;
   const status = statusOf(error);
@@ -50,18 +50,18 @@ export function asS3Error(error: unknown, place: S3Place, what: string, credenti
     );
   if (error.name === 'NoSuchBucket')
     return storeNotFound.because(error, url, `bucket ${bucket} at ${endpoint}; make it first`);
-  if (isAbsent(error)) return storeNotFound.because(error, url, `object ${what}`);
+  if (isMissingObject(error)) return storeNotFound.because(error, url, `object ${what}`);
   if (status === 507 || FULL.includes(error.name)) return storeFull.because(error, url);
   if (error.name === 'BadDigest')
     return storeCorrupt.because(error, what, url, 'its bytes changed on the way');
-  if (isPassing(error)) return storeUnavailable.because(error, url, endpoint, said);
+  if (isTransient(error)) return storeUnavailable.because(error, url, endpoint, said);
   if (status === 301 || status === 307)
     return storeIo.because(error, url, what, `${said}; the bucket is in another region: set AWS_REGION`);
   return status ? storeIo.because(error, url, what, said) : error;
 }
 
 /** Which credentials the SDK has found, by the marks that its providers leave. */
-export function credentialsNamed(identity: object): string {
+export function credentialsLabel(identity: object): string {
   const marks = '$source' in identity ? Object.keys(identity.$source as object) : [];
   if (marks.includes('CREDENTIALS_ENV_VARS'))
     return 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the environment';

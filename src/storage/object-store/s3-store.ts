@@ -17,13 +17,13 @@ import { asStorageError, onDisk, storeExists, storeIo } from '../errors.js';
 import { checkedName, isObjectName } from '../files/names.js';
 import {
   type Chunks,
-  collect,
+  type ContentSum,
+  checksumOf,
+  concatChunks,
   contentChunks,
-  requireSum,
-  type Sum,
+  requireChecksum,
   streamOf,
-  sumOf,
-  verified,
+  withChecksum,
   writeChunks,
 } from './byte-streams.js';
 import type {
@@ -35,15 +35,15 @@ import type {
   PutOptions,
   ReadOptions,
 } from './object-store.js';
-import { type S3Options, S3Requests } from './s3-client.js';
-import { isAbsent } from './s3-errors.js';
+import { RetryingS3Client, type S3Options } from './s3-client.js';
+import { isMissingObject } from './s3-errors.js';
 import { type S3Failure, statusOf } from './s3-retry.js';
 
 /** Files up to here are sent from memory, signed with their SHA-256; larger ones are streamed, with an MD5. */
-const IN_MEMORY = 4 << 20;
+const MAX_IN_MEMORY_BYTES = 4 << 20;
 
 /** What is to be sent: bytes in memory, or a file and its MD5. */
-type Body = Sum & ({ memory: Uint8Array } | { file: string; md5: string });
+type UploadBody = ContentSum & ({ memory: Uint8Array } | { file: string; md5: string });
 
 /**
  * An object is sent by one PUT, also a large one (S3 takes 5 GB): it is visible as a whole or not at all, and no parts
@@ -54,40 +54,40 @@ export class S3Store implements ObjectStore {
   readonly url: string;
   private readonly client: S3Client;
   /** A HEAD answers the same for a missing bucket as for a missing object, so the bucket is asked for once. */
-  private bucketIsThere = false;
+  private isBucketVerified = false;
 
   /** `prefix` is empty or ends with `/`. */
   static async open(bucket: string, prefix: string, options?: S3Options): Promise<S3Store> {
     const url = `s3://${bucket}/${prefix}`.replace(/\/$/, '');
-    return new S3Store(url, bucket, prefix, await S3Requests.open(url, bucket, options));
+    return new S3Store(url, bucket, prefix, await RetryingS3Client.open(url, bucket, options));
   }
 
   private constructor(
     url: string,
     private readonly bucket: string,
     private readonly prefix: string,
-    private readonly requests: S3Requests,
+    private readonly requests: RetryingS3Client,
   ) {
     this.url = url;
     this.client = requests.client;
   }
 
-  async put(name: string, content: Content, { crc32, signal, isClaim }: PutOptions = {}): Promise<void> {
+  async put(name: string, content: Content, { crc32, signal, ifAbsent }: PutOptions = {}): Promise<void> {
     const key = this.key(name);
     signal?.throwIfAborted();
     const body = await bodyOf(content, signal);
-    requireSum(body.crc32, crc32, name, this.url);
+    requireChecksum(body.crc32, crc32, name, this.url);
     let there = await this.head(name, { signal });
-    if (!there && isClaim && 'memory' in body) {
-      if (await this.requests.send(name, () => this.uploadNew(key, body.memory, signal), signal)) return;
+    if (!there && ifAbsent && 'memory' in body) {
+      if (await this.requests.send(name, () => this.uploadIfAbsent(key, body.memory, signal), signal)) return;
       there = await this.head(name, { signal });
     }
     if (!there) await this.requests.send(name, () => this.upload(key, body, signal), signal);
-    else if (!(await this.holds(there, body, signal))) throw storeExists(name, this.url);
+    else if (!(await this.hasSameContent(there, body, signal))) throw storeExists(name, this.url);
   }
 
   /** False where the key is taken, or the server knows no conditional writes: it says 501 then, or writes always. */
-  private async uploadNew(key: string, memory: Uint8Array, signal?: AbortSignal): Promise<boolean> {
+  private async uploadIfAbsent(key: string, memory: Uint8Array, signal?: AbortSignal): Promise<boolean> {
     const target = { Bucket: this.bucket, Key: key, ContentLength: memory.length };
     try {
       const put = new PutObjectCommand({ ...target, Body: memory, IfNoneMatch: '*' });
@@ -99,7 +99,7 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  private async upload(key: string, body: Body, signal?: AbortSignal): Promise<void> {
+  private async upload(key: string, body: UploadBody, signal?: AbortSignal): Promise<void> {
     const target = { Bucket: this.bucket, Key: key, ContentLength: body.bytes };
     if ('memory' in body) {
       await this.client.send(new PutObjectCommand({ ...target, Body: body.memory }), {
@@ -122,12 +122,16 @@ export class S3Store implements ObjectStore {
     }
   }
 
-  private async holds({ name, bytes }: ObjectInfo, sum: Sum, signal?: AbortSignal): Promise<boolean> {
-    return bytes === sum.bytes && (await sumOf(this.read(name, { signal }))).crc32 === sum.crc32;
+  private async hasSameContent(
+    { name, bytes }: ObjectInfo,
+    sum: ContentSum,
+    signal?: AbortSignal,
+  ): Promise<boolean> {
+    return bytes === sum.bytes && (await checksumOf(this.read(name, { signal }))).crc32 === sum.crc32;
   }
 
   get(name: string, options: ReadOptions = {}): Promise<Buffer> {
-    return collect(this.read(name, options));
+    return concatChunks(this.read(name, options));
   }
 
   stream(name: string, options: ReadOptions = {}): Promise<Readable> {
@@ -139,7 +143,7 @@ export class S3Store implements ObjectStore {
   }
 
   private read(name: string, options: ReadOptions): Chunks {
-    return verified(this.chunks(name, options), options, name, this.url);
+    return withChecksum(this.chunks(name, options), options, name, this.url);
   }
 
   private async *chunks(
@@ -147,23 +151,23 @@ export class S3Store implements ObjectStore {
     { offset = 0, length = Number.POSITIVE_INFINITY, signal }: ReadOptions,
   ): Chunks {
     const key = this.key(name);
-    const release = await this.requests.limit.acquire(signal);
-    const attempts = this.requests.attempts(signal);
+    const release = await this.requests.semaphore.acquire(signal);
+    const attempts = this.requests.retryState(signal);
     let at = offset;
     try {
       for (;;)
         try {
           for await (const chunk of await this.open(key, at, offset + length, signal)) {
-            attempts.progress();
+            attempts.reset();
             at += chunk.length;
             yield chunk;
           }
           return;
         } catch (error) {
-          await attempts.after(error);
+          await attempts.waitAfter(error);
         }
     } catch (error) {
-      throw await this.requests.explained(error, name, signal);
+      throw await this.requests.explainError(error, name, signal);
     } finally {
       release();
     }
@@ -200,14 +204,14 @@ export class S3Store implements ObjectStore {
         try {
           return await this.client.send(command, { abortSignal: signal });
         } catch (error) {
-          if (isAbsent(error)) return undefined;
+          if (isMissingObject(error)) return undefined;
           throw error;
         }
       },
       signal,
     );
-    if (!found && !this.bucketIsThere) await this.requireBucket(signal);
-    this.bucketIsThere = true;
+    if (!found && !this.isBucketVerified) await this.requireBucket(signal);
+    this.isBucketVerified = true;
     return found && { name, bytes: found.ContentLength ?? 0, modified: found.LastModified?.getTime() ?? 0 };
   }
 
@@ -236,13 +240,13 @@ export class S3Store implements ObjectStore {
 
   async delete(names: string[], { signal }: Cancellable = {}): Promise<void> {
     const keys = names.map((name) => this.key(name));
-    await mapConcurrent(keys, this.requests.inFlight, (Key) =>
+    await mapConcurrent(keys, this.requests.concurrency, (Key) =>
       this.requests.send(
         `delete of ${Key}`,
         async () => {
           const command = new DeleteObjectCommand({ Bucket: this.bucket, Key });
           await this.client.send(command, { abortSignal: signal }).catch((error) => {
-            if (!isAbsent(error)) throw error;
+            if (!isMissingObject(error)) throw error;
           });
         },
         signal,
@@ -263,14 +267,15 @@ export class S3Store implements ObjectStore {
   }
 }
 
-async function bodyOf(content: Content, signal?: AbortSignal): Promise<Body> {
+async function bodyOf(content: Content, signal?: AbortSignal): Promise<UploadBody> {
   const isLarge =
-    'file' in content && (await onDisk(dirname(content.file), () => stat(content.file))).size > IN_MEMORY;
+    'file' in content &&
+    (await onDisk(dirname(content.file), () => stat(content.file))).size > MAX_IN_MEMORY_BYTES;
   if (isLarge) {
     const md5 = createHash('md5');
-    const sum = await sumOf(contentChunks(content, signal), (chunk) => md5.update(chunk));
+    const sum = await checksumOf(contentChunks(content, signal), (chunk) => md5.update(chunk));
     return { ...sum, file: content.file, md5: md5.digest('base64') };
   }
-  const memory = await collect(contentChunks(content, signal));
-  return { ...(await sumOf(contentChunks(memory))), memory };
+  const memory = await concatChunks(contentChunks(content, signal));
+  return { ...(await checksumOf(contentChunks(memory))), memory };
 }

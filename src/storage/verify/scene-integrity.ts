@@ -8,10 +8,10 @@ import { storageCorrupt } from '../errors.js';
 import { tileFile } from '../files/paths.js';
 import type { ObjectStore } from '../object-store/object-store.js';
 
-const LANES = 16;
+const CONCURRENCY = 16;
 
 /** Whether every tile of a scene has its record, and every file of it the bytes that were written. */
-export async function isWhole(
+export async function isSceneIntact(
   dir: string,
   { tiles }: Catalogue,
   scene: SceneRecord,
@@ -22,19 +22,19 @@ export async function isWhole(
       if (storageCorrupt.is(error)) return undefined;
       throw error;
     });
-    if (tile?.version !== scene.version || !(await hasItsFiles(dir, tile))) return false;
+    if (tile?.version !== scene.version || !(await hasIntactFiles(dir, tile))) return false;
   }
   return true;
 }
 
 /** Of a scene in a shared store: whether every tile of it that is known here has its files there. */
-export async function isStored(
+export async function isSceneInStore(
   objects: ObjectStore,
   { tiles }: Catalogue,
   scene: SceneRecord,
   idOf: (geocode: string) => string,
 ): Promise<boolean> {
-  const areThere = await mapConcurrent(scene.geocodes, LANES, async (geocode) => {
+  const areThere = await mapConcurrent(scene.geocodes, CONCURRENCY, async (geocode) => {
     const tile = await tiles.get(idOf(geocode));
     // Others are with other nodes.
     if (tile?.version !== scene.version) return true;
@@ -45,7 +45,7 @@ export async function isStored(
   return areThere.every((isThere) => isThere);
 }
 
-async function hasItsFiles(dir: string, tile: TileRecord): Promise<boolean> {
+async function hasIntactFiles(dir: string, tile: TileRecord): Promise<boolean> {
   for (const { name, crc32: written } of tile.groups) {
     const file = await readFile(join(dir, tileFile(tile, name))).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;

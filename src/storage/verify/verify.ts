@@ -6,19 +6,19 @@ import { crc32 } from 'node:zlib';
 import { type GridName, grids } from '../../grid/index.js';
 import { sceneKey, type Table } from '../catalogue/catalogue.js';
 import type { SceneRecord, TileRecord } from '../catalogue/records.js';
-import type { Position } from '../column-index/query/sort-order.js';
+import type { Cursor } from '../column-index/query/sort-order.js';
 import { onDisk, storageCorrupt } from '../errors.js';
 import { modelId, tileId } from '../files/names.js';
 import { modelFile, modelFolder, tileFile, tileFolder } from '../files/paths.js';
 import { stagingPath, VERSION_DEPTH } from '../files/version-folder.js';
 import type { Storage } from '../storage.js';
 import { versionsOf } from '../write/model-versions.js';
-import { type StoredFile, StoredFiles } from './object-verifier.js';
+import { type ExpectedFile, ObjectVerifier } from './object-verifier.js';
 import type { Problem } from './problem.js';
 
 /** At most this many problems and as many orphans are listed; all are counted. */
-const LISTED = 10_000;
-const INDEX_PAGE = 1000;
+const MAX_LISTED = 10_000;
+const INDEX_PAGE_TILES = 1000;
 
 /** A file or folder that no record names. It takes up space and does no harm. */
 export interface Orphan {
@@ -45,7 +45,7 @@ export interface VerifyOptions {
   /** Where other nodes have tiles as well: whether this one has those of a cell. */
   isOwn?: (cell: { grid: GridName; geocode: string }) => boolean;
   /** How long an object that is missing in a shared store is looked for, ms; a minute. */
-  patience?: number;
+  missingTimeoutMs?: number;
 }
 
 /**
@@ -67,7 +67,7 @@ function isGone(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
-const PATIENCE = 60_000;
+const MISSING_TIMEOUT_MS = 60_000;
 
 /**
  * One run. The node may write meanwhile: a version moves from `pending` to a record to `superseded`, and is looked up in
@@ -86,20 +86,25 @@ class Verification {
   };
   private readonly dir: string;
   private readonly isOwn: NonNullable<VerifyOptions['isOwn']>;
-  private readonly stored: StoredFiles | undefined;
+  private readonly stored: ObjectVerifier | undefined;
   private readonly buffer = Buffer.allocUnsafe(1 << 20);
   private scene: { record: SceneRecord; geocodes: Set<string> } | undefined;
 
   constructor(
     private readonly storage: Storage,
     private readonly onProgress: (progress: VerifyProgress) => void,
-    { isOwn = () => true, patience = PATIENCE }: VerifyOptions,
+    { isOwn = () => true, missingTimeoutMs = MISSING_TIMEOUT_MS }: VerifyOptions,
   ) {
     this.dir = storage.dir;
     this.isOwn = isOwn;
     const { sharedStore: objects } = storage;
     if (objects)
-      this.stored = new StoredFiles(this.dir, objects, (kind, what) => this.problem(kind, what), patience);
+      this.stored = new ObjectVerifier(
+        this.dir,
+        objects,
+        (kind, what) => this.problem(kind, what),
+        missingTimeoutMs,
+      );
   }
 
   async all(): Promise<void> {
@@ -111,13 +116,13 @@ class Verification {
     await this.each(tiles, (tile) => this.tile(tile));
     for (const digest of tileLayouts.missing)
       if (!(await layouts.has(digest))) this.problem('missing', `layouts ${digest}`);
-    await this.indexHasNoOther();
-    await this.each(scenes, (scene) => this.sceneHasItsTiles(scene));
+    await this.verifyNoExtraRows();
+    await this.each(scenes, (scene) => this.verifySceneTiles(scene));
     await this.each(models, async (model) => {
       const record = `models ${model.id}`;
       for (const version of versionsOf(model)) {
         const isCurrent = async () => {
-          const now = await this.sound(models, model.id);
+          const now = await this.readIntact(models, model.id);
           return now !== undefined && versionsOf(now).some((one) => one.version === version.version);
         };
         for (const { name, bytes, crc32 } of version.files)
@@ -143,30 +148,30 @@ class Verification {
   }
 
   private async tile(tile: TileRecord): Promise<void> {
-    const isCurrent = async () => (await this.soundTile(tile.id))?.version === tile.version;
+    const isCurrent = async () => (await this.readIntactTile(tile.id))?.version === tile.version;
     const record = `tiles ${tile.id}`;
     for (const { name, bytes, crc32 } of tile.groups)
       await this.file({ path: tileFile(tile, name), bytes, crc32, record, isCurrent });
     if (tile.source === 'raw' && !(await this.sceneNames(tile)) && (await isCurrent()))
       this.problem('no-scene', `tiles ${tile.id}`);
-    if (!this.storage.index.agrees(tile)) await this.indexed(tile.id);
+    if (!this.storage.index.agrees(tile)) await this.verifyIndexed(tile.id);
     this.report.tiles++;
     const { tiles, files, bytes } = this.report;
     this.onProgress({ tiles, files, bytes });
   }
 
   /** Names a tile where the index differs, unless it only differed because a commit was under way. */
-  private async indexed(id: string): Promise<void> {
-    if (!(await this.storage.isIndexed(id))) this.problem('index', `tiles ${id}`);
+  private async verifyIndexed(id: string): Promise<void> {
+    if (!(await this.storage.isIndexConsistent(id))) this.problem('index', `tiles ${id}`);
   }
 
   /** Looks for tiles of the index that have no record. */
-  private async indexHasNoOther(): Promise<void> {
+  private async verifyNoExtraRows(): Promise<void> {
     const { index, catalogue } = this.storage;
-    for (let after: Position | undefined; ; ) {
-      const page = index.query({ after, limit: INDEX_PAGE, count: false });
+    for (let after: Cursor | undefined; ; ) {
+      const page = index.query({ after, limit: INDEX_PAGE_TILES, count: false });
       const records = await catalogue.tiles.scanMany(page.ids);
-      for (const [i, id] of page.ids.entries()) if (!records[i]) await this.indexed(id);
+      for (const [i, id] of page.ids.entries()) if (!records[i]) await this.verifyIndexed(id);
       if (!page.next) return;
       after = page.next;
     }
@@ -177,27 +182,27 @@ class Verification {
     const { collection, scene, version } = tile;
     const cached = this.scene?.record;
     if (cached?.id !== scene || cached.collection !== collection || cached.version !== version) {
-      const record = await this.sound(this.storage.catalogue.scenes, sceneKey(collection, scene));
+      const record = await this.readIntact(this.storage.catalogue.scenes, sceneKey(collection, scene));
       this.scene = record && { record, geocodes: new Set(record.geocodes) };
     }
     return this.scene?.record.version === version && this.scene.geocodes.has(tile.geocode);
   }
 
-  private async sceneHasItsTiles(scene: SceneRecord): Promise<void> {
+  private async verifySceneTiles(scene: SceneRecord): Promise<void> {
     const { catalogue } = this.storage;
-    const grid = (await this.sound(catalogue.collections, scene.collection))?.grid;
+    const grid = (await this.readIntact(catalogue.collections, scene.collection))?.grid;
     if (!grid) return this.problem('missing', `collections ${scene.collection}`);
     for (const geocode of scene.geocodes) {
       if (!this.isOwn({ grid, geocode })) continue;
       const id = tileId(scene.collection, scene.id, grid, geocode);
-      if ((await this.soundTile(id))?.version === scene.version) continue;
-      const now = await this.sound(catalogue.scenes, sceneKey(scene.collection, scene.id));
+      if ((await this.readIntactTile(id))?.version === scene.version) continue;
+      const now = await this.readIntact(catalogue.scenes, sceneKey(scene.collection, scene.id));
       if (now?.version === scene.version && this.isOwn({ grid, geocode }))
         this.problem('missing', `tiles ${id}`);
     }
   }
 
-  private async file(file: StoredFile): Promise<void> {
+  private async file(file: ExpectedFile): Promise<void> {
     if (this.stored) return this.stored.check(file);
     let found: { bytes: number; crc: number };
     try {
@@ -268,7 +273,7 @@ class Verification {
     if (bytes === undefined) return;
     this.report.orphanCount++;
     this.report.orphanBytes += bytes;
-    if (this.report.orphans.length < LISTED) this.report.orphans.push({ path, bytes });
+    if (this.report.orphans.length < MAX_LISTED) this.report.orphans.push({ path, bytes });
   }
 
   /** Bytes of a file or of all files below a folder; undefined where it is gone. */
@@ -287,7 +292,7 @@ class Verification {
   private async filesOf(path: string): Promise<Set<string> | undefined> {
     const names = path.split('/');
     if (names[0] === 'tiles') {
-      const tile = await this.soundTile(names[4]);
+      const tile = await this.readIntactTile(names[4]);
       if (!tile || tileFolder(tile) !== path) return undefined;
       return new Set(tile.groups.map((group) => tileFile(tile, group.name)));
     }
@@ -295,17 +300,17 @@ class Verification {
     const grid = grids.find(({ name }) => name === gridName);
     if (!grid) return undefined;
     const id = modelId(model, collection, grid.name, geocode);
-    const record = await this.sound(this.storage.catalogue.models, id);
+    const record = await this.readIntact(this.storage.catalogue.models, id);
     const version = record && versionsOf(record).find((one) => modelFolder(one) === path);
     return version && new Set(version.files.map((file) => modelFile(version, file.name)));
   }
 
-  private soundTile(id: string): Promise<TileRecord | undefined> {
-    return this.sound(this.storage.catalogue.tiles, id);
+  private readIntactTile(id: string): Promise<TileRecord | undefined> {
+    return this.readIntact(this.storage.catalogue.tiles, id);
   }
 
   /** A record, or undefined where it is absent or damaged; a damaged one is reported where its table is read. */
-  private async sound<T>(table: Table<T>, key: string): Promise<T | undefined> {
+  private async readIntact<T>(table: Table<T>, key: string): Promise<T | undefined> {
     try {
       return await table.get(key);
     } catch (error) {
@@ -316,6 +321,6 @@ class Verification {
 
   private problem(kind: Problem['kind'], what: string): void {
     this.report.problemCount++;
-    if (this.report.problems.length < LISTED) this.report.problems.push({ kind, what });
+    if (this.report.problems.length < MAX_LISTED) this.report.problems.push({ kind, what });
   }
 }

@@ -2,22 +2,29 @@
 import { type Catalogue, sceneKey } from '../catalogue/catalogue.js';
 import type { Commit, RecordEdit } from '../catalogue/commit.js';
 import type { CollectionRecord, TileRecord } from '../catalogue/records.js';
-import { collectionFixed, noCollection, noScene, noTile, sceneBusy, storageCorrupt } from '../errors.js';
+import {
+  collectionFixed,
+  collectionNotFound,
+  sceneBusy,
+  sceneNotFound,
+  storageCorrupt,
+  tileNotFound,
+} from '../errors.js';
 import { tileId } from '../files/names.js';
 import type { TileVersion } from '../files/paths.js';
-import { texturesOf } from './texture-write.js';
-import type { Claim, Claims } from './write-lock.js';
+import { textureDeletions } from './texture-write.js';
+import type { LockManager, WriteLock } from './write-lock.js';
 
-const CHUNK = 1000;
+const BATCH_TILES = 1000;
 
 async function requireCollection({ collections }: Catalogue, id: string): Promise<CollectionRecord> {
   const collection = await collections.get(id);
-  if (!collection) throw noCollection(id);
+  if (!collection) throw collectionNotFound(id);
   return collection;
 }
 
 /** Does some work under a claim. */
-async function under<T>(claim: Promise<Claim>, work: (claim: Claim) => Promise<T>): Promise<T> {
+async function withLock<T>(claim: Promise<WriteLock>, work: (claim: WriteLock) => Promise<T>): Promise<T> {
   const held = await claim;
   try {
     return await work(held);
@@ -40,12 +47,12 @@ export function requireSameCells<T extends Cells & { id: string }>(fixed: T, wan
 }
 
 /** Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_COLLECTION_FIXED. */
-export function amendCollection(
-  claims: Claims,
+export function updateCollection(
+  claims: LockManager,
   id: string,
   amend: (record: CollectionRecord) => CollectionRecord,
 ): Promise<CollectionRecord> {
-  return under(claims.shared(), async (claim) => {
+  return withLock(claims.lockShared(), async (claim) => {
     let amended: CollectionRecord | undefined;
     await claim.commit(async () => {
       const record = await requireCollection(claims.catalogue, id);
@@ -82,18 +89,19 @@ export async function tilesOfScene(
 }
 
 /** The number of tiles that went. Tiles made from those of the scene stay. Throws TW_STORAGE_NO_COLLECTION, TW_STORAGE_NO_SCENE. */
-export function deleteScene(claims: Claims, collectionId: string, sceneId: string): Promise<number> {
+export function deleteScene(claims: LockManager, collectionId: string, sceneId: string): Promise<number> {
   const { catalogue } = claims;
-  return under(claims.scene(collectionId, sceneId), async (claim) => {
+  return withLock(claims.lockScene(collectionId, sceneId), async (claim) => {
     const collection = await requireCollection(catalogue, collectionId);
-    if (!(await catalogue.scenes.has(sceneKey(collectionId, sceneId)))) throw noScene(collectionId, sceneId);
+    if (!(await catalogue.scenes.has(sceneKey(collectionId, sceneId))))
+      throw sceneNotFound(collectionId, sceneId);
     return removeScene(catalogue, claim, collection, sceneId);
   });
 }
 
 async function removeScene(
   catalogue: Catalogue,
-  claim: Claim,
+  claim: WriteLock,
   collection: CollectionRecord,
   sceneId: string,
 ): Promise<number> {
@@ -101,7 +109,7 @@ async function removeScene(
   let removed: TileVersion[] = [];
   await claim.commit(async () => {
     removed = await tilesOfScene(catalogue, collection, sceneId);
-    const looks = await texturesOf(catalogue, collection.id, removed);
+    const looks = await textureDeletions(catalogue, collection.id, removed);
     return { removed, edits: [{ table: 'scenes', key, record: null }, ...looks] };
   });
   return removed.length;
@@ -114,19 +122,19 @@ export type GetTile = (id: string) => Promise<TileRecord | undefined>;
  * A raw tile leaves its scene's record in the same batch, and the last one takes it along. The scene loses its
  * fingerprint, so that the same delivery brings the tile back. Throws TW_STORAGE_NO_TILE.
  */
-export async function deleteTile(claims: Claims, id: string, get: GetTile): Promise<void> {
+export async function deleteTile(claims: LockManager, id: string, get: GetTile): Promise<void> {
   const { scenes } = claims.catalogue;
   const tile = await get(id);
-  if (!tile) throw noTile(id);
+  if (!tile) throw tileNotFound(id);
   const { collection, scene } = tile;
-  const claim = tile.source === 'raw' ? claims.scene(collection, scene) : claims.shared();
-  await under(claim, (held) =>
+  const claim = tile.source === 'raw' ? claims.lockScene(collection, scene) : claims.lockShared();
+  await withLock(claim, (held) =>
     held.commit(async (): Promise<Commit> => {
       const current = await get(id);
-      if (!current) throw noTile(id);
+      if (!current) throw tileNotFound(id);
       const key = sceneKey(collection, scene);
       const record = tile.source === 'raw' ? await scenes.get(key) : undefined;
-      const looks = await texturesOf(claims.catalogue, collection, [current]);
+      const looks = await textureDeletions(claims.catalogue, collection, [current]);
       if (!record) return { removed: [current], edits: looks };
       const geocodes = record.geocodes.filter((geocode) => geocode !== current.geocode);
       const left = geocodes.length > 0 ? { ...record, fingerprint: '', geocodes } : null;
@@ -147,12 +155,12 @@ export async function* tilesOfCollection({ tiles }: Catalogue, id: string): Asyn
  * TW_STORAGE_NO_COLLECTION, TW_STORAGE_SCENE_BUSY.
  */
 export function deleteCollection(
-  claims: Claims,
+  claims: LockManager,
   id: string,
   tilesLeft: () => AsyncIterable<TileRecord>,
 ): Promise<number> {
   const { catalogue } = claims;
-  return under(claims.collection(id), async (claim) => {
+  return withLock(claims.lockCollection(id), async (claim) => {
     const { scenes } = catalogue;
     const collection = await requireCollection(catalogue, id);
     const prefix = sceneKey(id, '');
@@ -162,7 +170,7 @@ export function deleteCollection(
     let derived: TileRecord[] = [];
     for await (const tile of tilesLeft()) {
       derived.push(tile);
-      if (derived.length < CHUNK) continue;
+      if (derived.length < BATCH_TILES) continue;
       const chunk = derived;
       await claim.commit(async () => ({ removed: chunk }));
       removed += chunk.length;

@@ -2,12 +2,12 @@
 import type { Catalogue } from '../catalogue/catalogue.js';
 import { byCollection, type Commit } from '../catalogue/commit.js';
 import type { TileRecord } from '../catalogue/records.js';
-import { derivedWriteMisuse, noCollection } from '../errors.js';
+import { collectionNotFound, derivedWriteMisuse } from '../errors.js';
 import type { DiskReserve } from '../files/disk-reserve.js';
 import { type TileVersion, tileFolder } from '../files/paths.js';
 import { publishVersions, removeVersions, stageVersion } from '../files/version-folder.js';
-import { texturesOf } from './texture-write.js';
-import type { Claim } from './write-lock.js';
+import { textureDeletions } from './texture-write.js';
+import type { WriteLock } from './write-lock.js';
 
 /** A tile to remove, if it still has this version. */
 export type ObsoleteTile = Pick<TileRecord, 'id' | 'version' | 'collection'>;
@@ -26,13 +26,13 @@ export class DerivedWrite {
   constructor(
     private readonly dir: string,
     private readonly catalogue: Catalogue,
-    private readonly claim: Claim,
+    private readonly lock: WriteLock,
     private readonly reserve: DiskReserve,
   ) {}
 
   /** Version of all its tiles. */
   get version(): string {
-    return this.claim.version;
+    return this.lock.version;
   }
 
   /** Records durably which tiles are about to be written. Best called with many. */
@@ -72,28 +72,28 @@ export class DerivedWrite {
     for (const collection of new Set([...made.keys(), ...old.keys()])) {
       const own = made.get(collection) ?? [];
       const folders = own.map(({ id }) => this.folderOf(id));
-      await publishVersions(this.dir, folders, this.claim.isOnlyCopy);
+      await publishVersions(this.dir, folders, this.lock.requiresFsync);
       // Only now: between two commits no claim is held, and a sweep would remove the files.
-      await this.claim.store(folders);
+      await this.lock.upload(folders);
       const done = folders.map((folder) => this.catalogue.pending.delete(folder));
       let gone: TileRecord[] = [];
-      await this.claim
+      await this.lock
         .commit(async () => {
           gone = await this.presentOf(old.get(collection) ?? []);
           return this.replacement(collection, own, gone);
         }, done)
         .catch((error) => {
           // Only the next open can tell whether they are committed: until then their files and pending records stay.
-          if (this.claim.isUncertain) this.forget(own);
+          if (this.lock.isUncertain) this.forgetTiles(own);
           throw error;
         });
       removed += gone.length;
-      this.forget(own);
+      this.forgetTiles(own);
     }
     return removed;
   }
 
-  private forget(tiles: TileRecord[]): void {
+  private forgetTiles(tiles: TileRecord[]): void {
     for (const { id } of tiles) {
       this.folders.delete(id);
       this.staged.delete(id);
@@ -110,15 +110,15 @@ export class DerivedWrite {
     const { collections, tiles } = this.catalogue;
     const former = await tiles.getMany(added.map(({ id }) => id));
     const removed = [...former.filter((tile) => !!tile), ...gone];
-    if (!(await collections.has(collection))) throw noCollection(collection);
-    return { removed, added, edits: await texturesOf(this.catalogue, collection, removed) };
+    if (!(await collections.has(collection))) throw collectionNotFound(collection);
+    return { removed, added, edits: await textureDeletions(this.catalogue, collection, removed) };
   }
 
   /** Removes what is planned or staged and was not committed. Who writes into staging folders must have stopped before. */
   async close(): Promise<void> {
     try {
       // Then only the next open can tell what is committed: its files must stay until then.
-      if (this.catalogue.failure !== undefined || this.folders.size === 0) return;
+      if (this.catalogue.writeError !== undefined || this.folders.size === 0) return;
       await removeVersions(
         this.dir,
         [...this.staged].map((id) => this.folderOf(id)),
@@ -128,7 +128,7 @@ export class DerivedWrite {
       this.folders.clear();
       this.staged.clear();
     } finally {
-      await this.claim.release();
+      await this.lock.release();
     }
   }
 

@@ -2,19 +2,19 @@
 import type { ModelRecord, ModelVersionRecord, TrainedVersion } from '../catalogue/records.js';
 
 /** Newest versions of a model that are kept; others may stay beside them. */
-const KEPT = 5;
+const KEPT_VERSIONS = 5;
 
 /** All versions of a model, the latest first. */
 export function versionsOf({ former = [], ...latest }: ModelRecord): ModelVersionRecord[] {
-  return [latest, ...former.map((version) => ({ ...placeOf(latest), ...version }))];
+  return [latest, ...former.map((version) => ({ ...modelIdentity(latest), ...version }))];
 }
 
 /** The record of a model that has these versions, at least one, the latest first. */
-export function recordOf([latest, ...former]: ModelVersionRecord[]): ModelRecord {
+export function modelRecordOf([latest, ...former]: ModelVersionRecord[]): ModelRecord {
   return { ...latest, former: former.map(({ id, model, collection, grid, geocode, ...version }) => version) };
 }
 
-function placeOf({ id, model, collection, grid, geocode }: ModelVersionRecord) {
+function modelIdentity({ id, model, collection, grid, geocode }: ModelVersionRecord) {
   return { id, model, collection, grid, geocode };
 }
 
@@ -42,5 +42,5 @@ export function versionNamed(model: ModelRecord, name: string): ModelVersionReco
  */
 export function keptVersions<T extends Pick<TrainedVersion, 'score'>>(versions: T[]): T[] {
   const best = [versions, versions.slice(1)].filter(({ length }) => length > 0).map(bestVersion);
-  return versions.filter((version, i) => i < KEPT || best.includes(version));
+  return versions.filter((version, i) => i < KEPT_VERSIONS || best.includes(version));
 }

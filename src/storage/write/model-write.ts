@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Commit } from '../catalogue/commit.js';
 import type { ModelRecord, ModelVersionRecord } from '../catalogue/records.js';
-import { noModel, noModelVersion, onDisk } from '../errors.js';
-import { writeSynced } from '../files/durable-fs.js';
+import { modelNotFound, modelVersionNotFound, onDisk } from '../errors.js';
+import { writeFileSynced } from '../files/durable-fs.js';
 import { checkedName, modelId } from '../files/names.js';
 import { modelFolder } from '../files/paths.js';
 import { publishVersions, removeVersions, stageVersion } from '../files/version-folder.js';
-import { keptVersions, recordOf, versionsOf } from './model-versions.js';
-import type { Claims } from './write-lock.js';
+import { keptVersions, modelRecordOf, versionsOf } from './model-versions.js';
+import type { LockManager } from './write-lock.js';
 
 /** A version of a model without what follows from its files. */
 export type NewModel = Omit<ModelVersionRecord, 'id' | 'files' | 'createdAt'>;
@@ -17,7 +17,7 @@ export type NewModel = Omit<ModelVersionRecord, 'id' | 'files' | 'createdAt'>;
 /** See `Storage.putModel`. The folder is named by `pending` from before it exists until the record is there. */
 export async function writeModel(
   dir: string,
-  claims: Claims,
+  claims: LockManager,
   model: NewModel,
   files: Record<string, Uint8Array>,
 ): Promise<ModelRecord> {
@@ -39,26 +39,26 @@ export async function writeModel(
   try {
     const staging = await stageVersion(dir, folder);
     await onDisk(dir, async () => {
-      for (const [name, bytes] of Object.entries(files)) await writeSynced(join(staging, name), bytes);
+      for (const [name, bytes] of Object.entries(files)) await writeFileSynced(join(staging, name), bytes);
     });
     await publishVersions(dir, [folder]);
-    const claim = await claims.shared();
+    const claim = await claims.lockShared();
     try {
-      await claim.store([folder]);
+      await claim.upload([folder]);
       await claim.commit(async () => {
         const [known] = await catalogue.models.scanMany([latest.id]);
         // A damaged record names no version: it is replaced.
         const versions = [latest, ...(known?.record ? versionsOf(known.record) : [])];
         const kept = keptVersions(versions);
-        record = recordOf(kept);
-        return change(latest.id, versions, kept);
+        record = modelRecordOf(kept);
+        return versionsChange(latest.id, versions, kept);
       }, [notPending]);
     } finally {
       await claim.release();
     }
   } catch (error) {
     // As with scenes: after a failed batch only the next open can tell what the files belong to.
-    if (catalogue.failure === undefined) {
+    if (catalogue.writeError === undefined) {
       await removeVersions(dir, [folder]);
       await catalogue.write([notPending]);
     }
@@ -68,13 +68,13 @@ export async function writeModel(
 }
 
 /** See `Storage.deleteModel`. */
-export async function deleteModel(claims: Claims, id: string, version?: string): Promise<number> {
-  const claim = await claims.shared();
+export async function deleteModel(claims: LockManager, id: string, version?: string): Promise<number> {
+  const claim = await claims.lockShared();
   let deleted = 0;
   try {
     await claim.commit(async () => {
       const [scanned] = await claims.catalogue.models.scanMany([id]);
-      if (!scanned) throw noModel(id);
+      if (!scanned) throw modelNotFound(id);
       // A damaged one goes as a whole only. Its files stay, and `verify` lists them.
       if (!scanned.record && version === undefined)
         return { edits: [{ table: 'models', key: id, record: null }] };
@@ -82,8 +82,8 @@ export async function deleteModel(claims: Claims, id: string, version?: string):
       const versions = versionsOf(scanned.record);
       const kept = version === undefined ? [] : versions.filter((one) => one.version !== version);
       deleted = versions.length - kept.length;
-      if (deleted === 0) throw noModelVersion(id, version!);
-      return change(id, versions, kept);
+      if (deleted === 0) throw modelVersionNotFound(id, version!);
+      return versionsChange(id, versions, kept);
     });
   } finally {
     await claim.release();
@@ -92,9 +92,9 @@ export async function deleteModel(claims: Claims, id: string, version?: string):
 }
 
 /** Of a model's versions those that are kept; without any the model goes. */
-function change(id: string, versions: ModelVersionRecord[], kept: ModelVersionRecord[]): Commit {
+function versionsChange(id: string, versions: ModelVersionRecord[], kept: ModelVersionRecord[]): Commit {
   return {
-    edits: [{ table: 'models', key: id, record: kept.length > 0 ? recordOf(kept) : null }],
+    edits: [{ table: 'models', key: id, record: kept.length > 0 ? modelRecordOf(kept) : null }],
     formerModels: versions
       .filter((version) => !kept.includes(version))
       .map(({ model, collection, grid, geocode, version }) => ({

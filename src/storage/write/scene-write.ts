@@ -1,20 +1,20 @@
 /** Writing one scene: its tiles are on disk as they arrive, and all of them become visible at once. */
 import { writeFile } from 'node:fs/promises';
-import { type Catalogue, type Change, sceneKey } from '../catalogue/catalogue.js';
+import { type Catalogue, type CatalogueChange, sceneKey } from '../catalogue/catalogue.js';
 import type { Commit, RecordEdit } from '../catalogue/commit.js';
 import type { CollectionRecord, SceneRecord, TileRecord } from '../catalogue/records.js';
 import { sceneWriteMisuse } from '../errors.js';
 import type { DiskReserve } from '../files/disk-reserve.js';
-import { syncFile, writeSynced } from '../files/durable-fs.js';
+import { fsyncPath, writeFileSynced } from '../files/durable-fs.js';
 import { checkedName, tileId } from '../files/names.js';
 import { tileFolder } from '../files/paths.js';
 import { publishVersions, removeVersions, stageVersion } from '../files/version-folder.js';
 import { requireSameCells, tilesOfScene } from './delete-scenes.js';
-import { texturesOf } from './texture-write.js';
-import type { Claim } from './write-lock.js';
+import { textureDeletions } from './texture-write.js';
+import type { WriteLock } from './write-lock.js';
 
 /** What a delivery says of a scene; the rest of its record follows from the write. */
-export type SceneFacts = Pick<SceneRecord, 'fingerprint' | 'start' | 'end' | 'platform' | 'warnings'>;
+export type SceneMetadata = Pick<SceneRecord, 'fingerprint' | 'start' | 'end' | 'platform' | 'warnings'>;
 
 /**
  * Invariants, at every moment and after a kill at any moment:
@@ -33,7 +33,7 @@ export class SceneWrite {
   constructor(
     private readonly dir: string,
     private readonly catalogue: Catalogue,
-    private readonly claim: Claim,
+    private readonly lock: WriteLock,
     private readonly reserve: DiskReserve,
     readonly collection: CollectionRecord,
     readonly scene: string,
@@ -48,7 +48,7 @@ export class SceneWrite {
 
   /** Version of the scene and of all its tiles. */
   get version(): string {
-    return this.claim.version;
+    return this.lock.version;
   }
 
   tileId(geocode: string): string {
@@ -76,12 +76,12 @@ export class SceneWrite {
 
   /** Writes a file into a staging folder, and syncs it where it has to be. Errors are those of the system. */
   writeFile(path: string, bytes: Uint8Array): Promise<void> {
-    return this.claim.isOnlyCopy ? writeSynced(path, bytes) : writeFile(path, bytes);
+    return this.lock.requiresFsync ? writeFileSynced(path, bytes) : writeFile(path, bytes);
   }
 
   /** Makes a file that somebody else wrote into a staging folder as durable as `writeFile` would have made it. Errors are those of the system. */
-  async keepFile(path: string): Promise<void> {
-    if (this.claim.isOnlyCopy) await syncFile(path);
+  async syncFile(path: string): Promise<void> {
+    if (this.lock.requiresFsync) await fsyncPath(path);
   }
 
   /**
@@ -93,8 +93,8 @@ export class SceneWrite {
     const wrong = geocodes.find((geocode) => !this.staged.has(geocode) || this.published.has(geocode));
     if (wrong !== undefined) throw this.misuse(`tile ${wrong} is published unstaged or twice`);
     await this.reserve.check();
-    await publishVersions(this.dir, folders, this.claim.isOnlyCopy);
-    await this.claim.store(folders);
+    await publishVersions(this.dir, folders, this.lock.requiresFsync);
+    await this.lock.upload(folders);
     for (const geocode of geocodes) this.published.add(geocode);
   }
 
@@ -103,7 +103,7 @@ export class SceneWrite {
    * also those of cells that this one lacks. `tiles` are the published ones, neither more nor fewer. Cells that were
    * begun but hold no tile are dropped. The first scene of a collection brings the collection's record with it.
    */
-  async commit(facts: SceneFacts, tiles: TileRecord[]): Promise<SceneRecord> {
+  async commit(facts: SceneMetadata, tiles: TileRecord[]): Promise<SceneRecord> {
     this.checkOpen();
     for (const tile of tiles) this.checkTile(tile);
     if (tiles.length !== this.published.size || new Set(tiles.map((tile) => tile.id)).size !== tiles.length)
@@ -120,12 +120,12 @@ export class SceneWrite {
     try {
       const unpublished = [...this.staged].filter((geocode) => !this.published.has(geocode));
       await this.removeFiles(unpublished);
-      await this.claim.commit(() => this.replacement(scene, tiles), this.pendingDeletes());
+      await this.lock.commit(() => this.replacement(scene, tiles), this.pendingDeletes());
     } catch (error) {
       this.ended = false;
       throw error;
     }
-    await this.claim.release();
+    await this.lock.release();
     return scene;
   }
 
@@ -138,11 +138,11 @@ export class SceneWrite {
     this.ended = true;
     try {
       // Then only the next open can tell whether the scene is committed: its files must stay until then.
-      if (this.catalogue.failure !== undefined || this.claim.isUncertain) return;
+      if (this.catalogue.writeError !== undefined || this.lock.isUncertain) return;
       await this.removeFiles(this.staged);
       await this.catalogue.write(this.pendingDeletes());
     } finally {
-      await this.claim.release();
+      await this.lock.release();
     }
   }
 
@@ -153,7 +153,7 @@ export class SceneWrite {
     const edits: RecordEdit[] = [{ table: 'scenes', key: sceneKey(collection.id, scene.id), record: scene }];
     if (!existing) edits.push({ table: 'collections', key: collection.id, record: collection });
     const removed = await tilesOfScene(catalogue, collection, scene.id);
-    return { removed, added, edits: edits.concat(await texturesOf(catalogue, collection.id, removed)) };
+    return { removed, added, edits: edits.concat(await textureDeletions(catalogue, collection.id, removed)) };
   }
 
   private removeFiles(geocodes: Iterable<string>): Promise<void> {
@@ -161,7 +161,7 @@ export class SceneWrite {
     return removeVersions(this.dir, folders);
   }
 
-  private pendingDeletes(): Change[] {
+  private pendingDeletes(): CatalogueChange[] {
     return [...this.folders.values()].map((folder) => this.catalogue.pending.delete(folder));
   }
 

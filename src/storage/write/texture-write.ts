@@ -2,7 +2,7 @@
 import type { Catalogue } from '../catalogue/catalogue.js';
 import { byCollection, type RecordEdit } from '../catalogue/commit.js';
 import type { ClusteringRecord, TextureRecord, TileRecord } from '../catalogue/records.js';
-import type { Claims } from './write-lock.js';
+import type { LockManager } from './write-lock.js';
 
 export const textureKey = ({ collection, geocode }: Pick<TextureRecord, 'collection' | 'geocode'>) =>
   `${collection}/${geocode}`;
@@ -11,7 +11,7 @@ export const textureKey = ({ collection, geocode }: Pick<TextureRecord, 'collect
  * What takes the textures of these tiles along, and those that are damaged: with a tile goes what its place looks like, until it is computed of
  * another image.
  */
-export async function texturesOf(
+export async function textureDeletions(
   { textures }: Catalogue,
   collection: string,
   tiles: Pick<TileRecord, 'id' | 'geocode'>[],
@@ -26,7 +26,7 @@ export async function texturesOf(
 }
 
 /** See `Storage.putTextures`. */
-export async function writeTextures(claims: Claims, textures: TextureRecord[]): Promise<void> {
+export async function writeTextures(claims: LockManager, textures: TextureRecord[]): Promise<void> {
   for (const [collection, own] of byCollection(textures))
     await write(
       claims,
@@ -36,13 +36,13 @@ export async function writeTextures(claims: Claims, textures: TextureRecord[]): 
 }
 
 /** See `Storage.putClustering`. */
-export function writeClustering(claims: Claims, record: ClusteringRecord): Promise<void> {
+export function writeClustering(claims: LockManager, record: ClusteringRecord): Promise<void> {
   return write(claims, record.collection, [{ table: 'clusterings', key: record.collection, record }]);
 }
 
 /** Writes nothing if the collection has been deleted in the meantime. */
-async function write(claims: Claims, collection: string, edits: RecordEdit[]): Promise<void> {
-  const claim = await claims.shared();
+async function write(claims: LockManager, collection: string, edits: RecordEdit[]): Promise<void> {
+  const claim = await claims.lockShared();
   try {
     await claim.commit(async () => ((await claims.catalogue.collections.has(collection)) ? { edits } : {}));
   } finally {

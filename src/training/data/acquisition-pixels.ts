@@ -3,7 +3,7 @@ import { Mask } from '../../raster/index.js';
 import type { BandName, ModelSpec } from '../models/model-spec.js';
 
 /** One date of a place: reflectances (0-1) and mask codes, row by row from the north-west. NaN marks missing values. */
-export interface DatePixels {
+export interface AcquisitionPixels {
   /** Milliseconds since 1970. */
   time: number;
   width: number;
@@ -14,22 +14,26 @@ export interface DatePixels {
 }
 
 /** 1 where a trained model may read its inputs: all that hold data where it removes cloud, else what is clear. */
-export function readableOf({ inputs, target }: ModelSpec, date: DatePixels): Uint8Array {
-  return where(date, inputs, target.kind === 'clear' ? (code) => code !== Mask.nodata : isMeasured);
+export function inputMaskOf({ inputs, target }: ModelSpec, date: AcquisitionPixels): Uint8Array {
+  return maskWhere(date, inputs, target.kind === 'clear' ? (code) => code !== Mask.nodata : isMeasured);
 }
 
 /** 1 where a trained model for an index may read its inputs to make a map: clear, not assessed, or filled by a model or other dates. */
-export function mappablePixels(date: DatePixels, names: readonly BandName[]): Uint8Array {
-  return where(date, names, (code) => isMeasured(code) || code === Mask.filled);
+export function mappableMask(date: AcquisitionPixels, names: readonly BandName[]): Uint8Array {
+  return maskWhere(date, names, (code) => isMeasured(code) || code === Mask.filled);
 }
 
 /** 1 where each band has a value, and the mask knows of nothing in the way. */
-export function clearPixels(date: DatePixels, names: readonly BandName[]): Uint8Array {
-  return where(date, names, isMeasured);
+export function clearMask(date: AcquisitionPixels, names: readonly BandName[]): Uint8Array {
+  return maskWhere(date, names, isMeasured);
 }
 
 /** 1 where the mask's code is fit and each band has a value. */
-function where({ bands, mask }: DatePixels, names: readonly BandName[], fit: (code: number) => boolean) {
+function maskWhere(
+  { bands, mask }: AcquisitionPixels,
+  names: readonly BandName[],
+  fit: (code: number) => boolean,
+) {
   const planes = names.map((name) => bands[name]!);
   return mask.map((code, at) => (fit(code) && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0));
 }

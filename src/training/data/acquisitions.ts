@@ -2,7 +2,7 @@
 import type { BandName } from '../models/model-spec.js';
 
 /** One band of a raster file. Physical value = stored * scale + offset. */
-export interface BandFile {
+export interface BandSource {
   path: string;
   /** From 0. */
   band: number;
@@ -11,10 +11,10 @@ export interface BandFile {
 }
 
 /** The files of one date of a place. */
-export interface PlaceDate {
+export interface AcquisitionFiles {
   /** Milliseconds since 1970. */
   time: number;
-  bands: Partial<Record<BandName, BandFile>>;
+  bands: Partial<Record<BandName, BandSource>>;
   /** Path of the mask, of the bands' size or finer. */
   mask: string;
 }

@@ -1,5 +1,5 @@
 /** Grows the pixels of a mask (1) by `radius` pixels in all directions, diagonals included. */
-export function dilated(mask: Uint8Array, width: number, height: number, radius: number): Uint8Array {
+export function dilateMask(mask: Uint8Array, width: number, height: number, radius: number): Uint8Array {
   const along = (from: Uint8Array, length: number, step: number, lines: number, lineStep: number) => {
     const to = new Uint8Array(from.length);
     for (let line = 0; line < lines; line++) {

@@ -2,13 +2,13 @@
 import type { PixelGrid } from '../../grid/index.js';
 import { Mask, type PixelArray, type RasterHeader, readRaster } from '../../raster/index.js';
 import type { BandName } from '../models/model-spec.js';
-import type { DatePixels } from './acquisition-pixels.js';
-import type { BandFile, PlaceDate } from './acquisitions.js';
+import type { AcquisitionPixels } from './acquisition-pixels.js';
+import type { AcquisitionFiles, BandSource } from './acquisitions.js';
 
-export type ReadOutcome = { dates: DatePixels[]; bytesRead: number } | { skipped: string };
+export type ReadOutcome = { dates: AcquisitionPixels[]; bytesRead: number } | { skipped: string };
 
 /** Which mask code speaks for a pixel that covers several: the first of these that occurs. */
-const WORST_FIRST = [
+const MASK_PRIORITY = [
   ...[Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.filled, Mask.notAssessed, Mask.clear],
 ];
 
@@ -29,15 +29,15 @@ export type ReadRasters = Map<string, ReadRaster>;
  * added to it; without it, each date is let go before the next. `size`, which must not be finer than any band, is the size of all bands;
  * by default that of the coarsest. `bytesRead` is of all files that are needed, kept or not.
  */
-export async function readPlace(
-  files: PlaceDate[],
+export async function readAcquisitions(
+  files: AcquisitionFiles[],
   kept?: ReadRasters,
   size?: PixelGrid,
 ): Promise<ReadOutcome> {
-  const dates: DatePixels[] = [];
+  const dates: AcquisitionPixels[] = [];
   let bytesRead = 0;
   for (const file of files) {
-    const date = await readDate(file, kept ?? new Map(), size);
+    const date = await readAcquisition(file, kept ?? new Map(), size);
     if ('skipped' in date) return date;
     const [first = date.pixels] = dates;
     const differing = differInSize(first, date.pixels);
@@ -55,21 +55,21 @@ export function differInSize(a: PixelGrid, b: PixelGrid): string | undefined {
 }
 
 /** All bands come at one size, to which finer ones are averaged. */
-async function readDate(
-  files: PlaceDate,
+async function readAcquisition(
+  files: AcquisitionFiles,
   rasters: ReadRasters,
   wantedSize: PixelGrid | undefined,
-): Promise<{ pixels: DatePixels; bytesRead: number } | { skipped: string }> {
-  const wanted = Object.entries(files.bands) as [BandName, BandFile][];
+): Promise<{ pixels: AcquisitionPixels; bytesRead: number } | { skipped: string }> {
+  const wanted = Object.entries(files.bands) as [BandName, BandSource][];
   const bandFiles = wanted.map(([, file]) => file);
   await readOnce([...bandFiles, { path: files.mask, band: 0 }], rasters);
   const { header: mask, bands: codes } = rasters.get(files.mask)!;
   const headers = [...new Set(bandFiles.map(({ path }) => path))].map((path) => rasters.get(path)!.header);
   const size = wantedSize ?? coarsest(headers);
-  const bands: DatePixels['bands'] = {};
+  const bands: AcquisitionPixels['bands'] = {};
   for (const [name, file] of wanted) {
     const raster = rasters.get(file.path)!;
-    bands[name] = averaged(physical(raster, file), raster.header, size);
+    bands[name] = coarsenByMean(physical(raster, file), raster.header, size);
     const brightness = meanOfFinite(bands[name]);
     if (Math.abs(brightness) > MAX_REFLECTANCE)
       return {
@@ -78,13 +78,13 @@ async function readDate(
   }
   const { width, height } = size;
   return {
-    pixels: { time: files.time, width, height, bands, mask: coarsened(codes.get(0)!, mask, size) },
+    pixels: { time: files.time, width, height, bands, mask: coarsenMask(codes.get(0)!, mask, size) },
     bytesRead: headers.reduce((sum, { fileBytes }) => sum + fileBytes, mask.fileBytes),
   };
 }
 
 /** Each file is opened once for all of its bands that are wanted and not there. */
-async function readOnce(wanted: Pick<BandFile, 'path' | 'band'>[], rasters: ReadRasters): Promise<void> {
+async function readOnce(wanted: Pick<BandSource, 'path' | 'band'>[], rasters: ReadRasters): Promise<void> {
   for (const path of new Set(wanted.map((file) => file.path))) {
     const known: ReadRaster['bands'] = rasters.get(path)?.bands ?? new Map();
     const numbers = new Set(wanted.filter((file) => file.path === path).map(({ band }) => band));
@@ -96,7 +96,7 @@ async function readOnce(wanted: Pick<BandFile, 'path' | 'band'>[], rasters: Read
   }
 }
 
-function physical({ header, bands }: ReadRaster, { band, scale, offset }: BandFile): Float32Array {
+function physical({ header, bands }: ReadRaster, { band, scale, offset }: BandSource): Float32Array {
   const stored = bands.get(band)!;
   const values = new Float32Array(stored.length);
   for (let i = 0; i < stored.length; i++)
@@ -123,14 +123,14 @@ function sizeOf({ width, height }: PixelGrid): string {
 }
 
 /** Mask codes at the bands' size: a pixel takes the worst code of those that it covers, also in part. */
-export function coarsened(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
+export function coarsenMask(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return new Uint8Array(codes);
-  const severity = new Uint8Array(256).fill(WORST_FIRST.length);
-  WORST_FIRST.forEach((code, rank) => {
+  const severity = new Uint8Array(256).fill(MASK_PRIORITY.length);
+  MASK_PRIORITY.forEach((code, rank) => {
     severity[code] = rank;
   });
-  const columns = spans(fine.width, coarse.width);
-  const rows = spans(fine.height, coarse.height);
+  const columns = pixelSpans(fine.width, coarse.width);
+  const rows = pixelSpans(fine.height, coarse.height);
   return Uint8Array.from({ length: coarse.width * coarse.height }, (_, pixel) => {
     const [top, bottom] = rows[Math.floor(pixel / coarse.width)];
     const [left, right] = columns[pixel % coarse.width];
@@ -146,10 +146,10 @@ export function coarsened(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid)
 }
 
 /** The mean of the pixels with a finite value that each of the coarser ones touches. */
-function averaged(values: Float32Array, fine: PixelGrid, coarse: PixelGrid): Float32Array {
+function coarsenByMean(values: Float32Array, fine: PixelGrid, coarse: PixelGrid): Float32Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return values;
-  const columns = spans(fine.width, coarse.width);
-  const rows = spans(fine.height, coarse.height);
+  const columns = pixelSpans(fine.width, coarse.width);
+  const rows = pixelSpans(fine.height, coarse.height);
   return Float32Array.from({ length: coarse.width * coarse.height }, (_, pixel) => {
     const [top, bottom] = rows[Math.floor(pixel / coarse.width)];
     const [left, right] = columns[pixel % coarse.width];
@@ -168,7 +168,7 @@ function averaged(values: Float32Array, fine: PixelGrid, coarse: PixelGrid): Flo
 }
 
 /** For each of `coarse` equal parts of a line, the fine pixels [from, to) that it touches. */
-function spans(fine: number, coarse: number): [from: number, to: number][] {
+function pixelSpans(fine: number, coarse: number): [from: number, to: number][] {
   return Array.from({ length: coarse }, (_, i) => [
     Math.floor((i * fine) / coarse),
     Math.ceil(((i + 1) * fine) / coarse),

@@ -3,26 +3,26 @@
  * The nearest clear value and the median are also what a user would take without a model.
  */
 import type { TileRecord } from '../../storage/index.js';
-import { type LinearFit, type LineSums, ridge } from '../evaluation/baselines.js';
+import { type LinearModel, ridge, type SufficientStatistics } from '../evaluation/baselines.js';
 import type { BandName } from '../models/model-spec.js';
-import { clearPixels, type DatePixels } from './acquisition-pixels.js';
-import { dilated } from './dilate-mask.js';
+import { type AcquisitionPixels, clearMask } from './acquisition-pixels.js';
+import { dilateMask } from './dilate-mask.js';
 
 /** Dates that a prior is made of, at most: those nearest in time. */
-const MOST_DATES = 6;
+const MAX_PRIOR_DATES = 6;
 /** Percent of cloud of such a date, at most. */
-const MOST_CLOUD = 60;
+const MAX_CLOUD_PERCENT = 60;
 /** Two tiles so near in time, ms, may be of one overpass, and then share their clouds and their ground. */
-const ONE_PASS_MS = 86_400_000 / 2;
+const SAME_OVERPASS_MS = 86_400_000 / 2;
 /** Pixels around clouds that an adjustment leaves out. */
-const HAZE_RADIUS = 8;
+const HAZE_RADIUS_PX = 8;
 /** Errors beyond so many times their root mean square are outliers: changes of the ground, and clouds that the mask misses. */
-const OUTLIER = 2.5;
+const OUTLIER_RMS = 2.5;
 /** Clear pixels that an adjustment needs. */
-const LEAST_KNOWN = 256;
+const MIN_CLEAR_PIXELS = 256;
 
 /** One plane for each band. */
-export interface Prior {
+export interface TemporalPrior {
   /** The clear value that is nearest in time. */
   nearest: Float32Array[];
   /** The median of the clear values. */
@@ -42,10 +42,10 @@ export function priorDates(
 ): number[] {
   const away = (other: number, from: number) => Math.abs(tiles[other].start - tiles[from].start);
   return [...tiles.keys()]
-    .filter((other) => away(other, date) > ONE_PASS_MS && away(other, except) > ONE_PASS_MS)
-    .filter((other) => (tiles[other].cloudCover ?? 100) <= MOST_CLOUD)
+    .filter((other) => away(other, date) > SAME_OVERPASS_MS && away(other, except) > SAME_OVERPASS_MS)
+    .filter((other) => (tiles[other].cloudCover ?? 100) <= MAX_CLOUD_PERCENT)
     .sort((a, b) => away(a, date) - away(b, date) || tiles[a].start - tiles[b].start)
-    .slice(0, MOST_DATES);
+    .slice(0, MAX_PRIOR_DATES);
 }
 
 /**
@@ -54,12 +54,12 @@ export function priorDates(
  * clouds look like is left out: it says little about the ground, and differs from date to date.
  */
 export function cloudInputs(
-  date: DatePixels,
-  others: DatePixels[],
+  date: AcquisitionPixels,
+  others: AcquisitionPixels[],
   bands: readonly BandName[],
   cloud: Uint8Array,
 ): Float32Array[] {
-  const { nearest, median, adjusted } = priorOf(date, others, bands);
+  const { nearest, median, adjusted } = temporalPrior(date, others, bands);
   const composite = bands.map((name, b) =>
     date.bands[name]!.map((value, at) => (cloud[at] ? adjusted[b][at] : value)),
   );
@@ -70,9 +70,13 @@ export function cloudInputs(
  * The prior of a date from some other dates of the same size, the nearest in time first. If no other date is clear at a pixel, it has
  * the mean of all clear pixels of the band at all of these dates, or 0 without any.
  */
-export function priorOf(date: DatePixels, others: DatePixels[], bands: readonly BandName[]): Prior {
+export function temporalPrior(
+  date: AcquisitionPixels,
+  others: AcquisitionPixels[],
+  bands: readonly BandName[],
+): TemporalPrior {
   const size = date.width * date.height;
-  const clear = [date, ...others].map((one) => clearPixels(one, bands));
+  const clear = [date, ...others].map((one) => clearMask(one, bands));
   const nearest: Float32Array[] = [];
   const median: Float32Array[] = [];
   const known = new Uint8Array(size);
@@ -96,11 +100,11 @@ export function priorOf(date: DatePixels, others: DatePixels[], bands: readonly 
   }
   const truth = bands.map((band) => date.bands[band]!);
   // Masks miss the thin edges of clouds.
-  const hazy = dilated(
+  const hazy = dilateMask(
     clear[0].map((is) => 1 - is),
     date.width,
     date.height,
-    HAZE_RADIUS,
+    HAZE_RADIUS_PX,
   );
   const both = known.map((is, at) => is & (1 - hazy[at]));
   return { nearest, median, adjusted: adjustedTo(truth, nearest, both) };
@@ -109,19 +113,25 @@ export function priorOf(date: DatePixels, others: DatePixels[], bands: readonly 
 /** Planes plus what the linear regression of the difference to `truth` on them adds, fitted to the known pixels without outliers. */
 function adjustedTo(truth: Float32Array[], planes: Float32Array[], known: Uint8Array): Float32Array[] {
   const count = known.reduce((sum, is) => sum + is, 0);
-  if (count < LEAST_KNOWN) return planes.map((plane) => plane.slice());
+  if (count < MIN_CLEAR_PIXELS) return planes.map((plane) => plane.slice());
   const first = shifted(planes, ridge(differences(truth, planes, known)));
   const error = (at: number) => truth.reduce((sum, band, b) => sum + (band[at] - first[b][at]) ** 2, 0);
   const errors = Float64Array.from(known, (is, at) => (is ? error(at) : 0));
-  const limit = (OUTLIER ** 2 * errors.reduce((sum, one) => sum + one, 0)) / count;
+  const limit = (OUTLIER_RMS ** 2 * errors.reduce((sum, one) => sum + one, 0)) / count;
   const inliers = known.map((is, at) => (is && errors[at] <= limit ? 1 : 0));
   return shifted(planes, ridge(differences(truth, planes, inliers)));
 }
 
 /** Sums for the regression of `truth - planes` on the planes. */
-function differences(truth: Float32Array[], planes: Float32Array[], known: Uint8Array): LineSums {
+function differences(truth: Float32Array[], planes: Float32Array[], known: Uint8Array): SufficientStatistics {
   const zeros = () => planes.map(() => 0);
-  const sums: LineSums = { count: 0, x: zeros(), xx: planes.map(zeros), y: zeros(), xy: planes.map(zeros) };
+  const sums: SufficientStatistics = {
+    count: 0,
+    x: zeros(),
+    xx: planes.map(zeros),
+    y: zeros(),
+    xy: planes.map(zeros),
+  };
   for (let at = 0; at < known.length; at++) {
     if (!known[at]) continue;
     sums.count++;
@@ -138,7 +148,7 @@ function differences(truth: Float32Array[], planes: Float32Array[], known: Uint8
   return sums;
 }
 
-const shifted = (planes: Float32Array[], { weights, bias }: LinearFit): Float32Array[] =>
+const shifted = (planes: Float32Array[], { weights, bias }: LinearModel): Float32Array[] =>
   planes.map((plane, a) =>
     plane.map((value, at) => value + bias[a] + weights[a].reduce((sum, w, b) => sum + w * planes[b][at], 0)),
   );

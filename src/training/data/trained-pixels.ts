@@ -4,7 +4,7 @@
  * The kind of the values of bands. Scaled counts are 8-bit numbers that have no scale, divided by 255: a part of the range
  * of their type, without calibration.
  */
-export type BandValues = 'reflectance' | 'scaled counts';
+export type BandValueKind = 'reflectance' | 'scaled counts';
 
 /** A pixel size of tiles. */
 export interface TilePixels {
@@ -19,5 +19,5 @@ export interface TilePixels {
 export interface TrainedPixels {
   /** Absent if the places of one model differ in it. */
   pixelSize?: TilePixels;
-  values: BandValues;
+  values: BandValueKind;
 }

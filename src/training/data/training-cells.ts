@@ -1,15 +1,15 @@
 /** Places to train on: one cell of one collection with all of its dates. */
 
-import { type BandPlace, findBands } from '../../expressions/index.js';
+import { type BandIndex, findBands } from '../../expressions/index.js';
 import type { GridName } from '../../grid/index.js';
-import { counted } from '../../plural.js';
+import { plural } from '../../plural.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
-import { type BandName, bandsOf, type ModelSpec } from '../models/model-spec.js';
-import type { BandFile, DatePair, PlaceDate } from './acquisitions.js';
+import { type BandName, type ModelSpec, requiredBands } from '../models/model-spec.js';
+import type { AcquisitionFiles, BandSource, DatePair } from './acquisitions.js';
 import { priorDates } from './temporal-prior.js';
-import type { BandValues, TrainedPixels } from './trained-pixels.js';
+import type { BandValueKind, TrainedPixels } from './trained-pixels.js';
 
-export interface Place {
+export interface TrainingCell {
   collection: string;
   grid: GridName;
   geocode: string;
@@ -18,17 +18,17 @@ export interface Place {
 }
 
 /** Names a place among all others. */
-export const placeKey = ({
+export const trainingCellKey = ({
   collection,
   grid,
   geocode,
-}: Pick<Place, 'collection' | 'grid' | 'geocode'>): string => `${collection} ${grid} ${geocode}`;
+}: Pick<TrainingCell, 'collection' | 'grid' | 'geocode'>): string => `${collection} ${grid} ${geocode}`;
 
-export function groupByPlace(tiles: TileRecord[]): Place[] {
-  const places = new Map<string, Place>();
+export function groupTilesByCell(tiles: TileRecord[]): TrainingCell[] {
+  const places = new Map<string, TrainingCell>();
   for (const tile of tiles) {
     const { collection, grid, geocode } = tile;
-    const key = placeKey(tile);
+    const key = trainingCellKey(tile);
     const place = places.get(key) ?? { collection, grid, geocode, tiles: [] };
     place.tiles.push(tile);
     places.set(key, place);
@@ -39,27 +39,27 @@ export function groupByPlace(tiles: TileRecord[]): Place[] {
 }
 
 /** A clear date is paired with the nearest cloudy one, at most so far away, ms. */
-const LONGEST_DISTANCE = 30 * 86_400_000;
+const MAX_PAIR_DISTANCE_MS = 30 * 86_400_000;
 /** Percent of cloud that a cloudy date has, and pixel coverage that both have. */
-const CLOUDY = { least: 5, most: 60 };
-const LEAST_COVERAGE = 95;
+const CLOUDY_PERCENT = { least: 5, most: 60 };
+const MIN_COVERAGE_PERCENT = 95;
 
 const MIXED_VALUES =
   'some of its bands hold 8-bit numbers without a scale and others reflectance; ingest the former again with --scale, or leave their dates out';
 
 /** The files that a model is trained on, and pairs of them where it needs pairs; or why there are none. */
-export function filesOf(
+export function trainingFiles(
   storage: Pick<Storage, 'tilePath'>,
   spec: ModelSpec,
-  { tiles }: Place,
-): { dates: PlaceDate[]; pairs?: DatePair[] } | { skipped: string } {
-  const bands = bandsOf(spec);
+  { tiles }: TrainingCell,
+): { dates: AcquisitionFiles[]; pairs?: DatePair[] } | { skipped: string } {
+  const bands = requiredBands(spec);
   const fit = tiles.flatMap((tile) => {
-    const files = dateFiles(storage, bands, tile);
+    const files = acquisitionFiles(storage, bands, tile);
     return files ? [{ tile, files }] : [];
   });
   if (fit.length === 0) return { skipped: `no date holds ${bands.join(', ')}` };
-  const values = valuesOf(
+  const values = bandValueKinds(
     bands,
     fit.map(({ tile }) => tile),
   );
@@ -67,8 +67,8 @@ export function filesOf(
   const dates = fit.map(({ files }) => files);
   if (spec.target.kind !== 'clear') return { dates };
   const fitting = fit.map(({ tile }) => tile);
-  const size = (date: number) => sizeOf(bands, fitting[date]);
-  const pairs = pairsOf(fitting).map((pair) => ({
+  const size = (date: number) => bandSizeKey(bands, fitting[date]);
+  const pairs = pairCloudyWithClear(fitting).map((pair) => ({
     ...pair,
     prior: pair.prior.filter((date) => size(date) === size(pair.cloudy)),
   }));
@@ -88,50 +88,50 @@ export function filesOf(
 }
 
 function noPairOf(tiles: Pick<TileRecord, 'coverage' | 'cloudCover'>[]): string {
-  const { clear, cloudy } = bothKinds(tiles);
-  const dates = `${counted(clear.length, 'date')} without cloud and ${cloudy.length} with ${CLOUDY.least}-${CLOUDY.most} %`;
+  const { clear, cloudy } = clearAndCloudyDates(tiles);
+  const dates = `${plural(clear.length, 'date')} without cloud and ${cloudy.length} with ${CLOUDY_PERCENT.least}-${CLOUDY_PERCENT.most} %`;
   const few =
     clear.length === 0 || cloudy.length === 0
       ? 'both are needed'
       : 'none of them within 30 days of each other';
-  return `${dates}, of those that cover ${LEAST_COVERAGE} % of the cell: ${few}`;
+  return `${dates}, of those that cover ${MIN_COVERAGE_PERCENT} % of the cell: ${few}`;
 }
 
 /** Dates without cloud, and those with some of it, as indices. */
-function bothKinds(tiles: Pick<TileRecord, 'coverage' | 'cloudCover'>[]): {
+function clearAndCloudyDates(tiles: Pick<TileRecord, 'coverage' | 'cloudCover'>[]): {
   clear: number[];
   cloudy: number[];
 } {
-  const whole = [...tiles.keys()].filter((date) => tiles[date].coverage >= LEAST_COVERAGE);
+  const whole = [...tiles.keys()].filter((date) => tiles[date].coverage >= MIN_COVERAGE_PERCENT);
   const cloud = (date: number) => tiles[date].cloudCover ?? -1;
   return {
     clear: whole.filter((date) => cloud(date) === 0),
-    cloudy: whole.filter((date) => cloud(date) >= CLOUDY.least && cloud(date) <= CLOUDY.most),
+    cloudy: whole.filter((date) => cloud(date) >= CLOUDY_PERCENT.least && cloud(date) <= CLOUDY_PERCENT.most),
   };
 }
 
 /** Each date without cloud with the cloudy one nearest in time (the paper's section 2.4.3), the earlier of equals. */
-export function pairsOf(
+export function pairCloudyWithClear(
   tiles: Pick<TileRecord, 'start' | 'coverage' | 'cloudCover'>[],
 ): (DatePair & { prior: number[] })[] {
-  const { clear, cloudy } = bothKinds(tiles);
+  const { clear, cloudy } = clearAndCloudyDates(tiles);
   return clear.flatMap((one) => {
     const away = (other: number) => Math.abs(tiles[other].start - tiles[one].start);
     const [nearest] = cloudy.toSorted((a, b) => away(a) - away(b) || tiles[a].start - tiles[b].start);
-    if (nearest === undefined || away(nearest) > LONGEST_DISTANCE) return [];
+    if (nearest === undefined || away(nearest) > MAX_PAIR_DISTANCE_MS) return [];
     return [{ cloudy: nearest, clear: one, prior: priorDates(tiles, nearest, one) }];
   });
 }
 
 /** The files of a tile that hold these bands; null where it lacks one. */
-export function dateFiles(
+export function acquisitionFiles(
   storage: Pick<Storage, 'tilePath'>,
   names: readonly BandName[],
   tile: TileRecord,
-): PlaceDate | null {
+): AcquisitionFiles | null {
   const places = findBands(tile.groups, names);
   if (!places) return null;
-  const files = places.map((place, i): [BandName, BandFile] => {
+  const files = places.map((place, i): [BandName, BandSource] => {
     const { group, band } = bandAt(tile, place);
     const { scale, offset } = isCount(group, band) ? { scale: 1 / MAX_COUNT, offset: 0 } : band;
     return [names[i], { path: storage.tilePath(tile, group.name), band: place.band, scale, offset }];
@@ -140,9 +140,9 @@ export function dateFiles(
 }
 
 /** What the values of these bands are in tiles that have them: one meaning, or both. */
-export function valuesOf(names: readonly BandName[], tiles: TileRecord[]): BandValues[] {
+export function bandValueKinds(names: readonly BandName[], tiles: TileRecord[]): BandValueKind[] {
   const values = tiles.flatMap((tile) =>
-    (findBands(tile.groups, names) ?? []).map((place): BandValues => {
+    (findBands(tile.groups, names) ?? []).map((place): BandValueKind => {
       const { group, band } = bandAt(tile, place);
       return isCount(group, band) ? 'scaled counts' : 'reflectance';
     }),
@@ -157,14 +157,14 @@ export function coarsestGroup(names: readonly BandName[], tile: TileRecord): Gro
     .reduce((a, b) => (b.width * b.height < a.width * a.height ? b : a));
 }
 
-/** Pixels that a model is trained on at a place of which `filesOf` finds files. */
-export function trainedPixels(spec: ModelSpec, { tiles }: Pick<Place, 'tiles'>): TrainedPixels {
-  const bands = bandsOf(spec);
+/** Pixels that a model is trained on at a place of which `trainingFiles` finds files. */
+export function trainedPixels(spec: ModelSpec, { tiles }: Pick<TrainingCell, 'tiles'>): TrainedPixels {
+  const bands = requiredBands(spec);
   const fit = tiles.filter((tile) => findBands(tile.groups, bands));
   // All dates that are read have one size.
-  const first = spec.target.kind === 'clear' ? pairsOf(fit)[0].clear : 0;
+  const first = spec.target.kind === 'clear' ? pairCloudyWithClear(fit)[0].clear : 0;
   const { name, width, height } = coarsestGroup(bands, fit[first])!;
-  const [values] = valuesOf(bands, fit);
+  const [values] = bandValueKinds(bands, fit);
   return { pixelSize: { group: name, width, height }, values };
 }
 
@@ -176,7 +176,7 @@ export function commonPixels(places: TrainedPixels[]): TrainedPixels {
   return groups.length === 1 && group !== undefined ? { pixelSize: { group }, values } : { values };
 }
 
-const bandAt = (tile: TileRecord, { group, band }: BandPlace) => ({
+const bandAt = (tile: TileRecord, { group, band }: BandIndex) => ({
   group: tile.groups[group],
   band: tile.groups[group].bands[band],
 });
@@ -190,12 +190,12 @@ function isCount({ dataType }: GroupRecord, { scale, offset }: GroupRecord['band
 }
 
 /** The pixels at which the bands of a tile are read, as text. */
-function sizeOf(names: readonly BandName[], tile: TileRecord): string {
+function bandSizeKey(names: readonly BandName[], tile: TileRecord): string {
   const group = coarsestGroup(names, tile);
   return `${group?.width}x${group?.height}`;
 }
 
 /** True if two tiles of a cell can be read beside each other: their bands have the same size and the same kind of values. */
 export function areAlike(names: readonly BandName[], a: TileRecord, b: TileRecord): boolean {
-  return sizeOf(names, a) === sizeOf(names, b) && valuesOf(names, [a, b]).length === 1;
+  return bandSizeKey(names, a) === bandSizeKey(names, b) && bandValueKinds(names, [a, b]).length === 1;
 }

@@ -8,42 +8,48 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { randomStream, shuffledOrder } from '../../random.js';
 import { diverged, trainingFailed } from '../errors.js';
-import { addLineSums, ridge, startSums } from '../evaluation/baselines.js';
+import { addSufficientStatistics, initialFitStatistics, ridge } from '../evaluation/baselines.js';
 import { displayRange } from '../evaluation/display-range.js';
-import { baselinesOf, countingPairs, evaluate } from '../evaluation/evaluate.js';
-import { type EpochLoss, spreadOf } from '../evaluation/metrics.js';
-import { scoreTile, type TileSource } from '../evaluation/tile-scores.js';
-import { predict } from '../inference/predict-patches.js';
-import { bestEpoch, hasStalled, WeightsCopy } from '../loop/early-stopping.js';
-import { variablesOf } from '../loop/learner.js';
-import { learnerOf, rateAt } from '../loop/train-model.js';
-import { beginsWithLine, type ModelSpec } from '../models/model-spec.js';
-import { batchOf } from '../patches/batches.js';
-import { joinPatches } from '../patches/concat-patches.js';
-import { filledOnly, type PatchDataset, type PatchSet } from '../patches/patches.js';
-import { type Beginning, type KeptTraining, MemberCheckpoints } from './rank-checkpoints.js';
-import type { MemberPlace, MemberShare, PlaceScore, Traffic, TrainedTogether } from './rank-messages.js';
-import { allGather, type Ring } from './ring-all-reduce.js';
-import { meanOf, movingMoments, poolMoments } from './tensor-all-reduce.js';
+import { evaluateBaselines, evaluatePredictions, maskedPairs } from '../evaluation/evaluate.js';
+import { type EpochLosses, targetStatistics } from '../evaluation/metrics.js';
+import { scoreTile, type TileImages } from '../evaluation/tile-scores.js';
+import { predictPatches } from '../inference/predict-patches.js';
+import { bestEpoch, hasStalled, WeightsSnapshot } from '../loop/early-stopping.js';
+import { asVariables } from '../loop/learner.js';
+import { cosineLearningRate, createLearner } from '../loop/train-model.js';
+import { type ModelSpec, startsWithLinearFit } from '../models/model-spec.js';
+import { augmentedBatch } from '../patches/batches.js';
+import { concatPatches } from '../patches/concat-patches.js';
+import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/patches.js';
+import { type CheckpointLocation, RankCheckpoints, type ResumePoint } from './rank-checkpoints.js';
+import type {
+  BytesTransferred,
+  CellScore,
+  DataParallelResult,
+  RankCell,
+  RankContribution,
+} from './rank-messages.js';
+import { allGather, type ProcessGroup } from './ring-all-reduce.js';
+import { allReduceRunningStatistics, allReduceTensorMean, runningStatistics } from './tensor-all-reduce.js';
 
-export interface TogetherOptions {
+export interface DataParallelOptions {
   /** Default: the model's. */
   epochs?: number;
   /** Stops if the selection loss has not improved for this number of epochs. */
   patience?: number;
   seed: number;
   /** Where this member keeps the training as it stands. All members keep it, or none. */
-  checkpoint?: KeptTraining;
+  checkpoint?: CheckpointLocation;
   /** Both are waited for. */
-  onBegin?: (beginning: Beginning) => void | Promise<void>;
-  onEpoch?: (loss: EpochLoss) => void | Promise<void>;
+  onBegin?: (beginning: ResumePoint) => void | Promise<void>;
+  onEpoch?: (loss: EpochLosses) => void | Promise<void>;
 }
 
 /** Patches of one place. */
-export interface PlacePatches extends MemberPlace {
-  dataset: PatchDataset;
+export interface CellPatches extends RankCell {
+  dataset: TrainValidationPatches;
   /** Files that are read again at the end to score whole tiles. Default: whole tiles are not scored. */
-  source?: TileSource;
+  source?: TileImages;
 }
 
 /**
@@ -57,43 +63,43 @@ export interface PlacePatches extends MemberPlace {
  * patches, after every epoch. So all members hold the same weights, bit for bit, which is checked after each epoch. Throws TW_TRAIN_DIVERGED,
  * and what the ring throws. Dispose the model.
  */
-export async function trainTogether(
+export async function trainDataParallel(
   tf: Tf,
   spec: ModelSpec,
-  places: PlacePatches[],
+  places: CellPatches[],
   bytesRead: number,
-  ring: Ring,
-  { epochs = spec.epochs, patience, seed, checkpoint, onBegin, onEpoch }: TogetherOptions,
-): Promise<{ model: LayersModel; trained: TrainedTogether }> {
+  ring: ProcessGroup,
+  { epochs = spec.epochs, patience, seed, checkpoint, onBegin, onEpoch }: DataParallelOptions,
+): Promise<{ model: LayersModel; trained: DataParallelResult }> {
   const started = performance.now();
-  const train = joinPatches(places.map(({ dataset }) => dataset.train));
+  const train = concatPatches(places.map(({ dataset }) => dataset.train));
   const weightOf = countedValues(train);
   const weight = sumOf(Array.from({ length: train.count }, (_, n) => weightOf(n)));
   const starts = await allGather(ring, {
     patches: train.count,
     weight,
-    line: beginsWithLine(spec) ? startSums(train) : undefined,
+    line: startsWithLinearFit(spec) ? initialFitStatistics(train) : undefined,
   });
   const totalWeight = sumOf(starts.map((one) => one.weight));
   const lines = starts.flatMap(({ line }) => line ?? []);
-  const straight = lines.length > 0 ? ridge(lines.reduce(addLineSums)) : undefined;
+  const straight = lines.length > 0 ? ridge(lines.reduce(addSufficientStatistics)) : undefined;
   const stepsAnEpoch = Math.max(...starts.map((one) => Math.ceil(one.patches / spec.batchSize)));
   const steps = epochs * stepsAnEpoch;
-  const learner = learnerOf(tf, spec, seed, straight);
-  const moments = movingMoments(learner.model);
+  const learner = createLearner(tf, spec, seed, straight);
+  const moments = runningStatistics(learner.model);
   const random = randomStream(seed + ring.index);
-  const best = new WeightsCopy(tf, learner.model);
-  const variables = () => [...learner.state(), ...best.variables];
-  const checkpoints = checkpoint && new MemberCheckpoints(ring, variables, checkpoint);
+  const best = new WeightsSnapshot(tf, learner.model);
+  const variables = () => [...learner.stateVariables(), ...best.variables];
+  const checkpoints = checkpoint && new RankCheckpoints(ring, variables, checkpoint);
   let exchanged = 0;
   const selected = places.flatMap(({ dataset }) => dataset.selection ?? []);
   const startLoss = async () => {
-    const all = await allGather(ring, squaresOf(tf, learner.model, selected));
+    const all = await allGather(ring, sumOfSquares(tf, learner.model, selected));
     const loss = meanSquare(all);
     return Number.isNaN(loss) ? undefined : loss;
   };
   try {
-    const begun = await checkpoints?.goOn(tf);
+    const begun = await checkpoints?.resume(tf);
     const kept = begun?.state;
     if (kept) random.state = kept.random;
     const losses = kept?.losses ?? [];
@@ -101,7 +107,7 @@ export async function trainTogether(
     let step = kept?.step ?? 0;
     const firstStep = step;
     const before = kept?.traffic ?? { bytesSent: 0, bytesReceived: 0 };
-    const traffic = (): Traffic => ({
+    const traffic = (): BytesTransferred => ({
       bytesSent: before.bytesSent + ring.sent,
       bytesReceived: before.bytesReceived + ring.received,
     });
@@ -113,31 +119,31 @@ export async function trainTogether(
         const edge = (at: number) => Math.floor((at * train.count) / stepsAnEpoch);
         const chosen = order.subarray(edge(part), edge(part + 1));
         const weight = sumOf(Array.from(chosen, weightOf));
-        const share = async (gradients: Tensor[]) => {
-          const mean = await meanOf(tf, ring, gradients, weight);
+        const reduceGradients = async (gradients: Tensor[]) => {
+          const mean = await allReduceTensorMean(tf, ring, gradients, weight);
           exchanged += gradients.reduce((all, { size }) => all + size, 0);
           tf.dispose(gradients);
           return mean;
         };
         // Without a patch of its own it goes along with one that does not count.
-        const batch = batchOf(tf, train, weight > 0 ? chosen : order.subarray(0, 1), random.next);
-        const rate = rateAt(spec, step++, steps);
+        const batch = augmentedBatch(tf, train, weight > 0 ? chosen : order.subarray(0, 1), random.next);
+        const learningRate = cosineLearningRate(spec, step++, steps);
         const loss = await learner
-          .step(batch, { rate, step, share })
+          .step(batch, { learningRate, step, reduceGradients })
           .finally(() => tf.dispose(Object.values(batch)));
         if (weight === 0) continue;
         if (!Number.isFinite(loss)) throw diverged(epoch);
         sum += weight * loss;
       }
-      await poolMoments(tf, ring, moments, train.count);
+      await allReduceRunningStatistics(tf, ring, moments, train.count);
       const reports = await allGather(ring, {
         loss: sum,
-        validation: squaresOf(
+        validation: sumOfSquares(
           tf,
           learner.model,
           places.map(({ dataset }) => dataset.validation),
         ),
-        selection: squaresOf(tf, learner.model, selected),
+        selection: sumOfSquares(tf, learner.model, selected),
         weights: await checksumOf(learner.model),
         ...(epoch < epochs && checkpoints?.isDue && { keep: true }),
       });
@@ -150,7 +156,7 @@ export async function trainTogether(
         ...{ epoch, train: sumOf(reports.map(({ loss }) => loss)) / totalWeight, validation },
         ...(!Number.isNaN(selection) && { selection }),
       });
-      if (bestEpoch(losses, initial) === epoch) best.keep();
+      if (bestEpoch(losses, initial) === epoch) best.save();
       const isLast = epoch === epochs || hasStalled(losses, initial, patience);
       if (reports[0].keep && !isLast)
         await checkpoints?.write({ losses, initial, random: random.state, step, traffic: traffic() });
@@ -158,9 +164,9 @@ export async function trainTogether(
       if (isLast) break;
     }
     best.restore();
-    const scored: PlaceScore[] = [];
+    const scored: CellScore[] = [];
     for (const place of places) scored.push(await scoreOf(tf, spec, learner.model, place));
-    const own: MemberShare = { places: scored, patches: train.count, bytesRead };
+    const own: RankContribution = { places: scored, patches: train.count, bytesRead };
     const shares = await allGather(ring, own);
     // Last, so that they are of all that the training has sent but these few bytes.
     const bytes = await allGather(ring, traffic());
@@ -185,34 +191,35 @@ export async function trainTogether(
 }
 
 /** Returns the number of values of a patch that count in the loss: its pixels with a target, or one for a mean. */
-function countedValues({ count, counts }: PatchSet): (patch: number) => number {
-  if (!counts) return () => 1;
-  const pixels = counts.length / count;
-  return (patch) => counts.subarray(patch * pixels, (patch + 1) * pixels).reduce((sum, one) => sum + one, 0);
+function countedValues({ count, targetMask }: Patches): (patch: number) => number {
+  if (!targetMask) return () => 1;
+  const pixels = targetMask.length / count;
+  return (patch) =>
+    targetMask.subarray(patch * pixels, (patch + 1) * pixels).reduce((sum, one) => sum + one, 0);
 }
 
 const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
 
 async function checksumOf(model: LayersModel): Promise<number> {
   let sum = 0;
-  for (const variable of variablesOf(model.weights)) {
+  for (const variable of asVariables(model.weights)) {
     const { buffer, byteOffset, byteLength } = await variable.data<'float32'>();
     sum = crc32(new Uint8Array(buffer, byteOffset, byteLength), sum);
   }
   return sum;
 }
 
-interface Squares {
+interface SumOfSquares {
   squares: number;
   values: number;
 }
 
 /** Sum of the squared errors over all values in these sets that count, and the number of values. */
-function squaresOf(tf: Tf, model: LayersModel, sets: PatchSet[]): Squares {
+function sumOfSquares(tf: Tf, model: LayersModel, sets: Patches[]): SumOfSquares {
   let squares = 0;
   let values = 0;
   for (const set of sets) {
-    const pairs = countingPairs(set, predict(tf, model, set));
+    const pairs = maskedPairs(set, predictPatches(tf, model, set));
     pairs.truth.forEach((truth, i) => {
       squares += (truth - pairs.predicted[i]) ** 2;
     });
@@ -221,19 +228,19 @@ function squaresOf(tf: Tf, model: LayersModel, sets: PatchSet[]): Squares {
   return { squares, values };
 }
 
-const meanSquare = (all: Squares[]) =>
+const meanSquare = (all: SumOfSquares[]) =>
   sumOf(all.map(({ squares }) => squares)) / sumOf(all.map(({ values }) => values));
 
 async function scoreOf(
   tf: Tf,
   spec: ModelSpec,
   model: LayersModel,
-  { geocode, tiles, dataset, source }: PlacePatches,
-): Promise<PlaceScore> {
+  { geocode, tiles, dataset, source }: CellPatches,
+): Promise<CellScore> {
   const { train, validation, counts, split, holdOut } = dataset;
   const range = displayRange(train);
-  const score = (patches: PatchSet, values: Float32Array) => evaluate(patches, values, range);
-  const spread = (patches: PatchSet) => spreadOf(countingPairs(patches, patches.targets).truth);
+  const score = (patches: Patches, values: Float32Array) => evaluatePredictions(patches, values, range);
+  const spread = (patches: Patches) => targetStatistics(maskedPairs(patches, patches.targets).truth);
   return {
     geocode,
     tiles,
@@ -241,12 +248,12 @@ async function scoreOf(
     split,
     holdOut,
     metrics: {
-      train: score(filledOnly(train), predict(tf, model, train)),
-      validation: score(validation, predict(tf, model, validation)),
+      train: score(filledOnly(train), predictPatches(tf, model, train)),
+      validation: score(validation, predictPatches(tf, model, validation)),
       ...(range && source && { tile: await scoreTile(tf, model, spec, range, source) }),
     },
     ...(range && { displayRange: range }),
     spread: { train: spread(filledOnly(train)), validation: spread(validation) },
-    baseline: baselinesOf(spec.target, dataset, range),
+    baseline: evaluateBaselines(spec.target, dataset, range),
   };
 }

@@ -1,21 +1,21 @@
 /** What is told of a model that was trained on many nodes. */
 
-import { counted } from '../../plural.js';
+import { plural } from '../../plural.js';
 import type { Baselines } from '../evaluation/baselines.js';
 import type { DisplayRange } from '../evaluation/display-range.js';
 import {
   type Metrics,
   type ModelMetrics,
   pooledScore,
-  pooledSpread,
+  pooledTargetStatistics,
   pooledTile,
 } from '../evaluation/metrics.js';
-import type { AppliedHoldOut, PatchDataset } from '../patches/patches.js';
-import type { TrainedPlace } from '../workers/training-messages.js';
-import type { Beginning } from './rank-checkpoints.js';
-import type { PlaceScore, TrainedTogether } from './rank-messages.js';
+import type { AppliedHoldOut, TrainValidationPatches } from '../patches/patches.js';
+import type { TrainedCell } from '../workers/training-messages.js';
+import type { ResumePoint } from './rank-checkpoints.js';
+import type { CellScore, DataParallelResult } from './rank-messages.js';
 
-export interface Distributed {
+export interface DistributedReport {
   members: {
     node: string;
     places: number;
@@ -40,7 +40,7 @@ export interface Distributed {
   /** How the one model does at each place, beside baselines that are fitted to the place. */
   places: {
     geocode: string;
-    patches: PatchDataset['counts'];
+    patches: TrainValidationPatches['counts'];
     split: string;
     /** Absent in cards of older versions. */
     holdOut?: AppliedHoldOut;
@@ -52,7 +52,11 @@ export interface Distributed {
 }
 
 /** `names` are those of the members, `nodes` the number of nodes that run. */
-export function distributedReport(trained: TrainedTogether, names: string[], nodes: number): Distributed {
+export function distributedReport(
+  trained: DataParallelResult,
+  names: string[],
+  nodes: number,
+): DistributedReport {
   const { members, steps, parameters } = trained;
   const size = members.length;
   const leastBytes = ((2 * (size - 1)) / size) * 4 * parameters * steps;
@@ -74,7 +78,7 @@ export function distributedReport(trained: TrainedTogether, names: string[], nod
 }
 
 /** For people: from where it goes on, or why from nowhere. */
-export function beginningOf({ epoch, unlike }: Beginning): string {
+export function describeResumePoint({ epoch, unlike }: ResumePoint): string {
   if (epoch > 0) return `goes on from epoch ${epoch}`;
   return unlike
     ? 'begins anew: the nodes have no checkpoint of the same epoch'
@@ -82,9 +86,9 @@ export function beginningOf({ epoch, unlike }: Beginning): string {
 }
 
 /** For people: how much a node has sent, beside the least that an all-reduce takes. */
-export function trafficOf({ members, parameters, steps, nodes = 1 }: Distributed): string {
+export function describeTraffic({ members, parameters, steps, nodes = 1 }: DistributedReport): string {
   const size = members.length;
-  const work = `${counted(size, 'node')}, ${parameters} parameters, ${counted(steps, 'step')}`;
+  const work = `${plural(size, 'node')}, ${parameters} parameters, ${plural(steps, 'step')}`;
   const most = members.reduce((a, b) => (b.bytesSent > a.bytesSent ? b : a));
   if (most.ratio === null)
     return `${work}: nothing sent${nodes > 1 ? `, as ${most.places === 1 ? 'the place is' : `all ${most.places} places are`} with one of ${nodes} nodes` : ''}`;
@@ -93,10 +97,10 @@ export function trafficOf({ members, parameters, steps, nodes = 1 }: Distributed
 }
 
 /** The scores of all places taken as one set. */
-export function pooledPlaces(trained: TrainedTogether): TrainedPlace {
+export function pooledCellScores(trained: DataParallelResult): TrainedCell {
   const { files, losses, bestEpoch, members, seconds } = trained;
   const places = placesOf(trained);
-  const pooled = (side: 'train' | 'validation', of: (place: PlaceScore) => Metrics) =>
+  const pooled = (side: 'train' | 'validation', of: (place: CellScore) => Metrics) =>
     pooledScore(
       places.map(({ spread }) => spread[side]),
       places.map(of),
@@ -114,7 +118,7 @@ export function pooledPlaces(trained: TrainedTogether): TrainedPlace {
       validation: pooled('validation', ({ metrics }) => metrics.validation),
       ...(tile && { tile }),
     },
-    spread: pooledSpread(places.map(({ spread }) => spread.validation)),
+    spread: pooledTargetStatistics(places.map(({ spread }) => spread.validation)),
     baseline: {
       mean: pooled('validation', ({ baseline }) => baseline.mean),
       linear: pooled('validation', ({ baseline }) => baseline.linear),
@@ -125,11 +129,11 @@ export function pooledPlaces(trained: TrainedTogether): TrainedPlace {
       }),
     },
     patches: { train: counts('train'), validation: counts('validation') },
-    split: `${counted(places.length, 'place')}, each divided as for a model of its own`,
+    split: `${plural(places.length, 'place')}, each divided as for a model of its own`,
     bytesRead: members.reduce((sum, { bytesRead }) => sum + bytesRead, 0),
     seconds,
   };
 }
 
-const placesOf = ({ members }: TrainedTogether) =>
+const placesOf = ({ members }: DataParallelResult) =>
   members.flatMap(({ places }) => places).sort((a, b) => (a.geocode < b.geocode ? -1 : 1));

@@ -2,12 +2,12 @@
 import { join } from 'node:path';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
-import { type CheckpointState, findCheckpoint, writeCheckpoint } from '../loop/checkpoint.js';
-import { CHECKPOINT_SECONDS } from '../loop/train-model.js';
-import { allGather, type Ring } from './ring-all-reduce.js';
+import { type CheckpointState, findCheckpoint, writeTrainingCheckpoint } from '../loop/checkpoint.js';
+import { CHECKPOINT_INTERVAL_S } from '../loop/train-model.js';
+import { allGather, type ProcessGroup } from './ring-all-reduce.js';
 
 /** Where a member keeps a training. */
-export interface KeptTraining {
+export interface CheckpointLocation {
   /** Of this member and this training alone. */
   folder: string;
   /** Names the training with all that shapes its result, the same at all members. */
@@ -16,7 +16,7 @@ export interface KeptTraining {
 }
 
 /** How a training begins, the same at all members. */
-export interface Beginning {
+export interface ResumePoint {
   /** After this epoch; 0 at the start. */
   epoch: number;
   /** Checkpoints are of no use, because no epoch is among those of all members. */
@@ -28,18 +28,18 @@ export interface Beginning {
  * written the checkpoint before; so wherever they are cut off, all have one of the same epoch. Invariant: `newest` is the file that was
  * written last, or from which the training went on; the other one is not needed any more.
  */
-export class MemberCheckpoints {
+export class RankCheckpoints {
   private newest = 0;
   private writtenAt = performance.now();
 
   constructor(
-    private readonly ring: Ring,
+    private readonly ring: ProcessGroup,
     private readonly variables: () => Variable[],
-    private readonly kept: KeptTraining,
+    private readonly kept: CheckpointLocation,
   ) {}
 
   /** Restores the variables from the latest epoch for which all members have a complete checkpoint. Returns no state if there is no such epoch. */
-  async goOn(tf: Tf): Promise<{ beginning: Beginning; state?: CheckpointState }> {
+  async resume(tf: Tf): Promise<{ beginning: ResumePoint; state?: CheckpointState }> {
     const own = await Promise.all(
       [0, 1].map((file) => findCheckpoint(this.path(file), this.kept.task, this.variables)),
     );
@@ -55,14 +55,14 @@ export class MemberCheckpoints {
 
   /** Whether it is time for the next one. All go by the clock of the first member; the others say no. */
   get isDue(): boolean {
-    const { everySeconds = CHECKPOINT_SECONDS } = this.kept;
+    const { everySeconds = CHECKPOINT_INTERVAL_S } = this.kept;
     return this.ring.index === 0 && performance.now() - this.writtenAt >= 1000 * everySeconds;
   }
 
   /** All members write after the same epoch. */
   async write(state: Omit<CheckpointState, 'task'>): Promise<void> {
     const file = 1 - this.newest;
-    await writeCheckpoint(this.path(file), { task: this.kept.task, ...state }, this.variables());
+    await writeTrainingCheckpoint(this.path(file), { task: this.kept.task, ...state }, this.variables());
     this.newest = file;
     this.writtenAt = performance.now();
   }

@@ -3,91 +3,91 @@
 import type { Handler } from '../../engines/index.js';
 import type { Baselines } from '../evaluation/baselines.js';
 import type { DisplayRange } from '../evaluation/display-range.js';
-import type { EpochLoss, ModelMetrics, Spread } from '../evaluation/metrics.js';
-import type { AppliedHoldOut, PatchDataset } from '../patches/patches.js';
-import type { CardContext } from '../registry/model-card.js';
+import type { EpochLosses, ModelMetrics, TargetStatistics } from '../evaluation/metrics.js';
+import type { AppliedHoldOut, TrainValidationPatches } from '../patches/patches.js';
+import type { ModelCardContext } from '../registry/model-card.js';
 import type { ModelFiles } from '../registry/saved-model.js';
-import type { PlaceError, PlaceTask } from '../workers/training-messages.js';
-import type { Beginning, KeptTraining } from './rank-checkpoints.js';
-import type { RingPlace } from './ring-connection.js';
+import type { TrainCellTask, TrainingError } from '../workers/training-messages.js';
+import type { CheckpointLocation, ResumePoint } from './rank-checkpoints.js';
+import type { RankInfo } from './ring-connection.js';
 
 /** What is said of a place. */
-export interface MemberPlace {
+export interface RankCell {
   geocode: string;
   /** Those that it is trained and validated on. */
-  tiles: CardContext['tiles'];
+  tiles: ModelCardContext['tiles'];
 }
 
 /** The places of one node. */
-export interface MemberTask {
+export interface ReadCellsRequest {
   model: string;
-  places: (MemberPlace & Pick<PlaceTask, 'id' | 'dates' | 'pairs' | 'validationFrom'>)[];
+  places: (RankCell & Pick<TrainCellTask, 'id' | 'dates' | 'pairs' | 'validationFrom'>)[];
 }
 
 /** What of them can be trained on. */
-export interface MemberData {
+export interface ReadCellsResult {
   usable: string[];
   /** Patches for training, with their overlap. */
   patches: number;
   skipped: { id: string; reason: string }[];
-  failed: ({ id: string } & PlaceError)[];
+  failed: ({ id: string } & TrainingError)[];
 }
 
-export interface MemberTraining extends RingPlace {
+export interface TrainRankRequest extends RankInfo {
   seed: number;
   epochs?: number;
   patience?: number;
-  checkpoint: KeptTraining;
+  checkpoint: CheckpointLocation;
 }
 
 /** How the model does at one place. */
-export interface PlaceScore extends MemberPlace {
-  patches: PatchDataset['counts'];
+export interface CellScore extends RankCell {
+  patches: TrainValidationPatches['counts'];
   split: string;
   holdOut: AppliedHoldOut;
   metrics: ModelMetrics;
   /** Display range of the place's own training patches. Absent if a patch has one value. */
   displayRange?: DisplayRange;
   /** Of the true values. */
-  spread: { train: Spread; validation: Spread };
+  spread: { train: TargetStatistics; validation: TargetStatistics };
   /** On the same validation patches, fitted to the place's own training patches. */
   baseline: Baselines;
 }
 
 /** One member's part in it. */
-export interface MemberShare {
-  places: PlaceScore[];
+export interface RankContribution {
+  places: CellScore[];
   /** Patches for training, with their overlap. */
   patches: number;
   bytesRead: number;
 }
 
-export interface TrainedTogether {
+export interface DataParallelResult {
   /** The same at all members, but for the files: only the first gives them. */
   files?: ModelFiles;
-  losses: EpochLoss[];
+  losses: EpochLosses[];
   /** The epoch whose weights are kept. */
   bestEpoch: number;
   steps: number;
   /** Numbers that are exchanged in a step. */
   parameters: number;
-  members: (MemberShare & Traffic)[];
+  members: (RankContribution & BytesTransferred)[];
   seconds: number;
 }
 
 /** Bytes that went over a member's connections, also before the checkpoint from which it went on. */
-export interface Traffic {
+export interface BytesTransferred {
   bytesSent: number;
   bytesReceived: number;
 }
 
 /** Its file descriptors, to the members before and after it. */
-export const PREVIOUS = 4;
-export const NEXT = 5;
+export const PREVIOUS_RANK_FD = 4;
+export const NEXT_RANK_FD = 5;
 
-export type MemberHandlers = {
-  read: Handler<MemberTask, MemberData>;
-  train: Handler<MemberTraining, TrainedTogether, { begins: Beginning } | { epoch: EpochLoss }>;
+export type RankHandlers = {
+  read: Handler<ReadCellsRequest, ReadCellsResult>;
+  train: Handler<TrainRankRequest, DataParallelResult, { begins: ResumePoint } | { epoch: EpochLosses }>;
   /** Sent when the model is stored. Resolves when the other members leave as well. */
   leave: Handler<undefined, void>;
 };

@@ -1,21 +1,21 @@
 import type { Duplex } from 'node:stream';
 import { type EngineName, EngineProcess, ProcessEnded } from '../../engines/index.js';
-import { leftRing } from '../errors.js';
-import type { TogetherOptions } from './data-parallel-training.js';
+import { nodeLost } from '../errors.js';
+import type { DataParallelOptions } from './data-parallel-training.js';
 import {
-  type MemberData,
-  type MemberHandlers,
-  type MemberTask,
-  type MemberTraining,
-  NEXT,
-  PREVIOUS,
-  type TrainedTogether,
+  type DataParallelResult,
+  NEXT_RANK_FD,
+  PREVIOUS_RANK_FD,
+  type RankHandlers,
+  type ReadCellsRequest,
+  type ReadCellsResult,
+  type TrainRankRequest,
 } from './rank-messages.js';
-import { join } from './rendezvous.js';
+import { pipeBothWays } from './rendezvous.js';
 
 /** The process of this node in a distributed training. Every method throws TW_TRAIN_RING if the process ends, and what it throws. */
-export class MemberProcess {
-  private readonly process: EngineProcess<MemberHandlers>;
+export class RankProcess {
+  private readonly process: EngineProcess<RankHandlers>;
 
   constructor(
     private readonly node: string,
@@ -27,19 +27,19 @@ export class MemberProcess {
   }
 
   /** Reads the node's places, and says what of them can be trained on. */
-  read(task: MemberTask): Promise<MemberData> {
-    return this.orLeftRing(this.process.request('read', task));
+  read(task: ReadCellsRequest): Promise<ReadCellsResult> {
+    return this.orNodeLost(this.process.request('read', task));
   }
 
   /** Trains with the others, who are reached by `links`; a ring of one has none. */
   train(
-    training: MemberTraining,
+    training: TrainRankRequest,
     links: { previous: Duplex; next: Duplex } | undefined,
-    { onBegin, onEpoch }: Pick<TogetherOptions, 'onBegin' | 'onEpoch'>,
-  ): Promise<TrainedTogether> {
+    { onBegin, onEpoch }: Pick<DataParallelOptions, 'onBegin' | 'onEpoch'>,
+  ): Promise<DataParallelResult> {
     if (links) {
-      join(links.previous, this.process.stream(PREVIOUS));
-      join(links.next, this.process.stream(NEXT));
+      pipeBothWays(links.previous, this.process.stream(PREVIOUS_RANK_FD));
+      pipeBothWays(links.next, this.process.stream(NEXT_RANK_FD));
     }
     const trained = this.process.request('train', training, {
       onProgress(progress) {
@@ -47,25 +47,25 @@ export class MemberProcess {
         else onEpoch?.(progress.epoch);
       },
     });
-    return this.orLeftRing(trained);
+    return this.orNodeLost(trained);
   }
 
   /** Resolves when all members are ready to leave, as it is called when this one needs nothing more of the others. */
-  leave(): Promise<void> {
-    return this.orLeftRing(this.process.request('leave', undefined));
+  shutdown(): Promise<void> {
+    return this.orNodeLost(this.process.request('leave', undefined));
   }
 
   end(): void {
     this.process.close();
   }
 
-  private async orLeftRing<T>(answer: Promise<T>): Promise<T> {
+  private async orNodeLost<T>(answer: Promise<T>): Promise<T> {
     try {
       return await answer;
     } catch (error) {
       if (!(error instanceof ProcessEnded)) throw error;
       const detail = `its training process ended (${error.message}), most often for want of memory`;
-      throw leftRing.because(error, this.node, detail);
+      throw nodeLost.because(error, this.node, detail);
     }
   }
 }

@@ -2,41 +2,47 @@
 import { Socket } from 'node:net';
 import { type EngineName, loadEngine, serveRequests } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { readPlace } from '../data/read-acquisitions.js';
+import { readAcquisitions } from '../data/read-acquisitions.js';
 import { trainingFailed } from '../errors.js';
 import { imagesToScore } from '../evaluation/tile-scores.js';
-import { modelNamed } from '../models/builtin-models.js';
-import { imagesOf } from '../patches/labelled-images.js';
-import { cutPatches } from '../patches/patches.js';
+import { getModelSpec } from '../models/builtin-models.js';
+import { labelImages } from '../patches/labelled-images.js';
+import { makePatches } from '../patches/patches.js';
 import { saveModel } from '../registry/saved-model.js';
-import { type PlacePatches, trainTogether } from './data-parallel-training.js';
-import { type MemberData, type MemberHandlers, type MemberTask, NEXT, PREVIOUS } from './rank-messages.js';
-import { allGather, alone } from './ring-all-reduce.js';
-import { RingLinks } from './ring-connection.js';
+import { type CellPatches, trainDataParallel } from './data-parallel-training.js';
+import {
+  NEXT_RANK_FD,
+  PREVIOUS_RANK_FD,
+  type RankHandlers,
+  type ReadCellsRequest,
+  type ReadCellsResult,
+} from './rank-messages.js';
+import { allGather, SINGLE_PROCESS_GROUP } from './ring-all-reduce.js';
+import { RingConnection } from './ring-connection.js';
 
 const [engine] = process.argv.slice(2);
 let model = '';
 let bytesRead = 0;
-const places: PlacePatches[] = [];
+const places: CellPatches[] = [];
 /** None in a ring of one. */
-let links: RingLinks | undefined;
+let connection: RingConnection | undefined;
 
-async function read(task: MemberTask): Promise<MemberData> {
-  const spec = modelNamed(task.model);
+async function read(task: ReadCellsRequest): Promise<ReadCellsResult> {
+  const spec = getModelSpec(task.model);
   model = task.model;
-  const skipped: MemberData['skipped'] = [];
-  const failed: MemberData['failed'] = [];
+  const skipped: ReadCellsResult['skipped'] = [];
+  const failed: ReadCellsResult['failed'] = [];
   const usable: string[] = [];
   for (const { id, geocode, tiles, dates, pairs, validationFrom } of task.places) {
     try {
-      const pixels = await readPlace(dates);
+      const pixels = await readAcquisitions(dates);
       if ('skipped' in pixels) {
         skipped.push({ id, reason: pixels.skipped });
         continue;
       }
       bytesRead += pixels.bytesRead;
-      const images = imagesOf(spec, pixels.dates, pairs);
-      const patches = cutPatches(spec, images, validationFrom);
+      const images = labelImages(spec, pixels.dates, pairs);
+      const patches = makePatches(spec, images, validationFrom);
       if ('skipped' in patches) skipped.push({ id, reason: patches.skipped });
       else {
         const { dataset } = patches;
@@ -53,19 +59,27 @@ async function read(task: MemberTask): Promise<MemberData> {
   return { usable, patches, skipped, failed };
 }
 
-const train: MemberHandlers['train'] = async (
+const train: RankHandlers['train'] = async (
   { index, members, seed, epochs, patience, checkpoint },
   report,
 ) => {
   const { tf } = await loadEngine(engine as EngineName);
   const stream = (fd: number) => new Socket({ fd, readable: true, writable: true });
-  if (members.length > 1) links = new RingLinks({ index, members }, stream(PREVIOUS), stream(NEXT));
-  const spec = modelNamed(model);
-  const { model: made, trained } = await trainTogether(tf, spec, places, bytesRead, links ?? alone, {
-    ...{ seed, epochs, patience, checkpoint },
-    onBegin: (begins) => report({ begins }),
-    onEpoch: (epoch) => report({ epoch }),
-  });
+  if (members.length > 1)
+    connection = new RingConnection({ index, members }, stream(PREVIOUS_RANK_FD), stream(NEXT_RANK_FD));
+  const spec = getModelSpec(model);
+  const { model: made, trained } = await trainDataParallel(
+    tf,
+    spec,
+    places,
+    bytesRead,
+    connection ?? SINGLE_PROCESS_GROUP,
+    {
+      ...{ seed, epochs, patience, checkpoint },
+      onBegin: (begins) => report({ begins }),
+      onEpoch: (epoch) => report({ epoch }),
+    },
+  );
   const files = index === 0 ? { files: await saveModel(tf, made) } : {};
   made.dispose();
   return { ...trained, ...files };
@@ -73,8 +87,8 @@ const train: MemberHandlers['train'] = async (
 
 async function leave(): Promise<void> {
   // Nobody goes, and gives up its checkpoints, before the first member has stored the model.
-  await allGather(links ?? alone, null);
-  await links?.leave();
+  await allGather(connection ?? SINGLE_PROCESS_GROUP, null);
+  await connection?.shutdown();
 }
 
 function known(error: unknown): TilewrightError {
@@ -87,10 +101,10 @@ function orFail<Args extends unknown[], Result>(handler: (...args: Args) => Prom
     try {
       return await handler(...args);
     } catch (error) {
-      links?.fail(known(error));
+      connection?.fail(known(error));
       throw error;
     }
   };
 }
 
-serveRequests<MemberHandlers>({ read, train: orFail(train), leave: orFail(leave) }, trainingFailed);
+serveRequests<RankHandlers>({ read, train: orFail(train), leave: orFail(leave) }, trainingFailed);

@@ -4,7 +4,7 @@
  */
 
 /** A member's place in a ring, and what goes over it. */
-export interface Ring {
+export interface ProcessGroup {
   /** From 0. */
   readonly index: number;
   readonly size: number;
@@ -18,7 +18,7 @@ export interface Ring {
 }
 
 /** A ring of one: nothing is sent. */
-export const alone: Ring = {
+export const SINGLE_PROCESS_GROUP: ProcessGroup = {
   index: 0,
   size: 1,
   sent: 0,
@@ -31,7 +31,7 @@ export const alone: Ring = {
  * Replaces the values by their sums over all members, the same bits on each: every chunk is summed up once, on its way round, and
  * then copied. A member sends 2 (N - 1) / N times the vector (Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms").
  */
-export async function allReduce(ring: Ring, values: Float32Array): Promise<void> {
+export async function allReduce(ring: ProcessGroup, values: Float32Array): Promise<void> {
   const { index, size } = ring;
   const edge = (chunk: number) => Math.floor((chunk * values.length) / size);
   const chunk = (at: number) => {
@@ -58,7 +58,11 @@ function addTo(own: Float32Array, came: Float32Array): void {
  * The mean of the members' vectors by their weights, the same bits on each member. Of a member without weight the values do not
  * count. At least one weight must be more than 0; weights and their sum are exact up to 2^24.
  */
-export async function weightedMean(ring: Ring, values: Float32Array, weight: number): Promise<Float32Array> {
+export async function allReduceWeightedMean(
+  ring: ProcessGroup,
+  values: Float32Array,
+  weight: number,
+): Promise<Float32Array> {
   if (ring.size === 1) return values;
   // The weight goes with the values, so that a step is one exchange.
   const sums = new Float32Array(values.length + 1);
@@ -69,7 +73,7 @@ export async function weightedMean(ring: Ring, values: Float32Array, weight: num
 }
 
 /** What all members give, in their order. It goes as JSON, in which numbers keep all of their bits. */
-export async function allGather<T>(ring: Ring, own: T): Promise<T[]> {
+export async function allGather<T>(ring: ProcessGroup, own: T): Promise<T[]> {
   const { index, size } = ring;
   const all = new Array<T>(size);
   all[index] = own;

@@ -2,22 +2,22 @@
 import type { Duplex } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import {
+  ERROR_DOCUMENT_SCHEMA,
+  type ErrorDocument,
+  fromErrorDocument,
   messageOf,
-  receivedError,
-  SENT_ERROR,
-  type SentError,
-  sentError,
   TilewrightError,
+  toErrorDocument,
 } from '../../errors.js';
 import { messageCheck } from '../../json-schema.js';
-import { leftRing, trainingFailed } from '../errors.js';
-import type { Ring } from './ring-all-reduce.js';
+import { nodeLost, trainingFailed } from '../errors.js';
+import type { ProcessGroup } from './ring-all-reduce.js';
 
 /** Kind (1 byte), length of the content, its CRC-32, and the CRC-32 of these three: 4 bytes each, little-endian. */
-const HEAD = 13;
-const LENGTH_AT = 1;
-const SUM_AT = 5;
-const HEAD_SUM_AT = 9;
+const HEADER_BYTES = 13;
+const LENGTH_OFFSET = 1;
+const CHECKSUM_OFFSET = 5;
+const HEADER_CHECKSUM_OFFSET = 9;
 const CONTENT = 0;
 /** Why a member gives up, as JSON. */
 const FAILURE = 1;
@@ -27,7 +27,7 @@ interface Frame {
   content: Buffer;
 }
 
-export interface RingPlace {
+export interface RankInfo {
   index: number;
   /** Names of all members, in their order. */
   members: string[];
@@ -37,7 +37,7 @@ export interface RingPlace {
  * Invariant: once it has failed, all that waits is rejected by the first failure, and both neighbours have been told of it; they
  * tell theirs. After `leave` nothing fails any more.
  */
-export class RingLinks implements Ring {
+export class RingConnection implements ProcessGroup {
   readonly index: number;
   readonly size: number;
   sent = 0;
@@ -49,7 +49,7 @@ export class RingLinks implements Ring {
   private state: 'in' | 'leaving' | 'left' = 'in';
 
   constructor(
-    { index, members }: RingPlace,
+    { index, members }: RankInfo,
     private readonly previous: Duplex,
     private readonly next: Duplex,
   ) {
@@ -64,11 +64,11 @@ export class RingLinks implements Ring {
 
   send(bytes: Uint8Array): Promise<void> {
     if (this.failure) return Promise.reject(this.failure);
-    this.sent += HEAD + bytes.length;
+    this.sent += HEADER_BYTES + bytes.length;
     return new Promise((resolve, reject) => {
       this.next.write(frameOf(CONTENT, bytes), (error) => {
         if (!error) return resolve();
-        this.fail(leftRing.because(error, this.nextName, error.message));
+        this.fail(nodeLost.because(error, this.nextName, error.message));
         reject(this.failure);
       });
     });
@@ -84,7 +84,7 @@ export class RingLinks implements Ring {
   }
 
   /** Ends it in order: no member goes before its neighbours have all that they need of it. */
-  async leave(): Promise<void> {
+  async shutdown(): Promise<void> {
     // The next member goes as soon as it has this, and needs nothing more.
     this.state = 'leaving';
     await this.send(new Uint8Array());
@@ -98,7 +98,7 @@ export class RingLinks implements Ring {
   fail(error: TilewrightError): void {
     if (this.failure) return;
     this.failure = error;
-    const frame = frameOf(FAILURE, Buffer.from(JSON.stringify(sentError(error))));
+    const frame = frameOf(FAILURE, Buffer.from(JSON.stringify(toErrorDocument(error))));
     for (const stream of [this.previous, this.next]) if (stream.writable) stream.end(frame);
     this.waiting?.reject(error);
   }
@@ -106,16 +106,16 @@ export class RingLinks implements Ring {
   private async listen(stream: Duplex, name: string): Promise<void> {
     try {
       for await (const { kind, content } of framesOf(stream)) {
-        this.received += HEAD + content.length;
+        this.received += HEADER_BYTES + content.length;
         if (kind === FAILURE) throw failureOf(content);
         if (this.waiting) this.waiting.resolve(content);
         else this.arrived.push(content);
         this.waiting = undefined;
       }
-      throw leftRing(name, 'its connection has ended');
+      throw nodeLost(name, 'its connection has ended');
     } catch (error) {
       if (this.state === 'left' || (this.state === 'leaving' && stream === this.next)) return;
-      this.fail(error instanceof TilewrightError ? error : leftRing.because(error, name, messageOf(error)));
+      this.fail(error instanceof TilewrightError ? error : nodeLost.because(error, name, messageOf(error)));
     } finally {
       // Its end is only seen where it is read.
       stream.resume();
@@ -124,20 +124,20 @@ export class RingLinks implements Ring {
 }
 
 function frameOf(kind: number, content: Uint8Array): Buffer {
-  const frame = Buffer.allocUnsafe(HEAD + content.length);
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + content.length);
   frame.writeUInt8(kind, 0);
-  frame.writeUInt32LE(content.length, LENGTH_AT);
-  frame.writeUInt32LE(crc32(content), SUM_AT);
-  frame.writeUInt32LE(crc32(frame.subarray(0, HEAD_SUM_AT)), HEAD_SUM_AT);
-  frame.set(content, HEAD);
+  frame.writeUInt32LE(content.length, LENGTH_OFFSET);
+  frame.writeUInt32LE(crc32(content), CHECKSUM_OFFSET);
+  frame.writeUInt32LE(crc32(frame.subarray(0, HEADER_CHECKSUM_OFFSET)), HEADER_CHECKSUM_OFFSET);
+  frame.set(content, HEADER_BYTES);
   return frame;
 }
 
-const checkError = messageCheck(SENT_ERROR);
+const checkError = messageCheck(ERROR_DOCUMENT_SCHEMA);
 
 function failureOf(content: Buffer): TilewrightError {
   const error: unknown = JSON.parse(content.toString());
-  return checkError(error) === undefined ? receivedError(error as SentError) : damaged();
+  return checkError(error) === undefined ? fromErrorDocument(error as ErrorDocument) : damaged();
 }
 
 const damaged = () => trainingFailed('what another node has sent is damaged');
@@ -145,7 +145,7 @@ const damaged = () => trainingFailed('what another node has sent is damaged');
 async function* framesOf(stream: Duplex): AsyncGenerator<Frame> {
   let pieces: Buffer[] = [];
   let bytes = 0;
-  let needed = HEAD;
+  let needed = HEADER_BYTES;
   // Who finds fault with what has come must still be able to answer.
   for await (const piece of stream.iterator({ destroyOnReturn: false })) {
     pieces.push(piece as Buffer);
@@ -154,18 +154,19 @@ async function* framesOf(stream: Duplex): AsyncGenerator<Frame> {
       const all = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
       pieces = [all];
       // A length that is wrong would be waited for.
-      if (crc32(all.subarray(0, HEAD_SUM_AT)) !== all.readUInt32LE(HEAD_SUM_AT)) throw damaged();
-      const end = HEAD + all.readUInt32LE(LENGTH_AT);
+      if (crc32(all.subarray(0, HEADER_CHECKSUM_OFFSET)) !== all.readUInt32LE(HEADER_CHECKSUM_OFFSET))
+        throw damaged();
+      const end = HEADER_BYTES + all.readUInt32LE(LENGTH_OFFSET);
       if (bytes < end) {
         needed = end;
         break;
       }
-      const content = all.subarray(HEAD, end);
-      if (crc32(content) !== all.readUInt32LE(SUM_AT)) throw damaged();
+      const content = all.subarray(HEADER_BYTES, end);
+      if (crc32(content) !== all.readUInt32LE(CHECKSUM_OFFSET)) throw damaged();
       yield { kind: all[0], content };
       pieces = [all.subarray(end)];
       bytes -= end;
-      needed = HEAD;
+      needed = HEADER_BYTES;
     }
   }
 }

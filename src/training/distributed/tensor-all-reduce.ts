@@ -2,18 +2,23 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { variablesOf } from '../loop/learner.js';
-import { type Ring, weightedMean } from './ring-all-reduce.js';
+import { asVariables } from '../loop/learner.js';
+import { allReduceWeightedMean, type ProcessGroup } from './ring-all-reduce.js';
 
 /** Returns the weighted mean of tensors over all members, in one exchange. */
-export async function meanOf(tf: Tf, ring: Ring, tensors: Tensor[], weight: number): Promise<Tensor[]> {
+export async function allReduceTensorMean(
+  tf: Tf,
+  ring: ProcessGroup,
+  tensors: Tensor[],
+  weight: number,
+): Promise<Tensor[]> {
   const flat = new Float32Array(tensors.reduce((sum, { size }) => sum + size, 0));
   let to = 0;
   for (const tensor of tensors) {
     flat.set(await tensor.data<'float32'>(), to);
     to += tensor.size;
   }
-  const mean = await weightedMean(ring, flat, weight);
+  const mean = await allReduceWeightedMean(ring, flat, weight);
   let from = 0;
   return tensors.map(({ shape, size }) => {
     from += size;
@@ -22,16 +27,16 @@ export async function meanOf(tf: Tf, ring: Ring, tensors: Tensor[], weight: numb
 }
 
 /** Moving averages of a layer of batch normalisation, by which a trained model predicts. */
-export interface Moments {
+export interface RunningStatistics {
   mean: Variable;
   variance: Variable;
 }
 
-export function movingMoments(model: LayersModel): Moments[] {
+export function runningStatistics(model: LayersModel): RunningStatistics[] {
   return model.layers
     .filter((layer) => layer.getClassName() === 'BatchNormalization')
     .map((layer) => {
-      const [mean, variance] = variablesOf(layer.nonTrainableWeights);
+      const [mean, variance] = asVariables(layer.nonTrainableWeights);
       return { mean, variance };
     });
 }
@@ -40,19 +45,19 @@ export function movingMoments(model: LayersModel): Moments[] {
  * Replaces moments by those of the values of all members together: the variance is the mean of the variances and of the squared distances of
  * the means from their mean (law of total variance).
  */
-export async function poolMoments(
+export async function allReduceRunningStatistics(
   tf: Tf,
-  ring: Ring,
-  moments: readonly Moments[],
+  ring: ProcessGroup,
+  moments: readonly RunningStatistics[],
   weight: number,
 ): Promise<void> {
   if (moments.length === 0 || ring.size === 1) return;
   const means = moments.map(({ mean }) => mean);
-  const pooled = await meanOf(tf, ring, means, weight);
+  const pooled = await allReduceTensorMean(tf, ring, means, weight);
   const spreads = moments.map(({ mean, variance }, i) =>
     tf.tidy(() => tf.add(variance, tf.squaredDifference(mean, pooled[i]))),
   );
-  const variances = await meanOf(tf, ring, spreads, weight);
+  const variances = await allReduceTensorMean(tf, ring, spreads, weight);
   moments.forEach(({ mean, variance }, i) => {
     mean.assign(pooled[i]);
     variance.assign(variances[i]);

@@ -1,6 +1,6 @@
 /** What a model must beat to be worth its training: the training mean, and ridge regression. */
 
-import type { PatchSet } from '../patches/patches.js';
+import type { Patches } from '../patches/patches.js';
 import type { Metrics } from './metrics.js';
 
 export interface Baselines {
@@ -18,15 +18,15 @@ export interface Baselines {
 const RIDGE_LAMBDA = 1;
 
 /** Of a set of patches, in the shape of its targets. */
-export type Predictor = (patches: PatchSet) => Float32Array;
+export type Predictor = (patches: Patches) => Float32Array;
 
-export function trainingMean(train: PatchSet): Predictor {
+export function trainingMean(train: Patches): Predictor {
   const mean = targetMeans(train);
   return ({ targets }) => targets.map((_, i) => mean[i % mean.length]);
 }
 
 /** The mean of each target band, over all that counts. */
-export function targetMeans(patches: PatchSet): number[] {
+export function targetMeans(patches: Patches): number[] {
   const { count, targets, counts } = samplesOf(patches);
   const bands = targets.length / count;
   const sums = new Array<number>(bands).fill(0);
@@ -40,13 +40,13 @@ export function targetMeans(patches: PatchSet): number[] {
 }
 
 /** A straight line: output o = bias[o] + sum of weights[o][band] * input[band]. */
-export interface LinearFit {
+export interface LinearModel {
   weights: number[][];
   bias: number[];
 }
 
 /** What ridge regression needs of samples; of several sets it is the sum of theirs. */
-export interface LineSums {
+export interface SufficientStatistics {
   count: number;
   /** Of the features, [band], and of their products, [band][band]. */
   x: number[];
@@ -57,7 +57,7 @@ export interface LineSums {
 }
 
 /** Of all that counts. */
-export function lineSums(train: PatchSet): LineSums {
+export function sufficientStatistics(train: Patches): SufficientStatistics {
   const { count: samples, features, targets, counts } = samplesOf(train);
   const bands = train.inputBands;
   const outputs = targets.length / samples;
@@ -86,13 +86,16 @@ export function lineSums(train: PatchSet): LineSums {
 }
 
 /** The sums for the line of a model; for the removal of cloud those of cloudy pixels alone, if there are some. */
-export function startSums(train: PatchSet): LineSums {
-  const { counts, cloud } = train;
-  const cloudy = counts && cloud?.map((one, i) => one * counts[i]);
-  return lineSums(cloudy?.includes(1) ? { ...train, counts: cloudy } : train);
+export function initialFitStatistics(train: Patches): SufficientStatistics {
+  const { targetMask, cloud } = train;
+  const cloudy = targetMask && cloud?.map((one, i) => one * targetMask[i]);
+  return sufficientStatistics(cloudy?.includes(1) ? { ...train, targetMask: cloudy } : train);
 }
 
-export function addLineSums(a: LineSums, b: LineSums): LineSums {
+export function addSufficientStatistics(
+  a: SufficientStatistics,
+  b: SufficientStatistics,
+): SufficientStatistics {
   const add = (one: number[], other: number[]) => one.map((value, i) => value + other[i]);
   return {
     count: a.count + b.count,
@@ -104,18 +107,18 @@ export function addLineSums(a: LineSums, b: LineSums): LineSums {
 }
 
 /** A variance below this part of the squared mean is rounding. */
-const ROUNDING = 1e-12;
+const VARIANCE_EPSILON = 1e-12;
 
 /**
  * Ridge regression in closed form: weights w solve (Z'Z + lambda I) w = Z'(y - mean y), with Z the features less their
  * training mean over their training standard deviation.
  */
-export function ridge({ count, x, xx, y, xy }: LineSums, lambda = RIDGE_LAMBDA): LinearFit {
+export function ridge({ count, x, xx, y, xy }: SufficientStatistics, lambda = RIDGE_LAMBDA): LinearModel {
   const centre = x.map((sum) => sum / count);
   const spread = centre.map((middle, f) => {
     const variance = xx[f][f] / count - middle ** 2;
     // A constant feature says nothing; any spread but zero keeps its weight at zero.
-    return variance > ROUNDING * middle ** 2 ? Math.sqrt(variance) : 1;
+    return variance > VARIANCE_EPSILON * middle ** 2 ? Math.sqrt(variance) : 1;
   });
   const gram = xx.map((row, a) =>
     row.map(
@@ -131,7 +134,7 @@ export function ridge({ count, x, xx, y, xy }: LineSums, lambda = RIDGE_LAMBDA):
   return { weights, bias };
 }
 
-export function linearPredictor({ weights, bias }: LinearFit): Predictor {
+export function linearPredictor({ weights, bias }: LinearModel): Predictor {
   return (patches) => {
     const { features } = samplesOf(patches);
     const width = patches.inputBands;
@@ -153,15 +156,15 @@ interface Samples {
 }
 
 /** A sample is a pixel where the targets are maps, else a patch by its band means. */
-function samplesOf(patches: PatchSet): Samples {
-  const { count, size, inputs, targets, counts } = patches;
+function samplesOf(patches: Patches): Samples {
+  const { count, size, inputs, targets, targetMask } = patches;
   const pixels = size * size;
-  return counts
-    ? { count: count * pixels, features: inputs, targets, counts }
+  return targetMask
+    ? { count: count * pixels, features: inputs, targets, counts: targetMask }
     : { count, features: bandMeans(patches), targets };
 }
 
-function bandMeans({ count, size, inputBands, inputs }: PatchSet): Float32Array {
+function bandMeans({ count, size, inputBands, inputs }: Patches): Float32Array {
   const pixels = size * size;
   return Float32Array.from({ length: count * inputBands }, (_, i) => {
     const first = Math.floor(i / inputBands) * pixels * inputBands + (i % inputBands);

@@ -1,36 +1,36 @@
 /** How good predictions are. */
 
 import type { TargetSpec } from '../models/model-spec.js';
-import { filledOnly, type PatchDataset, type PatchSet } from '../patches/patches.js';
-import { type Baselines, linearPredictor, lineSums, ridge, trainingMean } from './baselines.js';
+import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/patches.js';
+import { type Baselines, linearPredictor, ridge, sufficientStatistics, trainingMean } from './baselines.js';
 import type { DisplayRange } from './display-range.js';
 import type { ImagePair } from './image-metrics.js';
 import { imageScores, meanScores } from './image-scores.js';
-import { type Metrics, metricsOf, type Predictions } from './metrics.js';
+import { type Metrics, type Predictions, regressionMetrics } from './metrics.js';
 
 /** Measures of predictions in the shape of the targets: with a range, those of images too. */
-export function evaluate(
-  patches: PatchSet,
+export function evaluatePredictions(
+  patches: Patches,
   predicted: Float32Array,
   range: DisplayRange | undefined,
 ): Metrics {
-  const basic = metricsOf(countingPairs(patches, predicted));
+  const basic = regressionMetrics(maskedPairs(patches, predicted));
   if (!range) return basic;
   const scores = imagesOf(patches, predicted).map((image) => imageScores(image, range));
   return { ...basic, ...meanScores(scores) };
 }
 
 /** What needs no training, on the validation patches. */
-export function baselinesOf(
+export function evaluateBaselines(
   target: TargetSpec,
-  { train, validation }: Pick<PatchDataset, 'train' | 'validation'>,
+  { train, validation }: Pick<TrainValidationPatches, 'train' | 'validation'>,
   range: DisplayRange | undefined,
 ): Baselines {
-  const score = (predicted: Float32Array) => evaluate(validation, predicted, range);
+  const score = (predicted: Float32Array) => evaluatePredictions(validation, predicted, range);
   const known = filledOnly(train);
   const fitted = {
     mean: score(trainingMean(known)(validation)),
-    linear: score(linearPredictor(ridge(lineSums(known)))(validation)),
+    linear: score(linearPredictor(ridge(sufficientStatistics(known)))(validation)),
   };
   if (target.kind !== 'clear') return fitted;
   const [nearest, median] = [1, 2].map((source) => score(bandsFrom(validation, source)));
@@ -38,7 +38,7 @@ export function baselinesOf(
 }
 
 /** Bands of the inputs of cloud removal (`cloudInputs`): the nearest clear values (1), or the medians (2). */
-function bandsFrom({ inputs, inputBands, targetBands }: PatchSet, source: number): Float32Array {
+function bandsFrom({ inputs, inputBands, targetBands }: Patches, source: number): Float32Array {
   const pixels = inputs.length / inputBands;
   return Float32Array.from({ length: pixels * targetBands }, (_, i) => {
     const pixel = Math.floor(i / targetBands);
@@ -47,18 +47,18 @@ function bandsFrom({ inputs, inputBands, targetBands }: PatchSet, source: number
 }
 
 /** True and predicted values of all that counts. */
-export function countingPairs(
-  { targets, counts, targetBands }: PatchSet,
+export function maskedPairs(
+  { targets, targetMask, targetBands }: Patches,
   predicted: Float32Array,
 ): Predictions {
-  if (!counts) return { truth: targets, predicted };
-  const counting = (_: number, i: number) => counts[Math.floor(i / targetBands)] === 1;
+  if (!targetMask) return { truth: targets, predicted };
+  const counting = (_: number, i: number) => targetMask[Math.floor(i / targetBands)] === 1;
   return { truth: targets.filter(counting), predicted: predicted.filter(counting) };
 }
 
 /** Each patch as an image. */
 function imagesOf(
-  { count, size, targetBands, targets, counts }: PatchSet,
+  { count, size, targetBands, targets, targetMask }: Patches,
   predicted: Float32Array,
 ): ImagePair[] {
   const pixels = size * size;
@@ -74,7 +74,7 @@ function imagesOf(
       height: size,
       truth: planes(targets),
       predicted: planes(predicted),
-      counts: counts && Uint8Array.from(counts.subarray(patch * pixels, (patch + 1) * pixels)),
+      counts: targetMask && Uint8Array.from(targetMask.subarray(patch * pixels, (patch + 1) * pixels)),
     };
   });
 }

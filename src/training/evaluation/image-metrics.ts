@@ -28,7 +28,7 @@ const K2 = 0.03;
 /** The exponents of the scales, the finest first. */
 const SCALE_WEIGHTS = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
 
-const WINDOW = gaussian();
+const GAUSSIAN_WINDOW = gaussian();
 
 function gaussian(): Float64Array {
   const weights = Float64Array.from({ length: 2 * RADIUS + 1 }, (_, i) =>
@@ -87,7 +87,7 @@ interface ScaleSimilarity {
 /** At most five scales, the finest first. */
 function scalesOf(plane: Plane, peak: number): ScaleSimilarity[] {
   const found: ScaleSimilarity[] = [];
-  for (let at = plane; found.length < SCALE_WEIGHTS.length; at = halved(at)) {
+  for (let at = plane; found.length < SCALE_WEIGHTS.length; at = downsampleByTwo(at)) {
     const similar = similarityAt(at, peak);
     if (!similar) break;
     found.push(similar);
@@ -109,7 +109,7 @@ function productOf(found: ScaleSimilarity[]): number {
 function similarityAt(plane: Plane, peak: number): ScaleSimilarity | null {
   const { width, height, truth, predicted } = plane;
   if (width <= 2 * RADIUS || height <= 2 * RADIUS) return null;
-  const windows = windowsThatCount(plane);
+  const windows = validWindows(plane);
   const values = new Float64Array(truth.length);
   const blurred = (of: (x: number, y: number) => number) => {
     // Pixels that do not count must not spoil the sums of their rows and columns.
@@ -144,21 +144,23 @@ function blur(values: Float64Array, width: number, height: number): Float64Array
   for (let row = 0; row < height; row++)
     for (let column = 0; column < columns; column++) {
       let sum = 0;
-      for (let k = 0; k < WINDOW.length; k++) sum += WINDOW[k] * values[row * width + column + k];
+      for (let k = 0; k < GAUSSIAN_WINDOW.length; k++)
+        sum += GAUSSIAN_WINDOW[k] * values[row * width + column + k];
       across[row * columns + column] = sum;
     }
   const result = new Float64Array(columns * rows);
   for (let row = 0; row < rows; row++)
     for (let column = 0; column < columns; column++) {
       let sum = 0;
-      for (let k = 0; k < WINDOW.length; k++) sum += WINDOW[k] * across[(row + k) * columns + column];
+      for (let k = 0; k < GAUSSIAN_WINDOW.length; k++)
+        sum += GAUSSIAN_WINDOW[k] * across[(row + k) * columns + column];
       result[row * columns + column] = sum;
     }
   return result;
 }
 
 /** 1 for each window that lies wholly inside and whose pixels all count. */
-function windowsThatCount({ width, height, counts }: Plane): Uint8Array {
+function validWindows({ width, height, counts }: Plane): Uint8Array {
   const columns = width - 2 * RADIUS;
   const rows = height - 2 * RADIUS;
   const result = new Uint8Array(columns * rows).fill(1);
@@ -171,7 +173,7 @@ function windowsThatCount({ width, height, counts }: Plane): Uint8Array {
       run = counts[row * width + column] === 0 ? 0 : run + 1;
       const window = column - 2 * RADIUS;
       if (window < 0) continue;
-      depth[window] = run > 2 * RADIUS ? Math.min(depth[window] + 1, WINDOW.length) : 0;
+      depth[window] = run > 2 * RADIUS ? Math.min(depth[window] + 1, GAUSSIAN_WINDOW.length) : 0;
       if (row >= 2 * RADIUS)
         result[(row - 2 * RADIUS) * columns + window] = depth[window] > 2 * RADIUS ? 1 : 0;
     }
@@ -180,7 +182,7 @@ function windowsThatCount({ width, height, counts }: Plane): Uint8Array {
 }
 
 /** Means of 2 x 2 pixels; a last odd row or column is left out. A mean of pixels that do not all count does not count. */
-function halved({ width, height, truth, predicted, counts }: Plane): Plane {
+function downsampleByTwo({ width, height, truth, predicted, counts }: Plane): Plane {
   const [columns, rows] = [width >> 1, height >> 1];
   const half = (values: ArrayLike<number>, to: Float32Array | Uint8Array, of: (sum: number) => number) => {
     for (let row = 0; row < rows; row++)

@@ -1,5 +1,5 @@
 /** PSNR, SSIM and multi-scale SSIM of predicted images, and their means over images. */
-import { type DisplayRange, PEAK, rendered } from './display-range.js';
+import { DISPLAY_PEAK, type DisplayRange, rendered } from './display-range.js';
 import { type ImagePair, type MultiScale, psnr, similarity } from './image-metrics.js';
 
 /**
@@ -20,8 +20,8 @@ export interface ImageScores {
 export function imageScores({ truth, predicted, ...shape }: ImagePair, range: DisplayRange): ImageScores {
   const shown = (planes: Float32Array[]) => planes.map((plane) => rendered(plane, range));
   const image = { ...shape, truth: shown(truth), predicted: shown(predicted) };
-  const ratio = psnr(image, PEAK);
-  const alike = similarity(image, PEAK);
+  const ratio = psnr(image, DISPLAY_PEAK);
+  const alike = similarity(image, DISPLAY_PEAK);
   const hasRatio = Number.isFinite(ratio);
   const isAlike = Number.isFinite(alike?.ssim);
   return {

@@ -28,7 +28,7 @@ export interface ModelMetrics {
   tile?: TileScore;
 }
 
-export interface EpochLoss {
+export interface EpochLosses {
   /** From 1. */
   epoch: number;
   /** Mean over the epoch's batches, while the weights moved. */
@@ -46,7 +46,7 @@ export interface Predictions {
 }
 
 /** Metrics of at least one pair. A truth without variance has R2 1 where it is met exactly, else 0, as scikit-learn has it. */
-export function metricsOf({ truth, predicted }: Predictions): Metrics {
+export function regressionMetrics({ truth, predicted }: Predictions): Metrics {
   const mean = truth.reduce((sum, value) => sum + value, 0) / truth.length;
   let residual = 0;
   let total = 0;
@@ -58,14 +58,14 @@ export function metricsOf({ truth, predicted }: Predictions): Metrics {
 }
 
 /** What the pooled score needs of the truth of a place. */
-export interface Spread {
+export interface TargetStatistics {
   count: number;
   mean: number;
   /** Squared deviations from the mean, added up. */
   squares: number;
 }
 
-export function spreadOf(truth: ArrayLike<number>): Spread {
+export function targetStatistics(truth: ArrayLike<number>): TargetStatistics {
   const values = Float64Array.from(truth);
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
@@ -76,8 +76,8 @@ export function spreadOf(truth: ArrayLike<number>): Spread {
  * Several places taken as one set, from the truth of each and its scores: R2 is against the mean over all of them. Measures of images are
  * means over all images; they are absent if those of some place are by the definition of older versions.
  */
-export function pooledScore(truths: Spread[], scores: Metrics[]): Metrics {
-  const { count, squares } = pooledSpread(truths);
+export function pooledScore(truths: TargetStatistics[], scores: Metrics[]): Metrics {
+  const { count, squares } = pooledTargetStatistics(truths);
   const residual = truths.reduce((sum, truth, i) => sum + truth.count * scores[i].mse, 0);
   return { mse: residual / count, r2: scoreOf(residual, squares), ...pooledImages(scores) };
 }
@@ -97,8 +97,9 @@ export function pooledTile(places: { metrics: ModelMetrics }[]): TileScore | und
 }
 
 /** The truth of several places taken as one set. */
-export function pooledSpread(truths: Spread[]): Spread {
-  const sum = (of: (truth: Spread) => number) => truths.reduce((total, truth) => total + of(truth), 0);
+export function pooledTargetStatistics(truths: TargetStatistics[]): TargetStatistics {
+  const sum = (of: (truth: TargetStatistics) => number) =>
+    truths.reduce((total, truth) => total + of(truth), 0);
   const count = sum((truth) => truth.count);
   const mean = sum((truth) => truth.count * truth.mean) / count;
   // The squares within the places, and those between them.

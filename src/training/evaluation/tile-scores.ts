@@ -5,36 +5,36 @@
  */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { DatePixels } from '../data/acquisition-pixels.js';
-import type { DatePair, PlaceDate } from '../data/acquisitions.js';
-import { type ReadRasters, readPlace } from '../data/read-acquisitions.js';
+import type { AcquisitionPixels } from '../data/acquisition-pixels.js';
+import type { AcquisitionFiles, DatePair } from '../data/acquisitions.js';
+import { type ReadRasters, readAcquisitions } from '../data/read-acquisitions.js';
 import { trainingFailed } from '../errors.js';
 import { fillClouds } from '../inference/fill-clouds.js';
 import { predictImage } from '../inference/sliding-window.js';
 import type { ModelSpec } from '../models/model-spec.js';
-import { type Image, imagesOf } from '../patches/labelled-images.js';
+import { type LabelledImage, labelImages } from '../patches/labelled-images.js';
 import type { DisplayRange } from './display-range.js';
 import { imageScores, meanScores } from './image-scores.js';
 import type { TileScore } from './metrics.js';
 
 /** Images of a place that are predicted, at most: each takes seconds. */
-const MOST_IMAGES = 3;
+const MAX_IMAGES = 3;
 
 /** The files of a place, and which of its images are scored: the number of a date, or of a pair if there are pairs. */
-export interface TileSource {
-  dates: PlaceDate[];
+export interface TileImages {
+  dates: AcquisitionFiles[];
   pairs?: DatePair[];
   scored: number[];
 }
 
 /** Of the validation images, at most three: those with the most pixels that count, in their order. */
-export function imagesToScore(images: Image[], validation: number[]): number[] {
+export function imagesToScore(images: LabelledImage[], validation: number[]): number[] {
   const counting = new Map(
-    validation.map((i) => [i, images[i].counts.reduce((sum, one) => sum + one, 0)] as const),
+    validation.map((i) => [i, images[i].targetMask.reduce((sum, one) => sum + one, 0)] as const),
   );
   return validation
     .toSorted((a, b) => counting.get(b)! - counting.get(a)! || a - b)
-    .slice(0, MOST_IMAGES)
+    .slice(0, MAX_IMAGES)
     .sort((a, b) => a - b);
 }
 
@@ -47,17 +47,17 @@ export async function scoreTile(
   model: LayersModel,
   spec: ModelSpec,
   range: DisplayRange,
-  source: TileSource,
+  source: TileImages,
   kept?: ReadRasters,
 ): Promise<TileScore> {
   const scores = [];
   const times = new Set<number>();
   for (const number of source.scored) {
     const { image, dates } = await readImage(spec, source, number, kept);
-    const { width, height, targets: truth, counts } = image;
+    const { width, height, targets: truth, targetMask } = image;
     const predicted =
       spec.target.kind === 'clear' ? cloudFree(tf, model, spec, dates) : predictImage(tf, model, spec, image);
-    scores.push(imageScores({ width, height, truth, predicted, counts }, range));
+    scores.push(imageScores({ width, height, truth, predicted, counts: targetMask }, range));
     // Of a pair, the cloudy date.
     times.add(dates[0].time);
   }
@@ -67,18 +67,18 @@ export async function scoreTile(
 
 async function readImage(
   spec: ModelSpec,
-  { dates, pairs }: TileSource,
+  { dates, pairs }: TileImages,
   number: number,
   kept: ReadRasters | undefined,
-): Promise<{ image: Image; dates: DatePixels[] }> {
+): Promise<{ image: LabelledImage; dates: AcquisitionPixels[] }> {
   const pair = pairs?.[number];
   const { prior = [] } = pair ?? {};
   const numbers = pair ? [pair.cloudy, pair.clear, ...prior] : [number];
   const files = numbers.map((date) => dates[date]);
-  const read = await readPlace(files, kept);
+  const read = await readAcquisitions(files, kept);
   if ('skipped' in read) throw trainingFailed(read.skipped);
   const own = pair && [{ cloudy: 0, clear: 1, prior: prior.map((_, i) => i + 2) }];
-  return { image: imagesOf(spec, read.dates, own)[0], dates: read.dates };
+  return { image: labelImages(spec, read.dates, own)[0], dates: read.dates };
 }
 
 /** The bands of the cloudy date with its clouds filled, as a tile without cloud has them. */
@@ -86,7 +86,7 @@ function cloudFree(
   tf: Tf,
   model: LayersModel,
   spec: ModelSpec,
-  [cloudy, _clear, ...others]: DatePixels[],
+  [cloudy, _clear, ...others]: AcquisitionPixels[],
 ): Float32Array[] {
   const made = fillClouds(tf, model, spec, cloudy, others);
   return spec.inputs.map((name, b) => {

@@ -1,12 +1,12 @@
 /** Makes a tile without cloud: clear pixels with the numbers that are stored, cloudy ones filled by a model. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { conversion, type MadeTile, validOf } from '../../derive/index.js';
+import { conversion, type MadeTile, validityStatistics } from '../../derive/index.js';
 import type { Tf } from '../../engines/index.js';
-import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
-import { type DataType, declaredNodata, Mask, newPixels, type PixelArray } from '../../raster/index.js';
-import type { DatePixels } from '../data/acquisition-pixels.js';
-import type { PlaceDate } from '../data/acquisitions.js';
-import { type ReadRasters, readPlace } from '../data/read-acquisitions.js';
+import { type CellGroup, encodeMaskFile, encodeTile } from '../../ingest/index.js';
+import { allocatePixels, type DataType, declaredNodata, Mask, type PixelArray } from '../../raster/index.js';
+import type { AcquisitionPixels } from '../data/acquisition-pixels.js';
+import type { AcquisitionFiles } from '../data/acquisitions.js';
+import { type ReadRasters, readAcquisitions } from '../data/read-acquisitions.js';
 import { predictionFailed } from '../errors.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { fillClouds } from './fill-clouds.js';
@@ -21,7 +21,7 @@ interface StoredBands {
 
 /** For bands that are stored in different ways. */
 const COMMON = { dataType: 'int16' as DataType, nodata: -32768, scale: 1e-4, offset: 0 };
-const REFLECTANCE = { dataType: 'float64' as DataType, scale: 1, offset: 0, hole: undefined };
+const REFLECTANCE = { dataType: 'float64' as DataType, scale: 1, offset: 0, nodata: undefined };
 
 /** Null if no pixel with cloud or shadow can be filled. Throws TW_TRAIN_PREDICT. */
 export async function cloudFreeTile(
@@ -38,7 +38,7 @@ export async function cloudFreeTile(
   const { filled, planes } = made;
   const { dataType, nodata, bands } = storedAlike(spec, files, date, rasters) ?? converted(spec, date);
   for (const [b, { pixels, scale, offset }] of bands.entries()) {
-    const store = conversion(REFLECTANCE, { dataType, scale, offset, hole: nodata })!;
+    const store = conversion(REFLECTANCE, { dataType, scale, offset, nodata })!;
     for (let at = 0; at < filled.length; at++) if (filled[at]) pixels[at] = store(planes[b][at]);
   }
   const codes = mask.map((code, at) => (filled[at] ? Mask.filled : code));
@@ -52,18 +52,18 @@ export async function cloudFreeTile(
     }),
   };
   const stored = bands.map(({ pixels }) => pixels);
-  const figures = validOf(stored, nodata, valid);
-  const { file } = encodeCell(cell, { bands: stored, ...figures, valid, mask: null });
-  const { file: maskFile, cloudCover, footprint } = encodeMask(cell, codes);
+  const figures = validityStatistics(stored, nodata, valid);
+  const { file } = encodeTile(cell, { bands: stored, ...figures, valid, mask: null });
+  const { file: maskFile, cloudCover, footprint } = encodeMaskFile(cell, codes);
   return { files: [file, maskFile], coverage: figures.coverage, cloudCover, footprint, used: [0] };
 }
 
 async function datesOf(
-  files: PlaceDate[],
+  files: AcquisitionFiles[],
   size: PredictTask['size'],
   rasters?: ReadRasters,
-): Promise<DatePixels[]> {
-  const read = await readPlace(files, rasters, size);
+): Promise<AcquisitionPixels[]> {
+  const read = await readAcquisitions(files, rasters, size);
   if ('skipped' in read) throw predictionFailed(read.skipped);
   return read.dates;
 }
@@ -71,8 +71,8 @@ async function datesOf(
 /** The stored numbers themselves, if all bands have one data type and the size of the tile. */
 function storedAlike(
   { inputs }: ModelSpec,
-  { bands }: PlaceDate,
-  { width, height }: DatePixels,
+  { bands }: AcquisitionFiles,
+  { width, height }: AcquisitionPixels,
   rasters: ReadRasters,
 ): StoredBands | undefined {
   const files = inputs.map((name) => bands[name]!);
@@ -96,13 +96,13 @@ function storedAlike(
   };
 }
 
-function converted({ inputs }: ModelSpec, date: DatePixels): StoredBands {
+function converted({ inputs }: ModelSpec, date: AcquisitionPixels): StoredBands {
   const { dataType, nodata, scale, offset } = COMMON;
-  const store = conversion(REFLECTANCE, { dataType, scale, offset, hole: nodata })!;
+  const store = conversion(REFLECTANCE, { dataType, scale, offset, nodata })!;
   return {
     ...{ dataType, nodata },
     bands: inputs.map((name) => {
-      const pixels = newPixels(dataType, date.mask.length);
+      const pixels = allocatePixels(dataType, date.mask.length);
       for (const [at, value] of date.bands[name]!.entries())
         pixels[at] = Number.isFinite(value) ? store(value) : nodata;
       return { pixels, scale, offset };

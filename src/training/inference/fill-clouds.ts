@@ -1,7 +1,7 @@
 /** Replaces the cloudy pixels of a date by what a model makes of them, and keeps all others as they are. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { type DatePixels, isCloudy, readableOf } from '../data/acquisition-pixels.js';
+import { type AcquisitionPixels, inputMaskOf, isCloudy } from '../data/acquisition-pixels.js';
 import { cloudInputs } from '../data/temporal-prior.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { predictImage } from './sliding-window.js';
@@ -21,18 +21,18 @@ export function fillClouds(
   tf: Tf,
   model: LayersModel,
   spec: ModelSpec,
-  date: DatePixels,
-  others: DatePixels[],
+  date: AcquisitionPixels,
+  others: AcquisitionPixels[],
 ): FilledDate | undefined {
   const { width, height, mask } = date;
-  const readable = readableOf(spec, date);
-  const wanted = mask.map((code, at) => (isCloudy(code) && readable[at] ? 1 : 0));
+  const inputMask = inputMaskOf(spec, date);
+  const wanted = mask.map((code, at) => (isCloudy(code) && inputMask[at] ? 1 : 0));
   if (!wanted.includes(1)) return undefined;
   const own = spec.inputs.map((name) => date.bands[name]!);
   // Models of older versions read the date alone.
   const channels = model.inputs[0].shape.at(-1);
   const inputs = channels === own.length ? own : cloudInputs(date, others, spec.inputs, wanted);
-  const planes = predictImage(tf, model, spec, { width, height, inputs, readable }, wanted);
+  const planes = predictImage(tf, model, spec, { width, height, inputs, inputMask }, wanted);
   const filled = wanted.map((is, at) => (is && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0));
   return filled.includes(1) ? { planes, filled } : undefined;
 }

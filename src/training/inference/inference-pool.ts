@@ -1,13 +1,13 @@
 /** Child processes that apply models to tiles, several at once. */
 import type { MadeTile, TileMaker } from '../../derive/index.js';
-import { answerOf, type EngineName, EnginePool, type Handler } from '../../engines/index.js';
+import { type EngineName, EnginePool, type Handler, resultOrFailure } from '../../engines/index.js';
 import { predictionFailed } from '../errors.js';
 import type { PredictTask } from './predict-tile.js';
 
 export type PredictionHandlers = { predict: Handler<PredictTask, MadeTile | null> };
 
 /** Close it when done. */
-export class Predictors implements TileMaker<PredictTask> {
+export class InferencePool implements TileMaker<PredictTask> {
   private readonly pool: EnginePool<PredictionHandlers>;
 
   constructor(
@@ -20,7 +20,7 @@ export class Predictors implements TileMaker<PredictTask> {
   /** A child that dies fails its tile alone. Throws TW_TRAIN_PREDICT, the signal's reason, and what the child throws. */
   make(task: PredictTask, signal: AbortSignal): Promise<MadeTile | null> {
     return this.pool.run(signal, (child) =>
-      answerOf(child.request('predict', task, { signal }), predictionFailed),
+      resultOrFailure(child.request('predict', task, { signal }), predictionFailed),
     );
   }
 

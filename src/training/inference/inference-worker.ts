@@ -3,30 +3,30 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engines/index.js';
 import { readModelFile } from '../../storage/index.js';
 import { predictionFailed } from '../errors.js';
-import { modelNamed } from '../models/builtin-models.js';
+import { getModelSpec } from '../models/builtin-models.js';
 import { loadModel } from '../registry/saved-model.js';
 import type { PredictionHandlers } from './inference-pool.js';
 import { type PredictTask, predictTile } from './predict-tile.js';
 
 const [engine] = process.argv.slice(2);
 /** Tiles of one place come one after another. */
-let last: { topology: string; model: LayersModel } | undefined;
+let cachedModel: { topology: string; model: LayersModel } | undefined;
 
 serveRequests<PredictionHandlers>(
   {
     async predict(task) {
       const { tf } = await loadEngine(engine as EngineName);
-      return predictTile(tf, await modelOf(tf, task.model), modelNamed(task.model.name), task);
+      return predictTile(tf, await modelOf(tf, task.model), getModelSpec(task.model.name), task);
     },
   },
   predictionFailed,
 );
 
 async function modelOf(tf: Tf, { topology, weights }: PredictTask['model']): Promise<LayersModel> {
-  if (last?.topology === topology.path) return last.model;
-  last?.model.dispose();
-  last = undefined;
+  if (cachedModel?.topology === topology.path) return cachedModel.model;
+  cachedModel?.model.dispose();
+  cachedModel = undefined;
   const model = await loadModel(tf, await readModelFile(topology), await readModelFile(weights));
-  last = { topology: topology.path, model };
+  cachedModel = { topology: topology.path, model };
   return model;
 }

@@ -8,7 +8,7 @@ import type { TilePixels } from '../data/trained-pixels.js';
  * as many as in training. Says why if the tile has no such size, or if its bands, of which `own` is the size of the coarsest, have
  * larger pixels.
  */
-export function pixelsFor(
+export function modelPixels(
   { group, width, height }: TilePixels,
   tile: Pick<TileRecord, 'groups'>,
   own: PixelGrid,

@@ -1,23 +1,23 @@
 /** Prediction as a job: tiles of what models say of the tiles that a filter picks. */
 import { availableParallelism } from 'node:os';
 import {
-  derive,
-  type Planned,
-  pickedTiles,
-  REPEATABLE,
-  WRANGLE_PART,
-  type WrangleResults,
+  DERIVE_RESULTS,
+  type DeriveResults,
+  deriveTiles,
+  type PlannedDerivation,
+  RESUMABLE_PROCESS,
+  selectedTiles,
 } from '../../derive/index.js';
-import { chosenEngine, ENGINE_NAMES } from '../../engines/index.js';
+import { ENGINE_NAMES, selectEngineCached } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import {
   checkFilter,
+  defaultToRawSource,
   type Filter,
   type FilterParams,
   filterBody,
   parseFilter,
-  rawUnlessAsked,
   requireCollections,
   searchTiles,
   type TileFinder,
@@ -26,22 +26,22 @@ import {
   type ModelRecord,
   type ModelVersionRecord,
   modelId,
-  noModelVersion,
+  modelVersionNotFound,
   type Storage,
   type TileRecord,
   type TileSource,
   versionNamed,
-  WORLD,
+  WORLD_CELL,
 } from '../../storage/index.js';
-import type { PlaceDate } from '../data/acquisitions.js';
+import type { AcquisitionFiles } from '../data/acquisitions.js';
 import { priorDates } from '../data/temporal-prior.js';
-import { areAlike, coarsestGroup, dateFiles, valuesOf } from '../data/training-cells.js';
-import { noModel } from '../errors.js';
-import { MODEL_NAMES, modelNamed } from '../models/builtin-models.js';
+import { acquisitionFiles, areAlike, bandValueKinds, coarsestGroup } from '../data/training-cells.js';
+import { noTrainedModel } from '../errors.js';
+import { getModelSpec, MODEL_NAMES } from '../models/builtin-models.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import type { CardSummary } from '../registry/model-card.js';
-import { Predictors } from './inference-pool.js';
-import { pixelsFor } from './model-pixel-size.js';
+import { InferencePool } from './inference-pool.js';
+import { modelPixels } from './model-pixel-size.js';
 import type { PredictTask } from './predict-tile.js';
 
 export interface PredictContext {
@@ -59,7 +59,7 @@ export type ApplyModel = (
   filter: Filter,
   job: JobContext,
   engine?: string,
-) => Promise<WrangleResults>;
+) => Promise<DeriveResults>;
 
 export interface PredictInputs {
   /** A model's name: each tile by the model of its place. A model's id: that one. */
@@ -70,12 +70,12 @@ export interface PredictInputs {
   engine?: string;
 }
 
-export interface PredictResults extends WrangleResults {
+export interface PredictResults extends DeriveResults {
   /** Models that were applied though they are worse on their validation patches than the mean of their training, by their ids. */
-  worse: WorseModel[];
+  worse: BelowBaselineModel[];
 }
 
-export interface WorseModel {
+export interface BelowBaselineModel {
   id: string;
   version: string;
   geocode: string;
@@ -103,9 +103,9 @@ const OUTPUTS = {
   seconds: { title: 'Time that it took', schema: { type: 'number' } },
 };
 
-const WORSE = objectOf({ id: TEXT, version: TEXT, geocode: TEXT, mse: NUMBER, mean: NUMBER });
+const BELOW_BASELINE_SCHEMA = objectOf({ id: TEXT, version: TEXT, geocode: TEXT, mse: NUMBER, mean: NUMBER });
 /** Older versions name no worse models. */
-const PART = { allOf: [WRANGLE_PART, objectOf({}, { worse: listOf(WORSE) })] };
+const PART = { allOf: [DERIVE_RESULTS, objectOf({}, { worse: listOf(BELOW_BASELINE_SCHEMA) })] };
 
 export function predictProcess(context: PredictContext): Process {
   const kinds = [...MODEL_NAMES, ...Object.keys(context.appliers ?? {})];
@@ -136,7 +136,7 @@ export function predictProcess(context: PredictContext): Process {
       },
     },
     outputs: OUTPUTS,
-    ...REPEATABLE,
+    ...RESUMABLE_PROCESS,
     check: checkFilter,
     merge: (parts) => mergePredicted(parts as PredictResults[]),
     part: PART,
@@ -152,19 +152,19 @@ async function predict(
   const { version = 'latest' } = inputs;
   await requireCollections(storage, inputs.filter);
   const one = MODEL_NAMES.includes(inputs.model) ? undefined : await storage.getModel(inputs.model);
-  if (!one && !MODEL_NAMES.includes(inputs.model)) throw noModel(inputs.model, MODEL_NAMES.join(', '));
-  if (one && !versionNamed(one, version)) throw noModelVersion(one.id, version);
+  if (!one && !MODEL_NAMES.includes(inputs.model)) throw noTrainedModel(inputs.model, MODEL_NAMES.join(', '));
+  if (one && !versionNamed(one, version)) throw modelVersionNotFound(one.id, version);
   const apply = one && appliers[one.model];
   if (apply) {
     const collections = [one.collection];
     const filter = parseFilter({ collections, ...inputs.filter });
     return { ...(await apply(versionNamed(one, version)!, filter, job, inputs.engine)), worse: [] };
   }
-  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
+  const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
   job.message('choosing an engine');
-  const engine = await chosenEngine(inputs.engine);
+  const engine = await selectEngineCached(inputs.engine);
   job.message(`predicting with ${engine.name}`);
-  const workers = new Predictors(engine.name, cores);
+  const workers = new InferencePool(engine.name, cores);
   try {
     const applied = new Map<string, ModelVersionRecord>();
     const chosen = (model: ModelRecord) => {
@@ -173,8 +173,13 @@ async function predict(
       return made;
     };
     const planned = planPredictions(storage, one ?? inputs.model, chosen, filter, job.isMine);
-    const results = await derive({ storage, finder, workers }, planned, job, 'no pixel of it can be read');
-    const worse = [...applied.values()].flatMap(worseThanMean);
+    const results = await deriveTiles(
+      { storage, finder, workers },
+      planned,
+      job,
+      'no pixel of it can be read',
+    );
+    const worse = [...applied.values()].flatMap(belowMeanBaseline);
     for (const { id, version, mse, mean } of worse)
       job.log(
         'warning',
@@ -188,11 +193,11 @@ async function predict(
 
 function mergePredicted(parts: PredictResults[]): PredictResults {
   const worse = new Map(parts.flatMap(({ worse = [] }) => worse.map((one) => [one.id, one])));
-  return { ...REPEATABLE.merge(parts), worse: [...worse.keys()].sort().map((id) => worse.get(id)!) };
+  return { ...RESUMABLE_PROCESS.merge(parts), worse: [...worse.keys()].sort().map((id) => worse.get(id)!) };
 }
 
 /** On the validation patches. */
-function worseThanMean({ id, version, geocode, card }: ModelVersionRecord): WorseModel[] {
+function belowMeanBaseline({ id, version, geocode, card }: ModelVersionRecord): BelowBaselineModel[] {
   const { metrics, baseline } = card as CardSummary;
   const [mse, mean] = [metrics.validation.mse, baseline.mean.mse];
   return mse > mean ? [{ id, version, geocode, mse, mean }] : [];
@@ -204,8 +209,8 @@ async function* planPredictions(
   chosen: (model: ModelRecord) => ModelVersionRecord | undefined,
   filter: Filter,
   isMine: JobContext['isMine'],
-): AsyncGenerator<Planned<PredictTask>> {
-  for await (const tile of pickedTiles(storage, filter, isMine)) {
+): AsyncGenerator<PlannedDerivation<PredictTask>> {
+  for await (const tile of selectedTiles(storage, filter, isMine)) {
     const { collection, grid, geocode } = tile;
     if (typeof by !== 'string') {
       if (isFor(by, tile)) yield* planOne(storage, chosen(by)!, tile);
@@ -227,15 +232,15 @@ async function* planPredictions(
 function isFor({ collection, grid, geocode, card }: ModelRecord, tile: TileRecord): boolean {
   if (collection !== tile.collection || grid !== tile.grid) return false;
   if ((card as CardSummary).mode !== 'distributed') return geocode === tile.geocode;
-  return geocode === WORLD || tile.geocode.startsWith(geocode);
+  return geocode === WORLD_CELL || tile.geocode.startsWith(geocode);
 }
 
 async function* planOne(
   storage: Storage,
   model: ModelVersionRecord,
   tile: TileRecord,
-): AsyncGenerator<Planned<PredictTask>> {
-  const spec = modelNamed(model.model);
+): AsyncGenerator<PlannedDerivation<PredictTask>> {
+  const spec = getModelSpec(model.model);
   const { collection, scene, grid, geocode, start, end, platform } = tile;
   const isCloudRemoval = spec.target.kind === 'clear';
   const source: TileSource = isCloudRemoval ? 'cloud-free' : 'predicted';
@@ -245,7 +250,7 @@ async function* planOne(
     inputs: [tile],
     parameters: { model: model.id },
   };
-  const date = dateFiles(storage, spec.inputs, tile);
+  const date = acquisitionFiles(storage, spec.inputs, tile);
   if (!date) return yield { skipped: `they lack ${spec.inputs.join(', ')}` };
   if (isCloudRemoval && !tile.cloudCover) {
     // Older versions made a tile of every date.
@@ -257,17 +262,17 @@ async function* planOne(
   const readsPrior = isCloudRemoval && (holdOut ?? distributed?.places[0]?.holdOut) !== undefined;
   const others = readsPrior ? await priorTiles(storage, spec, tile) : [];
   const { pixelSize, values = 'reflectance' } = model.card as CardSummary;
-  const found = valuesOf(spec.inputs, [tile]);
+  const found = bandValueKinds(spec.inputs, [tile]);
   if (found.some((one) => one !== values))
     return yield {
       skipped: `their values are ${found.join(' and ')}, those of the model's training ${values}`,
     };
   // Models that older versions of the program trained name no size, and read a tile at the size of its bands.
   const own = coarsestGroup(spec.inputs, tile)!;
-  const size = pixelSize && pixelsFor(pixelSize, tile, own, tile.geocode === model.geocode);
+  const size = pixelSize && modelPixels(pixelSize, tile, own, tile.geocode === model.geocode);
   if (size && 'skipped' in size) return yield size;
-  const topology = await storage.bringModelFile(model, 'model.json');
-  const weights = await storage.bringModelFile(model, 'weights.bin');
+  const topology = await storage.ensureModelFile(model, 'model.json');
+  const weights = await storage.ensureModelFile(model, 'weights.bin');
   yield {
     ...derivation,
     // A new or changed date of the prior replaces the tile.
@@ -298,7 +303,7 @@ async function priorTiles(
   storage: Storage,
   { inputs }: ModelSpec,
   tile: TileRecord,
-): Promise<{ tile: TileRecord; date: PlaceDate }[]> {
+): Promise<{ tile: TileRecord; date: AcquisitionFiles }[]> {
   const { collection, grid, geocode, source } = tile;
   const filter = parseFilter({ collections: [collection], geocode, source });
   const found = await storage.getTiles(searchTiles(storage.index, filter).ids);
@@ -306,7 +311,7 @@ async function priorTiles(
     (other) => other.grid === grid && other.id !== tile.id && areAlike(inputs, tile, other),
   );
   const dates = [tile, ...near].flatMap((one) => {
-    const date = dateFiles(storage, inputs, one);
+    const date = acquisitionFiles(storage, inputs, one);
     return date ? [{ tile: one, date }] : [];
   });
   const tiles = dates.map((one) => one.tile);

@@ -1,15 +1,15 @@
 /** Makes one tile of what a model says of another. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { type MadeTile, type NewTile, validOf } from '../../derive/index.js';
+import { type MadeTile, type NewTile, validityStatistics } from '../../derive/index.js';
 import type { Tf } from '../../engines/index.js';
 import type { PixelGrid } from '../../grid/index.js';
-import { type CellGroup, encodeCell, encodeMask } from '../../ingest/index.js';
+import { type CellGroup, encodeMaskFile, encodeTile } from '../../ingest/index.js';
 import { type DataType, Mask } from '../../raster/index.js';
-import type { ModelFilePlace } from '../../storage/index.js';
-import { mappablePixels } from '../data/acquisition-pixels.js';
-import type { PlaceDate } from '../data/acquisitions.js';
-import { readPlace } from '../data/read-acquisitions.js';
+import type { ModelFileLocation } from '../../storage/index.js';
+import { mappableMask } from '../data/acquisition-pixels.js';
+import type { AcquisitionFiles } from '../data/acquisitions.js';
+import { readAcquisitions } from '../data/read-acquisitions.js';
 import { predictionFailed } from '../errors.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { cloudFreeTile } from './cloud-free-tile.js';
@@ -18,10 +18,10 @@ import { predictImage } from './sliding-window.js';
 export interface PredictTask {
   tile: NewTile;
   /** Name of the model's description, and its files. */
-  model: { name: string; topology: ModelFilePlace; weights: ModelFilePlace };
-  date: PlaceDate;
+  model: { name: string; topology: ModelFileLocation; weights: ModelFileLocation };
+  date: AcquisitionFiles;
   /** Other dates of the place, for a model that removes cloud. */
-  others?: PlaceDate[];
+  others?: AcquisitionFiles[];
   /** At which the inputs are read and the tile is written; by default that of the coarsest input. */
   size?: PixelGrid;
   /** True if the bands are 8-bit counts without a scale, which are read as parts of 255. */
@@ -31,7 +31,7 @@ export interface PredictTask {
 }
 
 /** Stored as value / SCALE; ten thousandths are far below any error of a model. */
-const STORED = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, most: 32767 };
+const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, most: 32767 };
 
 /** Null where nothing of the tile can be read. Throws TW_TRAIN_PREDICT. */
 export async function predictTile(
@@ -42,16 +42,18 @@ export async function predictTile(
 ): Promise<MadeTile | null> {
   if (spec.target.kind === 'clear') return cloudFreeTile(tf, model, spec, task);
   const { tile, date, size, groups } = task;
-  const read = await readPlace([date], undefined, size);
+  const read = await readAcquisitions([date], undefined, size);
   if ('skipped' in read) throw predictionFailed(read.skipped);
   const [pixels] = read.dates;
   const { width, height } = pixels;
-  const readable = mappablePixels(pixels, spec.inputs);
-  if (!readable.includes(1)) return null;
+  const inputMask = mappableMask(pixels, spec.inputs);
+  if (!inputMask.includes(1)) return null;
   const inputs = spec.inputs.map((name) => pixels.bands[name]!);
-  const planes = predictImage(tf, model, spec, { width, height, inputs, readable });
+  const planes = predictImage(tf, model, spec, { width, height, inputs, inputMask });
   // The outputs of a model may be no numbers, where its weights or a pixel are too large.
-  const valid = readable.map((is, at) => (is && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0));
+  const valid = inputMask.map((is, at) =>
+    is && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0,
+  );
   if (!valid.includes(1)) throw predictionFailed('the model makes no finite number of any of its pixels');
   const bands = planes.map((plane) => storedValues(plane, valid));
   const cell: CellGroup = {
@@ -61,10 +63,10 @@ export async function predictTile(
     name: groups[`${width}x${height}`],
     role: 'data',
     resampling: 'bilinear',
-    dataType: STORED.dataType,
-    nodata: STORED.nodata,
+    dataType: OUTPUT_ENCODING.dataType,
+    nodata: OUTPUT_ENCODING.nodata,
     colours: undefined,
-    bands: [{ name: spec.name, scale: STORED.scale, offset: 0 }],
+    bands: [{ name: spec.name, scale: OUTPUT_ENCODING.scale, offset: 0 }],
   };
   const codes = pixels.mask.map((code, at) => {
     // The model cannot tell whether a pixel is clear.
@@ -73,14 +75,14 @@ export async function predictTile(
     const isBlocked = code === Mask.cloud || code === Mask.shadow || code === Mask.snow;
     return isBlocked ? code : Mask.nodata;
   });
-  const figures = validOf(bands, STORED.nodata, valid);
-  const { file } = encodeCell(cell, { bands, ...figures, valid, mask: null });
-  const { file: mask, cloudCover, footprint } = encodeMask(cell, codes);
+  const figures = validityStatistics(bands, OUTPUT_ENCODING.nodata, valid);
+  const { file } = encodeTile(cell, { bands, ...figures, valid, mask: null });
+  const { file: mask, cloudCover, footprint } = encodeMaskFile(cell, codes);
   return { files: [file, mask], coverage: figures.coverage, cloudCover, footprint, used: [0] };
 }
 
 function storedValues(plane: Float32Array, valid: Uint8Array): Int16Array {
-  const { scale, nodata, most } = STORED;
+  const { scale, nodata, most } = OUTPUT_ENCODING;
   const stored = new Int16Array(plane.length);
   for (let i = 0; i < plane.length; i++)
     stored[i] = valid[i] ? Math.max(-most, Math.min(most, Math.round(plane[i] / scale))) : nodata;

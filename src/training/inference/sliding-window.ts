@@ -2,20 +2,20 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import type { ModelSpec } from '../models/model-spec.js';
-import { outputOf } from './predict-patches.js';
-import { Blend, type Windows, windowsOver } from './window-blending.js';
+import { runModel } from './predict-patches.js';
+import { slidingWindows, WindowBlender, type Windows } from './window-blending.js';
 
-export interface Shown {
+export interface InferenceImage {
   width: number;
   height: number;
   /** One plane an input of the net. */
   inputs: Float32Array[];
   /** 1 where the inputs may be shown to the model. */
-  readable: Uint8Array;
+  inputMask: Uint8Array;
 }
 
 /** Pixels in one call of the model. */
-const MOST_PIXELS = 2 ** 17;
+const MAX_PIXELS = 2 ** 17;
 
 /**
  * Planes of what the model makes of the image, NaN where no window has enough to be read. Only windows with a pixel of `wanted` are
@@ -25,21 +25,26 @@ export function predictImage(
   tf: Tf,
   model: LayersModel,
   spec: ModelSpec,
-  image: Shown,
-  wanted = image.readable,
+  image: InferenceImage,
+  wanted = image.inputMask,
 ): Float32Array[] {
   const { patchSize, target, inputs } = spec;
   // A model for means says one value of a patch; the others take larger windows, of which less overlaps.
   const size = target.kind === 'mean' ? patchSize : 2 * patchSize;
-  const windows = windowsOver(image.width, image.height, size, patchSize / 2);
+  const windows = slidingWindows(image.width, image.height, size, patchSize / 2);
   const planes = target.kind === 'clear' ? inputs.length : 1;
-  const blend = new Blend(image.width, image.height, planes);
-  const most = Math.max(1, Math.floor(MOST_PIXELS / size ** 2));
+  const blend = new WindowBlender(image.width, image.height, planes);
+  const most = Math.max(1, Math.floor(MAX_PIXELS / size ** 2));
   const used = windows.origins.filter((origin) => holdsAny(wanted, image, origin, size));
   for (let from = 0; from < used.length; from += most) {
     const origins = used.slice(from, from + most);
-    const shown = tf.tensor4d(cut(image, origins, size), [origins.length, size, size, image.inputs.length]);
-    const values = outputOf(tf, model, shown);
+    const shown = tf.tensor4d(windowBatch(image, origins, size), [
+      origins.length,
+      size,
+      size,
+      image.inputs.length,
+    ]);
+    const values = runModel(tf, model, shown);
     shown.dispose();
     for (const [i, origin] of origins.entries()) {
       const first = i * size * size * planes;
@@ -55,7 +60,7 @@ type Origin = Windows['origins'][number];
 
 function holdsAny(
   wanted: Uint8Array,
-  { width, height }: Shown,
+  { width, height }: InferenceImage,
   { row, column }: Origin,
   size: number,
 ): boolean {
@@ -67,7 +72,11 @@ function holdsAny(
 }
 
 /** Windows as the model takes them: what must not be read has the mean of the window, what is outside the nearest pixel. */
-function cut({ width, height, inputs, readable }: Shown, origins: Origin[], size: number): Float32Array {
+function windowBatch(
+  { width, height, inputs, inputMask }: InferenceImage,
+  origins: Origin[],
+  size: number,
+): Float32Array {
   const bands = inputs.length;
   const values = new Float32Array(origins.length * size * size * bands);
   for (const [i, { row, column }] of origins.entries()) {
@@ -79,12 +88,12 @@ function cut({ width, height, inputs, readable }: Shown, origins: Origin[], size
       let sum = 0;
       let count = 0;
       for (let pixel = 0; pixel < size * size; pixel++) {
-        if (!readable[at(pixel)]) continue;
+        if (!inputMask[at(pixel)]) continue;
         sum += plane[at(pixel)];
         count++;
       }
       for (let pixel = 0; pixel < size * size; pixel++)
-        values[(i * size * size + pixel) * bands + b] = readable[at(pixel)] ? plane[at(pixel)] : sum / count;
+        values[(i * size * size + pixel) * bands + b] = inputMask[at(pixel)] ? plane[at(pixel)] : sum / count;
     }
   }
   return values;

@@ -8,7 +8,7 @@ export interface Windows {
 }
 
 /** At least `overlap` pixels of neighbouring windows are the same. The last ones end at the image's edge. */
-export function windowsOver(width: number, height: number, size: number, overlap: number): Windows {
+export function slidingWindows(width: number, height: number, size: number, overlap: number): Windows {
   const starts = (length: number) => {
     const found: number[] = [];
     for (let at = 0; at + size < length; at += size - overlap) found.push(at);
@@ -25,7 +25,7 @@ export function windowsOver(width: number, height: number, size: number, overlap
  * Means of windows where these overlap, each pixel with a weight that falls towards its window's edges. Invariant: `sums` of a
  * pixel are weighted values of all windows so far, `weights` their weights.
  */
-export class Blend {
+export class WindowBlender {
   private readonly sums: Float32Array[];
   private readonly weights: Float32Array;
 

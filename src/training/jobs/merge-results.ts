@@ -1,12 +1,12 @@
 /** Puts together what was trained of some of the places each. */
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { type Metrics, pooledScore, pooledTile, type Spread } from '../evaluation/metrics.js';
+import { type Metrics, pooledScore, pooledTile, type TargetStatistics } from '../evaluation/metrics.js';
 import type { PooledScores, TrainResults } from './train-results.js';
 
 /** What was trained of some of the places. */
-export interface TrainPart extends Omit<TrainResults, 'pooled'> {
+export interface PartialTrainResults extends Omit<TrainResults, 'pooled'> {
   /** Of the validation patches, by model. */
-  spreads: Record<string, Spread>;
+  spreads: Record<string, TargetStatistics>;
 }
 
 const IMAGES = {
@@ -27,7 +27,7 @@ const MODEL = objectOf({
   baseline: objectOf({ mean: ERROR, linear: ERROR }, { unchanged: ERROR, nearest: ERROR, median: ERROR }),
 });
 
-/** JSON Schema of a `TrainPart`. */
+/** JSON Schema of a `PartialTrainResults`. */
 export const TRAIN_PART = objectOf(
   {
     engine: TEXT,
@@ -43,8 +43,8 @@ export const TRAIN_PART = objectOf(
   { bytesFetched: COUNT },
 );
 
-export function mergeResults(parts: TrainPart[]): TrainResults {
-  const spreads: TrainPart['spreads'] = Object.assign({}, ...parts.map((part) => part.spreads));
+export function mergeResults(parts: PartialTrainResults[]): TrainResults {
+  const spreads: PartialTrainResults['spreads'] = Object.assign({}, ...parts.map((part) => part.spreads));
   const models = parts.flatMap((part) => part.models).sort(byPlace);
   const fetched = parts.reduce((sum, { bytesFetched = 0 }) => sum + bytesFetched, 0);
   return {
@@ -58,7 +58,7 @@ export function mergeResults(parts: TrainPart[]): TrainResults {
   };
 }
 
-function pooledScores(models: TrainResults['models'], spreads: TrainPart['spreads']): PooledScores {
+function pooledScores(models: TrainResults['models'], spreads: PartialTrainResults['spreads']): PooledScores {
   const truths = models.map(({ id }) => spreads[id]);
   const pooled = (of: (model: TrainResults['models'][number]) => Metrics) =>
     pooledScore(truths, models.map(of));

@@ -1,8 +1,8 @@
 /** What training is asked for, and what it stands on. */
 import { type FilterParams, parseInstant, type TileFinder } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
-import type { Doors } from '../distributed/rendezvous.js';
-import type { FineTuning } from '../loop/layer-freezing.js';
+import type { Rendezvous } from '../distributed/rendezvous.js';
+import type { FreezingSchedule } from '../loop/layer-freezing.js';
 import type { TextureIndex } from '../texture/texture-index.js';
 import type { TransferPolicy } from '../transfer/transfer-policy.js';
 
@@ -21,7 +21,7 @@ export interface TrainContext {
   /** Bytes that the processes that train may take together. */
   memory?: number;
   /** Of a node that is one of many: its address, and how it reaches the others. */
-  neighbours?: { url: string; doors: Doors };
+  rendezvous?: { url: string; doors: Rendezvous };
 }
 
 export interface TrainInputs {
@@ -41,14 +41,14 @@ export interface TrainInputs {
   /** Whose model each place starts from. Default: none. */
   transfer?: TransferPolicy;
   /** Which layers learn when, of a model that starts from another. Default: all. */
-  fineTuning?: FineTuning;
+  fineTuning?: FreezingSchedule;
   /** False: the models are scored and not stored, and the results contain their losses. Default: true. */
   store?: boolean;
   /** One place of each cluster trains first, the others start from these models. */
   curriculum?: boolean;
 }
 
-export const modelsOf = ({ model }: Pick<TrainInputs, 'model'>): string[] => [model].flat();
+export const requestedModels = ({ model }: Pick<TrainInputs, 'model'>): string[] => [model].flat();
 
 /** The first held-out time that the inputs name, milliseconds since 1970. Throws TW_QUERY_INSTANT. */
 export const validationTime = ({

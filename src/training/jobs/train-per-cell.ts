@@ -1,29 +1,29 @@
 /** The partitioned and the contained mode: a model for each place, stored as they come. */
 
-import { chosenEngine } from '../../engines/index.js';
+import { selectEngineCached } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import type { ModelVersionRecord } from '../../storage/index.js';
-import { agreeOnSeeds, trainedSeeds } from '../transfer/cluster-seeds.js';
-import type { Descent } from '../transfer/provenance.js';
+import { awaitSeedModels, electClusterSeeds } from '../transfer/cluster-seeds.js';
+import type { TransferPlan } from '../transfer/provenance.js';
 import {
-  canBeParent,
-  modelsToStartFrom,
-  type ParentFinder,
-  parentFinder,
+  availableSourceModels,
+  isUsableSource,
+  type SourceModelFinder,
+  sourceModelFinder,
 } from '../transfer/source-models.js';
-import type { TrainPart } from './merge-results.js';
-import { DEFAULT_SEED, modelsOf, type TrainContext, type TrainInputs } from './train-options.js';
-import { PlaceTraining, type PlannedModel } from './training-run.js';
+import type { PartialTrainResults } from './merge-results.js';
+import { DEFAULT_SEED, requestedModels, type TrainContext, type TrainInputs } from './train-options.js';
+import { type PlannedModel, TrainingRun } from './training-run.js';
 
-export async function trainPartitioned(
+export async function trainPerCell(
   context: TrainContext,
   inputs: TrainInputs,
   job: JobContext,
-): Promise<TrainPart> {
+): Promise<PartialTrainResults> {
   job.message('choosing an engine');
-  const engine = await chosenEngine(inputs.engine);
+  const engine = await selectEngineCached(inputs.engine);
   job.signal.throwIfAborted();
-  const training = new PlaceTraining(context, inputs, job, engine);
+  const training = new TrainingRun(context, inputs, job, engine);
   const { results } = training;
   job.partial(() => results);
   const planned = await training.plan();
@@ -31,8 +31,8 @@ export async function trainPartitioned(
   if (transfer === 'none') await training.train(planned);
   else if (curriculum) await trainSeedsFirst(context, inputs, job, training, planned);
   else {
-    const models = await modelsToStartFrom(context.storage, modelsOf(inputs), job);
-    await training.train(planned, descentFrom(context, inputs, models));
+    const models = await availableSourceModels(context.storage, requestedModels(inputs), job);
+    await training.train(planned, transferPlanFrom(context, inputs, models));
   }
   return results;
 }
@@ -42,11 +42,11 @@ async function trainSeedsFirst(
   context: TrainContext,
   inputs: TrainInputs,
   job: JobContext,
-  training: PlaceTraining,
+  training: TrainingRun,
   planned: PlannedModel[],
 ): Promise<void> {
   const { storage, textures } = context;
-  const isFirst: ParentFinder = async () => ({ none: 'it is the first of its cluster' });
+  const isFirst: SourceModelFinder = async () => ({ none: 'it is the first of its cluster' });
   const seeds: ModelVersionRecord[] = [];
   let left = planned;
   // What the job had stored before it was cut off.
@@ -54,27 +54,31 @@ async function trainSeedsFirst(
   for (;;) {
     job.message('training the first place of each cluster');
     const offered = [...left.map(({ model, place }) => ({ model, ...place })), ...stored];
-    const isSeed = await agreeOnSeeds(textures, offered, seeds, job);
+    const isSeed = await electClusterSeeds(textures, offered, seeds, job);
     if (!isSeed) break;
     const isNext = ({ model, place }: PlannedModel) => isSeed({ model, ...place });
     await training.train(
       left.filter(isNext),
-      descentOf(inputs, () => isFirst),
+      transferPlan(inputs, () => isFirst),
     );
     left = left.filter((one) => !isNext(one));
     stored = stored.filter((one) => !isSeed(one));
     const own = training.results.models.filter(isSeed).map(({ id, version }) => ({ id, version }));
-    const trained = await trainedSeeds(storage, own, job);
-    seeds.push(...trained.filter(canBeParent));
+    const trained = await awaitSeedModels(storage, own, job);
+    seeds.push(...trained.filter(isUsableSource));
   }
   job.message('training the other places');
-  await training.train(left, descentFrom(context, inputs, seeds));
+  await training.train(left, transferPlanFrom(context, inputs, seeds));
 }
 
-function descentFrom({ textures }: TrainContext, inputs: TrainInputs, models: ModelVersionRecord[]): Descent {
+function transferPlanFrom(
+  { textures }: TrainContext,
+  inputs: TrainInputs,
+  models: ModelVersionRecord[],
+): TransferPlan {
   const { seed = DEFAULT_SEED } = inputs;
-  return descentOf(inputs, (kind, policy) =>
-    parentFinder(
+  return transferPlan(inputs, (kind, policy) =>
+    sourceModelFinder(
       textures,
       models.filter(({ model }) => model === kind),
       policy,
@@ -84,11 +88,11 @@ function descentFrom({ textures }: TrainContext, inputs: TrainInputs, models: Mo
 }
 
 /** Of inputs that ask for a transfer. */
-function descentOf(
+function transferPlan(
   inputs: TrainInputs,
-  finderOf: (kind: string, policy: Descent['policy']) => ParentFinder,
-): Descent {
-  const policy = inputs.transfer as Descent['policy'];
-  const finders = new Map(modelsOf(inputs).map((kind) => [kind, finderOf(kind, policy)]));
+  finderOf: (kind: string, policy: TransferPlan['policy']) => SourceModelFinder,
+): TransferPlan {
+  const policy = inputs.transfer as TransferPlan['policy'];
+  const finders = new Map(requestedModels(inputs).map((kind) => [kind, finderOf(kind, policy)]));
   return { policy, fineTuning: inputs.fineTuning ?? 'all', finders };
 }

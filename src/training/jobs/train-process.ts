@@ -2,33 +2,33 @@
 
 import { ENGINE_NAMES } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
-import { counted } from '../../plural.js';
+import { plural } from '../../plural.js';
 import { checkFilter, filterBody, requireCollections } from '../../query/index.js';
 import { trainDistributed } from '../distributed/train-distributed.js';
-import { nothingTrained, oneModelTogether, unusedPlaceMemory, unusedTransfer } from '../errors.js';
-import { FINE_TUNINGS } from '../loop/layer-freezing.js';
+import { nothingTrained, oneModelDistributed, unusedMemoryLimit, unusedTransfer } from '../errors.js';
+import { FREEZING_SCHEDULES } from '../loop/layer-freezing.js';
 import { MODEL_NAMES } from '../models/builtin-models.js';
 import { TRANSFER_POLICIES } from '../transfer/transfer-policy.js';
-import { mergeResults, TRAIN_PART, type TrainPart } from './merge-results.js';
+import { mergeResults, type PartialTrainResults, TRAIN_PART } from './merge-results.js';
 import {
-  modelsOf,
+  requestedModels,
   TRAINING_MODES,
   type TrainContext,
   type TrainInputs,
   type TrainingMode,
   validationTime,
 } from './train-options.js';
-import { trainPartitioned } from './train-per-cell.js';
-import { reasonsOf, type TrainResults } from './train-results.js';
+import { trainPerCell } from './train-per-cell.js';
+import { summariseReasons, type TrainResults } from './train-results.js';
 import { withValidationDate } from './validation-date.js';
 
 const MODES: Record<
   TrainingMode,
-  (context: TrainContext, inputs: TrainInputs, job: JobContext) => Promise<TrainPart>
-> = { partitioned: trainPartitioned, distributed: trainDistributed, contained: trainPartitioned };
+  (context: TrainContext, inputs: TrainInputs, job: JobContext) => Promise<PartialTrainResults>
+> = { partitioned: trainPerCell, distributed: trainDistributed, contained: trainPerCell };
 
 /** Places that a retry names; a filter has room for more. */
-const MOST_NAMED = 5000;
+const MAX_RETRY_CELLS = 5000;
 
 const OUTPUTS = {
   engine: { title: 'Engine that trained', schema: { type: 'string' } },
@@ -98,7 +98,7 @@ export function trainProcess(context: TrainContext): Process {
             'Whose model each place starts from: none, that of a random place of another cluster, of the most similar place of its cluster, or of some the one that is best on a few of its patches. A place for which there is none starts fresh. Not in the distributed mode',
         },
         fineTuning: {
-          enum: FINE_TUNINGS,
+          enum: FREEZING_SCHEDULES,
           default: 'all',
           description:
             'Of a model that starts from another: all layers learn, the last ones alone, or these alone for a third of the epochs',
@@ -121,10 +121,10 @@ export function trainProcess(context: TrainContext): Process {
     check: (inputs) => {
       checkFilter(inputs);
       const { mode = 'partitioned', placeMemory, transfer = 'none', ...rest } = inputs as TrainInputs;
-      const models = modelsOf(rest);
+      const models = requestedModels(rest);
       validationTime(rest);
-      if (mode === 'distributed' && models.length > 1) throw oneModelTogether(models.join(', '));
-      if (placeMemory !== undefined && mode !== 'contained') throw unusedPlaceMemory(mode);
+      if (mode === 'distributed' && models.length > 1) throw oneModelDistributed(models.join(', '));
+      if (placeMemory !== undefined && mode !== 'contained') throw unusedMemoryLimit(mode);
       if (mode === 'distributed' && transfer !== 'none')
         throw unusedTransfer(`transfer ${transfer} goes`, 'the modes partitioned and contained');
       const { curriculum = false, fineTuning = 'all', store = true } = rest;
@@ -139,11 +139,11 @@ export function trainProcess(context: TrainContext): Process {
     prepare: async (inputs, job) => withValidationDate(context.finder, inputs as TrainInputs, job),
     // Models are stored one by one and whole; those that the job has stored before it was cut off stay.
     resumable: true,
-    merge: (parts) => mergeResults(parts as TrainPart[]),
+    merge: (parts) => mergeResults(parts as PartialTrainResults[]),
     part: TRAIN_PART,
     conclude: (results, context) => conclude(results as TrainResults, context),
     retryInputs: async (inputs, results) => failedInputs(inputs as TrainInputs, results as TrainResults),
-    goesTogether: (inputs) => {
+    usesBarrier: (inputs) => {
       const { mode, curriculum = false } = inputs as TrainInputs;
       return mode === 'distributed' || curriculum;
     },
@@ -162,7 +162,7 @@ function failedInputs(inputs: TrainInputs, { failed }: Partial<TrainResults>): T
   const query = (inputs.filter?.query ?? {}) as { geocode?: object };
   // One model for all places needs them all. Of a query that is text, or compares geocodes by more than a list, all is tried again.
   const isOther = typeof query !== 'object' || Object.keys(query.geocode ?? {}).some((name) => name !== 'in');
-  if (inputs.mode === 'distributed' || isOther || geocodes.length > MOST_NAMED) return inputs;
+  if (inputs.mode === 'distributed' || isOther || geocodes.length > MAX_RETRY_CELLS) return inputs;
   const filter = { ...inputs.filter, query: { ...query, geocode: { in: geocodes } } };
   // The first places of the clusters have their models now.
   return { ...inputs, curriculum: false, filter };
@@ -172,11 +172,11 @@ function failedInputs(inputs: TrainInputs, { failed }: Partial<TrainResults>): T
 function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'>): void {
   const { models: trained, skipped, failed } = results;
   message(
-    `${counted(trained.length, 'model')} trained${trained.some(({ losses }) => losses) ? ', none stored' : ''}, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
+    `${plural(trained.length, 'model')} trained${trained.some(({ losses }) => losses) ? ', none stored' : ''}, ${skipped.length} skipped${failed.length > 0 ? `, ${failed.length} failed` : ''}`,
   );
   if (trained.length > 0) return;
   const without = [...skipped, ...failed];
   const models = [...new Set(without.map(({ model }) => model))];
   // Every place is there once for each model.
-  throw nothingTrained(without.length / Math.max(1, models.length), reasonsOf(results, models));
+  throw nothingTrained(without.length / Math.max(1, models.length), summariseReasons(results, models));
 }

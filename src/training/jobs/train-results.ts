@@ -1,11 +1,11 @@
 /** What a training job answers, and what it says of places without a model. */
 import type { GridName } from '../../grid/index.js';
-import { counted, kindOfReason } from '../../plural.js';
-import type { Distributed } from '../distributed/distributed-report.js';
+import { plural, reasonKey } from '../../plural.js';
+import type { DistributedReport } from '../distributed/distributed-report.js';
 import type { Baselines } from '../evaluation/baselines.js';
-import type { EpochLoss, Metrics, ModelMetrics, TileScore } from '../evaluation/metrics.js';
+import type { EpochLosses, Metrics, ModelMetrics, TileScore } from '../evaluation/metrics.js';
 import type { ModelCard } from '../registry/model-card.js';
-import type { Lineage } from '../transfer/provenance.js';
+import type { TransferProvenance } from '../transfer/provenance.js';
 import type { TrainingMode } from './train-options.js';
 
 export interface TrainResults {
@@ -26,11 +26,11 @@ export interface TrainResults {
     /** Id of the model whose weights it started from. */
     parent?: string;
     /** How it came to that, where it was asked to start from another. */
-    transfer?: Lineage;
+    transfer?: TransferProvenance;
     /** Of one model for many places. */
-    distributed?: Distributed;
+    distributed?: DistributedReport;
     /** This and the next two: only of models that are not stored. Stored models have them in their cards. */
-    losses?: EpochLoss[];
+    losses?: EpochLosses[];
     patches?: ModelCard['patches'];
     /** Values in its validation patches that are compared with the truth. */
     validationValues?: number;
@@ -54,10 +54,10 @@ export interface PooledScores extends Baselines {
   tile?: TileScore;
 }
 
-const NAMED_REASONS = 3;
+const MAX_LISTED_REASONS = 3;
 
 /** A place as people are told of it: with the model where there are several. */
-export function placeName(place: string, model: string, models: string[]): string {
+export function cellLabel(place: string, model: string, models: string[]): string {
   return models.length > 1 ? `${place} (${model})` : place;
 }
 
@@ -66,7 +66,7 @@ export function placeName(place: string, model: string, models: string[]): strin
  * needed". Reasons that differ in their numbers alone are one, and so are failures of one code. Of several `models`, each has reasons of
  * its own: "u26xe (ndmi): no date holds swir16".
  */
-export function reasonsOf(
+export function summariseReasons(
   { skipped, failed }: Pick<TrainResults, 'skipped' | 'failed'>,
   models: string[],
 ): string[] {
@@ -75,17 +75,17 @@ export function reasonsOf(
     const key = `${model} ${kind}`;
     const known = reasons.get(key);
     if (known) known.count++;
-    else reasons.set(key, { reason, place: placeName(geocode, model, models), count: 1 });
+    else reasons.set(key, { reason, place: cellLabel(geocode, model, models), count: 1 });
   };
   for (const one of failed) add(one, one.code, `${one.message} [${one.code}]`);
-  for (const one of skipped) add(one, kindOfReason(one.reason), one.reason);
+  for (const one of skipped) add(one, reasonKey(one.reason), one.reason);
   const all = [...reasons.values()].sort((a, b) => b.count - a.count);
   const named = all
-    .slice(0, NAMED_REASONS)
+    .slice(0, MAX_LISTED_REASONS)
     .map(({ reason, place, count }) =>
       count === 1 ? `${place}: ${reason}` : `${count} places, such as ${place}: ${reason}`,
     );
-  const others = all.slice(NAMED_REASONS).reduce((sum, { count }) => sum + count, 0);
+  const others = all.slice(MAX_LISTED_REASONS).reduce((sum, { count }) => sum + count, 0);
   const one = models.length > 1 ? 'model' : 'place';
-  return others > 0 ? [...named, counted(others, `other ${one}`)] : named;
+  return others > 0 ? [...named, plural(others, `other ${one}`)] : named;
 }

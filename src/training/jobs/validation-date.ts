@@ -1,15 +1,15 @@
 /** Finds the date from which on a training job holds out dates, the same for all places on all nodes. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { foundPages, tilesOutOfReach } from '../../derive/index.js';
+import { searchTilePages, tilesOutOfReach } from '../../derive/index.js';
 import type { PrepareContext } from '../../jobs/index.js';
-import { type Filter, parseFilter, rawUnlessAsked, type TileFinder } from '../../query/index.js';
-import { placeKey } from '../data/training-cells.js';
+import { defaultToRawSource, type Filter, parseFilter, type TileFinder } from '../../query/index.js';
+import { trainingCellKey } from '../data/training-cells.js';
 import { validationDate } from '../patches/hold-out.js';
 import type { TrainInputs } from './train-options.js';
 
 /** How long nodes that do not answer are waited for. */
-const PATIENCE_MS = 60_000;
-const PAUSE_MS = 1000;
+const UNREACHABLE_TIMEOUT_MS = 60_000;
+const RETRY_DELAY_MS = 1000;
 
 /** Returns the inputs with `validationFrom`, unless no place has several dates. Throws TW_WRANGLE_OUT_OF_REACH. */
 export async function withValidationDate(
@@ -18,41 +18,41 @@ export async function withValidationDate(
   job: PrepareContext,
 ): Promise<TrainInputs> {
   if (inputs.validationFrom !== undefined) return inputs;
-  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
-  const from = validationDate(await patientTimes(finder, filter, job));
+  const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
+  const from = validationDate(await timesWithRetry(finder, filter, job));
   if (from === undefined) return inputs;
   const validationFrom = new Date(from).toISOString();
   job.log('info', `dates from ${validationFrom} on are held out for validation`);
   return { ...inputs, validationFrom };
 }
 
-async function patientTimes(
+async function timesWithRetry(
   finder: TileFinder,
   filter: Filter,
   { message, signal }: PrepareContext,
 ): Promise<Iterable<number[]>> {
-  for (const until = performance.now() + PATIENCE_MS; ; ) {
+  for (const until = performance.now() + UNREACHABLE_TIMEOUT_MS; ; ) {
     try {
-      return await timesByPlace(finder, filter, signal);
+      return await timesByCell(finder, filter, signal);
     } catch (error) {
       if (!tilesOutOfReach.is(error) || performance.now() > until) throw error;
       message(error.message);
-      await sleep(PAUSE_MS, undefined, { signal });
+      await sleep(RETRY_DELAY_MS, undefined, { signal });
     }
   }
 }
 
 /** The times of all tiles that the filter matches, on all nodes, by place. */
-async function timesByPlace(
+async function timesByCell(
   finder: TileFinder,
   filter: Filter,
   signal: AbortSignal,
 ): Promise<Iterable<number[]>> {
   const times = new Map<string, number[]>();
-  for await (const tiles of foundPages(finder, filter)) {
+  for await (const tiles of searchTilePages(finder, filter)) {
     signal.throwIfAborted();
     for (const tile of tiles) {
-      const key = placeKey(tile);
+      const key = trainingCellKey(tile);
       const known = times.get(key);
       if (known) known.push(tile.start);
       else times.set(key, [tile.start]);

@@ -1,7 +1,7 @@
 /** Adam (Kingma and Ba 2015, algorithm 1), whose whole state can be saved and put back. */
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { adamStep, type Tf } from '../../engines/index.js';
-import type { LossGradients } from './gradients.js';
+import type { LossAndGradients } from './gradients.js';
 import type { StepOptions } from './learner.js';
 
 export interface AdamOptions {
@@ -28,12 +28,12 @@ export class Adam {
   }
 
   /** Moves the variables by one step against the gradients of a loss, and resolves to its value before that. Disposes both. */
-  async descend(
-    { value, gradients: own }: LossGradients,
-    { rate, step, share }: StepOptions,
+  async minimiseStep(
+    { value, gradients: own }: LossAndGradients,
+    { learningRate, step, reduceGradients }: StepOptions,
   ): Promise<number> {
-    const gradients = share ? await share(own) : own;
-    this.apply(gradients, rate, step);
+    const gradients = reduceGradients ? await reduceGradients(own) : own;
+    this.apply(gradients, learningRate, step);
     const [before] = await value.data();
     this.tf.dispose([value, ...gradients]);
     return before;

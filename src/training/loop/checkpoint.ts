@@ -3,18 +3,18 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
-import type { EpochLoss } from '../evaluation/metrics.js';
-import type { Start } from '../transfer/warm-start.js';
+import type { EpochLosses } from '../evaluation/metrics.js';
+import type { WarmStartResult } from '../transfer/warm-start.js';
 
 /** What a checkpoint belongs to, and how far it is. */
 export interface CheckpointState {
   /** Names the task with all that shapes its result; a checkpoint of another is not used. */
   task: string;
-  losses: EpochLoss[];
+  losses: EpochLosses[];
   /** Selection loss before the first epoch; absent without selection patches. */
   initial?: number;
   /** Where there were models that it may have started from. */
-  start?: Start;
+  start?: WarmStartResult;
   /** Of the random stream. */
   random: number;
   /** Steps taken. */
@@ -24,17 +24,17 @@ export interface CheckpointState {
 }
 
 /** One that is whole and fits; nothing is put back yet. */
-export interface WholeCheckpoint {
+export interface ValidCheckpoint {
   state: CheckpointState;
   /** Puts the values back into the variables. */
   restore(tf: Tf): void;
 }
 
 /** Little-endian. */
-const SUM_BYTES = 4;
+const CHECKSUM_BYTES = 4;
 
 /** A line of JSON, the values of all variables, float32, and the CRC-32 of both. */
-export async function writeCheckpoint(
+export async function writeTrainingCheckpoint(
   path: string,
   state: CheckpointState,
   variables: Variable[],
@@ -43,9 +43,9 @@ export async function writeCheckpoint(
   const bytes = Buffer.concat([
     Buffer.from(`${JSON.stringify(state)}\n`),
     ...values.map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)),
-    Buffer.alloc(SUM_BYTES),
+    Buffer.alloc(CHECKSUM_BYTES),
   ]);
-  const end = bytes.length - SUM_BYTES;
+  const end = bytes.length - CHECKSUM_BYTES;
   bytes.writeUInt32LE(crc32(bytes.subarray(0, end)), end);
   await writeFile(`${path}.new`, bytes);
   await rename(`${path}.new`, path);
@@ -56,13 +56,13 @@ export async function findCheckpoint(
   path: string,
   task: string,
   variablesOf: (state: CheckpointState) => Variable[],
-): Promise<WholeCheckpoint | undefined> {
+): Promise<ValidCheckpoint | undefined> {
   const file = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
-  if (!file || file.length < SUM_BYTES) return undefined;
-  const bytes = file.subarray(0, -SUM_BYTES);
+  if (!file || file.length < CHECKSUM_BYTES) return undefined;
+  const bytes = file.subarray(0, -CHECKSUM_BYTES);
   if (crc32(bytes) !== file.readUInt32LE(bytes.length)) return undefined;
   const end = bytes.indexOf('\n');
   const state = JSON.parse(bytes.subarray(0, end).toString()) as CheckpointState;

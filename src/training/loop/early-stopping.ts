@@ -2,14 +2,14 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { EpochLoss } from '../evaluation/metrics.js';
-import { variablesOf } from './learner.js';
+import type { EpochLosses } from '../evaluation/metrics.js';
+import { asVariables } from './learner.js';
 
 /**
  * Returns the epoch with the lowest selection loss, the earliest of equals; 0 if none is lower than `initial`, the loss before the
  * first epoch. Without selection patches it is the last epoch.
  */
-export function bestEpoch(losses: EpochLoss[], initial?: number): number {
+export function bestEpoch(losses: EpochLosses[], initial?: number): number {
   const last = losses.at(-1);
   if (last && last.selection === undefined) return last.epoch;
   // A checkpoint has null in place of a number that is not finite.
@@ -20,23 +20,23 @@ export function bestEpoch(losses: EpochLoss[], initial?: number): number {
 }
 
 /** True if the selection loss has not improved for `patience` epochs. */
-export function hasStalled(losses: EpochLoss[], initial?: number, patience = Infinity): boolean {
+export function hasStalled(losses: EpochLosses[], initial?: number, patience = Infinity): boolean {
   const last = losses.at(-1);
   return last?.selection !== undefined && last.epoch - bestEpoch(losses, initial) >= patience;
 }
 
 /** A copy of a model's weights on the engine. Checkpoints store its variables with those of the learner. */
-export class WeightsCopy {
+export class WeightsSnapshot {
   readonly variables: Variable[];
   private readonly own: Variable[];
 
   constructor(tf: Tf, model: LayersModel) {
-    this.own = variablesOf(model.weights);
+    this.own = asVariables(model.weights);
     this.variables = this.own.map((weight) => tf.variable(weight, false));
   }
 
   /** Copies the model's weights. */
-  keep(): void {
+  save(): void {
     this.variables.forEach((copy, i) => {
       copy.assign(this.own[i]);
     });

@@ -7,17 +7,17 @@ import type { Tensor, Tensor4D } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { Adam } from './adam.js';
-import { gradientsOf } from './gradients.js';
-import { type Batch, hold, type Learner, trainedLayers, variablesOf } from './learner.js';
-import { meanOfCounting } from './regression-learner.js';
+import { lossAndGradients } from './gradients.js';
+import { asVariables, type Batch, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
+import { maskedMean } from './regression-learner.js';
 
 const L1_WEIGHT = 100;
 const ADAM = { beta1: 0.5, weightDecay: 1e-5 };
 
-export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator: LayersModel): Learner {
-  const layers = trainedLayers(generator);
-  let ofGenerator = new Adam(tf, variablesOf(generator.trainableWeights), ADAM);
-  let ofDiscriminator = new Adam(tf, variablesOf(discriminator.trainableWeights), ADAM);
+export function ganLearner(tf: Tf, generator: LayersModel, discriminator: LayersModel): Learner {
+  const layers = trainableLayers(generator);
+  let ofGenerator = new Adam(tf, asVariables(generator.trainableWeights), ADAM);
+  let ofDiscriminator = new Adam(tf, asVariables(discriminator.trainableWeights), ADAM);
   const judge = (batch: Batch, candidate: Tensor) =>
     discriminator.apply([dateOf(tf, batch), candidate as Tensor4D], { training: true }) as Tensor;
   return {
@@ -25,33 +25,33 @@ export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator
     async step(batch, options) {
       const { inputs, targets, counts, cloud } = batch;
       let fake: Tensor | undefined;
-      const ofFake = gradientsOf(tf, ofGenerator.variables, () => {
+      const ofFake = lossAndGradients(tf, ofGenerator.variables, () => {
         const [made, attention] = generator.apply(inputs, { training: true }) as Tensor[];
         fake = tf.keep(shown(tf, batch, made));
         const adversarial = tf.mean(tf.softplus(tf.neg(judge(batch, fake))));
-        const distance = meanOfCounting(tf, tf.abs(tf.sub(made, targets)), counts);
-        const seen = meanOfCounting(tf, tf.square(tf.sub(attention, cloud!)), counts);
+        const distance = maskedMean(tf, tf.abs(tf.sub(made, targets)), counts);
+        const seen = maskedMean(tf, tf.square(tf.sub(attention, cloud!)), counts);
         return tf.add(tf.add(adversarial, tf.mul(distance, L1_WEIGHT)), seen);
       });
-      const loss = await ofGenerator.descend(ofFake, options);
+      const loss = await ofGenerator.minimiseStep(ofFake, options);
       const real = tf.tidy(() => shown(tf, batch, targets));
-      const ofBoth = gradientsOf(tf, ofDiscriminator.variables, () =>
+      const ofBoth = lossAndGradients(tf, ofDiscriminator.variables, () =>
         tf.add(tf.mean(tf.softplus(judge(batch, fake!))), tf.mean(tf.softplus(tf.neg(judge(batch, real))))),
       );
-      await ofDiscriminator.descend(ofBoth, options);
+      await ofDiscriminator.minimiseStep(ofBoth, options);
       tf.dispose([fake!, real]);
       return loss;
     },
-    learn(names) {
+    setTrainableLayers(names) {
       ofGenerator.dispose();
       ofDiscriminator.dispose();
-      hold(layers, names);
-      ofGenerator = new Adam(tf, variablesOf(generator.trainableWeights), ADAM);
-      ofDiscriminator = new Adam(tf, variablesOf(discriminator.trainableWeights), ADAM);
+      freezeAllExcept(layers, names);
+      ofGenerator = new Adam(tf, asVariables(generator.trainableWeights), ADAM);
+      ofDiscriminator = new Adam(tf, asVariables(discriminator.trainableWeights), ADAM);
     },
-    state: () => [
-      ...variablesOf(generator.weights),
-      ...variablesOf(discriminator.weights),
+    stateVariables: () => [
+      ...asVariables(generator.weights),
+      ...asVariables(discriminator.weights),
       ...ofGenerator.moments,
       ...ofDiscriminator.moments,
     ],
@@ -59,7 +59,7 @@ export function adversarialLearner(tf: Tf, generator: LayersModel, discriminator
       ofGenerator.dispose();
       ofDiscriminator.dispose();
       discriminator.dispose();
-      hold(layers);
+      freezeAllExcept(layers);
     },
   };
 }

@@ -1,15 +1,15 @@
 /** Value and gradients of a loss. */
 import type { NamedTensorMap, Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
-import { type Replay, record, type Tf } from '../../engines/index.js';
+import { type CapturedKernels, captureKernels, type Tf } from '../../engines/index.js';
 import type { Batch } from './learner.js';
 
 /** The gradients are in the order of the variables. All are the caller's to dispose. */
-export interface LossGradients {
+export interface LossAndGradients {
   value: Tensor;
   gradients: Tensor[];
 }
 
-export function gradientsOf(tf: Tf, variables: Variable[], loss: () => Tensor): LossGradients {
+export function lossAndGradients(tf: Tf, variables: Variable[], loss: () => Tensor): LossAndGradients {
   const { value, grads } = tf.variableGrads(loss as () => Scalar, variables);
   return { value, gradients: variables.map(({ name }) => (grads as NamedTensorMap)[name]) };
 }
@@ -20,7 +20,7 @@ export function gradientsOf(tf: Tf, variables: Variable[], loss: () => Tensor): 
  * that cannot be replayed.
  */
 export class BatchGradients {
-  private readonly replays = new Map<number, Replay | null>();
+  private readonly captures = new Map<number, CapturedKernels | null>();
 
   constructor(
     private readonly tf: Tf,
@@ -29,25 +29,25 @@ export class BatchGradients {
     private readonly loss: (batch: Batch) => Tensor,
   ) {}
 
-  of(batch: Batch): LossGradients {
-    const plain = () => gradientsOf(this.tf, this.variables, () => this.loss(batch));
+  of(batch: Batch): LossAndGradients {
+    const plain = () => lossAndGradients(this.tf, this.variables, () => this.loss(batch));
     const { size, inputs, targets, counts, cloud } = batch;
-    const replay = this.tf.getBackend() === 'wasm' ? this.replays.get(size) : null;
+    const replay = this.tf.getBackend() === 'wasm' ? this.captures.get(size) : null;
     if (replay === null) return plain();
     const tensors = [inputs, targets, counts, cloud].filter((tensor) => tensor !== undefined);
     const given = [...tensors, ...this.state];
-    if (replay) return lossGradients(replay.run(given));
-    const recorded = record(this.tf, given, () => {
+    if (replay) return lossGradients(replay.replay(given));
+    const recorded = captureKernels(this.tf, given, () => {
       const { value, gradients } = plain();
       return [value, ...gradients];
     });
-    this.replays.set(size, recorded.replay);
+    this.captures.set(size, recorded.replay);
     return lossGradients(recorded.outputs);
   }
 
   dispose(): void {
-    for (const replay of this.replays.values()) replay?.dispose();
+    for (const replay of this.captures.values()) replay?.dispose();
   }
 }
 
-const lossGradients = ([value, ...gradients]: Tensor[]): LossGradients => ({ value, gradients });
+const lossGradients = ([value, ...gradients]: Tensor[]): LossAndGradients => ({ value, gradients });

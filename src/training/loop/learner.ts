@@ -2,7 +2,7 @@
 import type { Tensor, Tensor4D, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 
-/** Samples of one step. Shapes as in `PatchSet`; `counts` and `cloud` with one channel. */
+/** Samples of one step. Shapes as in `Patches`; `counts` and `cloud` with one channel. */
 export interface Batch {
   size: number;
   inputs: Tensor4D;
@@ -15,14 +15,14 @@ export interface Batch {
  * Gradients as they are applied: of all nodes that train the model together, their weighted mean. The tensors that go in are
  * disposed.
  */
-export type ShareGradients = (gradients: Tensor[]) => Promise<Tensor[]>;
+export type ReduceGradients = (gradients: Tensor[]) => Promise<Tensor[]>;
 
 export interface StepOptions {
   /** Size of the step. */
-  rate: number;
+  learningRate: number;
   /** Its number, from 1. */
   step: number;
-  share?: ShareGradients;
+  reduceGradients?: ReduceGradients;
 }
 
 export interface Learner {
@@ -31,24 +31,24 @@ export interface Learner {
   /** Moves the weights by one batch, and resolves to its loss before that. */
   step(batch: Batch, options: StepOptions): Promise<number>;
   /** From now on the layers of these names learn alone, or all without names; steps are counted anew. */
-  learn(layers?: string[]): void;
+  setTrainableLayers(layers?: string[]): void;
   /** All that later steps depend on, in an order that is fixed for the layers that learn. */
-  state(): Variable[];
+  stateVariables(): Variable[];
   /** All but the model. */
   dispose(): void;
 }
 
 /** The layers that are trained where none is held. */
-export function trainedLayers(model: LayersModel): LayersModel['layers'] {
+export function trainableLayers(model: LayersModel): LayersModel['layers'] {
   return model.layers.filter((layer) => layer.trainable && layer.weights.length > 0);
 }
 
 /** Holds all layers but those of these names; none without names. */
-export function hold(layers: LayersModel['layers'], names?: string[]): void {
+export function freezeAllExcept(layers: LayersModel['layers'], names?: string[]): void {
   for (const layer of layers) layer.trainable = names?.includes(layer.name) ?? true;
 }
 
 /** The variables of a model's weights, trained or not. */
-export function variablesOf(weights: LayersModel['weights']): Variable[] {
+export function asVariables(weights: LayersModel['weights']): Variable[] {
   return weights.map((weight) => weight.read() as Variable);
 }

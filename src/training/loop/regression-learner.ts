@@ -4,18 +4,18 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { Adam } from './adam.js';
 import { BatchGradients } from './gradients.js';
-import { type Batch, hold, type Learner, trainedLayers, variablesOf } from './learner.js';
+import { asVariables, type Batch, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
 
 export function regressionLearner(tf: Tf, model: LayersModel): Learner {
-  const layers = trainedLayers(model);
+  const layers = trainableLayers(model);
   const begin = (names?: string[]) => {
-    hold(layers, names);
-    const adam = new Adam(tf, variablesOf(model.trainableWeights));
+    freezeAllExcept(layers, names);
+    const adam = new Adam(tf, asVariables(model.trainableWeights));
     const loss = ({ inputs, targets, counts }: Batch) => {
       const squares = tf.square(tf.sub(model.apply(inputs, { training: true }) as Tensor, targets));
-      return meanOfCounting(tf, squares, counts);
+      return maskedMean(tf, squares, counts);
     };
-    return { adam, gradients: new BatchGradients(tf, adam.variables, variablesOf(model.weights), loss) };
+    return { adam, gradients: new BatchGradients(tf, adam.variables, asVariables(model.weights), loss) };
   };
   let { adam, gradients } = begin();
   const end = () => {
@@ -24,21 +24,21 @@ export function regressionLearner(tf: Tf, model: LayersModel): Learner {
   };
   return {
     model,
-    step: (batch, options) => adam.descend(gradients.of(batch), options),
-    learn(names) {
+    step: (batch, options) => adam.minimiseStep(gradients.of(batch), options),
+    setTrainableLayers(names) {
       end();
       ({ adam, gradients } = begin(names));
     },
-    state: () => [...variablesOf(model.weights), ...adam.moments],
+    stateVariables: () => [...asVariables(model.weights), ...adam.moments],
     dispose() {
       end();
-      hold(layers);
+      freezeAllExcept(layers);
     },
   };
 }
 
 /** Mean over all channels of the pixels that count. */
-export function meanOfCounting(tf: Tf, values: Tensor, counts?: Tensor): Scalar {
+export function maskedMean(tf: Tf, values: Tensor, counts?: Tensor): Scalar {
   if (!counts) return tf.mean(values);
   const channels = values.shape.at(-1)!;
   return tf.div(tf.sum(tf.mul(values, counts)), tf.mul(tf.sum(counts), channels));

@@ -4,13 +4,13 @@ import { ndmiModel } from './ndmi-unet.js';
 import { ndviModel } from './ndvi-cnn.js';
 import { cloudRemovalModel } from './spa-gan.js';
 
-export const MODELS: readonly ModelSpec[] = [ndviModel, ndmiModel, cloudRemovalModel];
+export const BUILTIN_MODELS: readonly ModelSpec[] = [ndviModel, ndmiModel, cloudRemovalModel];
 
-export const MODEL_NAMES = MODELS.map(({ name }) => name);
+export const MODEL_NAMES = BUILTIN_MODELS.map(({ name }) => name);
 
 /** A model's description by its name. Throws TW_TRAIN_MODEL. */
-export function modelNamed(name: string): ModelSpec {
-  const spec = MODELS.find((model) => model.name === name);
+export function getModelSpec(name: string): ModelSpec {
+  const spec = BUILTIN_MODELS.find((model) => model.name === name);
   if (spec === undefined) throw unknownModel(name, MODEL_NAMES.join(', '));
   return spec;
 }

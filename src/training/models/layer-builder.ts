@@ -3,11 +3,11 @@ import type { SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 
 /** Of the batch normalisation's averages, by which a trained model predicts. */
-const MOMENTUM = 0.9;
-const LEAK = 0.2;
+const BATCH_NORM_MOMENTUM = 0.9;
+const LEAKY_RELU_SLOPE = 0.2;
 
 /** Layers of one graph, with fixed names and seeds in the order of their making, so that equal models are equal files. */
-export class LayerMaker {
+export class LayerBuilder {
   private made = 0;
 
   constructor(
@@ -27,7 +27,7 @@ export class LayerMaker {
       kernelSize,
       padding: 'same' as const,
       kernelInitializer: this.kernel(),
-      ...this.named('conv'),
+      ...this.uniqueName('conv'),
       ...change,
     };
     return apply(this.tf.layers.conv2d(options), x);
@@ -38,12 +38,12 @@ export class LayerMaker {
     return this.tf.initializers.heNormal({ seed: Math.imul(this.seed, 0x9e3779b1) + this.made });
   }
 
-  named(kind: string): { name: string } {
+  uniqueName(kind: string): { name: string } {
     return { name: `${kind}${this.made++}` };
   }
 
   relu(x: SymbolicTensor): SymbolicTensor {
-    return apply(this.tf.layers.reLU(this.named('relu')), x);
+    return apply(this.tf.layers.reLU(this.uniqueName('relu')), x);
   }
 
   /** Convolution, batch normalisation, leaky ReLU. */
@@ -51,24 +51,27 @@ export class LayerMaker {
     const { layers } = this.tf;
     // A bias would be taken out again by the normalisation.
     const y = this.conv(x, filters, kernelSize, { strides, useBias: false });
-    const normal = apply(layers.batchNormalization({ momentum: MOMENTUM, ...this.named('norm') }), y);
-    return this.leaky(normal);
+    const normal = apply(
+      layers.batchNormalization({ momentum: BATCH_NORM_MOMENTUM, ...this.uniqueName('norm') }),
+      y,
+    );
+    return this.leakyRelu(normal);
   }
 
-  leaky(x: SymbolicTensor): SymbolicTensor {
-    return apply(this.tf.layers.leakyReLU({ alpha: LEAK, ...this.named('leaky') }), x);
+  leakyRelu(x: SymbolicTensor): SymbolicTensor {
+    return apply(this.tf.layers.leakyReLU({ alpha: LEAKY_RELU_SLOPE, ...this.uniqueName('leaky') }), x);
   }
 
   add(...terms: SymbolicTensor[]): SymbolicTensor {
-    return this.tf.layers.add(this.named('add')).apply(terms) as SymbolicTensor;
+    return this.tf.layers.add(this.uniqueName('add')).apply(terms) as SymbolicTensor;
   }
 
   multiply(...factors: SymbolicTensor[]): SymbolicTensor {
-    return this.tf.layers.multiply(this.named('multiply')).apply(factors) as SymbolicTensor;
+    return this.tf.layers.multiply(this.uniqueName('multiply')).apply(factors) as SymbolicTensor;
   }
 
-  join(...parts: SymbolicTensor[]): SymbolicTensor {
-    return this.tf.layers.concatenate(this.named('join')).apply(parts) as SymbolicTensor;
+  concatenate(...parts: SymbolicTensor[]): SymbolicTensor {
+    return this.tf.layers.concatenate(this.uniqueName('join')).apply(parts) as SymbolicTensor;
   }
 }
 

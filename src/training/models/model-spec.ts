@@ -49,10 +49,10 @@ export interface ModelSpec {
   /** Pixels of a patch's side. */
   patchSize: number;
   /** Least patches, counted side by side without overlap, in training and validation together, and in validation alone. */
-  leastPatches: number;
-  leastValidation: number;
+  minPatches: number;
+  minValidationPatches: number;
   /** More patches than this, of a large tile or of many dates, add much time and little accuracy: a fixed share is taken. */
-  mostPatches: number;
+  maxPatches: number;
   /** First to last; an output of the target's shape follows. */
   layers: LayerSpec[];
   /** Of the layers that are trained, so many at the end make the answer from features that places share. */
@@ -62,7 +62,7 @@ export interface ModelSpec {
   epochs: number;
   batchSize: number;
   /** Bytes that the process of a place may take where nothing else is said, in the contained mode. */
-  placeMemory: number;
+  memoryPerCell: number;
   /** Adam's step size at the start; it falls to zero along half a cosine. */
   learningRate: number;
 }
@@ -82,10 +82,11 @@ export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'targ
  * True if a fresh model begins with the ridge regression of its training data. A model that removes cloud begins with the adjusted
  * nearest values of its prior instead (temporal-prior.ts), because its few pairs of dates say little about other seasons.
  */
-export const beginsWithLine = ({ target }: Pick<ModelSpec, 'target'>): boolean => target.kind !== 'clear';
+export const startsWithLinearFit = ({ target }: Pick<ModelSpec, 'target'>): boolean =>
+  target.kind !== 'clear';
 
 /** All bands that training reads, each once. */
-export function bandsOf({ inputs, target }: ModelSpec): BandName[] {
+export function requiredBands({ inputs, target }: ModelSpec): BandName[] {
   return [...new Set([...inputs, ...('index' in target ? target.index : [])])];
 }
 

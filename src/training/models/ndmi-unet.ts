@@ -1,6 +1,6 @@
 import { SPECTRAL_INDICES } from '../../expressions/index.js';
 import type { ModelSpec } from './model-spec.js';
-import { VISIBLE, visibleMix } from './rgb-inputs.js';
+import { RGB_BANDS, rgbNormalisation } from './rgb-inputs.js';
 
 /**
  * A map of NDMI from red, green and blue reflectance: a U-Net of blocks of convolution, batch normalisation and leaky ReLU
@@ -10,14 +10,14 @@ export const ndmiModel: ModelSpec = {
   name: 'ndmi',
   title: 'a map of NDMI from red, green and blue',
   architecture: 'U-Net',
-  inputs: VISIBLE,
+  inputs: RGB_BANDS,
   target: { kind: 'map', index: SPECTRAL_INDICES.ndmi.bands },
   patchSize: 64,
-  leastPatches: 12,
-  leastValidation: 3,
-  mostPatches: 160,
+  minPatches: 12,
+  minValidationPatches: 3,
+  maxPatches: 160,
   layers: [
-    visibleMix,
+    rgbNormalisation,
     { type: 'down', filters: 16 },
     { type: 'down', filters: 32 },
     { type: 'down', filters: 64 },
@@ -30,6 +30,6 @@ export const ndmiModel: ModelSpec = {
   loss: 'squared error',
   epochs: 30,
   batchSize: 8,
-  placeMemory: 1e9,
+  memoryPerCell: 1e9,
   learningRate: 2e-3,
 };

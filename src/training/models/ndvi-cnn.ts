@@ -1,6 +1,6 @@
 import { SPECTRAL_INDICES } from '../../expressions/index.js';
 import type { ModelSpec } from './model-spec.js';
-import { VISIBLE, visibleMix } from './rgb-inputs.js';
+import { RGB_BANDS, rgbNormalisation } from './rgb-inputs.js';
 
 /**
  * Mean NDVI of a patch from its red, green and blue reflectance.
@@ -12,14 +12,14 @@ export const ndviModel: ModelSpec = {
   name: 'ndvi',
   title: 'mean NDVI of a patch from its red, green and blue',
   architecture: 'CNN',
-  inputs: VISIBLE,
+  inputs: RGB_BANDS,
   target: { kind: 'mean', index: SPECTRAL_INDICES.ndvi.bands },
   patchSize: 16,
-  leastPatches: 32,
-  leastValidation: 8,
-  mostPatches: 480,
+  minPatches: 32,
+  minValidationPatches: 8,
+  maxPatches: 480,
   layers: [
-    visibleMix,
+    rgbNormalisation,
     { type: 'cell', filters: 8 },
     { type: 'cell', filters: 16 },
     { type: 'cell', filters: 32 },
@@ -30,6 +30,6 @@ export const ndviModel: ModelSpec = {
   loss: 'squared error',
   epochs: 30,
   batchSize: 32,
-  placeMemory: 1e9,
+  memoryPerCell: 1e9,
   learningRate: 3e-3,
 };

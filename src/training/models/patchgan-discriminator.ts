@@ -1,22 +1,22 @@
 /** What tells true images without cloud from made ones, while a model that removes cloud is trained (the paper's figure 8). */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { LayerMaker } from './layer-builder.js';
+import { LayerBuilder } from './layer-builder.js';
 
-const FIRST = 32;
-const MORE = [128, 256, 512];
+const FIRST_FILTERS = 32;
+const NEXT_FILTERS = [128, 256, 512];
 
 /**
  * PatchGAN (Isola et al. 2017), six convolutions: the cloudy image and the candidate each through one of 4x4 with stride 2, both
  * together through three more with batch normalisation, then one of 3x3. Out come logits, one for each part of the image.
  */
 export function buildDiscriminator(tf: Tf, bands: number, seed: number): LayersModel {
-  const make = new LayerMaker(tf, seed);
+  const make = new LayerBuilder(tf, seed);
   const inputs = ['cloudy', 'candidate'].map((name) => tf.input({ shape: [null, null, bands], name }));
-  const halves = inputs.map((input) => make.leaky(make.conv(input, FIRST, 4, { strides: 2 })));
-  const features = MORE.reduce<SymbolicTensor>(
+  const halves = inputs.map((input) => make.leakyRelu(make.conv(input, FIRST_FILTERS, 4, { strides: 2 })));
+  const features = NEXT_FILTERS.reduce<SymbolicTensor>(
     (x, filters) => make.block(x, filters, 4, 2),
-    make.join(...halves),
+    make.concatenate(...halves),
   );
   const logits = make.conv(features, 1, 3, { name: 'output' });
   return tf.model({ inputs, outputs: logits, name: 'discriminator' });

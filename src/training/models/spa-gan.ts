@@ -1,5 +1,5 @@
 import type { LayerSpec, ModelSpec } from './model-spec.js';
-import { VISIBLE } from './rgb-inputs.js';
+import { RGB_BANDS } from './rgb-inputs.js';
 
 /** Filters of all its blocks. */
 const FILTERS = 32;
@@ -7,7 +7,7 @@ const FILTERS = 32;
 /** Attentive blocks after the map of attention: three, as the paper's figure 7 draws them. */
 const ATTENTIVE_BLOCKS = 3;
 
-const times = (count: number, layer: LayerSpec): LayerSpec[] => Array<LayerSpec>(count).fill(layer);
+const repeatLayer = (count: number, layer: LayerSpec): LayerSpec[] => Array<LayerSpec>(count).fill(layer);
 
 /**
  * A place without cloud from a date with cloud: the generator of SpA-GAN (the paper's figure 7; Pan 2020), from reflectance to
@@ -17,23 +17,23 @@ export const cloudRemovalModel: ModelSpec = {
   name: 'cloud-removal',
   title: 'red, green and blue without cloud from a cloudy date',
   architecture: 'SpA-GAN',
-  inputs: VISIBLE,
+  inputs: RGB_BANDS,
   target: { kind: 'clear' },
   patchSize: 64,
-  leastPatches: 12,
-  leastValidation: 3,
-  mostPatches: 64,
+  minPatches: 12,
+  minValidationPatches: 3,
+  maxPatches: 64,
   layers: [
     { type: 'conv', filters: FILTERS },
-    ...times(3, { type: 'residual' }),
+    ...repeatLayer(3, { type: 'residual' }),
     { type: 'attention' },
-    ...times(ATTENTIVE_BLOCKS, { type: 'attentive' }),
-    ...times(2, { type: 'residual' }),
+    ...repeatLayer(ATTENTIVE_BLOCKS, { type: 'attentive' }),
+    ...repeatLayer(2, { type: 'residual' }),
   ],
   headLayers: 5,
   loss: 'adversarial',
   epochs: 12,
   batchSize: 4,
-  placeMemory: 2e9,
+  memoryPerCell: 2e9,
   learningRate: 1e-4,
 };

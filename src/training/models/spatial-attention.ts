@@ -1,6 +1,6 @@
 /** The spatial attention of SpA-GAN: a map of where the cloud is, seen from four directions. */
 import type { SymbolicTensor } from '@tensorflow/tfjs-layers';
-import { apply, type LayerMaker } from './layer-builder.js';
+import { apply, type LayerBuilder } from './layer-builder.js';
 
 /** Rows and columns to pad before and crop after, so that each pixel comes to lie on its neighbour. */
 const DIRECTIONS = [
@@ -15,7 +15,7 @@ const WEIGHT_FILTERS = 16;
  * A map of one channel, 0 to 1 (Pan 2020, `SAM`): two rounds in which each pixel takes in its neighbours, with a weight for
  * each direction, which a side branch makes of the features.
  */
-export function attentionMap(make: LayerMaker, x: SymbolicTensor): SymbolicTensor {
+export function attentionMap(make: LayerBuilder, x: SymbolicTensor): SymbolicTensor {
   const filters = x.shape.at(-1) as number;
   const side = make.relu(make.conv(x, WEIGHT_FILTERS, 3, { useBias: false }));
   const branch = make.relu(make.conv(side, WEIGHT_FILTERS, 3, { useBias: false }));
@@ -30,20 +30,23 @@ export function attentionMap(make: LayerMaker, x: SymbolicTensor): SymbolicTenso
  * Of each direction relu(w * neighbour + b + x), w and b one value a filter, times the direction's weight. A pixel at the edge
  * has no neighbour: relu(x).
  */
-function round(make: LayerMaker, x: SymbolicTensor, weights: SymbolicTensor[]): SymbolicTensor {
+function round(make: LayerBuilder, x: SymbolicTensor, weights: SymbolicTensor[]): SymbolicTensor {
   const { layers } = make.tf;
-  return make.join(
+  return make.concatenate(
     ...DIRECTIONS.map(({ pad, crop }, i) => {
       const scaled = apply(
         layers.depthwiseConv2d({
           kernelSize: 1,
           depthwiseInitializer: make.kernel(),
-          ...make.named('scale'),
+          ...make.uniqueName('scale'),
         }),
         x,
       );
-      const cropped = apply(layers.cropping2D({ cropping: pairs(crop), ...make.named('crop') }), scaled);
-      const shifted = apply(layers.zeroPadding2d({ padding: pairs(pad), ...make.named('shift') }), cropped);
+      const cropped = apply(layers.cropping2D({ cropping: pairs(crop), ...make.uniqueName('crop') }), scaled);
+      const shifted = apply(
+        layers.zeroPadding2d({ padding: pairs(pad), ...make.uniqueName('shift') }),
+        cropped,
+      );
       return make.multiply(make.relu(make.add(shifted, x)), weights[i]!);
     }),
   );

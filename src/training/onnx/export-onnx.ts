@@ -1,7 +1,7 @@
 /** A model as an ONNX file, for programs that read no tfjs. */
 import { onnxLayer, onnxWeights } from '../errors.js';
-import { addLayer, type LayerConfig, type Value, type Weight } from './layer-converters.js';
-import { Graph, type Port } from './onnx-graph.js';
+import { addLayer, type GraphValue, type LayerConfig, type Weight } from './layer-converters.js';
+import { OnnxGraph, type ValueInfo } from './onnx-graph.js';
 
 /** Where a value comes from: a layer, which of its applications and which of their results. */
 type Origin = [layer: string, application: number, result: number, options?: object];
@@ -33,9 +33,9 @@ export function exportOnnx(modelJson: Uint8Array, weightsBin: Uint8Array, about:
     weightsManifest.flatMap((group) => group.weights),
     weightsBin,
   );
-  const graph = new Graph();
-  const values = new Map<string, Value>();
-  const inputs: Port[] = [];
+  const graph = new OnnxGraph();
+  const values = new Map<string, GraphValue>();
+  const inputs: ValueInfo[] = [];
   for (const layer of layers) {
     const { name, class_name: kind, config, inbound_nodes } = layer;
     if (kind === 'InputLayer') {
@@ -54,21 +54,24 @@ export function exportOnnx(modelJson: Uint8Array, weightsBin: Uint8Array, about:
   return graph.encode(name, inputs, outputs, about);
 }
 
-function addInput(graph: Graph, { name, config, class_name }: Layer): { port: Port; value: Value } {
+function addInput(
+  graph: OnnxGraph,
+  { name, config, class_name }: Layer,
+): { port: ValueInfo; value: GraphValue } {
   const sizes = config.batch_input_shape!.slice(1);
   const channels = sizes.at(-1);
   if (typeof channels !== 'number' || ![1, 3].includes(sizes.length))
     throw onnxLayer(name, `${class_name} of the shape ${sizes}`);
   if (sizes.length === 1)
-    return { port: { name, shape: ['batch', channels] }, value: { name, isImage: false, channels } };
+    return { port: { name, shape: ['batch', channels] }, value: { name, isNchw: false, channels } };
   const [rows, columns] = sizes;
   const port = { name, shape: ['batch', rows ?? 'height', columns ?? 'width', channels] };
   const image = graph.node('Transpose', `${name}/Transpose`, [name], { perm: [0, 3, 1, 2] });
-  return { port, value: { name: image, isImage: true, channels } };
+  return { port, value: { name: image, isNchw: true, channels } };
 }
 
-function addOutput(graph: Graph, layer: string, { name, isImage, channels }: Value): Port {
-  if (!isImage) return { name: graph.node('Identity', layer, [name]), shape: ['batch', channels] };
+function addOutput(graph: OnnxGraph, layer: string, { name, isNchw, channels }: GraphValue): ValueInfo {
+  if (!isNchw) return { name: graph.node('Identity', layer, [name]), shape: ['batch', channels] };
   const image = graph.node('Transpose', layer, [name], { perm: [0, 2, 3, 1] });
   return { name: image, shape: ['batch', null, null, channels] };
 }

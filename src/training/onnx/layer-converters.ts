@@ -3,12 +3,12 @@
  * last. Sizes, paddings and the order of weights are those of https://onnx.ai/onnx/operators/ and of Keras 2.
  */
 import { onnxLayer } from '../errors.js';
-import type { Attribute, Graph } from './onnx-graph.js';
+import type { Attribute, OnnxGraph } from './onnx-graph.js';
 
 /** A result in the graph: an image, or one row of numbers an example. */
-export interface Value {
+export interface GraphValue {
   name: string;
-  isImage: boolean;
+  isNchw: boolean;
   channels: number;
 }
 
@@ -19,7 +19,7 @@ export interface Weight {
 
 /** A layer, as `model.json` describes it, on its way into the graph. */
 export interface LayerContext {
-  graph: Graph;
+  graph: OnnxGraph;
   name: string;
   kind: string;
   config: LayerConfig;
@@ -48,14 +48,14 @@ export interface LayerConfig {
   max_value?: number | null;
 }
 
-type Convert = (layer: LayerContext, inputs: Value[]) => Value;
+type Convert = (layer: LayerContext, inputs: GraphValue[]) => GraphValue;
 
-const CONVERT: Record<string, Convert> = {
+const LAYER_CONVERTERS: Record<string, Convert> = {
   Conv2D: (layer, inputs) => {
     const { values, shape } = weightOf(layer, 'kernel');
     const kernel = {
       shape: [shape[3]!, shape[2]!, shape[0]!, shape[1]!],
-      values: permuted(values, shape, [3, 2, 0, 1]),
+      values: transpose(values, shape, [3, 2, 0, 1]),
     };
     return convolution(layer, imageOf(layer, inputs), kernel, {});
   },
@@ -65,16 +65,16 @@ const CONVERT: Record<string, Convert> = {
     const filters = shape[2]! * shape[3]!;
     const kernel = {
       shape: [filters, 1, shape[0]!, shape[1]!],
-      values: permuted(values, shape, [2, 3, 0, 1]),
+      values: transpose(values, shape, [2, 3, 0, 1]),
     };
     return convolution(layer, image, kernel, { group: image.channels });
   },
   Conv2DTranspose: transposedConvolution,
   Dense: (layer, [x]) => {
-    if (x!.isImage) throw unsupported(layer, 'of an image');
+    if (x!.isNchw) throw unsupported(layer, 'of an image');
     const kernel = weightOf(layer, 'kernel');
     const inputs = [x!.name, constant(layer, 'kernel', kernel), ...optionalBias(layer)];
-    return activated(layer, { ...x!, name: node(layer, 'Gemm', inputs), channels: kernel.shape[1]! });
+    return applyActivation(layer, { ...x!, name: node(layer, 'Gemm', inputs), channels: kernel.shape[1]! });
   },
   AveragePooling2D: (layer, inputs) => pooled(layer, inputs, 'AveragePool'),
   MaxPooling2D: (layer, inputs) => pooled(layer, inputs, 'MaxPool'),
@@ -98,11 +98,11 @@ const CONVERT: Record<string, Convert> = {
     if (channels !== 1) throw unsupported(layer, 'of channels');
     return { ...x, name: node(layer, 'Transpose', [x.name], { perm: [0, 1, rows!, columns!] }) };
   },
-  Activation: (layer, [x]) => activated(layer, x!),
+  Activation: (layer, [x]) => applyActivation(layer, x!),
   Add: (layer, inputs) => combined(layer, inputs, 'Add'),
   Multiply: (layer, inputs) => combined(layer, inputs, 'Mul'),
   Concatenate: (layer, inputs) => {
-    const last = inputs[0]!.isImage ? 3 : 1;
+    const last = inputs[0]!.isNchw ? 3 : 1;
     if (![-1, last].includes(layer.config.axis ?? -1))
       throw unsupported(layer, 'along another axis than the last');
     const name = node(
@@ -131,9 +131,9 @@ const CONVERT: Record<string, Convert> = {
 };
 
 /** Adds a layer that is applied to some values. Throws TW_TRAIN_ONNX_LAYER. */
-export function addLayer(layer: LayerContext, inputs: Value[]): Value {
-  const convert = Object.hasOwn(CONVERT, layer.kind) ? CONVERT[layer.kind] : undefined;
-  if (!convert || inputs.some(({ isImage }) => isImage !== inputs[0]!.isImage)) throw unsupported(layer);
+export function addLayer(layer: LayerContext, inputs: GraphValue[]): GraphValue {
+  const convert = Object.hasOwn(LAYER_CONVERTERS, layer.kind) ? LAYER_CONVERTERS[layer.kind] : undefined;
+  if (!convert || inputs.some(({ isNchw }) => isNchw !== inputs[0]!.isNchw)) throw unsupported(layer);
   if ((layer.config.data_format ?? 'channels_last') !== 'channels_last')
     throw unsupported(layer, 'with the channels first');
   return convert(layer, inputs);
@@ -152,8 +152,8 @@ function node(
   return graph.node(op, `${name}/${op}`, inputs, attributes);
 }
 
-function imageOf(layer: LayerContext, [x]: Value[]): Value {
-  if (!x!.isImage) throw unsupported(layer, 'of an input that is not an image');
+function imageOf(layer: LayerContext, [x]: GraphValue[]): GraphValue {
+  if (!x!.isNchw) throw unsupported(layer, 'of an input that is not an image');
   return x!;
 }
 
@@ -178,10 +178,10 @@ function sizesOf({ graph, name }: LayerContext, kind: string, values: (number | 
 
 function convolution(
   layer: LayerContext,
-  x: Value,
+  x: GraphValue,
   kernel: Weight,
   attributes: Record<string, Attribute>,
-): Value {
+): GraphValue {
   const { strides = [1, 1], dilation_rate: dilations = [1, 1] } = layer.config;
   const sides = kernel.shape.slice(2) as Pair;
   const name = node(layer, 'Conv', [x.name, constant(layer, 'kernel', kernel), ...optionalBias(layer)], {
@@ -190,7 +190,7 @@ function convolution(
     dilations,
     ...paddingOf(layer, sides, strides, dilations),
   });
-  return activated(layer, { name, isImage: true, channels: kernel.shape[0]! });
+  return applyActivation(layer, { name, isNchw: true, channels: kernel.shape[0]! });
 }
 
 /** With a stride of one the padding is known; else it hangs on the size of the image. */
@@ -212,14 +212,14 @@ function paddingOf(
 }
 
 /** Keras makes the result as many times larger as the stride, or with `valid` padding lets what sticks out stand. */
-function transposedConvolution(layer: LayerContext, inputs: Value[]): Value {
+function transposedConvolution(layer: LayerContext, inputs: GraphValue[]): GraphValue {
   const x = imageOf(layer, inputs);
   const { values, shape } = weightOf(layer, 'kernel');
   const sides = shape.slice(0, 2);
   const { strides = [1, 1], padding } = layer.config;
   const excess = sides.map((side, i) => Math.max(0, side - strides[i]!));
   const before = excess.map((total) => Math.floor(total / 2));
-  const kernel = { shape: [shape[3]!, shape[2]!, ...sides], values: permuted(values, shape, [3, 2, 0, 1]) };
+  const kernel = { shape: [shape[3]!, shape[2]!, ...sides], values: transpose(values, shape, [3, 2, 0, 1]) };
   const name = node(
     layer,
     'ConvTranspose',
@@ -230,10 +230,10 @@ function transposedConvolution(layer: LayerContext, inputs: Value[]): Value {
       ...(padding === 'same' && { pads: [...before, ...excess.map((total, i) => total - before[i]!)] }),
     },
   );
-  return activated(layer, { name, isImage: true, channels: shape[2]! });
+  return applyActivation(layer, { name, isNchw: true, channels: shape[2]! });
 }
 
-function pooled(layer: LayerContext, inputs: Value[], op: string): Value {
+function pooled(layer: LayerContext, inputs: GraphValue[], op: string): GraphValue {
   const x = imageOf(layer, inputs);
   const { pool_size: sides, strides, padding } = layer.config;
   const attributes = {
@@ -244,27 +244,27 @@ function pooled(layer: LayerContext, inputs: Value[], op: string): Value {
   return { ...x, name: node(layer, op, [x.name], attributes) };
 }
 
-function globallyPooled(layer: LayerContext, inputs: Value[], op: string): Value {
+function globallyPooled(layer: LayerContext, inputs: GraphValue[], op: string): GraphValue {
   const x = imageOf(layer, inputs);
-  return { ...x, isImage: false, name: node(layer, op, [x.name], { axes: [2, 3], keepdims: 0 }) };
+  return { ...x, isNchw: false, name: node(layer, op, [x.name], { axes: [2, 3], keepdims: 0 }) };
 }
 
 /** The same numbers in the order of tfjs, with the channels last, as an image. */
-function reshaped(layer: LayerContext, [x]: Value[]): Value {
+function reshaped(layer: LayerContext, [x]: GraphValue[]): GraphValue {
   const sizes = layer.config.target_shape!;
   if (sizes.length !== 3 || sizes.some((size) => !(size > 0)))
     throw unsupported(layer, 'to a shape other than an image');
-  const last = x!.isImage ? node(layer, 'Transpose', [x!.name], { perm: [0, 2, 3, 1] }) : x!.name;
+  const last = x!.isNchw ? node(layer, 'Transpose', [x!.name], { perm: [0, 2, 3, 1] }) : x!.name;
   const shape = sizesOf(layer, 'shape', [-1, ...sizes]);
   const name = layer.graph.node('Reshape', `${layer.name}/Reshape`, [last, shape]);
   const first = layer.graph.node('Transpose', `${layer.name}/Image`, [name], { perm: [0, 3, 1, 2] });
-  return { name: first, isImage: true, channels: sizes[2]! };
+  return { name: first, isNchw: true, channels: sizes[2]! };
 }
 
 /** By the averages of the training. */
-function normalized(layer: LayerContext, [x]: Value[]): Value {
+function normalized(layer: LayerContext, [x]: GraphValue[]): GraphValue {
   const { axis = -1, epsilon = 1e-3 } = layer.config;
-  if (![-1, x!.isImage ? 3 : 1].includes(axis)) throw unsupported(layer, 'along another axis than the last');
+  if (![-1, x!.isNchw ? 3 : 1].includes(axis)) throw unsupported(layer, 'along another axis than the last');
   const filled = (value: number): Weight => ({
     shape: [x!.channels],
     values: new Float32Array(x!.channels).fill(value),
@@ -281,7 +281,7 @@ function normalized(layer: LayerContext, [x]: Value[]): Value {
 }
 
 /** Values of fewer channels are taken for each of the others'. */
-function combined(layer: LayerContext, inputs: Value[], op: string): Value {
+function combined(layer: LayerContext, inputs: GraphValue[], op: string): GraphValue {
   const name = inputs.map((one) => one.name).reduce((left, right) => node(layer, op, [left, right]));
   return { ...inputs[0]!, name, channels: Math.max(...inputs.map(({ channels }) => channels)) };
 }
@@ -294,7 +294,7 @@ const ACTIVATIONS: Record<string, [op: string, attributes?: Record<string, Attri
   softmax: ['Softmax', { axis: 1 }],
 };
 
-function activated(layer: LayerContext, x: Value): Value {
+function applyActivation(layer: LayerContext, x: GraphValue): GraphValue {
   const { activation = 'linear' } = layer.config;
   if (activation === 'linear') return x;
   const known = ACTIVATIONS[activation];
@@ -304,7 +304,7 @@ function activated(layer: LayerContext, x: Value): Value {
 }
 
 /** Values in row-major order with their axes in another order, as `numpy.transpose` has them. */
-function permuted(values: Float32Array, shape: number[], order: number[]): Float32Array {
+function transpose(values: Float32Array, shape: number[], order: number[]): Float32Array {
   const strides = shape.map((_, axis) => shape.slice(axis + 1).reduce((product, size) => product * size, 1));
   const moved = new Float32Array(values.length);
   const index = order.map(() => 0);

@@ -1,5 +1,5 @@
 /** An ONNX model as data, and as the bytes of its file. Numbers of fields are those of onnx.proto of ONNX 1.12. */
-import { bytes, float, integer, message, text } from './protobuf.js';
+import { bytes, encodeFloat, encodeInteger, encodeMessage, encodeText } from './protobuf.js';
 
 /** The format that came with operator set 17. */
 const IR_VERSION = 8;
@@ -25,13 +25,13 @@ interface Tensor {
 }
 
 /** What goes in or comes out: float32. A size that any value fits has a name, or null where nothing is known of it. */
-export interface Port {
+export interface ValueInfo {
   name: string;
   shape: (number | string | null)[];
 }
 
 /** A graph as far as it is made. Invariant: a node comes after those whose results it takes, and each name is of one value. */
-export class Graph {
+export class OnnxGraph {
   private readonly nodes: Node[] = [];
   private readonly tensors: Tensor[] = [];
   private readonly names = new Set<string>();
@@ -58,56 +58,58 @@ export class Graph {
   }
 
   /** The file, the same for the same graph. `about` tells people what the model is. */
-  encode(name: string, inputs: Port[], outputs: Port[], about: string): Buffer {
+  encode(name: string, inputs: ValueInfo[], outputs: ValueInfo[], about: string): Buffer {
     const graph = [
       ...this.nodes.map(encodeNode),
-      text(2, name),
+      encodeText(2, name),
       ...this.tensors.map(encodeTensor),
-      ...inputs.map((port) => encodePort(11, port)),
-      ...outputs.map((port) => encodePort(12, port)),
+      ...inputs.map((port) => encodeValueInfo(11, port)),
+      ...outputs.map((port) => encodeValueInfo(12, port)),
     ];
     return Buffer.concat([
-      integer(1, IR_VERSION),
-      text(2, 'tilewright'),
-      text(6, about),
-      message(7, graph),
-      message(8, [text(1, ''), integer(2, OPERATOR_SET)]),
+      encodeInteger(1, IR_VERSION),
+      encodeText(2, 'tilewright'),
+      encodeText(6, about),
+      encodeMessage(7, graph),
+      encodeMessage(8, [encodeText(1, ''), encodeInteger(2, OPERATOR_SET)]),
     ]);
   }
 }
 
 function encodeNode({ op, inputs, output, attributes }: Node): Buffer {
-  return message(1, [
-    ...inputs.map((name) => text(1, name)),
-    text(2, output),
-    text(3, output),
-    text(4, op),
-    ...Object.entries(attributes).map(([name, value]) => message(5, [text(1, name), ...encodeValue(value)])),
+  return encodeMessage(1, [
+    ...inputs.map((name) => encodeText(1, name)),
+    encodeText(2, output),
+    encodeText(3, output),
+    encodeText(4, op),
+    ...Object.entries(attributes).map(([name, value]) =>
+      encodeMessage(5, [encodeText(1, name), ...encodeValue(value)]),
+    ),
   ]);
 }
 
 /** The value, then its type. */
 function encodeValue(value: Attribute): Buffer[] {
-  if (typeof value === 'number') return [integer(3, value), integer(20, 2)];
-  if (typeof value === 'string') return [text(4, value), integer(20, 3)];
-  if (Array.isArray(value)) return [...value.map((one) => integer(8, one)), integer(20, 7)];
-  return [float(2, value.float), integer(20, 1)];
+  if (typeof value === 'number') return [encodeInteger(3, value), encodeInteger(20, 2)];
+  if (typeof value === 'string') return [encodeText(4, value), encodeInteger(20, 3)];
+  if (Array.isArray(value)) return [...value.map((one) => encodeInteger(8, one)), encodeInteger(20, 7)];
+  return [encodeFloat(2, value.float), encodeInteger(20, 1)];
 }
 
 function encodeTensor({ name, shape, values }: Tensor): Buffer {
-  return message(5, [
-    ...shape.map((size) => integer(1, size)),
-    integer(2, values instanceof Float32Array ? FLOAT : INT64),
-    text(8, name),
+  return encodeMessage(5, [
+    ...shape.map((size) => encodeInteger(1, size)),
+    encodeInteger(2, values instanceof Float32Array ? FLOAT : INT64),
+    encodeText(8, name),
     bytes(9, Buffer.from(values.buffer, values.byteOffset, values.byteLength)),
   ]);
 }
 
-function encodePort(field: number, { name, shape }: Port): Buffer {
+function encodeValueInfo(field: number, { name, shape }: ValueInfo): Buffer {
   const sizes = shape.map((size) => {
-    if (size === null) return message(1, []);
-    return message(1, [typeof size === 'number' ? integer(1, size) : text(2, size)]);
+    if (size === null) return encodeMessage(1, []);
+    return encodeMessage(1, [typeof size === 'number' ? encodeInteger(1, size) : encodeText(2, size)]);
   });
-  const type = message(1, [integer(1, FLOAT), message(2, sizes)]);
-  return message(field, [text(1, name), message(2, [type])]);
+  const type = encodeMessage(1, [encodeInteger(1, FLOAT), encodeMessage(2, sizes)]);
+  return encodeMessage(field, [encodeText(1, name), encodeMessage(2, [type])]);
 }

@@ -5,26 +5,26 @@ const LENGTH = 2;
 const FIXED32 = 5;
 
 /** A whole number of a message, of 64 bits. */
-export function integer(field: number, value: number | bigint): Buffer {
+export function encodeInteger(field: number, value: number | bigint): Buffer {
   return Buffer.concat([tag(field, VARINT), varint(BigInt(value))]);
 }
 
-export function float(field: number, value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeFloatLE(value);
-  return Buffer.concat([tag(field, FIXED32), bytes]);
+export function encodeFloat(field: number, value: number): Buffer {
+  const encodeBytes = Buffer.alloc(4);
+  encodeBytes.writeFloatLE(value);
+  return Buffer.concat([tag(field, FIXED32), encodeBytes]);
 }
 
 export function bytes(field: number, value: Uint8Array): Buffer {
   return Buffer.concat([tag(field, LENGTH), varint(BigInt(value.byteLength)), value]);
 }
 
-export function text(field: number, value: string): Buffer {
+export function encodeText(field: number, value: string): Buffer {
   return bytes(field, Buffer.from(value));
 }
 
 /** A message within another, of these fields. */
-export function message(field: number, fields: Buffer[]): Buffer {
+export function encodeMessage(field: number, fields: Buffer[]): Buffer {
   return bytes(field, Buffer.concat(fields));
 }
 

@@ -1,7 +1,7 @@
 /** Places look alike from every side: the eight turns and mirrorings of a square patch are all true samples. */
 
 /** Copies one patch of `size` x `size` pixels, mirrored (bit 2) and turned by quarter turns (bits 0-1) as `symmetry` 0-7 says. */
-export function copyTurned(
+export function applyD4(
   from: Float32Array,
   to: Float32Array,
   size: number,

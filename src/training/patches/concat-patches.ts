@@ -1,12 +1,12 @@
 /** The patches of several places as one set. */
-import type { PatchSet } from './patches.js';
+import type { Patches } from './patches.js';
 
-const PLANES = ['inputs', 'targets', 'counts', 'cloud'] as const;
+const PLANES = ['inputs', 'targets', 'targetMask', 'cloud'] as const;
 
 /**
  * Of sets that were cut for one model, at least one. The sets become parts of the joined one, so that all is in memory once.
  */
-export function joinPatches(sets: PatchSet[]): PatchSet {
+export function concatPatches(sets: Patches[]): Patches {
   const joined = { ...sets[0], count: sets.reduce((sum, { count }) => sum + count, 0) };
   for (const planes of PLANES) {
     if (sets[0][planes] === undefined) continue;

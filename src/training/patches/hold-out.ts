@@ -12,7 +12,7 @@ import type { Window } from '../../raster/index.js';
 export type Side = 'eastern' | 'western' | 'southern' | 'northern';
 
 /** Windows of a place's pixels. They do not overlap. */
-export interface Ground {
+export interface SpatialSplit {
   side: Side;
   train: Window;
   /** Part of the training side on which the best epoch is chosen. It touches `train`. */
@@ -21,19 +21,19 @@ export interface Ground {
   validation: Window;
 }
 
-const VALIDATION_SHARE = 0.25;
+const VALIDATION_FRACTION = 0.25;
 /** Share of the training ground for selection. */
-export const SELECTION_SHARE = 1 / 6;
+export const SELECTION_FRACTION = 1 / 6;
 
 /**
  * The ways to hold out a side of `covered`, a window of a cell of `width` x `height` pixels, for patches of `patchSize` pixels. Sides
  * that leave no room for a patch are left out.
  */
-export function divisions(
+export function spatialSplits(
   { width, height }: { width: number; height: number },
   covered: Window,
   patchSize: number,
-): Ground[] {
+): SpatialSplit[] {
   const columns: Axis = { length: width, from: covered.column, to: covered.column + covered.width };
   const rows: Axis = { length: height, from: covered.row, to: covered.row + covered.height };
   const across = (x: Span, y: Span) => ({ column: x.from, row: y.from, width: x.length, height: y.length });
@@ -77,8 +77,8 @@ interface Division {
 function holdOutEnd(along: Axis, over: Axis, patchSize: number): Division | undefined {
   const part = ({ from, to }: Axis, share: number) =>
     patchSize * Math.max(1, Math.round(Math.floor((to - from) / patchSize) * share));
-  const held = part(along, VALIDATION_SHARE);
-  const selected = part(over, SELECTION_SHARE);
+  const held = part(along, VALIDATION_FRACTION);
+  const selected = part(over, SELECTION_FRACTION);
   const from = Math.min(along.to, along.length - patchSize) - held;
   const validation = spanOf(Math.max(over.from, patchSize), Math.min(over.to, over.length - patchSize));
   const train = spanOf(over.from, over.to - selected);
@@ -124,7 +124,7 @@ export function validationDate(places: Iterable<readonly number[]>): number | un
   // The earliest time would leave nothing to train on.
   for (const time of times.slice(0, -1)) {
     held += counts.get(time)!;
-    const apart = Math.abs(held / VALIDATION_SHARE - total);
+    const apart = Math.abs(held / VALIDATION_FRACTION - total);
     if (!best || apart <= best.apart) best = { time, apart };
   }
   return best?.time;

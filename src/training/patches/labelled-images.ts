@@ -1,11 +1,11 @@
 /** What one date, or a pair of dates, shows of a place: the planes that go into a model and those that should come out. */
-import { clearPixels, type DatePixels, isCloudy, readableOf } from '../data/acquisition-pixels.js';
+import { type AcquisitionPixels, clearMask, inputMaskOf, isCloudy } from '../data/acquisition-pixels.js';
 import type { DatePair } from '../data/acquisitions.js';
 import { cloudInputs } from '../data/temporal-prior.js';
-import { bandsOf, type ModelSpec, type TargetSpec } from '../models/model-spec.js';
+import { type ModelSpec, requiredBands, type TargetSpec } from '../models/model-spec.js';
 
 /** All planes have width x height values. */
-export interface Image {
+export interface LabelledImage {
   /** Milliseconds since 1970; for a pair, the later of its two dates. */
   time: number;
   width: number;
@@ -17,9 +17,9 @@ export interface Image {
   /** One plane an output. Not to be read where `counts` is 0. */
   targets: Float32Array[];
   /** 1 where the inputs may be shown to the model; what it sees elsewhere is made up. */
-  readable: Uint8Array;
+  inputMask: Uint8Array;
   /** 1 where the target is known. It is known only where `readable` is 1. */
-  counts: Uint8Array;
+  targetMask: Uint8Array;
   /** For a pair: the bands of the cloudy date as they are. */
   cloudy?: Float32Array[];
   /** Where there are pairs: 1 where the cloud that is to be removed, or its shadow, is. */
@@ -28,10 +28,14 @@ export interface Image {
 }
 
 /** Below this sum of two reflectances, their normalised difference has no meaning. */
-const LEAST_SUM = 1e-6;
+const MIN_BAND_SUM = 1e-6;
 
 /** Of dates with all bands that the model reads: one of each, or one of each pair for a model that removes cloud. */
-export function imagesOf(spec: ModelSpec, dates: DatePixels[], pairs: DatePair[] = []): Image[] {
+export function labelImages(
+  spec: ModelSpec,
+  dates: AcquisitionPixels[],
+  pairs: DatePair[] = [],
+): LabelledImage[] {
   const { target } = spec;
   return target.kind === 'clear'
     ? pairs.map(({ cloudy, clear, prior = [] }) =>
@@ -45,31 +49,40 @@ export function imagesOf(spec: ModelSpec, dates: DatePixels[], pairs: DatePair[]
     : dates.map((date) => ofDate(spec, target, date));
 }
 
-function ofDate(spec: ModelSpec, { index }: TargetSpec & { kind: 'mean' | 'map' }, date: DatePixels): Image {
+function ofDate(
+  spec: ModelSpec,
+  { index }: TargetSpec & { kind: 'mean' | 'map' },
+  date: AcquisitionPixels,
+): LabelledImage {
   const { time, width, height, mask } = date;
-  const readable = clearPixels(date, bandsOf(spec));
+  const inputMask = clearMask(date, requiredBands(spec));
   const [a, b] = index.map((name) => date.bands[name]!);
   const target = new Float32Array(width * height);
-  const counts = readable.map((one, at) => {
-    if (!one || !(a[at] + b[at] > LEAST_SUM)) return 0;
+  const targetMask = inputMask.map((one, at) => {
+    if (!one || !(a[at] + b[at] > MIN_BAND_SUM)) return 0;
     target[at] = Math.min(1, Math.max(-1, (a[at] - b[at]) / (a[at] + b[at])));
     return 1;
   });
   const inputs = spec.inputs.map((name) => date.bands[name]!);
-  return { time, width, height, inputs, targets: [target], readable, counts, mask };
+  return { time, width, height, inputs, targets: [target], inputMask, targetMask, mask };
 }
 
-function ofPair(spec: ModelSpec, cloudy: DatePixels, clear: DatePixels, others: DatePixels[]): Image {
+function ofPair(
+  spec: ModelSpec,
+  cloudy: AcquisitionPixels,
+  clear: AcquisitionPixels,
+  others: AcquisitionPixels[],
+): LabelledImage {
   const { inputs } = spec;
   const { width, height, mask } = cloudy;
   const time = Math.max(cloudy.time, clear.time);
-  const readable = readableOf(spec, cloudy);
-  const known = clearPixels(clear, inputs);
-  const counts = readable.map((one, at) => one & known[at]);
+  const inputMask = inputMaskOf(spec, cloudy);
+  const known = clearMask(clear, inputs);
+  const targetMask = inputMask.map((one, at) => one & known[at]);
   const [from, to] = [cloudy, clear].map(({ bands }) => inputs.map((name) => bands[name]!));
   const cloud = mask.map((code) => (isCloudy(code) ? 1 : 0));
   return {
-    ...{ time, width, height, targets: to, readable, counts, cloudy: from, cloud, mask },
+    ...{ time, width, height, targets: to, inputMask, targetMask, cloudy: from, cloud, mask },
     inputs: cloudInputs(cloudy, others, inputs, cloud),
   };
 }

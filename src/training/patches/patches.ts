@@ -7,13 +7,13 @@
  */
 import { Mask, type Window } from '../../raster/index.js';
 import type { ModelSpec } from '../models/model-spec.js';
-import { divisions, type Ground, SELECTION_SHARE, type Side } from './hold-out.js';
-import type { Image } from './labelled-images.js';
+import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out.js';
+import type { LabelledImage } from './labelled-images.js';
 
 /** Share of a patch's pixels that must be readable. */
-const MIN_USABLE = 0.75;
+const MIN_READABLE_FRACTION = 0.75;
 
-export interface PatchSet {
+export interface Patches {
   count: number;
   /** Pixels of a patch's side. */
   size: number;
@@ -28,18 +28,18 @@ export interface PatchSet {
    * [count, size, size], 1 where a target counts; absent where the targets are means. For the removal of cloud, selection and
    * validation count only the pixels that are filled.
    */
-  counts?: Float32Array;
+  targetMask?: Float32Array;
   /** [count, size, size], 1 where there is cloud to be removed; absent without pairs. */
   cloud?: Float32Array;
   /** [count, size, size, targetBands], the cloudy date as it is; absent without pairs. */
   cloudy?: Float32Array;
 }
 
-export interface PatchDataset {
-  train: PatchSet;
+export interface TrainValidationPatches {
+  train: Patches;
   /** Patches of the training side that no step uses: the best epoch is chosen on them. Undefined if none is usable. */
-  selection?: PatchSet;
-  validation: PatchSet;
+  selection?: Patches;
+  validation: Patches;
   /** Patches side by side, without the overlap that training uses. `train` includes those for selection. */
   counts: { train: number; validation: number };
   /** How the patches were divided, for the model card. */
@@ -59,18 +59,18 @@ export interface AppliedHoldOut {
 }
 
 /** The same set with only the pixels counted that a model that removes cloud fills: those under cloud or shadow. */
-export function filledOnly(set: PatchSet): PatchSet {
-  const { counts, cloud } = set;
-  return counts && cloud ? { ...set, counts: counts.map((is, at) => is * cloud[at]) } : set;
+export function filledOnly(set: Patches): Patches {
+  const { targetMask, cloud } = set;
+  return targetMask && cloud ? { ...set, targetMask: targetMask.map((is, at) => is * cloud[at]) } : set;
 }
 
 /** At most so many patches of a set, spread evenly over it. */
-export function somePatches(set: PatchSet, limit: number): PatchSet {
-  return patchesAt(set, evenly([...Array(set.count).keys()], limit));
+export function subsamplePatches(set: Patches, limit: number): Patches {
+  return selectPatches(set, strideSample([...Array(set.count).keys()], limit));
 }
 
 /** These patches of a set, in this order. */
-export function patchesAt(set: PatchSet, chosen: number[]): PatchSet {
+export function selectPatches(set: Patches, chosen: number[]): Patches {
   const pick = (values: Float32Array) => {
     const length = values.length / set.count;
     const picked = new Float32Array(chosen.length * length);
@@ -79,24 +79,24 @@ export function patchesAt(set: PatchSet, chosen: number[]): PatchSet {
     });
     return picked;
   };
-  const { inputs, targets, counts, cloud, cloudy } = set;
+  const { inputs, targets, targetMask, cloud, cloudy } = set;
   return {
     ...set,
     count: chosen.length,
     inputs: pick(inputs),
     targets: pick(targets),
-    ...(counts && { counts: pick(counts) }),
+    ...(targetMask && { targetMask: pick(targetMask) }),
     ...(cloud && { cloud: pick(cloud) }),
     ...(cloudy && { cloudy: pick(cloudy) }),
   };
 }
 
-export type PatchOutcome = { dataset: PatchDataset } | { skipped: string };
+export type PatchResult = { dataset: TrainValidationPatches } | { skipped: string };
 
 interface Split {
-  ground: Ground;
-  trainDates: Image[];
-  validationDates: Image[];
+  ground: SpatialSplit;
+  trainDates: LabelledImage[];
+  validationDates: LabelledImage[];
   /** First time that is held out; undefined if both have the same dates. */
   from?: number;
 }
@@ -105,7 +105,7 @@ interface Split {
  * Cuts the patches of one place, or says why there are too few. All images must have the same size. `validationFrom`: the first
  * time that the job holds out, milliseconds since 1970.
  */
-export function cutPatches(spec: ModelSpec, images: Image[], validationFrom?: number): PatchOutcome {
+export function makePatches(spec: ModelSpec, images: LabelledImage[], validationFrom?: number): PatchResult {
   const division = usableDivision(spec, images, validationFrom);
   if ('skipped' in division) return division;
   const { split, counts } = division;
@@ -115,11 +115,12 @@ export function cutPatches(spec: ModelSpec, images: Image[], validationFrom?: nu
   const learned = cloudyOrigins(trainDates, ground.train, patchSize, patchSize / 2);
   const chosen = cloudyOrigins(trainDates, ground.selection, patchSize, patchSize);
   // Without a usable patch in its ground, the last of the training patches are for selection.
-  if (chosen.length === 0) chosen.push(...learned.splice(Math.ceil(learned.length * (1 - SELECTION_SHARE))));
-  const train = collect(spec, images, learned);
-  const selection = filledOnly(collect(spec, images, chosen));
+  if (chosen.length === 0)
+    chosen.push(...learned.splice(Math.ceil(learned.length * (1 - SELECTION_FRACTION))));
+  const train = collectPatches(spec, images, learned);
+  const selection = filledOnly(collectPatches(spec, images, chosen));
   const validation = filledOnly(
-    collect(spec, images, cloudyOrigins(validationDates, ground.validation, patchSize, patchSize)),
+    collectPatches(spec, images, cloudyOrigins(validationDates, ground.validation, patchSize, patchSize)),
   );
   return {
     dataset: {
@@ -136,39 +137,43 @@ export function cutPatches(spec: ModelSpec, images: Image[], validationFrom?: nu
 }
 
 /** Why there are too few patches, by the masks of the images and the pixels that count alone; undefined if there are enough. */
-export function tooFewPatches(spec: ModelSpec, images: Image[], validationFrom?: number): string | undefined {
+export function tooFewPatches(
+  spec: ModelSpec,
+  images: LabelledImage[],
+  validationFrom?: number,
+): string | undefined {
   const division = usableDivision(spec, images, validationFrom);
   return 'skipped' in division ? division.skipped : undefined;
 }
 
 interface Division {
   split: Split;
-  counts: PatchDataset['counts'];
+  counts: TrainValidationPatches['counts'];
 }
 
 /** The first division with enough patches on both sides. */
 function usableDivision(
   spec: ModelSpec,
-  images: Image[],
+  images: LabelledImage[],
   validationFrom: number | undefined,
 ): Division | { skipped: string } {
-  const { patchSize, leastPatches, leastValidation } = spec;
-  const divisions = splits(images, validationFrom, patchSize).map((split) => ({
+  const { patchSize, minPatches, minValidationPatches } = spec;
+  const divisions = candidateSplits(images, validationFrom, patchSize).map((split) => ({
     split,
     counts: countPatches(split, patchSize),
   }));
   const usable = divisions.find(
     ({ counts: { train, validation } }) =>
-      train + validation >= leastPatches && train >= leastPatches / 2 && validation >= leastValidation,
+      train + validation >= minPatches && train >= minPatches / 2 && validation >= minValidationPatches,
   );
-  return usable ?? { skipped: reasonToSkip(spec, images, mostPatches(divisions)?.counts) };
+  return usable ?? { skipped: reasonToSkip(spec, images, splitWithMostPatches(divisions)?.counts) };
 }
 
 /** All sides with divided dates, if there are dates on both sides of `from`; then all sides with the same dates. */
-function splits(images: Image[], from: number | undefined, patchSize: number): Split[] {
+function candidateSplits(images: LabelledImage[], from: number | undefined, patchSize: number): Split[] {
   const [first] = images;
   if (!first) return [];
-  const grounds = divisions(first, coveredWindow(images), patchSize);
+  const grounds = spatialSplits(first, coveredWindow(images), patchSize);
   const same = grounds.map((ground) => ({ ground, trainDates: images, validationDates: images }));
   if (from === undefined) return same;
   const trainDates = images.filter(({ time }) => time < from);
@@ -178,7 +183,7 @@ function splits(images: Image[], from: number | undefined, patchSize: number): S
 }
 
 /** The smallest window with all pixels that hold data at some date. */
-function coveredWindow(images: Image[]): Window {
+function coveredWindow(images: LabelledImage[]): Window {
   const { width, height } = images[0];
   let [left, top, right, bottom] = [width, height, 0, 0];
   for (const { mask } of images)
@@ -194,12 +199,14 @@ function coveredWindow(images: Image[]): Window {
 }
 
 /** The candidate that is nearest to enough, for the reason why a place is skipped. */
-function mostPatches<T extends { counts: PatchDataset['counts'] }>(candidates: T[]): T | undefined {
+function splitWithMostPatches<T extends { counts: TrainValidationPatches['counts'] }>(
+  candidates: T[],
+): T | undefined {
   const total = ({ counts: { train, validation } }: T) => train + validation;
   return candidates.toSorted((a, b) => total(b) - total(a))[0];
 }
 
-function countPatches(split: Split, patchSize: number): PatchDataset['counts'] {
+function countPatches(split: Split, patchSize: number): TrainValidationPatches['counts'] {
   const { ground, trainDates, validationDates } = split;
   const count = (area: Window) => cloudyOrigins(trainDates, area, patchSize, patchSize).length;
   const train = count(ground.train);
@@ -211,18 +218,18 @@ function countPatches(split: Split, patchSize: number): PatchDataset['counts'] {
 }
 
 /** Usable patches; for the removal of cloud those with cloud, because the others teach and say nothing. */
-function cloudyOrigins(images: Image[], area: Window, patchSize: number, stride: number): Origin[] {
+function cloudyOrigins(images: LabelledImage[], area: Window, patchSize: number, stride: number): Origin[] {
   const origins = usableOrigins(images, area, patchSize, stride);
   return origins.filter((origin) => !origin.image.cloud || hasCloud(origin, patchSize));
 }
 
 interface Origin {
-  image: Image;
+  image: LabelledImage;
   /** Index of the patch's north-western pixel. */
   from: number;
 }
 
-function usableOrigins(images: Image[], area: Window, size: number, stride: number): Origin[] {
+function usableOrigins(images: LabelledImage[], area: Window, size: number, stride: number): Origin[] {
   const origins: Origin[] = [];
   for (const image of images) {
     for (let row = area.row; row + size <= area.row + area.height; row += stride) {
@@ -239,7 +246,7 @@ function usableOrigins(images: Image[], area: Window, size: number, stride: numb
 function hasCloud({ image, from }: Origin, size: number): boolean {
   for (let y = 0; y < size; y++)
     for (let at = from + y * image.width, end = at + size; at < end; at++)
-      if (image.counts[at] && image.cloud![at]) return true;
+      if (image.targetMask[at] && image.cloud![at]) return true;
   return false;
 }
 
@@ -248,19 +255,19 @@ function isUsablePatch({ image, from }: Origin, size: number): boolean {
   let counting = 0;
   for (let y = 0; y < size; y++) {
     for (let at = from + y * image.width, end = at + size; at < end; at++) {
-      readable += image.readable[at];
-      counting += image.counts[at];
+      readable += image.inputMask[at];
+      counting += image.targetMask[at];
     }
   }
-  return readable >= MIN_USABLE * size * size && counting > 0;
+  return readable >= MIN_READABLE_FRACTION * size * size && counting > 0;
 }
 
-function collect(spec: ModelSpec, images: Image[], usable: Origin[]): PatchSet {
+function collectPatches(spec: ModelSpec, images: LabelledImage[], usable: Origin[]): Patches {
   const size = spec.patchSize;
-  const origins = evenly(usable, spec.mostPatches);
+  const origins = strideSample(usable, spec.maxPatches);
   const count = origins.length;
   const pixels = size * size;
-  const planes = (of: (image: Image) => ArrayLike<number>[], fill: typeof copyPlane) => {
+  const planes = (of: (image: LabelledImage) => ArrayLike<number>[], fill: typeof copyPlane) => {
     const bands = of(images[0]).length;
     const values = new Float32Array(count * pixels * bands);
     origins.forEach((origin, n) => {
@@ -278,14 +285,14 @@ function collect(spec: ModelSpec, images: Image[], usable: Origin[]): PatchSet {
     ...shape,
     inputs,
     targets: planes((image) => image.targets, countedPlane),
-    counts: planes((image) => [image.counts], copyPlane),
+    targetMask: planes((image) => [image.targetMask], copyPlane),
     ...(images[0].cloud && { cloud: planes((image) => [image.cloud!], copyPlane) }),
     ...(images[0].cloudy && { cloudy: planes((image) => image.cloudy!, fillPlane) }),
   };
 }
 
 /** At most `limit` of some items, spread evenly over dates and ground. */
-function evenly<T>(items: T[], limit: number): T[] {
+function strideSample<T>(items: T[], limit: number): T[] {
   if (items.length <= limit) return items;
   return Array.from({ length: limit }, (_, i) => items[Math.floor((i * items.length) / limit)]);
 }
@@ -295,7 +302,7 @@ function meanTarget(origin: Origin, size: number): number {
   let count = 0;
   for (let i = 0; i < size * size; i++) {
     const at = pixelOf(origin, size, i);
-    if (!origin.image.counts[at]) continue;
+    if (!origin.image.targetMask[at]) continue;
     sum += origin.image.targets[0][at];
     count++;
   }
@@ -322,24 +329,24 @@ function copyPlane(
 const countedPlane: typeof copyPlane = (origin, size, plane, patch, b, bands) => {
   for (let i = 0; i < size * size; i++) {
     const at = pixelOf(origin, size, i);
-    patch[i * bands + b] = origin.image.counts[at] ? plane[at] : 0;
+    patch[i * bands + b] = origin.image.targetMask[at] ? plane[at] : 0;
   }
 };
 
 /** Pixels that must not be read take the mean of the others. */
 const fillPlane: typeof copyPlane = (origin, size, plane, patch, b, bands) => {
-  const { readable } = origin.image;
+  const { inputMask } = origin.image;
   let sum = 0;
   let count = 0;
   for (let i = 0; i < size * size; i++) {
     const at = pixelOf(origin, size, i);
-    if (!readable[at]) continue;
+    if (!inputMask[at]) continue;
     sum += plane[at];
     count++;
   }
   for (let i = 0; i < size * size; i++) {
     const at = pixelOf(origin, size, i);
-    patch[i * bands + b] = readable[at] ? plane[at] : sum / count;
+    patch[i * bands + b] = inputMask[at] ? plane[at] : sum / count;
   }
 };
 
@@ -352,9 +359,9 @@ function describe({ ground, trainDates, validationDates, from }: Split, patchSiz
 }
 
 function reasonToSkip(
-  { patchSize, leastPatches, leastValidation, target }: ModelSpec,
-  images: Image[],
-  counts: PatchDataset['counts'] | undefined,
+  { patchSize, minPatches, minValidationPatches, target }: ModelSpec,
+  images: LabelledImage[],
+  counts: TrainValidationPatches['counts'] | undefined,
 ): string {
   const [first] = images;
   if (first === undefined)
@@ -370,14 +377,14 @@ function reasonToSkip(
   const cloudy = first.cloud ? ' with cloud' : '';
   const lacking = (count: number, which: string, least: number) =>
     `${count} usable ${which}patches${cloudy} of ${size}, at least ${least} are needed ${seen}`;
-  if (train + validation < leastPatches) return lacking(train + validation, '', leastPatches);
-  return train < leastPatches / 2
-    ? lacking(train, 'training ', leastPatches / 2)
-    : lacking(validation, 'validation ', leastValidation);
+  if (train + validation < minPatches) return lacking(train + validation, '', minPatches);
+  return train < minPatches / 2
+    ? lacking(train, 'training ', minPatches / 2)
+    : lacking(validation, 'validation ', minValidationPatches);
 }
 
 /** Percent of pixels with data, and percent of cloud among those that were assessed, over all dates. */
-function conditions(images: Image[]): { coverage: number; cloud: number | undefined } {
+function conditions(images: LabelledImage[]): { coverage: number; cloud: number | undefined } {
   let pixels = 0;
   let data = 0;
   let assessed = 0;

@@ -1,32 +1,32 @@
 /** Checks whether a place has enough patches to be trained, before a process is started for it. */
 import { readRaster } from '../../raster/index.js';
-import { type GroupRecord, holdTiles, type Storage } from '../../storage/index.js';
-import { clearPixels, type DatePixels, isCloudy, readableOf } from '../data/acquisition-pixels.js';
-import type { DatePair, PlaceDate } from '../data/acquisitions.js';
-import { coarsened, differInSize } from '../data/read-acquisitions.js';
-import { coarsestGroup, filesOf, type Place } from '../data/training-cells.js';
-import { modelNamed } from '../models/builtin-models.js';
-import { bandsOf, type ModelSpec } from '../models/model-spec.js';
-import type { Image } from './labelled-images.js';
+import { type GroupRecord, pinTiles, type Storage } from '../../storage/index.js';
+import { type AcquisitionPixels, clearMask, inputMaskOf, isCloudy } from '../data/acquisition-pixels.js';
+import type { AcquisitionFiles, DatePair } from '../data/acquisitions.js';
+import { coarsenMask, differInSize } from '../data/read-acquisitions.js';
+import { coarsestGroup, type TrainingCell, trainingFiles } from '../data/training-cells.js';
+import { getModelSpec } from '../models/builtin-models.js';
+import { type ModelSpec, requiredBands } from '../models/model-spec.js';
+import type { LabelledImage } from './labelled-images.js';
 import { tooFewPatches } from './patches.js';
 
 /** Why a model cannot be trained at a place, without reading a band; undefined if nothing speaks against it. Throws the TW_STORE_ and TW_RASTER_ errors. */
-export async function unfit(
+export async function reasonNotTrainable(
   storage: Storage,
   model: string,
-  place: Place,
+  place: TrainingCell,
   validationFrom: number | undefined,
 ): Promise<string | undefined> {
-  const spec = modelNamed(model);
-  const files = filesOf(storage, spec, place);
+  const spec = getModelSpec(model);
+  const files = trainingFiles(storage, spec, place);
   if ('skipped' in files) return files.skipped;
   const masks = ({ role }: GroupRecord) => role === 'mask';
-  const held = await holdTiles(
+  const held = await pinTiles(
     storage,
     place.tiles.map((tile) => ({ tile, groups: tile.groups.filter(masks) })),
   );
   try {
-    return await unfitByMasks(storage, spec, place, { ...files, validationFrom });
+    return await reasonNotTrainableByMasks(storage, spec, place, { ...files, validationFrom });
   } finally {
     held.release();
   }
@@ -37,43 +37,47 @@ export async function unfit(
  * patches fewer: so a place that is unfit here is unfit, and the process that reads the bands may still find one unfit that passes.
  * Throws the TW_RASTER_ errors.
  */
-export async function unfitByMasks(
+export async function reasonNotTrainableByMasks(
   storage: Pick<Storage, 'tilePath'>,
   spec: ModelSpec,
-  { tiles }: Pick<Place, 'tiles'>,
-  { dates, pairs, validationFrom }: { dates: PlaceDate[]; pairs?: DatePair[]; validationFrom?: number },
+  { tiles }: Pick<TrainingCell, 'tiles'>,
+  {
+    dates,
+    pairs,
+    validationFrom,
+  }: { dates: AcquisitionFiles[]; pairs?: DatePair[]; validationFrom?: number },
 ): Promise<string | undefined> {
   const tileOf = new Map(tiles.map((tile) => [storage.tilePath(tile, 'mask'), tile]));
-  const sizes = dates.map(({ mask }) => coarsestGroup(bandsOf(spec), tileOf.get(mask)!)!);
+  const sizes = dates.map(({ mask }) => coarsestGroup(requiredBands(spec), tileOf.get(mask)!)!);
   for (const size of sizes) {
     const differing = differInSize(sizes[0], size);
     if (differing !== undefined) return differing;
   }
   const [{ width, height }] = sizes;
-  const pixels: DatePixels[] = [];
+  const pixels: AcquisitionPixels[] = [];
   for (const { time, mask } of dates) {
     const { header, bands } = await readRaster(mask, [0]);
-    pixels.push({ time, width, height, bands: {}, mask: coarsened(bands[0], header, { width, height }) });
+    pixels.push({ time, width, height, bands: {}, mask: coarsenMask(bands[0], header, { width, height }) });
   }
   return tooFewPatches(spec, masksAsImages(spec, pixels, pairs), validationFrom);
 }
 
 /** What the masks say of the images that `imagesOf` makes: a pixel counts unless the mask speaks against it. */
-function masksAsImages(spec: ModelSpec, dates: DatePixels[], pairs: DatePair[] = []): Image[] {
+function masksAsImages(spec: ModelSpec, dates: AcquisitionPixels[], pairs: DatePair[] = []): LabelledImage[] {
   const withoutBands = { ...spec, inputs: [] };
-  const image = (date: DatePixels, counts: Uint8Array): Image => {
+  const image = (date: AcquisitionPixels, targetMask: Uint8Array): LabelledImage => {
     const { time, width, height, mask } = date;
     return {
-      ...{ time, width, height, mask, counts },
+      ...{ time, width, height, mask, targetMask },
       inputs: [],
       targets: [],
-      readable: readableOf(withoutBands, date),
+      inputMask: inputMaskOf(withoutBands, date),
     };
   };
-  if (spec.target.kind !== 'clear') return dates.map((date) => image(date, clearPixels(date, [])));
+  if (spec.target.kind !== 'clear') return dates.map((date) => image(date, clearMask(date, [])));
   return pairs.map(({ cloudy, clear }) => {
-    const known = clearPixels(dates[clear], []);
-    const counts = readableOf(withoutBands, dates[cloudy]).map((one, at) => one & known[at]);
+    const known = clearMask(dates[clear], []);
+    const counts = inputMaskOf(withoutBands, dates[cloudy]).map((one, at) => one & known[at]);
     return {
       ...image(dates[cloudy], counts),
       time: Math.max(dates[cloudy].time, dates[clear].time),

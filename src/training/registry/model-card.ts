@@ -3,17 +3,17 @@
 import type { SelectedEngine } from '../../engines/index.js';
 import type { GridName } from '../../grid/index.js';
 import type { ModelScore } from '../../storage/index.js';
-import type { BandValues, TilePixels } from '../data/trained-pixels.js';
-import type { Distributed } from '../distributed/distributed-report.js';
+import type { BandValueKind, TilePixels } from '../data/trained-pixels.js';
+import type { DistributedReport } from '../distributed/distributed-report.js';
 import type { Baselines } from '../evaluation/baselines.js';
 import type { DisplayRange } from '../evaluation/display-range.js';
-import type { EpochLoss, ModelMetrics, Spread } from '../evaluation/metrics.js';
+import type { EpochLosses, ModelMetrics, TargetStatistics } from '../evaluation/metrics.js';
 import type { TrainingMode } from '../jobs/train-options.js';
-import { modelNamed } from '../models/builtin-models.js';
+import { getModelSpec } from '../models/builtin-models.js';
 import { hasBatchNorm } from '../models/model-spec.js';
 import type { AppliedHoldOut } from '../patches/patches.js';
-import type { Lineage } from '../transfer/provenance.js';
-import type { TrainedPlace } from '../workers/training-messages.js';
+import type { TransferProvenance } from '../transfer/provenance.js';
+import type { TrainedCell } from '../workers/training-messages.js';
 
 /** A tile that the model was trained or validated on. */
 export interface CardTile {
@@ -39,7 +39,7 @@ export interface ModelCard {
   /** Id of the model that its weights started from; null where it started fresh. */
   parent: string | null;
   /** How it came to that, where it was asked to start from another. */
-  transfer?: Lineage;
+  transfer?: TransferProvenance;
   engine: SelectedEngine;
   seed: number;
   /**
@@ -50,7 +50,7 @@ export interface ModelCard {
   /** Pixel size of the training, at which the model reads tiles. Cards of older versions of the program have none. */
   pixelSize?: TilePixels;
   /** The kind of values of the bands. Cards of older versions do not have it; their values are reflectance. */
-  values?: BandValues;
+  values?: BandValueKind;
   /** Passes over the training patches. */
   epochs: number;
   /** The epoch whose weights are kept, 0 if none was better than the start. Absent in cards of older versions, which kept the last one. */
@@ -60,7 +60,7 @@ export interface ModelCard {
   split: string;
   /** Absent for a model of several places (see `distributed.places`), and in cards of older versions, whose held-out ground may touch training ground of other places. */
   holdOut?: AppliedHoldOut;
-  losses: EpochLoss[];
+  losses: EpochLosses[];
   metrics: ModelMetrics;
   /**
    * The values that images are rendered with for their scores, see display-range.ts. Absent if a patch has one value, in cards of older
@@ -70,14 +70,14 @@ export interface ModelCard {
   /** Of the validation patches, by index; absent where a patch has more than one value. */
   predictions?: { truth: number[]; predicted: number[] };
   /** Of the true values in the validation patches. */
-  spread: Spread;
+  spread: TargetStatistics;
   /** On the same validation patches. */
   baseline: Baselines;
   seconds: number;
   /** Bytes of the files that it needs, also where another model of the place had read them. */
   bytesRead: number;
   /** Of one model for many places, trained on many nodes. */
-  distributed?: Distributed;
+  distributed?: DistributedReport;
   /** RFC 3339. */
   createdAt: string;
   softwareVersion: string;
@@ -86,7 +86,7 @@ export interface ModelCard {
 /** What the catalogue keeps of a card; what grows with epochs and patches is in the file alone. */
 export type CardSummary = Omit<ModelCard, 'losses' | 'predictions'>;
 
-export function summaryOf({
+export function cardSummary({
   losses: _losses,
   predictions: _predictions,
   ...summary
@@ -95,7 +95,7 @@ export function summaryOf({
 }
 
 /** What the caller knows of a model beside its training. */
-export type CardContext = Pick<
+export type ModelCardContext = Pick<
   ModelCard,
   | 'model'
   | 'collection'
@@ -114,15 +114,15 @@ export type CardContext = Pick<
 > & {
   /** Default: it started fresh. */
   parent?: string | null;
-  transfer?: Lineage;
+  transfer?: TransferProvenance;
   tiles: { id: string; version: string; start: number }[];
   /** Milliseconds since 1970. */
   createdAt: number;
 };
 
 export function modelCard(
-  { tiles, createdAt, parent = null, transfer, ...context }: CardContext,
-  trained: TrainedPlace,
+  { tiles, createdAt, parent = null, transfer, ...context }: ModelCardContext,
+  trained: TrainedCell,
 ): ModelCard {
   const {
     epochs,
@@ -143,7 +143,7 @@ export function modelCard(
     data: tiles.map(({ id, version, start }) => ({ id, version, datetime: new Date(start).toISOString() })),
     parent,
     ...(transfer && { transfer }),
-    ...(hasBatchNorm(modelNamed(context.model)) && {
+    ...(hasBatchNorm(getModelSpec(context.model)) && {
       batchNorm: context.mode === 'distributed' ? 'local' : 'batch',
     }),
     epochs,
@@ -166,7 +166,7 @@ export function modelCard(
 }
 
 /** By the validation patches. They are the same where their true values are as many and spread alike to the last bit. */
-export function scoreOf({ metrics, spread: { count, mean, squares } }: CardSummary): ModelScore {
+export function validationScore({ metrics, spread: { count, mean, squares } }: CardSummary): ModelScore {
   return { error: metrics.validation.mse, data: `${count} ${mean} ${squares}` };
 }
 

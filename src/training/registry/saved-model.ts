@@ -3,7 +3,7 @@ import type { io } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 
-const WEIGHTS = 'weights.bin';
+const WEIGHTS_FILE = 'weights.bin';
 
 /** Topology and list of weights; the weights themselves, float32 little-endian one after another. */
 export interface ModelFiles extends Record<string, Uint8Array> {
@@ -26,7 +26,7 @@ export async function saveModel(tf: Tf, model: LayersModel): Promise<ModelFiles>
     generatedBy: `TensorFlow.js tfjs-layers v${tf.version_layers}`,
     convertedBy: null,
     modelTopology,
-    weightsManifest: [{ paths: [WEIGHTS], weights: weightSpecs }],
+    weightsManifest: [{ paths: [WEIGHTS_FILE], weights: weightSpecs }],
   };
   return {
     'model.json': new TextEncoder().encode(JSON.stringify(json)),
@@ -41,7 +41,7 @@ export interface WeightValues {
 }
 
 /** The weights of such files. Throws a SyntaxError, RangeError or TypeError where they are none. */
-export function weightsOf(topology: Uint8Array, weights: Uint8Array): WeightValues[] {
+export function parseWeights(topology: Uint8Array, weights: Uint8Array): WeightValues[] {
   const { weightsManifest } = JSON.parse(Buffer.from(topology).toString()) as {
     weightsManifest: io.WeightsManifestConfig;
   };
@@ -49,7 +49,7 @@ export function weightsOf(topology: Uint8Array, weights: Uint8Array): WeightValu
   const counts = specs.map(({ shape }) => shape.reduce((product, side) => product * side, 1));
   const bytes = 4 * counts.reduce((sum, count) => sum + count, 0);
   if (weights.byteLength !== bytes)
-    throw new RangeError(`${WEIGHTS} has ${weights.byteLength} bytes, and its list names ${bytes}`);
+    throw new RangeError(`${WEIGHTS_FILE} has ${weights.byteLength} bytes, and its list names ${bytes}`);
   const { buffer } = Uint8Array.from(weights);
   let from = 0;
   return specs.map(({ shape }, i) => {

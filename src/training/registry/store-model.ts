@@ -2,14 +2,20 @@
 import { type Filter, toCql2Json } from '../../query/index.js';
 import { modelId, newVersion, type Storage, versionsOf } from '../../storage/index.js';
 import { version as softwareVersion } from '../../version.js';
-import type { Place } from '../data/training-cells.js';
-import type { Spread } from '../evaluation/metrics.js';
+import type { TrainingCell } from '../data/training-cells.js';
+import type { TargetStatistics } from '../evaluation/metrics.js';
 import type { TrainResults } from '../jobs/train-results.js';
-import type { TrainedPlace } from '../workers/training-messages.js';
-import { type CardContext, type CardSummary, modelCard, scoreOf, summaryOf } from './model-card.js';
+import type { TrainedCell } from '../workers/training-messages.js';
+import {
+  type CardSummary,
+  cardSummary,
+  type ModelCardContext,
+  modelCard,
+  validationScore,
+} from './model-card.js';
 
-export type TrainedAbout = Pick<
-  CardContext,
+export type StoreModelContext = Pick<
+  ModelCardContext,
   | 'model'
   | 'mode'
   | 'engine'
@@ -28,7 +34,7 @@ export type TrainedAbout = Pick<
 export interface StoredModel {
   model: TrainResults['models'][number];
   /** Of the true values in its validation patches. */
-  spread: Spread;
+  spread: TargetStatistics;
 }
 
 function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
@@ -46,11 +52,11 @@ function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
 }
 
 /** What a job had stored of a place before it was cut off; where the record is damaged since, nothing. */
-export async function storedBy(
+export async function modelStoredByJob(
   storage: Storage,
   job: string,
   model: string,
-  { collection, grid, geocode }: Pick<Place, 'collection' | 'grid' | 'geocode'>,
+  { collection, grid, geocode }: Pick<TrainingCell, 'collection' | 'grid' | 'geocode'>,
 ): Promise<StoredModel | undefined> {
   const known = (await storage.scanModel(modelId(model, collection, grid, geocode)))?.record;
   const done = known && versionsOf(known).find(({ card }) => (card as CardSummary).job === job);
@@ -58,25 +64,30 @@ export async function storedBy(
   return storedModel(done, done.card as CardSummary);
 }
 
-type TrainedSite = Pick<Place, 'collection' | 'grid' | 'geocode'> & Pick<CardContext, 'tiles'>;
+type TrainedCellTiles = Pick<TrainingCell, 'collection' | 'grid' | 'geocode'> &
+  Pick<ModelCardContext, 'tiles'>;
 
 /** Durable when it resolves. */
 export async function storeModel(
   storage: Storage,
-  site: TrainedSite,
-  trained: TrainedPlace,
-  about: TrainedAbout,
+  site: TrainedCellTiles,
+  trained: TrainedCell,
+  about: StoreModelContext,
 ): Promise<StoredModel> {
   const { place, card } = cardOf(site, trained, about);
   const record = await storage.putModel(
-    { ...place, card: summaryOf(card), score: scoreOf(card) },
+    { ...place, card: cardSummary(card), score: validationScore(card) },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );
   return storedModel(record, card);
 }
 
 /** Describes a model that is not stored. The results have its losses, which stored models have in their cards. */
-export function unstoredModel(site: TrainedSite, trained: TrainedPlace, about: TrainedAbout): StoredModel {
+export function describeUnstoredModel(
+  site: TrainedCellTiles,
+  trained: TrainedCell,
+  about: StoreModelContext,
+): StoredModel {
   const { place, card } = cardOf(site, trained, about);
   const { collection, grid, geocode } = place;
   const { model, spread } = storedModel({ id: modelId(place.model, collection, grid, geocode) }, card);
@@ -85,9 +96,9 @@ export function unstoredModel(site: TrainedSite, trained: TrainedPlace, about: T
 }
 
 function cardOf(
-  { collection, grid, geocode, tiles }: TrainedSite,
-  trained: TrainedPlace,
-  { model, filter, ...about }: TrainedAbout,
+  { collection, grid, geocode, tiles }: TrainedCellTiles,
+  trained: TrainedCell,
+  { model, filter, ...about }: StoreModelContext,
 ) {
   const place = { model, collection, grid, geocode, version: newVersion() };
   const created = { softwareVersion, createdAt: Date.now() };

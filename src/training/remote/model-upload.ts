@@ -7,11 +7,11 @@ import { ENGINE_NAMES } from '../../engines/index.js';
 import { parseInstant } from '../../query/index.js';
 import { wrongModel } from '../errors.js';
 import type { ModelFiles } from '../registry/saved-model.js';
-import type { TrainedPlace } from '../workers/training-messages.js';
+import type { TrainedCell } from '../workers/training-messages.js';
 
-/** A `TrainedPlace` as JSON. */
-export interface SentModel
-  extends Omit<TrainedPlace, 'files' | 'epochs' | 'bestEpoch' | 'predictions' | 'start'> {
+/** A `TrainedCell` as JSON. */
+export interface ModelUpload
+  extends Omit<TrainedCell, 'files' | 'epochs' | 'bestEpoch' | 'predictions' | 'start'> {
   bestEpoch?: number;
   /** float32 little-endian one after another, as base64. */
   weights: string;
@@ -19,7 +19,7 @@ export interface SentModel
 }
 
 /** Bytes of a sent model with all that is said of it, at most. The largest of ours has 0.95 MB of weights, 1.3 MB as base64. */
-export const SENT_LIMIT = 8 * 2 ** 20;
+export const MAX_UPLOAD_BYTES = 8 * 2 ** 20;
 
 const number = { type: 'number' };
 const positive = { type: 'number', minimum: 0 };
@@ -38,16 +38,16 @@ const tile = object({ images, dates: { type: 'array', maxItems: 10, items: text 
 const values = { type: 'array', items: number, maxItems: 100_000 };
 
 /** JSON Schema of the engine that has trained, as `selectEngine` found it. */
-export const sentEngine = object({
+export const uploadedEngineSchema = object({
   name: { enum: ENGINE_NAMES },
   version: text,
   why: { type: 'array', maxItems: 10, items: object({ engine: { enum: ENGINE_NAMES }, reason: text }) },
 });
 
-/** JSON Schema of a SentModel. */
-export const sentModel = object(
+/** JSON Schema of a ModelUpload. */
+export const modelUploadSchema = object(
   {
-    weights: { type: 'string', maxLength: SENT_LIMIT },
+    weights: { type: 'string', maxLength: MAX_UPLOAD_BYTES },
     losses: {
       type: 'array',
       minItems: 1,
@@ -80,13 +80,13 @@ export const sentModel = object(
   },
 );
 
-export function sent({
+export function encodeUpload({
   files,
   epochs: _epochs,
   start: _start,
   predictions,
   ...measured
-}: TrainedPlace): SentModel {
+}: TrainedCell): ModelUpload {
   return {
     ...measured,
     weights: Buffer.from(files['weights.bin']).toString('base64'),
@@ -97,7 +97,10 @@ export function sent({
 }
 
 /** The model with the topology of `blank`, an untrained one of its kind. Throws TW_TRAIN_WRONG_MODEL, TW_QUERY_INSTANT. */
-export function received({ weights, predictions, ...measured }: SentModel, blank: ModelFiles): TrainedPlace {
+export function decodeUpload(
+  { weights, predictions, ...measured }: ModelUpload,
+  blank: ModelFiles,
+): TrainedCell {
   const bytes = Uint8Array.from(Buffer.from(weights, 'base64'));
   const wanted = blank['weights.bin'].byteLength;
   if (bytes.byteLength !== wanted)

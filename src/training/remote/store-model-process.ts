@@ -4,28 +4,28 @@ import type { SelectedEngine } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { filterBody, type TileFinder } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
-import { filesOf, trainedPixels } from '../data/training-cells.js';
-import { placeChanged, wrongModel } from '../errors.js';
+import { trainedPixels, trainingFiles } from '../data/training-cells.js';
+import { cellChanged, wrongModel } from '../errors.js';
 import { mergeResults } from '../jobs/merge-results.js';
 import { DEFAULT_SEED } from '../jobs/train-options.js';
 import type { TrainResults } from '../jobs/train-results.js';
-import { MODEL_NAMES, modelNamed } from '../models/builtin-models.js';
-import { storedBy, storeModel } from '../registry/store-model.js';
-import { digestOf, type PlaceInputs, pickedPlace } from './cell-manifest.js';
-import { received, type SentModel, sentEngine, sentModel } from './model-upload.js';
-import { blankModel } from './untrained-model.js';
+import { getModelSpec, MODEL_NAMES } from '../models/builtin-models.js';
+import { modelStoredByJob, storeModel } from '../registry/store-model.js';
+import { type CellInputs, selectedCell, tileVersionsDigest } from './cell-manifest.js';
+import { decodeUpload, type ModelUpload, modelUploadSchema, uploadedEngineSchema } from './model-upload.js';
+import { untrainedModel } from './untrained-model.js';
 
-export interface StoreInputs extends PlaceInputs {
+export interface StoreInputs extends CellInputs {
   seed?: number;
-  /** As `RemotePlace` has it. */
+  /** As `CellManifest` has it. */
   tiles: string;
   /** That has trained. */
   engine: SelectedEngine;
-  trained: SentModel;
+  trained: ModelUpload;
 }
 
 /** What the job gets in place of the model itself: the file that holds it. */
-export type StoreGiven = Omit<StoreInputs, 'trained'> & { path: string };
+export type StoreJobInputs = Omit<StoreInputs, 'trained'> & { path: string };
 
 export interface StoreContext {
   storage: Storage;
@@ -33,13 +33,16 @@ export interface StoreContext {
 }
 
 /** What says which place is meant. */
-const namedPlace = {
+const namedCellSchema = {
   model: { enum: MODEL_NAMES },
   filter: { type: 'object', additionalProperties: false, properties: filterBody },
 };
 
-/** JSON Schemas of `PlaceInputs`. */
-export const placeInputs = { ...namedPlace, validationFrom: { type: 'string', format: 'date-time' } };
+/** JSON Schemas of `CellInputs`. */
+export const cellInputsSchema = {
+  ...namedCellSchema,
+  validationFrom: { type: 'string', format: 'date-time' },
+};
 
 export function storeModelProcess(context: StoreContext): Process {
   return {
@@ -52,38 +55,38 @@ export function storeModelProcess(context: StoreContext): Process {
       required: ['model', 'tiles', 'engine', 'trained'],
       additionalProperties: false,
       properties: {
-        ...namedPlace,
+        ...namedCellSchema,
         seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
         tiles: { type: 'string', pattern: '^[0-9a-f]{64}$', description: 'As the place was told' },
-        engine: sentEngine,
-        trained: sentModel,
+        engine: uploadedEngineSchema,
+        trained: modelUploadSchema,
       },
     },
     resumable: true,
     // The file that was sent is on this node.
     canTakeOver: async () => false,
-    run: (given, job) => store(context, given as StoreGiven, job),
+    run: (given, job) => store(context, given as StoreJobInputs, job),
   };
 }
 
-/** Throws TW_TRAIN_CHANGED, TW_TRAIN_WRONG_MODEL, and what `pickedPlace` throws. */
+/** Throws TW_TRAIN_CHANGED, TW_TRAIN_WRONG_MODEL, and what `selectedCell` throws. */
 async function store(
   { storage, finder }: StoreContext,
-  { model, seed = DEFAULT_SEED, tiles, engine, path, ...inputs }: StoreGiven,
+  { model, seed = DEFAULT_SEED, tiles, engine, path, ...inputs }: StoreJobInputs,
   job: JobContext,
 ): Promise<TrainResults> {
-  const { place, filter } = await pickedPlace(finder, inputs);
+  const { place, filter } = await selectedCell(finder, inputs);
   const { collection, geocode } = place;
   job.progress({ total: 1 });
-  let stored = await storedBy(storage, job.id, model, place);
+  let stored = await modelStoredByJob(storage, job.id, model, place);
   if (!stored) {
-    if (digestOf(place) !== tiles) throw placeChanged(`${collection} ${geocode}`);
-    const sent: SentModel = JSON.parse(await readFile(path, 'utf8'));
-    const trained = received(sent, await blankModel({ model, seed }, job.signal));
+    if (tileVersionsDigest(place) !== tiles) throw cellChanged(`${collection} ${geocode}`);
+    const sent: ModelUpload = JSON.parse(await readFile(path, 'utf8'));
+    const trained = decodeUpload(sent, await untrainedModel({ model, seed }, job.signal));
     const about = { mode: 'contained', model, filter, engine, seed, job: job.id } as const;
-    const files = filesOf(storage, modelNamed(model), place);
+    const files = trainingFiles(storage, getModelSpec(model), place);
     if ('skipped' in files) throw wrongModel(`${geocode}: ${files.skipped}`);
-    const pixels = trainedPixels(modelNamed(model), place);
+    const pixels = trainedPixels(getModelSpec(model), place);
     stored = await storeModel(storage, place, trained, { ...about, ...pixels });
   }
   const { r2 } = stored.model.metrics.validation;

@@ -2,17 +2,17 @@
 import { type EngineName, loadEngine, serveRequests } from '../../engines/index.js';
 import { trainingFailed } from '../errors.js';
 import { buildModel } from '../models/build-model.js';
-import { modelNamed } from '../models/builtin-models.js';
+import { getModelSpec } from '../models/builtin-models.js';
 import { saveModel } from '../registry/saved-model.js';
-import type { BlankModelHandlers } from './untrained-model.js';
+import type { UntrainedModelHandlers } from './untrained-model.js';
 
 const [engine] = process.argv.slice(2);
 
-serveRequests<BlankModelHandlers>(
+serveRequests<UntrainedModelHandlers>(
   {
     async build({ model, seed }) {
       const { tf } = await loadEngine(engine as EngineName);
-      return saveModel(tf, buildModel(tf, modelNamed(model), seed));
+      return saveModel(tf, buildModel(tf, getModelSpec(model), seed));
     },
   },
   trainingFailed,

@@ -2,19 +2,19 @@ import { EngineProcess, type Handler, ProcessEnded } from '../../engines/index.j
 import { trainingFailed } from '../errors.js';
 import type { ModelFiles } from '../registry/saved-model.js';
 
-export interface BlankModel {
+export interface UntrainedModelRequest {
   model: string;
   seed: number;
 }
 
-export type BlankModelHandlers = { build: Handler<BlankModel, ModelFiles> };
+export type UntrainedModelHandlers = { build: Handler<UntrainedModelRequest, ModelFiles> };
 
 /**
  * The files of an untrained model, built in a process of its own; the topology is the same whatever engine builds it. Rejects with the
  * signal's reason where it aborts, and with TW_TRAIN_MODEL, TW_TRAIN_ENGINE, TW_TRAIN_FAILED.
  */
-export async function blankModel(blank: BlankModel, signal: AbortSignal): Promise<ModelFiles> {
-  const child = new EngineProcess<BlankModelHandlers>(
+export async function untrainedModel(blank: UntrainedModelRequest, signal: AbortSignal): Promise<ModelFiles> {
+  const child = new EngineProcess<UntrainedModelHandlers>(
     new URL('./untrained-model-worker.js', import.meta.url),
     'wasm',
   );

@@ -2,7 +2,7 @@
 import type { TileRecord } from '../../storage/index.js';
 
 /** What the paper takes: percent of cloud at most, and of the cell at least. */
-const CLEAR = { cloud: 5, coverage: 95 };
+const CLEAR_PERCENT = { cloud: 5, coverage: 95 };
 
 type Dated = Pick<TileRecord, 'id' | 'start' | 'coverage' | 'cloudCover'>;
 
@@ -12,7 +12,7 @@ type Dated = Pick<TileRecord, 'id' | 'start' | 'coverage' | 'cloudCover'>;
  */
 export function clearestTile<T extends Dated>(tiles: T[], near = Infinity): T {
   const isWhole = ({ cloudCover, coverage }: T) =>
-    (cloudCover ?? 0) <= CLEAR.cloud && coverage >= CLEAR.coverage;
+    (cloudCover ?? 0) <= CLEAR_PERCENT.cloud && coverage >= CLEAR_PERCENT.coverage;
   const fit = tiles.filter(isWhole);
   const use = ({ coverage, cloudCover }: T) => coverage * (100 - (cloudCover ?? 0));
   const away = ({ start }: T) => (near === Infinity ? -start : Math.abs(start - near));

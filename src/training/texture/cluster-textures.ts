@@ -3,24 +3,24 @@ import { randomStream, shuffledOrder } from '../../random.js';
 import {
   DISTANCE_NAMES,
   type DistanceName,
-  type Scaling,
-  scalingOf,
-  standardised,
+  type FeatureScaling,
+  fitScaling,
+  standardise,
   type Vector,
 } from './feature-vectors.js';
-import { type Clustering, kMeans, membersOf, nearestTo } from './k-means.js';
+import { type Clustering, kMeansClusters, membersOf, nearestIndex } from './k-means.js';
 import { pairwise, silhouette } from './silhouette.js';
 
 /** Numbers of clusters that are tried, and vectors that are looked at for that. */
-const FEWEST_CLUSTERS = 2;
-const MOST_CLUSTERS = 20;
-const MOST_SAMPLED = 2000;
+const MIN_CLUSTERS = 2;
+const MAX_CLUSTERS = 20;
+const MAX_SAMPLED = 2000;
 
 /** How well so many clusters fit: mean silhouettes, -1 to 1. */
 export type SilhouettePoint = { clusters: number } & Record<DistanceName, number>;
 
 export interface FoundClusters {
-  scaling: Scaling;
+  scaling: FeatureScaling;
   /** In standardised values, of the largest cluster first. */
   centres: number[][];
   /** How well other numbers of clusters fit. Empty where the number was given. */
@@ -29,7 +29,7 @@ export interface FoundClusters {
   /** The number of the cluster of each texture. */
   labels: Uint32Array;
   /** For each cluster the index of the texture that is nearest to its centre. */
-  middles: number[];
+  medoids: number[];
 }
 
 /**
@@ -41,22 +41,22 @@ export function clusterTextures(
   textures: Vector[],
   { clusters, seed }: { clusters?: number; seed: number },
 ): FoundClusters {
-  const scaling = scalingOf(textures);
-  const vectors = textures.map((texture) => standardised(texture, scaling));
+  const scaling = fitScaling(textures);
+  const vectors = textures.map((texture) => standardise(texture, scaling));
   const curve = clusters === undefined ? silhouetteCurve(sampled(vectors, seed), seed) : [];
-  const { centres, labels } = kMeans(vectors, clusters ?? best(curve), seed);
-  const middles = membersOf(labels, centres.length).map((own, c) => {
+  const { centres, labels } = kMeansClusters(vectors, clusters ?? best(curve), seed);
+  const medoids = membersOf(labels, centres.length).map((own, c) => {
     const members = own.map((i) => vectors[i]);
-    return own[nearestTo(centres[c], members)];
+    return own[nearestIndex(centres[c], members)];
   });
-  return { scaling, centres: centres.map((centre) => [...centre]), curve, seed, labels, middles };
+  return { scaling, centres: centres.map((centre) => [...centre]), curve, seed, labels, medoids };
 }
 
 function silhouetteCurve(vectors: Vector[], seed: number): SilhouettePoint[] {
   const distances = DISTANCE_NAMES.map((name) => [name, pairwise(vectors, name)] as const);
   const curve: SilhouettePoint[] = [];
-  for (let k = FEWEST_CLUSTERS; k <= Math.min(MOST_CLUSTERS, vectors.length - 1); k++) {
-    const { labels, centres }: Clustering = kMeans(vectors, k, seed);
+  for (let k = MIN_CLUSTERS; k <= Math.min(MAX_CLUSTERS, vectors.length - 1); k++) {
+    const { labels, centres }: Clustering = kMeansClusters(vectors, k, seed);
     // Fewer vectors differ, or a cluster has lost all of its own.
     if (centres.length < k) continue;
     const values = distances.map(([name, pairs]) => [name, silhouette(pairs, labels, k)]);
@@ -77,7 +77,7 @@ function best(curve: SilhouettePoint[]): number {
 }
 
 function sampled(vectors: Vector[], seed: number): Vector[] {
-  if (vectors.length <= MOST_SAMPLED) return vectors;
-  const order = shuffledOrder(vectors.length, randomStream(seed).next).slice(0, MOST_SAMPLED).sort();
+  if (vectors.length <= MAX_SAMPLED) return vectors;
+  const order = shuffledOrder(vectors.length, randomStream(seed).next).slice(0, MAX_SAMPLED).sort();
   return [...order].map((i) => vectors[i]);
 }

@@ -32,14 +32,14 @@ function dot(a: Vector, b: Vector): number {
 }
 
 /** How to bring all values to one scale: less their mean, over their standard deviation. */
-export interface Scaling {
+export interface FeatureScaling {
   means: number[];
   /** 1 for what never varies. */
   deviations: number[];
 }
 
 /** Of vectors in one order; those of another order give the same but for rounding. Throws nothing; of none it has no values. */
-export function scalingOf(vectors: Vector[]): Scaling {
+export function fitScaling(vectors: Vector[]): FeatureScaling {
   const size = vectors[0]?.length ?? 0;
   const meanOf = (of: (vector: Vector) => number) =>
     vectors.reduce((sum, vector) => sum + of(vector), 0) / vectors.length;
@@ -49,6 +49,6 @@ export function scalingOf(vectors: Vector[]): Scaling {
   return { means, deviations: deviations.map((one, i) => (one > 1e-9 * Math.abs(means[i]) ? one : 1)) };
 }
 
-export function standardised(vector: Vector, { means, deviations }: Scaling): Float64Array {
+export function standardise(vector: Vector, { means, deviations }: FeatureScaling): Float64Array {
   return Float64Array.from(means, (mean, i) => (vector[i] - mean) / deviations[i]);
 }

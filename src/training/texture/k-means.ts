@@ -10,20 +10,20 @@ export interface Clustering {
   inertia: number;
 }
 
-const MOST_STARTS = 8;
-const MOST_ROUNDS = 100;
+const MAX_STARTS = 8;
+const MAX_ITERATIONS = 100;
 /** Of all starts together, distances of a round: beyond them there are fewer starts, so that the most vectors and clusters take minutes. */
-const MOST_DISTANCES = 4e7;
+const MAX_DISTANCES = 4e7;
 
 /**
  * The best of several starts. The same for the same vectors in the same order and the same seed. There are fewer clusters than `k`
  * where fewer vectors differ. Not one vector: no cluster.
  */
-export function kMeans(vectors: Vector[], k: number, seed: number): Clustering {
+export function kMeansClusters(vectors: Vector[], k: number, seed: number): Clustering {
   const { next } = randomStream(seed);
-  const starts = Math.floor(MOST_DISTANCES / (k * vectors.length));
+  const starts = Math.floor(MAX_DISTANCES / (k * vectors.length));
   let best: Clustering | undefined;
-  for (let start = 0; start < Math.max(1, Math.min(MOST_STARTS, starts)); start++) {
+  for (let start = 0; start < Math.max(1, Math.min(MAX_STARTS, starts)); start++) {
     const found = refined(vectors, firstCentres(vectors, k, next));
     if (!best || found.inertia < best.inertia) best = found;
   }
@@ -38,7 +38,7 @@ export function membersOf(labels: Uint32Array, clusters: number): number[][] {
 }
 
 /** The number of the nearest of some vectors, the first of equals. */
-export function nearestTo(vector: Vector, others: Vector[]): number {
+export function nearestIndex(vector: Vector, others: Vector[]): number {
   let nearest = 0;
   let least = Infinity;
   for (let i = 0; i < others.length; i++) {
@@ -80,16 +80,16 @@ function drawn(weights: number[], at: number): number {
 
 function refined(vectors: Vector[], centres: Float64Array[]): Clustering {
   const labels = new Uint32Array(vectors.length);
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ITERATIONS; round++) {
     let moved = round === 0;
     for (const [i, vector] of vectors.entries()) {
-      const label = nearestTo(vector, centres);
+      const label = nearestIndex(vector, centres);
       if (label === labels[i]) continue;
       labels[i] = label;
       moved = true;
     }
     // In the last round the centres stay, so that each vector is with its nearest.
-    if (!moved || round === MOST_ROUNDS - 1) break;
+    if (!moved || round === MAX_ITERATIONS - 1) break;
     moveToMeans(vectors, labels, centres);
   }
   let inertia = 0;

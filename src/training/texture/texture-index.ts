@@ -1,11 +1,11 @@
 /** Places by what they look like, in memory. */
 import { setImmediate } from 'node:timers/promises';
 import type { Storage, TextureRecord } from '../../storage/index.js';
-import { scalingOf, squaredDistance, standardised } from './feature-vectors.js';
-import { nearestTo } from './k-means.js';
+import { fitScaling, squaredDistance, standardise } from './feature-vectors.js';
+import { nearestIndex } from './k-means.js';
 import { storedTextures } from './stored-textures.js';
 
-export interface SimilarPlace extends Omit<TextureRecord, 'values'> {
+export interface TextureNeighbour extends Omit<TextureRecord, 'values'> {
   /** Euclidean, in standardised values; 0: they look the same. */
   distance: number;
   /** The number of its cluster, from 0; absent where no clusters were made. */
@@ -13,10 +13,10 @@ export interface SimilarPlace extends Omit<TextureRecord, 'values'> {
 }
 
 /** Places that are compared with all clusters before others have their turn. */
-const TURN = 100;
+const YIELD_EVERY = 100;
 
 /** All textures of a collection. */
-interface Known {
+interface CollectionTextures {
   places: Omit<TextureRecord, 'values'>[];
   /** By geocode. */
   rows: Map<string, number>;
@@ -28,7 +28,7 @@ interface Known {
 }
 
 /** Where a place lies among the others. */
-export interface PlaceInClusters {
+export interface ClusterMembership {
   /** Absent where no clusters were made. */
   cluster?: number;
   /** Euclidean distance to the centre of its cluster, in standardised values. */
@@ -40,7 +40,7 @@ export interface PlaceInClusters {
  * who ask meanwhile.
  */
 export class TextureIndex {
-  private readonly kept = new Map<string, { changes: number; known: Promise<Known> }>();
+  private readonly cached = new Map<string, { changes: number; known: Promise<CollectionTextures> }>();
 
   constructor(private readonly storage: Storage) {}
 
@@ -53,11 +53,11 @@ export class TextureIndex {
     geocode: string,
     count: number,
     fits: (place: { geocode: string; cluster?: number }) => boolean = () => true,
-  ): Promise<{ place: SimilarPlace; similar: SimilarPlace[] } | undefined> {
+  ): Promise<{ place: TextureNeighbour; similar: TextureNeighbour[] } | undefined> {
     const known = await this.known(collection);
     const row = known.rows.get(geocode);
     if (row === undefined) return undefined;
-    const placeAt = (at: number, distance: number): SimilarPlace => ({
+    const placeAt = (at: number, distance: number): TextureNeighbour => ({
       ...known.places[at],
       distance,
       ...(known.clusters && { cluster: known.clusters[at] }),
@@ -75,7 +75,7 @@ export class TextureIndex {
   }
 
   /** Undefined where its texture is not known. */
-  async among(collection: string, geocode: string): Promise<PlaceInClusters | undefined> {
+  async clusterMembership(collection: string, geocode: string): Promise<ClusterMembership | undefined> {
     const { rows, vectors, clusters, centres } = await this.known(collection);
     const row = rows.get(geocode);
     if (row === undefined || !clusters) return row === undefined ? undefined : {};
@@ -85,33 +85,33 @@ export class TextureIndex {
     return { cluster, fromCentre: Math.sqrt(squaredDistance(vector, centres[cluster])) };
   }
 
-  private known(collection: string): Promise<Known> {
+  private known(collection: string): Promise<CollectionTextures> {
     const changes = this.storage.textureChanges(collection);
-    const kept = this.kept.get(collection);
+    const kept = this.cached.get(collection);
     if (kept?.changes === changes) return kept.known;
     const known = this.read(collection);
     const entry = { changes, known };
-    this.kept.set(collection, entry);
+    this.cached.set(collection, entry);
     const forget = () => {
-      if (this.kept.get(collection) === entry) this.kept.delete(collection);
+      if (this.cached.get(collection) === entry) this.cached.delete(collection);
     };
     // Collections that are gone are not kept. Who waits has the error; the next reads again.
     known.then(({ places }) => places.length === 0 && forget(), forget);
     return known;
   }
 
-  private async read(collection: string): Promise<Known> {
+  private async read(collection: string): Promise<CollectionTextures> {
     const textures = await storedTextures(this.storage, collection);
     const clustering = await this.storage.getClustering(collection);
-    const scaling = clustering?.scaling ?? scalingOf(textures.map(({ values }) => values));
+    const scaling = clustering?.scaling ?? fitScaling(textures.map(({ values }) => values));
     const size = textures[0]?.values.length ?? 0;
     const vectors = new Float32Array(size * textures.length);
     const clusters = clustering && new Uint16Array(textures.length);
     for (const [row, { values }] of textures.entries()) {
-      const vector = standardised(values, scaling);
+      const vector = standardise(values, scaling);
       vectors.set(vector, row * size);
-      if (clusters) clusters[row] = nearestTo(vector, clustering.centres);
-      if (row % TURN === 0) await setImmediate();
+      if (clusters) clusters[row] = nearestIndex(vector, clustering.centres);
+      if (row % YIELD_EVERY === 0) await setImmediate();
     }
     return {
       places: textures.map(({ values: _, ...place }) => place),

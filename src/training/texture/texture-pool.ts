@@ -1,5 +1,5 @@
 import { WorkerPool } from '../../async/index.js';
-import type { PlaceDate } from '../data/acquisitions.js';
+import type { AcquisitionFiles } from '../data/acquisitions.js';
 import type { FoundClusters } from './cluster-textures.js';
 import type { TileTexture } from './tile-texture.js';
 
@@ -9,12 +9,12 @@ interface ClusterTask {
   seed: number;
 }
 
-export type TextureTask = { date: PlaceDate } | ClusterTask;
-export type TextureAnswer = TileTexture | FoundClusters;
+export type TextureTask = { date: AcquisitionFiles } | ClusterTask;
+export type TextureResult = TileTexture | FoundClusters;
 
 /** Threads that compute textures; started once and kept. */
-export class TextureWorkers {
-  private readonly pool: WorkerPool<TextureTask, TextureAnswer>;
+export class TexturePool {
+  private readonly pool: WorkerPool<TextureTask, TextureResult>;
 
   constructor(threads: number) {
     this.pool = new WorkerPool(new URL('./texture-worker.js', import.meta.url), threads);
@@ -25,7 +25,7 @@ export class TextureWorkers {
   }
 
   /** Of a date with red, green and blue. */
-  texture(date: PlaceDate, signal: AbortSignal): Promise<TileTexture> {
+  texture(date: AcquisitionFiles, signal: AbortSignal): Promise<TileTexture> {
     return this.pool.run({ date }, { signal }) as Promise<TileTexture>;
   }
 

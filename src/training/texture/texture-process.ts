@@ -4,31 +4,36 @@ import { mapConcurrent } from '../../async/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
 import { COUNT, listOf, objectOf, TEXT } from '../../json-schema.js';
-import { counted, kindOfReason } from '../../plural.js';
+import { plural, reasonKey } from '../../plural.js';
 import {
   checkFilter,
+  defaultToRawSource,
   type FilterParams,
   filterBody,
   parseDatetime,
   parseFilter,
-  rawUnlessAsked,
   requireCollections,
   searchTiles,
 } from '../../query/index.js';
-import { holdTiles, type Storage, type TextureRecord, type TileRecord } from '../../storage/index.js';
-import { dateFiles, groupByPlace, type Place, valuesOf } from '../data/training-cells.js';
-import { fewTextures, nothingLooksLike, textureFailed } from '../errors.js';
+import { pinTiles, type Storage, type TextureRecord, type TileRecord } from '../../storage/index.js';
+import {
+  acquisitionFiles,
+  bandValueKinds,
+  groupTilesByCell,
+  type TrainingCell,
+} from '../data/training-cells.js';
+import { fewTextures, noTextures, textureFailed } from '../errors.js';
 import { DEFAULT_SEED } from '../jobs/train-options.js';
-import { VISIBLE } from '../models/rgb-inputs.js';
+import { RGB_BANDS } from '../models/rgb-inputs.js';
 import { clearestTile } from './clearest-tile.js';
 import { membersOf } from './k-means.js';
 import { isSound, storedTextures } from './stored-textures.js';
-import type { TextureWorkers } from './texture-pool.js';
+import type { TexturePool } from './texture-pool.js';
 import type { ClusteredCollection, TextureCluster, TextureResults } from './texture-results.js';
 
 export interface TextureContext {
   storage: Storage;
-  workers: TextureWorkers;
+  workers: TexturePool;
 }
 
 export interface TextureInputs {
@@ -41,10 +46,10 @@ export interface TextureInputs {
 }
 
 /** Beyond these, clusters say nothing that people could look through. */
-const MOST_CLUSTERS = 1000;
-const LISTED_FAILURES = 1000;
+const MAX_CLUSTERS = 1000;
+const MAX_LISTED_FAILURES = 1000;
 /** Places whose textures are stored together. */
-const BATCH = 100;
+const BATCH_SIZE = 100;
 
 const OUTPUTS = {
   textures: { title: 'Places whose texture was computed', schema: { type: 'integer' } },
@@ -95,7 +100,7 @@ export function textureProcess(context: TextureContext): Process {
         clusters: {
           type: 'integer',
           minimum: 1,
-          maximum: MOST_CLUSTERS,
+          maximum: MAX_CLUSTERS,
           description: 'Default: as many as fit best by the silhouettes',
         },
         seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
@@ -127,9 +132,9 @@ async function computeTextures(
   job: JobContext,
 ): Promise<TextureResults> {
   await requireCollections(storage, inputs.filter);
-  const filter = rawUnlessAsked(parseFilter(inputs.filter ?? {}));
+  const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
   const picked = await storage.getTiles(searchTiles(storage.index, filter).ids);
-  const places = groupByPlace(picked.filter(job.isMine));
+  const places = groupTilesByCell(picked.filter(job.isMine));
   const results: TextureResults = {
     textures: 0,
     unchanged: 0,
@@ -141,13 +146,13 @@ async function computeTextures(
   job.partial(() => results);
   job.message('computing textures');
   const near = timeOf(inputs);
-  const skip = ({ collection, geocode }: Place, reason: string) => {
+  const skip = ({ collection, geocode }: TrainingCell, reason: string) => {
     countReason(results.skipped, reason, 1);
     job.log('warning', `skipped ${geocode} of ${collection}: ${reason}`);
   };
   const fail = (failure: TextureResults['failed'][number]) => {
     results.failures++;
-    if (results.failed.length < LISTED_FAILURES) results.failed.push(failure);
+    if (results.failed.length < MAX_LISTED_FAILURES) results.failed.push(failure);
     job.log('error', `${failure.tile}: ${failure.message} [${failure.code}]`);
   };
   /** Not stored yet. */
@@ -162,13 +167,13 @@ async function computeTextures(
       failed: failures,
     });
   };
-  for (let from = 0; from < places.length; from += BATCH) {
-    const batch = places.slice(from, from + BATCH);
-    const known = await texturesNow(storage, batch);
+  for (let from = 0; from < places.length; from += BATCH_SIZE) {
+    const batch = places.slice(from, from + BATCH_SIZE);
+    const known = await currentTextures(storage, batch);
     try {
       await mapConcurrent([...batch.entries()], 2 + workers.threads, async ([i, place]) => {
         job.signal.throwIfAborted();
-        const outcome = await textureOfPlace({ storage, workers }, place, known[i], near, job.signal);
+        const outcome = await textureOfCell({ storage, workers }, place, known[i], near, job.signal);
         if (outcome === 'unchanged') results.unchanged++;
         else if ('skipped' in outcome) {
           // What it looked like before is still known.
@@ -192,7 +197,7 @@ async function computeTextures(
 }
 
 /** The collections of some places, with no cluster so far. */
-function collectionsOf(places: Place[]): ClusteredCollection[] {
+function collectionsOf(places: TrainingCell[]): ClusteredCollection[] {
   const grids = new Map(places.map(({ collection, grid }) => [collection, grid]));
   return [...grids].map(([collection, grid]) => ({ collection, grid, places: 0, clusters: [], curve: [] }));
 }
@@ -203,26 +208,26 @@ type Outcome =
   | { skipped: string }
   | { tile: string; code: string; message: string };
 
-async function textureOfPlace(
+async function textureOfCell(
   { storage, workers }: TextureContext,
-  { collection, grid, geocode, tiles }: Place,
+  { collection, grid, geocode, tiles }: TrainingCell,
   known: TextureRecord | undefined,
   near: number | undefined,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const coloured = tiles.filter((tile) => dateFiles(storage, VISIBLE, tile));
-  if (coloured.length === 0) return { skipped: `no image with ${VISIBLE.join(', ')}` };
+  const coloured = tiles.filter((tile) => acquisitionFiles(storage, RGB_BANDS, tile));
+  if (coloured.length === 0) return { skipped: `no image with ${RGB_BANDS.join(', ')}` };
   const tile: TileRecord = clearestTile(coloured, near);
   const { id, version, start } = tile;
   if (known?.tile === id && known.version === version) return 'unchanged';
   // The grey levels of a texture are those of reflectance: most numbers of a camera are brighter.
-  if (valuesOf(VISIBLE, [tile]).includes('scaled counts'))
+  if (bandValueKinds(RGB_BANDS, [tile]).includes('scaled counts'))
     return { skipped: '8-bit numbers without a scale are not reflectance; ingest them with --scale' };
-  const date = dateFiles(storage, VISIBLE, tile)!;
+  const date = acquisitionFiles(storage, RGB_BANDS, tile)!;
   try {
     const read = new Set([date.mask, ...Object.values(date.bands).map(({ path }) => path)]);
     const groups = tile.groups.filter(({ name }) => read.has(storage.tilePath(tile, name)));
-    const held = await holdTiles(storage, [{ tile, groups }]);
+    const held = await pinTiles(storage, [{ tile, groups }]);
     try {
       const texture = await workers.texture(date, signal);
       return 'skipped' in texture
@@ -240,7 +245,10 @@ async function textureOfPlace(
 }
 
 /** The textures of places that are of images which are still there. */
-async function texturesNow(storage: Storage, places: Place[]): Promise<(TextureRecord | undefined)[]> {
+async function currentTextures(
+  storage: Storage,
+  places: TrainingCell[],
+): Promise<(TextureRecord | undefined)[]> {
   const known = await storage.getTextures(places);
   const tiles = await storage.getTiles(known.flatMap((one) => (one ? [one.tile] : [])));
   const versions = new Map(tiles.map(({ id, version }) => [id, version]));
@@ -251,7 +259,7 @@ async function texturesNow(storage: Storage, places: Place[]): Promise<(TextureR
 
 /** Reasons that differ in their numbers alone are one, by the first of them. */
 function countReason(counts: Record<string, number>, reason: string, count: number): void {
-  const known = Object.keys(counts).find((one) => kindOfReason(one) === kindOfReason(reason)) ?? reason;
+  const known = Object.keys(counts).find((one) => reasonKey(one) === reasonKey(reason)) ?? reason;
   counts[known] = (counts[known] ?? 0) + count;
 }
 
@@ -265,7 +273,7 @@ function mergeTextures(parts: TextureResults[]): TextureResults {
     textures: sum(({ textures }) => textures),
     unchanged: sum(({ unchanged }) => unchanged),
     skipped,
-    failed: parts.flatMap(({ failed }) => failed).slice(0, LISTED_FAILURES),
+    failed: parts.flatMap(({ failed }) => failed).slice(0, MAX_LISTED_FAILURES),
     failures: sum(({ failures }) => failures),
     collections: [...collections.keys()].sort().map((id) => collections.get(id)!),
   };
@@ -291,29 +299,29 @@ async function cluster(
   for (const textures of known) {
     const [{ collection, grid }] = textures;
     const vectors = textures.map(({ values }) => Float64Array.from(values));
-    const { labels, middles, ...found } = await workers.cluster(
+    const { labels, medoids, ...found } = await workers.cluster(
       { textures: vectors, clusters, seed },
       job.signal,
     );
     const places = textures.length;
     await storage.putClustering({ collection, ...found, places, createdAt: Date.now() });
-    const members = membersOf(labels, middles.length).map(
+    const members = membersOf(labels, medoids.length).map(
       (own, c): TextureCluster => ({
         places: own.map((i) => textures[i].geocode),
-        middle: textures[middles[c]].geocode,
+        middle: textures[medoids[c]].geocode,
       }),
     );
     collections.push({ collection, grid, places, clusters: members, curve: found.curve });
   }
   if (collections.length === 0)
-    throw nothingLooksLike(
+    throw noTextures(
       results.textures + results.unchanged > 0 ? ['it was deleted meanwhile'] : reasonsOf(results),
     );
   job.message(
     collections
       .map(
         ({ collection, places, clusters }) =>
-          `${collection}: ${counted(places, 'place')} in ${counted(clusters.length, 'cluster')}`,
+          `${collection}: ${plural(places, 'place')} in ${plural(clusters.length, 'cluster')}`,
       )
       .join(', '),
   );
@@ -321,6 +329,6 @@ async function cluster(
 }
 
 function reasonsOf({ skipped, failed }: TextureResults): string[] {
-  const reasons = Object.entries(skipped).map(([reason, count]) => `${counted(count, 'place')}: ${reason}`);
+  const reasons = Object.entries(skipped).map(([reason, count]) => `${plural(count, 'place')}: ${reason}`);
   return [...reasons, ...failed.map(({ message }) => message)].slice(0, 3);
 }

@@ -1,9 +1,9 @@
 /** A thread that computes the textures of tiles, and finds clusters of them. */
-import { serveTasks } from '../../async/index.js';
+import { handleTasks } from '../../async/index.js';
 import { clusterTextures } from './cluster-textures.js';
-import type { TextureAnswer, TextureTask } from './texture-pool.js';
+import type { TextureResult, TextureTask } from './texture-pool.js';
 import { textureOfTile } from './tile-texture.js';
 
-serveTasks<TextureTask, TextureAnswer>((task) =>
+handleTasks<TextureTask, TextureResult>((task) =>
   'date' in task ? textureOfTile(task.date) : clusterTextures(task.textures, task),
 );

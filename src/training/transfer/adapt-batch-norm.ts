@@ -2,25 +2,25 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { randomStream, shuffledOrder } from '../../random.js';
-import { patchesAtOnce } from '../inference/predict-patches.js';
-import { inputBatches } from '../patches/batches.js';
-import { type PatchSet, patchesAt } from '../patches/patches.js';
+import { inferenceBatchSize } from '../inference/predict-patches.js';
+import { inferenceBatches } from '../patches/batches.js';
+import { type Patches, selectPatches } from '../patches/patches.js';
 
 /**
  * Replaces the averages of all batch normalisations by those of these patches (AdaBN, Li et al. 2016, "Revisiting batch
  * normalization for practical domain adaptation"): by averages of other land a model says little of this one. They are the means over
  * shuffled batches, as training has them: a batch of neighbours would vary less than the place does.
  */
-export function adaptNorms(tf: Tf, model: LayersModel, patches: PatchSet): void {
+export function adaptBatchNorm(tf: Tf, model: LayersModel, patches: Patches): void {
   // The types of the library do not have what its class has.
   const norms = model.layers.filter((layer) => layer.getClassName() === 'BatchNormalization') as unknown as {
     momentum: number;
   }[];
   if (norms.length === 0) return;
   const momenta = norms.map(({ momentum }) => momentum);
-  const shuffled = patchesAt(patches, [...shuffledOrder(patches.count, randomStream(0).next)]);
+  const shuffled = selectPatches(patches, [...shuffledOrder(patches.count, randomStream(0).next)]);
   try {
-    for (const { from, tensor } of inputBatches(tf, shuffled, patchesAtOnce(patches))) {
+    for (const { from, tensor } of inferenceBatches(tf, shuffled, inferenceBatchSize(patches))) {
       // The mean over all batches so far.
       for (const norm of norms) norm.momentum = from / (from + tensor.shape[0]);
       tf.tidy(() => {

@@ -8,31 +8,31 @@ import { type ModelVersionRecord, type Storage, versionNamed } from '../../stora
 import type { TextureIndex } from '../texture/texture-index.js';
 
 /** A model that is or will be trained, by its kind and place. */
-export interface ModelOfPlace {
+export interface CellModel {
   model: string;
   collection: string;
   geocode: string;
 }
 
 /** The seed of each cluster, collection and kind of model among the places of one node, or of all. */
-type Seeds = Record<string, ModelOfPlace & { fromCentre: number }>;
+type Seeds = Record<string, CellModel & { fromCentre: number }>;
 
 /** What a node waits for a model that another one has stored, ms. */
-const PATIENCE = 30_000;
-const PAUSE = 100;
+const MODEL_ARRIVAL_TIMEOUT_MS = 30_000;
+const POLL_INTERVAL_MS = 100;
 
 /**
  * Tells which places train next: of each cluster, collection and kind of model that has no seed so far the place that is nearest to the
  * centre, of those that some node offers. Undefined where no node offers any.
  */
-export async function agreeOnSeeds(
+export async function electClusterSeeds(
   textures: TextureIndex,
-  offered: ModelOfPlace[],
-  seeds: ModelOfPlace[],
-  { meet }: Pick<JobContext, 'meet'>,
-): Promise<((one: ModelOfPlace) => boolean) | undefined> {
-  const clusterOf = async ({ model, collection, geocode }: ModelOfPlace) => {
-    const { cluster, fromCentre } = (await textures.among(collection, geocode)) ?? {};
+  offered: CellModel[],
+  seeds: CellModel[],
+  { allGather }: Pick<JobContext, 'allGather'>,
+): Promise<((one: CellModel) => boolean) | undefined> {
+  const clusterOf = async ({ model, collection, geocode }: CellModel) => {
+    const { cluster, fromCentre } = (await textures.clusterMembership(collection, geocode)) ?? {};
     return { key: cluster === undefined ? undefined : `${model} ${cluster} ${collection}`, fromCentre };
   };
   const seeded = new Set(await Promise.all(seeds.map(async (seed) => (await clusterOf(seed)).key)));
@@ -43,21 +43,22 @@ export async function agreeOnSeeds(
     if (key !== undefined && !seeded.has(key)) add(own, key, { ...one, fromCentre: fromCentre! });
   }
   const all: Seeds = {};
-  for (const word of await meet(own)) for (const [key, seed] of Object.entries(word)) add(all, key, seed);
+  for (const word of await allGather(own))
+    for (const [key, seed] of Object.entries(word)) add(all, key, seed);
   const chosen = new Set(Object.values(all).map(nameOf));
   return chosen.size === 0 ? undefined : (one) => chosen.has(nameOf(one));
 }
 
 /** The models of all seeds, those of other nodes as well, as soon as they are here. */
-export async function trainedSeeds(
+export async function awaitSeedModels(
   storage: Pick<Storage, 'getModel'>,
   own: { id: string; version: string }[],
-  { meet, log, signal }: Pick<JobContext, 'meet' | 'log' | 'signal'>,
+  { allGather, log, signal }: Pick<JobContext, 'allGather' | 'log' | 'signal'>,
 ): Promise<ModelVersionRecord[]> {
-  const seeds = (await meet(own)).flat();
+  const seeds = (await allGather(own)).flat();
   // What was stored here and is gone was deleted meanwhile.
   const isOwn = (id: string) => own.some((one) => one.id === id);
-  const until = performance.now() + PATIENCE;
+  const until = performance.now() + MODEL_ARRIVAL_TIMEOUT_MS;
   const arrived: ModelVersionRecord[] = [];
   for (const { id, version } of seeds) {
     for (;;) {
@@ -71,7 +72,7 @@ export async function trainedSeeds(
         log('warning', `no place starts from ${id}: its version ${version} is not on this node`);
         break;
       }
-      await sleep(PAUSE, undefined, { signal });
+      await sleep(POLL_INTERVAL_MS, undefined, { signal });
     }
   }
   return arrived;
@@ -86,4 +87,4 @@ function add(seeds: Seeds, key: string, seed: Seeds[string]): void {
   if (isNearer) seeds[key] = seed;
 }
 
-const nameOf = ({ model, collection, geocode }: ModelOfPlace) => `${model} ${collection} ${geocode}`;
+const nameOf = ({ model, collection, geocode }: CellModel) => `${model} ${collection} ${geocode}`;

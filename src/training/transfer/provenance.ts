@@ -1,25 +1,25 @@
 /** From which models the places of a job start, and what is remembered of it. */
 import { TilewrightError } from '../../errors.js';
-import { counted } from '../../plural.js';
+import { plural } from '../../plural.js';
 import type { Storage } from '../../storage/index.js';
-import type { Place } from '../data/training-cells.js';
-import type { FineTuning } from '../loop/layer-freezing.js';
-import type { FoundParents, ParentFinder } from './source-models.js';
+import type { TrainingCell } from '../data/training-cells.js';
+import type { FreezingSchedule } from '../loop/layer-freezing.js';
+import type { SourceModelFinder, SourceModelSearch } from './source-models.js';
 import type { TransferPolicy } from './transfer-policy.js';
-import type { ParentFiles, Start, StartTask } from './warm-start.js';
+import type { SourceModelFiles, WarmStartOptions, WarmStartResult } from './warm-start.js';
 
 /** How the places of a job come to what they start from. */
-export interface Descent {
+export interface TransferPlan {
   policy: Exclude<TransferPolicy, 'none'>;
-  fineTuning: FineTuning;
+  fineTuning: FreezingSchedule;
   /** By the kind of model. */
-  finders: ReadonlyMap<string, ParentFinder>;
+  finders: ReadonlyMap<string, SourceModelFinder>;
 }
 
 /** How a model came to the weights that it started with. */
-export interface Lineage extends Omit<Start, 'parent'> {
-  policy: Descent['policy'];
-  fineTuning: FineTuning;
+export interface TransferProvenance extends Omit<WarmStartResult, 'parent'> {
+  policy: TransferPlan['policy'];
+  fineTuning: FreezingSchedule;
   /** Of the parent. */
   version?: string;
   /** How unlike the parent's place looks, as `similar` has it. */
@@ -29,28 +29,28 @@ export interface Lineage extends Omit<Start, 'parent'> {
 }
 
 /** What was found for one place: for the process that trains it, and for the lineage. */
-export interface Ancestors {
-  start?: StartTask;
-  found: FoundParents;
-  refused: NonNullable<Start['refused']>;
+export interface SourceCandidates {
+  start?: WarmStartOptions;
+  found: SourceModelSearch;
+  refused: NonNullable<WarmStartResult['refused']>;
 }
 
 /** Finds the models that a place may start from, and sees to it that their files are here. Throws what passes (503). */
-export async function ancestorsOf(
+export async function findSources(
   storage: Storage,
-  { policy, finders }: Descent,
+  { policy, finders }: TransferPlan,
   kind: string,
-  place: Place,
-): Promise<Ancestors> {
+  place: TrainingCell,
+): Promise<SourceCandidates> {
   const found = await finders.get(kind)!(place);
   if ('none' in found) return { found, refused: [] };
-  const parents: ParentFiles[] = [];
-  const refused: Ancestors['refused'] = [];
+  const parents: SourceModelFiles[] = [];
+  const refused: SourceCandidates['refused'] = [];
   for (const { model } of found.parents) {
     const { id, version } = model;
     try {
-      const topology = await storage.bringModelFile(model, 'model.json');
-      parents.push({ id, version, topology, weights: await storage.bringModelFile(model, 'weights.bin') });
+      const topology = await storage.ensureModelFile(model, 'model.json');
+      parents.push({ id, version, topology, weights: await storage.ensureModelFile(model, 'weights.bin') });
     } catch (error) {
       if (!(error instanceof TilewrightError) || error.status === 503) throw error;
       refused.push({ id, reason: error.message });
@@ -60,11 +60,11 @@ export async function ancestorsOf(
 }
 
 /** What is remembered, with the id of the parent; `start` is what the process says that trained. */
-export function lineageOf(
-  { policy, fineTuning }: Descent,
-  { found, refused: unread }: Ancestors,
-  start: Start = {},
-): { parent: string | null; transfer: Lineage } {
+export function transferProvenance(
+  { policy, fineTuning }: TransferPlan,
+  { found, refused: unread }: SourceCandidates,
+  start: WarmStartResult = {},
+): { parent: string | null; transfer: TransferProvenance } {
   const about = { policy, fineTuning };
   if ('none' in found) return { parent: null, transfer: { ...about, fresh: found.none } };
   const refused = [...unread, ...(start.refused ?? [])];
@@ -72,7 +72,7 @@ export function lineageOf(
   const parent = found.parents.find(({ model }) => model.id === start.parent?.id);
   if (!parent) {
     const fresh = start.probed
-      ? `of ${counted(start.probed.length - 1, 'probed model')} none is better on it than a fresh one`
+      ? `of ${plural(start.probed.length - 1, 'probed model')} none is better on it than a fresh one`
       : refused.map(({ id, reason }) => `${id}: ${reason}`).join('; ');
     return { parent: null, transfer: { ...about, fresh, ...told } };
   }

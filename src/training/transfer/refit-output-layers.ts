@@ -2,18 +2,24 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { type LinearFit, ridge, startSums } from '../evaluation/baselines.js';
-import { patchesAtOnce, predict } from '../inference/predict-patches.js';
-import { CHANGE, LINE, setLayer } from '../models/build-model.js';
-import { inputBatches } from '../patches/batches.js';
-import type { PatchSet } from '../patches/patches.js';
+import { initialFitStatistics, type LinearModel, ridge } from '../evaluation/baselines.js';
+import { inferenceBatchSize, predictPatches } from '../inference/predict-patches.js';
+import { LINEAR_LAYER, RESIDUAL_LAYER, setLinearWeights } from '../models/build-model.js';
+import { inferenceBatches } from '../patches/batches.js';
+import type { Patches } from '../patches/patches.js';
 
 /** Fits the line of a model anew to what all else of it leaves of the targets. */
-export function fitLine(tf: Tf, model: LayersModel, patches: PatchSet): void {
-  const { kernel, bias } = valuesOf(model, LINE);
-  setLayer(tf, model, LINE, Array(kernel.length).fill(Array(bias.length).fill(0)), bias.fill(0));
+export function refitLinearLayer(tf: Tf, model: LayersModel, patches: Patches): void {
+  const { kernel, bias } = valuesOf(model, LINEAR_LAYER);
+  setLinearWeights(
+    tf,
+    model,
+    LINEAR_LAYER,
+    Array(kernel.length).fill(Array(bias.length).fill(0)),
+    bias.fill(0),
+  );
   const left = residuals(tf, model, patches);
-  addToLayer(tf, model, LINE, ridge(startSums({ ...patches, targets: left })));
+  addToLayer(tf, model, LINEAR_LAYER, ridge(initialFitStatistics({ ...patches, targets: left })));
 }
 
 /**
@@ -23,37 +29,33 @@ export function fitLine(tf: Tf, model: LayersModel, patches: PatchSet): void {
  * place before it learns, and still knows colours that few of the patches show. A model for means has too few samples for its many
  * features, and what a model that removes cloud adds is made of 3x3 pixels.
  */
-export function shiftOutput(tf: Tf, model: LayersModel, patches: PatchSet): void {
+export function refitOutputLayers(tf: Tf, model: LayersModel, patches: Patches): void {
   const left = residuals(tf, model, patches);
-  const fitsChange = patches.counts && !patches.cloud;
+  const fitsChange = patches.targetMask && !patches.cloud;
   const { inputs, inputBands } = fitsChange ? withFeatures(tf, model, patches) : patches;
   const { weights, bias } = ridge(
-    startSums({ ...patches, inputs, inputBands, targets: left }),
+    initialFitStatistics({ ...patches, inputs, inputBands, targets: left }),
     patches.count,
   );
   const bands = patches.inputBands;
-  addToLayer(tf, model, LINE, { weights: weights.map((row) => row.slice(0, bands)), bias });
+  addToLayer(tf, model, LINEAR_LAYER, { weights: weights.map((row) => row.slice(0, bands)), bias });
   if (fitsChange)
-    addToLayer(tf, model, CHANGE, { weights: weights.map((row) => row.slice(bands)), bias: [] });
+    addToLayer(tf, model, RESIDUAL_LAYER, { weights: weights.map((row) => row.slice(bands)), bias: [] });
 }
 
 /** What a model leaves of the targets. */
-function residuals(tf: Tf, model: LayersModel, patches: PatchSet): Float32Array {
-  const predicted = predict(tf, model, patches);
+function residuals(tf: Tf, model: LayersModel, patches: Patches): Float32Array {
+  const predicted = predictPatches(tf, model, patches);
   return patches.targets.map((target, i) => target - predicted[i]);
 }
 
 /** The inputs, and after them the features of which the last layer makes what is added to the line; for each pixel. */
-function withFeatures(
-  tf: Tf,
-  model: LayersModel,
-  patches: PatchSet,
-): Pick<PatchSet, 'inputs' | 'inputBands'> {
-  const features = model.getLayer(CHANGE).input as SymbolicTensor;
+function withFeatures(tf: Tf, model: LayersModel, patches: Patches): Pick<Patches, 'inputs' | 'inputBands'> {
+  const features = model.getLayer(RESIDUAL_LAYER).input as SymbolicTensor;
   const upTo = tf.model({ inputs: model.inputs, outputs: [model.inputs[0], features] });
   const inputBands = patches.inputBands + features.shape.at(-1)!;
   const inputs = new Float32Array((patches.inputs.length / patches.inputBands) * inputBands);
-  for (const { from, tensor } of inputBatches(tf, patches, patchesAtOnce(patches))) {
+  for (const { from, tensor } of inferenceBatches(tf, patches, inferenceBatchSize(patches))) {
     const joined = tf.tidy(() => tf.concat(upTo.apply(tensor, { training: false }) as Tensor[], -1));
     inputs.set(joined.dataSync<'float32'>(), from * patches.size ** 2 * inputBands);
     tf.dispose([joined, tensor]);
@@ -61,10 +63,15 @@ function withFeatures(
   return { inputs, inputBands };
 }
 
-function addToLayer(tf: Tf, model: LayersModel, name: string, { weights, bias: constants }: LinearFit): void {
+function addToLayer(
+  tf: Tf,
+  model: LayersModel,
+  name: string,
+  { weights, bias: constants }: LinearModel,
+): void {
   const { kernel, bias } = valuesOf(model, name);
   const ofInputs = kernel.map((row, input) => row.map((weight, output) => weight + weights[output][input]));
-  setLayer(
+  setLinearWeights(
     tf,
     model,
     name,

@@ -1,32 +1,34 @@
 /** Which models of other places a place may start from. */
 import type { JobContext } from '../../jobs/index.js';
-import { counted } from '../../plural.js';
+import { plural } from '../../plural.js';
 import { randomStream } from '../../random.js';
 import { bestVersion, type ModelVersionRecord, type Storage, versionsOf } from '../../storage/index.js';
-import type { Place } from '../data/training-cells.js';
+import type { TrainingCell } from '../data/training-cells.js';
 import type { CardSummary } from '../registry/model-card.js';
 import type { TextureIndex } from '../texture/texture-index.js';
 import type { TransferPolicy } from './transfer-policy.js';
 
 /** A model that a place may start from. */
-export interface Parent {
+export interface SourceModel {
   model: ModelVersionRecord;
   /** Between the places, as `TextureIndex` has it. */
   distance: number;
 }
 
 /** What is found for a place: at least one parent, the best first, or why there is none. */
-export type FoundParents = { parents: Parent[] } | { none: string };
-export type ParentFinder = (place: Pick<Place, 'collection' | 'geocode'>) => Promise<FoundParents>;
+export type SourceModelSearch = { parents: SourceModel[] } | { none: string };
+export type SourceModelFinder = (
+  place: Pick<TrainingCell, 'collection' | 'geocode'>,
+) => Promise<SourceModelSearch>;
 
 /** Places that are tried, the next where the model of one cannot be taken. */
-const MOST_TRIED = 4;
+const MAX_SOURCES_TRIED = 4;
 /** Places that are probed: the nearest, and the nearest of other clusters. */
-const PROBED_NEAREST = 4;
-const MOST_PROBED = 8;
+const NEAREST_PROBED = 4;
+const MAX_PROBED = 8;
 
 /** The best version for its place alone of each model of some kinds, where it is better than the mean of its training; none of the job itself. */
-export async function modelsToStartFrom(
+export async function availableSourceModels(
   storage: Pick<Storage, 'scanModels'>,
   kinds: string[],
   { id: except, log }: Pick<JobContext, 'id' | 'log'>,
@@ -46,32 +48,32 @@ export async function modelsToStartFrom(
     const versions = perPlace.filter(({ card }) => (card as CardSummary).holdOut);
     if (perPlace.length > 0 && versions.length === 0) older++;
     const best = versions.length > 0 ? bestVersion(versions) : undefined;
-    if (best && canBeParent(best)) found.push(best);
+    if (best && isUsableSource(best)) found.push(best);
   }
   if (older > 0)
     log(
       'warning',
-      `${counted(older, 'model')} of an older version cannot be started from, because their training ground may touch the held-out ground of other places; train them again`,
+      `${plural(older, 'model')} of an older version cannot be started from, because their training ground may touch the held-out ground of other places; train them again`,
     );
   return found;
 }
 
 /** One that is worse than the mean has learned nothing. */
-export function canBeParent({ card }: ModelVersionRecord): boolean {
+export function isUsableSource({ card }: ModelVersionRecord): boolean {
   const { metrics, baseline } = card as CardSummary;
   return metrics.validation.mse < baseline.mean.mse;
 }
 
 /** Finds parents among some models of one kind. The same for the same models, textures and seed. */
-export function parentFinder(
+export function sourceModelFinder(
   textures: TextureIndex,
   models: ModelVersionRecord[],
   policy: Exclude<TransferPolicy, 'none'>,
   seed: number,
-): ParentFinder {
+): SourceModelFinder {
   const byPlace = new Map(models.map((model) => [keyOf(model), model]));
   return async ({ collection, geocode }) => {
-    const own = await textures.among(collection, geocode);
+    const own = await textures.clusterMembership(collection, geocode);
     if (!own) return { none: 'it is not known what it looks like; "tilewright texture" computes that' };
     if (policy !== 'probe' && own.cluster === undefined)
       return { none: 'its collection has no clusters; "tilewright texture" finds them' };
@@ -106,11 +108,11 @@ export function parentFinder(
 const keyOf = ({ collection, geocode }: { collection: string; geocode: string }) =>
   `${collection} ${geocode}`;
 
-type FoundParent = Parent & { geocode: string; cluster?: number };
+type FoundSourceModel = SourceModel & { geocode: string; cluster?: number };
 type Nearest = (
   count: number,
   fits: (place: { geocode: string; cluster?: number }) => boolean,
-) => Promise<FoundParent[]>;
+) => Promise<FoundSourceModel[]>;
 
 const CHOICES: Record<
   Exclude<TransferPolicy, 'none'>,
@@ -119,13 +121,13 @@ const CHOICES: Record<
       nearest: Nearest,
       cluster: number | undefined,
       drawOther: () => Promise<string | undefined>,
-    ) => Promise<FoundParent[]>;
+    ) => Promise<FoundSourceModel[]>;
     /** Where nothing is found. */
     none: string;
   }
 > = {
   similar: {
-    choose: (nearest, cluster) => nearest(MOST_TRIED, (place) => place.cluster === cluster),
+    choose: (nearest, cluster) => nearest(MAX_SOURCES_TRIED, (place) => place.cluster === cluster),
     none: 'no other place of its cluster has a model that is of use (--curriculum trains one first)',
   },
   random: {
@@ -137,8 +139,8 @@ const CHOICES: Record<
   },
   probe: {
     async choose(nearest) {
-      const found = await nearest(PROBED_NEAREST, () => true);
-      while (found.length < MOST_PROBED) {
+      const found = await nearest(NEAREST_PROBED, () => true);
+      while (found.length < MAX_PROBED) {
         const [next] = await nearest(1, ({ cluster }) => !found.some((one) => one.cluster === cluster));
         if (!next) break;
         found.push(next);

@@ -3,30 +3,30 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import type { ModelFilePlace } from '../../storage/index.js';
+import type { ModelFileLocation } from '../../storage/index.js';
 import { meanSquaredError } from '../inference/predict-patches.js';
-import { type PatchDataset, type PatchSet, somePatches } from '../patches/patches.js';
-import { type WeightValues, weightsOf } from '../registry/saved-model.js';
-import { adaptNorms } from './adapt-batch-norm.js';
-import { fitLine, shiftOutput } from './refit-output-layers.js';
+import { type Patches, subsamplePatches, type TrainValidationPatches } from '../patches/patches.js';
+import { parseWeights, type WeightValues } from '../registry/saved-model.js';
+import { adaptBatchNorm } from './adapt-batch-norm.js';
+import { refitLinearLayer, refitOutputLayers } from './refit-output-layers.js';
 
 /** A model of another place, by its files. */
-export interface ParentFiles {
+export interface SourceModelFiles {
   id: string;
   version: string;
-  topology: ModelFilePlace;
-  weights: ModelFilePlace;
+  topology: ModelFileLocation;
+  weights: ModelFileLocation;
 }
 
 /** What a model may start from. */
-export interface StartTask {
+export interface WarmStartOptions {
   /** Where they are probed the best is taken, or else the first that fits. */
-  parents: ParentFiles[];
+  parents: SourceModelFiles[];
   /** Compares them with each other and with a fresh model, on some of the training patches. */
   probe: boolean;
 }
 
-export interface Start {
+export interface WarmStartResult {
   /** Absent where it started fresh. */
   parent?: { id: string; version: string };
   /** What was compared, by the mean squared error on the probe; the fresh model without an id. */
@@ -36,12 +36,12 @@ export interface Start {
 }
 
 /** Pixels of patches that parents are compared on: enough to tell them apart, and a small part of an epoch. */
-const PROBED_PIXELS = 2 ** 14;
+const PROBE_PIXELS = 2 ** 14;
 /** At least so many patches, as the pixels of one are much alike. */
-const PROBED_PATCHES = 16;
+const MIN_PROBED_PATCHES = 16;
 /** Pixels of patches that the output layers of a parent are adapted to. */
-const ADAPTED_PIXELS = 2 ** 16;
-const NO_WEIGHTS = [SyntaxError, RangeError, TypeError];
+const ADAPTATION_PIXELS = 2 ** 16;
+const UNREADABLE_WEIGHTS_ERRORS = [SyntaxError, RangeError, TypeError];
 
 /**
  * Puts the weights of a parent into a fresh model, and adapts it to the training patches: the averages of its normalisations, then its
@@ -49,29 +49,30 @@ const NO_WEIGHTS = [SyntaxError, RangeError, TypeError];
  * some selection patches, which are other ground. A parent whose files are damaged,
  * that cannot be read, whose layers are others, or that says no numbers of this place is refused, which leaves the model as it was.
  */
-export async function startFrom(
+export async function warmStart(
   tf: Tf,
   model: LayersModel,
-  { train, selection }: Pick<PatchDataset, 'train' | 'selection'>,
-  { parents, probe }: StartTask,
-): Promise<Start> {
-  const refused: NonNullable<Start['refused']> = [];
+  { train, selection }: Pick<TrainValidationPatches, 'train' | 'selection'>,
+  { parents, probe }: WarmStartOptions,
+): Promise<WarmStartResult> {
+  const refused: NonNullable<WarmStartResult['refused']> = [];
   const patchesOf = (pixels: number) => Math.ceil(pixels / train.size ** 2);
-  const some = (set: PatchSet) => somePatches(set, Math.max(PROBED_PATCHES, patchesOf(PROBED_PIXELS)) / 2);
+  const some = (set: Patches) =>
+    subsamplePatches(set, Math.max(MIN_PROBED_PATCHES, patchesOf(PROBE_PIXELS)) / 2);
   const known = some(train);
   const unknown = some(selection ?? train);
-  const adapt = (values: WeightValues[], patches: PatchSet) => {
+  const adapt = (values: WeightValues[], patches: Patches) => {
     setWeights(tf, model, values);
-    adaptNorms(tf, model, patches);
-    shiftOutput(tf, model, somePatches(patches, patchesOf(ADAPTED_PIXELS)));
+    adaptBatchNorm(tf, model, patches);
+    refitOutputLayers(tf, model, subsamplePatches(patches, patchesOf(ADAPTATION_PIXELS)));
   };
   const fresh = model.getWeights().map((tensor) => tensor.clone());
-  const probed: NonNullable<Start['probed']> = [];
+  const probed: NonNullable<WarmStartResult['probed']> = [];
   if (probe) {
-    fitLine(tf, model, known);
+    refitLinearLayer(tf, model, known);
     probed.push({ mse: meanSquaredError(tf, model, unknown) });
   }
-  let best: { parent?: ParentFiles; values?: WeightValues[]; mse: number } = {
+  let best: { parent?: SourceModelFiles; values?: WeightValues[]; mse: number } = {
     mse: probed[0]?.mse ?? Infinity,
   };
   try {
@@ -106,13 +107,13 @@ export async function startFrom(
 }
 
 async function valuesOf(
-  { topology, weights }: ParentFiles,
+  { topology, weights }: SourceModelFiles,
   model: LayersModel,
 ): Promise<{ values: WeightValues[] } | { reason: string }> {
   try {
     // Loaded here, because its imports would be much of the start of a process whose place starts fresh.
     const { readModelFile } = await import('../../storage/index.js');
-    const values = weightsOf(await readModelFile(topology), await readModelFile(weights));
+    const values = parseWeights(await readModelFile(topology), await readModelFile(weights));
     const own = model.weights;
     const fits =
       values.length === own.length && values.every(({ shape }, i) => String(shape) === String(own[i].shape));
@@ -123,7 +124,7 @@ async function valuesOf(
   } catch (error) {
     if (error instanceof TilewrightError) return { reason: error.message };
     // What weightsOf says of bytes that are none.
-    if (!NO_WEIGHTS.some((kind) => error instanceof kind)) throw error;
+    if (!UNREADABLE_WEIGHTS_ERRORS.some((kind) => error instanceof kind)) throw error;
     return { reason: `its files are those of no model: ${messageOf(error)}` };
   }
 }

@@ -1,58 +1,58 @@
 /** The requests that a training process answers, and the types of a place's task and outcome. */
 
 import type { Handler } from '../../engines/index.js';
-import type { DatePair, PlaceDate } from '../data/acquisitions.js';
+import type { AcquisitionFiles, DatePair } from '../data/acquisitions.js';
 import type { Baselines } from '../evaluation/baselines.js';
 import type { DisplayRange } from '../evaluation/display-range.js';
-import type { EpochLoss, ModelMetrics, Predictions, Spread } from '../evaluation/metrics.js';
-import type { FineTuning } from '../loop/layer-freezing.js';
-import type { AppliedHoldOut, PatchDataset } from '../patches/patches.js';
+import type { EpochLosses, ModelMetrics, Predictions, TargetStatistics } from '../evaluation/metrics.js';
+import type { FreezingSchedule } from '../loop/layer-freezing.js';
+import type { AppliedHoldOut, TrainValidationPatches } from '../patches/patches.js';
 import type { ModelFiles } from '../registry/saved-model.js';
-import type { Start, StartTask } from '../transfer/warm-start.js';
+import type { WarmStartOptions, WarmStartResult } from '../transfer/warm-start.js';
 
 /** One model to train. */
-export interface PlaceTask {
+export interface TrainCellTask {
   /** Names the task in progress and results. */
   id: string;
   /** The same of all tasks of one place. Default: it shares nothing with others. */
-  place?: string;
+  cell?: string;
   model: string;
   seed: number;
   /** Default: the model's. */
   epochs?: number;
   /** Stops if the selection loss has not improved for this number of epochs. */
   patience?: number;
-  dates: PlaceDate[];
+  dates: AcquisitionFiles[];
   /** Of a model that removes cloud. */
   pairs?: DatePair[];
   /** The first time that the job holds out, milliseconds since 1970. Default: only ground is held out. */
   validationFrom?: number;
   /** Models of other places that it may start from, the best first. Default: it starts fresh. */
-  start?: StartTask;
+  start?: WarmStartOptions;
   /** Which layers learn when, of a model that starts from another. */
-  fineTuning?: FineTuning;
+  fineTuning?: FreezingSchedule;
   /** File in which the training is kept as it stands, and from which it goes on. */
   checkpoint?: string;
 }
 
-export interface TrainedPlace {
+export interface TrainedCell {
   files: ModelFiles;
   epochs: number;
-  losses: EpochLoss[];
+  losses: EpochLosses[];
   /** The epoch whose weights are kept. */
   bestEpoch: number;
   /** Where there were models that it may have started from. */
-  start?: Start;
+  start?: WarmStartResult;
   metrics: ModelMetrics;
   /** With which images are scored. */
   displayRange?: DisplayRange;
   /** Of the validation patches, where a patch has one value. */
   predictions?: Predictions;
   /** Of the true values in the validation patches. */
-  spread: Spread;
+  spread: TargetStatistics;
   baseline: Baselines;
   /** Patches side by side, without the overlap that training uses. */
-  patches: PatchDataset['counts'];
+  patches: TrainValidationPatches['counts'];
   split: string;
   /** Absent for a model of several places. */
   holdOut?: AppliedHoldOut;
@@ -62,15 +62,15 @@ export interface TrainedPlace {
   seconds: number;
 }
 
-export interface PlaceError {
+export interface TrainingError {
   code: string;
   message: string;
 }
 
-export type PlaceOutcome = { trained: TrainedPlace } | { skipped: string } | { error: PlaceError };
+export type TrainCellResult = { trained: TrainedCell } | { skipped: string } | { error: TrainingError };
 
 export interface TrainRequest {
-  task: PlaceTask;
+  task: TrainCellTask;
   /** Memory that the process may use, in bytes. */
   limit?: number;
   /** The process keeps the decoded bands, because another task for the same place is queued. */
@@ -78,11 +78,11 @@ export interface TrainRequest {
 }
 
 export interface EpochProgress {
-  epoch: EpochLoss;
+  epoch: EpochLosses;
   /** The largest resident set of the process so far, in bytes. */
   memory: number;
 }
 
 export type TrainingHandlers = {
-  train: Handler<TrainRequest, Exclude<PlaceOutcome, { error: PlaceError }>, EpochProgress>;
+  train: Handler<TrainRequest, Exclude<TrainCellResult, { error: TrainingError }>, EpochProgress>;
 };

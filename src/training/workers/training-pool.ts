@@ -1,20 +1,20 @@
 /** Trains many places at once, in child processes. */
 import { availableParallelism } from 'node:os';
-import { type EngineName, EngineProcess, ProcessEnded, usableCores } from '../../engines/index.js';
+import { allowedCpus, type EngineName, EngineProcess, ProcessEnded } from '../../engines/index.js';
 import { TilewrightError } from '../../errors.js';
-import { overLimit, trainingFailed, workerEnded } from '../errors.js';
-import type { EpochLoss } from '../evaluation/metrics.js';
-import type { EpochProgress, PlaceOutcome, PlaceTask, TrainingHandlers } from './training-messages.js';
+import { memoryLimitExceeded, processCrashed, trainingFailed } from '../errors.js';
+import type { EpochLosses } from '../evaluation/metrics.js';
+import type { EpochProgress, TrainCellResult, TrainCellTask, TrainingHandlers } from './training-messages.js';
 
-export type PlaceResult = { id: string } & PlaceOutcome;
+export type CellResult = { id: string } & TrainCellResult;
 
 /** An epoch of a place has ended. */
-export interface PlaceProgress extends EpochLoss {
+export interface CellProgress extends EpochLosses {
   id: string;
 }
 
 /** How often a place is trained until its process does not end. */
-const ATTEMPTS = 2;
+const MAX_ATTEMPTS = 2;
 
 export interface TrainerOptions {
   /** As `selectEngine` found it. */
@@ -29,12 +29,12 @@ export interface TrainerOptions {
   pinned?: boolean;
   /** Ends all children at once; the generator then throws the signal's reason. */
   signal?: AbortSignal;
-  onEpoch?: (progress: PlaceProgress) => void;
+  onEpoch?: (progress: CellProgress) => void;
   /**
    * Is waited for before a process is started for a place; it may complete the task, or skip the place. What it throws fails the place;
    * where that is of the kind that passes (503), all.
    */
-  prepare?: (task: PlaceTask) => Promise<{ skipped: string } | undefined>;
+  prepare?: (task: TrainCellTask) => Promise<{ skipped: string } | undefined>;
 }
 
 /**
@@ -47,8 +47,8 @@ export interface TrainerOptions {
  * The first child shows what one takes, after its first epoch; the others start as far as `memory` allows for more of that. Where there
  * is a limit, that tells it from the start.
  */
-export async function* trainPlaces(
-  tasks: PlaceTask[],
+export async function* trainCells(
+  tasks: TrainCellTask[],
   {
     engine,
     cores = availableParallelism(),
@@ -59,10 +59,10 @@ export async function* trainPlaces(
     onEpoch,
     prepare,
   }: TrainerOptions,
-): AsyncGenerator<PlaceResult> {
+): AsyncGenerator<CellResult> {
   signal?.throwIfAborted();
   const waiting = [...tasks];
-  const own = pinned ? usableCores() : [];
+  const own = pinned ? allowedCpus() : [];
   const workers = Array.from(
     { length: Math.min(cores, tasks.length) },
     // Several servers on one machine begin with different cores, most often.
@@ -77,7 +77,7 @@ export async function* trainPlaces(
     for (const worker of workers) worker.end();
   };
   signal?.addEventListener('abort', endAll);
-  const withoutProcess = async (task: PlaceTask): Promise<PlaceOutcome | undefined> => {
+  const withoutProcess = async (task: TrainCellTask): Promise<TrainCellResult | undefined> => {
     try {
       return await prepare?.(task);
     } catch (error) {
@@ -86,12 +86,12 @@ export async function* trainPlaces(
     }
   };
   let running = 0;
-  const answers = new Answers<{ worker: TrainingWorker; result: PlaceResult }>();
+  const answers = new CompletionQueue<{ worker: TrainingWorker; result: CellResult }>();
   const start = (worker: TrainingWorker) => {
     const task = takeNext(waiting, worker, workers);
-    worker.place = task.place;
+    worker.cell = task.cell;
     // Decoded bands would count against a limit.
-    const keep = limit === undefined && waiting.some((other) => sharesPlace(task, other));
+    const keep = limit === undefined && waiting.some((other) => isSameCell(task, other));
     const onProgress = ({ epoch, memory: now }: EpochProgress) => {
       taken = limit ?? Math.max(taken ?? 0, now);
       startMore();
@@ -124,19 +124,23 @@ export async function* trainPlaces(
   }
 }
 
-const sharesPlace = (a: Pick<PlaceTask, 'place'>, b: Pick<PlaceTask, 'place'>) =>
-  a.place !== undefined && a.place === b.place;
+const isSameCell = (a: Pick<TrainCellTask, 'cell'>, b: Pick<TrainCellTask, 'cell'>) =>
+  a.cell !== undefined && a.cell === b.cell;
 
 /** Of the place that the worker has read, else of one that none has, else the first. */
-function takeNext(waiting: PlaceTask[], worker: TrainingWorker, workers: TrainingWorker[]): PlaceTask {
-  const own = waiting.findIndex((task) => sharesPlace(task, worker));
-  const fresh = waiting.findIndex((task) => !workers.some((one) => sharesPlace(task, one)));
+function takeNext(
+  waiting: TrainCellTask[],
+  worker: TrainingWorker,
+  workers: TrainingWorker[],
+): TrainCellTask {
+  const own = waiting.findIndex((task) => isSameCell(task, worker));
+  const fresh = waiting.findIndex((task) => !workers.some((one) => isSameCell(task, one)));
   const [task] = waiting.splice(Math.max(0, own >= 0 ? own : fresh), 1);
   return task;
 }
 
 /** What comes of several promises, in the order in which it comes. Invariant: one `next` waits at a time. */
-class Answers<T> {
+class CompletionQueue<T> {
   private readonly settled: Promise<T>[] = [];
   private wake = () => {};
 
@@ -164,7 +168,7 @@ class Answers<T> {
  */
 class TrainingWorker {
   /** Of its last task, whose files the child may still have in memory. */
-  place: string | undefined;
+  cell: string | undefined;
   private process: EngineProcess<TrainingHandlers> | undefined;
   private ended = false;
 
@@ -176,24 +180,27 @@ class TrainingWorker {
 
   /** Tries a task again if its process ends. Rejects only with what `onEpoch` throws. */
   async train(
-    task: PlaceTask,
+    task: TrainCellTask,
     keep: boolean,
     onEpoch: (progress: EpochProgress) => void,
-  ): Promise<PlaceOutcome> {
+  ): Promise<TrainCellResult> {
     let how = '';
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       const isUsed = this.process?.alive;
       try {
         return await this.attempt(task, keep, onEpoch);
       } catch (error) {
         // Memory that earlier tasks have left may be missing now, and not every library names that as the cause.
-        if (isUsed && this.limit !== undefined && (overLimit.is(error) || trainingFailed.is(error))) continue;
+        if (isUsed && this.limit !== undefined && (memoryLimitExceeded.is(error) || trainingFailed.is(error)))
+          continue;
         if (error instanceof TilewrightError) return { error: { code: error.code, message: error.message } };
         if (!(error instanceof ProcessEnded)) throw error;
         how = error.message;
       }
     }
-    const { code, message } = this.limit ? overLimit(this.limit, how) : workerEnded(task.id, how);
+    const { code, message } = this.limit
+      ? memoryLimitExceeded(this.limit, how)
+      : processCrashed(task.id, how);
     return { error: { code, message } };
   }
 
@@ -202,7 +209,7 @@ class TrainingWorker {
     this.process?.close();
   }
 
-  private async attempt(task: PlaceTask, keep: boolean, onProgress: (progress: EpochProgress) => void) {
+  private async attempt(task: TrainCellTask, keep: boolean, onProgress: (progress: EpochProgress) => void) {
     if (this.ended) throw new ProcessEnded('training was stopped');
     const { limit } = this;
     const options = { limit, core: this.core };

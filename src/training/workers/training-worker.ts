@@ -9,21 +9,21 @@ import {
 } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { version as software } from '../../version.js';
-import { type ReadOutcome, type ReadRasters, readPlace } from '../data/read-acquisitions.js';
-import { overLimit, trainingFailed } from '../errors.js';
-import { imagesToScore, scoreTile, type TileSource } from '../evaluation/tile-scores.js';
+import { type ReadOutcome, type ReadRasters, readAcquisitions } from '../data/read-acquisitions.js';
+import { memoryLimitExceeded, trainingFailed } from '../errors.js';
+import { imagesToScore, scoreTile, type TileImages } from '../evaluation/tile-scores.js';
 import { trainModel } from '../loop/train-model.js';
-import { modelNamed } from '../models/builtin-models.js';
+import { getModelSpec } from '../models/builtin-models.js';
 import type { ModelSpec } from '../models/model-spec.js';
-import { imagesOf } from '../patches/labelled-images.js';
-import { cutPatches, type PatchDataset } from '../patches/patches.js';
+import { labelImages } from '../patches/labelled-images.js';
+import { makePatches, type TrainValidationPatches } from '../patches/patches.js';
 import { saveModel } from '../registry/saved-model.js';
-import type { PlaceTask, TrainingHandlers } from './training-messages.js';
+import type { TrainCellTask, TrainingHandlers } from './training-messages.js';
 
 const [engine] = process.argv.slice(2);
 
 /** What was read of one place, for the next model of it, and for the scores of the last one on whole tiles. */
-let kept: { place?: string; rasters: ReadRasters } | undefined;
+let cachedRasters: { place?: string; rasters: ReadRasters } | undefined;
 
 serveRequests<TrainingHandlers>(
   {
@@ -33,7 +33,7 @@ serveRequests<TrainingHandlers>(
       } catch (error) {
         throw knownError(error, request.limit);
       } finally {
-        if (!request.keep) kept = undefined;
+        if (!request.keep) cachedRasters = undefined;
       }
     },
   },
@@ -47,7 +47,7 @@ const NO_MEMORY =
 function knownError(error: unknown, limit?: number): TilewrightError {
   const message = messageOf(error);
   if (limit !== undefined && (engineMemory.is(error) || NO_MEMORY.test(message)))
-    return overLimit.because(error, limit, message);
+    return memoryLimitExceeded.because(error, limit, message);
   return error instanceof TilewrightError ? error : trainingFailed.because(error, message);
 }
 
@@ -56,13 +56,13 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   const { tf } = loaded;
   const started = performance.now();
   const { model: name, seed, epochs, patience, start, fineTuning, checkpoint } = task;
-  const spec = modelNamed(name);
+  const spec = getModelSpec(name);
   const data = await dataOf(spec, task, keep);
   if ('skipped' in data) return data;
   const { dataset, source, bytesRead } = data;
   const { model, ...result } = await trainModel(tf, spec, dataset, {
     ...{ seed, epochs, patience, start, fineTuning },
-    scoreTile: (model, range) => scoreTile(tf, model, spec, range, source, kept?.rasters),
+    scoreTile: (model, range) => scoreTile(tf, model, spec, range, source, cachedRasters?.rasters),
     onEpoch: (epoch) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
   });
@@ -85,28 +85,28 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
 /** The patches of a place, and what its tiles are scored by. The pixels themselves go, before the training begins. */
 async function dataOf(
   spec: ModelSpec,
-  task: PlaceTask,
+  task: TrainCellTask,
   keep: boolean,
-): Promise<{ dataset: PatchDataset; source: TileSource; bytesRead: number } | { skipped: string }> {
+): Promise<{ dataset: TrainValidationPatches; source: TileImages; bytesRead: number } | { skipped: string }> {
   const pixels = await read(task, keep);
   if ('skipped' in pixels) return pixels;
   const { dates, pairs, validationFrom } = task;
-  const images = imagesOf(spec, pixels.dates, pairs);
-  const patches = cutPatches(spec, images, validationFrom);
+  const images = labelImages(spec, pixels.dates, pairs);
+  const patches = makePatches(spec, images, validationFrom);
   if ('skipped' in patches) return patches;
   const { dataset } = patches;
   const scored = imagesToScore(images, dataset.validationImages);
   return { dataset, source: { dates, pairs, scored }, bytesRead: pixels.bytesRead };
 }
 
-async function read({ place, dates }: PlaceTask, keep: boolean): Promise<ReadOutcome> {
-  if (kept?.place !== place) kept = undefined;
-  if (keep) kept ??= { place, rasters: new Map() };
-  return readPlace(dates, kept?.rasters);
+async function read({ cell: place, dates }: TrainCellTask, keep: boolean): Promise<ReadOutcome> {
+  if (cachedRasters?.place !== place) cachedRasters = undefined;
+  if (keep) cachedRasters ??= { place, rasters: new Map() };
+  return readAcquisitions(dates, cachedRasters?.rasters);
 }
 
 /** A digest of all that shapes the result. Files of tiles never change; their paths name their versions. */
-function fingerprint({ checkpoint: _, ...task }: PlaceTask, { name, version }: LoadedEngine): string {
+function fingerprint({ checkpoint: _, ...task }: TrainCellTask, { name, version }: LoadedEngine): string {
   return createHash('sha256')
     .update(JSON.stringify([software, name, version, task]))
     .digest('hex');

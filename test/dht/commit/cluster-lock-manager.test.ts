@@ -1,15 +1,15 @@
 /** Who writes, and who deletes, on different nodes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fixCollection, readCollection } from '../../../src/dht/index.js';
-import { noCollection } from '../../../src/storage/errors.js';
+import { createSchemaIfAbsent, readSchema } from '../../../src/dht/index.js';
+import { collectionNotFound } from '../../../src/storage/errors.js';
 import { faultyObjects } from '../../coordination/faulty-stores.js';
 import { COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
 import { type RunningMember, startMember, until } from '../cluster-members.js';
-import { sharedPlace } from '../shared-stores.js';
+import { sharedStores } from '../shared-stores.js';
 
 test('a collection is not deleted while another node writes a scene of it, and gets none while it is', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   const b = await startMember(where, 'b');
   const { id } = COLLECTION;
@@ -20,17 +20,17 @@ test('a collection is not deleted while another node writes a scene of it, and g
   await write.abort();
 
   // A deletion that ends before it has deleted anything.
-  const claim = await b.cluster.claims.collection(id);
+  const claim = await b.cluster.locks.lockCollection(id);
   await assert.rejects(writeScene(a.storage, 's2', 2), { code: 'TW_STORAGE_COLLECTION_BUSY' });
   await assert.rejects(
-    a.storage.amendCollection(id, (record) => ({ ...record, title: 'changed' })),
+    a.storage.updateCollection(id, (record) => ({ ...record, title: 'changed' })),
     {
       code: 'TW_STORAGE_COLLECTION_BUSY',
     },
   );
   await claim.release();
   await writeScene(a.storage, 's2', 2);
-  await a.storage.amendCollection(id, (record) => ({ ...record, title: 'changed' }));
+  await a.storage.updateCollection(id, (record) => ({ ...record, title: 'changed' }));
 
   assert.equal(await b.storage.deleteCollection(id), cellsOf(1).length + cellsOf(2).length);
   await a.cluster.replica.catchUp();
@@ -42,13 +42,13 @@ test('a collection is not deleted while another node writes a scene of it, and g
 });
 
 test('what a lost node was writing can be written by others at once, and by it no more', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   const b = await startMember(where, 'b');
   await writeScene(a.storage, 's1', 1);
-  const claim = await a.cluster.claims.scene(COLLECTION.id, 's2');
+  const claim = await a.cluster.locks.lockScene(COLLECTION.id, 's2');
   await assert.rejects(writeScene(b.storage, 's2', 2), { code: 'TW_DHT_CLAIMED' });
-  await b.cluster.endClaimsOf('a');
+  await b.cluster.revokeLocksOf('a');
   await writeScene(b.storage, 's2', 2);
   const late = claim.commit(async () => ({
     removed: [],
@@ -58,15 +58,15 @@ test('what a lost node was writing can be written by others at once, and by it n
 });
 
 test('a first ingest that failed does not fix the cells of its collection', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const faults = (name: string) =>
     name.startsWith('catalogue/segments/') ? { kind: 'failed' as const, outage: 0 } : undefined;
   const a = await startMember({ ...where, objects: faultyObjects(where.objects, faults) }, 'a');
   const b = await startMember(where, 'b');
   await assert.rejects(writeScene(a.storage, 's1', 1), { code: 'TW_STORE_UNAVAILABLE' });
-  assert.equal(await readCollection(where.coordination, COLLECTION.id), undefined);
+  assert.equal(await readSchema(where.coordination, COLLECTION.id), undefined);
   // A key that is left without a record, as by a writer that was killed.
-  await fixCollection(where.coordination, COLLECTION.id, { grid: 'geohash', precision: 5 });
+  await createSchemaIfAbsent(where.coordination, COLLECTION.id, { grid: 'geohash', precision: 5 });
   await commitEmptyScene(b, { ...COLLECTION, precision: 6 });
   assert.equal((await b.storage.getCollection(COLLECTION.id))?.precision, 6);
   await assert.rejects(commitEmptyScene(b, COLLECTION), { code: 'TW_STORAGE_COLLECTION_FIXED' });
@@ -82,7 +82,7 @@ async function commitEmptyScene({ storage }: RunningMember, collection: typeof C
 }
 
 test('nodes that make one collection at the same time with other cells: one grid wins, the others are refused', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startMember(where, id)));
   const results = await Promise.allSettled(
     nodes.map(async ({ storage }, i) => {
@@ -97,20 +97,22 @@ test('nodes that make one collection at the same time with other cells: one grid
 });
 
 test('a commit that was built from a collection which is deleted meanwhile fails', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   const b = await startMember(where, 'b');
   await writeScene(a.storage, 'scene-0', 1);
   await b.cluster.replica.catchUp();
   const { id } = COLLECTION;
   for (const name of ['shared', 'scene'] as const) {
-    const claim = await (name === 'shared' ? b.cluster.claims.shared() : b.cluster.claims.scene(id, 's'));
+    const claim = await (name === 'shared'
+      ? b.cluster.locks.lockShared()
+      : b.cluster.locks.lockScene(id, 's'));
     const tile = { ...(await b.storage.getTiles([`${id}_scene-0_g${cellsOf(1)[0]}`]))[0]!, id: `${id}_x` };
     let builds = 0;
     const commit = claim.commit(async () => {
-      if (!(await b.storage.getCollection(id))) throw noCollection(id);
+      if (!(await b.storage.getCollection(id))) throw collectionNotFound(id);
       if (++builds === (name === 'shared' ? 2 : 1)) {
-        await (name === 'scene' ? b.cluster.endClaimsOf('b') : undefined);
+        await (name === 'scene' ? b.cluster.revokeLocksOf('b') : undefined);
         await a.storage.deleteCollection(id);
       }
       return { added: [tile] };
@@ -126,9 +128,9 @@ test('a commit that was built from a collection which is deleted meanwhile fails
 });
 
 test('an operator is told who comes and goes, and how many slots a node owns', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const news: string[] = [];
-  const a = await startMember(where, 'a', { onNews: (text) => news.push(text) });
+  const a = await startMember(where, 'a', { onStatus: (text) => news.push(text) });
   const b = await startMember(where, 'b');
   await until('b is here', () => news.includes('node b at http://b is here'));
   await b.stop();

@@ -6,12 +6,12 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { segmentName, writeCheckpoint } from '../../../src/dht/commit/checkpoint.js';
-import { ClusterClaims } from '../../../src/dht/commit/cluster-lock-manager.js';
+import { segmentName, writeLogCheckpoint } from '../../../src/dht/commit/checkpoint.js';
+import { ClusterLockManager } from '../../../src/dht/commit/cluster-lock-manager.js';
 import { CommitLog, type CommittedEntry } from '../../../src/dht/commit/commit-log.js';
-import { listClaims } from '../../../src/dht/commit/fenced-lock.js';
-import { LogCopies, listCopies, readCopies } from '../../../src/dht/commit/log-archive.js';
-import { Folded } from '../../../src/dht/commit/record-state.js';
+import { listLocks } from '../../../src/dht/commit/fenced-lock.js';
+import { LogArchive, listArchived, readArchived } from '../../../src/dht/commit/log-archive.js';
+import { RecordState } from '../../../src/dht/commit/record-state.js';
 import { readSegment } from '../../../src/dht/commit/segment.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../../src/dht/placement/slots.js';
 import { Replica } from '../../../src/dht/replication/replica.js';
@@ -31,7 +31,7 @@ import {
   tileRecord,
   writeDerived,
 } from '../../storage/sample-scenes.js';
-import { type SharedPlace, sharedPlace } from '../shared-stores.js';
+import { type SharedStores, sharedStores } from '../shared-stores.js';
 
 /** Short, so that an outage of a few requests is longer; a busy machine may exceed it without a fault. */
 const TIMEOUT_MS = 40;
@@ -47,15 +47,15 @@ interface Node {
   stop(): Promise<void>;
 }
 
-async function startNode(where: SharedPlace, id: string): Promise<Node> {
+async function startNode(where: SharedStores, id: string): Promise<Node> {
   const { folder, objects, coordination } = where;
   const storage = await Storage.open(join(folder, id), { reserve: 0 });
   const log = new CommitLog(coordination, KEEP_ALL);
   const shared = { storage, objects, log, prefixLengths };
   const replica = await Replica.open({ ...shared, cluster: 'c' });
-  const claims = { ...shared, coordination, replica, holder: id, timeoutMs: TIMEOUT_MS };
-  storage.enterCluster(new ClusterClaims(claims), objects, () => {});
-  await replica.take(Array.from({ length: SLOTS }, (_, slot) => slot));
+  const claims = { ...shared, coordination, replica, ownerLabel: id, timeoutMs: TIMEOUT_MS };
+  storage.enterCluster(new ClusterLockManager(claims), objects, () => {});
+  await replica.loadSlots(Array.from({ length: SLOTS }, (_, slot) => slot));
   const stop = async () => {
     await replica.close();
     await storage.close();
@@ -131,17 +131,17 @@ async function derive({ storage }: Node, n: number, expected: Expected): Promise
   });
 }
 
-const STEPS: ((node: Node, expected: Expected, where: SharedPlace) => Promise<void>)[] = [
+const STEPS: ((node: Node, expected: Expected, where: SharedStores) => Promise<void>)[] = [
   (node, expected) => expected.after(['scene scene-0'], 1, () => deliver(node, 'scene-0', 1)),
   (node, expected) => expected.after(['scene s2'], 2, () => deliver(node, 's2', 2)),
   (node, expected) => derive(node, 7, expected),
   (node, expected) => expected.after(['scene s2'], 3, () => deliver(node, 's2', 3)),
   ({ log }, expected, { objects }) =>
-    expected.after([], 0, () => writeCheckpoint({ log, objects, prefixLengths })),
+    expected.after([], 0, () => writeLogCheckpoint({ log, objects, prefixLengths })),
   (node, expected) => expected.after(['scene s2'], 0, () => node.storage.deleteScene(COLLECTION.id, 's2')),
   ({ storage }, expected) =>
     expected.after([], 0, () =>
-      storage.amendCollection(COLLECTION.id, (record) => ({ ...record, title: 'amended' })),
+      storage.updateCollection(COLLECTION.id, (record) => ({ ...record, title: 'amended' })),
     ),
   (node, expected) => derive(node, 10, expected),
   (node, expected) => expected.after(['scene scene-0'], 5, () => deliver(node, 'scene-0', 5)),
@@ -149,7 +149,7 @@ const STEPS: ((node: Node, expected: Expected, where: SharedPlace) => Promise<vo
 
 /** Takes `steps` with faults, and checks what is there after them. */
 async function workload(
-  where: SharedPlace,
+  where: SharedStores,
   steps: number[],
   faults: { coordination?: Faults; objects?: Faults },
 ): Promise<void> {
@@ -171,8 +171,8 @@ async function workload(
     await expected.after(['scene last-a'], 11, () => deliver(a, 'last-a', 11));
     await expected.after(['scene last-b'], 12, () => deliver(b, 'last-b', 12));
     // A busy machine may have kept the last commit from copying its entry in time.
-    const { head } = await b.log.extent();
-    await new LogCopies(b.log, where.objects).copyUpTo(head);
+    const { head } = await b.log.bounds();
+    await new LogArchive(b.log, where.objects).archiveUpTo(head);
     await assertSame(where, [a, b]);
     await expected.check(a);
     await expected.check(b);
@@ -182,12 +182,12 @@ async function workload(
   }
 }
 
-async function assertSame({ objects, coordination }: SharedPlace, nodes: Node[]): Promise<void> {
+async function assertSame({ objects, coordination }: SharedStores, nodes: Node[]): Promise<void> {
   const page = await new CommitLog(coordination).readSince(0, KEEP_ALL);
   assert.ok(page.kind === 'entries');
   const { entries } = page;
-  assert.deepEqual(await readCopies(objects, await listCopies(objects)), entries);
-  const { added, edits } = (await folded({ objects }, entries)).commit();
+  assert.deepEqual(await readArchived(objects, await listArchived(objects)), entries);
+  const { added, edits } = (await folded({ objects }, entries)).toCommit();
   const tiles = new Map(added!.map((tile) => [tile.id, tile.version]));
   const records = new Map(edits!.map(({ table, key, record }) => [`${table} ${key}`, record as unknown]));
   for (const { storage, replica } of nodes) {
@@ -201,13 +201,17 @@ async function assertSame({ objects, coordination }: SharedPlace, nodes: Node[])
         known.set(`${table} ${key}`, await storage.catalogue[table].get(key));
     assert.deepEqual(known, sorted(records, [...known.keys()]));
   }
-  const open = (await listClaims(coordination, '')).filter(({ done }) => done === undefined);
+  const open = (await listLocks(coordination, '')).filter(({ done }) => done === undefined);
   assert.deepEqual(open, [], 'no claim is left without its holder');
 }
 
-async function folded({ objects }: Pick<SharedPlace, 'objects'>, entries: CommittedEntry[]): Promise<Folded> {
-  const state = new Folded();
-  for (const { segment } of entries) state.add(await readSegment(objects, segmentName(segment), () => true));
+async function folded(
+  { objects }: Pick<SharedStores, 'objects'>,
+  entries: CommittedEntry[],
+): Promise<RecordState> {
+  const state = new RecordState();
+  for (const { segment } of entries)
+    state.apply(await readSegment(objects, segmentName(segment), () => true));
   return state;
 }
 
@@ -230,12 +234,12 @@ for (const which of ['coordination', 'objects'] as const)
       requests.push(request);
       return undefined;
     };
-    await workload(await sharedPlace(t), ALL, { [which]: count });
+    await workload(await sharedStores(t), ALL, { [which]: count });
     for (const at of requests.keys())
       for (const fault of FAULTS) {
         let seen = 0;
         const faults = () => (seen++ === at ? fault : undefined);
-        await workload(await sharedPlace(t), ALL, { [which]: faults }).catch((error) => {
+        await workload(await sharedStores(t), ALL, { [which]: faults }).catch((error) => {
           throw new Error(`request ${at} (${requests[at]}), outage ${fault.outage}`, { cause: error });
         });
       }
@@ -260,7 +264,7 @@ test('random workloads with random faults of both stores', async (t) => {
       schedule,
       async (steps, coordination, objects) => {
         const faults = { coordination: faultsOf(coordination), objects: faultsOf(objects) };
-        await workload(await sharedPlace(t), [0, ...steps], faults);
+        await workload(await sharedStores(t), [0, ...steps], faults);
       },
     ),
     { seed: 42, numRuns: 25 },

@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type CoordinationStore, only, type Wake } from '../../../src/coordination/kv-store.js';
 import {
+  type CoordinationStore,
+  firstKeyValue,
+  type WatchSignal,
+} from '../../../src/coordination/kv-store.js';
+import {
+  acquireLock,
   CommitLog,
   type CommittedEntry,
-  changeCollection,
-  claim,
-  claimLost,
-  collectionChanged,
+  collectionConflict,
+  createSchemaIfAbsent,
   entryTooLarge,
-  fixCollection,
+  lockLost,
   logDamaged,
+  updateSchema,
 } from '../../../src/dht/index.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
 import { eventually } from '../../support/eventually.js';
@@ -30,7 +34,8 @@ export async function entriesSince(log: CommitLog, seq: number, limit?: number):
 }
 
 async function commitMany(store: CoordinationStore, log: CommitLog, count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await log.commit(await claim(store, `many/${i}`, 'n'), entry(`many-${i}`));
+  for (let i = 0; i < count; i++)
+    await log.commit(await acquireLock(store, `many/${i}`, 'n'), entry(`many-${i}`));
 }
 
 export function commitLogContract(open: OpenStore): void {
@@ -42,7 +47,7 @@ export function commitLogContract(open: OpenStore): void {
         const log = new CommitLog(store);
         const seqs: [string, number][] = [];
         for (let i = 0; i < 8; i++) {
-          const held = await claim(store, `c/${writer}-${i % 3}`, `n${writer}`);
+          const held = await acquireLock(store, `c/${writer}-${i % 3}`, `n${writer}`);
           seqs.push([`${writer}-${i}`, await log.commit(held, entry(`${writer}-${i}`))]);
         }
         return seqs;
@@ -64,19 +69,19 @@ export function commitLogContract(open: OpenStore): void {
     const node = await open(t);
     const store = node();
     const log = new CommitLog(store);
-    const collection = await fixCollection(store, 'c', { grid: 'geohash', precision: 4 });
-    const held = await claim(store, 'c/s', 'n1');
+    const collection = await createSchemaIfAbsent(store, 'c', { grid: 'geohash', precision: 4 });
+    const held = await acquireLock(store, 'c/s', 'n1');
     assert.equal(await log.commit(held, entry('a'), collection), 1);
     assert.equal(await log.commit(held, entry('a'), collection), 1, 'a claim commits once');
-    await assert.rejects(log.commit(held, entry('b'), collection), { code: claimLost.code });
+    await assert.rejects(log.commit(held, entry('b'), collection), { code: lockLost.code });
 
-    const second = await claim(store, 'c/s', 'n1');
-    await changeCollection(store, collection, { grid: 'geohash', precision: 4, groups: ['10m'] });
-    await assert.rejects(log.commit(second, entry('b'), collection), { code: collectionChanged.code });
+    const second = await acquireLock(store, 'c/s', 'n1');
+    await updateSchema(store, collection, { grid: 'geohash', precision: 4, groups: ['10m'] });
+    await assert.rejects(log.commit(second, entry('b'), collection), { code: collectionConflict.code });
     await second.release();
-    await assert.rejects(log.commit(second, entry('b')), { code: claimLost.code });
-    const third = await claim(store, 'c/s', 'n2');
-    await assert.rejects(log.commit(second, entry('b')), { code: claimLost.code });
+    await assert.rejects(log.commit(second, entry('b')), { code: lockLost.code });
+    const third = await acquireLock(store, 'c/s', 'n2');
+    await assert.rejects(log.commit(second, entry('b')), { code: lockLost.code });
     await assert.rejects(log.commit(third, { segment: 'x', slots: 'A'.repeat(4096) }), {
       code: entryTooLarge.code,
     });
@@ -137,7 +142,7 @@ export function commitLogContract(open: OpenStore): void {
     const read = async () => {
       for (const { seq } of await entriesSince(log, seen.length)) seen.push(seq);
     };
-    const watch = log.follow(read, assert.ifError);
+    const watch = log.watch(read, assert.ifError);
     await commitMany(writer, new CommitLog(writer), 20);
     await eventually('all commits', () => seen.length === 20);
     watch.close();
@@ -150,22 +155,22 @@ export function commitLogContract(open: OpenStore): void {
     const node = await open(t);
     const [mine, theirs] = [node(), node()];
     const [log, other] = [new CommitLog(mine), new CommitLog(theirs)];
-    const wakes: Wake[] = [];
-    const watch = new CommitLog(mine).follow(async (wake) => {
+    const wakes: WatchSignal[] = [];
+    const watch = new CommitLog(mine).watch(async (wake) => {
       wakes.push(wake);
     }, assert.ifError);
     const lastOf = async (seq: number) => {
       const { gets } = await mine.read([{ key: 'log/head' }]);
-      const { modRevision } = only(gets[0]!)!;
+      const { modRevision } = firstKeyValue(gets[0]!)!;
       await eventually(`a wake by commit ${seq}`, () => wakes.at(-1)!.revision === modRevision);
       return wakes.at(-1)!;
     };
     await eventually('the watch has begun', () => wakes.length > 0);
     assert.equal(log.isKnown(wakes[0]!, 0), false, 'something may have been missed before');
-    const first = await log.commit(await claim(mine, 'a', 'n'), entry('a'));
+    const first = await log.commit(await acquireLock(mine, 'a', 'n'), entry('a'));
     const own = await lastOf(first);
     assert.deepEqual([log.isKnown(own, first), log.isKnown(own, first - 1)], [true, false]);
-    const second = await other.commit(await claim(theirs, 'b', 'n'), entry('b'));
+    const second = await other.commit(await acquireLock(theirs, 'b', 'n'), entry('b'));
     const foreign = await lastOf(second);
     assert.equal(log.isKnown(foreign, first), false);
     await log.readSince(first);

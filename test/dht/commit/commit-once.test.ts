@@ -5,14 +5,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { coordinationUnavailable, LevelStore, outcomeUnknown } from '../../../src/coordination/index.js';
 import {
+  acquireLock,
   CommitLog,
-  claim,
-  claimed,
-  claimLost,
-  fixCollection,
-  listClaims,
-  swapPlacement,
-  unfixCollection,
+  compareAndSwapPlacement,
+  createSchemaIfAbsent,
+  deleteSchema,
+  listLocks,
+  lockHeld,
+  lockLost,
 } from '../../../src/dht/index.js';
 import { type Fate, LossyStore } from '../../coordination/lossy-store.js';
 import { atEnd } from '../../support/at-end.js';
@@ -51,7 +51,7 @@ test('commits over a bad network', async (t) => {
     assert.equal(found.size, entries.length, 'no commit is there twice');
     for (const [segment, seq] of acknowledged) assert.equal(found.get(segment), seq);
     for (const segment of refused) assert.ok(!found.has(segment), `${segment} was refused`);
-    const left = (await listClaims(store, 'c/')).filter(({ done }) => done === undefined);
+    const left = (await listLocks(store, 'c/')).filter(({ done }) => done === undefined);
     assert.deepEqual(left, [], 'no claim is left without its holder');
     for (const segment of found.keys()) assert.ok(acknowledged.has(segment) || open.has(segment));
   });
@@ -66,15 +66,15 @@ async function commitOnce(
   segment: string,
 ): Promise<number | 'refused' | 'open' | 'busy'> {
   try {
-    const held = await claim(store, name, 'n');
+    const held = await acquireLock(store, name, 'n');
     try {
       return await tryTwice(() => log.commit(held, { segment, slots: '' }, undefined, 0));
     } finally {
       await held.release();
     }
   } catch (error) {
-    if (claimed.is(error)) return 'busy';
-    if (claimLost.is(error) || coordinationUnavailable.is(error)) return 'refused';
+    if (lockHeld.is(error)) return 'busy';
+    if (lockLost.is(error) || coordinationUnavailable.is(error)) return 'refused';
     if (outcomeUnknown.is(error)) return 'open';
     throw error;
   }
@@ -97,14 +97,14 @@ test('a key is set by whoever sent it, though the answer was lost', async (t) =>
   const networks: Fate[][] = [['unanswered'], ['unsent'], ['late', 'unsent'], ['late', 'late', 'unanswered']];
   let revision = 0;
   for (const [i, network] of networks.entries()) {
-    const { swapped, current } = await swapPlacement(over(...network), revision, `${i}`);
+    const { swapped, current } = await compareAndSwapPlacement(over(...network), revision, `${i}`);
     assert.deepEqual([swapped, current?.text], [true, `${i}`]);
     revision = current!.revision;
-    const held = await claim(over(...network), 'c/s', 'n');
-    assert.equal((await listClaims(store, 'c/'))[0]!.fence, held.fence);
+    const held = await acquireLock(over(...network), 'c/s', 'n');
+    assert.equal((await listLocks(store, 'c/'))[0]!.fence, held.fence);
     await held.release();
-    const collection = await fixCollection(store, 'c', { grid: 'geohash', precision: 4 });
-    assert.equal(await unfixCollection(over(...network), collection), true);
+    const collection = await createSchemaIfAbsent(store, 'c', { grid: 'geohash', precision: 4 });
+    assert.equal(await deleteSchema(over(...network), collection), true);
   }
 });
 
@@ -112,20 +112,20 @@ test('a commit whose answer was lost is found, though its claim was replaced mea
   const store = await LevelStore.open(join(await tempFolder(t), 'coordination'));
   atEnd(t, () => store.close());
   const log = new CommitLog(new LossyStore(store, ['unanswered']));
-  const held = await claim(store, 'c/s', 'n1');
+  const held = await acquireLock(store, 'c/s', 'n1');
   const commit = () => log.commit(held, { segment: 'a', slots: '' }, undefined, 0);
   await assert.rejects(commit(), { code: outcomeUnknown.code });
-  const next = await claim(store, 'c/s', 'n2');
+  const next = await acquireLock(store, 'c/s', 'n2');
   const other = new CommitLog(store, 0);
   assert.equal(await other.commit(next, { segment: 'b', slots: '' }), 2);
   assert.equal(await commit(), 1);
 
-  await claim(store, 'c/s', 'n3');
+  await acquireLock(store, 'c/s', 'n3');
   const lost = new CommitLog(new LossyStore(store, ['unanswered']));
-  const third = await claim(store, 'c/t', 'n1');
+  const third = await acquireLock(store, 'c/t', 'n1');
   const commitThird = () => lost.commit(third, { segment: 'c', slots: '' }, undefined, 0);
   await assert.rejects(commitThird(), { code: outcomeUnknown.code });
-  await claim(store, 'c/t', 'n4');
+  await acquireLock(store, 'c/t', 'n4');
   await other.moveCheckpoint(undefined, { seq: 3, manifest: 'm' });
   await assert.rejects(commitThird(), { code: outcomeUnknown.code, message: /its entry is gone/ });
 });

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endClaimsOf, holderOf, isHolder } from '../../../src/dht/commit/fenced-lock.js';
-import { CommitLog, claim, claimed, forgetDoneClaims, listClaims } from '../../../src/dht/index.js';
+import { isOwnedBy, ownerLabel, revokeLocksOf } from '../../../src/dht/commit/fenced-lock.js';
+import { acquireLock, CommitLog, listLocks, lockHeld, pruneCommittedLocks } from '../../../src/dht/index.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
 
-export function claimContract(open: OpenStore): void {
+export function fencedLockContract(open: OpenStore): void {
   test('a scene is claimed by one; the others are told by whom; after a release by the next', async (t) => {
     const node = await open(t);
-    const tries = await Promise.allSettled(['n1', 'n2', 'n3'].map((id) => claim(node(), 'c/s', id)));
+    const tries = await Promise.allSettled(['n1', 'n2', 'n3'].map((id) => acquireLock(node(), 'c/s', id)));
     const won = tries.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
     assert.equal(won.length, 1);
     const [first] = won;
     for (const one of tries)
       if (one.status === 'rejected') {
-        assert.equal(one.reason.code, claimed.code);
+        assert.equal(one.reason.code, lockHeld.code);
         assert.match(one.reason.message, new RegExp(`c/s is busy: ${first!.holder} works`));
       }
-    assert.deepEqual(await listClaims(node(), 'c/'), [
+    assert.deepEqual(await listLocks(node(), 'c/'), [
       {
         name: 'c/s',
         holder: first!.holder,
@@ -28,8 +28,8 @@ export function claimContract(open: OpenStore): void {
       },
     ]);
     await first!.release();
-    assert.deepEqual(await listClaims(node(), 'c/'), []);
-    const next = await claim(node(), 'c/s', 'n4');
+    assert.deepEqual(await listLocks(node(), 'c/'), []);
+    const next = await acquireLock(node(), 'c/s', 'n4');
     assert.ok(next.fence > first!.fence);
     await next.release();
   });
@@ -40,14 +40,14 @@ export function claimContract(open: OpenStore): void {
     const log = new CommitLog(store);
     let last = 0;
     for (const seq of [1, 2, 3]) {
-      const held = await claim(store, 'c/s', 'n1');
+      const held = await acquireLock(store, 'c/s', 'n1');
       assert.ok(held.fence > last);
       assert.equal(await log.commit(held, { segment: `s${seq}`, slots: '' }), seq);
-      assert.deepEqual(await listClaims(store, 'c/'), [
+      assert.deepEqual(await listLocks(store, 'c/'), [
         { name: 'c/s', holder: 'n1', fence: held.fence, first: held.fence, done: seq, segment: `s${seq}` },
       ]);
       await held.release();
-      assert.equal((await listClaims(store, 'c/')).length, 1, 'a done claim is not released');
+      assert.equal((await listLocks(store, 'c/')).length, 1, 'a done claim is not released');
       last = held.fence;
     }
   });
@@ -55,15 +55,15 @@ export function claimContract(open: OpenStore): void {
   test('whoever works is told that the claim is lost', async (t) => {
     const node = await open(t);
     const [store, other] = [node(), node()];
-    const held = await claim(store, 'c/s', 'n1', { ttl: 3 });
+    const held = await acquireLock(store, 'c/s', 'n1', { ttl: 3 });
     await sleep(3500);
     assert.equal(held.lost.aborted, false, 'it is kept alive');
     const { gets } = await other.read([{ key: 'claim/c/s' }]);
     await other.revokeLease(gets[0]!.kvs[0]!.lease);
-    const next = await claim(other, 'c/s', 'n2');
+    const next = await acquireLock(other, 'c/s', 'n2');
     if (!held.lost.aborted) await new Promise((resolve) => held.lost.addEventListener('abort', resolve));
     await held.release();
-    assert.equal((await listClaims(other, 'c/'))[0]!.fence, next.fence, 'the next claim stays');
+    assert.equal((await listLocks(other, 'c/'))[0]!.fence, next.fence, 'the next claim stays');
     await next.release();
   });
 
@@ -72,11 +72,12 @@ export function claimContract(open: OpenStore): void {
     const store = node();
     const log = new CommitLog(store);
     const names = Array.from({ length: 70 }, (_, i) => `c/s${`${i}`.padStart(3, '0')}`);
-    for (const name of names) await log.commit(await claim(store, name, 'n1'), { segment: name, slots: '' });
-    const held = await claim(store, names[3]!, 'n2');
-    assert.equal(await forgetDoneClaims(store, 60), 59);
+    for (const name of names)
+      await log.commit(await acquireLock(store, name, 'n1'), { segment: name, slots: '' });
+    const held = await acquireLock(store, names[3]!, 'n2');
+    assert.equal(await pruneCommittedLocks(store, 60), 59);
     assert.deepEqual(
-      (await listClaims(store, '')).map(({ name }) => name),
+      (await listLocks(store, '')).map(({ name }) => name),
       [names[3]!, ...names.slice(60)],
     );
     await held.release();
@@ -85,16 +86,19 @@ export function claimContract(open: OpenStore): void {
   test('what a dead process of a node has claimed is free at once, what others hold or have done stays', async (t) => {
     const node = await open(t);
     const store = node();
-    const [mine, other] = [holderOf({ id: 'n1', url: 'http://a' }), holderOf({ id: 'n10', url: 'http://b' })];
-    const old = await claim(store, 'c/open', mine);
-    await new CommitLog(store).commit(await claim(store, 'c/done', mine), { segment: 's', slots: '' });
-    const others = await claim(store, 'c/other', other);
-    assert.equal(await endClaimsOf(store, isHolder('n1')), 1);
+    const [mine, other] = [
+      ownerLabel({ id: 'n1', url: 'http://a' }),
+      ownerLabel({ id: 'n10', url: 'http://b' }),
+    ];
+    const old = await acquireLock(store, 'c/open', mine);
+    await new CommitLog(store).commit(await acquireLock(store, 'c/done', mine), { segment: 's', slots: '' });
+    const others = await acquireLock(store, 'c/other', other);
+    assert.equal(await revokeLocksOf(store, isOwnedBy('n1')), 1);
     assert.deepEqual(
-      (await listClaims(store, 'c/')).map(({ name }) => name),
+      (await listLocks(store, 'c/')).map(({ name }) => name),
       ['c/done', 'c/other'],
     );
-    const next = await claim(store, 'c/open', mine);
+    const next = await acquireLock(store, 'c/open', mine);
     assert.ok(next.fence > old.fence);
     const late = new CommitLog(store).commit(old, { segment: 'late', slots: '' });
     await assert.rejects(late, { code: 'TW_DHT_CLAIM_LOST' });
@@ -104,7 +108,7 @@ export function claimContract(open: OpenStore): void {
   test('a claim is taken though the mark of the one before is forgotten just then', async (t) => {
     const node = await open(t);
     const store = node();
-    const done = await claim(store, 'c/s', 'n1');
+    const done = await acquireLock(store, 'c/s', 'n1');
     await new CommitLog(store).commit(done, { segment: 's', slots: '' });
     let reads = 0;
     const racing = new Proxy(store, {
@@ -112,12 +116,12 @@ export function claimContract(open: OpenStore): void {
         if (key !== 'read') return (Reflect.get(target, key) as () => unknown).bind(target);
         return async (...args: Parameters<typeof store.read>) => {
           const answer = await target.read(...args);
-          if (reads++ === 0) assert.equal(await forgetDoneClaims(target, 1), 1);
+          if (reads++ === 0) assert.equal(await pruneCommittedLocks(target, 1), 1);
           return answer;
         };
       },
     });
-    const next = await claim(racing, 'c/s', 'n2');
+    const next = await acquireLock(racing, 'c/s', 'n2');
     assert.ok(next.fence > done.fence);
     await next.release();
   });

@@ -5,8 +5,8 @@ import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { EtcdStore } from '../../../src/coordination/index.js';
-import type { WrangleResults } from '../../../src/derive/index.js';
-import { CommitLog, type MovedIn } from '../../../src/dht/index.js';
+import type { DeriveResults } from '../../../src/derive/index.js';
+import { CommitLog, type ImportReport } from '../../../src/dht/index.js';
 import { newVersion, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { start, tilewright } from '../../support/command.js';
@@ -56,10 +56,10 @@ test('a folder is moved into a cluster, whole and once, also after a kill', { sk
   for (const { url } of servers) await until(`${url} ready`, async () => (await fetch(`${url}/ready`)).ok);
   const coordination = new EtcdStore(etcd.urls, 'default');
   atEnd(t, () => coordination.close());
-  const head = async () => (await new CommitLog(coordination).extent()).head;
+  const head = async () => (await new CommitLog(coordination).bounds()).head;
 
   const before = await head();
-  const planned = await json<MovedIn>('node', 'join', '--data', single, ...place, '--dry-run');
+  const planned = await json<ImportReport>('node', 'join', '--data', single, ...place, '--dry-run');
   assert.deepEqual(planned.scenes, { moved: 4, present: 0 });
   assert.deepEqual(planned.tiles, { moved: raw + derived, present: 0 });
   assert.deepEqual(planned.models, { moved: 1, present: 0 });
@@ -81,19 +81,19 @@ test('a folder is moved into a cluster, whole and once, also after a kill', { sk
   await closed;
   const part = await tilewright('node', 'join', '--data', single, ...place, '--format', 'json');
   assert.equal(part.code, 3, part.stderr);
-  const { failed, scenes } = JSON.parse(part.stdout) as MovedIn;
+  const { failed, scenes } = JSON.parse(part.stdout) as ImportReport;
   assert.deepEqual(
     failed.map(({ code }) => code),
     ['TW_DHT_MOVE_IN_FILE'],
   );
   assert.equal(scenes.moved + scenes.present, 3);
   await rename(`${lost}.lost`, lost);
-  const rest = await json<MovedIn>('node', 'join', '--data', single, ...place);
+  const rest = await json<ImportReport>('node', 'join', '--data', single, ...place);
   assert.deepEqual(rest.scenes, { moved: 1, present: 3 });
   assert.deepEqual(rest.kept, []);
 
   const after = await head();
-  const again = await json<MovedIn>('node', 'join', '--data', single, ...place);
+  const again = await json<ImportReport>('node', 'join', '--data', single, ...place);
   assert.equal(await head(), after);
   assert.deepEqual(again.scenes, { moved: 0, present: 4 });
   assert.deepEqual(again.tiles, { moved: 0, present: raw + derived });
@@ -135,7 +135,7 @@ test('a folder is moved into a cluster, whole and once, also after a kill', { sk
 
   // Its inputs have other versions now, but it is made of the same tiles.
   const to = ['--precision', '7', '--datetime', '2024-06-01', '--server', servers[0]!.url];
-  const split = await json<WrangleResults>('split', '--collection', 'made-up', ...to);
+  const split = await json<DeriveResults>('split', '--collection', 'made-up', ...to);
   assert.deepEqual([split.tiles, split.unchanged], [0, derived]);
 
   // Other cells under the same name.

@@ -4,11 +4,11 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
-import { SignOfLife } from '../../../src/dht/membership/heartbeat.js';
+import { Heartbeat } from '../../../src/dht/membership/heartbeat.js';
 import { messageOf } from '../../../src/errors.js';
 import type { ObjectStore } from '../../../src/storage/index.js';
 import { until } from '../cluster-members.js';
-import { sharedPlace } from '../shared-stores.js';
+import { sharedStores } from '../shared-stores.js';
 
 /** Longer than the time between two heartbeats, ms. */
 const LATER = 30_000;
@@ -17,12 +17,12 @@ const heartbeats = async (objects: ObjectStore) =>
   (await toArray(objects.list('running/'))).map(({ name }) => name);
 
 test('a node whose first heartbeat cannot be written writes none later', async (t) => {
-  const { folder, objects } = await sharedPlace(t);
+  const { folder, objects } = await sharedStores(t);
   const inTheWay = join(folder, 'store', 'running');
   await writeFile(inTheWay, '');
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const failures: unknown[] = [];
-  await assert.rejects(SignOfLife.start(objects, 'a', (error) => failures.push(error)));
+  await assert.rejects(Heartbeat.start(objects, 'a', (error) => failures.push(error)));
   await rm(inTheWay);
   t.mock.timers.tick(LATER);
   t.mock.timers.reset();
@@ -34,7 +34,7 @@ test('a node whose first heartbeat cannot be written writes none later', async (
 });
 
 test('heartbeats that could not be removed are removed by the next one, and at the end', async (t) => {
-  const { objects } = await sharedPlace(t);
+  const { objects } = await sharedStores(t);
   let refusals = 0;
   const lossy: ObjectStore = Object.create(objects, {
     delete: {
@@ -46,7 +46,7 @@ test('heartbeats that could not be removed are removed by the next one, and at t
   });
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const failures: unknown[] = [];
-  const sign = await SignOfLife.start(lossy, 'a', (error) => failures.push(error));
+  const sign = await Heartbeat.start(lossy, 'a', (error) => failures.push(error));
   const tick = async (isDone: () => boolean | Promise<boolean>) => {
     t.mock.timers.tick(LATER);
     t.mock.timers.reset();

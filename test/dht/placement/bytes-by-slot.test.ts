@@ -4,14 +4,20 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { toArray } from '../../../src/async/index.js';
-import { ClusterClaims } from '../../../src/dht/commit/cluster-lock-manager.js';
+import { ClusterLockManager } from '../../../src/dht/commit/cluster-lock-manager.js';
 import { CommitLog } from '../../../src/dht/commit/commit-log.js';
-import { emptyPlacement, joined, movesBetween, rebalanced, sharesOf } from '../../../src/dht/index.js';
+import {
+  addNode,
+  diffPlacements,
+  emptyPlacement,
+  rebalance,
+  targetFractions,
+} from '../../../src/dht/index.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../../src/dht/placement/slots.js';
 import { Replica } from '../../../src/dht/replication/replica.js';
 import { Storage } from '../../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeDerived, writeScene } from '../../storage/sample-scenes.js';
-import { sharedPlace } from '../shared-stores.js';
+import { sharedStores } from '../shared-stores.js';
 import { node, skewedBytes } from './placements.js';
 
 async function naive(storage: Storage): Promise<number[]> {
@@ -22,13 +28,13 @@ async function naive(storage: Storage): Promise<number[]> {
 }
 
 test('the bytes of slots follow scenes that come, change and go, and slots that are taken and dropped', async (t) => {
-  const { folder, objects, coordination, stops } = await sharedPlace(t);
+  const { folder, objects, coordination, stops } = await sharedStores(t);
   const dir = join(folder, 'a');
   const storage = await Storage.open(dir, { reserve: 0 });
   const log = new CommitLog(coordination);
   const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths });
   storage.enterCluster(
-    new ClusterClaims({ storage, coordination, log, objects, replica, prefixLengths, holder: 'a' }),
+    new ClusterLockManager({ storage, coordination, log, objects, replica, prefixLengths, ownerLabel: 'a' }),
     objects,
   );
   replica.start();
@@ -37,7 +43,7 @@ test('the bytes of slots follow scenes that come, change and go, and slots that 
     await storage.close();
   });
   const slots = [...new Set([1, 2, 3, 4].flatMap(cellsOf).map((cell) => slotOf('geohash', cell, 4)))];
-  await replica.take(slots);
+  await replica.loadSlots(slots);
   await writeScene(storage, 'scene-0', 1);
   const same = async () => assert.deepEqual(Array.from(replica.bytesBySlot()), await naive(storage));
   await Promise.all([writeScene(storage, 's1', 2), writeScene(storage, 's2', 3)]);
@@ -48,10 +54,10 @@ test('the bytes of slots follow scenes that come, change and go, and slots that 
     () => writeScene(storage, 's1', 7),
     () => writeDerived(storage, 1),
     () => writeDerived(storage, 4),
-    () => replica.drop(slots.slice(0, 2)),
+    () => replica.dropSlots(slots.slice(0, 2)),
     () => writeScene(storage, 's2', 5),
     () => storage.deleteScene(COLLECTION.id, 's1'),
-    () => replica.take(slots),
+    () => replica.loadSlots(slots),
     () => storage.deleteCollection(COLLECTION.id),
   ]) {
     await work();
@@ -72,14 +78,14 @@ test('a rebalance moves no byte more than what nodes hold after it asks for', ()
       (seed, owners, weights) => {
         const bytes = skewedBytes(seed);
         const before = weights.reduce(
-          (placement, weight, i) => joined(placement, node(`n${i}`, { weight })),
+          (placement, weight, i) => addNode(placement, node(`n${i}`, { weight })),
           emptyPlacement(prefixLengths, owners),
         );
-        const moves = movesBetween(before, rebalanced(before, bytes), bytes);
+        const moves = diffPlacements(before, rebalance(before, bytes), bytes);
         // No byte goes to a node that another one leaves: of bytes without such detours the least is moved.
         assert.ok(moves.moved.bytes <= 1.001 * moves.least, `${moves.moved.bytes} for ${moves.least}`);
         assert.ok(moves.deviation.after < Math.max(1, moves.deviation.before));
-        const shares = [...sharesOf(before).values()];
+        const shares = [...targetFractions(before).values()];
         assert.ok(Math.abs(shares.reduce((a, b) => a + b, 0) - 1) < 1e-6);
         const total = moves.nodes.reduce((sum, { after }) => sum + after.bytes, 0);
         for (const { after, share } of moves.nodes) assert.ok(Math.abs(after.bytes / total - share) < 0.01);

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
-  answeringOwners,
+  addNode,
   DEFAULT_PREFIX_LENGTHS,
-  draining,
+  drainNode,
   emptyPlacement,
-  joined,
-  left,
-  loaded,
+  markAvailable,
   type Placement,
-  rebalanced,
-  removed,
+  readableOwners,
+  rebalance,
+  releaseSlots,
+  removeNode,
   SLOTS,
   slotsOfNode,
 } from '../../../src/dht/index.js';
@@ -61,8 +61,8 @@ test('whatever happens, every slot has its owners, in enough zones, and goes on 
           assertSound(placement);
           assert.equal(placement.version - before.version, placement === before ? 0 : 1);
           for (const [slot, was] of before.slots.entries()) {
-            const lives = answeringOwners(was).some((owner) => owner.node !== dead);
-            if (lives) assert.notEqual(answeringOwners(placement.slots[slot]!).length, 0, `slot ${slot}`);
+            const lives = readableOwners(was).some((owner) => owner.node !== dead);
+            if (lives) assert.notEqual(readableOwners(placement.slots[slot]!).length, 0, `slot ${slot}`);
           }
         }
       },
@@ -75,7 +75,7 @@ test('the same input gives the same output', () => {
   const run = () => {
     const bytes = skewedBytes(5);
     const grown = placementOf(2, namesOf([1, 2, 4, 1, 2]), bytes);
-    return rebalanced(draining(removed(grown, 'n01', bytes), 'n02', bytes), skewedBytes(6));
+    return rebalance(drainNode(removeNode(grown, 'n01', bytes), 'n02', bytes), skewedBytes(6));
   };
   assert.deepEqual(run(), run());
 });
@@ -90,8 +90,8 @@ test('what joins gets its share from those that have too much, and no more than 
       (some, weight, owners, seed) => {
         const bytes = bytesOf(seed);
         const copies = Math.min(owners, some.length + 1);
-        const before = settled(rebalanced(placementOf(owners, namesOf(some), bytes), bytes));
-        const after = joined(before, node('new', { weight }), bytes);
+        const before = settled(rebalance(placementOf(owners, namesOf(some), bytes), bytes));
+        const after = addNode(before, node('new', { weight }), bytes);
         const lack = surpluses(
           {
             ...before,
@@ -122,13 +122,13 @@ test('of one that dies or drains its own slots move, and nothing else', () => {
   fc.assert(
     fc.property(weights, fc.integer({ min: 1, max: 2 }), seeds, (some, owners, seed) => {
       const bytes = bytesOf(seed);
-      const before = settled(rebalanced(placementOf(owners, namesOf(some), bytes), bytes));
+      const before = settled(rebalance(placementOf(owners, namesOf(some), bytes), bytes));
       const had = loads(before, bytes)[0]!;
       // With two nodes and two owners nobody is left to take it.
       const expected = some.length > owners ? had : 0;
-      const dead = removed(before, 'n00', bytes);
+      const dead = removeNode(before, 'n00', bytes);
       assert.equal(moved(before, dead, bytes), expected);
-      const drained = draining(before, 'n00', bytes);
+      const drained = drainNode(before, 'n00', bytes);
       assert.equal(moved(before, drained, bytes), expected);
       for (const [slot, was] of before.slots.entries()) {
         const others = was.filter((owner) => owner.node !== 'n00').map((owner) => owner.node);
@@ -159,12 +159,12 @@ test('whatever has happened, a rebalance gives each node its share', () => {
         const last = all.reduce((placement, { to }) => to(placement, ones), start);
         // In one zone: what zones do to shares has its own tests.
         const nodes = last.nodes.map((one) => ({ ...one, zone: '', draining: false }));
-        const flat = nodes.reduce((placement, one) => joined(placement, one, bytes), settled(last));
-        const after = rebalanced(flat, bytes);
+        const flat = nodes.reduce((placement, one) => addNode(placement, one, bytes), settled(last));
+        const after = rebalance(flat, bytes);
         const copies = Math.min(owners, nodes.length);
         const most = Math.max(...Array.from(bytes));
         assert.ok(surpluses(after, bytes, copies).every((x) => Math.abs(x) <= most));
-        assert.equal(rebalanced(after, bytes), after);
+        assert.equal(rebalance(after, bytes), after);
       },
     ),
     { seed: 42, numRuns: 12 },
@@ -173,7 +173,7 @@ test('whatever has happened, a rebalance gives each node its share', () => {
 
 test('weights 1:2:4 get 1:2:4 of the bytes, and of the slots without any', () => {
   const bytes = skewedBytes(3);
-  const placement = rebalanced(placementOf(1, namesOf([1, 2, 4])), bytes);
+  const placement = rebalance(placementOf(1, namesOf([1, 2, 4])), bytes);
   const [one = 0, two, four] = loads(placement, bytes);
   assert.ok(Math.abs(two! / one - 2) < 0.01 && Math.abs(four! / one - 4) < 0.01);
   const empty = loads(
@@ -184,14 +184,14 @@ test('weights 1:2:4 get 1:2:4 of the bytes, and of the slots without any', () =>
 });
 
 test('a node too large for its share of two owners holds everything once', () => {
-  const placement = rebalanced(placementOf(2, namesOf([1, 2, 9])), ones);
+  const placement = rebalance(placementOf(2, namesOf([1, 2, 9])), ones);
   const [one, two, nine] = loads(placement, ones);
   assert.equal(nine, SLOTS);
   assert.ok(Math.abs(one! - SLOTS / 3) <= 1 && Math.abs(two! - (2 * SLOTS) / 3) <= 1);
 });
 
 test('each zone of two holds everything once, however unequal they are', () => {
-  const placement = rebalanced(
+  const placement = rebalance(
     placementOf(2, [node('a', { zone: 'x' }), ...['b', 'c', 'd', 'e'].map((id) => node(id, { zone: 'y' }))]),
     ones,
   );
@@ -212,17 +212,17 @@ test('work is spread too: every node is the first owner of its share', () => {
 test('more owners than nodes: each node owns everything, and the next takes its part', () => {
   const two = settled(placementOf(3, namesOf([1, 1])));
   assert.ok(two.slots.every((owners) => owners.length === 2));
-  const three = joined(two, node('n02'));
+  const three = addNode(two, node('n02'));
   assert.ok(three.slots.every((owners) => owners.length === 3));
   assert.equal(moved(two, three, ones), SLOTS);
-  const four = joined(settled(three), node('n03'));
+  const four = addNode(settled(three), node('n03'));
   assert.deepEqual(loads(four, ones), new Array(4).fill((3 * SLOTS) / 4));
 });
 
 test('an owner starts as initializing, answers once it has loaded, and goes once it is followed', () => {
-  const one = joined(emptyPlacement(DEFAULT_PREFIX_LENGTHS, 1), node('a'));
+  const one = addNode(emptyPlacement(DEFAULT_PREFIX_LENGTHS, 1), node('a'));
   assert.deepEqual(one.slots[0], [{ node: 'a', state: 'initializing' }]);
-  const two = joined(settled(one), node('b'));
+  const two = addNode(settled(one), node('b'));
   const slots = slotsOfNode(two, 'b', 'initializing');
   const slot = slots[0]!;
   assert.equal(slots.length, SLOTS / 2);
@@ -230,52 +230,52 @@ test('an owner starts as initializing, answers once it has loaded, and goes once
     { node: 'b', state: 'initializing' },
     { node: 'a', state: 'leaving' },
   ]);
-  assert.deepEqual(answeringOwners(two.slots[slot]!), [{ node: 'a', state: 'leaving' }]);
-  assert.equal(left(two, 'a', slots), two, 'it still has to answer');
-  const taken = loaded(two, 'b', slots);
-  assert.deepEqual(answeringOwners(taken.slots[slot]!), [
+  assert.deepEqual(readableOwners(two.slots[slot]!), [{ node: 'a', state: 'leaving' }]);
+  assert.equal(releaseSlots(two, 'a', slots), two, 'it still has to answer');
+  const taken = markAvailable(two, 'b', slots);
+  assert.deepEqual(readableOwners(taken.slots[slot]!), [
     { node: 'b', state: 'available' },
     { node: 'a', state: 'leaving' },
   ]);
-  assert.equal(loaded(taken, 'b', slots), taken);
-  assert.equal(left(taken, 'b', slots), taken, 'it does not leave');
-  assert.deepEqual(left(taken, 'a', slots).slots[slot], [{ node: 'b', state: 'available' }]);
+  assert.equal(markAvailable(taken, 'b', slots), taken);
+  assert.equal(releaseSlots(taken, 'b', slots), taken, 'it does not leave');
+  assert.deepEqual(releaseSlots(taken, 'a', slots).slots[slot], [{ node: 'b', state: 'available' }]);
 });
 
 test('a node that was dead and comes back loads anew, while others answer', () => {
   const before = settled(placementOf(2, namesOf([1, 1, 1, 1])));
-  const dead = removed(before, 'n01');
-  assert.ok(dead.slots.every((owners) => answeringOwners(owners).length > 0));
-  const back = joined(dead, node('n01'));
+  const dead = removeNode(before, 'n01');
+  assert.ok(dead.slots.every((owners) => readableOwners(owners).length > 0));
+  const back = addNode(dead, node('n01'));
   assert.ok(slotsOfNode(back, 'n01', 'initializing').length > 0);
   assert.deepEqual(slotsOfNode(back, 'n01', 'available'), []);
-  assert.ok(back.slots.every((owners) => answeringOwners(owners).length > 0));
+  assert.ok(back.slots.every((owners) => readableOwners(owners).length > 0));
   assertSound(settled(back));
   assert.ok(loads(settled(back), ones).every((load) => Math.abs(load - SLOTS / 2) <= 2));
 });
 
 test('the last node may die and another begin', () => {
-  const none = removed(settled(placementOf(2, [node('a')])), 'a');
+  const none = removeNode(settled(placementOf(2, [node('a')])), 'a');
   assert.ok(none.slots.every((owners) => owners.length === 0));
-  const again = settled(joined(none, node('b')));
+  const again = settled(addNode(none, node('b')));
   assert.deepEqual(again.slots[7], [{ node: 'b', state: 'available' }]);
 });
 
 test('a drain that is taken back loads nothing on the node', () => {
   const before = settled(placementOf(2, namesOf([1, 1, 1, 1, 1])));
-  const drained = draining(before, 'n02');
+  const drained = drainNode(before, 'n02');
   assert.deepEqual(slotsOfNode(drained, 'n02', 'available'), []);
-  const back = joined(drained, node('n02'));
+  const back = addNode(drained, node('n02'));
   assertSound(back);
   assert.deepEqual(slotsOfNode(back, 'n02', 'available'), slotsOfNode(before, 'n02', 'available'));
   assert.equal(moved(before, back, ones), 0);
 });
 
 test('a drained node holds nothing, and stays until it is removed', () => {
-  const drained = settled(draining(settled(placementOf(2, namesOf([1, 1, 1]))), 'n00'));
+  const drained = settled(drainNode(settled(placementOf(2, namesOf([1, 1, 1]))), 'n00'));
   assert.ok(drained.slots.flat().every((owner) => owner.node !== 'n00'));
   assert.ok(drained.nodes.some((one) => one.id === 'n00' && one.draining));
-  const gone = removed(drained, 'n00');
+  const gone = removeNode(drained, 'n00');
   assert.equal(gone.slots[0], drained.slots[0]);
   assert.equal(moved(drained, gone, ones), 0);
 });
@@ -287,7 +287,7 @@ test('a node in a new zone takes one owner of every slot', () => {
       ['a', 'b', 'c'].map((id) => node(id, { zone: 'x' })),
     ),
   );
-  const after = joined(before, node('d', { zone: 'y' }));
+  const after = addNode(before, node('d', { zone: 'y' }));
   assertSound(after);
   assert.equal(moved(before, after, ones), SLOTS);
   const [a = 0, b = 0, c = 0, d] = loads(after, ones);
@@ -297,15 +297,15 @@ test('a node in a new zone takes one owner of every slot', () => {
 
 test('another weight moves slots, the same node again does not', () => {
   const before = settled(placementOf(1, namesOf([1, 1])));
-  assert.equal(joined(before, node('n01')), before);
-  assert.equal(removed(before, 'other'), before);
-  const heavier = joined(before, node('n01', { weight: 3 }));
+  assert.equal(addNode(before, node('n01')), before);
+  assert.equal(removeNode(before, 'other'), before);
+  const heavier = addNode(before, node('n01', { weight: 3 }));
   assert.deepEqual(loads(heavier, ones), [SLOTS / 4, (3 * SLOTS) / 4]);
 });
 
 test('what cannot be done is refused', () => {
   const placement = placementOf(2, namesOf([1, 1]));
-  assert.throws(() => draining(placement, 'x'), { code: 'TW_DHT_UNKNOWN_NODE' });
-  const drained = draining(placement, 'n00');
-  assert.throws(() => draining(drained, 'n01'), { code: 'TW_DHT_LAST_NODE' });
+  assert.throws(() => drainNode(placement, 'x'), { code: 'TW_DHT_UNKNOWN_NODE' });
+  const drained = drainNode(placement, 'n00');
+  assert.throws(() => drainNode(drained, 'n01'), { code: 'TW_DHT_LAST_NODE' });
 });

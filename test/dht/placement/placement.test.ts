@@ -4,14 +4,14 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import {
   DEFAULT_PREFIX_LENGTHS,
-  draining,
+  decodePlacement,
+  drainNode,
   emptyPlacement,
-  formatPlacement,
+  encodePlacement,
   locate,
   type Placement,
-  parsePlacement,
-  rebalanced,
-  removed,
+  rebalance,
+  removeNode,
   slotOf,
   slotsOfNode,
 } from '../../../src/dht/index.js';
@@ -44,7 +44,7 @@ test('a placement is the same after it was written and read', () => {
     fc.property(fc.integer({ min: 1, max: 3 }), fc.array(happenings, { maxLength: 10 }), (owners, all) => {
       const start = emptyPlacement({ geohash: 3, quadtile: 24 }, owners);
       const last = all.reduce((placement, { to }) => to(placement, []), start);
-      assert.deepEqual(parsePlacement(formatPlacement(last)), last);
+      assert.deepEqual(decodePlacement(encodePlacement(last)), last);
     }),
     { seed: 42, numRuns: 10 },
   );
@@ -55,9 +55,9 @@ test('fifty nodes with two owners are far below 100 KB, also while slots move', 
   const nodes = Array.from({ length: 50 }, (_, i) =>
     node(`10.0.0.${100 + i}:8080`, { zone: `rack-${i % 7}` }),
   );
-  const quiet = settled(rebalanced(placementOf(2, nodes, bytes), skewedBytes(2)));
-  const busy = removed(draining(quiet, '10.0.0.117:8080', bytes), '10.0.0.131:8080', bytes);
-  for (const placement of [quiet, busy]) assert.ok(formatPlacement(placement).length < 60_000);
+  const quiet = settled(rebalance(placementOf(2, nodes, bytes), skewedBytes(2)));
+  const busy = removeNode(drainNode(quiet, '10.0.0.117:8080', bytes), '10.0.0.131:8080', bytes);
+  for (const placement of [quiet, busy]) assert.ok(encodePlacement(placement).length < 60_000);
 });
 
 test('a placement that breaks a promise is neither written nor read', () => {
@@ -82,11 +82,11 @@ test('a placement that breaks a promise is neither written nor read', () => {
     [/owned by a, which drains/, change({ nodes: [{ ...a!, draining: true }, ...three.nodes.slice(1)] })],
   ];
   for (const [message, placement] of faults)
-    assert.throws(() => formatPlacement(placement), { code: 'TW_DHT_BAD_PLACEMENT', message });
+    assert.throws(() => encodePlacement(placement), { code: 'TW_DHT_BAD_PLACEMENT', message });
 });
 
 test('a text that is no placement is refused, and what is wrong is named', () => {
-  const good = JSON.parse(formatPlacement(three)) as Record<string, unknown>;
+  const good = JSON.parse(encodePlacement(three)) as Record<string, unknown>;
   const packed = (bytes: Buffer) => deflateRawSync(bytes).toString('base64');
   const slots = inflateRawSync(Buffer.from(good['slots'] as string, 'base64'));
   const unknown = Buffer.from(slots);
@@ -104,11 +104,11 @@ test('a text that is no placement is refused, and what is wrong is named', () =>
     [/prefix length of geohash is undefined/, JSON.stringify({ ...good, prefixLengths: null })],
   ];
   for (const [message, text] of faults)
-    assert.throws(() => parsePlacement(text), { code: 'TW_DHT_BAD_PLACEMENT', message });
+    assert.throws(() => decodePlacement(text), { code: 'TW_DHT_BAD_PLACEMENT', message });
 });
 
 test('slots of a node are told apart by their state', () => {
-  const drained = draining(settled(three), 'b');
+  const drained = drainNode(settled(three), 'b');
   assert.deepEqual(slotsOfNode(drained, 'b', 'available'), []);
   assert.deepEqual(slotsOfNode(drained, 'b', 'leaving'), slotsOfNode(settled(three), 'b', 'available'));
 });

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {
+  addNode,
   DEFAULT_PREFIX_LENGTHS,
-  draining,
+  drainNode,
   emptyPlacement,
-  joined,
-  left,
-  loaded,
+  markAvailable,
   type NewNode,
   type Placement,
-  rebalanced,
-  removed,
+  rebalance,
+  releaseSlots,
+  removeNode,
   SLOTS,
   slotsOfNode,
 } from '../../../src/dht/index.js';
@@ -26,7 +26,7 @@ export const node = (id: string, part: Partial<NewNode> = {}): NewNode => ({
 /** A placement of some nodes, which have joined one after another. */
 export function placementOf(owners: number, nodes: readonly NewNode[], bytes?: ArrayLike<number>): Placement {
   return nodes.reduce(
-    (placement, one) => joined(placement, one, bytes),
+    (placement, one) => addNode(placement, one, bytes),
     emptyPlacement(DEFAULT_PREFIX_LENGTHS, owners),
   );
 }
@@ -34,8 +34,11 @@ export function placementOf(owners: number, nodes: readonly NewNode[], bytes?: A
 /** Every node has loaded all that it is to own, and has let go what it leaves. */
 export function settled(placement: Placement): Placement {
   const ids = placement.nodes.map(({ id }) => id);
-  const all = ids.reduce((last, id) => loaded(last, id, slotsOfNode(last, id, 'initializing')), placement);
-  return ids.reduce((last, id) => left(last, id, slotsOfNode(last, id, 'leaving')), all);
+  const all = ids.reduce(
+    (last, id) => markAvailable(last, id, slotsOfNode(last, id, 'initializing')),
+    placement,
+  );
+  return ids.reduce((last, id) => releaseSlots(last, id, slotsOfNode(last, id, 'leaving')), all);
 }
 
 /** Bytes of slots: of every third none, of the others up to a thousand, most of them little. */
@@ -127,7 +130,7 @@ export const happenings: fc.Arbitrary<Happening> = fc.oneof(
     arbitrary: newNodes.map(
       (one): Happening => ({
         name: `join ${one.id}`,
-        to: (placement, bytes) => joined(placement, one, bytes),
+        to: (placement, bytes) => addNode(placement, one, bytes),
       }),
     ),
   },
@@ -137,24 +140,24 @@ export const happenings: fc.Arbitrary<Happening> = fc.oneof(
       (id): Happening => ({
         name: `remove ${id}`,
         dead: id,
-        to: (placement, bytes) => removed(placement, id, bytes),
+        to: (placement, bytes) => removeNode(placement, id, bytes),
       }),
     ),
   },
   ids.map(
     (id): Happening => ({
       name: `drain ${id}`,
-      to: (placement, bytes) => (mayDrain(placement, id) ? draining(placement, id, bytes) : placement),
+      to: (placement, bytes) => (mayDrain(placement, id) ? drainNode(placement, id, bytes) : placement),
     }),
   ),
-  fc.constant<Happening>({ name: 'rebalance', to: (placement, bytes) => rebalanced(placement, bytes) }),
+  fc.constant<Happening>({ name: 'rebalance', to: (placement, bytes) => rebalance(placement, bytes) }),
   {
     weight: 3,
     arbitrary: fc.tuple(ids, fc.integer({ min: 1, max: 3 })).map(
       ([id, step]): Happening => ({
         name: `load ${id}`,
         to: (placement) =>
-          loaded(
+          markAvailable(
             placement,
             id,
             Array.from({ length: Math.floor(SLOTS / step) }, (_, i) => i * step),
@@ -165,7 +168,7 @@ export const happenings: fc.Arbitrary<Happening> = fc.oneof(
   ids.map(
     (id): Happening => ({
       name: `leave ${id}`,
-      to: (placement) => left(placement, id, placement.slots.keys()),
+      to: (placement) => releaseSlots(placement, id, placement.slots.keys()),
     }),
   ),
 );

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DEFAULT_PREFIX_LENGTHS, type Owner, routeTo, slotOf } from '../../../src/dht/index.js';
-import { slotsOfRows } from '../../../src/dht/placement/slot-lookup.js';
+import { DEFAULT_PREFIX_LENGTHS, type Owner, routeQuery, slotOf } from '../../../src/dht/index.js';
+import { rowSlotLookup } from '../../../src/dht/placement/slot-lookup.js';
 import { ColumnIndex, type TileRecord } from '../../../src/storage/index.js';
 
 const cells = fc.oneof(
@@ -32,8 +32,8 @@ test('the slot of a row is that of its cell, whatever the order and precision', 
         ...{ groups: [], footprint: [], derivedFrom: [], createdAt: 0 },
       }));
       index.add(records as TileRecord[]);
-      if (isSorted) index.merge();
-      const slots = slotsOfRows(DEFAULT_PREFIX_LENGTHS);
+      if (isSorted) index.compactTail();
+      const slots = rowSlotLookup(DEFAULT_PREFIX_LENGTHS);
       index.forEach({}, (rows) => {
         const slotOfRow = slots(rows);
         const check = (row: number) => {
@@ -63,7 +63,7 @@ test('a slot is asked of the node itself, else of one that is asked anyway, else
     owners('d:initializing'),
     owners('e:leaving', 'd'),
   ];
-  assert.deepEqual(routeTo({ slots }, slots.keys(), 'a'), {
+  assert.deepEqual(routeQuery({ slots }, slots.keys(), 'a'), {
     shares: [
       { node: 'a', slots: [0] },
       { node: 'c', slots: [1, 2, 3, 4] },
@@ -71,7 +71,7 @@ test('a slot is asked of the node itself, else of one that is asked anyway, else
     ],
     unanswered: [5],
   });
-  assert.deepEqual(routeTo({ slots }, slots.keys(), 'a', new Set(['c', 'd'])), {
+  assert.deepEqual(routeQuery({ slots }, slots.keys(), 'a', new Set(['c', 'd'])), {
     shares: [
       { node: 'a', slots: [0] },
       { node: 'b', slots: [1, 2] },

@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { coveredSlots, DEFAULT_PREFIX_LENGTHS, everySlot, slotOf } from '../../../src/dht/index.js';
+import { ALL_SLOTS, candidateSlots, DEFAULT_PREFIX_LENGTHS, slotOf } from '../../../src/dht/index.js';
 import { type GridName, geohash, gridByName, grids, quadtile } from '../../../src/grid/index.js';
 import { compileFilter } from '../../../src/query/compile/compile-filter.js';
 import { searchTiles } from '../../../src/query/index.js';
-import { ColumnIndex, type KeyRange } from '../../../src/storage/index.js';
+import { type CellKeyRange, ColumnIndex } from '../../../src/storage/index.js';
 import { cells, tile, tiles } from '../../query/tiles.js';
 import { filters } from '../../query/trees.js';
 
-const slotsOf = (ranges: KeyRange[], lengths = DEFAULT_PREFIX_LENGTHS) => [
-  ...coveredSlots({ ranges }, lengths),
+const slotsOf = (ranges: CellKeyRange[], lengths = DEFAULT_PREFIX_LENGTHS) => [
+  ...candidateSlots({ ranges }, lengths),
 ];
-const below = (grid: GridName, geocode: string): KeyRange => {
+const below = (grid: GridName, geocode: string): CellKeyRange => {
   const { key, span } = gridByName(grid).key(geocode);
   return { grid, from: key, to: key + span };
 };
-const exactly = (grid: GridName, geocode: string): KeyRange => {
+const exactly = (grid: GridName, geocode: string): CellKeyRange => {
   const { key } = gridByName(grid).key(geocode);
   return { grid, from: key, to: key + 1 };
 };
 /** The cell itself, and none that shares its key. */
-const alone = (grid: GridName, geocode: string): KeyRange => ({
+const alone = (grid: GridName, geocode: string): CellKeyRange => ({
   ...exactly(grid, geocode),
   precision: geocode.length,
 });
@@ -32,7 +32,7 @@ const ranges = fc.oneof(
   cells.map(({ grid, geocode }) => below(grid, geocode)),
   cells.map(({ grid, geocode }) => exactly(grid, geocode)),
   cells.map(({ grid, geocode }) => alone(grid, geocode)),
-  fc.tuple(cells, cells).map(([one, other]): KeyRange => {
+  fc.tuple(cells, cells).map(([one, other]): CellKeyRange => {
     const ends = [one, other]
       .filter(({ grid }) => grid === one.grid)
       .map(({ grid, geocode }) => below(grid, geocode));
@@ -44,7 +44,7 @@ const ranges = fc.oneof(
   }),
 );
 
-const isIn = (range: KeyRange, grid: GridName, geocode: string) => {
+const isIn = (range: CellKeyRange, grid: GridName, geocode: string) => {
   const { key } = gridByName(grid).key(geocode);
   const { from, to, precision = geocode.length } = range;
   return range.grid === grid && key >= from && key < to && geocode.length === precision;
@@ -53,7 +53,7 @@ const isIn = (range: KeyRange, grid: GridName, geocode: string) => {
 test('the slot of every tile in the ranges is covered', () => {
   fc.assert(
     fc.property(fc.array(ranges, { maxLength: 4 }), fc.array(tiles, { maxLength: 40 }), (some, all) => {
-      const slots = new Set(coveredSlots({ ranges: some }, DEFAULT_PREFIX_LENGTHS));
+      const slots = new Set(candidateSlots({ ranges: some }, DEFAULT_PREFIX_LENGTHS));
       for (const { grid, geocode } of all) {
         if (some.some((range) => isIn(range, grid, geocode)))
           assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])));
@@ -71,7 +71,7 @@ test('every tile that a filter picks is in a covered slot', () => {
       (all, filter) => {
         const index = new ColumnIndex();
         index.load(all);
-        const slots = new Set(coveredSlots(compileFilter(filter), DEFAULT_PREFIX_LENGTHS));
+        const slots = new Set(candidateSlots(compileFilter(filter), DEFAULT_PREFIX_LENGTHS));
         const found = new Set(searchTiles(index, filter).ids);
         for (const { id, grid, geocode } of all)
           if (found.has(id)) assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])), id);
@@ -148,26 +148,26 @@ test('below a cell that is shorter than the prefix are its own slot and those of
 });
 
 test('everywhere, and too large a part of it, are all slots', () => {
-  assert.equal(coveredSlots({}, DEFAULT_PREFIX_LENGTHS), everySlot);
-  assert.equal(coveredSlots({ ranges: [below('geohash', '9')] }, DEFAULT_PREFIX_LENGTHS), everySlot);
-  assert.deepEqual([...everySlot.slice(0, 3), everySlot.length], [0, 1, 2, 16_384]);
+  assert.equal(candidateSlots({}, DEFAULT_PREFIX_LENGTHS), ALL_SLOTS);
+  assert.equal(candidateSlots({ ranges: [below('geohash', '9')] }, DEFAULT_PREFIX_LENGTHS), ALL_SLOTS);
+  assert.deepEqual([...ALL_SLOTS.slice(0, 3), ALL_SLOTS.length], [0, 1, 2, 16_384]);
 });
 
 test('nowhere is in no slot', () => {
   assert.deepEqual(slotsOf([]), []);
-  assert.deepEqual([...coveredSlots({ ids: [] }, DEFAULT_PREFIX_LENGTHS)], []);
+  assert.deepEqual([...candidateSlots({ ids: [] }, DEFAULT_PREFIX_LENGTHS)], []);
 });
 
 test('ids are in the slots of their cells', () => {
   fc.assert(
     fc.property(fc.array(tiles, { maxLength: 20 }), (all) => {
-      const slots = new Set(coveredSlots({ ids: all.map(({ id }) => id) }, DEFAULT_PREFIX_LENGTHS));
+      const slots = new Set(candidateSlots({ ids: all.map(({ id }) => id) }, DEFAULT_PREFIX_LENGTHS));
       for (const { grid, geocode } of all)
         assert.ok(slots.has(slotOf(grid, geocode, DEFAULT_PREFIX_LENGTHS[grid])));
     }),
     { seed: 42 },
   );
-  const idsIn = (...ids: string[]) => [...coveredSlots({ ids }, DEFAULT_PREFIX_LENGTHS)];
+  const idsIn = (...ids: string[]) => [...candidateSlots({ ids }, DEFAULT_PREFIX_LENGTHS)];
   const derived = `${tile({}).id}_filled-0a1b2c3d`;
   assert.deepEqual(idsIn(derived), [slotOf('geohash', '9q8y', 4)]);
   assert.deepEqual(idsIn('no-tile', 'also_none', 'naip_m_q0123x'), []);
@@ -178,9 +178,9 @@ test('ids are in the slots of their cells', () => {
 
 test('ids and ranges together are only what is in both', () => {
   const ids = [tile({ geocode: '9q8yy' }).id, tile({ grid: 'quadtile', geocode: '0230102' }).id];
-  const of = (range: KeyRange) => [...coveredSlots({ ids, ranges: [range] }, DEFAULT_PREFIX_LENGTHS)];
+  const of = (range: CellKeyRange) => [...candidateSlots({ ids, ranges: [range] }, DEFAULT_PREFIX_LENGTHS)];
   assert.deepEqual(of(below('geohash', '9q')), [slotOf('geohash', '9q8y', 4)]);
   assert.deepEqual(of(below('quadtile', '02')), [slotOf('quadtile', '0230102', 9)]);
   assert.deepEqual(of(below('quadtile', '1')), []);
-  assert.equal(quadtile.letter, 'q');
+  assert.equal(quadtile.idPrefix, 'q');
 });

@@ -7,14 +7,14 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { LevelStore } from '../../../src/coordination/level-kv-store.js';
-import { writeCheckpoint } from '../../../src/dht/commit/checkpoint.js';
+import { writeLogCheckpoint } from '../../../src/dht/commit/checkpoint.js';
 import { CommitLog } from '../../../src/dht/commit/commit-log.js';
 import { SLOTS } from '../../../src/dht/placement/slots.js';
 import { restoreCoordination } from '../../../src/dht/recovery/restore-etcd.js';
 import { openObjectStore } from '../../../src/storage/index.js';
 import { COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
 import { startMember, until } from '../cluster-members.js';
-import { sharedPlace } from '../shared-stores.js';
+import { sharedStores } from '../shared-stores.js';
 
 const noRsync = spawnSync('rsync', ['--version']).error ? 'rsync is not installed' : false;
 /** Scenes that are written again and again, each by deliveries that have other cells. */
@@ -31,7 +31,7 @@ async function backupCommands(store: string, backup: string): Promise<string> {
 test('a store that is copied while nodes write has every commit from before the copy, and whole ones after', {
   skip: noRsync,
 }, async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const { storage, cluster } = await startMember(where, 'a');
   const log = new CommitLog(where.coordination);
   const { prefixLengths } = cluster;
@@ -42,7 +42,7 @@ test('a store that is copied while nodes write has every commit from before the 
     n++;
     await writeScene(storage, `s${n % SCENES}`, n);
     written[n % SCENES]!.push(n);
-    if (n % 7 === 0) await writeCheckpoint({ log, objects: where.objects, prefixLengths });
+    if (n % 7 === 0) await writeLogCheckpoint({ log, objects: where.objects, prefixLengths });
   };
   while (n < 20) await write();
   const before = written.map((deliveries) => deliveries.at(-1)!);
@@ -71,7 +71,7 @@ test('a store that is copied while nodes write has every commit from before the 
   await until('all is loaded', () => b.cluster.replica.slots.length === SLOTS);
   await b.cluster.replica.catchUp();
   const tiles = await b.storage.getTiles(b.storage.index.query({}).ids);
-  for (const tile of tiles) await b.storage.bringFiles(tile, tile.groups);
+  for (const tile of tiles) await b.storage.ensureFiles(tile, tile.groups);
   for (let s = 0; s < SCENES; s++) {
     const own = tiles.filter(({ scene }) => scene === `s${s}`);
     const delivery = own[0]!.start / 1000;

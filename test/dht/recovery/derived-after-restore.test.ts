@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { WrangleResults } from '../../../src/derive/index.js';
+import type { DeriveResults } from '../../../src/derive/index.js';
 import { EtcdCluster, noEtcd } from '../../support/etcd.js';
 import { writeTestScene } from '../../support/scenes.js';
 import { tempFolder } from '../../support/temp.js';
@@ -25,7 +25,7 @@ test('a scene that is delivered again after a restoration is split again, and no
     );
   const split = async (server: Server) => {
     const to = ['--precision', '6', '--server', server.url];
-    const { tiles, unchanged, failures } = await json<WrangleResults>('split', '--collection', 'c', ...to);
+    const { tiles, unchanged, failures } = await json<DeriveResults>('split', '--collection', 'c', ...to);
     assert.equal(failures, 0);
     return { tiles, unchanged };
   };

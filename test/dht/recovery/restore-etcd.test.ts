@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { LevelStore } from '../../../src/coordination/level-kv-store.js';
-import { writeCheckpoint } from '../../../src/dht/commit/checkpoint.js';
+import { writeLogCheckpoint } from '../../../src/dht/commit/checkpoint.js';
 import { CommitLog } from '../../../src/dht/commit/commit-log.js';
-import { listCopies, logCopy } from '../../../src/dht/commit/log-archive.js';
+import { archivedEntryName, listArchived } from '../../../src/dht/commit/log-archive.js';
 import { SLOTS } from '../../../src/dht/placement/slots.js';
 import { restoreCoordination } from '../../../src/dht/recovery/restore-etcd.js';
 import { hooked } from '../../coordination/faulty-stores.js';
@@ -21,16 +21,16 @@ import {
 import { tilewright } from '../../support/command.js';
 import { EtcdCluster, noEtcd } from '../../support/etcd.js';
 import { startMember, until } from '../cluster-members.js';
-import { type SharedPlace, sharedPlace } from '../shared-stores.js';
+import { type SharedStores, sharedStores } from '../shared-stores.js';
 
-async function emptied(where: SharedPlace, name = 'coordination-2'): Promise<SharedPlace> {
+async function emptied(where: SharedStores, name = 'coordination-2'): Promise<SharedStores> {
   const coordination = await LevelStore.open(join(where.folder, name));
   where.stops.push(() => coordination.close());
   return { ...where, coordination };
 }
 
 /** A cluster that has written: a checkpoint, and commits after it. */
-async function written(where: SharedPlace): Promise<Map<string, number>> {
+async function written(where: SharedStores): Promise<Map<string, number>> {
   const a = await startMember(where, 'a');
   const b = await startMember(where, 'b');
   const scenes = new Map<string, number>();
@@ -38,7 +38,7 @@ async function written(where: SharedPlace): Promise<Map<string, number>> {
     await writeScene([a, b][n % 2]!.storage, `s${n % 4}`, n);
     scenes.set(`s${n % 4}`, n);
     if (n === 3)
-      await writeCheckpoint({
+      await writeLogCheckpoint({
         log: new CommitLog(where.coordination),
         objects: where.objects,
         prefixLengths: a.cluster.prefixLengths,
@@ -58,7 +58,7 @@ const idsOf = (scenes: Map<string, number>) =>
   [...scenes].flatMap(([scene, n]) => cellsOf(n).map((cell) => `${COLLECTION.id}_${scene}_g${cell}`)).sort();
 
 test('all acknowledged commits are there again, on old disks and on a new one', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const scenes = await written(where);
   const fresh = await emptied(where);
   await assert.rejects(startMember(fresh, 'a'), { code: 'TW_DHT_OTHER_COORDINATION' });
@@ -85,18 +85,18 @@ test('all acknowledged commits are there again, on old disks and on a new one', 
     await cluster.replica.catchUp();
     for (const id of storage.index.query({}).ids) found.add(id);
     for (const tile of await storage.getTiles(storage.index.query({}).ids))
-      await storage.bringFiles(tile, tile.groups);
+      await storage.ensureFiles(tile, tile.groups);
   }
   assert.deepEqual([...found].sort(), idsOf(scenes));
   for (const { failures } of nodes) assert.deepEqual(failures, []);
 });
 
 test('a node that has seen a commit which is lost begins anew', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const scenes = await written(where);
   // As if who made the last one was killed between etcd and the copy: nobody was told of it.
-  const last = (await listCopies(where.objects)).at(-1)!;
-  await where.objects.delete([logCopy(last)]);
+  const last = (await listArchived(where.objects)).at(-1)!;
+  await where.objects.delete([archivedEntryName(last)]);
   const fresh = await emptied(where);
   assert.equal((await restoreCoordination(fresh.coordination, where.objects)).commits, last - 1);
   // Delivery 6 of s2 is lost; its number is that of another one now.
@@ -113,25 +113,25 @@ test('a node that has seen a commit which is lost begins anew', async (t) => {
 });
 
 test('what cannot be restored as a whole is refused, and nothing is written', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   await written(where);
   const fresh = await emptied(where);
   const keys = async () => (await fresh.coordination.read([{ key: ' ', end: '~' }])).gets[0]!.kvs;
-  const copies = await listCopies(where.objects);
-  const bytes = await where.objects.get(logCopy(copies.at(-2)!));
-  await where.objects.delete([logCopy(copies.at(-2)!)]);
+  const copies = await listArchived(where.objects);
+  const bytes = await where.objects.get(archivedEntryName(copies.at(-2)!));
+  await where.objects.delete([archivedEntryName(copies.at(-2)!)]);
   await assert.rejects(restoreCoordination(fresh.coordination, where.objects), {
     code: 'TW_DHT_COPIES_MISSING',
   });
   assert.deepEqual(await keys(), []);
-  await where.objects.put(logCopy(copies.at(-2)!), bytes);
+  await where.objects.put(archivedEntryName(copies.at(-2)!), bytes);
 
-  const other = await sharedPlace(t);
+  const other = await sharedStores(t);
   await (await startMember(other, 'x')).stop();
   await assert.rejects(restoreCoordination(other.coordination, where.objects), {
     code: 'TW_DHT_OTHER_CLUSTER',
   });
-  const nobody = await sharedPlace(t);
+  const nobody = await sharedStores(t);
   await assert.rejects(restoreCoordination(nobody.coordination, nobody.objects), {
     code: 'TW_DHT_STORE_IDENTITY',
   });
@@ -149,7 +149,7 @@ test('what cannot be restored as a whole is refused, and nothing is written', as
 });
 
 test('by the command, into a real etcd', { skip: noEtcd }, async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   await written(where);
   const etcd = await EtcdCluster.start(t);
   const store = pathToFileURL(join(where.folder, 'store')).href;
@@ -163,7 +163,7 @@ test('by the command, into a real etcd', { skip: noEtcd }, async (t) => {
 });
 
 test('nodes that run are seen in the store, and nobody starts by the former etcd after a restoration', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   await writeScene(a.storage, 's1', 1);
   const fresh = await emptied(where);
@@ -181,8 +181,8 @@ test('nodes that run are seen in the store, and nobody starts by the former etcd
   // As a node that was killed leaves it.
   await where.objects.put('running/b/1', Buffer.alloc(0));
   const report = await restoreCoordination(fresh.coordination, where.objects, {
-    words: 'an etcd with --cluster-name fresh',
-    patience: 50,
+    coordinationLabel: 'an etcd with --cluster-name fresh',
+    timeoutMs: 50,
     onWait,
   });
   assert.equal(report.commits, 1);
@@ -196,7 +196,7 @@ test('nodes that run are seen in the store, and nobody starts by the former etcd
 });
 
 test('two clusters that write to one store are told, and go no further', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   await writeScene(a.storage, 's1', 1);
   await a.stop();
@@ -214,7 +214,7 @@ test('two clusters that write to one store are told, and go no further', async (
 });
 
 test('versions grow across restorations, and the sweep keeps what is being written under them', async (t) => {
-  let where = await sharedPlace(t);
+  let where = await sharedStores(t);
   const versions: string[] = [];
   for (let restorations = 0; restorations < 3; restorations++) {
     if (restorations > 0) {
@@ -228,7 +228,7 @@ test('versions grow across restorations, and the sweep keeps what is being writt
     const write = await a.storage.beginScene(COLLECTION, 's', cells);
     for (const cell of cells) await stageTile(write, 4, cell);
     await write.publish(cells);
-    await a.cluster.sweep({ keep: 0, every: 0 });
+    await a.cluster.collectGarbage({ keepMs: 0, minIntervalMs: 0 });
     const scene = await write.commit(
       factsOf(4),
       cells.map((cell) => tileRecord(write, 4, cell)),
@@ -247,7 +247,7 @@ test('versions grow across restorations, and the sweep keeps what is being writt
 });
 
 test('a node is not ready while it loads slots that no other node holds, nor after a write has failed', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   await written(where);
   const fresh = await emptied(where);
   await restoreCoordination(fresh.coordination, where.objects);
@@ -266,6 +266,6 @@ test('a node is not ready while it loads slots that no other node holds, nor aft
   assert.equal(cluster.replica.slots.length, SLOTS);
 
   // As after a full disk: what others commit cannot be applied any more.
-  t.mock.getter(storage, 'writeFailure', () => new Error('no space is left'));
+  t.mock.getter(storage, 'writeError', () => new Error('no space is left'));
   assert.equal(cluster.isReady, false);
 });

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { readManifest, writeCheckpoint } from '../../../src/dht/commit/checkpoint.js';
+import { readManifest, writeLogCheckpoint } from '../../../src/dht/commit/checkpoint.js';
 import { CommitLog } from '../../../src/dht/commit/commit-log.js';
-import { moveIn } from '../../../src/dht/import/import-folder.js';
+import { importFolder } from '../../../src/dht/import/import-folder.js';
 import { SLOTS } from '../../../src/dht/placement/slots.js';
-import { sweepStore } from '../../../src/dht/replication/object-gc.js';
+import { collectObjectGarbage } from '../../../src/dht/replication/object-gc.js';
 import {
   type DerivedWrite,
   newVersion,
@@ -18,7 +18,7 @@ import {
   Storage,
   type TileRecord,
   versionsOf,
-  writeSynced,
+  writeFileSynced,
 } from '../../../src/storage/index.js';
 import { hooked } from '../../coordination/faulty-stores.js';
 import {
@@ -34,7 +34,7 @@ import {
 } from '../../storage/sample-scenes.js';
 import { BUCKET, CREDENTIALS, environment, noS3Server, S3Server } from '../../support/s3.js';
 import { type RunningMember, startMember, until } from '../cluster-members.js';
-import { type SharedPlace, sharedPlace } from '../shared-stores.js';
+import { type SharedStores, sharedStores } from '../shared-stores.js';
 
 async function names(objects: ObjectStore, prefix = ''): Promise<string[]> {
   const found: string[] = [];
@@ -44,7 +44,7 @@ async function names(objects: ObjectStore, prefix = ''): Promise<string[]> {
 
 /** Every file of every tile that a node has is in the store, as it was written. */
 async function assertWhole(
-  { objects }: SharedPlace,
+  { objects }: SharedStores,
   { storage, cluster }: RunningMember,
 ): Promise<Set<string>> {
   await cluster.replica.catchUp();
@@ -66,7 +66,8 @@ async function assertWhole(
   return files;
 }
 
-const sweepOf = ({ cluster }: RunningMember, keep = 0) => cluster.sweep({ keep, every: 0 });
+const sweepOf = ({ cluster }: RunningMember, keepMs = 0) =>
+  cluster.collectGarbage({ keepMs, minIntervalMs: 0 });
 
 /** Writes a scene up to some point, and goes away like a process that is killed: nothing is undone, and its claim ends. */
 async function killedWrite(
@@ -91,7 +92,7 @@ test('whatever is written, replaced, deleted and given up, with sweeps between a
   });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 9 }), async (steps) => {
-      const where = await sharedPlace(t);
+      const where = await sharedStores(t);
       let countdown = -1;
       let sweeping = false;
       let sweeper: RunningMember | undefined;
@@ -112,7 +113,7 @@ test('whatever is written, replaced, deleted and given up, with sweeps between a
           await a.storage.deleteScene(COLLECTION.id, `scene-${scene}`);
         if (kind === 'killed') await killedWrite(a, `scene-${scene}`, n, n % 2 ? 'stored' : 'staged');
         if (kind === 'model') await putModel(a, n);
-        if (kind === 'checkpoint') await writeCheckpoint(contextOf(where, a));
+        if (kind === 'checkpoint') await writeLogCheckpoint(contextOf(where, a));
         countdown = -1;
         await assertWhole(where, a);
         await sweepOf(a);
@@ -134,7 +135,7 @@ test('whatever is written, replaced, deleted and given up, with sweeps between a
 });
 
 const contextOf = (
-  { coordination, objects }: SharedPlace,
+  { coordination, objects }: SharedStores,
   { cluster: { prefixLengths } }: RunningMember,
 ) => ({
   log: new CommitLog(coordination),
@@ -149,7 +150,7 @@ async function putModel({ storage }: RunningMember, n: number): Promise<void> {
 }
 
 /** With nothing at work, only what is named is left: files of records, the newest checkpoint, and the log after it. */
-async function assertTidy(where: SharedPlace, node: RunningMember): Promise<void> {
+async function assertTidy(where: SharedStores, node: RunningMember): Promise<void> {
   await sweepOf(node);
   await sweepOf(node);
   const files = await assertWhole(where, node);
@@ -180,14 +181,15 @@ async function derivedOfTwo(storage: Storage): Promise<{ write: DerivedWrite; ti
     const tile = { id: `${id}_s_g${geocode}_filled`, grid: COLLECTION.grid, geocode };
     await write.plan([tile]);
     const folder = await write.stagingFolder(tile.id);
-    for (const group of GROUPS) await writeSynced(join(folder, `${group}.tif`), bytesOf(1, geocode, group));
+    for (const group of GROUPS)
+      await writeFileSynced(join(folder, `${group}.tif`), bytesOf(1, geocode, group));
     tiles.push({ ...tileRecord(scene, 1, geocode), id: tile.id, version: write.version, source: 'filled' });
   }
   return { write, tiles };
 }
 
 test('a sweep between the commits of one write keeps the files of the next commit', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   let isDue = false;
   // A write that has committed takes another claim for its next commit.
   const coordination = hooked(where.coordination, 'grantLease', async () => {
@@ -207,7 +209,7 @@ test('a sweep between the commits of one write keeps the files of the next commi
 });
 
 test('a folder is moved in while the store is swept before each claim', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const single = await Storage.open(join(where.folder, 'single'), { reserve: 0 });
   where.stops.push(() => single.close());
   const { write, tiles } = await derivedOfTwo(single);
@@ -219,7 +221,7 @@ test('a folder is moved in while the store is swept before each claim', async (t
     sweeps++;
     await sweepOf(a);
   });
-  const { tiles: moved } = await moveIn({ ...where, storage: single, coordination });
+  const { tiles: moved } = await importFolder({ ...where, storage: single, coordination });
   assert.deepEqual(moved, { moved: 4, present: 0 });
   assert.ok(sweeps > 4);
   const files = await assertWhole(where, a);
@@ -227,7 +229,7 @@ test('a folder is moved in while the store is swept before each claim', async (t
 });
 
 test('several nodes write and sweep at the same time', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startMember(where, id)));
   let isDone = false;
   const sweeps = (async () => {
@@ -253,7 +255,7 @@ test('several nodes write and sweep at the same time', async (t) => {
 });
 
 test('versions of a model are on all nodes, whoever made or deleted them, and in the store as long as they are kept', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const [a, b] = await Promise.all(['a', 'b'].map((id) => startMember(where, id)));
   await writeScene(a!.storage, 'scene-0', 1);
   for (let i = 0; i < 7; i++) await putModel(i % 2 ? a! : b!, 1);
@@ -269,7 +271,7 @@ test('versions of a model are on all nodes, whoever made or deleted them, and in
   await assertTidy(where, a!);
   const [latest, second] = made;
   for (const { storage } of [a!, b!]) {
-    await storage.bringModelFile(second!, 'weights.bin');
+    await storage.ensureModelFile(second!, 'weights.bin');
     assert.deepEqual(await readFile(storage.modelPath(second!, 'weights.bin')), bytesOf(1, 'w', 'w'));
   }
   assert.equal(await b!.storage.deleteModel(latest!.id, latest!.version), 1);
@@ -282,7 +284,7 @@ test('versions of a model are on all nodes, whoever made or deleted them, and in
 });
 
 test('a sweep is refused where the log is behind the store, or the store is of another cluster', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   await writeScene(a.storage, 's', 7);
   const { cluster, coordination, log, objects, prefixLengths } = {
@@ -291,21 +293,27 @@ test('a sweep is refused where the log is behind the store, or the store is of a
     ...contextOf(where, a),
   };
   const context = { cluster, coordination, log, objects, prefixLengths, keep: 0, every: 0 };
-  await assert.rejects(sweepStore({ ...context, cluster: 'other' }), { code: 'TW_DHT_OTHER_CLUSTER' });
-  const empty = await sharedPlace(t);
+  await assert.rejects(collectObjectGarbage({ ...context, cluster: 'other' }), {
+    code: 'TW_DHT_OTHER_CLUSTER',
+  });
+  const empty = await sharedStores(t);
   const behind = { ...context, coordination: empty.coordination, log: new CommitLog(empty.coordination) };
-  await assert.rejects(sweepStore(behind), { code: 'TW_DHT_LOG_BEHIND_STORE' });
-  await sweepStore(context);
+  await assert.rejects(collectObjectGarbage(behind), { code: 'TW_DHT_LOG_BEHIND_STORE' });
+  await collectObjectGarbage(context);
   await assert.rejects(
-    sweepStore(behind),
+    collectObjectGarbage(behind),
     { code: 'TW_DHT_LOG_BEHIND_STORE' },
     'also where the copies are gone',
   );
-  assert.equal(await sweepStore({ ...context, every: 60_000 }), undefined, 'not again so soon');
+  assert.equal(
+    await collectObjectGarbage({ ...context, minIntervalMs: 60_000 }),
+    undefined,
+    'not again so soon',
+  );
 });
 
 test('a store that was copied without its times is swept, and a node that was away comes back', async (t) => {
-  const where = await sharedPlace(t);
+  const where = await sharedStores(t);
   const a = await startMember(where, 'a');
   const b = await startMember(where, 'b');
   for (let n = 1; n <= 5; n++) await writeScene(a.storage, `scene-${n}`, n);
@@ -324,7 +332,7 @@ test('a store that was copied without its times is swept, and a node that was aw
   const folder = fileURLToPath(where.objects.url);
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
     if (entry.isFile()) await utimes(join(entry.parentPath, entry.name), new Date(), new Date());
-  const report = await a.cluster.sweep({ keep: 86_400_000, every: -60_000 });
+  const report = await a.cluster.collectGarbage({ keepMs: 86_400_000, minIntervalMs: -60_000 });
   assert.ok(report!.listed > 0);
   await assertWhole(where, a);
   await assertTidy(where, a);
@@ -340,7 +348,7 @@ test('in a bucket as in a folder', { skip: noS3Server }, async (t) => {
     AWS_ENDPOINT_URL_S3: s3.endpoint,
   });
   const objects = await openObjectStore(`s3://${BUCKET}/swept`);
-  const where = { ...(await sharedPlace(t)), objects };
+  const where = { ...(await sharedStores(t)), objects };
   const a = await startMember(where, 'a');
   for (const n of [1, 2, 3]) await writeScene(a.storage, 'scene-0', n);
   await killedWrite(a, 'scene-1', 4, 'stored');

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { writeCheckpoint } from '../../../src/dht/commit/checkpoint.js';
-import { ClusterClaims } from '../../../src/dht/commit/cluster-lock-manager.js';
+import { writeLogCheckpoint } from '../../../src/dht/commit/checkpoint.js';
+import { ClusterLockManager } from '../../../src/dht/commit/cluster-lock-manager.js';
 import { CommitLog } from '../../../src/dht/commit/commit-log.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS, slotOf } from '../../../src/dht/placement/slots.js';
 import { Replica } from '../../../src/dht/replication/replica.js';
 import { type Commit, Storage, type TileRecord } from '../../../src/storage/index.js';
 import { bytesOf, COLLECTION, cellsOf, writeScene } from '../../storage/sample-scenes.js';
-import { type SharedPlace, sharedPlace } from '../shared-stores.js';
+import { type SharedStores, sharedStores } from '../shared-stores.js';
 
 interface Node {
   storage: Storage;
@@ -18,7 +18,7 @@ interface Node {
 }
 
 async function startNode(
-  { folder, objects, coordination, stops }: SharedPlace,
+  { folder, objects, coordination, stops }: SharedStores,
   id: string,
   onReplicate: (commit: Commit) => void = () => {},
 ): Promise<Node> {
@@ -34,7 +34,7 @@ async function startNode(
   const onFailure = (error: unknown) => failures.push(error);
   const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths, onFailure });
   storage.enterCluster(
-    new ClusterClaims({ storage, coordination, log, objects, replica, prefixLengths, holder: id }),
+    new ClusterLockManager({ storage, coordination, log, objects, replica, prefixLengths, ownerLabel: id }),
     objects,
     onFailure,
   );
@@ -67,7 +67,7 @@ const everySlot = Array.from({ length: SLOTS }, (_, slot) => slot);
 
 /** Every node has the tiles of its slots of these deliveries, and all scenes; every file is in the store. */
 async function assertHolds(
-  { objects }: SharedPlace,
+  { objects }: SharedStores,
   nodes: Node[],
   scenes: Map<string, number>,
 ): Promise<void> {
@@ -81,7 +81,7 @@ async function assertHolds(
   );
   for (const { storage, replica } of nodes) {
     await replica.catchUp();
-    const own = expected.filter((tile) => replica.holds(slotOfTile(tile)));
+    const own = expected.filter((tile) => replica.hasSlot(slotOfTile(tile)));
     const { ids } = storage.index.query({});
     assert.deepEqual(ids.toSorted(), own.map(({ id }) => id).sort());
     const known: string[] = [];
@@ -99,10 +99,10 @@ async function assertHolds(
 }
 
 test('whatever nodes write, delete and replace at once, each holds its slots of all of it', async (t) => {
-  const cluster = await sharedPlace(t);
+  const cluster = await sharedStores(t);
   const nodes = await Promise.all(['a', 'b', 'c'].map((id) => startNode(cluster, id)));
   for (const [i, { replica }] of nodes.entries())
-    await replica.take(everySlot.filter((slot) => slot % 3 !== i));
+    await replica.loadSlots(everySlot.filter((slot) => slot % 3 !== i));
 
   const scenes = new Map<string, number>();
   const write = async (node: Node, scene: string, n: number) => {
@@ -114,7 +114,7 @@ test('whatever nodes write, delete and replace at once, each holds its slots of 
   for (let round = 0; round < 6; round++) {
     await Promise.all(nodes.map((node, i) => write(node, `scene-${i + 3 * (round % 2)}`, 10 * round + i)));
     if (round === 2)
-      await writeCheckpoint({
+      await writeLogCheckpoint({
         log: new CommitLog(cluster.coordination),
         objects: cluster.objects,
         prefixLengths,
@@ -125,14 +125,14 @@ test('whatever nodes write, delete and replace at once, each holds its slots of 
   await assertHolds(cluster, nodes, scenes);
 
   const late = await startNode(cluster, 'd');
-  await late.replica.take(everySlot);
+  await late.replica.loadSlots(everySlot);
   await assertHolds(cluster, [late], scenes);
-  await late.replica.drop(everySlot.filter((slot) => slot % 2 === 0));
+  await late.replica.dropSlots(everySlot.filter((slot) => slot % 2 === 0));
   await assertHolds(cluster, [late], scenes);
 });
 
 test('two writers of one scene: one is told that the other is busy', async (t) => {
-  const cluster = await sharedPlace(t);
+  const cluster = await sharedStores(t);
   const [a, b] = await Promise.all(['a', 'b'].map((id) => startNode(cluster, id)));
   const results = await Promise.allSettled([writeScene(a!.storage, 's', 1), writeScene(b!.storage, 's', 2)]);
   const refused = results.filter((result) => result.status === 'rejected');
@@ -141,13 +141,13 @@ test('two writers of one scene: one is told that the other is busy', async (t) =
 });
 
 test('a node that was away catches up from the log, and from a checkpoint where the log is gone', async (t) => {
-  const cluster = await sharedPlace(t);
+  const cluster = await sharedStores(t);
   const a = await startNode(cluster, 'a');
-  await a.replica.take(everySlot);
+  await a.replica.loadSlots(everySlot);
   const { scenes, write } = writerOf(a);
   await write('s1', 1);
   let b = await startNode(cluster, 'b');
-  await b.replica.take(everySlot);
+  await b.replica.loadSlots(everySlot);
   await b.close();
 
   await write('s2', 2);
@@ -160,7 +160,7 @@ test('a node that was away catches up from the log, and from a checkpoint where 
   await a.storage.deleteScene(COLLECTION.id, 's2');
   scenes.delete('s2');
   const log = new CommitLog(cluster.coordination, 0);
-  const seq = await writeCheckpoint({ log, objects: cluster.objects, prefixLengths });
+  const seq = await writeLogCheckpoint({ log, objects: cluster.objects, prefixLengths });
   assert.equal(seq, a.replica.applied);
   await write('s4', 5);
   b = await startNode(cluster, 'b');
@@ -168,10 +168,10 @@ test('a node that was away catches up from the log, and from a checkpoint where 
 });
 
 test('a node one commit behind a checkpoint reads that commit alone; one far behind writes what has changed', async (t) => {
-  const cluster = await sharedPlace(t);
+  const cluster = await sharedStores(t);
   const a = await startNode(cluster, 'a');
   let b = await startNode(cluster, 'b');
-  await b.replica.take(everySlot);
+  await b.replica.loadSlots(everySlot);
   const { scenes, write } = writerOf(a);
   for (let n = 1; n <= 20; n++) await write(`s${n}`, n);
   await b.replica.catchUp();
@@ -182,7 +182,7 @@ test('a node one commit behind a checkpoint reads that commit alone; one far beh
     await b.close();
     await write(`late-${n}`, n);
     const log = new CommitLog(cluster.coordination, keptEntries);
-    await writeCheckpoint({ log, objects: cluster.objects, prefixLengths });
+    await writeLogCheckpoint({ log, objects: cluster.objects, prefixLengths });
     let tiles = 0;
     b = await startNode(cluster, 'b', ({ added = [], removed = [] }) => {
       tiles += added.length + removed.length;
@@ -193,18 +193,18 @@ test('a node one commit behind a checkpoint reads that commit alone; one far beh
 });
 
 test('a node that is behind starts although an older version of the program has swept segments that the log still names', async (t) => {
-  const cluster = await sharedPlace(t);
+  const cluster = await sharedStores(t);
   const { objects, coordination } = cluster;
   const a = await startNode(cluster, 'a');
   let b = await startNode(cluster, 'b');
-  await b.replica.take(everySlot);
+  await b.replica.loadSlots(everySlot);
   const { scenes, write } = writerOf(a);
   await write('s1', 1);
   await b.replica.catchUp();
   await b.close();
   await write('s1', 2);
   await write('s2', 3);
-  await writeCheckpoint({ log: new CommitLog(coordination), objects, prefixLengths });
+  await writeLogCheckpoint({ log: new CommitLog(coordination), objects, prefixLengths });
   // Older versions do not trim the log before they sweep.
   const segments: string[] = [];
   for await (const { name } of objects.list('catalogue/segments/')) segments.push(name);
@@ -215,7 +215,7 @@ test('a node that is behind starts although an older version of the program has 
 });
 
 test('a node that takes slots while it is a little behind a checkpoint applies the commits that it lacks', async (t) => {
-  const cluster = await sharedPlace(t);
+  const cluster = await sharedStores(t);
   const a = await startNode(cluster, 'a');
   let edits = 0;
   const b = await startNode(cluster, 'b', (commit) => {
@@ -229,14 +229,14 @@ test('a node that takes slots while it is a little behind a checkpoint applies t
   edits = 0;
   await write('late', 21);
   const log = new CommitLog(cluster.coordination);
-  await writeCheckpoint({ log, objects: cluster.objects, prefixLengths });
-  await b.replica.take(everySlot);
+  await writeLogCheckpoint({ log, objects: cluster.objects, prefixLengths });
+  await b.replica.loadSlots(everySlot);
   assert.equal(edits, 1, 'of the commit that it lacked');
   await assertHolds(cluster, [b], scenes);
 });
 
 test('a checkpoint ends though commits keep coming, and is written once', async (t) => {
-  const cluster = await sharedPlace(t);
+  const cluster = await sharedStores(t);
   const a = await startNode(cluster, 'a');
   await writeScene(a.storage, 's0', 1);
   let commits = 0;
@@ -254,7 +254,7 @@ test('a checkpoint ends though commits keep coming, and is written once', async 
     },
   });
   const log = new CommitLog(cluster.coordination);
-  const seq = await writeCheckpoint({ log, objects: busy, prefixLengths });
+  const seq = await writeLogCheckpoint({ log, objects: busy, prefixLengths });
   assert.equal(seq, 1);
   const manifests: string[] = [];
   for await (const { name } of objects.list('catalogue/manifests/')) manifests.push(name);
@@ -263,32 +263,32 @@ test('a checkpoint ends though commits keep coming, and is written once', async 
 });
 
 test('the wait for a commit ends with its signal, with the log, and with the replica', async (t) => {
-  const cluster = await sharedPlace(t);
+  const cluster = await sharedStores(t);
   const { replica, storage, close } = await startNode(cluster, 'a');
   await writeScene(storage, 's1', 1);
   const beyond = replica.applied + 1;
   const patience = 3_600_000;
 
-  await assert.rejects(replica.waitForNamed(beyond, patience), { code: 'TW_DHT_NO_COMMIT' });
+  await assert.rejects(replica.waitForNamedCommit(beyond, patience), { code: 'TW_DHT_NO_COMMIT' });
   const gone = new AbortController();
   const reason = new Error('nobody needs it');
   const waits = [
-    replica.waitFor(beyond, patience, gone.signal),
-    replica.waitForNamed(beyond, patience, gone.signal),
+    replica.waitForCommit(beyond, patience, gone.signal),
+    replica.waitForNamedCommit(beyond, patience, gone.signal),
   ];
   gone.abort(reason);
-  waits.push(replica.waitFor(beyond, patience, gone.signal));
+  waits.push(replica.waitForCommit(beyond, patience, gone.signal));
   for (const end of await Promise.allSettled(waits))
     assert.equal(end.status === 'rejected' && end.reason, reason);
 
-  const next = replica.waitFor(beyond, patience);
+  const next = replica.waitForCommit(beyond, patience);
   await writeScene(storage, 's2', 2);
   await next;
-  await replica.waitForNamed(beyond, patience);
+  await replica.waitForNamedCommit(beyond, patience);
 
-  const last = replica.waitFor(beyond + 1, patience);
+  const last = replica.waitForCommit(beyond + 1, patience);
   const ended = assert.rejects(last, { code: 'TW_DHT_BEHIND' });
   await close();
   await ended;
-  await assert.rejects(replica.waitFor(beyond + 1, patience), { code: 'TW_DHT_BEHIND' });
+  await assert.rejects(replica.waitForCommit(beyond + 1, patience), { code: 'TW_DHT_BEHIND' });
 });

@@ -8,7 +8,7 @@ import { json } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import { CHECKSUM, Peers } from '../../../src/dht/rpc/peer-client.js';
+import { CHECKSUM_HEADER, PeerClient } from '../../../src/dht/rpc/peer-client.js';
 import { atEnd } from '../../support/at-end.js';
 
 const MANY = 500;
@@ -32,8 +32,8 @@ function peerOf(server: Server, host = '127.0.0.1') {
   return { id: 'peer', url: `http://${host}:${(server.address() as AddressInfo).port}` };
 }
 
-function openPeers(t: TestContext): Peers {
-  const peers = new Peers('the secret of the test');
+function openPeers(t: TestContext): PeerClient {
+  const peers = new PeerClient('the secret of the test');
   atEnd(t, () => peers.close());
   return peers;
 }
@@ -45,7 +45,7 @@ function echoAfter(ms: number, asked: unknown[] = []): RequestListener {
     asked.push(question);
     await sleep(ms);
     const bytes = JSON.stringify(question);
-    response.writeHead(200, { [CHECKSUM]: crc32(bytes) }).end(bytes);
+    response.writeHead(200, { [CHECKSUM_HEADER]: crc32(bytes) }).end(bytes);
   };
 }
 
@@ -54,7 +54,7 @@ test('a slow node answers many questions at once: none fails, none is asked twic
   const peer = peerOf(await listen(t, echoAfter(400, asked)));
   const peers = openPeers(t);
   const questions = Array.from({ length: MANY }, (_, n) => n);
-  const answers = await Promise.all(questions.map((n) => peers.ask(peer, '/x', n, PATIENCE, anything)));
+  const answers = await Promise.all(questions.map((n) => peers.call(peer, '/x', n, PATIENCE, anything)));
   assert.deepEqual(answers, questions);
   assert.deepEqual(
     asked.sort((a, b) => Number(a) - Number(b)),
@@ -71,7 +71,7 @@ test('a node that dies fails all questions, those that wait for a socket as well
   const server = await listen(t, () => isAsked());
   const peers = openPeers(t);
   const asked = Array.from({ length: MANY }, (_, n) =>
-    peers.ask(peerOf(server), '/x', n, PATIENCE, anything),
+    peers.call(peerOf(server), '/x', n, PATIENCE, anything),
   );
   const ends = Promise.allSettled(asked);
   await first;
@@ -100,7 +100,7 @@ test('a node whose machine does not answer is found out by the connect timeout, 
   await sleep(100);
   const peers = openPeers(t);
   const peer = { id: 'gone', url: `http://127.0.0.1:${port}` };
-  const asked = Array.from({ length: 130 }, () => peers.ask(peer, '/x', {}, PATIENCE, anything));
+  const asked = Array.from({ length: 130 }, () => peers.call(peer, '/x', {}, PATIENCE, anything));
   for (const end of await Promise.allSettled(asked))
     assert.match(end.status === 'rejected' ? end.reason.message : 'answered', /it cannot be reached/);
 });
@@ -108,7 +108,7 @@ test('a node whose machine does not answer is found out by the connect timeout, 
 test('the wait for a socket counts as part of the total timeout', async (t) => {
   const peer = peerOf(await listen(t, () => undefined));
   const peers = openPeers(t);
-  const asked = Array.from({ length: 100 }, () => peers.ask(peer, '/x', {}, 1000, anything));
+  const asked = Array.from({ length: 100 }, () => peers.call(peer, '/x', {}, 1000, anything));
   for (const end of await Promise.allSettled(asked))
     assert.match(end.status === 'rejected' ? end.reason.message : 'answered', /no answer within 1000 ms/);
 });
@@ -118,16 +118,16 @@ test('an answer that is damaged or not JSON fails the question alone', async (t)
   const sums = [crc32(bytes), 1];
   const peer = peerOf(
     await listen(t, (_, response) => {
-      response.writeHead(200, { [CHECKSUM]: sums.shift()! }).end(bytes);
+      response.writeHead(200, { [CHECKSUM_HEADER]: sums.shift()! }).end(bytes);
     }),
   );
   const peers = openPeers(t);
-  await assert.rejects(peers.ask(peer, '/x', {}, PATIENCE, anything), /its answer is not JSON/);
-  await assert.rejects(peers.ask(peer, '/x', {}, PATIENCE, anything), /its answer is damaged/);
+  await assert.rejects(peers.call(peer, '/x', {}, PATIENCE, anything), /its answer is not JSON/);
+  await assert.rejects(peers.call(peer, '/x', {}, PATIENCE, anything), /its answer is damaged/);
 });
 
 test('nodes reach each other over IPv6', async (t) => {
   const server = await listen(t, echoAfter(0), '::1').catch(() => undefined);
   if (!server) return t.skip('this machine has no IPv6');
-  assert.equal(await openPeers(t).ask(peerOf(server, '[::1]'), '/x', 7, PATIENCE, anything), 7);
+  assert.equal(await openPeers(t).call(peerOf(server, '[::1]'), '/x', 7, PATIENCE, anything), 7);
 });

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ClusterClaims } from '../../../src/dht/commit/cluster-lock-manager.js';
+import { ClusterLockManager } from '../../../src/dht/commit/cluster-lock-manager.js';
 import { CommitLog } from '../../../src/dht/commit/commit-log.js';
 import { DEFAULT_PREFIX_LENGTHS as prefixLengths, SLOTS } from '../../../src/dht/placement/slots.js';
 import { Replica } from '../../../src/dht/replication/replica.js';
 import { messageOf } from '../../../src/errors.js';
 import { Storage } from '../../../src/storage/index.js';
 import { COLLECTION, writeScene } from '../../storage/sample-scenes.js';
-import { type SharedPlace, sharedPlace } from '../shared-stores.js';
+import { type SharedStores, sharedStores } from '../shared-stores.js';
 
 interface Node {
   storage: Storage;
@@ -17,14 +17,14 @@ interface Node {
 }
 
 /** A node that follows the log, or applies commits when it is told to. */
-async function openReplica(place: SharedPlace, id: string, follows = false): Promise<Node> {
+async function openReplica(place: SharedStores, id: string, follows = false): Promise<Node> {
   const { folder, objects, coordination, stops } = place;
   const storage = await Storage.open(join(folder, id), { reserve: 0 });
   const log = new CommitLog(coordination);
   const replica = await Replica.open({ storage, objects, log, cluster: 'c', prefixLengths });
   const shared = { storage, coordination, log, objects, replica, prefixLengths };
   const onFailure = (error: unknown) => process.emitWarning(messageOf(error));
-  storage.enterCluster(new ClusterClaims({ holder: id, ...shared }), objects, onFailure);
+  storage.enterCluster(new ClusterLockManager({ ownerLabel: id, ...shared }), objects, onFailure);
   if (follows) replica.start();
   stops.push(async () => {
     await replica.close();
@@ -65,11 +65,11 @@ class History {
 }
 
 test('nodes that are at different commits give what there was at one of them, replaced and deleted tiles too', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const [writer, a, b] = await Promise.all([...'wab'].map((id) => openReplica(place, id, id === 'w')));
-  await writer!.replica.take(slotsWhere(() => true));
-  await a!.replica.take(slotsWhere((slot) => slot % 2 === 0));
-  await b!.replica.take(slotsWhere((slot) => slot % 2 === 1));
+  await writer!.replica.loadSlots(slotsWhere(() => true));
+  await a!.replica.loadSlots(slotsWhere((slot) => slot % 2 === 0));
+  await b!.replica.loadSlots(slotsWhere((slot) => slot % 2 === 1));
   const history = new History(writer!);
   const readers = [a!, b!];
 
@@ -92,9 +92,9 @@ test('nodes that are at different commits give what there was at one of them, re
 });
 
 test('a node that has got other slots answers as of no earlier commit, nor one that was opened anew', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const [writer, a] = await Promise.all([...'wa'].map((id) => openReplica(place, id, id === 'w')));
-  await writer!.replica.take(slotsWhere(() => true));
+  await writer!.replica.loadSlots(slotsWhere(() => true));
   const history = new History(writer!);
   const write = async (scene: string, n: number) => {
     await writeScene(writer!.storage, scene, n);
@@ -106,10 +106,10 @@ test('a node that has got other slots answers as of no earlier commit, nor one t
   await tilesAsOf(a!, 1);
 
   const changes = [
-    () => a!.replica.take(slotsWhere(() => true)),
+    () => a!.replica.loadSlots(slotsWhere(() => true)),
     async () => {
-      await a!.replica.drop(slotsWhere((slot) => slot % 3 === 0));
-      await a!.replica.take(slotsWhere((slot) => slot % 3 === 0));
+      await a!.replica.dropSlots(slotsWhere((slot) => slot % 3 === 0));
+      await a!.replica.loadSlots(slotsWhere((slot) => slot % 3 === 0));
     },
   ];
   for (const [i, change] of changes.entries()) {

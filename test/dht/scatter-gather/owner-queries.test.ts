@@ -7,18 +7,18 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import {
-  type Asking,
-  CHECKSUM,
+  CHECKSUM_HEADER,
   Cluster,
-  ClusterOwners,
   type OwnerRequest,
-  Peers,
+  PeerClient,
+  ScatterGather,
+  type ScatterQuery,
   SLOTS,
 } from '../../../src/dht/index.js';
 import { defineError, TilewrightError } from '../../../src/errors.js';
 import { messageCheck } from '../../../src/json-schema.js';
 import { Storage } from '../../../src/storage/index.js';
-import { type SharedPlace, sharedPlace } from '../shared-stores.js';
+import { type SharedStores, sharedStores } from '../shared-stores.js';
 
 const badQuestion = defineError(
   'TW_TEST_QUESTION',
@@ -33,8 +33,8 @@ const PATIENCE = 60_000;
 
 interface Node {
   id: string;
-  ask: Asking<string, string>;
-  owners: ClusterOwners;
+  ask: ScatterQuery<string, string>;
+  owners: ScatterGather;
   /** Sends this JSON as every answer, whatever it is asked; undefined: answers again. */
   forge(by: { answer: unknown } | undefined): void;
   /** Stops to listen. */
@@ -49,19 +49,19 @@ async function answerOf(id: string, question: string): Promise<string> {
   return id;
 }
 
-async function start(place: SharedPlace, id: string): Promise<Node> {
+async function start(place: SharedStores, id: string): Promise<Node> {
   const { folder, objects, coordination, stops } = place;
   const storage = await Storage.open(join(folder, id), { reserve: 0 });
-  let owners: ClusterOwners | undefined;
+  let owners: ScatterGather | undefined;
   let forged: { answer: unknown } | undefined;
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     try {
       const request = JSON.parse(Buffer.concat(chunks).toString()) as OwnerRequest;
-      const reply = forged ? forged.answer : await owners!.reply(request);
+      const reply = forged ? forged.answer : await owners!.handle(request);
       const bytes = Buffer.from(JSON.stringify(reply));
-      response.setHeader(CHECKSUM, crc32(bytes)).end(bytes);
+      response.setHeader(CHECKSUM_HEADER, crc32(bytes)).end(bytes);
     } catch (error) {
       response.writeHead(error instanceof TilewrightError ? error.status : 500).end(String(error));
     }
@@ -78,13 +78,13 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
     coordination,
     owners: 2,
     onFailure,
-    linger: 100,
+    releaseDelayMs: 100,
   });
-  const peers = new Peers('secret');
-  owners = new ClusterOwners(storage, cluster, peers);
+  const peers = new PeerClient('secret');
+  owners = new ScatterGather(storage, cluster, peers);
   const isText = messageCheck({ type: 'string' });
   const kind = { name: 'test', question: isText, answer: isText, patience: PATIENCE };
-  const ask = owners.define<string, string>(kind, (question) => answerOf(id, question));
+  const ask = owners.register<string, string>(kind, (question) => answerOf(id, question));
   const silence = async () => {
     server.closeAllConnections();
     if (server.listening) await new Promise((resolve) => server.close(resolve));
@@ -108,7 +108,7 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
 }
 
 test('owners are asked, and what they say comes back', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const [a, b, c] = [await start(place, 'a'), await start(place, 'b'), await start(place, 'c')];
   const settled = async () => (await c.ask('who')).answers.length === 2;
   for (const begun = performance.now(); !(await settled().catch(() => false)); await sleep(100))
@@ -148,7 +148,7 @@ test('owners are asked, and what they say comes back', async (t) => {
   await t.test('a question of another form is refused', async () => {
     const request = { kind: 'test', slots: '', seq: 0, wait: 0 };
     for (const question of [undefined, null, 7, {}, ['who']])
-      await assert.rejects(a.owners.reply({ ...request, question }), {
+      await assert.rejects(a.owners.handle({ ...request, question }), {
         code: 'TW_DHT_BAD_QUESTION',
         status: 400,
       });
@@ -157,8 +157,8 @@ test('owners are asked, and what they say comes back', async (t) => {
   await t.test('the wait for a commit ends with the question, and is bounded', async () => {
     const request = { kind: 'test', question: 'who', slots: '', seq: 1e9, wait: 3_600_000 };
     const gone = new AbortController();
-    const abandoned = a.owners.reply(request, gone.signal);
-    const bounded = a.owners.reply(request);
+    const abandoned = a.owners.handle(request, gone.signal);
+    const bounded = a.owners.handle(request);
     gone.abort(new Error('the client is gone'));
     await assert.rejects(abandoned, /the client is gone/);
     await assert.rejects(bounded, { code: 'TW_DHT_BEHIND' });

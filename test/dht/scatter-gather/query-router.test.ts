@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { answeringOwners, type Owner, routeTo } from '../../../src/dht/index.js';
+import { type Owner, readableOwners, routeQuery } from '../../../src/dht/index.js';
 
 const nodes = fc.constantFrom('a', 'b', 'c', 'd');
 const owner = fc.record<Owner>({
@@ -16,11 +16,11 @@ test('each slot goes to one that can answer, to the node itself where it can', (
   fc.assert(
     fc.property(placements, nodes, fc.uniqueArray(nodes, { maxLength: 2 }), (slots, self, away) => {
       const avoided = new Set<string>(away);
-      const { shares, unanswered } = routeTo({ slots }, slots.keys(), self, avoided);
-      const nodeOf = new Map(shares.flatMap(({ node, slots }) => slots.map((slot) => [slot, node] as const)));
-      assert.equal(new Set(shares.map(({ node }) => node)).size, shares.length);
+      const { byNode, unanswered } = routeQuery({ slots }, slots.keys(), self, avoided);
+      const nodeOf = new Map(byNode.flatMap(({ node, slots }) => slots.map((slot) => [slot, node] as const)));
+      assert.equal(new Set(byNode.map(({ node }) => node)).size, byNode.length);
       for (const [slot, owners] of slots.entries()) {
-        const able = answeringOwners(owners)
+        const able = readableOwners(owners)
           .map(({ node }) => node)
           .filter((node) => !avoided.has(node));
         assert.equal(unanswered.includes(slot), able.length === 0);
@@ -39,7 +39,7 @@ test('who is asked anyway is asked for more, who leaves only where nobody stays'
     at(['c', 'available'], ['b', 'available']),
     at(['d', 'leaving'], ['c', 'available']),
   ];
-  assert.deepEqual(routeTo({ slots }, [0, 1, 2], 'a').shares, [
+  assert.deepEqual(routeQuery({ slots }, [0, 1, 2], 'a').byNode, [
     { node: 'b', slots: [0, 1] },
     { node: 'c', slots: [2] },
   ]);

@@ -10,14 +10,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { Cluster } from '../../../src/dht/cluster.js';
 import { SLOTS } from '../../../src/dht/placement/slots.js';
-import { CHECKSUM, Peers } from '../../../src/dht/rpc/peer-client.js';
-import type { Asking } from '../../../src/dht/scatter-gather/owner-queries.js';
-import { ClusterOwners, type OwnerRequest } from '../../../src/dht/scatter-gather/scatter-gather.js';
+import { CHECKSUM_HEADER, PeerClient } from '../../../src/dht/rpc/peer-client.js';
+import type { ScatterQuery } from '../../../src/dht/scatter-gather/owner-queries.js';
+import { type OwnerRequest, ScatterGather } from '../../../src/dht/scatter-gather/scatter-gather.js';
 import { messageOf, TilewrightError } from '../../../src/errors.js';
 import { listOf, messageCheck, TEXT } from '../../../src/json-schema.js';
 import { Storage } from '../../../src/storage/index.js';
 import { COLLECTION, writeScene } from '../../storage/sample-scenes.js';
-import { type SharedPlace, sharedPlace } from '../shared-stores.js';
+import { type SharedStores, sharedStores } from '../shared-stores.js';
 
 const KIND = {
   name: 'tiles',
@@ -29,20 +29,20 @@ interface Node {
   storage: Storage;
   cluster: Cluster;
   /** All tiles that an owner has, with their versions. */
-  tiles: Asking<null, string[]>;
+  tiles: ScatterQuery<null, string[]>;
   /** Node b does not know the word "new". */
-  words: Asking<string, string>;
+  words: ScatterQuery<string, string>;
 }
 
-async function start(place: SharedPlace, id: string): Promise<Node> {
+async function start(place: SharedStores, id: string): Promise<Node> {
   const { folder, objects, coordination, stops } = place;
   const server = createServer((request, response) => {
     const send = (status: number, answer: unknown) => {
       const bytes = Buffer.from(JSON.stringify(answer));
-      response.writeHead(status, { [CHECKSUM]: crc32(bytes) }).end(bytes);
+      response.writeHead(status, { [CHECKSUM_HEADER]: crc32(bytes) }).end(bytes);
     };
     json(request)
-      .then((body) => owners.reply(body as OwnerRequest))
+      .then((body) => owners.handle(body as OwnerRequest))
       .then(
         (reply) => send(200, reply),
         (error) =>
@@ -57,13 +57,13 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
   const member = { id, url, zone: id, weight: 1, software: '0', format: 1 };
   const onFailure = (error: unknown) => process.emitWarning(messageOf(error));
   const cluster = await Cluster.join({ member, storage, objects, coordination, owners: 1, onFailure });
-  const peers = new Peers('');
-  const owners: ClusterOwners = new ClusterOwners(storage, cluster, peers);
-  const tiles = owners.define<null, string[]>(KIND, async (_, { only, seq }) => {
+  const peers = new PeerClient('');
+  const owners: ScatterGather = new ScatterGather(storage, cluster, peers);
+  const tiles = owners.register<null, string[]>(KIND, async (_, { only, seq }) => {
     const { ids } = storage.index.query({ where: only });
     return (await storage.getTiles(ids, seq)).map(({ id, version }) => `${id} ${version}`);
   });
-  const words = owners.define<string, string>(
+  const words = owners.register<string, string>(
     {
       name: 'words',
       question: (word) => {
@@ -84,7 +84,7 @@ async function start(place: SharedPlace, id: string): Promise<Node> {
   return { storage, cluster, tiles, words };
 }
 
-async function twoNodes(place: SharedPlace): Promise<[Node, Node]> {
+async function twoNodes(place: SharedStores): Promise<[Node, Node]> {
   const a = await start(place, 'a');
   const b = await start(place, 'b');
   const isShared = ({ cluster: { placement } }: Node) =>
@@ -104,7 +104,7 @@ async function askAll({ tiles }: Node, seq?: number): Promise<{ tiles: string[];
 }
 
 test('a question is answered as of the commit that it names, earlier or just coming', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const [a, b] = await twoNodes(place);
   const { replica } = a.cluster;
   const states: string[][] = [[]];
@@ -125,34 +125,34 @@ test('a question is answered as of the commit that it names, earlier or just com
 });
 
 test('where an owner has got slots since the commit that a question names, it is answered as of a later one', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const [a, b] = await twoNodes(place);
   await writeScene(a.storage, 's1', 1);
   await writeScene(a.storage, 's2', 2);
   const before = await askAll(a);
   await askAll(a, before.seq - 1);
   await b.cluster.replica.catchUp();
-  await b.cluster.replica.take(Array.from({ length: SLOTS }, (_, slot) => slot));
+  await b.cluster.replica.loadSlots(Array.from({ length: SLOTS }, (_, slot) => slot));
   assert.deepEqual(await askAll(a, before.seq - 1), before);
   assert.deepEqual(await askAll(a), before);
 });
 
 test('where nobody has a commit, or a slot, the answer says which slots it lacks', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const [a, b] = await twoNodes(place);
   await writeScene(a.storage, 's1', 1);
   const { tiles, seq } = await askAll(a);
   const slots = b.cluster.replica.slots;
-  await b.cluster.replica.drop(slots);
+  await b.cluster.replica.dropSlots(slots);
   const { answers, unanswered } = await a.tiles(null);
   assert.equal(answers.length, 1);
   assert.deepEqual(unanswered, slots);
-  await b.cluster.replica.take(slots);
+  await b.cluster.replica.loadSlots(slots);
   assert.deepEqual(await askAll(a), { tiles, seq });
 });
 
 test('a question that an owner of an earlier version does not know fails, and is not answered in part', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const [a] = await twoNodes(place);
   const { answers, unanswered } = await a.words('old');
   assert.deepEqual([answers.sort(), unanswered], [['a', 'b'], []]);
@@ -167,7 +167,7 @@ test('a question that an owner of an earlier version does not know fails, and is
 });
 
 test('many questions at once are all answered in full', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const [a] = await twoNodes(place);
   for (let n = 1; n <= 3; n++) await writeScene(a.storage, `s${n}`, n);
   const expected = await askAll(a);

@@ -3,18 +3,18 @@
 import { groupBands } from '../../../src/ingest/band-groups.js';
 import { noDatetime } from '../../../src/ingest/errors.js';
 import { parseTime } from '../../../src/ingest/formats/shared/acquisition-time.js';
-import { isRaster } from '../../../src/ingest/formats/shared/probe-input.js';
-import { bit, qualityBand } from '../../../src/ingest/formats/shared/quality-lookup.js';
-import { gridResolution } from '../../../src/ingest/georeferencing/pixel-size.js';
-import type { SceneFormat } from '../../../src/ingest/scene.js';
+import { matchesRaster } from '../../../src/ingest/formats/shared/probe-input.js';
+import { bitAt, buildQualityLookup } from '../../../src/ingest/formats/shared/quality-lookup.js';
+import { nominalPixelSize } from '../../../src/ingest/georeferencing/pixel-size.js';
+import type { ProductFormat } from '../../../src/ingest/scene.js';
 import { Mask } from '../../../src/raster/index.js';
 
-export const kelvin: SceneFormat = {
+export const kelvin: ProductFormat = {
   name: 'Kelvin-1',
 
-  async detect(candidate) {
-    if (candidate.kind !== 'tiff') return false;
-    return isRaster(candidate, ({ metadata }) => metadata.MISSION === 'KELVIN-1');
+  async identify(candidate) {
+    if (candidate.fileType !== 'tiff') return false;
+    return matchesRaster(candidate, ({ metadata }) => metadata.MISSION === 'KELVIN-1');
   },
 
   async describe({ path, header: open }) {
@@ -22,7 +22,7 @@ export const kelvin: SceneFormat = {
     const { ORBIT = '0', SENSED = '' } = header.metadata;
     const start = parseTime(SENSED);
     if (Number.isNaN(start)) throw noDatetime(path);
-    const whole = { header, resolution: gridResolution(header) };
+    const whole = { header, resolution: nominalPixelSize(header) };
     const groups = groupBands([
       // Hundredths of a kelvin, 0 where nothing was measured.
       {
@@ -38,8 +38,8 @@ export const kelvin: SceneFormat = {
       { ...whole, name: 'quality', index: 1, role: 'qa', nodata: null, scale: 1, offset: 0 },
     ]);
     // Bit 0 is cloud, bit 1 its shadow.
-    const quality = qualityBand(groups, 'quality', (value) =>
-      bit(value, 0) ? Mask.cloud : bit(value, 1) ? Mask.shadow : Mask.clear,
+    const quality = buildQualityLookup(groups, 'quality', (value) =>
+      bitAt(value, 0) ? Mask.cloud : bitAt(value, 1) ? Mask.shadow : Mask.clear,
     );
     const scene = {
       path,

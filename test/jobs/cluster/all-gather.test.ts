@@ -1,25 +1,25 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { Meetings } from '../../../src/jobs/cluster/all-gather.js';
+import { AllGather } from '../../../src/jobs/cluster/all-gather.js';
 
 test('a run goes on with what all have said, again and again', async () => {
-  const meetings = new Meetings();
+  const meetings = new AllGather();
   const { signal } = new AbortController();
   for (const words of [[1, 2], [3]]) {
     const met = meetings.wait<number>('run', signal);
-    meetings.hear('another', [9]);
-    meetings.hear('run', words);
+    meetings.deliver('another', [9]);
+    meetings.deliver('run', words);
     assert.deepEqual(await met, words);
   }
-  meetings.hear('run', [5]);
+  meetings.deliver('run', [5]);
   assert.equal(getEventListeners(signal, 'abort').length, 0);
 });
 
 test('a run that is cancelled, before it waits or while it does, does not wait for ever', {
   timeout: 10_000,
 }, async () => {
-  const meetings = new Meetings();
+  const meetings = new AllGather();
   const controller = new AbortController();
   const waiting = meetings.wait('run', controller.signal);
   const reason = new Error('enough');

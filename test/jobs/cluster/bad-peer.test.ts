@@ -6,20 +6,28 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { CHECKSUM, everySlot, lineOf, notHeld, Peers, SLOTS, SURVEY_PATH } from '../../../src/dht/index.js';
-import { distribute } from '../../../src/jobs/cluster/job-coordinator.js';
 import {
+  ALL_SLOTS,
+  CHECKSUM_HEADER,
+  encodeLine,
+  PeerClient,
+  SLOTS,
+  STATS_PATH,
+  slotNotHeld,
+} from '../../../src/dht/index.js';
+import { coordinate } from '../../../src/jobs/cluster/job-coordinator.js';
+import {
+  type FullJobContext,
   jobInterrupted,
   type Process,
-  type ShareRequest,
-  Shares,
-  type WholeContext,
-  WORK_PATH,
+  TASK_PATH,
+  TaskExecutor,
+  type TaskRequest,
 } from '../../../src/jobs/index.js';
 import { objectOf, TEXT } from '../../../src/json-schema.js';
 import { hooked } from '../../coordination/faulty-stores.js';
 import { startMember, until } from '../../dht/cluster-members.js';
-import { sharedPlace } from '../../dht/shared-stores.js';
+import { sharedStores } from '../../dht/shared-stores.js';
 import { writeScene } from '../../storage/sample-scenes.js';
 import { process } from '../process.js';
 
@@ -27,7 +35,7 @@ const SECRET = 'the secret of the test';
 
 /** What the other node sends: lines for a share, and its answer to a survey. */
 interface Sent {
-  lines: (request: ShareRequest) => unknown[];
+  lines: (request: TaskRequest) => unknown[];
   holding: unknown;
 }
 
@@ -42,21 +50,21 @@ function workProcess(more: Partial<Process> = {}): Process {
 }
 
 async function start(t: TestContext, processes: Process[]) {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const sent: Sent = { lines: () => [], holding: {} };
   const answer = async (path: string, message: unknown, response: ServerResponse) => {
-    if (path === WORK_PATH) {
-      for (const line of sent.lines(message as ShareRequest)) response.write(lineOf(line));
+    if (path === TASK_PATH) {
+      for (const line of sent.lines(message as TaskRequest)) response.write(encodeLine(line));
       return response.end();
     }
-    const bytes = JSON.stringify(path === SURVEY_PATH ? sent.holding : {});
-    return response.writeHead(200, { [CHECKSUM]: crc32(bytes) }).end(bytes);
+    const bytes = JSON.stringify(path === STATS_PATH ? sent.holding : {});
+    return response.writeHead(200, { [CHECKSUM_HEADER]: crc32(bytes) }).end(bytes);
   };
   const server = createServer(async (request, response) =>
     answer(request.url!, await json(request), response),
   ).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const peers = new Peers(SECRET);
+  const peers = new PeerClient(SECRET);
   place.stops.push(async () => {
     peers.close();
     server.closeAllConnections();
@@ -77,28 +85,28 @@ async function start(t: TestContext, processes: Process[]) {
       (owners) => owners.length === 2 && owners.every(({ state }) => state === 'available'),
     ),
   );
-  const shares = new Shares({ storage, objects: place.objects, cluster, processes });
+  const tasks = new TaskExecutor({ storage, objects: place.objects, cluster, processes });
   const run = (one: Process, inputs: unknown, signal = new AbortController().signal) => {
     const warnings: string[] = [];
-    const context: WholeContext = {
+    const context: FullJobContext = {
       ...{
         id: '000000000aaaaaa',
         started: Date.now(),
         signal,
         isMine: () => true,
-        meet: async (word) => [word],
+        allGather: async (word) => [word],
       },
       ...{ progress: () => {}, message: () => {}, partial: () => {}, file: async () => {} },
       log: (level, text) => {
         if (level === 'warning') warnings.push(text);
       },
     };
-    return { warnings, results: distribute({ cluster, peers, shares }, one, inputs, context) };
+    return { warnings, results: coordinate({ cluster, peers, tasks }, one, inputs, context) };
   };
-  return { a, b, cluster, shares, sent, run, log };
+  return { a, b, cluster, shares: tasks, sent, run, log };
 }
 
-const shareOf = (more: Partial<ShareRequest>): ShareRequest => ({
+const shareOf = (more: Partial<TaskRequest>): TaskRequest => ({
   ...{ job: '000000000aaaaaa', run: '000000000bbbbbb', process: 'fill', inputs: { precision: 5 } },
   ...{ slots: '', since: 0, ...more },
 });
@@ -157,8 +165,8 @@ test('a job that waits for a commit of another node ends when it is to end', asy
   const stopped = new AbortController();
   sent.lines = () => [{ result: { part: { node: 'b' }, files: {}, applied } }];
   const { replica } = cluster;
-  const waitForNamed = replica.waitForNamed.bind(replica);
-  replica.waitForNamed = (...asked) => {
+  const waitForNamed = replica.waitForNamedCommit.bind(replica);
+  replica.waitForNamedCommit = (...asked) => {
     if (asked[0] === applied) setImmediate(() => stopped.abort(jobInterrupted('x')));
     return waitForNamed(...asked);
   };
@@ -170,7 +178,7 @@ test('a share with inputs that do not fit its process is refused, and its wait e
   let runs = 0;
   const work = workProcess({
     check: (inputs) => {
-      if ((inputs as { precision: number }).precision > 9) throw notHeld(1);
+      if ((inputs as { precision: number }).precision > 9) throw slotNotHeld(1);
     },
     run: async () => {
       runs++;
@@ -188,7 +196,7 @@ test('a share with inputs that do not fit its process is refused, and its wait e
     );
   await assert.rejects(
     shares.run(shareOf({ inputs: { precision: 10 } }), () => {}, never),
-    { code: notHeld.code },
+    { code: slotNotHeld.code },
   );
   assert.equal(runs, 0);
 
@@ -205,9 +213,9 @@ test('a share with inputs that do not fit its process is refused, and its wait e
 
 test('a node whose holdings have a wrong form is left out of a survey', async (t) => {
   const { sent, cluster } = await start(t, []);
-  const holding = { applied: 0, slots: [...everySlot].slice(0, 3).join(), bytes: [] };
+  const holding = { applied: 0, slots: [...ALL_SLOTS].slice(0, 3).join(), bytes: [] };
   sent.holding = holding;
-  assert.deepEqual([...(await cluster.survey(60_000)).applied.keys()].sort(), ['a', 'b']);
+  assert.deepEqual([...(await cluster.stats(60_000)).applied.keys()].sort(), ['a', 'b']);
   const wrong = [
     ...[null, 5, [], {}, { ...holding, slots: 5 }, { ...holding, slots: 'zzzz' }],
     ...['x', -1, 1e300].map((applied) => ({ ...holding, applied })),
@@ -217,7 +225,7 @@ test('a node whose holdings have a wrong form is left out of a survey', async (t
     })),
   ];
   for (sent.holding of wrong) {
-    const { applied, unmeasured } = await cluster.survey(60_000);
+    const { applied, unmeasured } = await cluster.stats(60_000);
     assert.deepEqual([...applied.keys()], ['a'], JSON.stringify(sent.holding));
     assert.equal(unmeasured, 0);
   }

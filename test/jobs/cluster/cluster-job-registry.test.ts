@@ -4,41 +4,41 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
 import { coordinationFull } from '../../../src/coordination/index.js';
-import { ClusterBoard } from '../../../src/jobs/cluster/cluster-job-registry.js';
-import { JobObjects } from '../../../src/jobs/cluster/job-artifacts.js';
-import { JobDocuments } from '../../../src/jobs/cluster/job-entries.js';
-import { Jobs } from '../../../src/jobs/index.js';
+import { ClusterJobRegistry } from '../../../src/jobs/cluster/cluster-job-registry.js';
+import { JobArtifacts } from '../../../src/jobs/cluster/job-artifacts.js';
+import { JobEntries } from '../../../src/jobs/cluster/job-entries.js';
+import { LocalJobService } from '../../../src/jobs/index.js';
 import { storageFull } from '../../../src/storage/errors.js';
 import { Storage } from '../../../src/storage/index.js';
 import { faultyCoordination } from '../../coordination/faulty-stores.js';
-import { sharedPlace } from '../../dht/shared-stores.js';
+import { sharedStores } from '../../dht/shared-stores.js';
 import { eventually } from '../../support/eventually.js';
 import { process, startWork } from '../process.js';
 
 async function open(t: TestContext) {
-  const { folder, coordination, objects, stops } = await sharedPlace(t);
+  const { folder, coordination, objects, stops } = await sharedStores(t);
   const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
   const disk = { isFull: false };
   const full = faultyCoordination(coordination, () =>
     disk.isFull ? { kind: 'full', outage: 0 } : undefined,
   );
-  const documents = new JobDocuments(full);
+  const documents = new JobEntries(full);
   const failures: unknown[] = [];
-  const board = new ClusterBoard({
-    ...{ catalogue: storage.catalogue, documents, objects: new JobObjects(objects), home: 'a' },
+  const registry = new ClusterJobRegistry({
+    ...{ catalogue: storage.catalogue, documents, objects: new JobArtifacts(objects), self: 'a' },
     work: ({ run }, inputs, context) => run(inputs, context),
     isWorkedOn: () => false,
-    onTakenOver: (job) => jobs.drop(job),
+    onTakenOver: (job) => jobs.abandon(job),
     onFailure: (error) => failures.push(error),
   });
-  const jobs = await Jobs.open(storage, [], { board });
+  const jobs = await LocalJobService.open(storage, [], { registry });
   stops.push(async () => {
-    board.close();
+    registry.close();
     await jobs.close();
     await storage.close();
     for (const error of failures) assert.ok(coordinationFull.is(error) || storageFull.is(error));
   });
-  return { jobs, board, documents, objects, disk, failures, storage };
+  return { jobs, board: registry, documents, objects, disk, failures, storage };
 }
 
 test('the end of a job is published once a full etcd has room again', async (t) => {
@@ -50,7 +50,7 @@ test('the end of a job is published once a full etcd has room again', async (t) 
   await eventually('a refusal', () => failures.length > 0);
   disk.isFull = false;
   assert.equal((await jobs.wait(job.id)).status, 'successful');
-  await eventually('the end', async () => (await documents.get(job.id))?.live === false);
+  await eventually('the end', async () => (await documents.get(job.id))?.isLive === false);
 });
 
 test('other nodes know the end of a job that this node could not write', async (t) => {
@@ -63,19 +63,19 @@ test('other nodes know the end of a job that this node could not write', async (
     };
     throw storageFull(storage.dir);
   });
-  await eventually('the end', async () => (await documents.get(job.id))?.live === false);
-  assert.equal((await documents.get(job.id))?.document.job.status, 'failed');
+  await eventually('the end', async () => (await documents.get(job.id))?.isLive === false);
+  assert.equal((await documents.get(job.id))?.entry.job.status, 'failed');
   catalogue.write = write;
-  assert.equal(await board.isOurs(job), false, 'the next start does not run it again');
+  assert.equal(await board.isLedHere(job), false, 'the next start does not run it again');
 });
 
 test('nothing is kept of a job that has ended, nor of a request that is repeated', async (t) => {
   const { jobs, board } = await open(t);
   const request = { key: 'once', digest: 'a' };
   const work = process(async () => 'done');
-  const { job } = await jobs.startNew(work, {}, { request });
+  const { job } = await jobs.startUnlessRepeated(work, {}, { request });
   assert.equal((await jobs.wait(job.id)).status, 'successful');
-  const again = await jobs.startNew(work, {}, { request });
+  const again = await jobs.startUnlessRepeated(work, {}, { request });
   assert.deepEqual([again.repeated, again.job.id], [true, job.id]);
   assert.deepEqual([...board.accepting], []);
 });
@@ -83,8 +83,8 @@ test('nothing is kept of a job that has ended, nor of a request that is repeated
 test('nothing is kept of a job that another node has taken over', async (t) => {
   const { jobs, board, documents } = await open(t);
   const job = await startWork(jobs, {}, async ({ signal, progress }) => {
-    const { document, revision } = (await documents.get(job.id))!;
-    await documents.change({ ...document, home: 'b' }, revision);
+    const { entry, revision } = (await documents.get(job.id))!;
+    await documents.update({ ...entry, home: 'b' }, revision);
     progress({ done: 1 });
     await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   });
@@ -96,10 +96,10 @@ test('nothing is kept of a job that another node has taken over', async (t) => {
 test('a job that is refused leaves nothing in the object store', async (t) => {
   const { jobs, objects } = await open(t);
   const work = process(async () => 'done');
-  const { job } = await jobs.startNew(work, {}, { request: { key: 'once', digest: 'a' } });
+  const { job } = await jobs.startUnlessRepeated(work, {}, { request: { key: 'once', digest: 'a' } });
   await jobs.wait(job.id);
   const other = { request: { key: 'once', digest: 'b' } };
-  await assert.rejects(jobs.startNew(work, {}, other), { code: 'TW_JOB_KEY_REUSED' });
+  await assert.rejects(jobs.startUnlessRepeated(work, {}, other), { code: 'TW_JOB_KEY_REUSED' });
   const names = (await toArray(objects.list('jobs/'))).map(({ name }) => name.split('/')[1]);
   assert.deepEqual([...new Set(names)], [job.id]);
 });
@@ -113,7 +113,7 @@ test('a job that this node cannot write is withdrawn: it never runs, and the req
   catalogue.write = async () => {
     throw storageFull(storage.dir);
   };
-  await assert.rejects(jobs.startNew(work, {}, { request }), { code: 'TW_STORAGE_FULL' });
+  await assert.rejects(jobs.startUnlessRepeated(work, {}, { request }), { code: 'TW_STORAGE_FULL' });
   assert.deepEqual(await documents.live(), []);
   assert.deepEqual(await toArray(objects.list('jobs/')), []);
   assert.deepEqual([...board.accepting], []);
@@ -123,10 +123,10 @@ test('a job that this node cannot write is withdrawn: it never runs, and the req
     disk.isFull = true;
     throw storageFull(storage.dir);
   };
-  await assert.rejects(jobs.startNew(work, {}, { request }), { code: 'TW_JOB_PERHAPS_ACCEPTED' });
+  await assert.rejects(jobs.startUnlessRepeated(work, {}, { request }), { code: 'TW_JOB_PERHAPS_ACCEPTED' });
   const [stored] = await documents.live();
   disk.isFull = false;
   catalogue.write = write;
-  const again = await jobs.startNew(work, {}, { request });
-  assert.deepEqual(again, { job: { ...again.job, id: stored!.document.job.id }, repeated: true });
+  const again = await jobs.startUnlessRepeated(work, {}, { request });
+  assert.deepEqual(again, { job: { ...again.job, id: stored!.entry.job.id }, repeated: true });
 });

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
 import { documentDamaged } from '../../../src/coordination/index.js';
-import { ClusterBoard } from '../../../src/jobs/cluster/cluster-job-registry.js';
-import { JobObjects } from '../../../src/jobs/cluster/job-artifacts.js';
-import { JobDocuments } from '../../../src/jobs/cluster/job-entries.js';
-import { LostJobs } from '../../../src/jobs/cluster/job-failover.js';
-import { Jobs } from '../../../src/jobs/index.js';
+import { ClusterJobRegistry } from '../../../src/jobs/cluster/cluster-job-registry.js';
+import { JobArtifacts } from '../../../src/jobs/cluster/job-artifacts.js';
+import { JobEntries } from '../../../src/jobs/cluster/job-entries.js';
+import { JobFailover } from '../../../src/jobs/cluster/job-failover.js';
+import { LocalJobService } from '../../../src/jobs/index.js';
 import { storeUnavailable } from '../../../src/storage/errors.js';
 import { firstVersionAt, type ObjectStore, Storage } from '../../../src/storage/index.js';
 import { faultyObjects, hooked } from '../../coordination/faulty-stores.js';
-import { type SharedPlace, sharedPlace } from '../../dht/shared-stores.js';
+import { type SharedStores, sharedStores } from '../../dht/shared-stores.js';
 import { eventually } from '../../support/eventually.js';
 import { process } from '../process.js';
 
@@ -21,28 +21,28 @@ const DAY = 86_400_000;
 const GRACE_MS = 400;
 
 /** Node `a` of a cluster in which it is the only one that runs, and which can run `fill`. */
-async function nodeOf({ folder, coordination, stops }: SharedPlace, store: ObjectStore) {
+async function nodeOf({ folder, coordination, stops }: SharedStores, store: ObjectStore) {
   const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
-  const documents = new JobDocuments(coordination);
-  const objects = new JobObjects(store);
+  const documents = new JobEntries(coordination);
+  const objects = new JobArtifacts(store);
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);
-  const board = new ClusterBoard({
-    ...{ catalogue: storage.catalogue, documents, objects, home: 'a', onFailure },
+  const registry = new ClusterJobRegistry({
+    ...{ catalogue: storage.catalogue, documents, objects, self: 'a', onFailure },
     work: ({ run }, inputs, context) => run(inputs, context),
     isWorkedOn: () => false,
     onTakenOver: () => undefined,
   });
-  const jobs = await Jobs.open(storage, [], { board, resume: true });
-  const cluster = { self: 'a', nodes: [{ id: 'a' }], endClaimsOf: async () => undefined };
+  const jobs = await LocalJobService.open(storage, [], { registry, resume: true });
+  const cluster = { self: 'a', nodes: [{ id: 'a' }], revokeLocksOf: async () => undefined };
   const processes = [process(async () => 'done', { resumable: true })];
-  const lost = new LostJobs({
-    ...{ jobs, board, documents, objects, cluster, processes, onFailure },
-    grace: GRACE_MS,
+  const lost = new JobFailover({
+    ...{ jobs, board: registry, documents, objects, cluster, processes, onFailure },
+    gracePeriodMs: GRACE_MS,
   });
   stops.push(async () => {
     await lost.close();
-    board.close();
+    registry.close();
     await jobs.close();
     await storage.close();
   });
@@ -58,17 +58,17 @@ const waiting = (id: string) => {
   return { home: 'a', job: { ...job, created: now, updated: now, tiles: TILES } };
 };
 
-async function endOf(documents: JobDocuments, id: string) {
-  await eventually('the end', async () => (await documents.get(id))?.live === false);
-  return (await documents.get(id))!.document.job;
+async function endOf(documents: JobEntries, id: string) {
+  await eventually('the end', async () => (await documents.get(id))?.isLive === false);
+  return (await documents.get(id))!.entry.job;
 }
 
 test('a job whose inputs are missing from the object store fails, and the others go on', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const { documents, objects, failures } = await nodeOf(place, place.objects);
-  await documents.add(waiting('aaa'));
-  await objects.putAsked('bbb', { inputs: {} });
-  await documents.add(waiting('bbb'));
+  await documents.create(waiting('aaa'));
+  await objects.putInputs('bbb', { inputs: {} });
+  await documents.create(waiting('bbb'));
   const { status, error } = await endOf(documents, 'aaa');
   assert.deepEqual([status, error?.code], ['failed', 'TW_JOB_INTERRUPTED']);
   assert.match(error!.message, /inputs are missing/);
@@ -77,13 +77,13 @@ test('a job whose inputs are missing from the object store fails, and the others
 });
 
 test('a job that its node does not run can be cancelled', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const away = storeUnavailable(place.objects.url, 'asked.json', 'outage');
   const store = hooked(place.objects, 'head', async (name) => {
     if (name.endsWith('asked.json')) throw away;
   });
   const { documents, lost, failures } = await nodeOf(place, store);
-  await documents.add(waiting('aaa'));
+  await documents.create(waiting('aaa'));
   await eventually('an attempt to run the job', () => failures.includes(away));
   await lost.cancel('aaa');
   assert.equal((await endOf(documents, 'aaa')).status, 'dismissed');
@@ -92,7 +92,7 @@ test('a job that its node does not run can be cancelled', async (t) => {
 });
 
 test('a damaged document is reported once, and stops neither other jobs nor the removal of old ones', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const damaged = {
     'jobs/live/000': '{"home":5,"job":null}',
     'jobs/live/001': '{',
@@ -107,11 +107,11 @@ test('a damaged document is reported once, and stops neither other jobs nor the 
   const { documents, objects, failures } = await nodeOf(place, place.objects);
   const { job } = waiting(old);
   const document = { home: 'a', job: { ...job, status: 'successful' as const, updated: finished, finished } };
-  const added = await documents.add(document);
+  const added = await documents.create(document);
   assert.ok('revision' in added);
   await documents.end({ ...document, folder: `jobs/${old}/end` }, added.revision);
-  await objects.putAsked('bbb', { inputs: {} });
-  await documents.add(waiting('bbb'));
+  await objects.putInputs('bbb', { inputs: {} });
+  await documents.create(waiting('bbb'));
   assert.equal((await endOf(documents, 'bbb')).status, 'successful');
   await eventually('the removal', async () => (await documents.get(old)) === undefined);
   await eventually('all reports', () => failures.length >= Object.keys(damaged).length);
@@ -123,15 +123,15 @@ test('a damaged document is reported once, and stops neither other jobs nor the 
 });
 
 test('an object that cannot be removed keeps no other job', async (t) => {
-  const place = await sharedPlace(t);
+  const place = await sharedStores(t);
   const finished = Date.now() - 30 * DAY;
   const ids = ['aaaaaa', 'bbbbbb', 'cccccc'].map((end) => `${firstVersionAt(finished)}${end}`);
   const faulty = faultyObjects(place.objects, (name) =>
     name.includes(ids[1]!) ? { kind: 'failed', outage: 0 } : undefined,
   );
-  const documents = new JobDocuments(place.coordination);
+  const documents = new JobEntries(place.coordination);
   for (const id of ids) {
-    await new JobObjects(place.objects).putAsked(id, { inputs: {} });
+    await new JobArtifacts(place.objects).putInputs(id, { inputs: {} });
     const { job: accepted } = waiting(id);
     const job = {
       ...accepted,
@@ -140,12 +140,12 @@ test('an object that cannot be removed keeps no other job', async (t) => {
       updated: finished,
       finished,
     };
-    const added = await documents.add({ home: 'a', job });
+    const added = await documents.create({ home: 'a', job });
     assert.ok('revision' in added);
     await documents.end({ home: 'a', job, folder: `jobs/${id}/end` }, added.revision);
   }
   const { failures } = await nodeOf(place, faulty);
-  const left = async () => (await toArray(documents.all())).map(({ document }) => document.job.id);
+  const left = async () => (await toArray(documents.all())).map(({ entry }) => entry.job.id);
   await eventually('the removal', async () => `${await left()}` === ids[1]);
   assert.deepEqual(
     (await toArray(place.objects.list('jobs/'))).map(({ name }) => name.split('/')[1]),

@@ -6,8 +6,8 @@ import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { toArray } from '../../../src/async/index.js';
 import { EtcdStore } from '../../../src/coordination/index.js';
-import { JobObjects } from '../../../src/jobs/cluster/job-artifacts.js';
-import { JobDocuments, summaryOf } from '../../../src/jobs/cluster/job-entries.js';
+import { JobArtifacts } from '../../../src/jobs/cluster/job-artifacts.js';
+import { JobEntries, jobSummaryOf } from '../../../src/jobs/cluster/job-entries.js';
 import { openNode, type TilewrightNode } from '../../../src/node.js';
 import { firstVersionAt, type JobRecord, openObjectStore } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
@@ -80,7 +80,7 @@ test('nodes agree on which jobs there are, and keep nothing of those that have e
   const [gone, hidden, shown] = jobs.map(({ id }) => id) as [string, string, string];
   const coordination = new EtcdStore(etcd.urls, 'default');
   const store = await openObjectStore(pathToFileURL(join(folder, 'store')).href);
-  const [documents, objects] = [new JobDocuments(coordination), new JobObjects(store)];
+  const [documents, objects] = [new JobEntries(coordination), new JobArtifacts(store)];
   atEnd(t, async () => {
     await coordination.close();
     store.close();
@@ -98,10 +98,10 @@ test('nodes agree on which jobs there are, and keep nothing of those that have e
     ]);
     const end = objects.endFolder(job.id);
     await objects.putEnd(end, job, [{ seq: 1, ...line }]);
-    const added = await documents.add({ home, job: summaryOf(job) });
+    const added = await documents.create({ home, job: jobSummaryOf(job) });
     assert.ok('revision' in added);
     assert.ok(
-      await documents.end({ home, job: summaryOf(job), hasResults: true, folder: end }, added.revision),
+      await documents.end({ home, job: jobSummaryOf(job), hasResults: true, folder: end }, added.revision),
     );
   }
   await leader.stop();
@@ -126,7 +126,7 @@ test('nodes agree on which jobs there are, and keep nothing of those that have e
   }
   const kept = [hidden, shown];
   await until('nothing is left in etcd and the store', async () => {
-    const stored = (await toArray(documents.all())).map(({ document }) => document.job.id);
+    const stored = (await toArray(documents.all())).map(({ entry }) => entry.job.id);
     const names = new Set((await toArray(store.list('jobs/'))).map(({ name }) => name.split('/')[1]!));
     return `${stored}` === `${kept}` && `${[...names].sort()}` === `${kept}`;
   });
@@ -145,20 +145,20 @@ test('an old job whose end was not published before the node stopped is publishe
   const first = await start('a', port);
   const coordination = new EtcdStore(etcd.urls, 'default');
   atEnd(t, () => coordination.close());
-  const documents = new JobDocuments(coordination);
+  const documents = new JobEntries(coordination);
   const job = jobOf(Date.now() - 9 * DAY);
   const store = await openObjectStore(pathToFileURL(join(folder, 'store')).href);
   atEnd(t, async () => store.close());
-  await new JobObjects(store).putAsked(job.id, job);
+  await new JobArtifacts(store).putInputs(job.id, job);
   const { catalogue } = first.node.storage;
   // As it is if etcd was away when the job ended.
   await catalogue.write([catalogue.jobs.set(job.id, job)]);
-  const { finished: _, ...running } = summaryOf(job);
+  const { finished: _, ...running } = jobSummaryOf(job);
   const home = first.node.id;
   await first.stop();
-  await documents.add({ home, job: { ...running, status: 'running' } });
+  await documents.create({ home, job: { ...running, status: 'running' } });
 
   const { node } = await start('a', port);
-  await until('its end is published', async () => !(await documents.get(job.id))?.live);
+  await until('its end is published', async () => !(await documents.get(job.id))?.isLive);
   assert.deepEqual(await node.storage.catalogue.jobs.get(job.id), job);
 });

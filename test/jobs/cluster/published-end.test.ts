@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
-import { ClusterBoard } from '../../../src/jobs/cluster/cluster-job-registry.js';
-import { JobObjects } from '../../../src/jobs/cluster/job-artifacts.js';
-import { JobDocuments, summaryOf } from '../../../src/jobs/cluster/job-entries.js';
+import { ClusterJobRegistry } from '../../../src/jobs/cluster/cluster-job-registry.js';
+import { JobArtifacts } from '../../../src/jobs/cluster/job-artifacts.js';
+import { JobEntries, jobSummaryOf } from '../../../src/jobs/cluster/job-entries.js';
 import { type JobRecord, newVersion, Storage } from '../../../src/storage/index.js';
 import { faultyObjects } from '../../coordination/faulty-stores.js';
-import { sharedPlace } from '../../dht/shared-stores.js';
+import { sharedStores } from '../../dht/shared-stores.js';
 
 test('an end that is published at the second attempt leaves nothing of the first in the object store', async (t) => {
-  const { folder, coordination, objects, stops } = await sharedPlace(t);
+  const { folder, coordination, objects, stops } = await sharedStores(t);
   const storage = await Storage.open(join(folder, 'a'), { reserve: 0 });
   stops.push(() => storage.close());
   let isAway = true;
@@ -20,10 +20,10 @@ test('an end that is published at the second attempt leaves nothing of the first
     isAway = false;
     return { kind: 'failed', outage: 0 };
   });
-  const documents = new JobDocuments(coordination);
+  const documents = new JobEntries(coordination);
   const failures: unknown[] = [];
-  const board = new ClusterBoard({
-    ...{ catalogue: storage.catalogue, documents, objects: new JobObjects(faulty), home: 'a' },
+  const board = new ClusterJobRegistry({
+    ...{ catalogue: storage.catalogue, documents, objects: new JobArtifacts(faulty), self: 'a' },
     work: ({ run }, inputs, context) => run(inputs, context),
     isWorkedOn: () => false,
     onTakenOver: () => {},
@@ -33,11 +33,11 @@ test('an end that is published at the second attempt leaves nothing of the first
     ...{ id: newVersion(), process: 'p', status: 'successful', created: 1, updated: 2, finished: 2 },
     ...{ message: '', inputs: {}, lines: 0, tiles: { total: 0, done: 0, failed: 0, skipped: 0 } },
   };
-  await documents.add({ home: 'a', job: { ...summaryOf(job), status: 'running' } });
+  await documents.create({ home: 'a', job: { ...jobSummaryOf(job), status: 'running' } });
   await board.publishLate(job, (await documents.get(job.id))!);
   assert.equal(failures.length, 1);
-  const { document, live } = (await documents.get(job.id))!;
-  assert.ok(!live);
+  const { entry, isLive } = (await documents.get(job.id))!;
+  assert.ok(!isLive);
   const names = (await toArray(objects.list(`jobs/${job.id}/`))).map(({ name }) => name);
-  assert.deepEqual(names.sort(), [`${document.folder}/log.ndjson`, `${document.folder}/record.json`]);
+  assert.deepEqual(names.sort(), [`${entry.folder}/log.ndjson`, `${entry.folder}/record.json`]);
 });

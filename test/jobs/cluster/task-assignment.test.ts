@@ -1,7 +1,7 @@
 /** The slots of a job are divided evenly among their owners. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { balanced, type WorkedSlot } from '../../../src/jobs/cluster/task-assignment.js';
+import { assignSlots, type SlotWork } from '../../../src/jobs/cluster/task-assignment.js';
 import { randomStream } from '../../../src/random.js';
 
 const NODES = ['a', 'b', 'c', 'd', 'e'];
@@ -12,7 +12,7 @@ function randomSlots(
   count: number,
   nodes: number,
   bytes: (random: number) => number,
-): WorkedSlot[] {
+): SlotWork[] {
   const { next } = randomStream(seed);
   return Array.from({ length: count }, (_, slot) => {
     const first = Math.floor(next() * nodes);
@@ -21,7 +21,7 @@ function randomSlots(
   });
 }
 
-function loadsOf(slots: readonly WorkedSlot[], shares: Map<string, number[]>): Map<string, number> {
+function loadsOf(slots: readonly SlotWork[], shares: Map<string, number[]>): Map<string, number> {
   return new Map(
     [...shares].map(([node, own]) => [node, own.reduce((sum, slot) => sum + slots[slot]!.bytes, 0)]),
   );
@@ -34,7 +34,7 @@ test('each slot goes to one of its owners, and the busiest node has no more than
     const slots = randomSlots(seed, 1 + (seed % 60), 2 + (seed % 4), (random) =>
       random < 0.3 ? 0 : 1e6 * random ** 3,
     );
-    const shares = balanced(slots, equally);
+    const shares = assignSlots(slots, equally);
     assert.deepEqual(
       [...shares.values()].flat().sort((a, b) => a - b),
       slots.map(({ slot }) => slot),
@@ -50,7 +50,7 @@ test('each slot goes to one of its owners, and the busiest node has no more than
 test('36 equal slots on three nodes of two owners each are divided into thirds', () => {
   for (let seed = 1; seed <= 50; seed++) {
     const slots = randomSlots(seed, 36, 3, () => 1000);
-    const counts = [...balanced(slots, equally).values()].map(({ length }) => length);
+    const counts = [...assignSlots(slots, equally).values()].map(({ length }) => length);
     assert.deepEqual(counts, [12, 12, 12], `seed ${seed}`);
   }
 });
@@ -60,7 +60,7 @@ test('work moves along a chain of owners', () => {
     ...Array.from({ length: 8 }, (_, slot) => ({ slot, nodes: ['a', 'b'], bytes: 10 })),
     ...Array.from({ length: 4 }, (_, i) => ({ slot: 8 + i, nodes: ['b', 'c'], bytes: 10 })),
   ];
-  const shares = balanced(slots, equally);
+  const shares = assignSlots(slots, equally);
   // First owners alone: 8, 4, 0. A move evens out two nodes, so a slot of difference may remain between them.
   assert.ok(
     ['a', 'b', 'c'].every((node) => Math.abs(shares.get(node)!.length - 4) <= 1),
@@ -70,7 +70,7 @@ test('work moves along a chain of owners', () => {
 
 test('a node of twice the weight gets twice the bytes', () => {
   const slots = Array.from({ length: 30 }, (_, slot) => ({ slot, nodes: ['a', 'b'], bytes: 10 }));
-  const shares = balanced(slots, (node) => (node === 'b' ? 2 : 1));
+  const shares = assignSlots(slots, (node) => (node === 'b' ? 2 : 1));
   assert.deepEqual([shares.get('a')?.length, shares.get('b')?.length], [10, 20]);
 });
 
@@ -78,7 +78,7 @@ test('slots stay at their first owners if these have even work, or no bytes are 
   const slots = (bytes: number) =>
     Array.from({ length: 20 }, (_, slot) => ({ slot, nodes: slot % 2 ? ['a', 'b'] : ['b', 'a'], bytes }));
   for (const bytes of [0, 10]) {
-    const shares = balanced(slots(bytes), equally);
+    const shares = assignSlots(slots(bytes), equally);
     assert.ok(shares.get('a')!.every((slot) => slot % 2 === 1));
     assert.ok(shares.get('b')!.every((slot) => slot % 2 === 0));
   }

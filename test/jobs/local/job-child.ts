@@ -2,7 +2,7 @@
  * `node job-child.js DIR [start]`: a node that works on the jobs of a folder, of which none ends, until it is killed. With
  * `start` it first makes one that ends, one that cannot be taken up again, and three that can.
  */
-import { Jobs } from '../../../src/jobs/index.js';
+import { LocalJobService } from '../../../src/jobs/index.js';
 import { Storage } from '../../../src/storage/index.js';
 import { process as processOf } from '../process.js';
 
@@ -14,7 +14,7 @@ if (dir !== undefined) {
   };
   const resumable = processOf(work(true), { resumable: true });
   const storage = await Storage.open(dir);
-  const jobs = await Jobs.open(storage, [resumable], { concurrency: start ? 2 : 1, resume: true });
+  const jobs = await LocalJobService.open(storage, [resumable], { concurrency: start ? 2 : 1, resume: true });
   if (start) {
     const ended = await jobs.start(processOf(work(false), { id: 'ends' }), {});
     await jobs.wait(ended.id);

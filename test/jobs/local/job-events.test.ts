@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type JobEvent, Jobs, jobEvents } from '../../../src/jobs/index.js';
+import { type JobEvent, jobEvents, LocalJobService } from '../../../src/jobs/index.js';
 import { Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
@@ -9,7 +9,7 @@ import { gate, process as processOf, startWork } from '../process.js';
 
 async function openJobs(t: TestContext) {
   const storage = await Storage.open(await tempFolder(t));
-  const jobs = await Jobs.open(storage, [], { resume: true });
+  const jobs = await LocalJobService.open(storage, [], { resume: true });
   atEnd(t, async () => {
     await jobs.close();
     await storage.close();
@@ -63,7 +63,7 @@ test('who comes without a number hears what is new; silence is told; the stop of
   const { id } = await jobs.start(process, {});
   await running;
   while ((await jobs.log(id)).length < 3) await sleep(20);
-  const events = jobEvents(jobs, id, { signal: live(), idle: 20 });
+  const events = jobEvents(jobs, id, { signal: live(), idleMs: 20 });
   const first = (await events.next()).value;
   assert.ok(first?.kind === 'state' && first.status === 'running' && first.seq === 3);
   assert.equal((await events.next()).value?.kind, 'idle');

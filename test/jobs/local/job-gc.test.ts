@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
-import { Jobs } from '../../../src/jobs/index.js';
-import { StartedRequests } from '../../../src/jobs/local/idempotency-keys.js';
+import { LocalJobService } from '../../../src/jobs/index.js';
+import { IdempotencyKeys } from '../../../src/jobs/local/idempotency-keys.js';
 import { collectGarbage } from '../../../src/jobs/local/job-gc.js';
 import { openNode } from '../../../src/node.js';
 import { firstVersionAt, type JobRecord, Storage } from '../../../src/storage/index.js';
@@ -71,7 +71,7 @@ test('jobs are not shown a week after their end, and are removed with their logs
   const hidden = await putJob(storage, jobOf(daysAgo(7.2), daysAgo(7.1)));
   const shown = await putJob(storage, jobOf(daysAgo(6.9), daysAgo(6.8)));
   const late = await putJob(storage, jobOf(daysAgo(60), daysAgo(0.1)));
-  const jobs = await Jobs.open(storage, []);
+  const jobs = await LocalJobService.open(storage, []);
   atEnd(t, () => jobs.close());
   await jobs.collectGarbage();
   const kept = [late, hidden, shown];
@@ -92,7 +92,7 @@ test('jobs are not shown a week after their end, and are removed with their logs
 
 test('nothing is removed of a job that has not ended, or that this node works on for another one', async (t) => {
   const storage = await open(t);
-  const jobs = await Jobs.open(storage, []);
+  const jobs = await LocalJobService.open(storage, []);
   atEnd(t, () => jobs.close());
   const { work, running, open: end } = gate();
   const { id } = await startWork(jobs, {}, work);
@@ -104,9 +104,9 @@ test('nothing is removed of a job that has not ended, or that this node works on
     await putOld(join(storage.dir, 'scratch', job), daysAgo(30));
   }
   await putOld(join(storage.dir, 'scratch', 'upload-x'), daysAgo(30));
-  await putOld(await storage.keptScratch('old'), daysAgo(30));
-  await putOld(await storage.keptScratch('young'), daysAgo(1));
-  const requests = await StartedRequests.open(storage.catalogue);
+  await putOld(await storage.persistentScratch('old'), daysAgo(30));
+  await putOld(await storage.persistentScratch('young'), daysAgo(1));
+  const requests = await IdempotencyKeys.open(storage.catalogue);
   const isWorkedOn = (job: string) => job === foreign;
   const hasPublishedEnd = async () => true;
   const isStopping = () => false;
@@ -125,7 +125,7 @@ test('nothing is removed of a job that has not ended, or that this node works on
 test('a result that is being sent when it is removed arrives whole', async (t) => {
   const storage = await open(t);
   const id = await putJob(storage, jobOf(daysAgo(7), daysAgo(6.99)));
-  const jobs = await Jobs.open(storage, []);
+  const jobs = await LocalJobService.open(storage, []);
   atEnd(t, () => jobs.close());
   const file = await jobs.file(id, 'a.tif');
   const stream = await file!.open();
@@ -139,16 +139,16 @@ test('a result that is being sent when it is removed arrives whole', async (t) =
 
 test('idempotency keys are removed when they are no longer known', async (t) => {
   const storage = await open(t);
-  const jobs = await Jobs.open(storage, []);
+  const jobs = await LocalJobService.open(storage, []);
   atEnd(t, () => jobs.close());
   const request = { key: 'once', digest: 'a' };
   const work = process(async () => 'done');
-  const { job } = await jobs.startOnce(work, {}, { request });
+  const { job } = await jobs.startIdempotent(work, {}, { request });
   await jobs.wait(job.id);
   const keys = async () => (await toArray(storage.catalogue.requests.keys())).length;
   await jobs.collectGarbage(Date.now() + 0.9 * DAY);
   assert.equal(await keys(), 1);
-  assert.ok((await jobs.startOnce(work, {}, { request })).repeated);
+  assert.ok((await jobs.startIdempotent(work, {}, { request })).repeated);
   await jobs.collectGarbage(Date.now() + 1.1 * DAY);
   assert.equal(await keys(), 0);
 });

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Jobs } from '../../../src/jobs/index.js';
-import { JobLog, LONGEST_LINE, MOST_BYTES, MOST_LINES, readLog } from '../../../src/jobs/local/job-log.js';
+import { LocalJobService } from '../../../src/jobs/index.js';
+import {
+  JobLog,
+  MAX_LINE_LENGTH,
+  MAX_LINES,
+  MAX_LOG_BYTES,
+  readLog,
+} from '../../../src/jobs/local/job-log.js';
 import { Catalogue, type LogRecord, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
@@ -50,9 +56,9 @@ test('a log holds its newest lines, within its bounds, also over restarts', asyn
       // The oracle: from the end, as many as fit.
       let bytes = 0;
       let first = all.length;
-      while (first > 0 && all.length - first < MOST_LINES) {
+      while (first > 0 && all.length - first < MAX_LINES) {
         bytes += Buffer.byteLength(all[first - 1]!.text);
-        if (bytes > MOST_BYTES) break;
+        if (bytes > MAX_LOG_BYTES) break;
         first--;
       }
       const kept = await readLog(catalogue, job, 0, 1e6);
@@ -74,14 +80,14 @@ test('a line that is too long is cut', async (t) => {
   const catalogue = await Catalogue.open(await tempFolder(t));
   atEnd(t, () => catalogue.close());
   const log = JobLog.empty(catalogue, 'job');
-  log.add({ time: 0, level: 'error', text: 'x'.repeat(LONGEST_LINE + 1) });
+  log.add({ time: 0, level: 'error', text: 'x'.repeat(MAX_LINE_LENGTH + 1) });
   await catalogue.write(log.changes());
-  assert.equal((await readLog(catalogue, 'job', 0, 1))[0]!.text.length, LONGEST_LINE);
+  assert.equal((await readLog(catalogue, 'job', 0, 1))[0]!.text.length, MAX_LINE_LENGTH);
 });
 
 test('lines are there while the job runs and after its end, from any line on', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
-  const jobs = await Jobs.open(storage, []);
+  const jobs = await LocalJobService.open(storage, []);
   atEnd(t, async () => {
     await jobs.close();
     await storage.close();

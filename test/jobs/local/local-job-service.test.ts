@@ -5,7 +5,12 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { jobLimit } from '../../../src/jobs/errors.js';
-import { FailedWithResults, type JobContext, Jobs, type JobsOptions } from '../../../src/jobs/index.js';
+import {
+  FailedWithResults,
+  type JobContext,
+  LocalJobService,
+  type LocalJobServiceOptions,
+} from '../../../src/jobs/index.js';
 import { storageFull } from '../../../src/storage/errors.js';
 import { type Catalogue, type JobRecord, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
@@ -19,10 +24,10 @@ async function tempFolder(t: TestContext): Promise<string> {
 
 async function openJobs(
   t: TestContext,
-  options: JobsOptions = {},
-): Promise<{ jobs: Jobs; catalogue: Catalogue }> {
+  options: LocalJobServiceOptions = {},
+): Promise<{ jobs: LocalJobService; catalogue: Catalogue }> {
   const storage = await Storage.open(await tempFolder(t));
-  const jobs = await Jobs.open(storage, [], options);
+  const jobs = await LocalJobService.open(storage, [], options);
   atEnd(t, async () => {
     await jobs.close();
     await storage.close();
@@ -207,12 +212,12 @@ test('a request whose job could not be written can be made again', async (t) => 
   catalogue.write = async () => {
     throw storageFull('the test');
   };
-  await assert.rejects(jobs.startOnce(work, {}, options), { code: 'TW_STORAGE_FULL' });
-  await assert.rejects(jobs.startOnce(work, {}, options), { code: 'TW_STORAGE_FULL' });
+  await assert.rejects(jobs.startIdempotent(work, {}, options), { code: 'TW_STORAGE_FULL' });
+  await assert.rejects(jobs.startIdempotent(work, {}, options), { code: 'TW_STORAGE_FULL' });
   catalogue.write = write;
-  const first = await jobs.startOnce(work, {}, options);
+  const first = await jobs.startIdempotent(work, {}, options);
   assert.equal(first.repeated, false);
-  const second = await jobs.startOnce(work, {}, options);
+  const second = await jobs.startIdempotent(work, {}, options);
   assert.deepEqual([second.repeated, second.job.id], [true, first.job.id]);
 });
 

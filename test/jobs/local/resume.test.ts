@@ -6,8 +6,13 @@ import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type JobContext, Jobs, type JobsOptions, type Process } from '../../../src/jobs/index.js';
-import type { JobBoard } from '../../../src/jobs/local/job-registry.js';
+import {
+  type JobContext,
+  LocalJobService,
+  type LocalJobServiceOptions,
+  type Process,
+} from '../../../src/jobs/index.js';
+import type { JobRegistry } from '../../../src/jobs/local/job-registry.js';
 import { Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../../support/temp.js';
@@ -28,9 +33,9 @@ async function killedWhen(fits: RegExp, ...args: string[]): Promise<string> {
   return out;
 }
 
-async function open(t: TestContext, dir: string, processes: Process[], options: JobsOptions = {}) {
+async function open(t: TestContext, dir: string, processes: Process[], options: LocalJobServiceOptions = {}) {
   const storage = await Storage.open(dir);
-  const jobs = await Jobs.open(storage, processes, { resume: true, ...options });
+  const jobs = await LocalJobService.open(storage, processes, { resume: true, ...options });
   let closed: Promise<void> | undefined;
   const close = () => {
     closed ??= jobs.close().then(() => storage.close());
@@ -40,7 +45,7 @@ async function open(t: TestContext, dir: string, processes: Process[], options: 
   return { storage, jobs, close };
 }
 
-async function states(jobs: Jobs, id: string): Promise<(string | undefined)[]> {
+async function states(jobs: LocalJobService, id: string): Promise<(string | undefined)[]> {
   return (await jobs.log(id)).map(({ status }) => status).filter(Boolean);
 }
 
@@ -83,23 +88,23 @@ test('a job that is accepted while the node begins to stop is not run by it', as
     return 'done';
   };
   // A coordination store that takes its time.
-  const board: JobBoard = {
+  const registry: JobRegistry = {
     accept: async () => {
       await accepting.work({ signal: new AbortController().signal } as JobContext, {});
       return undefined;
     },
-    prepared: async (_, given) => given,
+    storePrepared: async (_, given) => given,
     publish: async () => undefined,
-    isOurs: async () => true,
+    isLedHere: async () => true,
     withdraw: async () => undefined,
-    retried: async () => undefined,
+    markRetried: async () => undefined,
     hasPublishedEnd: async () => true,
     isWorkedOn: () => false,
-    forget: () => undefined,
+    release: () => undefined,
     work: (process, inputs, context) => process.run(inputs, context),
   };
   const processes = [processOf(work, { resumable: true })];
-  const first = await open(t, dir, processes, { board });
+  const first = await open(t, dir, processes, { registry });
   const started = first.jobs.start(processes[0]!, { n: 1 });
   await accepting.running;
   await first.jobs.close();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { crc32 } from 'node:zlib';
-import { FetchedFiles, type StoredGroup } from '../../../src/storage/cache/fetcher.js';
+import { Fetcher, type GroupFile } from '../../../src/storage/cache/fetcher.js';
 import { FileCache } from '../../../src/storage/cache/file-cache.js';
 import { DataFolder } from '../../../src/storage/files/data-folder.js';
 import { DiskReserve } from '../../../src/storage/files/disk-reserve.js';
@@ -17,12 +17,12 @@ import { tempFolder } from '../sample-scenes.js';
 const TILE = { id: 'c_s1_g9q8yy', grid: 'geohash', geocode: '9q8yy', version: '0000001abc' } as const;
 
 interface Place {
-  files: FetchedFiles;
+  files: Fetcher;
   cache: FileCache;
-  groups: StoredGroup[];
+  groups: GroupFile[];
   /** Where a file lies on the node, and in the store. */
-  local(group: StoredGroup): string;
-  stored(group: StoredGroup): string;
+  local(group: GroupFile): string;
+  stored(group: GroupFile): string;
 }
 
 /** A tile of two files in a store that `wrapped` may slow down, and a node that has none of them. */
@@ -40,7 +40,7 @@ async function place(t: TestContext, wrapped: (store: ObjectStore) => ObjectStor
   for (const { name, content } of groups) await store.put(tileFile(TILE, name), content);
   const cache = new FileCache(folder.dir, folder.catalogue, () => true);
   return {
-    files: new FetchedFiles(folder.dir, wrapped(store), cache, new DiskReserve(folder.dir, 0)),
+    files: new Fetcher(folder.dir, wrapped(store), cache, new DiskReserve(folder.dir, 0)),
     cache,
     groups,
     local: ({ name }) => join(folder.dir, tileFile(TILE, name)),
@@ -63,8 +63,8 @@ test('what a reader has brought is not fetched again ahead of readers', async (t
     }),
   );
   const second = groups[1]!;
-  const warming = files.warm(TILE, groups);
-  const release = await files.hold(TILE, [second]);
+  const warming = files.prefetch(TILE, groups);
+  const release = await files.fetchAndPin(TILE, [second]);
   const read = await readFile(local(second));
   await writeFile(stored(second), Buffer.alloc(second.bytes));
   go();
@@ -75,9 +75,9 @@ test('what a reader has brought is not fetched again ahead of readers', async (t
 
 test('many readers have a file that was fetched ahead, and none of them waits for the store', async (t) => {
   const { files, cache, groups, local } = await place(t, (store) => store);
-  await files.warm(TILE, groups);
-  const [first] = groups as [StoredGroup];
-  const releases = await Promise.all(Array.from({ length: 20 }, () => files.hold(TILE, [first])));
+  await files.prefetch(TILE, groups);
+  const [first] = groups as [GroupFile];
+  const releases = await Promise.all(Array.from({ length: 20 }, () => files.fetchAndPin(TILE, [first])));
   assert.equal(cache.hits, 20);
   assert.equal(crc32(await readFile(local(first))), first.crc32);
   for (const release of releases) release();
@@ -93,18 +93,18 @@ test('after fetches that failed nothing is left of their folder in the cache', a
       },
     }),
   );
-  await assert.rejects(files.hold(TILE, groups), /away/);
-  await assert.rejects(files.warm(TILE, groups), /away/);
-  const other = cache.hold(tileFolder(TILE));
-  await assert.rejects(files.hold(TILE, groups), /away/);
+  await assert.rejects(files.fetchAndPin(TILE, groups), /away/);
+  await assert.rejects(files.prefetch(TILE, groups), /away/);
+  const other = cache.pin(tileFolder(TILE));
+  await assert.rejects(files.fetchAndPin(TILE, groups), /away/);
   assert.equal(cache.size, 1, 'somebody else holds it');
   other();
   assert.equal(cache.size, 0);
   isAway = false;
-  (await files.hold(TILE, groups))();
+  (await files.fetchAndPin(TILE, groups))();
   assert.equal(cache.size, 1);
   assert.equal(
-    cache.figures.bytes,
+    cache.stats.bytes,
     groups.reduce((sum, { bytes }) => sum + bytes, 0),
   );
 });

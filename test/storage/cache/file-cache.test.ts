@@ -44,16 +44,16 @@ test('at start the times of files tell the order; foreign tiles and old versions
   // A file of version 1 is used least recently among those of this node that stay: 5, 4, 3, 1; 3 is another node's.
   const cache = new FileCache(dir, catalogue, (id) => !id.includes('_s3_'), 10_000, 0);
   await cache.load();
-  assert.equal(cache.figures.bytes, 500);
+  assert.equal(cache.stats.bytes, 500);
   const gone = async () => [1, 2, 3, 4, 5, 6].map(folderOf).filter((one) => !remaining.includes(one));
   let remaining = await present(dir);
   for (const expected of [[3], [2, 3], [2, 3, 5], [2, 3, 4, 5], [1, 2, 3, 4, 5]]) {
-    await cache.shrink(1);
+    await cache.evict(1);
     remaining = await present(dir);
     assert.deepEqual(await gone(), expected.map(folderOf));
   }
-  assert.equal(cache.figures.bytes, 0);
-  await cache.shrink(1e9);
+  assert.equal(cache.stats.bytes, 0);
+  await cache.evict(1e9);
   assert.deepEqual(await present(dir), [folderOf(6)]);
 });
 
@@ -64,16 +64,16 @@ test('what is read stays, and for a while after; what is used goes last', async 
     await write(dir, folderOf(n), 100);
     await cache.add([folderOf(n)]);
   }
-  const release = cache.hold(folderOf(1));
-  const arrived = cache.expect(200);
-  await cache.fit();
+  const release = cache.pin(folderOf(1));
+  const arrived = cache.reserveBytes(200);
+  await cache.makeRoom();
   assert.deepEqual(await present(dir), [folderOf(1)]);
   arrived();
-  await cache.shrink(1e9);
+  await cache.evict(1e9);
   release();
-  await cache.shrink(1e9);
+  await cache.evict(1e9);
   assert.deepEqual(await present(dir), [folderOf(1)], 'somebody may be about to open it');
-  while (cache.figures.bytes > 0) await cache.shrink(1e9);
+  while (cache.stats.bytes > 0) await cache.evict(1e9);
   assert.deepEqual(await present(dir), []);
 });
 
@@ -83,9 +83,9 @@ test('files that are fetched at one time do not take the same room', async (t) =
   await write(dir, folderOf(1), 100);
   await cache.add([folderOf(1)]);
   assert.equal(cache.hasRoom(150), true);
-  const arrived = [cache.expect(100), cache.expect(100)];
+  const arrived = [cache.reserveBytes(100), cache.reserveBytes(100)];
   assert.equal(cache.hasRoom(1), false);
-  await cache.fit();
+  await cache.makeRoom();
   assert.deepEqual(await present(dir).catch(() => []), [], 'the two need the room of the first');
   for (const end of arrived) end();
   assert.equal(cache.hasRoom(250), true);
@@ -104,23 +104,23 @@ test('whatever is used, the sum is that of the files, and the limit holds where 
         const cache = new FileCache(join(dir, base), catalogue, (id) => !id.includes('_s4_'), limit, 0);
         const lastUse = new Map<number, number>();
         for (const [i, { n, bytes, use }] of steps.entries()) {
-          if (use) cache.hold(folderOf(n), false)();
+          if (use) cache.pin(folderOf(n), false)();
           else {
-            const arrived = cache.expect(bytes);
-            await cache.fit();
+            const arrived = cache.reserveBytes(bytes);
+            await cache.makeRoom();
             await write(join(dir, base), folderOf(n), bytes);
-            cache.set(folderOf(n), '10m.tif', { bytes, isSound: true });
+            cache.set(folderOf(n), '10m.tif', { bytes, isVerified: true });
             arrived();
           }
           lastUse.set(n, i);
         }
-        await cache.fit();
+        await cache.makeRoom();
         const files = await present(join(dir, base)).catch(() => []);
-        assert.ok(cache.figures.bytes <= limit);
+        assert.ok(cache.stats.bytes <= limit);
         const named = [...Array(9).keys()].filter((n) => cache.file(folderOf(n), '10m.tif'));
         assert.deepEqual(files, named.map(folderOf).sort());
         assert.equal(
-          cache.figures.bytes,
+          cache.stats.bytes,
           named.reduce((sum, n) => sum + cache.file(folderOf(n), '10m.tif')!.bytes, 0),
         );
       },

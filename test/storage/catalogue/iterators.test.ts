@@ -32,6 +32,6 @@ test('commits, scans that end early and sweeps leave no iterator open', async (t
     await storage.replicate({ cluster: 'c', applied, slots: '' }, {});
   for await (const _ of storage.catalogue.tiles.values()) break;
   assert.equal(await storage.catalogue.tiles.isEmpty(), false);
-  await storage.sweep();
+  await storage.collectOldVersions();
   assert.equal(open.size, 0);
 });

@@ -5,11 +5,11 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Level } from 'level';
 import { decodeRecord, encodeRecord } from '../../../src/storage/catalogue/record-codec.js';
-import { TileLayouts } from '../../../src/storage/catalogue/tile-schema.js';
-import { type GroupRecord, layoutOf, Storage, type TileRecord, verify } from '../../../src/storage/index.js';
+import { TileSchemas } from '../../../src/storage/catalogue/tile-schema.js';
+import { type GroupRecord, Storage, schemaOf, type TileRecord, verify } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { groupLists } from '../../support/groups.js';
-import { faultsOf } from '../../support/storage-problems.js';
+import { storageProblems } from '../../support/storage-problems.js';
 import { COLLECTION, cellsOf, tempFolder, writeScene } from '../sample-scenes.js';
 
 const record = (id: string, groups: GroupRecord[], part: Partial<TileRecord> = {}): TileRecord => ({
@@ -41,18 +41,18 @@ async function keysOf(db: Level<string, Buffer>, table: string): Promise<string[
 test('any tile record comes back as JSON would have it, also from layouts that were read again', () => {
   fc.assert(
     fc.property(fc.array(groupLists, { minLength: 1, maxLength: 4 }), (lists) => {
-      const before = new TileLayouts();
+      const before = new TileSchemas();
       const tiles = lists.map((groups, i) =>
         record(`t${i}`, groups, i % 2 ? { inputsDigest: `${i}`, madeAs: '0v' } : {}),
       );
-      const bytes = tiles.map((tile) => encodeRecord(tile.id, before.pack(tile)));
-      const after = new TileLayouts();
+      const bytes = tiles.map((tile) => encodeRecord(tile.id, before.encode(tile)));
+      const after = new TileSchemas();
       for (const [digest, layout] of before.takeUnwritten())
         after.add(digest, JSON.parse(JSON.stringify(layout)));
       for (const layouts of [before, after])
         for (const [i, tile] of tiles.entries()) {
-          const stored = decodeRecord('tiles', tile.id, bytes[i]!) as ReturnType<TileLayouts['pack']>;
-          assert.deepEqual(layouts.unpack(tile.id, stored), JSON.parse(JSON.stringify(tile)));
+          const stored = decodeRecord('tiles', tile.id, bytes[i]!) as ReturnType<TileSchemas['encode']>;
+          assert.deepEqual(layouts.decode(tile.id, stored), JSON.parse(JSON.stringify(tile)));
         }
     }),
     { seed: 42 },
@@ -66,12 +66,12 @@ test('tiles of one product share one layout, and are a fraction of their size', 
   await writeScene(storage, 'b', 8);
   const tiles: TileRecord[] = [];
   for await (const tile of storage.catalogue.tiles.values()) tiles.push(tile);
-  assert.equal(new Set(tiles.map(layoutOf)).size, 1);
+  assert.equal(new Set(tiles.map(schemaOf)).size, 1);
   assert.deepEqual(
-    layoutOf(tiles[0]!)?.map(({ name }) => name),
+    schemaOf(tiles[0]!)?.map(({ name }) => name),
     tiles[0]!.groups.map(({ name }) => name),
   );
-  assert.equal(layoutOf({ ...tiles[0]!, groups: [...tiles[0]!.groups] }), undefined);
+  assert.equal(schemaOf({ ...tiles[0]!, groups: [...tiles[0]!.groups] }), undefined);
 });
 
 test('a layout is on disk before the first record that names it, though a batch with it was never written', async (t) => {
@@ -113,10 +113,10 @@ test('a folder of format 1 with whole records is read, and becomes one of format
   atEnd(t, () => storage.close());
   assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), { ...node, format: 2 });
   assert.deepEqual(await storage.getTiles(tiles.map(({ id }) => id)), tiles);
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
   await writeScene(storage, 'a', 8);
   await writeScene(storage, 'b', 7);
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
 });
 
 test('a damaged or lost layout damages the tiles that name it, until their scene is delivered again', async (t) => {
@@ -148,7 +148,7 @@ test('a damaged or lost layout damages the tiles that name it, until their scene
     assert.ok(problems.includes(`corrupt-record tiles ${id}`));
 
     await writeScene(storage, 'a', 7);
-    assert.deepEqual(await faultsOf(storage), []);
+    assert.deepEqual(await storageProblems(storage), []);
     assert.deepEqual((await storage.getTile(id))?.groups, tile!.groups);
     await storage.close();
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
-import { layoutOf, Storage, TileList, tilesOf } from '../../../src/storage/index.js';
+import { decodeTiles, Storage, schemaOf, TileBatch } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder, writeDerived, writeScene } from '../sample-scenes.js';
 
@@ -19,13 +19,13 @@ test('records that were sent are what they were, and know their layouts', async 
     { ...first!, groups: first!.groups.slice(1) },
     { ...first!, groups: [] },
   ];
-  const list = new TileList(records);
-  assert.equal(tilesOf(list), records);
+  const list = new TileBatch(records);
+  assert.equal(decodeTiles(list), records);
   const text = JSON.stringify(list);
   assert.equal(JSON.parse(text).layouts.length, 4);
-  const [once, twice] = [tilesOf(JSON.parse(text)), tilesOf(JSON.parse(text))];
+  const [once, twice] = [decodeTiles(JSON.parse(text)), decodeTiles(JSON.parse(text))];
   assert.deepEqual(once, records);
-  assert.ok(layoutOf(once[0]!));
-  assert.equal(layoutOf(once[0]!), layoutOf(twice[0]!));
-  assert.deepEqual(tilesOf(JSON.parse(JSON.stringify(new TileList([])))), []);
+  assert.ok(schemaOf(once[0]!));
+  assert.equal(schemaOf(once[0]!), schemaOf(twice[0]!));
+  assert.deepEqual(decodeTiles(JSON.parse(JSON.stringify(new TileBatch([])))), []);
 });

@@ -80,7 +80,7 @@ test('merging the tail and moving rows together change no answer', () => {
   let visited = 0;
   index.query({ where: () => () => ++visited > 0 });
   assert.equal(visited, expected.size);
-  index.merge();
+  index.compactTail();
   assert.equal(
     index.images().reduce((sum, { rows }) => sum + rows, 0),
     expected.size,

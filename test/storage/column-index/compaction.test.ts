@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { aggregate, all, type Filter, searchTiles } from '../../../src/query/index.js';
-import { withShorter } from '../../../src/storage/column-index/compaction/compaction-policy.js';
-import { ColumnIndex, type RowOrder, type TileRecord } from '../../../src/storage/index.js';
+import { aggregate, and, type Filter, searchTiles } from '../../../src/query/index.js';
+import { runsToCompact } from '../../../src/storage/column-index/compaction/compaction-policy.js';
+import { ColumnIndex, type SortOrder, type TileRecord } from '../../../src/storage/index.js';
 import { orders, scan } from '../../query/scan.js';
 import { base, day, tile, tiles } from '../../query/tiles.js';
 import { filters, wideFilters } from '../../query/trees.js';
 
-const everything = all([]);
+const everything = and([]);
 type Content = ReadonlyMap<string, TileRecord>;
 
 /** Merges are frequent and take many steps. */
@@ -94,7 +94,7 @@ function assertSame(index: ColumnIndex, content: Content, { filter, order, limit
   assert.deepEqual(countsOf(index, filter), countsOf(fresh, filter));
 }
 
-function walk(index: ColumnIndex, filter: Filter, order: RowOrder, limit: number) {
+function walk(index: ColumnIndex, filter: Filter, order: SortOrder, limit: number) {
   const ids: string[] = [];
   for (let token: string | undefined; ; ) {
     const page = searchTiles(index, filter, { order, limit, token });
@@ -121,7 +121,7 @@ test('an index gives what a list gives, whatever comes while its runs are merged
         let tidying: Promise<void> | undefined;
         /** A turn of the event loop, in which a merge that is under way takes a step. */
         const turn = async () => {
-          tidying ??= index.tidy().then(() => {
+          tidying ??= index.compact().then(() => {
             tidying = undefined;
           });
           await setImmediate();
@@ -130,7 +130,7 @@ test('an index gives what a list gives, whatever comes while its runs are merged
         for (const step of schedule) {
           if (step.kind === 'commit') model.change(step.change, true);
           else if (step.kind === 'change') model.change(step.change, false);
-          else if (step.kind === 'merge') index.merge();
+          else if (step.kind === 'merge') index.compactTail();
           else if (step.kind === 'restore') index.restore(index.images());
           else if (step.kind === 'turns') for (let i = 0; i < step.count; i++) await turn();
           else for (await turn(); tidying; turnsOfMerges++) await turn();
@@ -156,7 +156,7 @@ test('the rows of a merge, and the runs, grow with the logarithm of the number o
     index.add(
       Array.from({ length: TAIL + 1 }, (_, j) => tile({ scene: `s${i + j}`, start: base + i * day })),
     );
-    await index.tidy();
+    await index.compact();
     const images = index.images();
     longest = Math.max(longest, images.length);
     for (const { columns, rows } of images) if (!before.has(columns)) written += rows;
@@ -171,12 +171,12 @@ test('a merge takes the runs that are short beside what it merges, and leaves lo
   const run = (used: number, unsorted = 0, gone = 0) => ({ used, unsorted, gone });
   const tail = run(10, 10);
   const [a, b, c] = [run(25), run(110), run(1000)];
-  assert.deepEqual(withShorter([c, a, b, tail]), [tail, a]);
-  assert.deepEqual(withShorter([c, run(100), a, tail]), [tail, a, run(100)]);
+  assert.deepEqual(runsToCompact([c, a, b, tail]), [tail, a]);
+  assert.deepEqual(runsToCompact([c, run(100), a, tail]), [tail, a, run(100)]);
   // Only rows that a merge keeps count.
   const shrunken = run(1000, 0, 990);
-  assert.deepEqual(withShorter([shrunken, tail]), [tail, shrunken]);
-  assert.deepEqual(withShorter([c, run(30), tail]), [tail]);
+  assert.deepEqual(runsToCompact([shrunken, tail]), [tail, shrunken]);
+  assert.deepEqual(runsToCompact([c, run(30), tail]), [tail]);
 });
 
 test('a run that is mostly gone is merged by itself', async () => {
@@ -186,7 +186,7 @@ test('a run that is mostly gone is merged by itself', async () => {
   index.load(make(0, 100));
   index.add(make(1, 3));
   index.remove(make(0, 54).map(({ id }) => id));
-  await index.tidy();
+  await index.compact();
   assert.deepEqual(
     index.images().map(({ rows }) => rows),
     [46, 3],

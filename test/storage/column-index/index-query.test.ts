@@ -5,11 +5,11 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { gridByName } from '../../../src/grid/index.js';
 import {
+  type CellKeyRange,
   ColumnIndex,
   type IndexQuery,
-  type KeyRange,
-  type RowOrder,
   type SortColumn,
+  type SortOrder,
   type TileRecord,
 } from '../../../src/storage/index.js';
 import { newestFirst, tile, tiles } from '../../query/tiles.js';
@@ -36,7 +36,7 @@ interface Question {
   prefixes?: string[];
   ids?: number[];
   time?: { start: number; end: number };
-  order?: RowOrder;
+  order?: SortOrder;
 }
 
 const times = fc.oneof(
@@ -54,7 +54,7 @@ const questions: fc.Arbitrary<Question> = fc.record({
   ),
 });
 
-function rangesOf(prefix: string): KeyRange[] {
+function rangesOf(prefix: string): CellKeyRange[] {
   return (['geohash', 'quadtile'] as const)
     .filter((grid) => gridByName(grid).accepts(prefix))
     .map((grid) => {
@@ -64,7 +64,7 @@ function rangesOf(prefix: string): KeyRange[] {
 }
 
 /** By its key, which a cell shares with its first child. */
-function isIn({ grid, from, to }: KeyRange, record: TileRecord): boolean {
+function isIn({ grid, from, to }: CellKeyRange, record: TileRecord): boolean {
   const { key } = gridByName(record.grid).key(record.geocode);
   return record.grid === grid && key >= from && key < to;
 }
@@ -212,7 +212,7 @@ test('every id leads to its row, and the row to its id', () => {
         for (const id of others) assert.equal(index.has(id), expected.has(id));
         const sorted = [...expected.values()].sort(newestFirst).map((record) => record.id);
         assert.deepEqual(index.query({}).ids, sorted);
-        index.merge();
+        index.compactTail();
       }
     }),
     { seed: 42, numRuns: 150 },
@@ -258,7 +258,7 @@ test('while the tail is merged in steps, every turn sees all changes', async () 
   for (let round = 0; round < 4; round++) {
     add(5000);
     let merging = true;
-    const merged = index.tidy().then(() => {
+    const merged = index.compact().then(() => {
       merging = false;
     });
     for (; merging; turns++) {
@@ -273,10 +273,10 @@ test('while the tail is merged in steps, every turn sees all changes', async () 
   assert.ok(turns > 20, `${turns} turns`);
   // A merge that is under way may be ended by one at once.
   add(6000);
-  const under = index.tidy();
+  const under = index.compact();
   await setImmediate();
   add(10);
-  index.merge();
+  index.compactTail();
   check();
   await under;
   check();

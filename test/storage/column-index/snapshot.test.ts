@@ -12,7 +12,7 @@ import { SnapshotFolder } from '../../../src/storage/column-index/persist/snapsh
 import { ColumnIndex, Storage, type TileRecord, verify } from '../../../src/storage/index.js';
 import { tile, tiles } from '../../query/tiles.js';
 import { atEnd } from '../../support/at-end.js';
-import { faultsOf } from '../../support/storage-problems.js';
+import { storageProblems } from '../../support/storage-problems.js';
 import {
   COLLECTION,
   cellsOf,
@@ -103,7 +103,7 @@ test('any index comes back from its files as it was when the images were made', 
       await new SnapshotFolder(folder).write(images, stamp);
       const found = await new SnapshotFolder(folder).read(NAME);
       assert.ok('images' in found);
-      assert.deepEqual(found.stamp, stamp);
+      assert.deepEqual(found.header, stamp);
       const restored = new ColumnIndex();
       restored.restore(found.images);
       assert.deepEqual(restored.query({}), expected);
@@ -111,7 +111,7 @@ test('any index comes back from its files as it was when the images were made', 
       // It can be changed as any other.
       restored.add(later);
       for (const record of later) present.set(record.id, record);
-      restored.merge();
+      restored.compactTail();
       assert.equal(restored.size, present.size);
       for (const record of present.values()) assert.ok(restored.agrees(record));
     }),
@@ -168,7 +168,7 @@ test('a run that has not changed is not written again', async (t) => {
   assert.ok('images' in found);
   index.restore(found.images);
   index.add(tilesOf(1, 6));
-  await index.tidy();
+  await index.compact();
   index.remove([tilesOf(0, 1)[0]!.id]);
   index.add(tilesOf(2, 2));
   const images = index.images();
@@ -197,7 +197,7 @@ test('a start takes the snapshot and what was committed since', async (t) => {
   const dir = await folderWithLog(t);
   assert.deepEqual(await reopened(dir), { from: 'snapshot', reason: undefined });
   const storage = await Storage.open(dir);
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
   await storage.close();
   // A clean end leaves one snapshot and the record of its commit.
   const last = await Storage.open(dir);
@@ -410,7 +410,7 @@ test('a snapshot of the former format is read, and replaced by the next one', as
   const snapshots = new SnapshotFolder(folder);
   const found = await snapshots.read(NAME);
   assert.ok('images' in found);
-  assert.deepEqual([found.stamp, found.files], [stamp, [NAME]]);
+  assert.deepEqual([found.header, found.files], [stamp, [NAME]]);
   const index = new ColumnIndex();
   index.restore(found.images);
   const assertSame = (restored: ColumnIndex) => {
@@ -421,7 +421,7 @@ test('a snapshot of the former format is read, and replaced by the next one', as
     for (const record of records) assert.ok(restored.agrees(record), record.id);
   };
   assertSame(index);
-  index.merge();
+  index.compactTail();
   assertSame(index);
   await snapshots.write(index.images(), { ...stamp, sequence: 8 });
   assert.equal((await readdir(folder)).length, 2);

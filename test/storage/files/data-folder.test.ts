@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { DataFolder, type NewCollection, readLock, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
 import { smallDisk } from '../../support/small-disk.js';
-import { faultsOf } from '../../support/storage-problems.js';
+import { storageProblems } from '../../support/storage-problems.js';
 import { COLLECTION, cellsOf, stageTile, tempFolder, writeScene } from '../sample-scenes.js';
 
 const CHILD = fileURLToPath(new URL('./open-child.js', import.meta.url));
@@ -127,7 +127,7 @@ test('a full disk fails the scene, keeps what was there, and goes on when space 
   execFileSync('rm', [ballast]);
   const again = await Storage.open(dir);
   await writeScene(again, 'b', 2);
-  assert.deepEqual(await faultsOf(again), []);
+  assert.deepEqual(await storageProblems(again), []);
   assert.equal((await again.stats()).scenes, 2);
   await again.close();
 });
@@ -154,7 +154,7 @@ test('a full catalogue takes no further write until it is opened again, and lose
   assert.ok(acknowledged > 50);
   for (let n = 0; n < acknowledged; n++) assert.ok(await again.getCollection(`c${n}`), `record ${n}`);
   await put(again, big(acknowledged));
-  assert.deepEqual(await faultsOf(again), []);
+  assert.deepEqual(await storageProblems(again), []);
   await again.close();
 });
 
@@ -174,7 +174,7 @@ test('a disk without room for a snapshot of the index costs nothing but time', a
   execFileSync('rm', [ballast]);
   const again = await Storage.open(dir);
   assert.equal(again.index.size, 0);
-  assert.deepEqual(await faultsOf(again), []);
+  assert.deepEqual(await storageProblems(again), []);
   await again.close();
 });
 

@@ -9,7 +9,7 @@ import { atEnd } from '../../support/at-end.js';
 import { tilewright } from '../../support/command.js';
 import { SCENE_FLAGS, writeTestScene } from '../../support/scenes.js';
 import { smallDisk } from '../../support/small-disk.js';
-import { faultsOf } from '../../support/storage-problems.js';
+import { storageProblems } from '../../support/storage-problems.js';
 import { tempFolder } from '../../support/temp.js';
 import { COLLECTION, cellsOf, stageTile, writeScene } from '../sample-scenes.js';
 
@@ -53,7 +53,7 @@ test('a scene on a low disk is refused and leaves no tile; with space again it i
   await assert.rejects(write.stagingFolder(cellsOf(7)[1]!), LOW);
   await write.abort();
   assert.equal(storage.index.size, cellsOf(7).length);
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
   await rm(join(disk, 'other'));
   await storage.reserve.require(0);
   await writeScene(storage, 'b', 7);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Jobs } from '../../../src/jobs/index.js';
+import { LocalJobService } from '../../../src/jobs/index.js';
 import { checkedName } from '../../../src/storage/files/names.js';
 import { type NewModel, Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
@@ -21,7 +21,7 @@ const MODEL: NewModel = {
 const USES: Record<string, (storage: Storage, name: string) => unknown> = {
   'a new scratch folder': (storage, name) => storage.scratchFolder(name),
   'the scratch folder of a job': (storage, name) => storage.jobScratch(name),
-  'a scratch folder that is kept': (storage, name) => storage.keptScratch(name),
+  'a scratch folder that is kept': (storage, name) => storage.persistentScratch(name),
   'a scratch folder to sync': (storage, name) => storage.syncScratch(name),
   'a scratch folder to remove': (storage, name) => storage.removeScratch(name),
   'a path in the scratch folder': (storage, name) =>
@@ -76,7 +76,7 @@ for (const [what, use] of Object.entries(USES))
 test('a hostile name is the name of no job, and of none of its files', async (t) => {
   const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
   atEnd(t, () => storage.close());
-  const jobs = await Jobs.open(storage, []);
+  const jobs = await LocalJobService.open(storage, []);
   atEnd(t, () => jobs.close());
   for (const name of HOSTILE_NAMES) {
     for (const ask of [

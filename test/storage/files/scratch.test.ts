@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Storage } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';
-import { faultsOf } from '../../support/storage-problems.js';
+import { storageProblems } from '../../support/storage-problems.js';
 import { tempFolder } from '../../support/temp.js';
 
 test('a scratch folder is fresh, no fault to verify, and gone after a new start', async (t) => {
@@ -19,7 +19,7 @@ test('a scratch folder is fresh, no fault to verify, and gone after a new start'
     await writeFile(join(folder, 'a.tif'), 'x');
   }
   await assert.rejects(storage.scratchFolder('../x'), { code: 'TW_STORAGE_BAD_NAME' });
-  assert.deepEqual(await faultsOf(storage), []);
+  assert.deepEqual(await storageProblems(storage), []);
   await storage.close();
   const again = await Storage.open(dir);
   atEnd(t, () => again.close());
@@ -29,14 +29,14 @@ test('a scratch folder is fresh, no fault to verify, and gone after a new start'
 test('what work may go on from stays over a restart until the work is done', async (t) => {
   const dir = await tempFolder(t);
   const storage = await Storage.open(dir);
-  const [left, done] = await Promise.all(['left', 'done'].map((one) => storage.keptScratch(one)));
+  const [left, done] = await Promise.all(['left', 'done'].map((one) => storage.persistentScratch(one)));
   for (const folder of [left!, done!]) await writeFile(join(folder, 'checkpoint'), 'x');
-  assert.equal(await storage.keptScratch('left'), left);
+  assert.equal(await storage.persistentScratch('left'), left);
   await storage.removeScratch(done!);
   await storage.close();
   const again = await Storage.open(dir);
   atEnd(t, () => again.close());
-  assert.equal(await again.keptScratch('left'), left);
+  assert.equal(await again.persistentScratch('left'), left);
   assert.deepEqual(await readdir(left!), ['checkpoint']);
   await assert.rejects(readdir(done!), { code: 'ENOENT' });
 });

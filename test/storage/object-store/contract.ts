@@ -92,7 +92,7 @@ export function storeContract({ what, skip = false, open }: Contract): void {
     for (let round = 0; round < 5; round++) {
       const name = `claims/${round}`;
       const bytes = Array.from({ length: 16 }, (_, i) => bytesOf(100, i));
-      const claim = (content: Buffer) => store.put(name, content, { isClaim: true });
+      const claim = (content: Buffer) => store.put(name, content, { ifAbsent: true });
       const ends = await Promise.allSettled(bytes.map(claim));
       const won = bytes.filter((_, i) => ends[i]!.status === 'fulfilled');
       assert.equal(won.length, 1);

@@ -61,7 +61,7 @@ test('a derived tile is deleted alone, survives its scene, and goes with its col
   await writeScene(storage, 'scene-0', 4);
   await storage.deleteCollection(COLLECTION.id);
   assert.equal(storage.index.size, 0);
-  await storage.sweep();
+  await storage.collectOldVersions();
   assert.equal((await verify(storage)).problemCount, 0);
 });
 
@@ -95,6 +95,6 @@ test('an obsolete tile is removed unless another version has replaced it', async
   assert.equal(await write.commit([], [current!]), 1);
   assert.equal(await storage.getTile(id!), undefined);
   await write.close();
-  await storage.sweep();
+  await storage.collectOldVersions();
   assert.equal((await verify(storage)).problemCount, 0);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dilated } from '../../../src/training/data/dilate-mask.js';
+import { dilateMask } from '../../../src/training/data/dilate-mask.js';
 
 test('a mask grows by a radius, as a plain loop over all neighbours finds', () => {
   fc.assert(
@@ -21,7 +21,7 @@ test('a mask grows by a radius, as a plain loop over all neighbours finds', () =
             ? 1
             : 0;
         });
-        assert.deepEqual(dilated(mask, width, height, radius), expected);
+        assert.deepEqual(dilateMask(mask, width, height, radius), expected);
       },
     ),
     { seed: 3, numRuns: 300 },

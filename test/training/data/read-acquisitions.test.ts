@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask, readRaster } from '../../../src/raster/index.js';
-import { readPlace } from '../../../src/training/data/read-acquisitions.js';
+import { readAcquisitions } from '../../../src/training/data/read-acquisitions.js';
 import { writeDate, writeRaster } from '../acquisition-files.js';
 import { field } from '../synthetic-land.js';
 
@@ -17,7 +17,7 @@ describe('readPlace', () => {
     const date = field(40, 30);
     date.bands.green[7] = Number.NaN;
     const files = writeDate(folder, 'whole', date);
-    const read = await readPlace([files]);
+    const read = await readAcquisitions([files]);
     assert.ok('dates' in read);
     const [pixels] = read.dates;
     assert.deepEqual([pixels!.width, pixels!.height, pixels!.time], [40, 30, date.time]);
@@ -49,7 +49,7 @@ describe('readPlace', () => {
         async (factor, codes) => {
           const fine = Uint8Array.from(codes.slice(0, 30 * factor * factor));
           writeRaster(mask, 'uint8', { width: 6 * factor, height: 5 * factor }, [fine]);
-          const read = await readPlace([{ ...files, mask }]);
+          const read = await readAcquisitions([{ ...files, mask }]);
           assert.ok('dates' in read);
           read.dates[0]!.mask.forEach((code, at) => {
             const below = fine.filter(
@@ -71,8 +71,8 @@ describe('readPlace', () => {
   it('skips a place whose sizes do not fit together, and says which', async () => {
     const small = writeDate(folder, 'small', field(20, 20));
     const large = writeDate(folder, 'large', field(40, 40));
-    const reason = async (files: Parameters<typeof readPlace>[0]) => {
-      const read = await readPlace(files);
+    const reason = async (files: Parameters<typeof readAcquisitions>[0]) => {
+      const read = await readAcquisitions(files);
       assert.ok('skipped' in read);
       return read.skipped;
     };
@@ -91,7 +91,7 @@ describe('readPlace', () => {
     const visible = writeDate(folder, 'fine-visible', fine);
     const infrared = writeDate(folder, 'coarse-infrared', field(20, 20));
     const { nir, swir16 } = infrared.bands;
-    const read = await readPlace([{ ...visible, bands: { ...visible.bands, nir, swir16 } }]);
+    const read = await readAcquisitions([{ ...visible, bands: { ...visible.bands, nir, swir16 } }]);
     assert.ok('dates' in read);
     const [date] = read.dates;
     assert.deepEqual([date!.width, date!.height, date!.mask.length], [20, 20, 400]);
@@ -107,16 +107,16 @@ describe('readPlace', () => {
     const { red, green, blue } = visible.bands;
     const alone = { ...visible, bands: { red, green, blue } };
     const { swir16 } = writeDate(folder, 'coarser', field(20, 15)).bands;
-    const together = await readPlace([{ ...alone, bands: { ...alone.bands, swir16 } }]);
-    const asked = await readPlace([alone], undefined, { width: 20, height: 15 });
+    const together = await readAcquisitions([{ ...alone, bands: { ...alone.bands, swir16 } }]);
+    const asked = await readAcquisitions([alone], undefined, { width: 20, height: 15 });
     assert.ok('dates' in together && 'dates' in asked);
     const { bands, ...rest } = together.dates[0]!;
     const { swir16: _, ...others } = bands;
     assert.deepEqual(asked.dates[0], { ...rest, bands: others });
     // Its own size changes nothing.
     assert.deepEqual(
-      await readPlace([alone], undefined, { width: 40, height: 30 }),
-      await readPlace([alone]),
+      await readAcquisitions([alone], undefined, { width: 40, height: 30 }),
+      await readAcquisitions([alone]),
     );
   });
 
@@ -130,11 +130,11 @@ describe('readPlace', () => {
       const path = join(folder, 'infinite-float.tif');
       writeRaster(path, 'float32', finite, [blue, green, red]);
       const float = { ...files.bands.red, path, scale: 1, offset: 0 };
-      const read = await readPlace([{ ...files, bands: { ...files.bands, red: float } }]);
+      const read = await readAcquisitions([{ ...files, bands: { ...files.bands, red: float } }]);
       assert.ok('dates' in read, JSON.stringify(read));
       assert.deepEqual(read.dates[0]!.bands.red, red);
       const { nir } = writeDate(folder, 'coarse-nir', field(20, 20)).bands;
-      const coarse = await readPlace([{ ...files, bands: { ...files.bands, red: float, nir } }]);
+      const coarse = await readAcquisitions([{ ...files, bands: { ...files.bands, red: float, nir } }]);
       assert.ok('dates' in coarse, JSON.stringify(coarse));
       const known = coarse.dates[0]!.bands.red!;
       assert.ok(known.every(Number.isFinite));
@@ -145,7 +145,7 @@ describe('readPlace', () => {
   it('takes the worst of the mask pixels that a pixel touches, whatever their size', async () => {
     const small = writeDate(folder, 'touched', field(20, 20));
     const odd = writeDate(folder, 'odd', field(30, 30));
-    const read = await readPlace([{ ...small, mask: odd.mask }]);
+    const read = await readAcquisitions([{ ...small, mask: odd.mask }]);
     assert.ok('dates' in read);
     const fine = (await readRaster(odd.mask)).bands[0];
     const rank = [0, 2, 3, 4, 255, 1];

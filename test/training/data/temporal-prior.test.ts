@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask } from '../../../src/raster/index.js';
-import { clearPixels } from '../../../src/training/data/acquisition-pixels.js';
-import { priorDates, priorOf } from '../../../src/training/data/temporal-prior.js';
+import { clearMask } from '../../../src/training/data/acquisition-pixels.js';
+import { priorDates, temporalPrior } from '../../../src/training/data/temporal-prior.js';
 import { type Field, field } from '../synthetic-land.js';
 
 const BANDS = ['red', 'green', 'blue'] as const;
@@ -39,8 +39,8 @@ describe('a prior', () => {
     fc.assert(
       fc.property(fc.array(codes, { minLength: 1, maxLength: 6 }), (all) => {
         const [date, ...others] = all.map((one, i) => dateOf(i + 1, one)) as [Field, ...Field[]];
-        const prior = priorOf(date, others, BANDS);
-        const clear = [date, ...others].map((one) => clearPixels(one, BANDS));
+        const prior = temporalPrior(date, others, BANDS);
+        const clear = [date, ...others].map((one) => clearMask(one, BANDS));
         BANDS.forEach((band, b) => {
           const known = [date, ...others].flatMap((one, i) =>
             [...one.bands[band]].filter((_, at) => clear[i]![at]),
@@ -72,7 +72,7 @@ describe('a prior', () => {
       date.bands.blue[at] = 1.2 * blue;
       if (at % 48 < 16) date.mask[at] = Mask.cloud;
     }
-    const { nearest, adjusted } = priorOf(date, [land], BANDS);
+    const { nearest, adjusted } = temporalPrior(date, [land], BANDS);
     BANDS.forEach((band, b) => {
       const error = (planes: Float32Array[]) =>
         date.bands[band].reduce((most, value, at) => Math.max(most, Math.abs(value - planes[b]![at]!)), 0);

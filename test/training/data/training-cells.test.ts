@@ -2,21 +2,21 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { planeOf, wantedOf } from '../../../src/derive/tensors/select-bands.js';
+import { parseBandRequests, resolveBandRequest } from '../../../src/derive/tensors/select-bands.js';
 import {
-  bandOrExpression,
   findBands,
+  parseBandOrExpression,
   resolveBands,
   SPECTRAL_INDICES,
 } from '../../../src/expressions/index.js';
 import type { GroupRecord, TileRecord } from '../../../src/storage/index.js';
 import {
+  acquisitionFiles,
   commonPixels,
-  dateFiles,
-  filesOf,
   trainedPixels,
+  trainingFiles,
 } from '../../../src/training/data/training-cells.js';
-import { modelNamed } from '../../../src/training/index.js';
+import { getModelSpec } from '../../../src/training/index.js';
 import type { BandName } from '../../../src/training/models/model-spec.js';
 
 const storage = { tilePath: (_: unknown, group: string) => group };
@@ -65,17 +65,17 @@ const VIIRS = [
 
 /** Bands of an index of a tile in a model's target, a map or series, and a tensor. */
 function bandsOfIndex(groups: GroupRecord[], index: 'ndvi' | 'ndmi') {
-  const { target } = modelNamed(index);
+  const { target } = getModelSpec(index);
   const names = 'index' in target ? target.index : assert.fail();
-  const files = dateFiles(storage, names, tile(groups))!;
+  const files = acquisitionFiles(storage, names, tile(groups))!;
   const trained = names.map((name) => {
     const { path, band } = files.bands[name]!;
     return groups.find(({ name }) => name === path)!.bands[band]!.name;
   });
   const named = ({ group, band }: { group: number; band: number }) => groups[group]!.bands[band]!.name;
-  const mapped = resolveBands([bandOrExpression(index, groups)], groups).places.map(named);
+  const mapped = resolveBands([parseBandOrExpression(index, groups)], groups).indices.map(named);
   const one = tile(groups);
-  const stacked = planeOf(one, wantedOf(index, [one]))!.plane.places.map(named);
+  const stacked = resolveBandRequest(one, parseBandRequests(index, [one]))!.plane.places.map(named);
   return { trained, mapped, stacked };
 }
 
@@ -92,7 +92,7 @@ describe('bands of models', () => {
     ] as const)
       assert.deepEqual(bandsOfIndex([...groups], index), { trained: bands, mapped: bands, stacked: bands });
     for (const name of ['ndvi', 'ndmi'] as const) {
-      const { target } = modelNamed(name);
+      const { target } = getModelSpec(name);
       assert.deepEqual('index' in target && target.index, SPECTRAL_INDICES[name].bands);
     }
   });
@@ -113,13 +113,13 @@ describe('bands of models', () => {
           );
           const found = findBands(groups, [name]);
           if (found) {
-            const expression = bandOrExpression(name, groups);
-            assert.deepEqual(resolveBands([expression], groups).places, found);
+            const expression = parseBandOrExpression(name, groups);
+            assert.deepEqual(resolveBands([expression], groups).indices, found);
             return;
           }
           const other = { nir: 'nir08', nir08: 'nir' }[name as string];
           assert.ok(!all.flat().some((one) => one !== undefined && (one === name || one === other)));
-          assert.throws(() => resolveBands([bandOrExpression(name, groups)], groups), {
+          assert.throws(() => resolveBands([parseBandOrExpression(name, groups)], groups), {
             code: 'TW_IMAGERY_BAND',
           });
         },
@@ -132,7 +132,7 @@ describe('bands of models', () => {
 describe('pixels of a training', () => {
   it('have the size of the coarsest band group that is read', () => {
     const ofModel = (groups: GroupRecord[], model: string) =>
-      trainedPixels(modelNamed(model), place(tile(groups)));
+      trainedPixels(getModelSpec(model), place(tile(groups)));
     const values = 'reflectance';
     assert.deepEqual(ofModel(SENTINEL_2, 'ndmi'), {
       pixelSize: { group: '20m', width: 60, height: 60 },
@@ -156,12 +156,12 @@ describe('pixels of a training', () => {
       tile([fine!], { start: day, cloudCover: 20 }),
       tile([fine!], { start: 2 * day }),
     );
-    assert.equal(trainedPixels(modelNamed('cloud-removal'), dates).pixelSize!.group, '10m');
+    assert.equal(trainedPixels(getModelSpec('cloud-removal'), dates).pixelSize!.group, '10m');
   });
 
   it('of one model for many places are what these have in common', () => {
     const [a, b] = [SENTINEL_2, LANDSAT].map((groups) =>
-      trainedPixels(modelNamed('ndmi'), place(tile(groups))),
+      trainedPixels(getModelSpec('ndmi'), place(tile(groups))),
     );
     assert.deepEqual(commonPixels([a!, { ...a!, pixelSize: { group: '20m', width: 9, height: 9 } }]), {
       pixelSize: { group: '20m' },
@@ -173,7 +173,7 @@ describe('pixels of a training', () => {
 
 describe('values of bands', () => {
   const scaleOf = (groups: GroupRecord[]) => {
-    const { scale, offset } = dateFiles(storage, ['red'], tile(groups))!.bands.red!;
+    const { scale, offset } = acquisitionFiles(storage, ['red'], tile(groups))!.bands.red!;
     return [scale, offset];
   };
 
@@ -189,9 +189,9 @@ describe('values of bands', () => {
   });
 
   it('must be alike in a place', () => {
-    const spec = modelNamed('ndvi');
-    const found = filesOf(storage, spec, place(tile(NAIP), tile(SENTINEL_2)));
+    const spec = getModelSpec('ndvi');
+    const found = trainingFiles(storage, spec, place(tile(NAIP), tile(SENTINEL_2)));
     assert.match('skipped' in found ? found.skipped : '', /8-bit numbers without a scale.*--scale/);
-    assert.ok('dates' in filesOf(storage, spec, place(tile(NAIP), tile(NAIP, { start: 1 }))));
+    assert.ok('dates' in trainingFiles(storage, spec, place(tile(NAIP), tile(NAIP, { start: 1 }))));
   });
 });

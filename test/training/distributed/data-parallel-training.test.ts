@@ -10,44 +10,55 @@ import { Mask } from '../../../src/raster/index.js';
 import { commonCell } from '../../../src/storage/index.js';
 import type { DatePair } from '../../../src/training/data/acquisitions.js';
 import {
-  type PlacePatches,
-  trainTogether,
+  type CellPatches,
+  trainDataParallel,
 } from '../../../src/training/distributed/data-parallel-training.js';
-import { distributedReport, pooledPlaces } from '../../../src/training/distributed/distributed-report.js';
-import { alone, type Ring } from '../../../src/training/distributed/ring-all-reduce.js';
-import { poolMoments } from '../../../src/training/distributed/tensor-all-reduce.js';
+import { distributedReport, pooledCellScores } from '../../../src/training/distributed/distributed-report.js';
+import {
+  type ProcessGroup,
+  SINGLE_PROCESS_GROUP,
+} from '../../../src/training/distributed/ring-all-reduce.js';
+import { allReduceRunningStatistics } from '../../../src/training/distributed/tensor-all-reduce.js';
 import { diverged } from '../../../src/training/errors.js';
-import { lineSums, ridge, startSums } from '../../../src/training/evaluation/baselines.js';
+import {
+  initialFitStatistics,
+  ridge,
+  sufficientStatistics,
+} from '../../../src/training/evaluation/baselines.js';
 import { displayRange } from '../../../src/training/evaluation/display-range.js';
-import { baselinesOf } from '../../../src/training/evaluation/evaluate.js';
+import { evaluateBaselines } from '../../../src/training/evaluation/evaluate.js';
 import { meanScores } from '../../../src/training/evaluation/image-scores.js';
 import type { Metrics } from '../../../src/training/evaluation/metrics.js';
 import { scoreTile } from '../../../src/training/evaluation/tile-scores.js';
-import { metricsOf, modelNamed } from '../../../src/training/index.js';
-import { predict } from '../../../src/training/inference/predict-patches.js';
+import { getModelSpec, regressionMetrics } from '../../../src/training/index.js';
+import { predictPatches } from '../../../src/training/inference/predict-patches.js';
 import type { Batch } from '../../../src/training/loop/learner.js';
-import { learnerOf } from '../../../src/training/loop/train-model.js';
+import { createLearner } from '../../../src/training/loop/train-model.js';
 import type { ModelSpec } from '../../../src/training/models/model-spec.js';
-import { visibleMix } from '../../../src/training/models/rgb-inputs.js';
-import { batchOf } from '../../../src/training/patches/batches.js';
-import { joinPatches } from '../../../src/training/patches/concat-patches.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
-import { cutPatches, type PatchDataset } from '../../../src/training/patches/patches.js';
+import { rgbNormalisation } from '../../../src/training/models/rgb-inputs.js';
+import { augmentedBatch } from '../../../src/training/patches/batches.js';
+import { concatPatches } from '../../../src/training/patches/concat-patches.js';
+import { labelImages } from '../../../src/training/patches/labelled-images.js';
+import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, type Field, field } from '../synthetic-land.js';
 import { ringOf } from './process-groups.js';
 
-function datasetOf(spec: ModelSpec, dates: Field[], pairs: DatePair[] = []): PatchDataset {
-  const outcome = cutPatches(
-    { ...spec, leastPatches: Math.min(8, spec.leastPatches) },
-    imagesOf(spec, dates, pairs),
+function datasetOf(spec: ModelSpec, dates: Field[], pairs: DatePair[] = []): TrainValidationPatches {
+  const outcome = makePatches(
+    { ...spec, minPatches: Math.min(8, spec.minPatches) },
+    labelImages(spec, dates, pairs),
   );
   assert.ok('dataset' in outcome, JSON.stringify(outcome));
   return outcome.dataset;
 }
 
-const place = (geocode: string, dataset: PatchDataset): PlacePatches => ({ geocode, tiles: [], dataset });
+const place = (geocode: string, dataset: TrainValidationPatches): CellPatches => ({
+  geocode,
+  tiles: [],
+  dataset,
+});
 
 const seed = 7;
 
@@ -56,12 +67,12 @@ async function valuesOf(model: LayersModel): Promise<Float32Array[]> {
 }
 
 /** All members at once, and their weights. */
-async function trainAll(tf: Tf, spec: ModelSpec, places: PlacePatches[][], epochs: number) {
+async function trainAll(tf: Tf, spec: ModelSpec, places: CellPatches[][], epochs: number) {
   const { rings, links } = await ringOf(places.length);
   const all = await Promise.all(
     rings.map(async (ring, i) => {
-      const one = await trainTogether(tf, spec, places[i]!, 100, ring, { seed, epochs });
-      await links[i]?.leave();
+      const one = await trainDataParallel(tf, spec, places[i]!, 100, ring, { seed, epochs });
+      await links[i]?.shutdown();
       return one;
     }),
   );
@@ -76,7 +87,7 @@ it('a model is of the smallest cell that holds all of its places', () => {
 });
 
 describe('training together', () => {
-  const spec = modelNamed('ndvi');
+  const spec = getModelSpec('ndvi');
   let tf: Tf;
   before(async () => {
     ({ tf } = await loadEngine('wasm'));
@@ -89,7 +100,7 @@ describe('training together', () => {
     [field(64, 64, { seed: 4 })],
   ].map((fields) => fields.map((one) => datasetOf(small, [one])));
   const places = datasets.map((own, m) => own.map((dataset, n) => place(`u${m}${n}`, dataset)));
-  const sets = datasets.map((own) => joinPatches(own.map(({ train }) => train)));
+  const sets = datasets.map((own) => concatPatches(own.map(({ train }) => train)));
 
   it('gives what one process gives that trains on the batches of all', async () => {
     const epochs = 3;
@@ -102,8 +113,8 @@ describe('training together', () => {
     const stepsAnEpoch = Math.ceil(sets[0]!.count / 8);
     assert.ok(sets[2]!.count < stepsAnEpoch);
     const steps = epochs * stepsAnEpoch;
-    const union = joinPatches(sets);
-    const learner = learnerOf(tf, batched, seed, ridge(lineSums(union)));
+    const union = concatPatches(sets);
+    const learner = createLearner(tf, batched, seed, ridge(sufficientStatistics(union)));
     const streams = sets.map((_, m) => randomStream(seed + m).next);
     const losses: number[] = [];
     let step = 0;
@@ -114,7 +125,12 @@ describe('training together', () => {
         const batches = sets.flatMap((set, m) => {
           const edge = (at: number) => Math.floor((at * set.count) / stepsAnEpoch);
           const chosen = orders[m]!.subarray(edge(part), edge(part + 1));
-          const batch = batchOf(tf, set, chosen.length ? chosen : orders[m]!.subarray(0, 1), streams[m]!);
+          const batch = augmentedBatch(
+            tf,
+            set,
+            chosen.length ? chosen : orders[m]!.subarray(0, 1),
+            streams[m]!,
+          );
           return chosen.length ? [batch] : [];
         });
         const joined: Batch = {
@@ -122,8 +138,8 @@ describe('training together', () => {
           inputs: tf.concat(batches.map(({ inputs }) => inputs)),
           targets: tf.concat(batches.map(({ targets }) => targets as Tensor)),
         };
-        const rate = 0.5 * spec.learningRate * (1 + Math.cos((Math.PI * step++) / steps));
-        sum += joined.size * (await learner.step(joined, { rate, step }));
+        const learningRate = 0.5 * spec.learningRate * (1 + Math.cos((Math.PI * step++) / steps));
+        sum += joined.size * (await learner.step(joined, { learningRate, step }));
       }
       losses.push(sum / union.count);
     }
@@ -134,10 +150,10 @@ describe('training together', () => {
       const near = (epoch === 0 ? 1e-5 : 1e-3) * loss;
       assert.ok(Math.abs(loss - shared[epoch]!.train) < near, `${shared[epoch]!.train} is not ${loss}`);
     });
-    const validation = joinPatches(datasets.flat().map((one) => one.validation));
-    const expected = metricsOf({
+    const validation = concatPatches(datasets.flat().map((one) => one.validation));
+    const expected = regressionMetrics({
       truth: validation.targets,
-      predicted: predict(tf, learner.model, validation),
+      predicted: predictPatches(tf, learner.model, validation),
     });
     assert.ok(Math.abs(expected.mse - shared.at(-1)!.validation) < 1e-3 * expected.mse);
     const lowest = Math.min(...shared.map(({ selection }) => selection!));
@@ -157,9 +173,9 @@ describe('training together', () => {
 
   it('weights the members by the pixels that count', async () => {
     const plain: ModelSpec = {
-      ...modelNamed('ndmi'),
-      layers: [visibleMix, { type: 'conv', filters: 8 }],
-      ...{ patchSize: 32, batchSize: 4, mostPatches: 4, leastPatches: 4, leastValidation: 1 },
+      ...getModelSpec('ndmi'),
+      layers: [rgbNormalisation, { type: 'conv', filters: 8 }],
+      ...{ patchSize: 32, batchSize: 4, maxPatches: 4, minPatches: 4, minValidationPatches: 1 },
     };
     const whole = field(160, 128, { seed: 1 });
     const bright = field(160, 128, { seed: 2 });
@@ -169,11 +185,11 @@ describe('training together', () => {
     const sets = [whole, bright].map((one) => datasetOf(plain, [one]));
     const own = sets.map((dataset, i) => [place(`p${i}`, dataset)]);
     const { all, weights } = await trainAll(tf, plain, own, 1);
-    const union = joinPatches(sets.map(({ train }) => train));
-    const learner = learnerOf(tf, plain, seed, ridge(startSums(union)));
+    const union = concatPatches(sets.map(({ train }) => train));
+    const learner = createLearner(tf, plain, seed, ridge(initialFitStatistics(union)));
     const streams = sets.map((_, m) => randomStream(seed + m).next);
     const batches = sets.map(({ train }, m) =>
-      batchOf(tf, train, shuffledOrder(train.count, streams[m]!), streams[m]!),
+      augmentedBatch(tf, train, shuffledOrder(train.count, streams[m]!), streams[m]!),
     );
     const joined: Batch = {
       size: union.count,
@@ -181,7 +197,7 @@ describe('training together', () => {
       targets: tf.concat(batches.map(({ targets }) => targets as Tensor)),
       counts: tf.concat(batches.map(({ counts }) => counts!)),
     };
-    const loss = await learner.step(joined, { rate: plain.learningRate, step: 1 });
+    const loss = await learner.step(joined, { learningRate: plain.learningRate, step: 1 });
     assert.ok(Math.abs(loss - all[0]!.trained.losses[0]!.train) < 1e-5 * loss, `${loss}`);
     (await valuesOf(learner.model)).forEach((values, i) => {
       values.forEach((value, at) => {
@@ -199,8 +215,10 @@ describe('training together', () => {
     ].map(({ mean, variance }) =>
       tf.tidy(() => ({ mean: tf.variable(tf.tensor1d(mean)), variance: tf.variable(tf.tensor1d(variance)) })),
     );
-    await Promise.all(rings.map((ring, i) => poolMoments(tf, ring, [moments[i]!], i === 0 ? 1 : 3)));
-    await Promise.all(links.map((link) => link?.leave()));
+    await Promise.all(
+      rings.map((ring, i) => allReduceRunningStatistics(tf, ring, [moments[i]!], i === 0 ? 1 : 3)),
+    );
+    await Promise.all(links.map((link) => link?.shutdown()));
     for (const { mean, variance } of moments) {
       assert.deepEqual([...mean.dataSync()], [0.75, 2]);
       // 0.25 * 0.01 + 0.75 * 0.03 + 0.25 * 0.75, and 0.25 + 1.5.
@@ -212,10 +230,13 @@ describe('training together', () => {
   it('scores all places as one set, and tells the bytes', async () => {
     const { all } = await trainAll(tf, spec, places, 1);
     const { trained, model } = all[0]!;
-    const pooled = pooledPlaces(trained);
+    const pooled = pooledCellScores(trained);
     for (const side of ['train', 'validation'] as const) {
-      const whole = joinPatches(datasets.flat().map((one) => one[side]));
-      const expected = metricsOf({ truth: whole.targets, predicted: predict(tf, model, whole) });
+      const whole = concatPatches(datasets.flat().map((one) => one[side]));
+      const expected = regressionMetrics({
+        truth: whole.targets,
+        predicted: predictPatches(tf, model, whole),
+      });
       assert.ok(Math.abs(pooled.metrics[side].mse - expected.mse) < 1e-9);
       assert.ok(Math.abs(pooled.metrics[side].r2 - expected.r2) < 1e-6);
     }
@@ -231,7 +252,7 @@ describe('training together', () => {
 
   it('scores images with the range of their place, on its patches and on its whole tiles', async (t) => {
     const folder = await tempFolder(t);
-    const ndmi = { ...modelNamed('ndmi'), mostPatches: 4, leastPatches: 4, leastValidation: 1 };
+    const ndmi = { ...getModelSpec('ndmi'), mostPatches: 4, leastPatches: 4, leastValidation: 1 };
     const own = [1, 2].map((one) => {
       const date = field(256, 192, { seed: one, time: Date.UTC(2020, 5, one) });
       for (const [at, value] of date.bands.swir16.entries()) date.bands.swir16[at] = value / one;
@@ -252,9 +273,9 @@ describe('training together', () => {
       const tile = await scoreTile(tf, model, ndmi, displayRange!, source);
       assert.deepEqual(metrics.tile, tile);
       assert.equal(tile.msSsim!.scales, 5);
-      assert.deepEqual(baseline, baselinesOf(ndmi.target, dataset, displayRange));
+      assert.deepEqual(baseline, evaluateBaselines(ndmi.target, dataset, displayRange));
     }
-    const pooled = pooledPlaces(trained).metrics;
+    const pooled = pooledCellScores(trained).metrics;
     assert.deepEqual(pooled.tile, {
       ...meanScores(scores.map(({ metrics }) => metrics.tile!)),
       dates: ['2020-06-01T00:00:00.000Z', '2020-06-02T00:00:00.000Z'],
@@ -272,7 +293,7 @@ describe('training together', () => {
   });
 
   it('averages the moving averages of batch normalisation over the members', async () => {
-    const ndmi = { ...modelNamed('ndmi'), mostPatches: 4, leastPatches: 4, leastValidation: 1 };
+    const ndmi = { ...getModelSpec('ndmi'), mostPatches: 4, leastPatches: 4, leastValidation: 1 };
     const own = [1, 2].map((one) => [place(`p${one}`, datasetOf(ndmi, [field(320, 256, { seed: one })]))]);
     const { all, weights } = await trainAll(tf, ndmi, own, 1);
     assert.deepEqual(weights[1], weights[0]);
@@ -280,7 +301,7 @@ describe('training together', () => {
   });
 
   it('shares the gradients of a discriminator too', async () => {
-    const removal = { ...modelNamed('cloud-removal'), mostPatches: 2, leastPatches: 2, leastValidation: 1 };
+    const removal = { ...getModelSpec('cloud-removal'), mostPatches: 2, leastPatches: 2, leastValidation: 1 };
     const own = [1, 2].map((one) => {
       const clear = field(320, 256, { seed: one });
       return [place(`p${one}`, datasetOf(removal, [clouded(clear), clear], [{ cloudy: 0, clear: 1 }]))];
@@ -295,14 +316,14 @@ describe('training together', () => {
 
   it('is the same for the same seed in a ring of one, and leaves no tensors behind', async () => {
     const tensors = tf.memory().numTensors;
-    const once = async (ring: Ring) => {
-      const { model, trained } = await trainTogether(tf, spec, places[0]!, 0, ring, { seed, epochs: 2 });
+    const once = async (ring: ProcessGroup) => {
+      const { model, trained } = await trainDataParallel(tf, spec, places[0]!, 0, ring, { seed, epochs: 2 });
       const values = await valuesOf(model);
       model.dispose();
       return { values, losses: trained.losses, report: distributedReport(trained, ['a'], 1) };
     };
-    const first = await once(alone);
-    assert.deepEqual(await once(alone), first);
+    const first = await once(SINGLE_PROCESS_GROUP);
+    assert.deepEqual(await once(SINGLE_PROCESS_GROUP), first);
     assert.deepEqual(
       first.report.members.map(({ bytesSent, ratio }) => [bytesSent, ratio]),
       [[0, null]],
@@ -317,10 +338,12 @@ describe('training together', () => {
     wild.train.targets.fill(Number.NaN);
     const ends = await Promise.allSettled(
       [dataset, wild].map((one, i) =>
-        trainTogether(tf, spec, [place(`p${i}`, one)], 0, rings[i]!, { seed, epochs: 2 }).catch((error) => {
-          links[i]!.fail(error);
-          throw error;
-        }),
+        trainDataParallel(tf, spec, [place(`p${i}`, one)], 0, rings[i]!, { seed, epochs: 2 }).catch(
+          (error) => {
+            links[i]!.fail(error);
+            throw error;
+          },
+        ),
       ),
     );
     for (const end of ends) assert.ok(end.status === 'rejected' && end.reason.code === diverged.code);

@@ -1,23 +1,28 @@
 /** Rings for tests: all members in one process, over sockets of this machine. */
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { alone, type Ring } from '../../../src/training/distributed/ring-all-reduce.js';
-import { RingLinks } from '../../../src/training/distributed/ring-connection.js';
+import {
+  type ProcessGroup,
+  SINGLE_PROCESS_GROUP,
+} from '../../../src/training/distributed/ring-all-reduce.js';
+import { RingConnection } from '../../../src/training/distributed/ring-connection.js';
 
 export interface TestRing {
-  rings: Ring[];
-  links: RingLinks[];
+  rings: ProcessGroup[];
+  links: RingConnection[];
   /** Of each member, to the next one and from the previous one. */
   sockets: { next: Socket; previous: Socket }[];
 }
 
 /** Members `m0`, `m1` ... */
 export async function ringOf(size: number): Promise<TestRing> {
-  if (size === 1) return { rings: [alone], links: [], sockets: [] };
+  if (size === 1) return { rings: [SINGLE_PROCESS_GROUP], links: [], sockets: [] };
   const pairs = await Promise.all(Array.from({ length: size }, () => socketPair()));
   const members = pairs.map((_, i) => `m${i}`);
   const sockets = pairs.map(([next], i) => ({ next, previous: pairs.at(i - 1)![1] }));
-  const links = sockets.map(({ previous, next }, index) => new RingLinks({ index, members }, previous, next));
+  const links = sockets.map(
+    ({ previous, next }, index) => new RingConnection({ index, members }, previous, next),
+  );
   return { rings: links, links, sockets };
 }
 

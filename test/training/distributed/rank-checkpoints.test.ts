@@ -6,22 +6,22 @@ import { before, describe, it, type TestContext } from 'node:test';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { messageOf } from '../../../src/errors.js';
-import { trainTogether } from '../../../src/training/distributed/data-parallel-training.js';
+import { trainDataParallel } from '../../../src/training/distributed/data-parallel-training.js';
 import { distributedReport } from '../../../src/training/distributed/distributed-report.js';
-import type { Beginning } from '../../../src/training/distributed/rank-checkpoints.js';
+import type { ResumePoint } from '../../../src/training/distributed/rank-checkpoints.js';
 import { trainingFailed } from '../../../src/training/errors.js';
-import { modelNamed } from '../../../src/training/index.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
-import { cutPatches, type PatchDataset } from '../../../src/training/patches/patches.js';
+import { getModelSpec } from '../../../src/training/index.js';
+import { labelImages } from '../../../src/training/patches/labelled-images.js';
+import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
 import { tempFolder } from '../../support/temp.js';
 import { field } from '../synthetic-land.js';
 import { ringOf } from './process-groups.js';
 
 const EPOCHS = 6;
-const spec = { ...modelNamed('ndvi'), batchSize: 8, leastPatches: 6, leastValidation: 2 };
+const spec = { ...getModelSpec('ndvi'), batchSize: 8, leastPatches: 6, leastValidation: 2 };
 
-function datasetOf(side: number, seed: number): PatchDataset {
-  const outcome = cutPatches(spec, imagesOf(spec, [field(side, side, { seed })]));
+function datasetOf(side: number, seed: number): TrainValidationPatches {
+  const outcome = makePatches(spec, labelImages(spec, [field(side, side, { seed })]));
   assert.ok('dataset' in outcome, JSON.stringify(outcome));
   return outcome.dataset;
 }
@@ -44,18 +44,18 @@ describe('checkpoints of a training of two members', () => {
   /** What all members come to, and how they began; without the result where they are cut off. */
   async function train(folders?: string[], { after, task = 'a training' }: CutOff = {}) {
     const { rings, links } = await ringOf(2);
-    const beginnings: Beginning[] = [];
+    const beginnings: ResumePoint[] = [];
     const member = async (i: number) => {
       const places = [{ geocode: `u${i}`, tiles: [], dataset: datasets[i]! }];
       const checkpoint = folders && { folder: folders[i]!, task, everySeconds: 0 };
-      const { model, trained } = await trainTogether(tf, spec, places, 0, rings[i]!, {
+      const { model, trained } = await trainDataParallel(tf, spec, places, 0, rings[i]!, {
         ...{ seed: 3, epochs: EPOCHS, checkpoint },
         onBegin: (beginning) => void beginnings.push(beginning),
         onEpoch: ({ epoch }) => {
           if (epoch === after) throw trainingFailed('cut off');
         },
       });
-      await links[i]!.leave();
+      await links[i]!.shutdown();
       const weights = await Promise.all(model.getWeights().map((one) => one.data<'float32'>()));
       model.dispose();
       return { weights, trained };
@@ -96,7 +96,7 @@ describe('checkpoints of a training of two members', () => {
     return files;
   }
 
-  async function endsAlike(folders: string[], beginning: Beginning): Promise<void> {
+  async function endsAlike(folders: string[], beginning: ResumePoint): Promise<void> {
     const { beginnings, members } = await train(folders);
     assert.deepEqual(beginnings, [beginning, beginning]);
     for (const [i, { weights, trained }] of members.entries()) {

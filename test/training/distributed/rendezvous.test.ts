@@ -4,15 +4,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { after, describe, type TestContext, test } from 'node:test';
-import { Doors, join } from '../../../src/training/distributed/rendezvous.js';
+import { pipeBothWays, Rendezvous } from '../../../src/training/distributed/rendezvous.js';
 import { atEnd } from '../../support/at-end.js';
 import { socketPair } from './process-groups.js';
 
 /** The address of a node at an IP address of this machine, or undefined if the machine does not have it. */
-async function nodeAt(t: TestContext, doors: Doors, host: string): Promise<string | undefined> {
+async function nodeAt(t: TestContext, doors: Rendezvous, host: string): Promise<string | undefined> {
   const server = createServer();
   server.on('connect', ({ url, headers }, socket: Socket) =>
-    doors.enter(url!, headers.authorization, socket),
+    doors.accept(url!, headers.authorization, socket),
   );
   try {
     await once(server.listen(0, host), 'listening');
@@ -25,17 +25,17 @@ async function nodeAt(t: TestContext, doors: Doors, host: string): Promise<strin
 
 for (const host of ['127.0.0.1', '::1'])
   test(`a node is reached at ${host}`, async (t) => {
-    const doors = new Doors('the secret of the cluster');
+    const doors = new Rendezvous('the secret of the cluster');
     const url = await nodeAt(t, doors, host);
     if (url === undefined) return t.skip(`this machine has no address ${host}`);
-    const door = doors.add();
-    const out = await doors.reach({ node: 'n', url }, door.id);
-    const visitor = await door.visitor;
+    const door = doors.listen();
+    const out = await doors.connect({ node: 'n', url }, door.id);
+    const visitor = await door.connection;
     out.write('hello');
     assert.equal(String(await once(visitor, 'data')), 'hello');
     out.destroy();
     door.close();
-    await assert.rejects(doors.reach({ node: 'n', url }, door.id), {
+    await assert.rejects(doors.connect({ node: 'n', url }, door.id), {
       code: 'TW_TRAIN_RING',
       message: /node n .*404/,
     });
@@ -54,7 +54,7 @@ describe('a connection that is joined to another', { timeout: 60_000 }, () => {
 
   test('passes on what comes, and ends with the other', async () => {
     const [[a, nearA], [b, nearB]] = [await pair(), await pair()];
-    join(nearA, nearB);
+    pipeBothWays(nearA, nearB);
     a.write('hello');
     assert.equal(String(await once(b, 'data')), 'hello');
     a.destroy();
@@ -65,15 +65,15 @@ describe('a connection that is joined to another', { timeout: 60_000 }, () => {
     for (const order of ['first', 'second'] as const) {
       const [[a], [b, nearB]] = [await pair(), await pair()];
       await once(a.destroy(), 'close');
-      if (order === 'first') join(a, nearB);
-      else join(nearB, a);
+      if (order === 'first') pipeBothWays(a, nearB);
+      else pipeBothWays(nearB, a);
       await once(b.resume(), 'close');
     }
   });
 
   test('ends if there is no other', async () => {
     const [a, nearA] = await pair();
-    join(nearA, undefined);
+    pipeBothWays(nearA, undefined);
     await once(a.resume(), 'close');
   });
 });

@@ -5,10 +5,10 @@ import { randomStream } from '../../../src/random.js';
 import {
   allGather,
   allReduce,
-  type Ring,
-  weightedMean,
+  allReduceWeightedMean,
+  type ProcessGroup,
 } from '../../../src/training/distributed/ring-all-reduce.js';
-import { leftRing, trainingFailed } from '../../../src/training/errors.js';
+import { nodeLost, trainingFailed } from '../../../src/training/errors.js';
 import { ringOf } from './process-groups.js';
 
 const random = randomStream(11).next;
@@ -34,7 +34,9 @@ describe('a ring', () => {
         const expected = Float64Array.from({ length }, (_, at) =>
           vectors.reduce((sum, one, i) => sum + (weights[i]! > 0 ? (weights[i]! / total) * one[at]! : 0), 0),
         );
-        const means = await Promise.all(rings.map((ring, i) => weightedMean(ring, vectors[i]!, weights[i]!)));
+        const means = await Promise.all(
+          rings.map((ring, i) => allReduceWeightedMean(ring, vectors[i]!, weights[i]!)),
+        );
         for (const mean of means) {
           assert.equal(bitsOf(mean), bitsOf(means[0]!));
           mean.forEach((value, at) => {
@@ -42,7 +44,7 @@ describe('a ring', () => {
           });
         }
       }
-      await Promise.all(links.map((link) => link.leave()));
+      await Promise.all(links.map((link) => link.shutdown()));
     }
   });
 
@@ -55,12 +57,12 @@ describe('a ring', () => {
         const least = ((2 * (size - 1)) / size) * 4 * length;
         assert.ok(sent >= least && sent < 1.01 * least, `${sent} of ${least}`);
       }
-      const all = (of: (ring: Ring) => number) => rings.reduce((sum, ring) => sum + of(ring), 0);
+      const all = (of: (ring: ProcessGroup) => number) => rings.reduce((sum, ring) => sum + of(ring), 0);
       assert.equal(
         all(({ sent }) => sent),
         all(({ received }) => received),
       );
-      await Promise.all(links.map((link) => link.leave()));
+      await Promise.all(links.map((link) => link.shutdown()));
     }
   });
 
@@ -70,7 +72,7 @@ describe('a ring', () => {
       const given = rings.map((_, i) => ({ name: `n${i}`, value: random() / 3, none: null }));
       for (const all of await Promise.all(rings.map((ring, i) => allGather(ring, given[i]))))
         assert.deepEqual(all, given);
-      await Promise.all(links.map((link) => link.leave()));
+      await Promise.all(links.map((link) => link.shutdown()));
     }
   });
 
@@ -87,7 +89,7 @@ describe('a ring', () => {
     });
     const ends = await Promise.allSettled(steps);
     for (const [i, end] of ends.entries()) {
-      assert.ok(end.status === 'rejected' && (i === 2 || leftRing.is(end.reason)), String(i));
+      assert.ok(end.status === 'rejected' && (i === 2 || nodeLost.is(end.reason)), String(i));
       if (i !== 2) assert.match(end.reason.message, /node m2 fell out/);
     }
   });
@@ -105,7 +107,7 @@ describe('a ring', () => {
     const came = once(first.sockets[1]!.previous, 'data');
     await Promise.all([first.rings[0]!.send(Buffer.from('gradients')), first.rings[1]!.receive()]);
     const [whole] = (await came) as [Buffer];
-    await Promise.all(first.links.map((link) => link.leave()));
+    await Promise.all(first.links.map((link) => link.shutdown()));
     for (const at of [0, 2, 6, 10, 15]) {
       const { rings, sockets } = await ringOf(2);
       const frame = Buffer.from(whole);

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { ComparedRun, Comparison } from '../../../src/cli/compare/index.js';
-import { type ModelCard, type TrainResults, trafficOf } from '../../../src/training/index.js';
+import { describeTraffic, type ModelCard, type TrainResults } from '../../../src/training/index.js';
 import {
   ended,
   get,
@@ -147,7 +147,10 @@ test('one model over all nodes', { skip: noEtcd || process.platform !== 'linux' 
     const { models } = await resultsOf<TrainResults>(a, await startJob(c, 'train', { ...training, filter }));
     const { nodes, members } = models[0]!.distributed!;
     assert.deepEqual([nodes, members.length], [3, 1]);
-    assert.match(trafficOf(models[0]!.distributed!), /nothing sent, as the place is with one of 3 nodes$/);
+    assert.match(
+      describeTraffic(models[0]!.distributed!),
+      /nothing sent, as the place is with one of 3 nodes$/,
+    );
   });
 
   await t.test('the same seed gives the same model', async () => {

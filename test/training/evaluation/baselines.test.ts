@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import {
   linearPredictor,
-  lineSums,
   ridge,
+  sufficientStatistics,
   trainingMean,
 } from '../../../src/training/evaluation/baselines.js';
-import { metricsOf, pooledScore, spreadOf } from '../../../src/training/index.js';
-import type { PatchSet } from '../../../src/training/patches/patches.js';
+import { pooledScore, regressionMetrics, targetStatistics } from '../../../src/training/index.js';
+import type { Patches } from '../../../src/training/patches/patches.js';
 
 const SIZE = 4;
 const BANDS = 3;
@@ -28,7 +28,7 @@ const reference: Reference = JSON.parse(
 );
 
 /** Patches whose band means are given; pixels scatter around them. */
-function patches(means: number[][], targets: number[]): PatchSet {
+function patches(means: number[][], targets: number[]): Patches {
   const inputs = new Float32Array(means.length * PATCH_VALUES);
   means.forEach((bands, n) => {
     for (let i = 0; i < PATCH_VALUES; i++) {
@@ -60,9 +60,9 @@ describe('baselines', () => {
   for (const lambda of [1, 25] as const) {
     it(`ridge regression with penalty ${lambda} predicts what scikit-learn predicts`, () => {
       const expected = reference[`ridge${lambda}`];
-      const predicted = linearPredictor(ridge(lineSums(train), lambda))(held);
+      const predicted = linearPredictor(ridge(sufficientStatistics(train), lambda))(held);
       close(predicted, expected.predicted);
-      const { mse, r2 } = metricsOf({ truth: held.targets, predicted });
+      const { mse, r2 } = regressionMetrics({ truth: held.targets, predicted });
       close([mse, r2], [expected.mse, expected.r2], 1e-4);
     });
   }
@@ -70,7 +70,7 @@ describe('baselines', () => {
   it('ridge regression gives a constant band no weight', () => {
     const flat = (means: number[][]) => means.map(([red, green]) => [red!, green!, 0.5]);
     const predictor = linearPredictor(
-      ridge(lineSums(patches(flat(reference.train), reference.trainTargets))),
+      ridge(sufficientStatistics(patches(flat(reference.train), reference.trainTargets))),
     );
     const moved = reference.held.map(([red, green]) => [red!, green!, 0.7]);
     close(
@@ -89,8 +89,8 @@ describe('baselines', () => {
 describe('metrics', () => {
   it('follow scikit-learn where the truth does not vary', () => {
     const truth = Float32Array.of(2, 2);
-    assert.deepEqual(metricsOf({ truth, predicted: Float32Array.of(2, 2) }), { mse: 0, r2: 1 });
-    assert.deepEqual(metricsOf({ truth, predicted: Float32Array.of(1, 3) }), { mse: 1, r2: 0 });
+    assert.deepEqual(regressionMetrics({ truth, predicted: Float32Array.of(2, 2) }), { mse: 0, r2: 1 });
+    assert.deepEqual(regressionMetrics({ truth, predicted: Float32Array.of(1, 3) }), { mse: 1, r2: 0 });
   });
 
   it('pooled are those of all pairs as one set', () => {
@@ -98,9 +98,9 @@ describe('metrics', () => {
     const b = { truth: Float32Array.of(4), predicted: Float32Array.of(3) };
     const all = { truth: Float32Array.of(0, 1, 4), predicted: Float32Array.of(0.5, 1, 3) };
     const pooled = pooledScore(
-      [a, b].map(({ truth }) => spreadOf(truth)),
-      [a, b].map(metricsOf),
+      [a, b].map(({ truth }) => targetStatistics(truth)),
+      [a, b].map(regressionMetrics),
     );
-    assert.deepEqual(pooled, metricsOf(all));
+    assert.deepEqual(pooled, regressionMetrics(all));
   });
 });

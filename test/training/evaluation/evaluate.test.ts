@@ -2,15 +2,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomStream } from '../../../src/random.js';
-import { PEAK, rendered } from '../../../src/training/evaluation/display-range.js';
-import { baselinesOf, countingPairs, evaluate } from '../../../src/training/evaluation/evaluate.js';
+import { DISPLAY_PEAK, rendered } from '../../../src/training/evaluation/display-range.js';
+import {
+  evaluateBaselines,
+  evaluatePredictions,
+  maskedPairs,
+} from '../../../src/training/evaluation/evaluate.js';
 import { psnr } from '../../../src/training/evaluation/image-metrics.js';
-import type { PatchSet } from '../../../src/training/patches/patches.js';
+import type { Patches } from '../../../src/training/patches/patches.js';
 
 const [COUNT, SIZE, BANDS, INPUT_BANDS] = [3, 2, 3, 13];
 const PIXELS = COUNT * SIZE * SIZE;
 
-function patches(seed: number): PatchSet & { cloudy: Float32Array; counts: Float32Array } {
+function patches(seed: number): Patches & { cloudy: Float32Array; targetMask: Float32Array } {
   const { next } = randomStream(seed);
   const values = (length: number) => Float32Array.from({ length }, () => next());
   return {
@@ -18,17 +22,17 @@ function patches(seed: number): PatchSet & { cloudy: Float32Array; counts: Float
     inputs: values(PIXELS * INPUT_BANDS),
     targets: values(PIXELS * BANDS),
     cloudy: values(PIXELS * BANDS),
-    counts: Float32Array.from({ length: PIXELS }, (_, i) => (i % 5 === 2 ? 0 : 1)),
+    targetMask: Float32Array.from({ length: PIXELS }, (_, i) => (i % 5 === 2 ? 0 : 1)),
   };
 }
 
 /** Mean squared error over the values of pixels that count. */
-function errorOf({ targets, counts }: PatchSet, given: (pixel: number, band: number) => number): number {
+function errorOf({ targets, targetMask }: Patches, given: (pixel: number, band: number) => number): number {
   let sum = 0;
   let count = 0;
   for (let pixel = 0; pixel < PIXELS; pixel++)
     for (let band = 0; band < BANDS; band++) {
-      if (counts?.[pixel] === 0) continue;
+      if (targetMask?.[pixel] === 0) continue;
       sum += (given(pixel, band) - targets[pixel * BANDS + band]!) ** 2;
       count++;
     }
@@ -40,8 +44,8 @@ const near = (actual: number | undefined, expected: number, tolerance = 1e-6) =>
 
 test('values of pixels that do not count are left out, with all of their bands', () => {
   const set = patches(1);
-  const { truth, predicted } = countingPairs(set, set.cloudy);
-  const kept = [...set.targets.keys()].filter((i) => set.counts[Math.floor(i / BANDS)] === 1);
+  const { truth, predicted } = maskedPairs(set, set.cloudy);
+  const kept = [...set.targets.keys()].filter((i) => set.targetMask[Math.floor(i / BANDS)] === 1);
   assert.deepEqual(
     [...truth],
     kept.map((i) => set.targets[i]),
@@ -50,14 +54,14 @@ test('values of pixels that do not count are left out, with all of their bands',
     [...predicted],
     kept.map((i) => set.cloudy[i]),
   );
-  const { counts: _, ...all } = set;
-  assert.deepEqual(countingPairs(all, set.cloudy), { truth: set.targets, predicted: set.cloudy });
+  const { targetMask: _, ...all } = set;
+  assert.deepEqual(maskedPairs(all, set.cloudy), { truth: set.targets, predicted: set.cloudy });
 });
 
 test('the image measures of patches are means over patches of all bands', () => {
   const set = patches(2);
   const range = [0.2, 0.9] as const;
-  const { mse, psnr: found, images } = evaluate(set, set.cloudy, [...range]);
+  const { mse, psnr: found, images } = evaluatePredictions(set, set.cloudy, [...range]);
   near(
     mse,
     errorOf(set, (pixel, band) => set.cloudy[pixel * BANDS + band]!),
@@ -72,9 +76,9 @@ test('the image measures of patches are means over patches of all bands', () => 
         [...range],
       );
     const planes = (values: Float32Array) => [0, 1, 2].map((band) => plane(values, band));
-    const counts = Uint8Array.from(set.counts.subarray(patch * SIZE * SIZE, (patch + 1) * SIZE * SIZE));
+    const counts = Uint8Array.from(set.targetMask.subarray(patch * SIZE * SIZE, (patch + 1) * SIZE * SIZE));
     const shape = { width: SIZE, height: SIZE, counts };
-    return psnr({ ...shape, truth: planes(set.targets), predicted: planes(set.cloudy) }, PEAK)!;
+    return psnr({ ...shape, truth: planes(set.targets), predicted: planes(set.cloudy) }, DISPLAY_PEAK)!;
   });
   near(found, each.reduce((sum, one) => sum + one, 0) / COUNT, 1e-4);
   assert.equal(images!.psnr, COUNT);
@@ -83,7 +87,7 @@ test('the image measures of patches are means over patches of all bands', () => 
 
 test('cloud removal is compared with the cloudy, the nearest clear and the median values', () => {
   const [train, validation] = [patches(3), patches(4)];
-  const found = baselinesOf({ kind: 'clear' }, { train, validation }, undefined);
+  const found = evaluateBaselines({ kind: 'clear' }, { train, validation }, undefined);
   const input = (source: number) => (pixel: number, band: number) =>
     validation.inputs[pixel * INPUT_BANDS + source * BANDS + band]!;
   near(found.nearest!.mse, errorOf(validation, input(1)));
@@ -94,7 +98,7 @@ test('cloud removal is compared with the cloudy, the nearest clear and the media
   );
   const means = [0, 1, 2].map((band) => {
     const values = [...train.targets].filter(
-      (_, i) => i % BANDS === band && train.counts[Math.floor(i / BANDS)] === 1,
+      (_, i) => i % BANDS === band && train.targetMask[Math.floor(i / BANDS)] === 1,
     );
     return values.reduce((sum, value) => sum + value, 0) / values.length;
   });
@@ -103,7 +107,7 @@ test('cloud removal is compared with the cloudy, the nearest clear and the media
     errorOf(validation, (_, band) => means[band]!),
     1e-5,
   );
-  const { nearest, median, unchanged } = baselinesOf(
+  const { nearest, median, unchanged } = evaluateBaselines(
     { kind: 'ndvi' } as never,
     { train, validation },
     undefined,

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { randomStream } from '../../../src/random.js';
-import { displayRange, PEAK, rendered } from '../../../src/training/evaluation/display-range.js';
-import { baselinesOf, evaluate } from '../../../src/training/evaluation/evaluate.js';
+import { DISPLAY_PEAK, displayRange, rendered } from '../../../src/training/evaluation/display-range.js';
+import { evaluateBaselines, evaluatePredictions } from '../../../src/training/evaluation/evaluate.js';
 import { type ImagePair, similarity } from '../../../src/training/evaluation/image-metrics.js';
 import { type ImageScores, imageScores, meanScores } from '../../../src/training/evaluation/image-scores.js';
-import type { PatchSet } from '../../../src/training/patches/patches.js';
+import type { Patches } from '../../../src/training/patches/patches.js';
 
 interface Reference {
   width: number;
@@ -44,12 +44,12 @@ function image({ width, height, bands, noise }: Pick<Reference, 'width' | 'heigh
   return { truth, predicted, pair };
 }
 
-function patchesOf(size: number, bands: number, targets: Float32Array, counts?: Float32Array): PatchSet {
+function patchesOf(size: number, bands: number, targets: Float32Array, counts?: Float32Array): Patches {
   const count = targets.length / (size * size * bands);
   const all = new Float32Array(count * size * size).fill(1);
   return {
     ...{ count, size, inputBands: bands, targetBands: bands },
-    ...{ inputs: targets, targets, counts: counts ?? all },
+    ...{ inputs: targets, targets, targetMask: counts ?? all },
   };
 }
 
@@ -101,7 +101,14 @@ describe('scores of an image', () => {
 
   it('is of the clipped rendering, and takes no part in a mean if its PSNR is no number', () => {
     const values = Float32Array.of(-1, 0.1, 0.2, 0.3, 5, Number.NaN);
-    assert.deepEqual([...rendered(values, [0.1, 0.3])].map(Math.round), [0, 0, 128, PEAK, PEAK, Number.NaN]);
+    assert.deepEqual([...rendered(values, [0.1, 0.3])].map(Math.round), [
+      0,
+      0,
+      128,
+      DISPLAY_PEAK,
+      DISPLAY_PEAK,
+      Number.NaN,
+    ]);
     const flat = (value: number): ImagePair => {
       const plane = new Float32Array(400).fill(value);
       return { width: 20, height: 20, truth: [plane.map(() => 0.2)], predicted: [plane] };
@@ -163,7 +170,7 @@ describe('scores of patches', () => {
     const errors = [0.01, 0.02, 0.04];
     const truth = new Float32Array(64 * 64 * 3).fill(0.2);
     const predicted = truth.map((value, i) => value + errors[i % 3]!);
-    const { psnr, mse } = evaluate(patchesOf(64, 3, truth), predicted, [0, 1]);
+    const { psnr, mse } = evaluatePredictions(patchesOf(64, 3, truth), predicted, [0, 1]);
     near(psnr, 10 * Math.log10(1 / mse), 1e-5);
     near(psnr, 31.55, 1e-3);
   });
@@ -171,9 +178,9 @@ describe('scores of patches', () => {
   it('are without those of images if there is no range: one value a patch, or values that do not vary', () => {
     const flat = patchesOf(16, 1, new Float32Array(256).fill(0.5));
     assert.equal(displayRange(flat), undefined);
-    const { counts: _, ...means } = { ...flat, targets: Float32Array.of(0.1, 0.9) };
+    const { targetMask: _, ...means } = { ...flat, targets: Float32Array.of(0.1, 0.9) };
     assert.equal(displayRange(means), undefined);
-    assert.deepEqual(Object.keys(evaluate(flat, flat.targets, undefined)), ['mse', 'r2']);
+    assert.deepEqual(Object.keys(evaluatePredictions(flat, flat.targets, undefined)), ['mse', 'r2']);
   });
 
   it('ignore pixels that do not count, in the range as well', () => {
@@ -185,7 +192,7 @@ describe('scores of patches', () => {
       const patches = patchesOf(32, 1, targets, counts);
       const range = displayRange(patches)!;
       const predicted = targets.map((value, i) => value + 0.1 * ((i % 5) - 2));
-      return { range, scores: evaluate(patches, predicted, range) };
+      return { range, scores: evaluatePredictions(patches, predicted, range) };
     });
     assert.deepEqual(a, b);
     assert.ok(a!.range[0] > 0 && a!.range[1] < 1);
@@ -196,11 +203,11 @@ describe('scores of patches', () => {
     const train = patchesOf(64, 3, truth);
     const cloudy = truth.map((value, i) => value + 0.01 * (i % 2));
     // The planes of the prior are not looked at.
-    const inputs = (set: PatchSet) => new Float32Array(13 * set.count * 64 ** 2).map((_, i) => Math.sin(i));
+    const inputs = (set: Patches) => new Float32Array(13 * set.count * 64 ** 2).map((_, i) => Math.sin(i));
     const cloudTrain = { ...train, inputBands: 13, inputs: inputs(train) };
     const validation = { ...cloudTrain, cloudy };
     const range = displayRange(train)!;
-    const { unchanged, linear, mean } = baselinesOf(
+    const { unchanged, linear, mean } = evaluateBaselines(
       { kind: 'clear' },
       { train: cloudTrain, validation },
       range,

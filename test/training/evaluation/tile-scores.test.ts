@@ -4,15 +4,15 @@ import { before, describe, it } from 'node:test';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { Mask } from '../../../src/raster/index.js';
-import { readPlace } from '../../../src/training/data/read-acquisitions.js';
-import { linearPredictor, ridge, startSums } from '../../../src/training/evaluation/baselines.js';
+import { readAcquisitions } from '../../../src/training/data/read-acquisitions.js';
+import { initialFitStatistics, linearPredictor, ridge } from '../../../src/training/evaluation/baselines.js';
 import { displayRange } from '../../../src/training/evaluation/display-range.js';
 import { imageScores, meanScores } from '../../../src/training/evaluation/image-scores.js';
 import { imagesToScore, scoreTile } from '../../../src/training/evaluation/tile-scores.js';
-import { modelNamed } from '../../../src/training/index.js';
+import { getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
-import { cutPatches } from '../../../src/training/patches/patches.js';
+import { labelImages } from '../../../src/training/patches/labelled-images.js';
+import { makePatches } from '../../../src/training/patches/patches.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, field } from '../synthetic-land.js';
@@ -34,39 +34,39 @@ describe('scores of whole tiles', () => {
   });
 
   it('are of at most three validation dates, those with the most pixels that count', () => {
-    const spec = { ...modelNamed('ndmi'), patchSize: 16 };
+    const spec = { ...getModelSpec('ndmi'), patchSize: 16 };
     const rows = [0, 0, 0, 0, 0, 0, 20, 3, 0, 9, 6];
-    const images = imagesOf(
+    const images = labelImages(
       spec,
       rows.map((cloudy, day) => date(96, 96, day, cloudy)),
     );
-    const outcome = cutPatches(spec, images, timeOf(8));
+    const outcome = makePatches(spec, images, timeOf(8));
     assert.ok('dataset' in outcome);
     assert.deepEqual(outcome.dataset.validationImages, [8, 9, 10]);
     assert.deepEqual(imagesToScore(images, [6, 7, 8, 9, 10]), [7, 8, 10]);
     assert.deepEqual(imagesToScore(images, [0, 1, 2, 3, 4]), [0, 1, 2]);
     assert.deepEqual(imagesToScore(images, [6, 9]), [6, 9]);
     // The order of the dates is not that of the images.
-    const reversed = cutPatches(spec, images.toReversed(), timeOf(8));
+    const reversed = makePatches(spec, images.toReversed(), timeOf(8));
     assert.ok('dataset' in reversed);
     assert.deepEqual(reversed.dataset.validationImages, [0, 1, 2]);
   });
 
   it('are those of the straight line that an untrained model is, with five scales, and leave no tensors behind', async (t) => {
     const folder = await tempFolder(t);
-    const spec = { ...modelNamed('ndmi'), leastPatches: 6, leastValidation: 1 };
+    const spec = { ...getModelSpec('ndmi'), leastPatches: 6, leastValidation: 1 };
     const dates = [0, 1, 2].map((day) =>
       writeDate(folder, `${day}`, date(240, 256, day, day === 2 ? 20 : 0)),
     );
-    const read = await readPlace(dates);
+    const read = await readAcquisitions(dates);
     assert.ok('dates' in read);
-    const images = imagesOf(spec, read.dates);
-    const outcome = cutPatches(spec, images, timeOf(2));
+    const images = labelImages(spec, read.dates);
+    const outcome = makePatches(spec, images, timeOf(2));
     assert.ok('dataset' in outcome, JSON.stringify(outcome));
     const { train, validationImages } = outcome.dataset;
     const scored = imagesToScore(images, validationImages);
     const range = displayRange(train)!;
-    const line = ridge(startSums(train));
+    const line = ridge(initialFitStatistics(train));
     const model = buildModel(tf, spec, 1, line);
     const before = tf.memory().numTensors;
     const source = { dates, scored };
@@ -76,7 +76,7 @@ describe('scores of whole tiles', () => {
     model.dispose();
 
     const expected = scored.map((i) => {
-      const { width, height, inputs, targets, counts } = images[i]!;
+      const { width, height, inputs, targets, targetMask } = images[i]!;
       const pixels = width * height;
       const values = Float32Array.from(
         { length: 3 * pixels },
@@ -87,7 +87,7 @@ describe('scores of whole tiles', () => {
         ...{ inputs: values, targets: targets[0]!, counts: new Float32Array(pixels) },
       };
       const predicted = [linearPredictor(line)(whole)];
-      return imageScores({ width, height, truth: targets, predicted, counts }, range);
+      return imageScores({ width, height, truth: targets, predicted, counts: targetMask }, range);
     });
     const mean = meanScores(expected);
     assert.ok(Math.abs(score.psnr! - mean.psnr!) < 0.01, `${score.psnr} is not ${mean.psnr}`);
@@ -100,7 +100,7 @@ describe('scores of whole tiles', () => {
 
   it('of pairs read both dates, and compare with the clear one', async (t) => {
     const folder = await tempFolder(t);
-    const spec = modelNamed('cloud-removal');
+    const spec = getModelSpec('cloud-removal');
     const clear = field(180, 100);
     const cloudy = clouded(clear);
     const dates = [field(180, 100, { seed: 9 }), cloudy, clear].map((one, i) =>

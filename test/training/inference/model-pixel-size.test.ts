@@ -8,13 +8,13 @@ import type { TilewrightNode } from '../../../src/node.js';
 import { randomStream } from '../../../src/random.js';
 import { type PixelArray, readRaster } from '../../../src/raster/index.js';
 import {
-  type ModelFilePlace,
+  type ModelFileLocation,
   newVersion,
   readModelFile,
   type TileRecord,
 } from '../../../src/storage/index.js';
 import type { CardSummary, PredictResults, TrainResults } from '../../../src/training/index.js';
-import { pixelsFor } from '../../../src/training/inference/model-pixel-size.js';
+import { modelPixels } from '../../../src/training/inference/model-pixel-size.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { writeRaster } from '../../support/rasters.js';
@@ -142,7 +142,7 @@ test('the map of a model for coarser bands is as good as its card says', { timeo
   // A model without a pixel size, as older versions of the program trained them, reads its inputs as they are.
   const { pixelSize: _, values: __, ...older } = card;
   const fileOf = async (name: string) =>
-    readModelFile((await node.storage.bringModelFile(record, name)) as ModelFilePlace);
+    readModelFile((await node.storage.ensureModelFile(record, name)) as ModelFileLocation);
   const files = {
     'model.json': await fileOf('model.json'),
     'weights.bin': await fileOf('weights.bin'),
@@ -166,7 +166,7 @@ test('the size is that of the named group, else that of the place, and never fin
         { name: '20m', role: 'qa', width: 1, height: 1 },
         ...(named ? [{ name: '20m', role: 'data', ...named }] : []),
       ];
-      const found = pixelsFor({ group: '20m', ...trained }, { groups } as TileRecord, own, isOwnPlace);
+      const found = modelPixels({ group: '20m', ...trained }, { groups } as TileRecord, own, isOwnPlace);
       const wanted = named ?? (isOwnPlace ? trained : undefined);
       if (!wanted) assert.match((found as { skipped: string }).skipped, /no bands of 20m/);
       else if (wanted.width > own.width || wanted.height > own.height)
@@ -176,5 +176,5 @@ test('the size is that of the named group, else that of the place, and never fin
     { seed: 42 },
   );
   const cells = { groups: [] } as unknown as TileRecord;
-  assert.ok('skipped' in pixelsFor({ group: '20m' }, cells, { width: 5, height: 5 }, true));
+  assert.ok('skipped' in modelPixels({ group: '20m' }, cells, { width: 5, height: 5 }, true));
 });

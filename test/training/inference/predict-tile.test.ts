@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import { Mask, readRaster } from '../../../src/raster/index.js';
-import { modelNamed } from '../../../src/training/index.js';
+import { getModelSpec } from '../../../src/training/index.js';
 import { predictTile } from '../../../src/training/inference/predict-tile.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import type { ModelSpec } from '../../../src/training/models/model-spec.js';
@@ -27,7 +27,7 @@ test('a value that is not finite becomes nodata, and a tile of nothing else fail
     groups: { '40x40': '10m' },
   } as const;
   const spec = {
-    ...modelNamed('ndvi'),
+    ...getModelSpec('ndvi'),
     inputs: ['red'] as const,
     target: { kind: 'map', index: ['nir', 'red'] } as const,
   };
@@ -88,12 +88,12 @@ test('pixels of which nobody knows whether they are clear stay so', async (t) =>
     const [codes] = (await readRaster(path)).bands;
     return { codes: [...new Set(codes!)], cloudCover: made.cloudCover };
   };
-  const ndmi = modelNamed('ndmi');
+  const ndmi = getModelSpec('ndmi');
   assert.deepEqual(await codesOf({ ...ndmi, layers: ndmi.layers.slice(0, 1) }), {
     codes: [Mask.notAssessed],
     cloudCover: null,
   });
-  assert.equal(await codesOf(modelNamed('cloud-removal')), null, 'no cloud is known of');
+  assert.equal(await codesOf(getModelSpec('cloud-removal')), null, 'no cloud is known of');
 });
 
 test('a tile without cloud keeps the stored numbers of all pixels but the cloudy ones', async (t) => {
@@ -107,7 +107,7 @@ test('a tile without cloud keeps the stored numbers of all pixels but the cloudy
   for (let at = 200; at < 260; at++) land.mask[at] = Mask.shadow;
   const later = field(96, 96, { seed: 1, time: clear.time + 9 * 86_400_000 });
   const [date, other] = [writeDate(folder, 'date', land), writeDate(folder, 'later', later)];
-  const spec = modelNamed('cloud-removal');
+  const spec = getModelSpec('cloud-removal');
   const tile = { grid: 'geohash', geocode: 'u0', metadata: {} } as const;
   const groups = { [`${size}x${size}`]: '10m' };
   // An untrained model whose line puts the medians of the other dates in the place of the adjusted values.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { Blend, windowsOver } from '../../../src/training/inference/window-blending.js';
+import { slidingWindows, WindowBlender } from '../../../src/training/inference/window-blending.js';
 
 const geometry = fc.record({
   width: fc.integer({ min: 1, max: 90 }),
@@ -14,7 +14,7 @@ describe('windowsOver', () => {
     fc.assert(
       fc.property(geometry, ({ width, height, half }) => {
         const size = 4 * half;
-        const { origins } = windowsOver(width, height, size, half);
+        const { origins } = slidingWindows(width, height, size, half);
         const columns = [...new Set(origins.map(({ column }) => column))];
         const rows = [...new Set(origins.map(({ row }) => row))];
         assert.equal(origins.length, columns.length * rows.length);
@@ -37,8 +37,8 @@ describe('Blend', () => {
     fc.assert(
       fc.property(geometry, ({ width, height, half }) => {
         const size = 4 * half;
-        const blend = new Blend(width, height, 2);
-        for (const origin of windowsOver(width, height, size, half).origins) {
+        const blend = new WindowBlender(width, height, 2);
+        for (const origin of slidingWindows(width, height, size, half).origins) {
           blend.add(origin, size, (pixel, plane) => {
             const row = origin.row + Math.floor(pixel / size);
             return plane + 1 + row * width + origin.column + (pixel % size);
@@ -54,7 +54,7 @@ describe('Blend', () => {
   });
 
   it('goes over from one window to the next without a step', () => {
-    const blend = new Blend(24, 1, 1);
+    const blend = new WindowBlender(24, 1, 1);
     blend.add({ row: 0, column: 0 }, 16, () => 0);
     blend.add({ row: 0, column: 8 }, 16, () => 1);
     const [values] = blend.planes();

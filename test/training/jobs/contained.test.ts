@@ -5,12 +5,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import { usableCores } from '../../../src/engines/processes/cpu-affinity.js';
+import { allowedCpus } from '../../../src/engines/processes/cpu-affinity.js';
 import {
-  type PlaceResult,
-  type PlaceTask,
+  type CellResult,
+  type TrainCellTask,
   type TrainResults,
-  trainPlaces,
+  trainCells,
 } from '../../../src/training/index.js';
 import { ingest, testNode } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
@@ -39,16 +39,16 @@ function coresOfChildren(): string[] {
 }
 
 async function resultsOf(
-  tasks: PlaceTask[],
-  options: Partial<Parameters<typeof trainPlaces>[1]> = {},
-): Promise<Map<string, PlaceResult>> {
-  const results = new Map<string, PlaceResult>();
-  for await (const result of trainPlaces(tasks, { engine: 'wasm', cores: 2, ...options }))
+  tasks: TrainCellTask[],
+  options: Partial<Parameters<typeof trainCells>[1]> = {},
+): Promise<Map<string, CellResult>> {
+  const results = new Map<string, CellResult>();
+  for await (const result of trainCells(tasks, { engine: 'wasm', cores: 2, ...options }))
     results.set(result.id, result);
   return results;
 }
 
-function weightsOf(results: Map<string, PlaceResult>, id: string) {
+function weightsOf(results: Map<string, CellResult>, id: string) {
   const result = results.get(id)!;
   assert.ok('trained' in result, JSON.stringify(result));
   return result.trained.files;
@@ -57,7 +57,7 @@ function weightsOf(results: Map<string, PlaceResult>, id: string) {
 describe('a limit of memory for each place', { skip: LINUX }, () => {
   const tasksIn = async (t: TestContext) => {
     const folder = await tempFolder(t);
-    const task = (id: string, edge: number, dates: number): PlaceTask => ({
+    const task = (id: string, edge: number, dates: number): TrainCellTask => ({
       ...{ id, model: 'ndvi', seed: 1, epochs: 2 },
       dates: Array.from({ length: dates }, (_, i) =>
         writeDate(folder, `${id}${i}`, field(edge, edge, { seed: i + 1, time: Date.UTC(2020, i, 1) })),
@@ -70,7 +70,7 @@ describe('a limit of memory for each place', { skip: LINUX }, () => {
     timeout: 240_000,
   }, async (t) => {
     const tasks = await tasksIn(t);
-    const [a, , b] = tasks as [PlaceTask, PlaceTask, PlaceTask];
+    const [a, , b] = tasks as [TrainCellTask, TrainCellTask, TrainCellTask];
     const free = await resultsOf([a, b]);
     const held = await resultsOf(tasks, { limit: 230e6 });
     for (const id of ['a', 'b']) assert.deepEqual(weightsOf(held, id), weightsOf(free, id));
@@ -84,7 +84,7 @@ describe('a limit of memory for each place', { skip: LINUX }, () => {
   test('ends the process of the place that fails alone; the others share one', {
     timeout: 240_000,
   }, async (t) => {
-    const [a, large, b] = (await tasksIn(t)) as [PlaceTask, PlaceTask, PlaceTask];
+    const [a, large, b] = (await tasksIn(t)) as [TrainCellTask, TrainCellTask, TrainCellTask];
     const c = { ...b, id: 'c' };
     const pids = new Map<string, number[]>();
     const onEpoch = ({ id }: { id: string }) => pids.set(id, childrenThatTrain());
@@ -105,15 +105,15 @@ test('each place has one core by the kernel, and another than the next', { skip:
   const enough = new AbortController();
   const onEpoch = () => {
     for (const cores of coresOfChildren()) seen.add(cores);
-    if (seen.size > 1 || usableCores().length < 2) enough.abort();
+    if (seen.size > 1 || allowedCpus().length < 2) enough.abort();
   };
-  const training = trainPlaces(tasks, {
+  const training = trainCells(tasks, {
     ...{ engine: 'wasm', cores: 2, limit: 1e9, pinned: true },
     ...{ signal: enough.signal, onEpoch },
   });
   await assert.rejects(training.next(), { name: 'AbortError' });
   assert.ok(
-    [...seen].every((cores) => usableCores().map(String).includes(cores)),
+    [...seen].every((cores) => allowedCpus().map(String).includes(cores)),
     [...seen].join(' '),
   );
 });

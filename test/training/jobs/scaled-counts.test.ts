@@ -25,7 +25,7 @@ async function writePhoto(path: string, dataType: 'uint8' | 'uint16', seed: numb
 
 const weightsOf = async (node: TilewrightNode, id: string) => {
   const record = (await node.storage.getModel(id))!;
-  return readFile((await node.storage.bringModelFile(record, 'weights.bin')).path);
+  return readFile((await node.storage.ensureModelFile(record, 'weights.bin')).path);
 };
 
 test('8-bit numbers train and predict without a flag, and the card says what they are', {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import { localOwners } from '../../../src/dht/index.js';
+import { localQueries } from '../../../src/dht/index.js';
 import { ENGINE_NAMES } from '../../../src/engines/load-engine.js';
 import type { JobContext } from '../../../src/jobs/index.js';
 import { openNode, type TilewrightNode } from '../../../src/node.js';
@@ -23,7 +23,7 @@ function recorder(progress: JobContext['progress']): JobContext {
   return {
     ...{ id: 'recorded', signal: new AbortController().signal, isMine: () => true, progress },
     ...{
-      meet: async (word) => [word],
+      allGather: async (word) => [word],
       message: nothing,
       log: nothing,
       partial: nothing,
@@ -85,7 +85,7 @@ test('a job trains the places that the filter picks, the same for the same seed'
   const recording = recorder((now) => now.share !== undefined && shares.push(now.share));
   await trainProcess({
     storage: node.storage,
-    finder: new TileFinder(node.storage, localOwners(node.storage.index)),
+    finder: new TileFinder(node.storage, localQueries(node.storage.index)),
     textures: new TextureIndex(node.storage),
     cores: 2,
   }).run({ model: 'ndvi', filter: only, epochs: 4 }, recording);

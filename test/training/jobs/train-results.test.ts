@@ -3,8 +3,17 @@ import { test } from 'node:test';
 import { messageCheck } from '../../../src/json-schema.js';
 import type { ImageScores } from '../../../src/training/evaluation/image-scores.js';
 import type { Metrics, TileScore } from '../../../src/training/evaluation/metrics.js';
-import { metricsOf, reasonsOf, spreadOf, type TrainResults } from '../../../src/training/index.js';
-import { mergeResults, TRAIN_PART, type TrainPart } from '../../../src/training/jobs/merge-results.js';
+import {
+  regressionMetrics,
+  summariseReasons,
+  type TrainResults,
+  targetStatistics,
+} from '../../../src/training/index.js';
+import {
+  mergeResults,
+  type PartialTrainResults,
+  TRAIN_PART,
+} from '../../../src/training/jobs/merge-results.js';
 
 test('places without a model are told by their reasons, whatever the numbers in them', () => {
   const few = (geocode: string, patches: number) => ({
@@ -24,16 +33,16 @@ test('places without a model are told by their reasons, whatever the numbers in 
     code: 'TW_X',
     message: `${geocode}.tif is cut off`,
   }));
-  assert.deepEqual(reasonsOf({ skipped, failed }, ['ndvi']), [
+  assert.deepEqual(summariseReasons({ skipped, failed }, ['ndvi']), [
     '3 places, such as dj3y3: 9 usable patches of 16x16 px, at least 40 are needed (coverage 9 %, cloud 1 %)',
     '2 places, such as a: a.tif is cut off [TW_X]',
     'dj3y6: no dates',
   ]);
   const other = { geocode: 'dj3y7', model: 'ndvi', reason: 'no bands' };
-  assert.equal(reasonsOf({ skipped: [...skipped, other], failed }, ['ndvi']).at(-1), '1 other place');
+  assert.equal(summariseReasons({ skipped: [...skipped, other], failed }, ['ndvi']).at(-1), '1 other place');
 
   const both = [...skipped.slice(0, 3), { ...other, model: 'ndmi' }, { ...few('dj3y3', 9), model: 'ndmi' }];
-  assert.deepEqual(reasonsOf({ skipped: both, failed }, ['ndvi', 'ndmi']), [
+  assert.deepEqual(summariseReasons({ skipped: both, failed }, ['ndvi', 'ndmi']), [
     '3 places, such as dj3y3 (ndvi): 9 usable patches of 16x16 px, at least 40 are needed (coverage 9 %, cloud 1 %)',
     '2 places, such as a (ndvi): a.tif is cut off [TW_X]',
     'dj3y7 (ndmi): no bands',
@@ -42,7 +51,13 @@ test('places without a model are told by their reasons, whatever the numbers in 
 });
 
 /** What is known of one place: its true values, and scores of so many images. */
-function partOf(geocode: string, truth: number[], images: number, ssim: number, isOlder = false): TrainPart {
+function partOf(
+  geocode: string,
+  truth: number[],
+  images: number,
+  ssim: number,
+  isOlder = false,
+): PartialTrainResults {
   const values = Float32Array.from(truth);
   const error = (by: number): Metrics => {
     const counts = { psnr: images, ssim: images, msSsim: images };
@@ -52,7 +67,7 @@ function partOf(geocode: string, truth: number[], images: number, ssim: number, 
     };
     const { images: _, ...older } = scores;
     return {
-      ...metricsOf({ truth: values, predicted: values.map((value) => value + by) }),
+      ...regressionMetrics({ truth: values, predicted: values.map((value) => value + by) }),
       ...(isOlder ? older : scores),
     };
   };
@@ -68,7 +83,7 @@ function partOf(geocode: string, truth: number[], images: number, ssim: number, 
   } as TrainResults['models'][number];
   return {
     ...{ engine: 'wasm', mode: 'partitioned', models: [model], skipped: [], failed: [], seconds: 1 },
-    spreads: { [model.id]: spreadOf(values) },
+    spreads: { [model.id]: targetStatistics(values) },
   };
 }
 
@@ -88,7 +103,7 @@ test('all places together have all measures, those of images as means over all i
   ] as const) {
     const scores = pooled![name]!;
     const truth = Float32Array.of(0.1, 0.5, 0.9);
-    const expected = metricsOf({ truth, predicted: truth.map((value) => value + by) });
+    const expected = regressionMetrics({ truth, predicted: truth.map((value) => value + by) });
     close(scores.mse, expected.mse);
     close(scores.r2, expected.r2);
     close(scores.psnr, 30 + by);

@@ -10,21 +10,21 @@ import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import type { DatePair } from '../../../src/training/data/acquisitions.js';
 import { diverged } from '../../../src/training/errors.js';
-import type { EpochLoss } from '../../../src/training/evaluation/metrics.js';
-import { modelNamed } from '../../../src/training/index.js';
-import { predict } from '../../../src/training/inference/predict-patches.js';
+import type { EpochLosses } from '../../../src/training/evaluation/metrics.js';
+import { getModelSpec } from '../../../src/training/index.js';
+import { predictPatches } from '../../../src/training/inference/predict-patches.js';
 import { trainModel } from '../../../src/training/loop/train-model.js';
-import { copyTurned } from '../../../src/training/patches/augmentation.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
-import { cutPatches, type PatchDataset } from '../../../src/training/patches/patches.js';
+import { applyD4 } from '../../../src/training/patches/augmentation.js';
+import { labelImages } from '../../../src/training/patches/labelled-images.js';
+import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
 import { saveModel } from '../../../src/training/registry/saved-model.js';
 import { tempFolder } from '../../support/temp.js';
 import { clouded, type Field, field } from '../synthetic-land.js';
 
-const spec = modelNamed('ndvi');
+const spec = getModelSpec('ndvi');
 
-function datasetOf(seed: number): PatchDataset {
-  const outcome = cutPatches(spec, imagesOf(spec, [field(140, 163, { seed })]));
+function datasetOf(seed: number): TrainValidationPatches {
+  const outcome = makePatches(spec, labelImages(spec, [field(140, 163, { seed })]));
   assert.ok('dataset' in outcome);
   return outcome.dataset;
 }
@@ -77,7 +77,7 @@ describe('trainModel', () => {
   it('goes on from a checkpoint to the same weights, and not from one of another task', async (t) => {
     const folder = await tempFolder(t);
     const path = join(folder, 'place');
-    const train = async (task: string, onEpoch?: (loss: EpochLoss) => void) => {
+    const train = async (task: string, onEpoch?: (loss: EpochLosses) => void) => {
       const checkpoint = { path, task, everySeconds: 0 };
       const { model, losses } = await trainModel(tf, spec, dataset, {
         seed: 4,
@@ -91,7 +91,7 @@ describe('trainModel', () => {
     };
     const whole = await train('a');
     assert.deepEqual(readdirSync(folder), []);
-    const cutOff = (epoch: number) => (loss: EpochLoss) => {
+    const cutOff = (epoch: number) => (loss: EpochLosses) => {
       if (loss.epoch === epoch) throw new Error('cut off');
     };
     const epochs: number[] = [];
@@ -138,7 +138,7 @@ describe('trainModel', () => {
     try {
       const { port } = server.address() as AddressInfo;
       const remote = await tf.loadLayersModel(`http://127.0.0.1:${port}/model.json`);
-      assert.deepEqual(predict(tf, remote, dataset.validation), predictions!.predicted);
+      assert.deepEqual(predictPatches(tf, remote, dataset.validation), predictions!.predicted);
       assert.deepEqual(await saveModel(tf, remote), files);
       remote.dispose();
     } finally {
@@ -200,8 +200,8 @@ describe('models of images', () => {
 
   async function trainedOn(name: string, dates: Field[], pairs: DatePair[]) {
     // Few patches, since these models are slow without oneDNN.
-    const model = { ...modelNamed(name), leastPatches: 8, leastValidation: 2, mostPatches: 8 };
-    const outcome = cutPatches(model, imagesOf(model, dates, pairs));
+    const model = { ...getModelSpec(name), leastPatches: 8, leastValidation: 2, mostPatches: 8 };
+    const outcome = makePatches(model, labelImages(model, dates, pairs));
     assert.ok('dataset' in outcome, JSON.stringify(outcome));
     return trainModel(tf, model, outcome.dataset, { seed: 1, epochs: name === 'ndmi' ? 12 : 2 });
   }
@@ -223,7 +223,7 @@ describe('copyTurned', () => {
     const patch = Float32Array.from({ length: 16 * 16 * 3 }, (_, i) => i);
     const copies = Array.from({ length: 8 }, (_, symmetry) => {
       const copy = new Float32Array(16 * 16 * 3);
-      copyTurned(patch, copy, 16, 3, symmetry);
+      applyD4(patch, copy, 16, 3, symmetry);
       assert.deepEqual(copy.slice().sort(), patch);
       return copy.join();
     });

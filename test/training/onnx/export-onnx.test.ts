@@ -15,7 +15,7 @@ import { NETS, patchSide } from '../../../src/analysis/convolutional-networks/ne
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { randomStream } from '../../../src/random.js';
-import { exportOnnx, modelNamed } from '../../../src/training/index.js';
+import { exportOnnx, getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { type ModelFiles, saveModel } from '../../../src/training/registry/saved-model.js';
 import { installPython } from '../../conformance/python.js';
@@ -167,9 +167,9 @@ test('onnxruntime computes what tfjs does, from every model and every kind of la
   const lines = { weights: [planes, planes.toReversed(), planes], bias: [0.3, 0.2, 0.1] };
   const models: [LayersModel, Values][] = [
     [everyLayer(), inputOf([2, 13, 21, 3])],
-    [buildModel(tf, modelNamed('ndvi'), 1, line), inputOf([5, 16, 16, 3])],
-    [buildModel(tf, modelNamed('ndmi'), 1, line), inputOf([2, 32, 64, 3])],
-    [buildModel(tf, modelNamed('cloud-removal'), 1, lines), inputOf([2, 20, 24, 13])],
+    [buildModel(tf, getModelSpec('ndvi'), 1, line), inputOf([5, 16, 16, 3])],
+    [buildModel(tf, getModelSpec('ndmi'), 1, line), inputOf([2, 32, 64, 3])],
+    [buildModel(tf, getModelSpec('cloud-removal'), 1, lines), inputOf([2, 20, 24, 13])],
   ];
   const standard = { centre: new Float64Array(23).fill(0.3), deviation: new Float64Array(23).fill(0.2) };
   for (const name of NETS) {

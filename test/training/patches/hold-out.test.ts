@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type GridName, gridByName, pixelGrids } from '../../../src/grid/index.js';
+import { computePixelGrids, type GridName, gridByName } from '../../../src/grid/index.js';
 import type { Window } from '../../../src/raster/index.js';
-import { divisions, validationDate } from '../../../src/training/patches/hold-out.js';
+import { spatialSplits, validationDate } from '../../../src/training/patches/hold-out.js';
 
 interface Rectangle {
   west: number;
@@ -60,9 +60,9 @@ describe('the held-out ground', () => {
               };
             };
             const groundsOf = (geocode: string) => {
-              const [size] = pixelGrids(grid, geocode, [{ x: metres, y: metres }]);
+              const [size] = computePixelGrids(grid, geocode, [{ x: metres, y: metres }]);
               const rectangle = (window: Window) => rectangleOf(grid.bounds(geocode), size!, window);
-              return divisions(size!, coveredOf(size!), patchSize).map(
+              return spatialSplits(size!, coveredOf(size!), patchSize).map(
                 ({ side, train, selection, validation }) => ({
                   side,
                   trained: [rectangle(train), rectangle(selection)],
@@ -100,7 +100,7 @@ describe('the held-out ground', () => {
     ] as const;
 
   it('is about a quarter of the cell', () => {
-    const grounds = divisions(...cell(330, 490), 16);
+    const grounds = spatialSplits(...cell(330, 490), 16);
     assert.deepEqual(
       grounds.map(({ side }) => side),
       ['eastern', 'western', 'southern', 'northern'],
@@ -121,16 +121,16 @@ describe('the held-out ground', () => {
       train: { column: 0, row: 160, width: 282, height: 330 },
       selection: { column: 282, row: 160, width: 48, height: 330 },
     });
-    assert.deepEqual(divisions(...cell(63, 47), 16), []);
+    assert.deepEqual(spatialSplits(...cell(63, 47), 16), []);
     assert.deepEqual(
-      divisions(...cell(64, 48), 16).map(({ side }) => side),
+      spatialSplits(...cell(64, 48), 16).map(({ side }) => side),
       ['eastern', 'western'],
     );
   });
 
   it('is at the edge of what is covered, if that is not near the edge of the cell', () => {
     const covered = { column: 0, row: 0, width: 128, height: 96 };
-    const southern = divisions({ width: 140, height: 162 }, covered, 16).find(
+    const southern = spatialSplits({ width: 140, height: 162 }, covered, 16).find(
       ({ side }) => side === 'southern',
     );
     assert.deepEqual(southern, {

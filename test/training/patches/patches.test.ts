@@ -2,23 +2,23 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Mask } from '../../../src/raster/index.js';
-import { modelNamed } from '../../../src/training/index.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
+import { getModelSpec } from '../../../src/training/index.js';
+import { labelImages } from '../../../src/training/patches/labelled-images.js';
 import {
-  cutPatches as cut,
-  type PatchDataset,
-  type PatchSet,
+  makePatches as cut,
+  type Patches,
+  type TrainValidationPatches,
 } from '../../../src/training/patches/patches.js';
 import { type Field, field } from '../synthetic-land.js';
 
-const spec = modelNamed('ndvi');
-const { patchSize: PATCH_SIZE, leastPatches: MIN_PATCHES, leastValidation: MIN_VALIDATION_PATCHES } = spec;
+const spec = getModelSpec('ndvi');
+const { patchSize: PATCH_SIZE, minPatches: MIN_PATCHES, minValidationPatches: MIN_VALIDATION_PATCHES } = spec;
 const PATCH_VALUES = PATCH_SIZE ** 2 * 3;
-const cutPatches = (dates: Field[], from?: number) => cut(spec, imagesOf(spec, dates), from);
+const cutPatches = (dates: Field[], from?: number) => cut(spec, labelImages(spec, dates), from);
 
 const DAY = 86_400_000;
 
-function datasetOf(dates: Field[], from?: number): PatchDataset {
+function datasetOf(dates: Field[], from?: number): TrainValidationPatches {
   const outcome = cutPatches(dates, from);
   assert.ok('dataset' in outcome, 'skipped' in outcome ? outcome.skipped : '');
   return outcome.dataset;
@@ -50,13 +50,13 @@ function places(inputs: Float32Array, width: number): { column: number; row: num
 
 describe('cutPatches', () => {
   it('trains and validates the removal of cloud on patches with cloud alone', () => {
-    const removal = modelNamed('cloud-removal');
+    const removal = getModelSpec('cloud-removal');
     const outcomeOf = (width: number, isCloud: (column: number, row: number) => boolean) => {
       const [clear, cloudy] = [1, 2].map((day) => field(width, width, { time: day * DAY })) as [Field, Field];
       cloudy.mask = cloudy.mask.map((code, at) =>
         isCloud(at % width, Math.floor(at / width)) ? Mask.cloud : code,
       );
-      return cut(removal, imagesOf(removal, [clear, cloudy], [{ clear: 0, cloudy: 1 }]));
+      return cut(removal, labelImages(removal, [clear, cloudy], [{ clear: 0, cloudy: 1 }]));
     };
     // The eastern side, columns 192 to 319, has no cloud.
     const outcome = outcomeOf(384, (column) => column < 192 || column >= 320);
@@ -66,8 +66,8 @@ describe('cutPatches', () => {
     // Of the two columns of patches for training one has cloud.
     assert.deepEqual(dataset.counts, { train: 6, validation: 8 });
     for (const set of [dataset.selection!, dataset.validation]) {
-      assert.ok(set.counts!.includes(1));
-      assert.ok(set.counts!.every((is, at) => is === 0 || set.cloud![at] === 1));
+      assert.ok(set.targetMask!.includes(1));
+      assert.ok(set.targetMask!.every((is, at) => is === 0 || set.cloud![at] === 1));
     }
     const none = outcomeOf(448, (column, row) => column < 20 && row < 20);
     assert.match(
@@ -125,7 +125,7 @@ describe('cutPatches', () => {
             `trained to ${last}, validated from ${first}`,
           );
           assert.equal(holdOut.from, from && new Date(from).toISOString());
-          const rows = (set: PatchSet) => places(set.inputs, width).map(({ row }) => row);
+          const rows = (set: Patches) => places(set.inputs, width).map(({ row }) => row);
           assert.ok(Math.max(...rows(train)) < Math.min(...rows(selection!)));
         },
       ),
@@ -135,7 +135,7 @@ describe('cutPatches', () => {
 
   it('uses all dates on both sides if the place has none on one of them, or too few patches', () => {
     const dates = [0, 1, 2, 3].map((n) => located(128, 128, n));
-    const datesOf = ({ train, validation }: PatchDataset) =>
+    const datesOf = ({ train, validation }: TrainValidationPatches) =>
       [train, validation].map(({ inputs }) => [...new Set(places(inputs, 128).map(({ date }) => date))]);
     const all = [0, 1, 2, 3];
     const later = 3 * DAY;

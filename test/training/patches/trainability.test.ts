@@ -4,18 +4,18 @@ import { test } from 'node:test';
 import { randomStream } from '../../../src/random.js';
 import { Mask } from '../../../src/raster/index.js';
 import type { TileRecord } from '../../../src/storage/index.js';
-import type { DatePair, PlaceDate } from '../../../src/training/data/acquisitions.js';
-import { readPlace } from '../../../src/training/data/read-acquisitions.js';
-import { modelNamed } from '../../../src/training/index.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
-import { cutPatches } from '../../../src/training/patches/patches.js';
-import { unfitByMasks } from '../../../src/training/patches/trainability.js';
+import type { AcquisitionFiles, DatePair } from '../../../src/training/data/acquisitions.js';
+import { readAcquisitions } from '../../../src/training/data/read-acquisitions.js';
+import { getModelSpec } from '../../../src/training/index.js';
+import { labelImages } from '../../../src/training/patches/labelled-images.js';
+import { makePatches } from '../../../src/training/patches/patches.js';
+import { reasonNotTrainableByMasks } from '../../../src/training/patches/trainability.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { type Field, field } from '../synthetic-land.js';
 
 /** A tile whose groups are the files of a date, by their paths. */
-function tileOf({ width, height }: Field, { bands, mask }: PlaceDate): TileRecord {
+function tileOf({ width, height }: Field, { bands, mask }: AcquisitionFiles): TileRecord {
   const paths = [...new Set(Object.values(bands).map(({ path }) => path)), mask];
   const groups = paths.map((name) => ({
     ...{ name, width, height, role: name === mask ? 'mask' : 'data', dataType: 'uint16' },
@@ -32,11 +32,15 @@ const storage = {
 };
 
 /** What training finds by reading all. */
-async function found(model: string, dates: PlaceDate[], pairs?: DatePair[]): Promise<string | undefined> {
-  const spec = modelNamed(model);
-  const read = await readPlace(dates);
+async function found(
+  model: string,
+  dates: AcquisitionFiles[],
+  pairs?: DatePair[],
+): Promise<string | undefined> {
+  const spec = getModelSpec(model);
+  const read = await readAcquisitions(dates);
   if ('skipped' in read) return read.skipped;
-  const cut = cutPatches(spec, imagesOf(spec, read.dates, pairs));
+  const cut = makePatches(spec, labelImages(spec, read.dates, pairs));
   return 'skipped' in cut ? cut.skipped : undefined;
 }
 
@@ -68,7 +72,7 @@ test('finds the places that training finds unfit, with the same reason, from the
     const dates = fields.map((date, i) => writeDate(folder, `${place}-${i}`, date));
     const pairs = model === 'cloud-removal' ? [{ cloudy: 0, clear: 1 }] : undefined;
     const tiles = fields.map((date, i) => tileOf(date, dates[i]!));
-    const here = await unfitByMasks(storage, modelNamed(model), { tiles }, { dates, pairs });
+    const here = await reasonNotTrainableByMasks(storage, getModelSpec(model), { tiles }, { dates, pairs });
     const there = await found(model, dates, pairs);
     // Only the bands say whether an unassessed pixel of a pair is cloudy.
     const isUnassessed = pairs !== undefined && fields[0]!.mask.includes(Mask.notAssessed);

@@ -8,8 +8,8 @@ import { delimiter, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
-import { trainingJob } from '../../../src/cli/commands/training/kubernetes-jobs.js';
-import { type ModelCard, reasonsOf } from '../../../src/training/index.js';
+import { kubernetesJob } from '../../../src/cli/commands/training/kubernetes-jobs.js';
+import { type ModelCard, summariseReasons } from '../../../src/training/index.js';
 import { finished, start, tilewright } from '../../support/command.js';
 import { eventually } from '../../support/eventually.js';
 import { freePort } from '../../support/s3.js';
@@ -31,7 +31,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
   let serve: () => Promise<void>;
   let url: string;
   let partitioned: Results;
-  let items: ReturnType<typeof trainingJob>[];
+  let items: ReturnType<typeof kubernetesJob>[];
   const cleanUp: (() => Promise<void>)[] = [];
 
   const train = (...more: string[]) =>
@@ -111,7 +111,7 @@ describe('a Job of Kubernetes for each place', { timeout: 300_000 }, () => {
       both.models.map(({ geocode, model }) => `${geocode} ${model}`).sort(),
     );
     assert.ok(both.skipped.length > 0);
-    for (const reason of reasonsOf({ skipped: both.skipped, failed: [] }, ['ndvi', 'ndmi']))
+    for (const reason of summariseReasons({ skipped: both.skipped, failed: [] }, ['ndvi', 'ndmi']))
       assert.ok(listed.stderr.includes(`no Job for ${reason}`), `${reason} is not in ${listed.stderr}`);
     assert.equal(new Set(jobs.map(({ metadata }) => metadata.name)).size, jobs.length);
     for (const { spec, metadata } of jobs)
@@ -299,8 +299,8 @@ test('the Jobs are good by the schemas of Kubernetes', async (t) => {
     flags: ['--seed', '2'],
   };
   const jobs = {
-    cluster: trainingJob({ ...place, server: 'http://tilewright-1.tilewright-nodes.tiles.svc:8080' }),
-    single: trainingJob({ ...place, geocode: '0'.repeat(32), server: 'http://127.0.0.1:8080' }),
+    cluster: kubernetesJob({ ...place, server: 'http://tilewright-1.tilewright-nodes.tiles.svc:8080' }),
+    single: kubernetesJob({ ...place, geocode: '0'.repeat(32), server: 'http://127.0.0.1:8080' }),
   };
   const validate = async (name: string, job: object) => {
     const path = join(folder, `${name}.yaml`);

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { requestCheck } from '../../../src/json-schema.js';
-import { received, sent, sentModel } from '../../../src/training/remote/model-upload.js';
-import type { TrainedPlace } from '../../../src/training/workers/training-messages.js';
+import { decodeUpload, encodeUpload, modelUploadSchema } from '../../../src/training/remote/model-upload.js';
+import type { TrainedCell } from '../../../src/training/workers/training-messages.js';
 
 const images = { psnr: 3, ssim: 3, msSsim: 2 };
 const scores = { mse: 0.01, r2: 0.5, psnr: 30, ssim: 0.9, msSsim: { value: 0.8, scales: 3 }, images };
 const { mse: _mse, r2: _r2, ...ofTile } = scores;
 const weights = Float32Array.of(1, -2);
 const files = { 'model.json': Buffer.from('{}'), 'weights.bin': new Uint8Array(weights.buffer) };
-const trained: TrainedPlace = {
+const trained: TrainedCell = {
   files,
   bestEpoch: 1,
   epochs: 1,
@@ -26,15 +26,15 @@ const trained: TrainedPlace = {
 };
 
 test('all scores of images arrive with a model that was trained elsewhere', () => {
-  const model = JSON.parse(JSON.stringify(sent(trained)));
-  assert.equal(requestCheck(sentModel)(model), undefined);
-  assert.deepEqual(received(model, files), trained);
+  const model = JSON.parse(JSON.stringify(encodeUpload(trained)));
+  assert.equal(requestCheck(modelUploadSchema)(model), undefined);
+  assert.deepEqual(decodeUpload(model, files), trained);
 });
 
 test('scores that an older command sends are accepted, and unknown members refused', () => {
-  const check = requestCheck(sentModel);
+  const check = requestCheck(modelUploadSchema);
   const { images: _, ...older } = scores;
-  const { displayRange: _range, ...model } = sent({
+  const { displayRange: _range, ...model } = encodeUpload({
     ...trained,
     metrics: { train: older, validation: older },
     baseline: { mean: older, linear: older },

@@ -12,10 +12,10 @@ import {
   DISTANCE_NAMES,
   type DistanceName,
   distanceBetween,
-  scalingOf,
-  standardised,
+  fitScaling,
+  standardise,
 } from '../../../src/training/texture/feature-vectors.js';
-import { kMeans, nearestTo } from '../../../src/training/texture/k-means.js';
+import { kMeansClusters, nearestIndex } from '../../../src/training/texture/k-means.js';
 import { pairwise, silhouette } from '../../../src/training/texture/silhouette.js';
 
 /** Points around so many centres that are far apart, and which centre each is of. */
@@ -49,14 +49,14 @@ test('planted clusters are found, and their number', () => {
     assert.equal(found.centres.length, centres);
     assert.ok(samePartition(found.labels, truth));
     for (const [i, vector] of vectors.entries())
-      assert.equal(nearestTo(standardised(vector, found.scaling), found.centres), found.labels[i]);
+      assert.equal(nearestIndex(standardise(vector, found.scaling), found.centres), found.labels[i]);
     assert.ok(found.curve.length > centres);
   }
 });
 
 test('planted clusters are the same whatever order they come in', () => {
   const { vectors, truth } = planted(5, 12, 18, 3);
-  const { curve, middles } = clusterTextures(vectors, { seed: 1 });
+  const { curve, medoids } = clusterTextures(vectors, { seed: 1 });
   for (let order = 1; order <= 10; order++) {
     const permuted = [...shuffledOrder(vectors.length, randomStream(order).next)];
     const found = clusterTextures(
@@ -70,7 +70,7 @@ test('planted clusters are the same whatever order they come in', () => {
       ),
       `order ${order}`,
     );
-    assert.deepEqual(new Set(found.middles.map((i) => permuted[i])), new Set(middles));
+    assert.deepEqual(new Set(found.medoids.map((i) => permuted[i])), new Set(medoids));
     const point = (points: typeof curve) => points.find(({ clusters }) => clusters === 5)!;
     for (const name of DISTANCE_NAMES)
       assert.ok(Math.abs(point(found.curve)[name] - point(curve)[name]) < 1e-6, name);
@@ -85,7 +85,7 @@ test('the number of clusters of many vectors is found by a sample of all of them
   const found = [1, 2].map((seed) => clusterTextures(vectors, { seed }));
   for (const { labels } of found) assert.ok(samePartition(labels, centres.map(String)));
   const { scaling, labels } = found[0]!;
-  const all = vectors.map((vector) => standardised(vector, scaling));
+  const all = vectors.map((vector) => standardise(vector, scaling));
   const ofAll = silhouette(pairwise(all, 'euclidean'), labels, 3);
   const [one, other] = found.map(({ curve }) => curve.find(({ clusters }) => clusters === 3)!.euclidean);
   for (const sampled of [one!, other!]) assert.ok(Math.abs(sampled - ofAll) < 0.005);
@@ -111,7 +111,7 @@ test('k-means: every vector is with its nearest centre, each centre is the mean 
       }),
       fc.integer({ min: 1, max: 6 }),
       (vectors, k) => {
-        const { centres, labels, inertia } = kMeans(vectors, k, 1);
+        const { centres, labels, inertia } = kMeansClusters(vectors, k, 1);
         const sizes = centres.map((_, c) => labels.filter((label) => label === c).length);
         assert.ok(centres.length >= 1 && centres.length <= k);
         assert.ok(sizes.every((size, c) => size > 0 && (c === 0 || size <= sizes[c - 1]!)));
@@ -122,7 +122,7 @@ test('k-means: every vector is with its nearest centre, each centre is the mean 
           sum += distances[labels[i]!]! ** 2;
         }
         assert.ok(Math.abs(sum - inertia) < 1e-6 * Math.max(1, sum));
-        assert.deepEqual(kMeans(vectors, k, 1), { centres, labels, inertia });
+        assert.deepEqual(kMeansClusters(vectors, k, 1), { centres, labels, inertia });
       },
     ),
     { seed: 1 },
@@ -132,8 +132,8 @@ test('k-means: every vector is with its nearest centre, each centre is the mean 
 test('k-means that has not come to rest in its rounds still puts each vector with its nearest centre', () => {
   const { next } = randomStream(5);
   const vectors = Array.from({ length: 10_000 }, () => [next() ** 3]);
-  const { centres, labels } = kMeans(vectors, 25, 1);
-  for (const [i, vector] of vectors.entries()) assert.equal(labels[i], nearestTo(vector, centres));
+  const { centres, labels } = kMeansClusters(vectors, 25, 1);
+  for (const [i, vector] of vectors.entries()) assert.equal(labels[i], nearestIndex(vector, centres));
 });
 
 test('silhouette by its definition', () => {
@@ -192,10 +192,10 @@ test('distances and scaling', () => {
   assert.equal(distanceBetween.cosine([0, 3], [4, 0]), 1);
   assert.equal(distanceBetween.cosine([1, 1], [2, 2]) < 1e-12, true);
   assert.deepEqual([distanceBetween.cosine([0, 0], [0, 0]), distanceBetween.cosine([0, 0], [1, 0])], [0, 1]);
-  const scaling = scalingOf([
+  const scaling = fitScaling([
     [1, 5],
     [3, 5],
   ]);
   assert.deepEqual(scaling, { means: [2, 5], deviations: [1, 1] });
-  assert.deepEqual([...standardised([3, 5], scaling)], [1, 0]);
+  assert.deepEqual([...standardise([3, 5], scaling)], [1, 0]);
 });

@@ -48,7 +48,7 @@ test('each change of textures, clusters, tiles, scenes and the collection is in 
 
   await put(VALUES);
   assert.deepEqual(geocodes(await nearOwn(index)), ['9q8yv', '9q9p1', 'c2b2n', 'c2b2p']);
-  assert.deepEqual(await index.among(collection, OWN), {});
+  assert.deepEqual(await index.clusterMembership(collection, OWN), {});
   await put({ '9q8yv': 100 });
   assert.deepEqual(geocodes(await nearOwn(index)), ['9q9p1', 'c2b2n', 'c2b2p', '9q8yv']);
 
@@ -62,9 +62,9 @@ test('each change of textures, clusters, tiles, scenes and the collection is in 
       ['9q8yv', 49.5, 2],
     ],
   );
-  assert.deepEqual(await index.among(collection, OWN), { cluster: 0, fromCentre: 0.5 });
+  assert.deepEqual(await index.clusterMembership(collection, OWN), { cluster: 0, fromCentre: 0.5 });
   await cluster([1, 0.5]);
-  assert.deepEqual(await index.among(collection, OWN), { cluster: 1, fromCentre: 0 });
+  assert.deepEqual(await index.clusterMembership(collection, OWN), { cluster: 1, fromCentre: 0 });
 
   await storage.deleteScene(collection, 'b');
   assert.deepEqual(geocodes(await nearOwn(index)), ['9q9p1', '9q8yv']);
@@ -78,7 +78,11 @@ test('each change of textures, clusters, tiles, scenes and the collection is in 
   await writeScene(storage, 'c', FIRST);
   await put(VALUES);
   assert.deepEqual(geocodes(await nearOwn(index)), ['9q8yv', '9q9p1']);
-  assert.deepEqual(await index.among(collection, OWN), {}, 'the clusters of the former collection');
+  assert.deepEqual(
+    await index.clusterMembership(collection, OWN),
+    {},
+    'the clusters of the former collection',
+  );
 });
 
 test('who asks at once shares one reading; what changes meanwhile is in the next answer', async (t) => {

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
-import { injected } from '../../../src/cli/connect.js';
+import { inProcessTransport } from '../../../src/cli/connect.js';
 import { Client, type SimilarDocument } from '../../../src/client/index.js';
 import { randomStream } from '../../../src/random.js';
 import { readRaster } from '../../../src/raster/index.js';
 import { Storage } from '../../../src/storage/index.js';
 import type { TextureResults } from '../../../src/training/index.js';
-import { distanceBetween, standardised } from '../../../src/training/texture/feature-vectors.js';
+import { distanceBetween, standardise } from '../../../src/training/texture/feature-vectors.js';
 import { textureOf } from '../../../src/training/texture/glcm.js';
 import { greyLevels } from '../../../src/training/texture/grey-levels.js';
 import { TextureIndex } from '../../../src/training/texture/texture-index.js';
@@ -107,7 +107,7 @@ test('similar lists the nearest places in order, as a scan of all has them', asy
   const scanned = textures
     .filter(({ geocode }) => geocode !== own.geocode)
     .map(({ geocode, values }) => {
-      const [a, b] = [values, own.values].map((one) => standardised(one, scaling));
+      const [a, b] = [values, own.values].map((one) => standardise(one, scaling));
       return { geocode, distance: distanceBetween.euclidean(a!, b!) };
     })
     .sort((a, b) => a.distance - b.distance);
@@ -214,7 +214,7 @@ test('an older image takes the place of the former where that has clouds', async
 test('a job that is cancelled while it finds clusters ends as cancelled, with its textures', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
-  const client = new Client(injected(node));
+  const client = new Client(inProcessTransport(node));
   const href = await writePlantedScene(join(folder, 'scene.tif'), { width: 300, height: 200 });
   await client.run('ingest', {
     ...{ href, collection: 'planted', precision: 6, scale: 0.0001, datetime: '2024-06-01T10:00:00Z' },

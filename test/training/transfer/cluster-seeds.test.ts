@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
 import {
-  agreeOnSeeds,
-  type ModelOfPlace,
-  trainedSeeds,
+  awaitSeedModels,
+  type CellModel,
+  electClusterSeeds,
 } from '../../../src/training/transfer/cluster-seeds.js';
 import { atEnd } from '../../support/at-end.js';
 import { putModel } from '../../support/models.js';
@@ -48,17 +48,17 @@ function meeting(nodes: number) {
 test('all nodes choose the same place of each cluster, and the next one where that has no model', async (t) => {
   const storage = await places(t, await tempFolder(t));
   const textures = new TextureIndex(storage);
-  const of = (geocode: string, model = 'ndvi'): ModelOfPlace => ({ model, collection: 'ab', geocode });
+  const of = (geocode: string, model = 'ndvi'): CellModel => ({ model, collection: 'ab', geocode });
   const all = Object.keys(VALUES);
   const round = async (offered: string[][], seeds: string[]) => {
-    const meet = meeting(offered.length);
+    const allGather = meeting(offered.length);
     const chosen = await Promise.all(
       offered.map((own) =>
-        agreeOnSeeds(
+        electClusterSeeds(
           textures,
           own.map((one) => of(one)),
           seeds.map((one) => of(one)),
-          { meet },
+          { allGather },
         ),
       ),
     );
@@ -102,9 +102,9 @@ test('the models of all seeds are waited for', { timeout: 60_000 }, async (t) =>
   const job = {
     signal: new AbortController().signal,
     log: (_: unknown, text: string) => lines.push(text),
-    meet: async <T>(word: T) => [word, [others] as T],
+    allGather: async <T>(word: T) => [word, [others] as T],
   };
-  const found = await trainedSeeds(behind, [own, deleted], job);
+  const found = await awaitSeedModels(behind, [own, deleted], job);
   assert.deepEqual(
     found.map(({ id, version }) => ({ id, version })),
     [own, others],

@@ -5,10 +5,10 @@ import { randomStream } from '../../../src/random.js';
 import { Storage, type TextureRecord, type TileRecord } from '../../../src/storage/index.js';
 import { TextureIndex } from '../../../src/training/index.js';
 import {
-  modelsToStartFrom,
-  type Parent,
-  type ParentFinder,
-  parentFinder,
+  availableSourceModels,
+  type SourceModel,
+  type SourceModelFinder,
+  sourceModelFinder,
 } from '../../../src/training/transfer/source-models.js';
 import { atEnd } from '../../support/at-end.js';
 import { damageRecords } from '../../support/damage.js';
@@ -43,7 +43,7 @@ test('no place starts from a model whose record is damaged, which is said', asyn
   atEnd(t, () => storage.close());
   const warnings: string[] = [];
   const job = { id: 'job 2', log: (_: string, text: string) => warnings.push(text) };
-  const models = await modelsToStartFrom(storage, ['ndvi'], job);
+  const models = await availableSourceModels(storage, ['ndvi'], job);
   assert.deepEqual(
     models.map(({ geocode }) => geocode),
     ['u201'],
@@ -62,7 +62,7 @@ test('no place starts from a model of an older version, or of cells of another s
     ['u2020', true],
   ] as const)
     await putModel(storage, [tileIn('u200')], { geocode, mse: 0.01, mean: 0.02, isHeldOut });
-  const models = await modelsToStartFrom(storage, ['ndvi'], { id: 'another job', log });
+  const models = await availableSourceModels(storage, ['ndvi'], { id: 'another job', log });
   assert.deepEqual(models.map(({ geocode }) => geocode).sort(), ['u201', 'u2020']);
   assert.match(warnings.join(), /^1 model of an older version cannot be started from/);
 
@@ -74,7 +74,7 @@ test('no place starts from a model of an older version, or of cells of another s
   });
   // The cell of another size looks most alike.
   await storage.putTextures([textureOf('u203', 0), textureOf('u201', 1), textureOf('u2020', 0.1)]);
-  const find = parentFinder(new TextureIndex(storage), models, 'probe', 1);
+  const find = sourceModelFinder(new TextureIndex(storage), models, 'probe', 1);
   const found = await find({ collection: 'c', geocode: 'u203' });
   assert.ok('parents' in found, JSON.stringify(found));
   assert.deepEqual(
@@ -134,7 +134,7 @@ test('each policy finds what a scan of all places finds', async (t) => {
 
   const warnings: string[] = [];
   const log = (_: string, text: string) => warnings.push(text);
-  const models = await modelsToStartFrom(storage, ['ndvi'], { id: 'another job', log });
+  const models = await availableSourceModels(storage, ['ndvi'], { id: 'another job', log });
   const withModel = textures.filter((_, i) => (i % 2 === 0 && i % 10 !== 0) || i === 3);
   assert.deepEqual(
     models.map(({ geocode }) => geocode).sort(),
@@ -142,22 +142,22 @@ test('each policy finds what a scan of all places finds', async (t) => {
   );
   assert.equal(models.find(({ geocode }) => geocode === textures[3]!.geocode)!.version, best);
   assert.deepEqual(
-    await modelsToStartFrom(storage, ['ndvi'], { id: 'job', log }),
+    await availableSourceModels(storage, ['ndvi'], { id: 'job', log }),
     [],
     'models of the job itself',
   );
   assert.deepEqual(warnings, []);
 
   const index = new TextureIndex(storage);
-  const found = async (finder: ParentFinder, { geocode }: TextureRecord): Promise<Parent[]> => {
+  const found = async (finder: SourceModelFinder, { geocode }: TextureRecord): Promise<SourceModel[]> => {
     const answer = await finder({ collection: 'c', geocode });
     assert.ok('parents' in answer, JSON.stringify(answer));
     return answer.parents;
   };
-  const geocodes = (parents: Parent[]) => parents.map(({ model }) => model.geocode);
-  const similar = parentFinder(index, models, 'similar', 1);
-  const probe = parentFinder(index, models, 'probe', 1);
-  const random = [1, 1, 2].map((seed) => parentFinder(index, models, 'random', seed));
+  const geocodes = (parents: SourceModel[]) => parents.map(({ model }) => model.geocode);
+  const similar = sourceModelFinder(index, models, 'similar', 1);
+  const probe = sourceModelFinder(index, models, 'probe', 1);
+  const random = [1, 1, 2].map((seed) => sourceModelFinder(index, models, 'random', seed));
   const drawn: string[][] = random.map(() => []);
   for (const own of textures) {
     const from = ({ values }: TextureRecord) => distance(values, own.values);
@@ -195,7 +195,7 @@ test('each policy finds what a scan of all places finds', async (t) => {
   assert.notDeepEqual(drawn[0], drawn[2]);
   assert.ok(new Set(drawn[0]).size > 8);
 
-  const none = async (finder: ParentFinder, geocode = textures[0]!.geocode, collection = 'c') => {
+  const none = async (finder: SourceModelFinder, geocode = textures[0]!.geocode, collection = 'c') => {
     const answer = await finder({ collection, geocode });
     assert.ok('none' in answer);
     return answer.none;
@@ -207,13 +207,13 @@ test('each policy finds what a scan of all places finds', async (t) => {
   await storage.putTextures([apart]);
   for (const policy of ['similar', 'random'] as const)
     assert.match(
-      await none(parentFinder(index, models, policy, 1), apart.geocode, 'd'),
+      await none(sourceModelFinder(index, models, policy, 1), apart.geocode, 'd'),
       /has no clusters; "tilewright texture"/,
     );
-  assert.match(await none(parentFinder(index, [], 'similar', 1)), /no other place of its cluster/);
-  assert.match(await none(parentFinder(index, [], 'random', 1)), /no place of another cluster/);
-  assert.match(await none(parentFinder(index, [], 'probe', 1)), /no other place/);
+  assert.match(await none(sourceModelFinder(index, [], 'similar', 1)), /no other place of its cluster/);
+  assert.match(await none(sourceModelFinder(index, [], 'random', 1)), /no place of another cluster/);
+  assert.match(await none(sourceModelFinder(index, [], 'probe', 1)), /no other place/);
   await storage.putClustering({ ...clustering, collection: 'd' });
-  const alone = await none(parentFinder(index, [], 'similar', 1), apart.geocode, 'd');
+  const alone = await none(sourceModelFinder(index, [], 'similar', 1), apart.geocode, 'd');
   assert.equal(alone, 'no other place is in its cluster');
 });

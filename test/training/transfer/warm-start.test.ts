@@ -8,44 +8,51 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
-import type { ModelFilePlace } from '../../../src/storage/index.js';
-import { linearPredictor, lineSums, ridge } from '../../../src/training/evaluation/baselines.js';
-import { countingPairs } from '../../../src/training/evaluation/evaluate.js';
-import { metricsOf } from '../../../src/training/evaluation/metrics.js';
-import { modelNamed } from '../../../src/training/index.js';
-import { meanSquaredError, predict } from '../../../src/training/inference/predict-patches.js';
-import { headOf } from '../../../src/training/loop/layer-freezing.js';
+import type { ModelFileLocation } from '../../../src/storage/index.js';
+import { linearPredictor, ridge, sufficientStatistics } from '../../../src/training/evaluation/baselines.js';
+import { maskedPairs } from '../../../src/training/evaluation/evaluate.js';
+import { regressionMetrics } from '../../../src/training/evaluation/metrics.js';
+import { getModelSpec } from '../../../src/training/index.js';
+import { meanSquaredError, predictPatches } from '../../../src/training/inference/predict-patches.js';
+import { headLayerNames } from '../../../src/training/loop/layer-freezing.js';
 import { type TrainOptions, trainModel } from '../../../src/training/loop/train-model.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { inputPlanes, type ModelSpec } from '../../../src/training/models/model-spec.js';
-import { imagesOf } from '../../../src/training/patches/labelled-images.js';
+import { labelImages } from '../../../src/training/patches/labelled-images.js';
 import {
-  cutPatches,
-  type PatchDataset,
-  type PatchSet,
-  somePatches,
+  makePatches,
+  type Patches,
+  subsamplePatches,
+  type TrainValidationPatches,
 } from '../../../src/training/patches/patches.js';
-import { type ModelFiles, saveModel, weightsOf } from '../../../src/training/registry/saved-model.js';
-import { type ParentFiles, startFrom } from '../../../src/training/transfer/warm-start.js';
+import { type ModelFiles, parseWeights, saveModel } from '../../../src/training/registry/saved-model.js';
+import { type SourceModelFiles, warmStart } from '../../../src/training/transfer/warm-start.js';
 import { tempFolder } from '../../support/temp.js';
 import { clouded, field } from '../synthetic-land.js';
 
-const ndvi = modelNamed('ndvi');
-const ndmi = modelNamed('ndmi');
+const ndvi = getModelSpec('ndvi');
+const ndmi = getModelSpec('ndmi');
 
-function datasetOf(spec: ModelSpec, seed: number, side = spec.patchSize > 16 ? 340 : 150): PatchDataset {
+function datasetOf(
+  spec: ModelSpec,
+  seed: number,
+  side = spec.patchSize > 16 ? 340 : 150,
+): TrainValidationPatches {
   const clear = field(side, side, { seed });
   const isPair = spec.target.kind === 'clear';
   const dates = isPair ? [clouded(clear), clear] : [clear];
-  const least = { ...spec, leastPatches: Math.min(8, spec.leastPatches) };
-  const outcome = cutPatches(least, imagesOf(spec, dates, isPair ? [{ cloudy: 0, clear: 1 }] : undefined));
+  const least = { ...spec, leastPatches: Math.min(8, spec.minPatches) };
+  const outcome = makePatches(
+    least,
+    labelImages(spec, dates, isPair ? [{ cloudy: 0, clear: 1 }] : undefined),
+  );
   assert.ok('dataset' in outcome, JSON.stringify(outcome));
   return outcome.dataset;
 }
 
-async function parentIn(t: TestContext, files: ModelFiles, id = 'parent'): Promise<ParentFiles> {
+async function parentIn(t: TestContext, files: ModelFiles, id = 'parent'): Promise<SourceModelFiles> {
   const folder = await tempFolder(t);
-  const place = (name: keyof ModelFiles): ModelFilePlace => {
+  const place = (name: keyof ModelFiles): ModelFileLocation => {
     const bytes = files[name]!;
     const path = join(folder, String(name));
     writeFileSync(path, bytes);
@@ -64,7 +71,11 @@ describe('a start from another model', () => {
     experienced = (await trained(ndvi, datasetOf(ndvi, 1, 300), { epochs: 20 })).files;
   });
 
-  const trained = async (spec: ModelSpec, dataset: PatchDataset, options: Partial<TrainOptions> = {}) => {
+  const trained = async (
+    spec: ModelSpec,
+    dataset: TrainValidationPatches,
+    options: Partial<TrainOptions> = {},
+  ) => {
     const { model, ...rest } = await trainModel(tf, spec, dataset, { seed: 1, epochs: 2, ...options });
     const files = await saveModel(tf, model);
     model.dispose();
@@ -76,20 +87,20 @@ describe('a start from another model', () => {
   const weightsIn = (files: ModelFiles) => {
     const { weightsManifest } = JSON.parse(Buffer.from(files['model.json']).toString());
     const names: string[] = weightsManifest[0].weights.map(({ name }: { name: string }) => name);
-    const values = weightsOf(files['model.json'], files['weights.bin']);
+    const values = parseWeights(files['model.json'], files['weights.bin']);
     return new Map(names.map((weight, i) => [weight, values[i]!.values]));
   };
 
   for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
     it(`gives a model of ${name} the weights of its parent, adapted to the place`, async (t) => {
-      const spec = modelNamed(name);
+      const spec = getModelSpec(name);
       const original = buildModel(tf, spec, 5, line(spec));
       const parent = await parentIn(t, await saveModel(tf, original));
       const fresh = buildModel(tf, spec, 6);
       const { train } = datasetOf(spec, 1);
       const before = meanSquaredError(tf, original, train);
       const { numTensors } = tf.memory();
-      const start = await startFrom(tf, fresh, { train }, { parents: [parent], probe: false });
+      const start = await warmStart(tf, fresh, { train }, { parents: [parent], probe: false });
       assert.equal(tf.memory().numTensors, numTensors);
       assert.deepEqual(start, { parent: { id: 'parent', version: 'v1' } });
       const outputs = name === 'ndmi' ? /^(line|change)\// : /^line\//;
@@ -100,8 +111,8 @@ describe('a start from another model', () => {
       assert.deepEqual(own, its);
       assert.ok(meanSquaredError(tf, fresh, train) < before / 2, 'the line does not fit the place');
       // What is left of the patches that it was adapted to has no mean; where a map of attention stands between, the line is no regression of it.
-      const adapted = somePatches(train, 2 ** 16 / spec.patchSize ** 2);
-      const { truth, predicted } = countingPairs(adapted, predict(tf, fresh, adapted));
+      const adapted = subsamplePatches(train, 2 ** 16 / spec.patchSize ** 2);
+      const { truth, predicted } = maskedPairs(adapted, predictPatches(tf, fresh, adapted));
       const left = truth.reduce((sum, one, i) => sum + one - predicted[i]!, 0) / truth.length;
       if (name !== 'cloud-removal') assert.ok(Math.abs(left) < 1e-4, `${left}`);
       for (const model of [original, fresh]) model.dispose();
@@ -129,11 +140,11 @@ describe('a start from another model', () => {
       // Other land than the parent's: the same colours have half of the index.
       const targets = train.targets.map((target) => target / 2);
       const model = buildModel(tf, spec, 6);
-      await startFrom(tf, model, { train: { ...train, targets } }, { parents: [parent], probe: false });
+      await warmStart(tf, model, { train: { ...train, targets } }, { parents: [parent], probe: false });
       const before = weightsIn(files).get('line/kernel')!;
       const after = valuesOf(model).get('line/kernel')!;
-      const adapted = somePatches({ ...train, targets }, 2 ** 16 / spec.patchSize ** 2);
-      const samples = samplesIn(adapted, predict(tf, model, adapted));
+      const adapted = subsamplePatches({ ...train, targets }, 2 ** 16 / spec.patchSize ** 2);
+      const samples = samplesIn(adapted, predictPatches(tf, model, adapted));
       const meanOf = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
       // Where the sum of squares that are left, and as many times the squared change of the weights as there are patches, of features of
       // spread 1, is least.
@@ -158,8 +169,8 @@ describe('a start from another model', () => {
     const original = withChange(5);
     const parent = await parentIn(t, await saveModel(tf, original));
     const model = buildModel(tf, ndmi, 6);
-    const train = somePatches(datasetOf(ndmi, 1).train, 8);
-    await startFrom(tf, model, { train }, { parents: [parent], probe: false });
+    const train = subsamplePatches(datasetOf(ndmi, 1).train, 8);
+    await warmStart(tf, model, { train }, { parents: [parent], probe: false });
     const norms = model.layers.filter((layer) => layer.getClassName() === 'BatchNormalization');
     assert.ok(norms.length === 7 && norms.every((layer) => layer.getConfig().momentum === 0.9));
     // By its averages it says of these patches what it says by their own.
@@ -185,7 +196,7 @@ describe('a start from another model', () => {
     const length = train.size ** 2 * 3;
     const inputs = train.inputs.map((one, i) => (i < (length * train.count) / 2 ? 0.3 : 1.5) * one);
     const model = buildModel(tf, ndmi, 6);
-    await startFrom(tf, model, { train: { ...train, inputs } }, { parents: [parent], probe: false });
+    await warmStart(tf, model, { train: { ...train, inputs } }, { parents: [parent], probe: false });
     const norm = model.layers.find((layer) => layer.getClassName() === 'BatchNormalization')!;
     const upTo = tf.model({ inputs: model.inputs, outputs: norm.input as SymbolicTensor });
     const [means, variances] = tf.tidy(() => {
@@ -209,13 +220,13 @@ describe('a start from another model', () => {
     const { train } = datasetOf(ndmi, 1);
     const model = buildModel(tf, ndmi, 6);
     const start = { parents: [parent], probe: false };
-    await startFrom(tf, model, { train }, start);
+    await warmStart(tf, model, { train }, start);
     // Of the same features, something else.
     setChange(model, 7);
-    const targets = predict(tf, model, train);
-    await startFrom(tf, model, { train: { ...train, targets } }, start);
-    const { truth, predicted } = countingPairs({ ...train, targets }, predict(tf, model, train));
-    const { r2 } = metricsOf({ truth, predicted });
+    const targets = predictPatches(tf, model, train);
+    await warmStart(tf, model, { train: { ...train, targets } }, start);
+    const { truth, predicted } = maskedPairs({ ...train, targets }, predictPatches(tf, model, train));
+    const { r2 } = regressionMetrics({ truth, predicted });
     assert.ok(r2 > 0.999, `${r2}`);
     for (const one of [original, model]) one.dispose();
   });
@@ -232,7 +243,7 @@ describe('a start from another model', () => {
 
   it('refuses models of other layers, of no numbers and damaged ones, and starts fresh', async (t) => {
     const { files } = await trained(ndvi, datasetOf(ndvi, 1), { epochs: 1 });
-    const others = buildModel(tf, modelNamed('ndmi'), 1);
+    const others = buildModel(tf, getModelSpec('ndmi'), 1);
     const weights = new Float32Array(Uint8Array.from(files['weights.bin']).buffer);
     const all = (value: number) => new Uint8Array(weights.map(() => value).buffer);
     weights[7] = Number.NaN;
@@ -287,10 +298,10 @@ describe('a start from another model', () => {
     change.setWeights([tf.randomNormal(change.weights[0]!.shape as number[], 0, 100, 'float32', 1)]);
     const bad = await parentIn(t, await saveModel(tf, wild), 'bad');
     wild.dispose();
-    const probing = async (parents: ParentFiles[]) => {
+    const probing = async (parents: SourceModelFiles[]) => {
       const model = buildModel(tf, ndvi, 4, { weights: [[0, 0, 0]], bias: [0.4] });
       const before = valuesOf(model);
-      const start = await startFrom(tf, model, dataset, { parents, probe: true });
+      const start = await warmStart(tf, model, dataset, { parents, probe: true });
       const after = { start, mse: meanSquaredError(tf, model, dataset.validation), values: valuesOf(model) };
       model.dispose();
       return { ...after, before };
@@ -304,13 +315,13 @@ describe('a start from another model', () => {
     const [fresh, ofBad, ofGood] = start.probed!.map((one) => one.mse);
     assert.ok(ofGood! < fresh! && fresh! < ofBad!);
     // Adapted to training patches, compared on selection patches.
-    const [known, unknown] = [somePatches(dataset.train, 32), somePatches(dataset.selection!, 32)];
-    const straight = linearPredictor(ridge(lineSums(known)))(unknown);
-    const { mse: expected } = metricsOf({ truth: unknown.targets, predicted: straight });
+    const [known, unknown] = [subsamplePatches(dataset.train, 32), subsamplePatches(dataset.selection!, 32)];
+    const straight = linearPredictor(ridge(sufficientStatistics(known)))(unknown);
+    const { mse: expected } = regressionMetrics({ truth: unknown.targets, predicted: straight });
     assert.ok(Math.abs(fresh! - expected) < 1e-4 * expected, `${fresh} beside ${expected}`);
     assert.ok(Math.abs(mse - ofGood!) < ofGood!);
     const alone = buildModel(tf, ndvi, 4);
-    await startFrom(tf, alone, { train: known }, { parents: [good], probe: false });
+    await warmStart(tf, alone, { train: known }, { parents: [good], probe: false });
     assert.equal(ofGood, meanSquaredError(tf, alone, unknown));
     alone.dispose();
     const none = await probing([bad]);
@@ -324,11 +335,11 @@ describe('a start from another model', () => {
     const { train } = datasetOf(ndmi, 2);
     const selection = datasetOf(ndmi, 3).train;
     const model = buildModel(tf, ndmi, 4);
-    const { probed } = await startFrom(tf, model, { train, selection }, { parents: [parent], probe: true });
-    const [known, unknown] = [somePatches(train, 8), somePatches(selection, 8)];
+    const { probed } = await warmStart(tf, model, { train, selection }, { parents: [parent], probe: true });
+    const [known, unknown] = [subsamplePatches(train, 8), subsamplePatches(selection, 8)];
     assert.deepEqual([known.count, unknown.count], [8, 8]);
-    const straight = linearPredictor(ridge(lineSums(known)))(unknown);
-    const { mse: expected } = metricsOf(countingPairs(unknown, straight));
+    const straight = linearPredictor(ridge(sufficientStatistics(known)))(unknown);
+    const { mse: expected } = regressionMetrics(maskedPairs(unknown, straight));
     assert.ok(
       Math.abs(probed![0]!.mse - expected) < 1e-4 * expected,
       `${probed![0]!.mse} beside ${expected}`,
@@ -338,13 +349,13 @@ describe('a start from another model', () => {
 
   for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
     it(`holds the features of ${name} while its last layers learn`, { timeout: 240_000 }, async (t) => {
-      const spec = modelNamed(name);
+      const spec = getModelSpec(name);
       const dataset = datasetOf(spec, 1);
       // Without selection patches the last epoch is kept.
-      const few = { ...dataset, train: somePatches(dataset.train, 8), selection: undefined };
+      const few = { ...dataset, train: subsamplePatches(dataset.train, 8), selection: undefined };
       const original = buildModel(tf, spec, 5, line(spec));
       const parent = await parentIn(t, await saveModel(tf, original));
-      const head = headOf(spec, original);
+      const head = headLayerNames(spec, original);
       const before = valuesOf(original);
       const learned = [...before.keys()].filter((weight) => !weight.includes('moving'));
       const isHead = (weight: string) => head.includes(weight.split('/')[0]!);
@@ -369,7 +380,7 @@ describe('a start from another model', () => {
   it('takes small steps at first, and when other layers begin to learn', async (t) => {
     const dataset = datasetOf(ndvi, 2);
     // One step an epoch; the first step of Adam moves a weight by the size of the step.
-    const train = somePatches(dataset.train, ndvi.batchSize);
+    const train = subsamplePatches(dataset.train, ndvi.batchSize);
     // Large targets have gradients that are.
     const targets = train.targets.map((one) => 100 * one);
     const few = { ...dataset, train: { ...train, targets }, selection: undefined };
@@ -398,7 +409,7 @@ describe('a start from another model', () => {
     const huge = { ...files, 'weights.bin': new Uint8Array(weights.buffer) };
     const start = { parents: [await parentIn(t, huge)], probe: false };
     const dataset = datasetOf(ndvi, 2);
-    const few = { ...dataset, train: somePatches(dataset.train, 60) };
+    const few = { ...dataset, train: subsamplePatches(dataset.train, 60) };
     const training = trained(ndvi, few, { start, epochs: 1 });
     await assert.rejects(training, { code: 'TW_TRAIN_DIVERGED' });
   });
@@ -462,12 +473,12 @@ describe('a start from another model', () => {
 });
 
 /** What counts, with the values that go into the line. */
-function samplesIn(patches: PatchSet, predicted: Float32Array): { bands: number[]; left: number }[] {
+function samplesIn(patches: Patches, predicted: Float32Array): { bands: number[]; left: number }[] {
   const pixels = patches.size ** 2;
   return [...patches.targets].flatMap((target, n) => {
-    if (patches.counts?.[n] === 0) return [];
+    if (patches.targetMask?.[n] === 0) return [];
     const values = (band: number) => {
-      if (patches.counts) return patches.inputs[3 * n + band]!;
+      if (patches.targetMask) return patches.inputs[3 * n + band]!;
       const own = patches.inputs.subarray(3 * pixels * n, 3 * pixels * (n + 1));
       return own.filter((_, at) => at % 3 === band).reduce((sum, one) => sum + one, 0) / pixels;
     };

@@ -8,19 +8,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import { selectEngine } from '../../../src/engines/select-engine.js';
-import { MemberProcess } from '../../../src/training/distributed/rank-process.js';
+import { RankProcess } from '../../../src/training/distributed/rank-process.js';
 import {
-  modelNamed,
-  type PlaceDate,
-  type PlaceResult,
-  type PlaceTask,
-  trainPlaces,
+  type AcquisitionFiles,
+  type CellResult,
+  getModelSpec,
+  type TrainCellTask,
+  trainCells,
 } from '../../../src/training/index.js';
-import { Predictors } from '../../../src/training/inference/inference-pool.js';
+import { InferencePool } from '../../../src/training/inference/inference-pool.js';
 import type { PredictTask } from '../../../src/training/inference/predict-tile.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { saveModel } from '../../../src/training/registry/saved-model.js';
-import { blankModel } from '../../../src/training/remote/untrained-model.js';
+import { untrainedModel } from '../../../src/training/remote/untrained-model.js';
 import { atEnd } from '../../support/at-end.js';
 import { children, childrenGone, HAS_PROC } from '../../support/child-processes.js';
 import { tempFolder } from '../../support/temp.js';
@@ -32,7 +32,7 @@ import { field } from '../synthetic-land.js';
 const MOMENTS = [0, 50, 150];
 
 let folder: string;
-let dates: PlaceDate[];
+let dates: AcquisitionFiles[];
 /** Ends each process of Node that loads it with code 3. */
 let exiting: string;
 
@@ -82,7 +82,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
     const never = new AbortController().signal;
     before(async () => {
       const { tf } = await loadEngine('wasm');
-      const model = buildModel(tf, modelNamed('ndvi'), 1);
+      const model = buildModel(tf, getModelSpec('ndvi'), 1);
       const files = await saveModel(tf, model);
       model.dispose();
       const placeOf = (name: 'model.json' | 'weights.bin') => {
@@ -103,11 +103,11 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
       };
     });
     const poolOf = (t: TestContext, threads: number) => {
-      const pool = new Predictors('wasm', threads);
+      const pool = new InferencePool('wasm', threads);
       atEnd(t, () => pool.close());
       return pool;
     };
-    const works = async (pool: Predictors) => assert.ok((await pool.make(task, never))!.files.length > 0);
+    const works = async (pool: InferencePool) => assert.ok((await pool.make(task, never))!.files.length > 0);
 
     for (const wait of MOMENTS)
       test(`busy for ${wait} ms: one tile fails, the others are made`, async (t) => {
@@ -169,10 +169,10 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
   });
 
   describe('that train a place', () => {
-    const taskOf = (id: string): PlaceTask => ({ id, model: 'ndvi', seed: 1, epochs: 2, dates });
-    const resultsOf = async (ids: string[], options: Partial<Parameters<typeof trainPlaces>[1]> = {}) => {
-      const results = new Map<string, PlaceResult>();
-      for await (const one of trainPlaces(ids.map(taskOf), { engine: 'wasm', cores: 1, ...options }))
+    const taskOf = (id: string): TrainCellTask => ({ id, model: 'ndvi', seed: 1, epochs: 2, dates });
+    const resultsOf = async (ids: string[], options: Partial<Parameters<typeof trainCells>[1]> = {}) => {
+      const results = new Map<string, CellResult>();
+      for await (const one of trainCells(ids.map(taskOf), { engine: 'wasm', cores: 1, ...options }))
         results.set(one.id, one);
       return results;
     };
@@ -233,7 +233,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
       checkpoint: { folder, task: 'a training' },
     });
     const memberOf = (t: TestContext) => {
-      const member = new MemberProcess('n', 'wasm', 1);
+      const member = new RankProcess('n', 'wasm', 1);
       atEnd(t, () => member.end());
       return member;
     };
@@ -257,7 +257,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
       await member.read(task());
       const trained = member.train(training(100_000), undefined, { onEpoch: killChild });
       await assert.rejects(trained, fellOut('SIGKILL'));
-      await assert.rejects(member.leave(), fellOut('SIGKILL'));
+      await assert.rejects(member.shutdown(), fellOut('SIGKILL'));
     });
 
     test('idle: the node falls out, and its neighbours see that', async (t) => {
@@ -280,14 +280,14 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
       assert.deepEqual((await member.read(task())).usable, ['a']);
       const trained = await member.train(training(2), undefined, {});
       assert.ok(trained.files!['weights.bin'].length > 0);
-      await member.leave();
+      await member.shutdown();
       member.end();
     });
   });
 
   describe('that build an untrained model', () => {
     const blank = { model: 'ndvi', seed: 1 };
-    const build = (signal = new AbortController().signal) => blankModel(blank, signal);
+    const build = (signal = new AbortController().signal) => untrainedModel(blank, signal);
     const failed = (how: string) => ({
       code: 'TW_TRAIN_FAILED',
       message: new RegExp(`the model was not built \\(${how}\\)`),

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import {
+  type AcquisitionFiles,
+  type CellProgress,
+  type CellResult,
   modelCard,
-  type PlaceDate,
-  type PlaceProgress,
-  type PlaceResult,
-  type PlaceTask,
-  trainPlaces,
+  type TrainCellTask,
+  trainCells,
 } from '../../../src/training/index.js';
 import { children, childrenGone } from '../../support/child-processes.js';
 import { writeDate } from '../acquisition-files.js';
@@ -20,24 +20,24 @@ import { field } from '../synthetic-land.js';
 const folder = mkdtempSync(join(tmpdir(), 'tilewright-trainer-'));
 after(() => rmSync(folder, { recursive: true }));
 
-let dates: PlaceDate[];
+let dates: AcquisitionFiles[];
 before(() => {
   dates = [1, 2].map((seed) =>
     writeDate(folder, `date${seed}`, field(128, 128, { seed, time: Date.UTC(2020, seed, 1) })),
   );
 });
 
-function task(id: string, change: Partial<PlaceTask> = {}): PlaceTask {
+function task(id: string, change: Partial<TrainCellTask> = {}): TrainCellTask {
   const validationFrom = Date.UTC(2020, 2, 1);
   return { id, model: 'ndvi', seed: 1, epochs: 2, dates, validationFrom, ...change };
 }
 
 async function resultsOf(
-  tasks: PlaceTask[],
-  options: Partial<Parameters<typeof trainPlaces>[1]> = {},
-): Promise<Map<string, PlaceResult>> {
-  const results = new Map<string, PlaceResult>();
-  for await (const result of trainPlaces(tasks, { engine: 'wasm', cores: 2, ...options })) {
+  tasks: TrainCellTask[],
+  options: Partial<Parameters<typeof trainCells>[1]> = {},
+): Promise<Map<string, CellResult>> {
+  const results = new Map<string, CellResult>();
+  for await (const result of trainCells(tasks, { engine: 'wasm', cores: 2, ...options })) {
     results.set(result.id, result);
   }
   return results;
@@ -47,7 +47,7 @@ const hasProc = process.platform === 'linux';
 
 describe('trainPlaces', { timeout: 120_000 }, () => {
   it('trains several places at once, the same wherever they run', async () => {
-    const progress: PlaceProgress[] = [];
+    const progress: CellProgress[] = [];
     const results = await resultsOf([task('a'), task('b'), task('c'), task('other', { seed: 2 })], {
       onEpoch: (epoch) => progress.push(epoch),
     });
@@ -89,11 +89,11 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
     const place = (name: string, seed: number) => [
       writeDate(folder, name, field(320, 320, { seed, time: Date.UTC(2020, 1, 1) })),
     ];
-    const tasksOf = (name: string, dates: PlaceDate[]) =>
-      ['ndvi', 'ndmi'].map((model) => task(`${name} ${model}`, { place: name, model, dates, epochs: 1 }));
+    const tasksOf = (name: string, dates: AcquisitionFiles[]) =>
+      ['ndvi', 'ndmi'].map((model) => task(`${name} ${model}`, { cell: name, model, dates, epochs: 1 }));
     const [near, far] = [place('near', 3), place('far', 4)] as const;
     const tasks = [...tasksOf('near', near), ...tasksOf('far', far)];
-    const alone = await resultsOf(tasks.map(({ place: _, ...one }) => one));
+    const alone = await resultsOf(tasks.map(({ cell: _, ...one }) => one));
 
     // As soon as the first model of a place is trained on it, the files that both models need are gone.
     const order: string[] = [];
@@ -117,7 +117,7 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
 
   it('reads a place again rather than have a core idle', { skip: !hasProc }, async () => {
     const busy: number[] = [];
-    const results = await resultsOf([task('a', { place: 'one' }), task('b', { place: 'one', seed: 2 })], {
+    const results = await resultsOf([task('a', { cell: 'one' }), task('b', { cell: 'one', seed: 2 })], {
       onEpoch: () => busy.push(children().length),
     });
     for (const result of results.values()) assert.ok('trained' in result);
@@ -170,7 +170,7 @@ describe('trainPlaces', { timeout: 120_000 }, () => {
 
   it('ends its children when its results are no longer wanted', { skip: !hasProc }, async () => {
     const tasks = [task('a'), task('b', { epochs: 10_000 })];
-    for await (const result of trainPlaces(tasks, { engine: 'wasm', cores: 2 })) {
+    for await (const result of trainCells(tasks, { engine: 'wasm', cores: 2 })) {
       assert.equal(result.id, 'a');
       break;
     }

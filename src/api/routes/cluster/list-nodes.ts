@@ -1,12 +1,12 @@
-import { type OwnerState, sharesOf } from '../../../dht/index.js';
+import { type OwnerState, targetFractions } from '../../../dht/index.js';
 import type { ClusterService } from '../../services.js';
 
 /** Those that have slots and those that run, by id. Who does not answer soon is listed without what it alone knows. */
-export async function nodesOf({ cluster }: ClusterService) {
+export async function listNodes({ cluster }: ClusterService) {
   const { placement, nodes } = cluster;
-  const { bytes, applied } = await cluster.survey();
+  const { bytes, applied } = await cluster.stats();
   const head = Math.max(0, ...applied.values());
-  const shares = sharesOf(placement);
+  const shares = targetFractions(placement);
   const held = new Map<string, { bytes: number; states: Record<OwnerState, number> }>();
   const heldBy = (node: string) => {
     const known = held.get(node) ?? { bytes: 0, states: { initializing: 0, available: 0, leaving: 0 } };

@@ -2,25 +2,25 @@
 import { crc32 } from 'node:zlib';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
-  CHECKSUM,
-  GREETING_PATH,
-  holdingOf,
+  CHECKSUM_HEADER,
+  HANDSHAKE_PATH,
   MESSAGE_TYPE,
-  OWNERS_PATH,
+  nodeStats,
+  OWNER_QUERY_PATH,
   type OwnerRequest,
-  SURVEY_PATH,
+  STATS_PATH,
   verifySignature,
 } from '../../../dht/index.js';
 import { COUNT } from '../../../json-schema.js';
 import { badRequest } from '../../errors.js';
-import { onGone } from '../../http/on-disconnect.js';
+import { onDisconnect } from '../../http/on-disconnect.js';
 import type { ClusterService } from '../../services.js';
-import { sendToNode } from './reply-with-checksum.js';
-import { workRoutes } from './task-routes.js';
-import { ownUsage, USAGE_PATH } from './usage.js';
+import { replyWithChecksum } from './reply-with-checksum.js';
+import { taskRoutes } from './task-routes.js';
+import { nodeUsage, USAGE_PATH } from './usage.js';
 
 /** They hold filters, which are small. */
-const MESSAGE_LIMIT = 4 * 2 ** 20;
+const MAX_MESSAGE_BYTES = 4 * 2 ** 20;
 
 /** Nodes of other versions may send more. */
 const questionSchema = {
@@ -36,15 +36,15 @@ const questionSchema = {
 
 export async function messageRoutes(
   server: FastifyInstance,
-  { cluster, owners, secret, shares }: ClusterService,
+  { cluster, owners, secret, tasks }: ClusterService,
 ): Promise<void> {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
     MESSAGE_TYPE,
-    { parseAs: 'buffer', bodyLimit: MESSAGE_LIMIT },
+    { parseAs: 'buffer', bodyLimit: MAX_MESSAGE_BYTES },
     async ({ method, url: path, headers }: FastifyRequest, body: Buffer) => {
       verifySignature(secret, { method, path, body }, headers.authorization);
-      if (headers[CHECKSUM] !== String(crc32(body))) throw badRequest('the message is damaged');
+      if (headers[CHECKSUM_HEADER] !== String(crc32(body))) throw badRequest('the message is damaged');
       try {
         return JSON.parse(body.toString()) as unknown;
       } catch (error) {
@@ -54,19 +54,19 @@ export async function messageRoutes(
   );
   const internal = { config: { internal: true }, schema: { hide: true } };
   // A node that starts asks whether its messages are taken.
-  server.post(GREETING_PATH, internal, async (_request, reply) => sendToNode(reply, {}));
+  server.post(HANDSHAKE_PATH, internal, async (_request, reply) => replyWithChecksum(reply, {}));
   server.post<{ Body: OwnerRequest }>(
-    OWNERS_PATH,
+    OWNER_QUERY_PATH,
     { ...internal, schema: { hide: true, body: questionSchema } },
     async ({ body }, reply) => {
       const gone = new AbortController();
-      onGone(reply, () => gone.abort(badRequest('the node that asked has closed the connection')));
-      return sendToNode(reply, await owners.reply(body, gone.signal));
+      onDisconnect(reply, () => gone.abort(badRequest('the node that asked has closed the connection')));
+      return replyWithChecksum(reply, await owners.handle(body, gone.signal));
     },
   );
-  server.post(SURVEY_PATH, internal, async (_request, reply) =>
-    sendToNode(reply, holdingOf(cluster.replica)),
+  server.post(STATS_PATH, internal, async (_request, reply) =>
+    replyWithChecksum(reply, nodeStats(cluster.replica)),
   );
-  server.post(USAGE_PATH, internal, async (_request, reply) => sendToNode(reply, ownUsage()));
-  await workRoutes(server, { shares });
+  server.post(USAGE_PATH, internal, async (_request, reply) => replyWithChecksum(reply, nodeUsage()));
+  await taskRoutes(server, { shares: tasks });
 }

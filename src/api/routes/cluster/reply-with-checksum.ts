@@ -1,9 +1,9 @@
 import { crc32 } from 'node:zlib';
 import type { FastifyReply } from 'fastify';
-import { CHECKSUM } from '../../../dht/index.js';
+import { CHECKSUM_HEADER } from '../../../dht/index.js';
 
 /** Answers the message of another node, with a checksum. */
-export function sendToNode(reply: FastifyReply, answer: unknown): FastifyReply {
+export function replyWithChecksum(reply: FastifyReply, answer: unknown): FastifyReply {
   const bytes = Buffer.from(JSON.stringify(answer));
-  return reply.header(CHECKSUM, crc32(bytes)).type('application/json').send(bytes);
+  return reply.header(CHECKSUM_HEADER, crc32(bytes)).type('application/json').send(bytes);
 }

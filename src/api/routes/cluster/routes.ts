@@ -1,14 +1,14 @@
 /** The cluster: its nodes and who owns what. */
 import type { FastifyInstance } from 'fastify';
-import { locate, type Moves, type Placement, SLOTS } from '../../../dht/index.js';
+import { locate, type Placement, type PlacementDiff, SLOTS } from '../../../dht/index.js';
 import type { GridName } from '../../../grid/index.js';
-import { badRequest, notFound } from '../../errors.js';
-import { answers } from '../../schemas/responses.js';
+import { badRequest, resourceNotFound } from '../../errors.js';
+import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
-import { nodesOf } from './list-nodes.js';
+import { listNodes } from './list-nodes.js';
 import { messageRoutes } from './message-routes.js';
-import { admitNeighbours } from './training-connections.js';
-import { usageOf } from './usage.js';
+import { acceptTrainingConnections } from './training-connections.js';
+import { clusterUsage } from './usage.js';
 
 export async function clusterRoutes(
   server: FastifyInstance,
@@ -20,25 +20,25 @@ export async function clusterRoutes(
   const nodes = { summary: 'Nodes, and how many slots each owns', tags };
   server.get(
     '/cluster/nodes',
-    { schema: { ...nodes, response: { 200: answers('Nodes', 'The nodes') } } },
+    { schema: { ...nodes, response: { 200: jsonResponse('Nodes', 'The nodes') } } },
     async () => {
       if (!service) return { nodes: [{ id: nodeId, slots: SLOTS, running: true, draining: false }] };
-      const { silentSince } = service.cluster;
+      const { disconnectedSince } = service.cluster;
       return {
-        nodes: await nodesOf(service),
-        ...(silentSince !== undefined && { asOf: new Date(silentSince).toISOString() }),
+        nodes: await listNodes(service),
+        ...(disconnectedSince !== undefined && { asOf: new Date(disconnectedSince).toISOString() }),
       };
     },
   );
 
-  let pending: ReturnType<typeof usageOf> | undefined;
+  let pending: ReturnType<typeof clusterUsage> | undefined;
   const usage = { summary: 'CPU time, memory and bytes sent by each node that runs', tags };
   server.get(
     '/cluster/usage',
-    { schema: { ...usage, response: { 200: answers('Usage', 'The usage of the nodes') } } },
+    { schema: { ...usage, response: { 200: jsonResponse('Usage', 'The usage of the nodes') } } },
     () => {
       // Concurrent requests share one answer, so that many clients do not multiply the requests to the other nodes.
-      pending ??= usageOf(services).finally(() => {
+      pending ??= clusterUsage(services).finally(() => {
         pending = undefined;
       });
       return pending;
@@ -48,7 +48,7 @@ export async function clusterRoutes(
   const placement = { summary: 'The owners of every slot', tags };
   server.get(
     '/cluster/placement',
-    { schema: { ...placement, response: { 200: answers('Placement', 'The placement') } } },
+    { schema: { ...placement, response: { 200: jsonResponse('Placement', 'The placement') } } },
     async (): Promise<Placement | { nodes: { id: string }[]; owners: number }> =>
       service?.cluster.placement ?? { nodes: [{ id: nodeId }], owners: 1 },
   );
@@ -56,7 +56,7 @@ export async function clusterRoutes(
   const location = { summary: 'The owners of a cell', tags };
   server.get<{ Params: { grid: string; geocode: string } }>(
     '/cluster/locate/:grid/:geocode',
-    { schema: { ...location, response: { 200: answers('Location', 'Where its tiles are') } } },
+    { schema: { ...location, response: { 200: jsonResponse('Location', 'Where its tiles are') } } },
     async ({ params: { grid, geocode } }) => {
       if (grid !== 'geohash' && grid !== 'quadtile')
         throw badRequest(`there is no grid ${grid}; use geohash or quadtile`);
@@ -68,9 +68,9 @@ export async function clusterRoutes(
   const drain = { summary: 'Lets a node give its slots to others', tags };
   server.post<{ Params: { id: string } }>(
     '/cluster/nodes/:id/drain',
-    { config: { write: true }, schema: { ...drain, response: { 200: answers('Drained', 'The node') } } },
+    { config: { write: true }, schema: { ...drain, response: { 200: jsonResponse('Drained', 'The node') } } },
     async ({ params: { id } }) => {
-      if (!service) throw notFound(`a cluster with a node ${id}`);
+      if (!service) throw resourceNotFound(`a cluster with a node ${id}`);
       await service.cluster.drain(id);
       return { id, draining: true };
     },
@@ -79,9 +79,12 @@ export async function clusterRoutes(
   const rejoin = { summary: 'Lets a node that gives its slots away take slots again', tags };
   server.post<{ Params: { id: string } }>(
     '/cluster/nodes/:id/join',
-    { config: { write: true }, schema: { ...rejoin, response: { 200: answers('Drained', 'The node') } } },
+    {
+      config: { write: true },
+      schema: { ...rejoin, response: { 200: jsonResponse('Drained', 'The node') } },
+    },
     async ({ params: { id } }) => {
-      if (!service) throw notFound(`a cluster with a node ${id}`);
+      if (!service) throw resourceNotFound(`a cluster with a node ${id}`);
       await service.cluster.rejoin(id);
       return { id, draining: false };
     },
@@ -101,11 +104,11 @@ export async function clusterRoutes(
       schema: {
         ...rebalance,
         body: rebalanceBody,
-        response: { 200: answers('Rebalanced', 'What moves') },
+        response: { 200: jsonResponse('Rebalanced', 'What moves') },
       },
     },
-    async ({ body }): Promise<Moves & { dryRun: boolean }> => {
-      if (!service) throw notFound('a cluster');
+    async ({ body }): Promise<PlacementDiff & { dryRun: boolean }> => {
+      if (!service) throw resourceNotFound('a cluster');
       const dryRun = body?.dryRun ?? false;
       return { dryRun, ...(await service.cluster.rebalance({ dryRun })) };
     },
@@ -113,5 +116,5 @@ export async function clusterRoutes(
 
   if (!service) return;
   await server.register((scope) => messageRoutes(scope, service));
-  admitNeighbours(server.server, service.doors);
+  acceptTrainingConnections(server.server, service.rendezvous);
 }

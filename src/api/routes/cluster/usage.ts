@@ -7,7 +7,7 @@ import { type ProcessUsage, processUsage } from '../operations/process-usage.js'
 export const USAGE_PATH = '/cluster/internal/usage';
 
 /** A node that does not answer within this time is listed as unanswered. */
-const ANSWER_TIMEOUT_MS = 1000;
+const USAGE_TIMEOUT_MS = 1000;
 /** A measurement blocks the node for some milliseconds, so requests share one for this long. */
 const MAX_AGE_MS = 250;
 
@@ -35,22 +35,22 @@ const startedAt = new Date(performance.timeOrigin).toISOString();
 let measured: { at: number; usage: NodeUsage } | undefined;
 
 /** Returns the usage of this node, at most a quarter of a second old. */
-export function ownUsage(): NodeUsage {
+export function nodeUsage(): NodeUsage {
   const now = performance.now();
   if (!measured || now - measured.at > MAX_AGE_MS)
     measured = { at: now, usage: { startedAt, ...processUsage() } };
   return measured.usage;
 }
 
-export async function usageOf({ cluster: service, nodeId }: Services): Promise<ClusterUsage> {
-  if (!service) return { nodes: [{ id: nodeId, ...ownUsage() }], unanswered: [] };
+export async function clusterUsage({ cluster: service, nodeId }: Services): Promise<ClusterUsage> {
+  if (!service) return { nodes: [{ id: nodeId, ...nodeUsage() }], unanswered: [] };
   const { cluster, peers } = service;
   const members = [...cluster.nodes].sort((a, b) => (a.id < b.id ? -1 : 1));
   const answers = await Promise.allSettled(
     members.map(async (member) =>
       member.id === cluster.self
-        ? ownUsage()
-        : peers.ask<NodeUsage>(member, USAGE_PATH, {}, ANSWER_TIMEOUT_MS, checkUsage),
+        ? nodeUsage()
+        : peers.call<NodeUsage>(member, USAGE_PATH, {}, USAGE_TIMEOUT_MS, checkUsage),
     ),
   );
   return {

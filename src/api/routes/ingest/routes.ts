@@ -3,21 +3,21 @@ import { isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Fence, type IngestInputs, outsideFence } from '../../../ingest/index.js';
+import { type IngestInputs, PathGuard, pathNotAllowed } from '../../../ingest/index.js';
 import type { Process } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { badRequest, outsideFolder } from '../../errors.js';
 import type { Services } from '../../services.js';
 import { type ExecuteRequest, executeBody, wantedResultOptions } from '../processes/execute-request.js';
 import {
-  answerJob,
   idempotencyKey,
-  keyHeader,
-  startAnswers,
+  idempotencyKeyHeader,
+  sendJob,
   startJob,
+  startResponses,
   startWithFile,
 } from '../processes/start-job.js';
-import { admit, receive } from './upload.js';
+import { checkUploadSize, saveUpload } from './upload.js';
 
 type Options = Omit<IngestInputs, 'paths' | 'fenced' | 'sentAs'>;
 
@@ -58,8 +58,8 @@ export async function ingestRoutes(
       schema: {
         summary: 'Ingests a scene from a folder of the server, or a file that is sent',
         tags: ['ingest'],
-        headers: keyHeader,
-        response: startAnswers,
+        headers: idempotencyKeyHeader,
+        response: startResponses,
         querystring: { ...object, properties: { filename: { type: 'string' }, ...options } },
         body: {
           content: {
@@ -71,7 +71,7 @@ export async function ingestRoutes(
         },
       },
       onRequest: async ({ headers }) => {
-        if (headers['content-type'] === FILE) await admit(headers['content-length'], services);
+        if (headers['content-type'] === FILE) await checkUploadSize(headers['content-length'], services);
       },
       preValidation: async (request) => {
         const { query } = request;
@@ -101,8 +101,8 @@ export async function ingestRoutes(
       schema: {
         summary: 'Starts a job: ingest scenes',
         tags: ['processes'],
-        headers: keyHeader,
-        response: startAnswers,
+        headers: idempotencyKeyHeader,
+        response: startResponses,
         body: executeBody(ingest),
       },
     },
@@ -126,7 +126,7 @@ export async function ingestRoutes(
       resultOptions,
       ...terms,
     });
-    return answerJob(request, reply, started);
+    return sendJob(request, reply, started);
   }
 
   async function ingestUpload(
@@ -138,14 +138,14 @@ export async function ingestRoutes(
   ) {
     // Only a request that may be sent twice is compared with another one.
     const digest = idempotencyKey(request) === undefined ? undefined : createHash('sha256');
-    const { path, scratch } = await receive(body, filename, services, digest);
+    const { path, scratch } = await saveUpload(body, filename, services, digest);
     const inputs = { ...options, paths: [filename] };
     const started = await startWithFile(request, services, ingest as Process, inputs, {
       scratch,
       given: { ...options, paths: [path], sentAs: filename },
       asked: { ...options, filename, sha256: digest?.digest('hex') },
     });
-    return answerJob(request, reply, started);
+    return sendJob(request, reply, started);
   }
 }
 
@@ -168,8 +168,8 @@ async function allowedPath(href: string, isOwner: boolean, { allowedFolders }: S
   const path = pathOf(href);
   if (isOwner) return path;
   if (!isAbsolute(path)) throw outsideFolder(href);
-  return new Fence(allowedFolders).enter(path).catch((error) => {
-    throw outsideFence.is(error) ? outsideFolder.because(error, href) : error;
+  return new PathGuard(allowedFolders).resolveAllowed(path).catch((error) => {
+    throw pathNotAllowed.is(error) ? outsideFolder.because(error, href) : error;
   });
 }
 

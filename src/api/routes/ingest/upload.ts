@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TilewrightError } from '../../../errors.js';
 import { asStorageError } from '../../../storage/index.js';
-import { badRequest, cutOff, tooLarge } from '../../errors.js';
+import { badRequest, bodyTooLarge, uploadAborted } from '../../errors.js';
 import type { Services } from '../../services.js';
 
 /** File systems accept 255. */
@@ -24,9 +24,9 @@ export function safeName(filename: string): string {
 }
 
 /** Refuses what is too long by its own account, or for the disk, before it is sent. Throws TW_API_TOO_LARGE, TW_STORAGE_DISK_LOW. */
-export async function admit(contentLength: string | undefined, services: Services): Promise<void> {
+export async function checkUploadSize(contentLength: string | undefined, services: Services): Promise<void> {
   const bytes = Number(contentLength ?? 0);
-  if (bytes > services.maxUpload) throw tooLarge(services.maxUpload, 'file');
+  if (bytes > services.maxUpload) throw bodyTooLarge(services.maxUpload, 'file');
   await services.storage.reserve.check(bytes);
 }
 
@@ -41,7 +41,7 @@ export interface Upload {
  * every byte. Nothing stays if it fails. Throws TW_API_TOO_LARGE,
  * TW_API_CUT_OFF, TW_STORAGE_DISK_LOW.
  */
-export async function receive(
+export async function saveUpload(
   body: Readable,
   filename: string,
   services: Services,
@@ -56,7 +56,7 @@ export async function receive(
     // The body is not destroyed when it is refused, for its socket carries the answer.
     for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > maxUpload) throw tooLarge(maxUpload, 'file');
+      if (bytes > maxUpload) throw bodyTooLarge(maxUpload, 'file');
       await storage.reserve.check(chunk.length);
       digest?.update(chunk);
       yield chunk;
@@ -71,7 +71,7 @@ export async function receive(
     await storage.removeScratch(scratch);
     if (error instanceof TilewrightError) throw error;
     // A body that was read to its end is destroyed as well, but not aborted.
-    if (body.readableAborted || body.errored) throw cutOff.because(error, filename);
+    if (body.readableAborted || body.errored) throw uploadAborted.because(error, filename);
     throw asStorageError(error, storage.dir);
   }
 }

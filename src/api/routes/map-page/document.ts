@@ -4,7 +4,7 @@ import { SPECTRAL_INDICES } from '../../../expressions/index.js';
 import { COLORMAPS } from '../../../imagery/index.js';
 
 /** Colormaps that come first in the list. */
-const USUAL = ['viridis', 'magma', 'inferno', 'plasma', 'cividis', 'rdylgn', 'terrain'];
+const COMMON_COLORMAPS = ['viridis', 'magma', 'inferno', 'plasma', 'cividis', 'rdylgn', 'terrain'];
 
 const options = (names: readonly string[]) => names.map((name) => `<option>${name}</option>`).join('');
 
@@ -38,7 +38,7 @@ export const document = `<!doctype html>
           <label>Brightest <input type="number" id="high" step="any" placeholder="auto"></label>
         </div>
         <label>Colours <select id="colours"><option value="">as they are</option>
-          ${options(USUAL)}<optgroup label="More">${options(COLORMAPS.filter((name) => !USUAL.includes(name)))}</optgroup></select></label>
+          ${options(COMMON_COLORMAPS)}<optgroup label="More">${options(COLORMAPS.filter((name) => !COMMON_COLORMAPS.includes(name)))}</optgroup></select></label>
       </div>
       <label class="check"><input type="checkbox" id="outlines" checked> Outlines of tiles</label>
     </form>

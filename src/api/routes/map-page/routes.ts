@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { withoutSlash } from '../../http/base-url.js';
-import { isKnown, weakTag } from '../../http/conditional-request.js';
-import { bytes } from '../../schemas/responses.js';
+import { withoutTrailingSlash } from '../../http/base-url.js';
+import { notModified, weakEtag } from '../../http/conditional-request.js';
+import { fileResponse } from '../../schemas/responses.js';
 import { document } from './document.js';
 import { style } from './style.js';
 
@@ -54,11 +54,11 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
       schema: {
         summary: 'A page that shows collections on a map',
         tags: ['maps'],
-        response: { 200: bytes('The page', 'text/html') },
+        response: { 200: fileResponse('The page', 'text/html') },
       },
     },
     async (request, reply) => {
-      const page = withoutSlash(request);
+      const page = withoutTrailingSlash(request);
       return page ? reply.redirect(page, 308) : send(request, reply, HTML, document);
     },
   );
@@ -75,12 +75,12 @@ export async function mapPageRoutes(server: FastifyInstance): Promise<void> {
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, type: string, text: string): FastifyReply {
-  const etag = weakTag(createHash('sha1').update(text).digest('base64url'));
+  const etag = weakEtag(createHash('sha1').update(text).digest('base64url'));
   reply
     .header('content-security-policy', POLICY)
     .header('x-content-type-options', 'nosniff')
     .header('cache-control', 'no-cache')
     .header('vary', 'accept-encoding');
-  if (isKnown(request, reply, etag)) return reply.send();
+  if (notModified(request, reply, etag)) return reply.send();
   return reply.type(type).send(text);
 }

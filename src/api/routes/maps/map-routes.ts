@@ -2,42 +2,42 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { noMapTile, type PictureEncoding, type PictureFormat } from '../../../imagery/index.js';
+import { type EncodedImage, type ImageFormat, noMapTile } from '../../../imagery/index.js';
 import {
-  attributionOf,
+  attributionFor,
   type Filter,
   type FilterParams,
   parseFilter,
   parseSource,
 } from '../../../query/index.js';
 import type { CollectionRecord } from '../../../storage/index.js';
-import { notFound } from '../../errors.js';
+import { resourceNotFound } from '../../errors.js';
 import { baseUrl, requestUrl } from '../../http/base-url.js';
 import { sendRanged } from '../../http/byte-ranges.js';
-import { isKnown } from '../../http/conditional-request.js';
-import { partial } from '../../http/partial-result.js';
-import { answers, bytes, empty } from '../../schemas/responses.js';
+import { notModified } from '../../http/conditional-request.js';
+import { partialMembers } from '../../http/partial-result.js';
+import { emptyResponse, fileResponse, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import {
-  type EdgeQuery,
-  edgeQuery,
-  lookParams,
-  lookQuery,
   type MapQuery,
   mapFilterQuery,
+  type PaddingQuery,
+  paddingQuery,
+  renderParams,
+  renderQuery,
 } from './render-params.js';
 
 const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
 
 /** Formats by their names in addresses. */
-const FORMATS: Record<string, PictureFormat> = { png: 'png', webp: 'webp', jpg: 'jpeg', jpeg: 'jpeg' };
+const FORMATS: Record<string, ImageFormat> = { png: 'png', webp: 'webp', jpg: 'jpeg', jpeg: 'jpeg' };
 const FORMAT_NAMES = Object.keys(FORMATS);
 const ASK_FOR = `ask for ${FORMAT_NAMES.slice(0, -1).join(', ')} or ${FORMAT_NAMES.at(-1)}`;
 
-const TYPES: Record<PictureFormat, string> = { png: 'image/png', webp: 'image/webp', jpeg: 'image/jpeg' };
+const TYPES: Record<ImageFormat, string> = { png: 'image/png', webp: 'image/webp', jpeg: 'image/jpeg' };
 
 /** Pixels of a map tile's side. */
-const SIDE = 256;
+const TILE_SIDE_PIXELS = 256;
 
 export async function mapRoutes(
   server: FastifyInstance,
@@ -46,21 +46,21 @@ export async function mapRoutes(
   const { storage, finder, imagery } = services;
   const tags = ['maps'];
   const picture = {
-    200: bytes('The picture', ...Object.values(TYPES)),
-    206: bytes('The range that was asked for', ...Object.values(TYPES)),
-    304: empty('The client has this picture'),
+    200: fileResponse('The picture', ...Object.values(TYPES)),
+    206: fileResponse('The range that was asked for', ...Object.values(TYPES)),
+    304: emptyResponse('The client has this picture'),
   };
 
   const collectionOf = async (id: string): Promise<CollectionRecord> => {
     const found = await storage.getCollection(id);
-    if (!found) throw notFound(`collection ${id}`);
+    if (!found) throw resourceNotFound(`collection ${id}`);
     return found;
   };
 
   const mapTile = async (
-    request: FastifyRequest<{ Params: TileAddress; Querystring: MapQuery & EdgeQuery }>,
+    request: FastifyRequest<{ Params: TileAddress; Querystring: MapQuery & PaddingQuery }>,
     reply: FastifyReply,
-    format: PictureFormat | undefined,
+    format: ImageFormat | undefined,
   ) => {
     const { query, params } = request;
     const { tile, size } = placeOf(params);
@@ -68,7 +68,7 @@ export async function mapRoutes(
       collection: await collectionOf(params.collection),
       filter: filterOf(query),
       source: sourceOf(query),
-      look: lookParams(query),
+      renderParams: renderParams(query),
       tile,
       size,
       buffer: query.buffer,
@@ -77,7 +77,7 @@ export async function mapRoutes(
     return sendPicture(request, reply, picture);
   };
 
-  server.get<{ Params: TileAddress & { format: string }; Querystring: MapQuery & EdgeQuery }>(
+  server.get<{ Params: TileAddress & { format: string }; Querystring: MapQuery & PaddingQuery }>(
     '/xyz/:collection/:z/:x/:y.:format',
     {
       schema: {
@@ -85,13 +85,13 @@ export async function mapRoutes(
           'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x for twice the pixels',
         tags,
         response: picture,
-        querystring: object({ ...mapFilterQuery, ...lookQuery, ...edgeQuery }),
+        querystring: object({ ...mapFilterQuery, ...renderQuery, ...paddingQuery }),
       },
     },
     async (request, reply) => mapTile(request, reply, formatOf('map tile', request.params.format)),
   );
 
-  server.get<{ Params: TileAddress; Querystring: MapQuery & EdgeQuery & FormatQuery }>(
+  server.get<{ Params: TileAddress; Querystring: MapQuery & PaddingQuery & FormatQuery }>(
     '/xyz/:collection/:z/:x/:y',
     {
       schema: {
@@ -99,7 +99,7 @@ export async function mapRoutes(
           'A map tile in the format of a parameter: by default png if some of it is transparent, else jpeg',
         tags,
         response: picture,
-        querystring: object({ ...mapFilterQuery, ...lookQuery, ...edgeQuery, ...formatQuery }),
+        querystring: object({ ...mapFilterQuery, ...renderQuery, ...paddingQuery, ...formatQuery }),
       },
     },
     async (request, reply) => mapTile(request, reply, FORMATS[request.query.format ?? '']),
@@ -107,18 +107,18 @@ export async function mapRoutes(
 
   server.get<{
     Params: { collection: string };
-    Querystring: MapQuery & EdgeQuery & { tile_format: string; tile_scale: number };
+    Querystring: MapQuery & PaddingQuery & { tile_format: string; tile_scale: number };
   }>(
     '/xyz/:collection/tilejson.json',
     {
       schema: {
         summary: 'TileJSON 3.0.0 of a collection; its parameters are those of the map tiles',
         tags,
-        response: { 200: answers('TileJson', 'Where the map tiles are') },
+        response: { 200: jsonResponse('TileJson', 'Where the map tiles are') },
         querystring: object({
           ...mapFilterQuery,
-          ...lookQuery,
-          ...edgeQuery,
+          ...renderQuery,
+          ...paddingQuery,
           tile_format: { enum: FORMAT_NAMES, default: 'png' },
           tile_scale: { type: 'integer', minimum: 1, maximum: 2, default: 1 },
         }),
@@ -130,11 +130,11 @@ export async function mapRoutes(
       const extent = await imagery.mapExtent({
         collection,
         source: sourceOf(query),
-        look: lookParams(query),
-        size: query.tile_scale * SIDE,
+        renderParams: renderParams(query),
+        size: query.tile_scale * TILE_SIDE_PIXELS,
         buffer: query.buffer,
       });
-      if (!extent) throw notFound(`tile in collection ${collection.id}`);
+      if (!extent) throw resourceNotFound(`tile in collection ${collection.id}`);
       const carried = requestUrl(request).searchParams;
       for (const name of ['tile_format', 'tile_scale', 'f']) carried.delete(name);
       const tail = `${query.tile_scale === 2 ? '@2x' : ''}.${query.tile_format}`;
@@ -143,7 +143,7 @@ export async function mapRoutes(
       return {
         tilejson: '3.0.0',
         name: collection.title,
-        attribution: attributionOf(collection, extent.start, extent.end),
+        attribution: attributionFor(collection, extent.start, extent.end),
         scheme: 'xyz',
         tiles: [`${address}/{z}/{x}/{y}${tail}${search}`],
         minzoom: extent.minZoom,
@@ -151,7 +151,7 @@ export async function mapRoutes(
         bounds: extent.bounds,
         center: extent.center,
         colour_scale: extent.colourScale,
-        ...partial(extent),
+        ...partialMembers(extent),
       };
     },
   );
@@ -159,12 +159,12 @@ export async function mapRoutes(
   const preview = async (
     request: FastifyRequest<{ Params: { itemId: string }; Querystring: MapQuery }>,
     reply: FastifyReply,
-    format: PictureFormat | undefined,
+    format: ImageFormat | undefined,
   ) => {
     const { itemId } = request.params;
     const tile = await finder.get(itemId);
-    if (!tile) throw notFound(`item ${itemId}`);
-    return sendPicture(request, reply, await imagery.preview(tile, lookParams(request.query), format));
+    if (!tile) throw resourceNotFound(`item ${itemId}`);
+    return sendPicture(request, reply, await imagery.preview(tile, renderParams(request.query), format));
   };
 
   server.get<{ Params: { itemId: string; format: string }; Querystring: MapQuery }>(
@@ -174,7 +174,7 @@ export async function mapRoutes(
         summary: 'A tile as a picture of its cell, at most 512 pixels wide or high, with its clouds',
         tags,
         response: picture,
-        querystring: object(lookQuery),
+        querystring: object(renderQuery),
       },
     },
     async (request, reply) => preview(request, reply, formatOf('preview', request.params.format)),
@@ -188,7 +188,7 @@ export async function mapRoutes(
           'A preview in the format of a parameter: by default png if some of it is transparent, else jpeg',
         tags,
         response: picture,
-        querystring: object({ ...lookQuery, ...formatQuery }),
+        querystring: object({ ...renderQuery, ...formatQuery }),
       },
     },
     async (request, reply) => preview(request, reply, FORMATS[request.query.format ?? '']),
@@ -208,8 +208,8 @@ interface FormatQuery {
 
 const formatQuery = { format: { enum: FORMAT_NAMES } };
 
-function formatOf(what: string, name: string): PictureFormat {
-  if (!Object.hasOwn(FORMATS, name)) throw notFound(`${what} as ${name}: ${ASK_FOR}`);
+function formatOf(what: string, name: string): ImageFormat {
+  if (!Object.hasOwn(FORMATS, name)) throw resourceNotFound(`${what} as ${name}: ${ASK_FOR}`);
   return FORMATS[name];
 }
 
@@ -218,7 +218,10 @@ function placeOf({ z, x, y }: TileAddress) {
   const [, row, twice] = /^(.*?)(@2x)?$/.exec(y)!;
   const numbers = [z, x, row].map(wholeNumber);
   if (numbers.some(Number.isNaN)) throw noMapTile(z, x, row);
-  return { tile: { z: numbers[0], x: numbers[1], y: numbers[2] }, size: twice ? 2 * SIDE : SIDE };
+  return {
+    tile: { z: numbers[0], x: numbers[1], y: numbers[2] },
+    size: twice ? 2 * TILE_SIDE_PIXELS : TILE_SIDE_PIXELS,
+  };
 }
 
 /** NaN for what is no plain number: there is no such map tile. */
@@ -237,10 +240,10 @@ function filterOf({ datetime, minCloud, maxCloud, minCoverage, platform, ...quer
  * Sends a picture or a range of it. Its digest is the ETag, because each ingest can change the picture. GDAL opens a picture over HTTP only if
  * the server answers requests for ranges.
  */
-function sendPicture(request: FastifyRequest, reply: FastifyReply, { bytes, format }: PictureEncoding) {
+function sendPicture(request: FastifyRequest, reply: FastifyReply, { bytes, format }: EncodedImage) {
   const etag = `"${createHash('sha1').update(bytes).digest('base64url')}"`;
   reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
-  if (isKnown(request, reply, etag)) return reply.send();
+  if (notModified(request, reply, etag)) return reply.send();
   reply.type(TYPES[format]);
   const read = (start: number, end: number) => Readable.from([bytes.subarray(start, end + 1)]);
   return sendRanged(request, reply, { etag, bytes: bytes.length, read });

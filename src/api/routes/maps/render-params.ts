@@ -1,12 +1,12 @@
 /** Parameters of the URL that say which tiles a picture shows, and how. */
-import { ALGORITHMS, type LookParams, RESAMPLINGS } from '../../../imagery/index.js';
+import { ALGORITHMS, RESAMPLING_METHODS, type RenderParams } from '../../../imagery/index.js';
 import { type FilterParams, filterQuery } from '../../../query/index.js';
 
 const text = { type: 'string' };
 const texts = { type: 'array', items: text, minItems: 1 };
 
 /** JSON Schema of the look: titiler's names. */
-export const lookQuery = {
+export const renderQuery = {
   assets: texts,
   bidx: { type: 'array', items: { type: 'integer', minimum: 1 }, minItems: 1 },
   expression: text,
@@ -22,9 +22,9 @@ export const lookQuery = {
     description: "A colormap of Matplotlib or rio-tiler; reversed with '_r' behind its name",
   },
   colormap: { ...text, description: 'Colours of values or of intervals, as JSON' },
-  resampling: { enum: RESAMPLINGS },
+  resampling: { enum: RESAMPLING_METHODS },
   reproject: {
-    enum: RESAMPLINGS,
+    enum: RESAMPLING_METHODS,
     description: 'Takes the place of resampling on maps of collections in the grid geohash',
   },
   nodata: text,
@@ -32,7 +32,7 @@ export const lookQuery = {
 };
 
 /** JSON Schema of what is read beyond a map tile: titiler's names. */
-export const edgeQuery = {
+export const paddingQuery = {
   buffer: {
     type: 'number',
     minimum: 0.5,
@@ -60,16 +60,16 @@ export const mapFilterQuery = {
   platform: text,
 };
 
-export type MapQuery = LookParams & FilterParams;
+export type MapQuery = RenderParams & FilterParams;
 
 /** Pixels beyond a map tile. */
-export interface EdgeQuery {
+export interface PaddingQuery {
   buffer?: number;
 }
 
-const LOOK_NAMES = Object.keys(lookQuery) as (keyof LookParams)[];
+const RENDER_PARAM_NAMES = Object.keys(renderQuery) as (keyof RenderParams)[];
 
 /** The look alone, in one order: equal looks are equal as text. */
-export function lookParams(query: LookParams): LookParams {
-  return Object.fromEntries(LOOK_NAMES.map((name) => [name, query[name]]));
+export function renderParams(query: RenderParams): RenderParams {
+  return Object.fromEntries(RENDER_PARAM_NAMES.map((name) => [name, query[name]]));
 }

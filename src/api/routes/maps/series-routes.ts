@@ -1,9 +1,9 @@
 /** Time series of a place. */
 import type { FastifyInstance } from 'fastify';
-import { parseRegion, type SeriesDate } from '../../../imagery/index.js';
-import { type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../../../query/index.js';
-import { partial } from '../../http/partial-result.js';
-import { answers } from '../../schemas/responses.js';
+import { parseZone, type SeriesDate } from '../../../imagery/index.js';
+import { defaultToRawSource, type FilterParams, filterBody, parseFilter } from '../../../query/index.js';
+import { partialMembers } from '../../http/partial-result.js';
+import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 
 interface SeriesBody extends FilterParams {
@@ -29,23 +29,23 @@ export async function seriesRoutes(
         summary: 'Values of an expression at a point or polygon, by date',
         tags: ['series'],
         body,
-        response: { 200: answers('Series', 'Dates, the earliest first') },
+        response: { 200: jsonResponse('Series', 'Dates, the earliest first') },
       },
     },
     async (request) => {
       const { geometry, expression, ...params } = request.body;
-      const region = parseRegion(geometry);
+      const region = parseZone(geometry);
       const { dates, skipped, unanswered } = await services.imagery.series({
         region,
         expression,
-        filter: rawUnlessAsked(parseFilter(params, { periods: true })),
+        filter: defaultToRawSource(parseFilter(params, { periods: true })),
       });
       return {
         expression,
         geometry,
         series: dates.map((date) => documentOf(date, region.kind === 'point')),
         skipped,
-        ...partial({ unanswered }),
+        ...partialMembers({ unanswered }),
       };
     },
   );

@@ -1,9 +1,9 @@
 /** Spectra of a place. */
 import type { FastifyInstance } from 'fastify';
-import { parseRegion, type SpectrumDate } from '../../../imagery/index.js';
-import { type FilterParams, filterBody, parseFilter, rawUnlessAsked } from '../../../query/index.js';
-import { partial } from '../../http/partial-result.js';
-import { answers } from '../../schemas/responses.js';
+import { parseZone, type SpectrumDate } from '../../../imagery/index.js';
+import { defaultToRawSource, type FilterParams, filterBody, parseFilter } from '../../../query/index.js';
+import { partialMembers } from '../../http/partial-result.js';
+import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 
 interface SpectraBody extends FilterParams {
@@ -28,13 +28,13 @@ export async function spectraRoutes(
         summary: 'The spectrum of a point or polygon on each date, of tiles of imaging spectrometers',
         tags: ['series'],
         body,
-        response: { 200: answers('Spectra', 'Dates, the earliest first; wavelengths in nm') },
+        response: { 200: jsonResponse('Spectra', 'Dates, the earliest first; wavelengths in nm') },
       },
     },
     async (request) => {
       const { geometry, ...params } = request.body;
-      const region = parseRegion(geometry);
-      const filter = rawUnlessAsked(parseFilter(params, { periods: true }));
+      const region = parseZone(geometry);
+      const filter = defaultToRawSource(parseFilter(params, { periods: true }));
       const { dates, skipped, unanswered } = await services.imagery.spectra({ region, filter });
       const sensors = new Map<string, SpectrumDate['bands']>();
       const sensorOf = ({ bands }: SpectrumDate) => {
@@ -48,7 +48,7 @@ export async function spectraRoutes(
         sensors: [...sensors.values()].map((bands) => ({ bands: bands.map(bandOf) })),
         spectra,
         skipped,
-        ...partial({ unanswered }),
+        ...partialMembers({ unanswered }),
       };
     },
   );

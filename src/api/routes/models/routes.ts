@@ -2,25 +2,25 @@
 import type { FastifyInstance } from 'fastify';
 import type { ClassifierCard } from '../../../analysis/index.js';
 import { toArray } from '../../../async/index.js';
-import { isoTime, urls } from '../../../query/index.js';
+import { isoTime, stacUrls } from '../../../query/index.js';
 import {
   bestVersion,
   type ModelRecord,
   type ModelVersionRecord,
-  noModel,
-  noModelVersion,
+  modelNotFound,
+  modelVersionNotFound,
   versionNamed,
   versionsOf,
 } from '../../../storage/index.js';
 import { type CardSummary, exportOnnx } from '../../../training/index.js';
 import { baseUrl } from '../../http/base-url.js';
-import { isKnown, weakTag } from '../../http/conditional-request.js';
-import { answers, bytes, empty, GEOJSON } from '../../schemas/responses.js';
+import { notModified, weakEtag } from '../../http/conditional-request.js';
+import { emptyResponse, fileResponse, GEOJSON, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { modelItem } from './stac-item.js';
 
 /** What the lists say of a version. */
-function listed({ card, files: _files, score: _score, createdAt, ...version }: ModelVersionRecord) {
+function listedVersion({ card, files: _files, score: _score, createdAt, ...version }: ModelVersionRecord) {
   const { metrics, baseline, seconds, parent } = card as CardSummary | ClassifierCard;
   const { epochs, classifier } = card as { epochs?: number; classifier?: string };
   return {
@@ -36,7 +36,7 @@ function listed({ card, files: _files, score: _score, createdAt, ...version }: M
 }
 
 /** What a model's versions are to each other. */
-function standing(model: ModelRecord) {
+function versionSummary(model: ModelRecord) {
   const versions = versionsOf(model);
   return { latest: model.version, best: bestVersion(versions).version, versions: versions.length };
 }
@@ -47,7 +47,7 @@ const FILES = ['model.json', 'weights.bin', 'card.json', 'model.onnx'];
 
 /** Says how many versions were deleted; 204 has no body. */
 const DELETED_VERSIONS = 'tilewright-deleted-versions';
-const DELETED = { ...empty('It is deleted'), headers: { [DELETED_VERSIONS]: { type: 'integer' } } };
+const DELETED = { ...emptyResponse('It is deleted'), headers: { [DELETED_VERSIONS]: { type: 'integer' } } };
 
 interface VersionParams {
   id: string;
@@ -64,13 +64,13 @@ export async function modelRoutes(
 
   const find = async (id: string): Promise<ModelRecord> => {
     const model = await storage.getModel(id);
-    if (!model) throw noModel(id);
+    if (!model) throw modelNotFound(id);
     return model;
   };
   const findVersion = async ({ id, version = 'latest' }: VersionParams) => {
     const model = await find(id);
     const one = versionNamed(model, version);
-    if (!one) throw noModelVersion(id, version);
+    if (!one) throw modelVersionNotFound(id, version);
     return { model, one };
   };
   const onnxOf = async (one: ModelVersionRecord) => {
@@ -82,16 +82,16 @@ export async function modelRoutes(
 
   server.get(
     '/models',
-    { schema: { ...describe('All models'), response: { 200: answers('Models', 'All of them') } } },
+    { schema: { ...describe('All models'), response: { 200: jsonResponse('Models', 'All of them') } } },
     async (request) => {
-      const { model: urlOf } = urls(baseUrl(request));
+      const { model: urlOf } = stacUrls(baseUrl(request));
       const scanned = await toArray(storage.scanModels());
       const models = scanned.flatMap(({ record }) => record ?? []);
       const damaged = scanned.flatMap(({ key, error }) => (error ? key : []));
       return {
         models: models.map((model) => ({
-          ...listed(versionsOf(model)[0]!),
-          ...standing(model),
+          ...listedVersion(versionsOf(model)[0]!),
+          ...versionSummary(model),
           links: [
             { rel: 'self', type: JSON_TYPE, href: urlOf(model.id) },
             { rel: 'item', type: GEOJSON, href: `${urlOf(model.id)}/item` },
@@ -107,12 +107,12 @@ export async function modelRoutes(
     {
       schema: {
         ...describe('Versions of a model, the latest first'),
-        response: { 200: answers('ModelVersions', 'Those that are kept') },
+        response: { 200: jsonResponse('ModelVersions', 'Those that are kept') },
       },
     },
     async (request) => {
       const model = await find(request.params.id);
-      return { ...standing(model), versions: versionsOf(model).map(listed) };
+      return { ...versionSummary(model), versions: versionsOf(model).map(listedVersion) };
     },
   );
 
@@ -122,17 +122,19 @@ export async function modelRoutes(
   ] as const) {
     server.get<{ Params: VersionParams }>(
       path,
-      { schema: { ...describe(`A ${what}: its card`), response: { 200: answers('Model', 'The model') } } },
+      {
+        schema: { ...describe(`A ${what}: its card`), response: { 200: jsonResponse('Model', 'The model') } },
+      },
       async (request) => {
         const { model, one } = await findVersion(request.params);
         const { score: _score, createdAt, ...shown } = one;
         const card = JSON.parse((await storage.readModelFile(one, 'card.json')).toString());
-        const { model: urlOf, modelItem: itemOf } = urls(baseUrl(request));
+        const { model: urlOf, modelItem: itemOf } = stacUrls(baseUrl(request));
         const links = [
           { rel: 'item', type: GEOJSON, href: itemOf(one) },
           { rel: 'version-history', type: JSON_TYPE, href: `${urlOf(one.id)}/versions` },
         ];
-        return { ...shown, createdAt: isoTime(createdAt), card, ...standing(model), links };
+        return { ...shown, createdAt: isoTime(createdAt), card, ...versionSummary(model), links };
       },
     );
 
@@ -141,7 +143,7 @@ export async function modelRoutes(
       {
         schema: {
           ...describe(`A ${what}: as a STAC Item of the Machine Learning Model extension`),
-          response: { 200: answers('ModelItem', 'The Item', GEOJSON) },
+          response: { 200: jsonResponse('ModelItem', 'The Item', GEOJSON) },
         },
       },
       async (request, reply) => {
@@ -157,8 +159,8 @@ export async function modelRoutes(
         schema: {
           ...describe(`A ${what}: a file of it; model.onnx is made when it is asked for`),
           response: {
-            200: bytes('The file', JSON_TYPE, BINARY),
-            304: empty('The client has this version'),
+            200: fileResponse('The file', JSON_TYPE, BINARY),
+            304: emptyResponse('The client has this version'),
           },
           params: {
             type: 'object',
@@ -177,7 +179,8 @@ export async function modelRoutes(
         reply.type(isJson ? JSON_TYPE : BINARY);
         // JSON may be compressed. The hook that says so does not see a 304, which has no body.
         if (isJson) reply.header('vary', 'accept-encoding');
-        if (isKnown(request, reply, isJson ? weakTag(one.version) : `"${one.version}"`)) return reply.send();
+        if (notModified(request, reply, isJson ? weakEtag(one.version) : `"${one.version}"`))
+          return reply.send();
         const sent = file === 'model.onnx' ? await onnxOf(one) : await storage.readModelFile(one, file);
         return reply.send(sent);
       },

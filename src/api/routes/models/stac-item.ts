@@ -1,18 +1,18 @@
 /** A version of a model as a STAC 1.0.0 Item with the Machine Learning Model extension 1.4.0. */
 import { CLASSIFIER, type ClassifierCard, patchSide } from '../../../analysis/index.js';
 import { type Bbox, cellBbox, gridByName } from '../../../grid/index.js';
-import { counted } from '../../../plural.js';
+import { plural } from '../../../plural.js';
 import {
-  extension,
+  bboxPolygon,
+  extensionUrl,
   isoTime,
-  rectangle,
   type StacLink,
   type StacPolygon,
-  stacClass,
-  urls,
+  stacUrls,
+  toClassification,
 } from '../../../query/index.js';
-import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD } from '../../../storage/index.js';
-import { type CardSummary, type ModelSpec, modelNamed } from '../../../training/index.js';
+import { type ModelRecord, type ModelVersionRecord, versionsOf, WORLD_CELL } from '../../../storage/index.js';
+import { type CardSummary, getModelSpec, type ModelSpec } from '../../../training/index.js';
 import { GEOJSON } from '../../schemas/responses.js';
 
 interface ModelAsset {
@@ -60,9 +60,9 @@ export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: str
   return {
     type: 'Feature',
     stac_version: '1.0.0',
-    stac_extensions: ['mlm/v1.4.0', 'eo/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(extension),
+    stac_extensions: ['mlm/v1.4.0', 'eo/v1.1.0', 'grid/v1.1.0', 'version/v1.2.0'].map(extensionUrl),
     id: `${one.id}_${one.version}`,
-    geometry: rectangle(bbox),
+    geometry: bboxPolygon(bbox),
     bbox,
     properties: {
       title: described.title,
@@ -73,7 +73,7 @@ export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: str
       created: isoTime(one.createdAt),
       version: one.version,
       geocode: one.geocode,
-      ...(one.geocode !== WORLD && { 'grid:code': `${one.grid.toUpperCase()}-${one.geocode}` }),
+      ...(one.geocode !== WORLD_CELL && { 'grid:code': `${one.grid.toUpperCase()}-${one.geocode}` }),
       // The extension has no plus sign in names; a collection may.
       'mlm:name': one.id.replaceAll('+', '-'),
       'mlm:architecture': described.architecture,
@@ -89,13 +89,13 @@ export function modelItem(model: ModelRecord, one: ModelVersionRecord, base: str
       'eo:bands': described.bands,
     },
     links: linksOf(model, one, card, base),
-    assets: assetsOf(urls(base).model(one.id, one.version), described.bands),
+    assets: assetsOf(stacUrls(base).model(one.id, one.version), described.bands),
   };
 }
 
 function describeNet(one: ModelVersionRecord): Description {
   const card = one.card as CardSummary;
-  const spec = modelNamed(one.model);
+  const spec = getModelSpec(one.model);
   const [version] = /^\d+\.\d+\.\d+/.exec(card.engine.version) ?? [];
   return {
     title: spec.title,
@@ -153,7 +153,7 @@ function describeClassifier({ collection, card }: ModelVersionRecord): Descripti
         result: arrayOf([-1, classes.length]),
         description: 'Probability of each class',
         'classification:classes': classes.map(({ code, name }) => ({
-          ...stacClass({ value: code, name }),
+          ...toClassification({ value: code, name }),
           description: name,
         })),
         post_processing_function: null,
@@ -172,13 +172,13 @@ function describeClassifier({ collection, card }: ModelVersionRecord): Descripti
 /** The cell, or all of the grid. */
 function bboxOf({ grid: name, geocode }: ModelVersionRecord): Bbox {
   const grid = gridByName(name);
-  if (geocode !== WORLD) return cellBbox(grid, geocode);
+  if (geocode !== WORLD_CELL) return cellBbox(grid, geocode);
   const { west, south, east, north } = grid.extent;
   return [...grid.toLonLat(west, south), ...grid.toLonLat(east, north)];
 }
 
 function trainedOn({ collection }: ModelVersionRecord, { distributed }: CardSummary): string {
-  return `${distributed ? `${counted(distributed.places.length, 'place')} of ` : ''}the collection ${collection}`;
+  return `${distributed ? `${plural(distributed.places.length, 'place')} of ` : ''}the collection ${collection}`;
 }
 
 const tasksOf = ({ target }: ModelSpec) => [target.kind === 'clear' ? 'generative' : 'regression'];
@@ -241,7 +241,7 @@ function linksOf(
   card: CardSummary | ClassifierCard,
   base: string,
 ): StacLink[] {
-  const url = urls(base);
+  const url = stacUrls(base);
   const versions = versionsOf(model).map(({ version }) => version);
   const at = versions.indexOf(one.version);
   const itemOf = (rel: string, version: string | undefined) =>

@@ -5,7 +5,7 @@ import type { ClusterService, Services } from '../../services.js';
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** How long etcd may take to tell how far the log goes, ms. */
-const LOG_PATIENCE = 1000;
+const LOG_TIMEOUT_MS = 1000;
 
 interface Metric {
   name: string;
@@ -22,7 +22,7 @@ const gauge = (name: string, help: string, value: Metric['value']): Metric => ({
   value,
 });
 
-export async function metricsOf({ storage, cluster }: Services): Promise<string> {
+export async function prometheusMetrics({ storage, cluster }: Services): Promise<string> {
   const { tiles, scenes, collections, models, writeError } = await storage.stats();
   const { user, system } = process.cpuUsage();
   const metrics: Metric[] = [
@@ -49,7 +49,7 @@ export async function metricsOf({ storage, cluster }: Services): Promise<string>
     },
     ...(cluster ? await clusterMetrics(cluster) : []),
   ];
-  const cache = storage.cacheFigures;
+  const cache = storage.cacheStats;
   if (cache) {
     const counter = (name: string, help: string, value: number): Metric => ({
       name: `tilewright_cache_${name}_total`,
@@ -70,13 +70,13 @@ export async function metricsOf({ storage, cluster }: Services): Promise<string>
 }
 
 async function clusterMetrics({ cluster, peers }: ClusterService): Promise<Metric[]> {
-  const { placement, replica, self, nodes, isReady, commitTimes } = cluster;
+  const { placement, replica, self, nodes, isReady, commitSeconds } = cluster;
   const states: Record<string, number> = { initializing: 0, available: 0, leaving: 0 };
   for (const owners of placement.slots)
     for (const { node, state } of owners) if (node === self) states[state]!++;
   const bytes = replica.bytesBySlot().reduce((sum, one) => sum + one, 0);
   // A failure shows as `coordination_up` 0; the other metrics do not need etcd.
-  const extent = await cluster.log.extent(LOG_PATIENCE).catch(() => undefined);
+  const extent = await cluster.log.bounds(LOG_TIMEOUT_MS).catch(() => undefined);
   // An etcd without the commits that this node has applied is another one, or has lost them.
   const log = extent && extent.head >= replica.applied ? extent : undefined;
   return [
@@ -104,7 +104,7 @@ async function clusterMetrics({ cluster, peers }: ClusterService): Promise<Metri
       name: 'tilewright_commit_seconds',
       help: 'Commits of this node, from the records to the acknowledgement.',
       type: 'histogram',
-      value: commitTimes,
+      value: commitSeconds,
     },
     {
       name: 'tilewright_peer_errors_total',

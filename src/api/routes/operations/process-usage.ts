@@ -20,7 +20,7 @@ export interface ProcessUsage {
 }
 
 /** Ticks of Linux's clocks a second. */
-const TICKS = 100;
+const TICKS_PER_SECOND = 100;
 
 /** Returns the usage of process `pid` and its descendants. On a system without /proc: of the current process only. */
 export function processUsage(pid: number = process.pid): ProcessUsage {
@@ -65,7 +65,7 @@ export function cpuSecondsOf(tree: ReturnType<typeof processTree>): number {
     // utime, stime, cutime and cstime.
     .flatMap((fields) => fields.slice(11, 15))
     .reduce((sum, field) => sum + Number(field), 0);
-  return ticks / TICKS;
+  return ticks / TICKS_PER_SECOND;
 }
 
 /** Pages of mapped files are left out: processes of one program share them. */

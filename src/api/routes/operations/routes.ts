@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import { notReady } from '../../errors.js';
 import { baseUrl } from '../../http/base-url.js';
 import { FORMAT_QUERY } from '../../plugins/format-parameter.js';
-import { answers, bytes } from '../../schemas/responses.js';
+import { fileResponse, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
-import { METRICS_TYPE, metricsOf } from './metrics.js';
+import { METRICS_TYPE, prometheusMetrics } from './metrics.js';
 
 /** `/health`, `/ready`, `/metrics` and `/openapi.json`. */
 export async function operationRoutes(
@@ -19,7 +19,7 @@ export async function operationRoutes(
       schema: {
         summary: 'Is the node up, and what does it hold',
         tags: ['operations'],
-        response: { 200: answers('Health', 'It is') },
+        response: { 200: jsonResponse('Health', 'It is') },
       },
     },
     async () => ({
@@ -37,7 +37,7 @@ export async function operationRoutes(
       schema: {
         summary: 'May requests be sent to the node; in a cluster, when its slots are loaded',
         tags: ['operations'],
-        response: { 200: answers('Ready', 'They may') },
+        response: { 200: jsonResponse('Ready', 'They may') },
       },
     },
     async () => {
@@ -52,12 +52,12 @@ export async function operationRoutes(
       schema: {
         summary: 'Figures of the node for Prometheus',
         tags: ['operations'],
-        response: { 200: bytes('The figures', 'text/plain') },
+        response: { 200: fileResponse('The figures', 'text/plain') },
       },
     },
     async (_request, reply) => {
       reply.type(METRICS_TYPE);
-      return metricsOf(services);
+      return prometheusMetrics(services);
     },
   );
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import type { Process } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
-import { noCallbacks, noOutput } from '../../errors.js';
+import { noCallbacks, outputNotFound } from '../../errors.js';
 
 export interface ExecuteRequest {
   inputs?: unknown;
@@ -63,7 +63,7 @@ export function wantedResultOptions(
   const names = Object.keys(outputs);
   const declared = process.outputs ?? {};
   for (const name of names)
-    if (!Object.hasOwn(declared, name)) throw noOutput(process.id, name, Object.keys(declared));
+    if (!Object.hasOwn(declared, name)) throw outputNotFound(process.id, name, Object.keys(declared));
   const isRaw = response === 'raw';
   if (names.length === 0 && !isRaw) return undefined;
   return { ...(names.length > 0 && { outputs: names }), ...(isRaw && { raw: true }) };

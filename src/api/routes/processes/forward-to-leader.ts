@@ -2,15 +2,15 @@
 import { type IncomingMessage, request as open } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { limitConnectTime, type Peer, sign } from '../../../dht/index.js';
-import { homeAway } from '../../../jobs/index.js';
+import { leaderUnavailable } from '../../../jobs/index.js';
 import { baseUrl, requestPath } from '../../http/base-url.js';
-import { onGone } from '../../http/on-disconnect.js';
-import { DOOR } from '../../plugins/auth.js';
+import { onDisconnect } from '../../http/on-disconnect.js';
+import { FORWARDED_BASE_URL_HEADER } from '../../plugins/auth.js';
 import type { Services } from '../../services.js';
 
 /** Headers that are passed on, of requests and of answers. */
-const ASKED = ['accept', 'last-event-id', 'x-request-id'];
-const ANSWERED = [
+const FORWARDED_REQUEST_HEADERS = ['accept', 'last-event-id', 'x-request-id'];
+const FORWARDED_RESPONSE_HEADERS = [
   'content-type',
   'content-length',
   'cache-control',
@@ -22,27 +22,30 @@ const ANSWERED = [
 ];
 const CONNECT_TIMEOUT_MS = 1000;
 
-interface PassOn {
+interface ForwardOptions {
   /** Where the job has ended it is to be asked of the node that had it, too, if that runs. */
-  alsoEnded?: boolean;
+  includeEnded?: boolean;
   /** Where the node cannot be reached, this one tells what it knows. */
-  elseHere?: boolean;
+  fallBackToLocal?: boolean;
 }
 
 /** A hook of routes with the parameter `id`. */
-export function passOn({ jobs, cluster }: Services, { alsoEnded = false, elseHere = false }: PassOn = {}) {
+export function forwardToLeader(
+  { jobs, cluster }: Services,
+  { includeEnded = false, fallBackToLocal = false }: ForwardOptions = {},
+) {
   return async (
     request: FastifyRequest<{ Params: { id: string } }>,
     reply: FastifyReply,
   ): Promise<FastifyReply | undefined> => {
-    if (!cluster || request.door !== undefined) return undefined;
-    const peer = await jobs.homeOf(request.params.id, alsoEnded);
+    if (!cluster || request.forwardedBaseUrl !== undefined) return undefined;
+    const peer = await jobs.leaderOf(request.params.id, includeEnded);
     if (!peer) return undefined;
     let answer: IncomingMessage;
     try {
-      answer = await ask(peer, request.params.id, cluster.secret, request, reply);
+      answer = await forwardRequest(peer, request.params.id, cluster.secret, request, reply);
     } catch (error) {
-      if (elseHere) return undefined;
+      if (fallBackToLocal) return undefined;
       throw error;
     }
     // This node must not report the end of a job before its own searches find the job's tiles.
@@ -50,7 +53,7 @@ export function passOn({ jobs, cluster }: Services, { alsoEnded = false, elseHer
       answer.destroy();
       throw error;
     });
-    for (const name of ANSWERED) {
+    for (const name of FORWARDED_RESPONSE_HEADERS) {
       const value = answer.headers[name];
       if (value !== undefined) reply.header(name, value);
     }
@@ -59,7 +62,7 @@ export function passOn({ jobs, cluster }: Services, { alsoEnded = false, elseHer
 }
 
 /** Throws TW_JOB_HOME_AWAY. */
-function ask(
+function forwardRequest(
   { id, url }: Peer,
   job: string,
   secret: string,
@@ -70,19 +73,19 @@ function ask(
   const path = requestPath(request);
   const headers: Record<string, string | string[]> = {
     authorization: sign(secret, { method, path, body: Buffer.alloc(0) }),
-    [DOOR]: baseUrl(request),
+    [FORWARDED_BASE_URL_HEADER]: baseUrl(request),
   };
-  for (const name of ASKED) {
+  for (const name of FORWARDED_REQUEST_HEADERS) {
     const value = request.headers[name];
     if (value !== undefined) headers[name] = value;
   }
   return new Promise((resolve, reject) => {
     const sent = open(new URL(path, url), { method, agent: false, headers });
     limitConnectTime(sent, CONNECT_TIMEOUT_MS);
-    onGone(reply, () => sent.destroy());
+    onDisconnect(reply, () => sent.destroy());
     sent.once('response', resolve);
     // After the answer has begun, its reader sees what goes wrong.
-    sent.on('error', (error) => reject(homeAway.because(error, job, id)));
+    sent.on('error', (error) => reject(leaderUnavailable.because(error, job, id)));
     sent.end();
   });
 }

@@ -32,7 +32,7 @@ export const jobQuery = {
 };
 
 /** "running,accepted" as the list that the schema wants. */
-export function splitLists(query: JobQuery): void {
+export function splitListParams(query: JobQuery): void {
   for (const name of ['type', 'processID', 'status'] as const) {
     const given: unknown = query[name];
     if (typeof given === 'string') query[name] = given.split(',');
@@ -40,7 +40,7 @@ export function splitLists(query: JobQuery): void {
 }
 
 /** Throws TW_QUERY_DATETIME. */
-export function wantedJobs(query: JobQuery): (job: JobRecord) => boolean {
+export function jobFilter(query: JobQuery): (job: JobRecord) => boolean {
   const { processID, status, datetime, minDuration = 0, maxDuration = Infinity } = query;
   const { start = -Infinity, end = Infinity } = datetime === undefined ? {} : parseDatetime(datetime);
   const anyDuration = query.minDuration === undefined && query.maxDuration === undefined;

@@ -4,28 +4,28 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { errorCatalogue, TilewrightError } from '../../../errors.js';
 import { PAGE_POLICY } from '../../../html/index.js';
-import { hasEnded, type JobsView, jobNotFound, jobNotReady } from '../../../jobs/index.js';
+import { hasEnded, type JobService, jobNotFound, jobNotReady } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
-import { badPage, noProcess, notFound, tooManyListeners } from '../../errors.js';
+import { badPagingToken, processNotFound, resourceNotFound, tooManyListeners } from '../../errors.js';
 import { baseUrl, requestUrl } from '../../http/base-url.js';
-import { onGone } from '../../http/on-disconnect.js';
-import { limitOf } from '../../http/paging.js';
+import { onDisconnect } from '../../http/on-disconnect.js';
+import { parseLimit } from '../../http/paging.js';
 import { FORMAT_QUERY } from '../../plugins/format-parameter.js';
-import { answers, bytes, empty } from '../../schemas/responses.js';
+import { emptyResponse, fileResponse, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { sendResults } from './execute-request.js';
-import { passOn } from './forward-to-leader.js';
-import { type JobQuery, jobQuery, splitLists, wantedJobs } from './job-filter.js';
-import { eventText } from './server-sent-events.js';
-import { answerJob, startAnswers } from './start-job.js';
-import { hasResults, iso, statusInfo } from './status-info.js';
+import { forwardToLeader } from './forward-to-leader.js';
+import { type JobQuery, jobFilter, jobQuery, splitListParams } from './job-filter.js';
+import { eventStream } from './server-sent-events.js';
+import { sendJob, startResponses } from './start-job.js';
+import { formatOptionalTime, hasResults, statusInfo } from './status-info.js';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
 const DEFAULT_LINES = 1000;
 const MAX_LINES = 10_000;
 /** Event streams that are open at the same time. */
-const MOST_LISTENERS = 256;
+const MAX_EVENT_STREAMS = 256;
 
 interface Id {
   Params: { id: string };
@@ -37,7 +37,7 @@ export async function jobRoutes(
 ): Promise<void> {
   const { jobs, processes } = services;
   const tags = ['processes'];
-  const status = { 200: answers('Job', 'The job as it is now') };
+  const status = { 200: jsonResponse('Job', 'The job as it is now') };
   const params = { type: 'object', properties: { id: { type: 'string' } } };
   const number = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
   const query = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
@@ -48,16 +48,16 @@ export async function jobRoutes(
       schema: {
         summary: 'Jobs, newest first',
         tags,
-        response: { 200: answers('Jobs', 'A page of jobs') },
+        response: { 200: jsonResponse('Jobs', 'A page of jobs') },
         querystring: query(jobQuery),
       },
-      preValidation: async (request) => splitLists(request.query),
+      preValidation: async (request) => splitListParams(request.query),
     },
     async (request) => {
       const { token } = request.query;
-      const limit = limitOf({ limit: request.query.limit ?? DEFAULT_LIMIT }, MAX_LIMIT);
+      const limit = parseLimit({ limit: request.query.limit ?? DEFAULT_LIMIT }, MAX_LIMIT);
       if (token !== undefined) await requireJob(jobs, token);
-      const found = await jobs.list(limit + 1, token, wantedJobs(request.query));
+      const found = await jobs.list(limit + 1, token, jobFilter(request.query));
       const page = found.slice(0, limit);
       const base = baseUrl(request);
       const link = (rel: string, href: string) => ({ rel, type: 'application/json', href });
@@ -74,7 +74,7 @@ export async function jobRoutes(
   server.get<Id>(
     '/jobs/:id',
     {
-      preHandler: passOn(services, { elseHere: true }),
+      preHandler: forwardToLeader(services, { fallBackToLocal: true }),
       schema: {
         summary: 'Status of a job; of a failed one also the results, where it has some',
         tags,
@@ -89,12 +89,12 @@ export async function jobRoutes(
     },
   );
 
-  const document = answers('Results', 'What the process says of its outputs');
-  const parts = bytes('Several raw outputs', 'multipart/related');
+  const document = jsonResponse('Results', 'What the process says of its outputs');
+  const parts = fileResponse('Several raw outputs', 'multipart/related');
   server.get<Id>(
     '/jobs/:id/results',
     {
-      preHandler: passOn(services),
+      preHandler: forwardToLeader(services),
       schema: {
         summary: 'Results of a job; of a cancelled one what it had made',
         tags,
@@ -119,11 +119,13 @@ export async function jobRoutes(
   server.get<{ Params: { id: string; name: string } }>(
     '/jobs/:id/results/files/:name',
     {
-      preHandler: passOn(services),
+      preHandler: forwardToLeader(services),
       schema: {
         summary: 'A file that a job answered with; kept for a week',
         tags,
-        response: { 200: bytes('The file', 'image/tiff', 'application/json', 'text/html', OTHER) },
+        response: {
+          200: fileResponse('The file', 'image/tiff', 'application/json', 'text/html', DEFAULT_FILE_TYPE),
+        },
       },
     },
     async (request, reply) => {
@@ -131,8 +133,8 @@ export async function jobRoutes(
       const { status } = await jobs.get(id);
       if (status !== 'successful') throw jobNotReady(id, status);
       const file = await jobs.file(id, name);
-      if (!file) throw notFound(`file ${name} of job ${id}`);
-      const type = FILE_TYPES[extname(name)] ?? OTHER;
+      if (!file) throw resourceNotFound(`file ${name} of job ${id}`);
+      const type = FILE_TYPES[extname(name)] ?? DEFAULT_FILE_TYPE;
       // A report contains names from data of others: browsers run no script of it, and of no other file either.
       if (type === HTML) reply.header('content-security-policy', `${PAGE_POLICY}; sandbox`);
       return reply
@@ -146,11 +148,11 @@ export async function jobRoutes(
   server.get<Id & { Querystring: { after?: number; limit?: number } }>(
     '/jobs/:id/logs',
     {
-      preHandler: passOn(services),
+      preHandler: forwardToLeader(services),
       schema: {
         summary: 'Log of a job, from after a line on',
         tags,
-        response: { 200: answers('JobLog', 'Lines of the log') },
+        response: { 200: jsonResponse('JobLog', 'Lines of the log') },
         params,
         querystring: query({ after: number, limit: { type: 'integer', minimum: 1 } }),
       },
@@ -158,7 +160,7 @@ export async function jobRoutes(
     async (request) => {
       const { id } = request.params;
       const { after = 0 } = request.query;
-      const limit = limitOf({ limit: request.query.limit ?? DEFAULT_LINES }, MAX_LINES);
+      const limit = parseLimit({ limit: request.query.limit ?? DEFAULT_LINES }, MAX_LINES);
       // Before its log: an ended job gets no further lines.
       const job = await jobs.get(id);
       const lines = await jobs.log(id, { after, limit });
@@ -169,7 +171,7 @@ export async function jobRoutes(
       });
       const goesOn = lines.length === limit || !hasEnded(job);
       return {
-        lines: lines.map((line) => ({ ...line, time: iso(line.time) })),
+        lines: lines.map((line) => ({ ...line, time: formatOptionalTime(line.time) })),
         links: [link('self', after), ...(goesOn ? [link('next', lines.at(-1)?.seq ?? after)] : [])],
       };
     },
@@ -179,15 +181,15 @@ export async function jobRoutes(
   server.get<Id & { Querystring: { after?: number } }>(
     '/jobs/:id/events',
     {
-      preHandler: passOn(services),
+      preHandler: forwardToLeader(services),
       // It would be a stream without an end and without a body.
       exposeHeadRoute: false,
       schema: {
         summary: 'What happens to a job, as server-sent events',
         tags,
         response: {
-          200: answers('JobEvent', 'The events', 'text/event-stream'),
-          204: empty('There will be no more'),
+          200: jsonResponse('JobEvent', 'The events', 'text/event-stream'),
+          204: emptyResponse('There will be no more'),
         },
         params,
         querystring: query({ after: number }),
@@ -201,15 +203,15 @@ export async function jobRoutes(
       // A browser asks again after the end until it is told so by 204.
       const job = await jobs.get(id);
       if (known && hasEnded(job) && last >= (job.lines ?? 0)) return reply.code(204).send();
-      if (listeners >= MOST_LISTENERS) throw tooManyListeners(MOST_LISTENERS);
+      if (listeners >= MAX_EVENT_STREAMS) throw tooManyListeners(MAX_EVENT_STREAMS);
       listeners++;
       const abort = new AbortController();
-      onGone(reply, () => {
+      onDisconnect(reply, () => {
         listeners--;
         abort.abort();
       });
       const after = known ? last : request.query.after;
-      const text = eventText(jobs, id, { after, signal: abort.signal }, baseUrl(request));
+      const text = eventStream(jobs, id, { after, signal: abort.signal }, baseUrl(request));
       return (
         reply
           .header('content-type', 'text/event-stream; charset=utf-8')
@@ -225,7 +227,7 @@ export async function jobRoutes(
   server.delete<Id>(
     '/jobs/:id',
     {
-      preHandler: passOn(services),
+      preHandler: forwardToLeader(services),
       config: { write: true },
       schema: { summary: 'Cancels a job', tags, params, response: status },
     },
@@ -235,35 +237,35 @@ export async function jobRoutes(
   server.post<Id>(
     '/jobs/:id/retry',
     {
-      preHandler: passOn(services, { alsoEnded: true }),
+      preHandler: forwardToLeader(services, { includeEnded: true }),
       config: { write: true },
       schema: {
         summary: 'Starts a job for what failed in one that has ended',
         tags,
         params,
-        response: startAnswers,
+        response: startResponses,
       },
     },
     async (request, reply) => {
       const { id, process } = await jobs.get(request.params.id);
       const found = processes.get(process);
-      if (!found) throw noProcess(process);
+      if (!found) throw processNotFound(process);
       // What the owner of the node may read, others may not have read for them.
       const fence = process === 'ingest' && !request.isOwner;
       const terms = (given: unknown) => (fence ? { ...(given as object), fenced: true } : given);
-      return answerJob(request, reply, { job: await jobs.retry(id, found, terms), repeated: false });
+      return sendJob(request, reply, { job: await jobs.retry(id, found, terms), repeated: false });
     },
   );
 }
 
 /** A page begins after a job that is there. Throws TW_API_TOKEN. */
-async function requireJob(jobs: JobsView, token: string): Promise<void> {
+async function requireJob(jobs: JobService, token: string): Promise<void> {
   await jobs.get(token).catch((error) => {
-    throw jobNotFound.is(error) ? badPage.because(error, token) : error;
+    throw jobNotFound.is(error) ? badPagingToken.because(error, token) : error;
   });
 }
 
-const OTHER = 'application/octet-stream';
+const DEFAULT_FILE_TYPE = 'application/octet-stream';
 const HTML = 'text/html; charset=utf-8';
 const FILE_TYPES: Record<string, string> = {
   '.tif': 'image/tiff',

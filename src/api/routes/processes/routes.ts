@@ -1,15 +1,15 @@
 /** OGC API Processes, part 1: what can be run, and running it. */
 import type { FastifyInstance } from 'fastify';
 import type { Process } from '../../../jobs/index.js';
-import { noProcess } from '../../errors.js';
+import { processNotFound } from '../../errors.js';
 import { baseUrl } from '../../http/base-url.js';
-import { listPaging, type Paging, pageOf } from '../../http/paging.js';
+import { listPaging, type Paging, toPage } from '../../http/paging.js';
 import { publishedSchema } from '../../schemas/builders.js';
-import { answers } from '../../schemas/responses.js';
+import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-request.js';
 import { jobRoutes } from './job-routes.js';
-import { answerJob, keyHeader, startAnswers, startJob } from './start-job.js';
+import { idempotencyKeyHeader, sendJob, startJob, startResponses } from './start-job.js';
 
 /** Their jobs are given paths on the server's disk, which routes of their own check or make. */
 const OWN_ROUTES = new Set(['ingest', 'store-model']);
@@ -61,13 +61,13 @@ export async function processRoutes(
       schema: {
         summary: 'What can be run',
         tags,
-        response: { 200: answers('Processes', 'All of them, or a page') },
+        response: { 200: jsonResponse('Processes', 'All of them, or a page') },
         querystring: { type: 'object', additionalProperties: false, properties: listPaging },
       },
     },
     async (request) => {
       const base = baseUrl(request);
-      const { page, links } = pageOf(request, [...processes.values()], request.query);
+      const { page, links } = toPage(request, [...processes.values()], request.query);
       return { processes: page.map((one) => summary(one, base)), links };
     },
   );
@@ -78,12 +78,12 @@ export async function processRoutes(
       schema: {
         summary: 'A process, its inputs and its outputs',
         ...byId,
-        response: { 200: answers('Process', 'The process') },
+        response: { 200: jsonResponse('Process', 'The process') },
       },
     },
     async (request) => {
       const found = processes.get(request.params.id);
-      if (!found) throw noProcess(request.params.id);
+      if (!found) throw processNotFound(request.params.id);
       return { ...summary(found, baseUrl(request)), inputs: inputsOf(found), outputs: found.outputs ?? {} };
     },
   );
@@ -97,15 +97,15 @@ export async function processRoutes(
         schema: {
           summary: `Starts a job: ${process.title.toLowerCase()}`,
           tags,
-          headers: keyHeader,
-          response: startAnswers,
+          headers: idempotencyKeyHeader,
+          response: startResponses,
           body: executeBody(process),
         },
       },
       async (request, reply) => {
         const resultOptions = wantedResultOptions(process, request.body);
         const inputs = request.body.inputs ?? {};
-        return answerJob(request, reply, await startJob(request, jobs, process, inputs, { resultOptions }));
+        return sendJob(request, reply, await startJob(request, jobs, process, inputs, { resultOptions }));
       },
     );
   }
@@ -114,7 +114,7 @@ export async function processRoutes(
     '/processes/:id/execution',
     { config: { write: true }, schema: { hide: true, ...byId } },
     async (request) => {
-      throw noProcess(request.params.id);
+      throw processNotFound(request.params.id);
     },
   );
 

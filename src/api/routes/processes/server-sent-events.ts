@@ -1,18 +1,18 @@
 /** Server-sent events (WHATWG HTML, 9.2) of a job. */
-import { type EventOptions, type JobEvent, type JobsView, jobEvents } from '../../../jobs/index.js';
-import { iso, statusInfo } from './status-info.js';
+import { type EventOptions, type JobEvent, type JobService, jobEvents } from '../../../jobs/index.js';
+import { formatOptionalTime, statusInfo } from './status-info.js';
 
 /** After a lost connection clients wait so long, ms. */
-const RECONNECT = 2000;
+const RETRY_MS = 2000;
 
 /** The text of an event stream, event by event. */
-export async function* eventText(
-  jobs: JobsView,
+export async function* eventStream(
+  jobs: JobService,
   id: string,
   options: EventOptions,
   base: string,
 ): AsyncGenerator<string> {
-  yield `retry: ${RECONNECT}\n\n`;
+  yield `retry: ${RETRY_MS}\n\n`;
   for await (const event of jobEvents(jobs, id, options)) yield textOf(id, event, base);
 }
 
@@ -24,12 +24,12 @@ function textOf(jobID: string, event: JobEvent, base: string): string {
       return message('progress', statusInfo(event.job, base));
     case 'log': {
       const { time, level, text } = event.line;
-      return message('log', { time: iso(time), level, text }, event.seq);
+      return message('log', { time: formatOptionalTime(time), level, text }, event.seq);
     }
     case 'state': {
       const { status, time, job, seq } = event;
       const data = job ? statusInfo(job, base) : { jobID, type: 'process', status };
-      return message('state', { time: iso(time), ...data }, seq);
+      return message('state', { time: formatOptionalTime(time), ...data }, seq);
     }
   }
 }

@@ -1,15 +1,15 @@
 /** Requests that start a job, once: a client that heard no answer may send the same request again. */
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { JobsView, Process, RequestKey, StartOptions } from '../../../jobs/index.js';
+import type { IdempotencyKey, JobService, Process, StartOptions } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { baseUrl } from '../../http/base-url.js';
-import { answers } from '../../schemas/responses.js';
+import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { statusInfo } from './status-info.js';
 
 /** JSON Schema of the headers of such a request. */
-export const keyHeader = {
+export const idempotencyKeyHeader = {
   type: 'object',
   properties: {
     'idempotency-key': {
@@ -22,9 +22,9 @@ export const keyHeader = {
 };
 
 /** The answers to such a request. */
-export const startAnswers = {
-  200: answers('Job', 'The job that the same request has started before'),
-  201: answers('Job', 'The job that was started'),
+export const startResponses = {
+  200: jsonResponse('Job', 'The job that the same request has started before'),
+  201: jsonResponse('Job', 'The job that was started'),
 };
 
 /** The key that the client gave to the request; undefined where it gave none. */
@@ -33,7 +33,7 @@ export function idempotencyKey({ headers }: FastifyRequest): string | undefined 
 }
 
 /** `asked` is what the request asks for: two requests with one key must not differ in it. */
-function requestKey(request: FastifyRequest, process: Process, asked: unknown): RequestKey | undefined {
+function requestKey(request: FastifyRequest, process: Process, asked: unknown): IdempotencyKey | undefined {
   const key = idempotencyKey(request);
   if (key === undefined) return undefined;
   const digest = createHash('sha256')
@@ -43,18 +43,18 @@ function requestKey(request: FastifyRequest, process: Process, asked: unknown): 
 }
 
 /**
- * Accepts a job, or finds the one that the same request has started before. Throws what `Jobs.startOnce` and the check of the process throw.
+ * Accepts a job, or finds the one that the same request has started before. Throws what `Jobs.startIdempotent` and the check of the process throw.
  */
 export async function startJob(
   request: FastifyRequest,
-  jobs: JobsView,
+  jobs: JobService,
   process: Process,
   inputs: unknown,
   { asked = inputs, ...options }: StartOptions & { asked?: unknown } = {},
 ): Promise<{ job: JobRecord; repeated: boolean }> {
   await process.check?.(inputs);
   const key = requestKey(request, process, options.resultOptions ? [asked, options.resultOptions] : asked);
-  if (key) return jobs.startOnce(process, inputs, { ...options, request: key });
+  if (key) return jobs.startIdempotent(process, inputs, { ...options, request: key });
   return { job: await jobs.start(process, inputs, options), repeated: false };
 }
 
@@ -81,7 +81,7 @@ const prefersAsync = ({ headers }: FastifyRequest) =>
   /(^|[,;\s])respond-async\s*($|[,;])/i.test(String(headers.prefer ?? ''));
 
 /** 201 with the job's status and place; 200 where an earlier request has started it. */
-export function answerJob(
+export function sendJob(
   request: FastifyRequest,
   reply: FastifyReply,
   { job, repeated }: { job: JobRecord; repeated: boolean },

@@ -3,7 +3,7 @@ import type { JobRecord } from '../../../storage/index.js';
 
 const RESULTS = 'http://www.opengis.net/def/rel/ogc/1.0/results';
 
-export const iso = (time: number | undefined) =>
+export const formatOptionalTime = (time: number | undefined) =>
   time === undefined ? undefined : new Date(time).toISOString();
 
 export function statusInfo(job: JobRecord, base: string) {
@@ -14,14 +14,14 @@ export function statusInfo(job: JobRecord, base: string) {
     type: 'process',
     status: job.status,
     message: job.message,
-    created: iso(job.created),
-    started: iso(job.started),
-    finished: iso(job.finished),
-    updated: iso(job.updated),
+    created: formatOptionalTime(job.created),
+    started: formatOptionalTime(job.started),
+    finished: formatOptionalTime(job.finished),
+    updated: formatOptionalTime(job.updated),
     // What is all done so far may not be all there is.
     progress: job.status === 'successful' ? 100 : Math.min(99, Math.floor(share * 100)),
     tiles: job.tiles,
-    ...(job.status === 'running' && pace(job, share)),
+    ...(job.status === 'running' && estimateEnd(job, share)),
     ...(job.error && { error: job.error }),
     ...(job.retryOf && { retryOf: job.retryOf }),
     ...(job.retriedBy && { retriedBy: job.retriedBy }),
@@ -62,7 +62,7 @@ function doneOf({ total, done, failed, skipped }: JobRecord['tiles']): number {
 }
 
 /** How fast a running job gets on, from the start of its current run to its last sign of life. */
-function pace({ started = 0, resumed = started, updated, tiles }: JobRecord, share: number) {
+function estimateEnd({ started = 0, resumed = started, updated, tiles }: JobRecord, share: number) {
   const seconds = (updated - resumed) / 1000;
   if (seconds <= 0 || share === 0) return {};
   return {

@@ -1,11 +1,11 @@
 /** What was ingested: scenes listed; tiles, scenes and collections deleted. */
 import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
-import { type Filter, searchOf, type TileFinder, unanswered } from '../../../query/index.js';
+import { createSearch, type Filter, slotsUnanswered, type TileFinder } from '../../../query/index.js';
 import type { SceneRecord, TileRecord } from '../../../storage/index.js';
-import { badPage, noItem, notFound } from '../../errors.js';
-import { limitOf, nextPage, type Paging, paging } from '../../http/paging.js';
-import { answers, empty } from '../../schemas/responses.js';
+import { badPagingToken, noItem, resourceNotFound } from '../../errors.js';
+import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/paging.js';
+import { emptyResponse, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 
 const iso = (time: number) => new Date(time).toISOString();
@@ -28,7 +28,7 @@ const SCENE_ID = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,119}$/;
 
 /** Says how many tiles were deleted; 204 has no body. */
 const DELETED_TILES = 'tilewright-deleted-tiles';
-const DELETED = { ...empty('It is deleted'), headers: { [DELETED_TILES]: { type: 'integer' } } };
+const DELETED = { ...emptyResponse('It is deleted'), headers: { [DELETED_TILES]: { type: 'integer' } } };
 
 export async function sceneRoutes(
   server: FastifyInstance,
@@ -47,22 +47,22 @@ export async function sceneRoutes(
       schema: {
         ...describe('Scenes of a collection, in the order of their ids').schema,
         querystring: { type: 'object', additionalProperties: false, properties: paging },
-        response: { 200: answers('Scenes', 'A page of scenes') },
+        response: { 200: jsonResponse('Scenes', 'A page of scenes') },
       },
     },
     async (request) => {
       const { id } = request.params;
-      if (!(await storage.getCollection(id))) throw notFound(`collection ${id}`);
+      if (!(await storage.getCollection(id))) throw resourceNotFound(`collection ${id}`);
       const { token } = request.query;
-      if (token !== undefined && !SCENE_ID.test(token)) throw badPage(token);
-      const limit = limitOf(request.query);
+      if (token !== undefined && !SCENE_ID.test(token)) throw badPagingToken(token);
+      const limit = parseLimit(request.query);
       // One more tells whether there is a next page. Its token is the last id of this one.
       const found = await toArray(storage.scanScenes(id, token, limit + 1));
       const here = found.slice(0, limit);
       const next = (token: string) => ({
         rel: 'next',
         type: 'application/json',
-        href: nextPage(request, token),
+        href: nextPageUrl(request, token),
       });
       return {
         // Damaged records are passed over; `verify` names them.
@@ -77,13 +77,13 @@ export async function sceneRoutes(
     {
       schema: {
         ...describe('A scene and its cells').schema,
-        response: { 200: answers('Scene', 'The scene') },
+        response: { 200: jsonResponse('Scene', 'The scene') },
       },
     },
     async (request) => {
       const { id, sceneId } = request.params;
       const scene = await storage.getScene(id, sceneId);
-      if (!scene) throw notFound(`scene ${sceneId} in collection ${id}`);
+      if (!scene) throw resourceNotFound(`scene ${sceneId} in collection ${id}`);
       return { ...summary(scene), geocodes: scene.geocodes };
     },
   );
@@ -127,12 +127,12 @@ async function* tilesOfCollection(finder: TileFinder, id: string): AsyncGenerato
   const filter: Filter = { op: '=', property: 'collection', value: id };
   let token: string | undefined;
   do {
-    const page = await finder.find(searchOf(filter, { limit: PAGE, token }));
-    if (page.unanswered) throw unanswered(page.unanswered.length);
+    const page = await finder.find(createSearch(filter, { limit: PAGE_SIZE, token }));
+    if (page.unanswered) throw slotsUnanswered(page.unanswered.length);
     yield* page.tiles;
     token = page.next;
   } while (token !== undefined);
 }
 
 /** Tiles that other nodes send at once. */
-const PAGE = 1000;
+const PAGE_SIZE = 1000;

@@ -1,10 +1,10 @@
 /** Places that look like one. */
 import type { FastifyInstance } from 'fastify';
-import { isoTime, requireCollections, urls } from '../../../query/index.js';
-import { type SimilarPlace, unknownTexture } from '../../../training/index.js';
-import { notFound } from '../../errors.js';
+import { isoTime, requireCollections, stacUrls } from '../../../query/index.js';
+import { type TextureNeighbour, unknownTexture } from '../../../training/index.js';
+import { resourceNotFound } from '../../errors.js';
 import { baseUrl } from '../../http/base-url.js';
-import { answers, GEOJSON } from '../../schemas/responses.js';
+import { GEOJSON, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 
 interface SimilarBody {
@@ -15,7 +15,7 @@ interface SimilarBody {
 }
 
 const DEFAULT_LIMIT = 10;
-const MOST = 1000;
+const MAX_LIMIT = 1000;
 const name = { type: 'string', minLength: 1, maxLength: 200 };
 
 const body = {
@@ -25,7 +25,7 @@ const body = {
     tile: { ...name, description: 'Id of a tile of the place' },
     collection: { ...name, description: 'With `geocode`, where no tile is named' },
     geocode: { ...name, maxLength: 30 },
-    limit: { type: 'integer', minimum: 1, maximum: MOST, default: DEFAULT_LIMIT },
+    limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
   },
   anyOf: [{ required: ['tile'] }, { required: ['collection', 'geocode'] }],
 };
@@ -43,19 +43,19 @@ export async function similarRoutes(
         summary: 'Places of the same collection that look like one, by their textures',
         tags: ['search'],
         body,
-        response: { 200: answers('SimilarPlaces', 'The nearest first') },
+        response: { 200: jsonResponse('SimilarPlaces', 'The nearest first') },
       },
     },
     async (request) => {
       const { tile, limit = DEFAULT_LIMIT, ...place } = request.body;
       const found = tile === undefined ? (place as Required<typeof place>) : await finder.get(tile);
-      if (!found) throw notFound(`item ${tile}`);
+      if (!found) throw resourceNotFound(`item ${tile}`);
       const { collection, geocode } = found;
       if (tile === undefined) await requireCollections(storage, { collections: [collection] });
       const nearest = await textures.nearest(collection, geocode, limit);
       if (!nearest) throw unknownTexture(collection, geocode);
-      const { item } = urls(baseUrl(request));
-      const documentOf = ({ version: _, start, ...similar }: SimilarPlace) => ({
+      const { item } = stacUrls(baseUrl(request));
+      const documentOf = ({ version: _, start, ...similar }: TextureNeighbour) => ({
         ...similar,
         datetime: isoTime(start),
         links: [{ rel: 'item', type: GEOJSON, href: item(similar.collection, similar.tile) }],

@@ -11,8 +11,8 @@ import {
   parseFilter,
 } from '../../../query/index.js';
 import { baseUrl, requestUrl } from '../../http/base-url.js';
-import { partial } from '../../http/partial-result.js';
-import { answers } from '../../schemas/responses.js';
+import { partialMembers } from '../../http/partial-result.js';
+import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { requireCollection } from './collections.js';
 
@@ -27,7 +27,7 @@ export async function aggregateRoutes(
   { services: { storage, finder } }: { services: Services },
 ): Promise<void> {
   const tags = ['stac'];
-  const response = { 200: answers('Aggregations', 'Counts') };
+  const response = { 200: jsonResponse('Aggregations', 'Counts') };
 
   const linksOf = (request: FastifyRequest) => {
     const base = baseUrl(request);
@@ -49,7 +49,7 @@ export async function aggregateRoutes(
     return {
       type: 'AggregationCollection',
       aggregations,
-      ...partial({ unanswered }),
+      ...partialMembers({ unanswered }),
       links: linksOf(request),
     };
   };

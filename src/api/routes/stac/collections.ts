@@ -1,19 +1,19 @@
 /** STAC collections, and what is asked of one collection elsewhere. */
 import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
-import { toStacCollection, toStacItem, withContent } from '../../../query/index.js';
+import { toStacCollection, toStacItem, withSummaries } from '../../../query/index.js';
 import type { CollectionRecord, Storage } from '../../../storage/index.js';
-import { notFound } from '../../errors.js';
+import { resourceNotFound } from '../../errors.js';
 import { baseUrl } from '../../http/base-url.js';
-import { listPaging, type Paging, pageOf } from '../../http/paging.js';
-import { partial } from '../../http/partial-result.js';
-import { answers } from '../../schemas/responses.js';
+import { listPaging, type Paging, toPage } from '../../http/paging.js';
+import { partialMembers } from '../../http/partial-result.js';
+import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 
 /** Throws TW_API_NOT_FOUND. */
 export async function requireCollection(storage: Storage, id: string): Promise<CollectionRecord> {
   const found = await storage.getCollection(id);
-  if (!found) throw notFound(`collection ${id}`);
+  if (!found) throw resourceNotFound(`collection ${id}`);
   return found;
 }
 
@@ -28,13 +28,13 @@ export async function collectionRoutes(
       const document = toStacCollection(record, extents.get(record.id), base);
       const content = contents.get(record.id);
       if (!content) return document;
-      return withContent(
+      return withSummaries(
         document,
         content,
         content.tiles.map((tile) => toStacItem(tile, record, base)),
       );
     });
-    return { collections, ...partial({ unanswered }) };
+    return { collections, ...partialMembers({ unanswered }) };
   };
 
   server.get<{ Querystring: Paging }>(
@@ -43,14 +43,14 @@ export async function collectionRoutes(
       schema: {
         summary: 'All collections',
         tags,
-        response: { 200: answers('Collections', 'All of them, or a page') },
+        response: { 200: jsonResponse('Collections', 'All of them, or a page') },
         // Others are ignored: pystac-client sends `q`, `bbox` and `datetime`, and filters the answer itself.
         querystring: { type: 'object', properties: listPaging },
       },
     },
     async (request) => {
       const base = baseUrl(request);
-      const { page, links } = pageOf(request, await toArray(storage.collections()), request.query);
+      const { page, links } = toPage(request, await toArray(storage.collections()), request.query);
       return {
         ...(await describe(page, base)),
         links: [
@@ -65,7 +65,11 @@ export async function collectionRoutes(
   server.get<{ Params: { id: string } }>(
     '/collections/:id',
     {
-      schema: { summary: 'One collection', tags, response: { 200: answers('Collection', 'The collection') } },
+      schema: {
+        summary: 'One collection',
+        tags,
+        response: { 200: jsonResponse('Collection', 'The collection') },
+      },
     },
     async (request) => {
       const record = await requireCollection(storage, request.params.id);

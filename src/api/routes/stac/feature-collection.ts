@@ -1,8 +1,8 @@
-import type { JsonBytes } from '../../../query/index.js';
+import type { JsonBuffer } from '../../../query/index.js';
 
 /** Writes a FeatureCollection to `out`, with its other members; `write` adds one feature. Returns the bytes. */
 export function featureCollection<T>(
-  out: JsonBytes,
+  out: JsonBuffer,
   features: T[],
   write: (feature: T) => void,
   others: object,

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import { baseUrl } from '../../http/base-url.js';
-import { answers } from '../../schemas/responses.js';
+import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { conformsTo } from './conformance.js';
 
@@ -21,7 +21,7 @@ export async function landingRoutes(
       schema: {
         summary: 'STAC landing page',
         tags,
-        response: { 200: answers('Catalog', 'The root of all') },
+        response: { 200: jsonResponse('Catalog', 'The root of all') },
       },
     },
     async (request) => {
@@ -88,7 +88,7 @@ export async function landingRoutes(
       schema: {
         summary: 'Conformance classes',
         tags,
-        response: { 200: answers('Conformance', 'What this API conforms to') },
+        response: { 200: jsonResponse('Conformance', 'What this API conforms to') },
       },
     },
     async () => ({

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
 import { queryablesSchema } from '../../../query/index.js';
 import { baseUrl } from '../../http/base-url.js';
-import { answers } from '../../schemas/responses.js';
+import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { requireCollection } from './collections.js';
 
@@ -14,7 +14,7 @@ export async function queryableRoutes(
   { services: { storage } }: { services: Services },
 ): Promise<void> {
   const tags = ['stac'];
-  const response = { 200: answers('Queryables', 'A JSON Schema', SCHEMA_TYPE) };
+  const response = { 200: jsonResponse('Queryables', 'A JSON Schema', SCHEMA_TYPE) };
 
   server.get(
     '/queryables',

@@ -1,23 +1,23 @@
 /** Items: one, those of a collection, and those that a search finds. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
+  createItemWriter,
+  createSearch,
   type FilterParams,
   filterBody,
   filterQuery,
   type ItemOptions,
-  itemWriter,
-  JsonBytes,
+  JsonBuffer,
   parseFilter,
-  parseSort,
-  searchOf,
+  parseSortby,
   toStacItem,
 } from '../../../query/index.js';
 import type { CollectionRecord, TileRecord } from '../../../storage/index.js';
 import { badRequest, noItem } from '../../errors.js';
 import { baseUrl, requestUrl } from '../../http/base-url.js';
-import { limitOf, nextPage, type Paging, paging } from '../../http/paging.js';
-import { partial } from '../../http/partial-result.js';
-import { answers, GEOJSON } from '../../schemas/responses.js';
+import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/paging.js';
+import { partialMembers } from '../../http/partial-result.js';
+import { GEOJSON, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { requireCollection } from './collections.js';
 import { featureCollection } from './feature-collection.js';
@@ -55,7 +55,7 @@ const itemQuery = object({ bandAssets });
 const postQuery = { type: 'object', properties: { bandAssets } };
 
 /** Of most Items, with 13 bands or fewer. */
-const ITEM_BYTES = 8192;
+const EXPECTED_ITEM_BYTES = 8192;
 
 /** A tile and its collection. */
 interface Feature {
@@ -68,7 +68,7 @@ export async function searchRoutes(
   { services: { storage, finder } }: { services: Services },
 ): Promise<void> {
   const tags = ['stac'];
-  const response = { 200: answers('FeatureCollection', 'A page of Items', GEOJSON) };
+  const response = { 200: jsonResponse('FeatureCollection', 'A page of Items', GEOJSON) };
 
   /** One page of items; `next` makes the link to the page after it from its token. */
   const page = async (
@@ -79,9 +79,9 @@ export async function searchRoutes(
   ): Promise<Buffer> => {
     const { limit, token, sortby, fields, bandAssets = false, ...filter } = params;
     const selection = parseFields(fields);
-    const search = searchOf(parseFilter(filter), {
-      order: parseSort(sortby),
-      limit: Math.min(limitOf({ limit }), bandAssets ? MAX_LIMIT_WITH_BANDS : Number.POSITIVE_INFINITY),
+    const search = createSearch(parseFilter(filter), {
+      order: parseSortby(sortby),
+      limit: Math.min(parseLimit({ limit }), bandAssets ? MAX_LIMIT_WITH_BANDS : Number.POSITIVE_INFINITY),
       ...(token !== undefined && { token }),
     });
     const { tiles, ...found } = await finder.find(search);
@@ -93,8 +93,8 @@ export async function searchRoutes(
       const record = collections.get(tile.collection);
       return record ? [{ tile, record }] : [];
     });
-    const out = new JsonBytes((1 + features.length) * ITEM_BYTES);
-    const writeItem = itemWriter(base, out);
+    const out = new JsonBuffer((1 + features.length) * EXPECTED_ITEM_BYTES);
+    const writeItem = createItemWriter(base, out);
     const write = ({ tile, record }: Feature) => {
       if (!selection && !bandAssets) writeItem(tile, record);
       else out.text(JSON.stringify(selectFields(toStacItem(tile, record, base, { bandAssets }), selection)));
@@ -102,7 +102,7 @@ export async function searchRoutes(
     return featureCollection(out, features, write, {
       numberMatched: found.numberMatched,
       numberReturned: features.length,
-      ...partial(found),
+      ...partialMembers(found),
       links: [
         { rel: 'root', type: 'application/json', href: `${base}/` },
         ...links,
@@ -116,7 +116,7 @@ export async function searchRoutes(
     const self = { rel: 'self', type: GEOJSON, href: requestUrl(request).href };
     return page(base, params, [self, ...links], (token) => ({
       method: 'GET',
-      href: nextPage(request, token),
+      href: nextPageUrl(request, token),
     }));
   };
 
@@ -169,7 +169,7 @@ export async function searchRoutes(
       schema: {
         summary: 'One item',
         tags,
-        response: { 200: answers('Item', 'The Item', GEOJSON) },
+        response: { 200: jsonResponse('Item', 'The Item', GEOJSON) },
         querystring: itemQuery,
       },
     },

@@ -1,7 +1,7 @@
 /** The API's description as a page for people, made of its OpenAPI document. */
 import type { FastifyInstance } from 'fastify';
-import { withoutSlash } from '../../http/base-url.js';
-import { bytes } from '../../schemas/responses.js';
+import { withoutTrailingSlash } from '../../http/base-url.js';
+import { fileResponse } from '../../schemas/responses.js';
 
 interface Operation {
   summary?: string;
@@ -18,11 +18,11 @@ export async function serviceDocRoutes(server: FastifyInstance): Promise<void> {
       schema: {
         summary: 'This API, for people',
         tags: ['operations'],
-        response: { 200: bytes('A page', 'text/html') },
+        response: { 200: fileResponse('A page', 'text/html') },
       },
     },
     async (request, reply) => {
-      const address = withoutSlash(request);
+      const address = withoutTrailingSlash(request);
       if (address) return reply.redirect(address, 308);
       reply.type('text/html; charset=utf-8');
       return page(server.swagger().paths as Record<string, Record<string, Operation>>);

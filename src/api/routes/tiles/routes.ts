@@ -3,13 +3,13 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { bandFileOf } from '../../../imagery/index.js';
+import { buildSingleBandCog } from '../../../imagery/index.js';
 import type { GroupRecord, TileRecord } from '../../../storage/index.js';
-import { notFound, tileDamaged } from '../../errors.js';
+import { resourceNotFound, tileDamaged } from '../../errors.js';
 import { sendRanged } from '../../http/byte-ranges.js';
-import { isKnown, requireMatch } from '../../http/conditional-request.js';
-import { onGone } from '../../http/on-disconnect.js';
-import { bytes, empty } from '../../schemas/responses.js';
+import { checkIfMatch, notModified } from '../../http/conditional-request.js';
+import { onDisconnect } from '../../http/on-disconnect.js';
+import { emptyResponse, fileResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { readAssembled } from './assembled-file.js';
 
@@ -23,15 +23,15 @@ export async function tileRoutes(
   const { storage, finder } = services;
   const tags = ['tiles'];
   const response = {
-    200: bytes('The file', TIFF),
-    206: bytes('The range that was asked for', TIFF),
-    304: empty('The client has this version'),
+    200: fileResponse('The file', TIFF),
+    206: fileResponse('The range that was asked for', TIFF),
+    304: emptyResponse('The client has this version'),
   };
 
   /** The path of a group's file, which stays until the answer is sent. Throws TW_API_TILE_FILE. */
   const hold = async (tile: TileRecord, group: GroupRecord, reply: FastifyReply): Promise<string> => {
-    const release = await storage.holdFiles(tile, [group]);
-    onGone(reply, release);
+    const release = await storage.pinFiles(tile, [group]);
+    onDisconnect(reply, release);
     const path = storage.tilePath(tile, group.name);
     const size = await stat(path).then(
       (file) => file.size,
@@ -51,20 +51,20 @@ export async function tileRoutes(
     const group = tile?.groups.find((one) => one.name === groupName);
     const band = group?.bands.findIndex((one) => one.name === bandName) ?? -1;
     if (!tile || !group || (bandName !== undefined && band < 0))
-      throw notFound(
+      throw resourceNotFound(
         `tile file ${[itemId, groupName, ...(bandName === undefined ? [] : [bandName])].join('/')}.tif`,
       );
     const etag = `"${tile.version}"`;
-    requireMatch(request, etag);
+    checkIfMatch(request, etag);
     reply.header('accept-ranges', 'bytes').header('cache-control', 'public, max-age=60');
-    if (isKnown(request, reply, etag)) return reply.send();
+    if (notModified(request, reply, etag)) return reply.send();
     const path = await hold(tile, group, reply);
     reply.type(TIFF);
     if (bandName === undefined || group.bands.length === 1) {
       const read = (start: number, end: number) => createReadStream(path, { start, end });
       return sendRanged(request, reply, { etag, bytes: group.bytes, read });
     }
-    const file = bandFileOf(tile, group, band, path);
+    const file = buildSingleBandCog(tile, group, band, path);
     const read = (start: number, end: number) => Readable.from(readAssembled(path, file, start, end));
     return sendRanged(request, reply, { etag, bytes: file.bytes, read });
   };

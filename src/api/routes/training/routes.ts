@@ -2,19 +2,19 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import {
+  type CellInputs,
   type CheckInputs,
-  checkPlace,
-  type PlaceInputs,
-  placeInputs,
-  remotePlace,
-  SENT_LIMIT,
+  cellInputsSchema,
+  cellManifest,
+  checkCell,
+  MAX_UPLOAD_BYTES,
   type StoreInputs,
 } from '../../../training/index.js';
-import { answers } from '../../schemas/responses.js';
+import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
-import { receive } from '../ingest/upload.js';
+import { saveUpload } from '../ingest/upload.js';
 import { type ExecuteRequest, executeBody, wantedResultOptions } from '../processes/execute-request.js';
-import { answerJob, keyHeader, startAnswers, startWithFile } from '../processes/start-job.js';
+import { idempotencyKeyHeader, sendJob, startResponses, startWithFile } from '../processes/start-job.js';
 
 export async function trainingRoutes(
   server: FastifyInstance,
@@ -24,27 +24,32 @@ export async function trainingRoutes(
   const storing = processes.get('store-model');
   if (!storing) throw new Error('the process that stores models is not wired');
 
-  server.post<{ Body: PlaceInputs }>(
+  server.post<{ Body: CellInputs }>(
     '/training/place',
     {
       schema: {
         summary: 'What has to be read to train a model of one place',
         tags: ['processes'],
-        response: { 200: answers('TrainingPlace', 'Its dates, with the paths of their files') },
-        body: { type: 'object', additionalProperties: false, required: ['model'], properties: placeInputs },
+        response: { 200: jsonResponse('TrainingPlace', 'Its dates, with the paths of their files') },
+        body: {
+          type: 'object',
+          additionalProperties: false,
+          required: ['model'],
+          properties: cellInputsSchema,
+        },
       },
     },
-    async ({ body }) => remotePlace(finder, body),
+    async ({ body }) => cellManifest(finder, body),
   );
 
-  const { model, ...picking } = placeInputs;
+  const { model, ...picking } = cellInputsSchema;
   server.post<{ Body: CheckInputs }>(
     '/training/check',
     {
       schema: {
         summary: 'Which models cannot be trained at one place, and why',
         tags: ['processes'],
-        response: { 200: answers('CheckedPlace', 'The place') },
+        response: { 200: jsonResponse('CheckedPlace', 'The place') },
         body: {
           type: 'object',
           additionalProperties: false,
@@ -53,19 +58,19 @@ export async function trainingRoutes(
         },
       },
     },
-    async ({ body }) => checkPlace({ storage, finder }, body),
+    async ({ body }) => checkCell({ storage, finder }, body),
   );
 
   server.post<{ Body: ExecuteRequest & { inputs: StoreInputs } }>(
     '/processes/store-model/execution',
     {
-      bodyLimit: SENT_LIMIT,
+      bodyLimit: MAX_UPLOAD_BYTES,
       config: { write: true },
       schema: {
         summary: 'Starts a job: store a trained model',
         tags: ['processes'],
-        headers: keyHeader,
-        response: startAnswers,
+        headers: idempotencyKeyHeader,
+        response: startResponses,
         body: executeBody(storing),
       },
     },
@@ -73,9 +78,9 @@ export async function trainingRoutes(
       const resultOptions = wantedResultOptions(storing, request.body);
       const { trained, ...inputs } = request.body.inputs;
       const file = Readable.from([JSON.stringify(trained)], { objectMode: false });
-      const { path, scratch } = await receive(file, 'model.json', services);
+      const { path, scratch } = await saveUpload(file, 'model.json', services);
       const options = { scratch, resultOptions, given: { ...inputs, path }, asked: request.body.inputs };
-      return answerJob(request, reply, await startWithFile(request, services, storing, inputs, options));
+      return sendJob(request, reply, await startWithFile(request, services, storing, inputs, options));
     },
   );
 }

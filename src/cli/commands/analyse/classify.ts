@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { ClassifyInputs, ClassifyResults } from '../../../analysis/index.js';
 import { labelsMissing } from '../../errors.js';
-import { flag, integer } from '../../options/option-groups.js';
-import { count, percent, print, size, table } from '../../output/print.js';
-import { type AnalyseFlags, analysis, printMaps } from './run-analysis.js';
+import { createOption, parseIntegerOption } from '../../options/option-groups.js';
+import { formatBytes, formatCount, formatPercent, print, table } from '../../output/print.js';
+import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
 type ClassifyFlags = AnalyseFlags & {
   labels?: string;
@@ -13,18 +13,20 @@ type ClassifyFlags = AnalyseFlags & {
 } & Pick<ClassifyInputs, 'epochs' | 'precision' | 'seed'>;
 
 export const classifyCommand = () =>
-  analysis<ClassifyFlags, ClassifyResults>(
+  analysisCommand<ClassifyFlags, ClassifyResults>(
     new Command('classify')
       .description('maps of classes and their probabilities, from labelled pixels')
       .addOption(
-        flag(
+        createOption(
           '--labels <file>',
           'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
         ),
       )
-      .addOption(flag('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'))
       .addOption(
-        flag(
+        createOption('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'),
+      )
+      .addOption(
+        createOption(
           '--classifier <name>',
           'linear discriminants, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d); default: the best of the first three on pixels kept for tuning',
         ).choices([
@@ -37,21 +39,29 @@ export const classifyCommand = () =>
         ] satisfies ClassifyInputs['classifier'][]),
       )
       .addOption(
-        flag(
+        createOption(
           '--split <how>',
           'validate on ground that did not train, or on random pixels, which overestimates the accuracy',
         )
           .choices(['place', 'random'])
           .default('place'),
       )
-      .addOption(flag('--epochs <n>', 'times that a convolutional network sees each labelled pixel', integer))
       .addOption(
-        flag(
+        createOption(
+          '--epochs <n>',
+          'times that a convolutional network sees each labelled pixel',
+          parseIntegerOption,
+        ),
+      )
+      .addOption(
+        createOption(
           '--precision <how>',
           'mixed holds spectra in float16 and sends gradients in half of the bytes',
         ).choices(['full', 'mixed'] satisfies ClassifyInputs['precision'][]),
       )
-      .addOption(flag('--seed <n>', 'of the first weights of a perceptron or network', integer)),
+      .addOption(
+        createOption('--seed <n>', 'of the first weights of a perceptron or network', parseIntegerOption),
+      ),
     classifyInputs,
     printClasses,
   );
@@ -65,35 +75,35 @@ async function classifyInputs(flags: ClassifyFlags): Promise<object> {
 }
 
 /** With fewer, the standard error of a recall of 90 % is above 5 points. */
-const FEW_PIXELS = 36;
+const MIN_PIXELS_PER_CLASS = 36;
 
 function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
   const { classes, names, oa, aa, kappa, pixels, split, oaByPlace, compared, calibration, model } = results;
   const { training } = results;
   const rows = classes.map(({ code, pixels, recall, precision, f1 }) => [
     ...[`${code}`, names[code] ?? '', `${pixels}`],
-    ...[percent(recall), percent(precision), f1.toFixed(3)],
+    ...[formatPercent(recall), formatPercent(precision), f1.toFixed(3)],
   ]);
   for (const line of table([['code', 'class', 'pixels', 'recall', 'precision', 'F1'], ...rows])) print(line);
   const scarce = classes
-    .filter(({ pixels }) => pixels < FEW_PIXELS)
+    .filter(({ pixels }) => pixels < MIN_PIXELS_PER_CLASS)
     .map(({ code }) => names[code] ?? `${code}`);
   if (scarce.length > 0)
     print(
-      `with fewer than ${FEW_PIXELS} pixels, the scores of ${scarce.join(', ')} are uncertain by more than 5 points`,
+      `with fewer than ${MIN_PIXELS_PER_CLASS} pixels, the scores of ${scarce.join(', ')} are uncertain by more than 5 points`,
     );
   const where = split === 'place' ? 'of ground that did not train' : 'at random';
   print(
-    `overall accuracy ${percent(oa)}, average ${percent(aa)}, kappa ${kappa.toFixed(3)}, on ${count(pixels, 'pixel')} ${where}`,
+    `overall accuracy ${formatPercent(oa)}, average ${formatPercent(aa)}, kappa ${kappa.toFixed(3)}, on ${formatCount(pixels, 'pixel')} ${where}`,
   );
   if (oaByPlace !== undefined)
     print(
-      `on ground that did not train it is ${percent(oaByPlace)}: the random split overestimates it by ${(100 * (oa - oaByPlace)).toFixed(1)} points`,
+      `on ground that did not train it is ${formatPercent(oaByPlace)}: the random split overestimates it by ${(100 * (oa - oaByPlace)).toFixed(1)} points`,
     );
   const tried = compared.map((one) => [
     ...[one.classifier === results.classifier ? `${one.classifier} (taken)` : one.classifier],
-    ...[`${one.strength}`, one.entropy?.toFixed(3) ?? '', percent(one.tuned)],
-    ...[percent(one.oa), percent(one.aa), one.kappa.toFixed(3)],
+    ...[`${one.strength}`, one.entropy?.toFixed(3) ?? '', formatPercent(one.tuned)],
+    ...[formatPercent(one.oa), formatPercent(one.aa), one.kappa.toFixed(3)],
   ]);
   print();
   const titles = ['classifier', 'strength', 'tuning entropy', 'tuning OA', 'OA', 'AA', 'kappa'];
@@ -102,13 +112,13 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
     print(`${results.classifier} has the least cross entropy on the pixels kept for tuning, so it is taken`);
   const { error, uncalibrated, temperature } = calibration;
   print(
-    `calibration error of the probabilities ${percent(error)} with temperature ${temperature.toFixed(2)}, ${percent(uncalibrated)} without`,
+    `calibration error of the probabilities ${formatPercent(error)} with temperature ${temperature.toFixed(2)}, ${formatPercent(uncalibrated)} without`,
   );
   if (training) {
     const { parameters, epochs, engine, precision, spectraBytes, gradientBytes } = training;
-    const how = epochs === undefined ? '' : `${count(epochs, 'epoch')} by ${engine}, `;
+    const how = epochs === undefined ? '' : `${formatCount(epochs, 'epoch')} by ${engine}, `;
     print(
-      `${count(parameters, 'weight')}, ${how}${precision} precision: ${size(spectraBytes)} of spectra, ${size(gradientBytes)} of gradients`,
+      `${formatCount(parameters, 'weight')}, ${how}${precision} precision: ${formatBytes(spectraBytes)} of spectra, ${formatBytes(gradientBytes)} of gradients`,
     );
   }
   printMaps(results);

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { MatchInputs, MatchResults } from '../../../analysis/index.js';
-import { flag, number } from '../../options/option-groups.js';
-import { count, print, table } from '../../output/print.js';
-import { type AnalyseFlags, analysis, loadingText, printMaps } from './run-analysis.js';
-import { LIBRARY_FILE, libraryOf } from './spectral-library.js';
+import { createOption, parseNumberOption } from '../../options/option-groups.js';
+import { formatCount, print, table } from '../../output/print.js';
+import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './run-analysis.js';
+import { LIBRARY_FILE_HELP, readLibraryInput } from './spectral-library.js';
 
 type MatchFlags = AnalyseFlags & {
   library: string;
@@ -13,21 +13,24 @@ type MatchFlags = AnalyseFlags & {
 };
 
 export const matchCommand = () =>
-  analysis<MatchFlags, MatchResults>(
+  analysisCommand<MatchFlags, MatchResults>(
     new Command('match')
       .description('maps of how well each pixel matches the spectra of a library, and of the best one')
-      .addOption(flag('--library <file>', LIBRARY_FILE).makeOptionMandatory())
-      .addOption(flag('--targets <names>', 'spectra of the library, with commas; default all'))
+      .addOption(createOption('--library <file>', LIBRARY_FILE_HELP).makeOptionMandatory())
+      .addOption(createOption('--targets <names>', 'spectra of the library, with commas; default all'))
       .addOption(
-        flag('--method <name>', 'spectral angle, information divergence, matched filter, or coherence')
+        createOption(
+          '--method <name>',
+          'spectral angle, information divergence, matched filter, or coherence',
+        )
           .choices(['sam', 'sid', 'mf', 'ace'] satisfies MatchInputs['method'][])
           .default('sam'),
       )
       .addOption(
-        flag(
+        createOption(
           '--threshold <value>',
           'pixels that are no better have no class: radians of sam, the value of the others',
-          number,
+          parseNumberOption,
         ),
       ),
     matchInputs,
@@ -35,7 +38,7 @@ export const matchCommand = () =>
   );
 
 async function matchInputs({ library, targets, method, threshold }: MatchFlags): Promise<object> {
-  return { library: await libraryOf(library, targets), method, threshold };
+  return { library: await readLibraryInput(library, targets), method, threshold };
 }
 
 function printMatch(results: MatchResults): void {
@@ -43,6 +46,6 @@ function printMatch(results: MatchResults): void {
   for (const line of table([['code', 'target'], ...targets.map(({ code, name }) => [`${code}`, name])]))
     print(line);
   const left = uncovered > 0 ? `, ${uncovered} left out because the library does not cover them` : '';
-  print(`${method} over ${count(bands.length, 'band')}${left}${loadingText(loading)}`);
+  print(`${method} over ${formatCount(bands.length, 'band')}${left}${loadingText(loading)}`);
   printMaps(results);
 }

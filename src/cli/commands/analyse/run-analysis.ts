@@ -4,17 +4,24 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { MapResults, TileCounts } from '../../../analysis/index.js';
 import type { Timed } from '../../../jobs/index.js';
-import { openTarget } from '../../connect.js';
+import { connect } from '../../connect.js';
 import {
+  createOption,
   type FilterOptions,
-  filterOf,
-  flag,
   type TargetOptions,
-  withFilter,
+  toFilterParams,
+  withFilterOptions,
   withResources,
   withTarget,
 } from '../../options/option-groups.js';
-import { count, duration, note, print, printJson, progressLine } from '../../output/print.js';
+import {
+  formatCount,
+  formatDuration,
+  logToStderr,
+  print,
+  printJson,
+  progressLine,
+} from '../../output/print.js';
 import { interruptSignal } from '../../signals.js';
 import { splitBands } from '../derive/tensor.js';
 
@@ -23,7 +30,7 @@ export type AnalyseFlags = TargetOptions & FilterOptions & { bands?: string; out
 type Results = TileCounts & { files: string[] };
 
 /** A command that runs the analysis of its name. */
-export function analysis<Flags extends AnalyseFlags, R extends Results>(
+export function analysisCommand<Flags extends AnalyseFlags, R extends Results>(
   command: Command,
   inputsOf: (flags: Flags) => Promise<object>,
   show: (results: R, flags: Flags) => void,
@@ -32,24 +39,24 @@ export function analysis<Flags extends AnalyseFlags, R extends Results>(
 ): Command {
   command
     .addOption(
-      flag(
+      createOption(
         '--bands <list>',
         'names or wavelengths such as 660nm,860nm; default: all good bands that hold data',
       ),
     )
-    .addOption(flag('--output <folder>', 'also write the files of the result into this folder'));
-  return withTarget(withResources(withFilter(command))).action(async (flags: Flags) => {
+    .addOption(createOption('--output <folder>', 'also write the files of the result into this folder'));
+  return withTarget(withResources(withFilterOptions(command))).action(async (flags: Flags) => {
     const other = instead(flags);
     if (other) return other;
     const inputs = await inputsOf(flags);
-    const target = await openTarget(flags);
+    const target = await connect(flags);
     const line = progressLine('tiles');
     try {
       const { output } = flags;
       const bands = flags.bands === undefined ? undefined : splitBands(flags.bands);
       const { job, results } = await target.client.run<R>(
         `analyse-${command.name()}`,
-        { filter: filterOf(flags), bands, ...inputs },
+        { filter: toFilterParams(flags), bands, ...inputs },
         { signal: interruptSignal(), onProgress: line.update },
       );
       line.end();
@@ -76,13 +83,14 @@ export function loadingText(loading = 0): string {
 
 export function printMaps({ tiles, unchanged, source, collection }: MapResults): void {
   print(
-    `${count(tiles, 'tile')} made, ${unchanged} unchanged: --collection ${collection} --source ${source}`,
+    `${formatCount(tiles, 'tile')} made, ${unchanged} unchanged: --collection ${collection} --source ${source}`,
   );
 }
 
 function printEnd({ skipped, failed, files, seconds }: Timed<Results>, output: string | undefined): void {
-  for (const [reason, number] of Object.entries(skipped)) note(`tiles left out: ${number} (${reason})`);
-  for (const { tile, message } of failed) note(`failed: ${tile}: ${message}`);
-  const written = output === undefined ? '' : `${count(files.length, 'file')} in ${output}, `;
-  print(`${written}${duration(seconds)}`);
+  for (const [reason, number] of Object.entries(skipped))
+    logToStderr(`tiles left out: ${number} (${reason})`);
+  for (const { tile, message } of failed) logToStderr(`failed: ${tile}: ${message}`);
+  const written = output === undefined ? '' : `${formatCount(files.length, 'file')} in ${output}, `;
+  print(`${written}${formatDuration(seconds)}`);
 }

@@ -7,10 +7,10 @@ import type {
   SmoothInputs,
   SmoothResults,
 } from '../../../analysis/index.js';
-import { flag, integer, positiveInteger } from '../../options/option-groups.js';
-import { count, note, print, printJson, table } from '../../output/print.js';
+import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
+import { formatCount, logToStderr, print, printJson, table } from '../../output/print.js';
 import { splitBands } from '../derive/tensor.js';
-import { type AnalyseFlags, analysis, printMaps } from './run-analysis.js';
+import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
 type IndicesFlags = AnalyseFlags & { indices?: string; list?: true };
 
@@ -21,38 +21,46 @@ type ResampleFlags = AnalyseFlags & { sensor: string };
 type ContinuumFlags = AnalyseFlags & { range?: [number, number]; depth?: true };
 
 export const indicesCommand = () =>
-  analysis<IndicesFlags, IndicesResults>(
+  analysisCommand<IndicesFlags, IndicesResults>(
     new Command('indices')
       .description('maps of narrow-band indices')
       .addOption(
-        flag(
+        createOption(
           '--indices <list>',
           'names such as ndvi705,pri,cai, or expressions such as "(860nm-660nm)/(860nm+660nm)", with commas',
         ),
       )
-      .addOption(flag('--list', 'print the indices that have a name, with formula and source, and end')),
+      .addOption(
+        createOption('--list', 'print the indices that have a name, with formula and source, and end'),
+      ),
     async ({ indices }) => ({ indices: indices === undefined ? undefined : splitBands(indices) }),
     printIndices,
     ({ list, format }) => (list ? listIndices(format) : undefined),
   );
 
 export const smoothCommand = () =>
-  analysis<SmoothFlags, SmoothResults>(
+  analysisCommand<SmoothFlags, SmoothResults>(
     new Command('smooth')
       .description('smoothed spectra, or their derivatives (Savitzky-Golay)')
-      .addOption(flag('--window-bands <n>', 'bands of a window, an odd number; default 7', positiveInteger))
-      .addOption(flag('--order <n>', 'order of the polynomial; default 2', integer))
-      .addOption(flag('--derivative <n>', '0, 1 or 2, per nm; default 0', integer)),
+      .addOption(
+        createOption(
+          '--window-bands <n>',
+          'bands of a window, an odd number; default 7',
+          parsePositiveIntegerOption,
+        ),
+      )
+      .addOption(createOption('--order <n>', 'order of the polynomial; default 2', parseIntegerOption))
+      .addOption(createOption('--derivative <n>', '0, 1 or 2, per nm; default 0', parseIntegerOption)),
     async ({ windowBands: window, order, derivative }) => ({ window, order, derivative }),
     printSmooth,
   );
 
 export const resampleCommand = () =>
-  analysis<ResampleFlags, ResampleResults>(
+  analysisCommand<ResampleFlags, ResampleResults>(
     new Command('resample')
       .description('spectra at the bands of another sensor')
       .addOption(
-        flag(
+        createOption(
           '--sensor <name or file>',
           'sentinel-2a, landsat-8, or a CSV with the centre and the FWHM of each band, nm',
         ).makeOptionMandatory(),
@@ -62,13 +70,19 @@ export const resampleCommand = () =>
   );
 
 export const continuumCommand = () =>
-  analysis<ContinuumFlags, ContinuumResults>(
+  analysisCommand<ContinuumFlags, ContinuumResults>(
     new Command('continuum')
       .description('spectra divided by their upper convex hull, or maps of the depth of absorptions')
       .addOption(
-        flag('--range <from,to>', 'wavelengths such as 2100nm,2300nm; default: all bands', wavelengthRange),
+        createOption(
+          '--range <from,to>',
+          'wavelengths such as 2100nm,2300nm; default: all bands',
+          wavelengthRange,
+        ),
       )
-      .addOption(flag('--depth', 'maps of the largest depth and of its wavelength, in place of spectra')),
+      .addOption(
+        createOption('--depth', 'maps of the largest depth and of its wavelength, in place of spectra'),
+      ),
     async ({ range, depth }) => ({ range, depth }),
     printContinuum,
   );
@@ -91,14 +105,14 @@ async function resampleInputs({ sensor }: ResampleFlags): Promise<object> {
   const { readSensor, SENSOR_NAMES } = await import('../../../analysis/index.js');
   if ((SENSOR_NAMES as string[]).includes(sensor)) return { sensor };
   const { bands, warning } = await readSensor(sensor);
-  if (warning !== undefined) note(`${sensor}: ${warning}`);
+  if (warning !== undefined) logToStderr(`${sensor}: ${warning}`);
   return { sensorBands: bands };
 }
 
 async function listIndices(format: AnalyseFlags['format']): Promise<void> {
-  const { INDICES } = await import('../../../analysis/index.js');
-  if (format === 'json') return printJson(INDICES);
-  const rows = Object.entries(INDICES).map(([name, { expression, title, source }]) => [
+  const { NARROW_BAND_INDICES } = await import('../../../analysis/index.js');
+  if (format === 'json') return printJson(NARROW_BAND_INDICES);
+  const rows = Object.entries(NARROW_BAND_INDICES).map(([name, { expression, title, source }]) => [
     ...[name, expression, `${title} (${source})`],
   ]);
   for (const line of table([['index', 'formula', 'what it is'], ...rows])) print(line);
@@ -118,7 +132,7 @@ function printSmooth(results: SmoothResults): void {
   const what = derivative === 0 ? 'smoothed' : `derivative ${derivative} per nm`;
   const left = leftOut > 0 ? `, ${leftOut} left out in shorter runs` : '';
   print(`${what}: window ${window}, order ${order}`);
-  print(`${count(bands.length, 'band')} in ${count(runs.length, 'run')}${left}`);
+  print(`${formatCount(bands.length, 'band')} in ${formatCount(runs.length, 'run')}${left}`);
   printMaps(results);
 }
 
@@ -132,6 +146,6 @@ function printResample(results: ResampleResults): void {
 function printContinuum(results: ContinuumResults): void {
   const { bands, outside, depth } = results;
   const left = outside > 0 ? `, ${outside} beyond the range` : '';
-  print(`${depth ? 'depth' : 'continuum removed'}: ${count(bands.length, 'band')}${left}`);
+  print(`${depth ? 'depth' : 'continuum removed'}: ${formatCount(bands.length, 'band')}${left}`);
   printMaps(results);
 }

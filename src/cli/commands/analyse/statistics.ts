@@ -1,14 +1,14 @@
 import { Command } from 'commander';
 import type { AnomalyResults, ComponentsResults, StatsResults } from '../../../analysis/index.js';
-import { flag, positiveInteger } from '../../options/option-groups.js';
-import { count, percent, print, table } from '../../output/print.js';
-import { type AnalyseFlags, analysis, loadingText, printMaps } from './run-analysis.js';
+import { createOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
+import { formatCount, formatPercent, print, table } from '../../output/print.js';
+import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './run-analysis.js';
 
 type ComponentsFlags = AnalyseFlags & { components?: number };
 type AnomalyFlags = AnalyseFlags & { windowPixels?: number[]; components?: number };
 
 export const statsCommand = () =>
-  analysis(
+  analysisCommand(
     new Command('stats').description(
       'mean, standard deviation, covariance and correlation of the bands of a collection',
     ),
@@ -17,14 +17,14 @@ export const statsCommand = () =>
   );
 
 export const pcaCommand = () =>
-  analysis<ComponentsFlags, ComponentsResults>(
+  analysisCommand<ComponentsFlags, ComponentsResults>(
     withComponents(new Command('pca').description('maps of principal components')),
     async ({ components }) => ({ components }),
     printComponents,
   );
 
 export const mnfCommand = () =>
-  analysis<ComponentsFlags, ComponentsResults>(
+  analysisCommand<ComponentsFlags, ComponentsResults>(
     withComponents(
       new Command('mnf').description(
         'maps of minimum noise fractions: components by their signal-to-noise ratios',
@@ -35,23 +35,23 @@ export const mnfCommand = () =>
   );
 
 export const anomalyCommand = () =>
-  analysis<AnomalyFlags, AnomalyResults>(
+  analysisCommand<AnomalyFlags, AnomalyResults>(
     new Command('anomaly')
       .description(
         'maps of how far each spectrum is from the mean of the collection, or of the pixels around it (RX)',
       )
       .addOption(
-        flag(
+        createOption(
           '--window-pixels <outer[,inner]>',
           'compare each pixel with those in a window around it, but for an inner one; odd sides in pixels, such as 21,5',
-          (text: string) => text.split(',').map(positiveInteger),
+          (text: string) => text.split(',').map(parsePositiveIntegerOption),
         ),
       )
       .addOption(
-        flag(
+        createOption(
           '--components <n>',
           'with --window-pixels: principal components in which pixels are compared; default 10',
-          positiveInteger,
+          parsePositiveIntegerOption,
         ),
       ),
     async ({ windowPixels: window, components }) => ({ window, components }),
@@ -60,7 +60,7 @@ export const anomalyCommand = () =>
 
 function withComponents(command: Command): Command {
   return command.addOption(
-    flag('--components <n>', 'components to make maps of; default 10', positiveInteger),
+    createOption('--components <n>', 'components to make maps of; default 10', parsePositiveIntegerOption),
   );
 }
 
@@ -72,15 +72,15 @@ function printStats({ bands, pixels, tiles }: StatsResults): void {
     std.toPrecision(4),
   ]);
   for (const line of table([['band', 'nm', 'mean', 'std'], ...rows])) print(line);
-  print(`${count(pixels, 'pixel')} of ${count(tiles, 'tile')}`);
+  print(`${formatCount(pixels, 'pixel')} of ${formatCount(tiles, 'tile')}`);
 }
 
-const LISTED = 10;
+const MAX_LISTED = 10;
 
 function printComponents(results: ComponentsResults): void {
   const { eigenvalues, shares, pixels } = results;
   const rows = eigenvalues
-    .slice(0, LISTED)
+    .slice(0, MAX_LISTED)
     .map((value, i) => [
       `${i + 1}`,
       value.toPrecision(5),
@@ -88,16 +88,16 @@ function printComponents(results: ComponentsResults): void {
     ]);
   const headings = shares ? ['component', 'variance', 'share'] : ['component', 'signal and noise to noise'];
   for (const line of table([headings, ...rows])) print(line);
-  print(`${count(pixels, 'pixel')}`);
+  print(`${formatCount(pixels, 'pixel')}`);
   printMaps(results);
 }
 
 function printAnomaly(results: AnomalyResults): void {
   const { pixels, bands, loading, window, components, held = 1 } = results;
-  print(`${count(pixels, 'pixel')}, ${count(bands.length, 'band')}${loadingText(loading)}`);
+  print(`${formatCount(pixels, 'pixel')}, ${formatCount(bands.length, 'band')}${loadingText(loading)}`);
   if (window)
     print(
-      `background between windows of ${window[1]} and ${window[0]} pixels, in ${count(components!, 'component')} that hold ${percent(held)} of the variance`,
+      `background between windows of ${window[1]} and ${window[0]} pixels, in ${formatCount(components!, 'component')} that hold ${formatPercent(held)} of the variance`,
     );
   printMaps(results);
 }

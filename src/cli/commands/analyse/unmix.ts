@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { UnmixInputs, UnmixResults } from '../../../analysis/index.js';
-import { flag, integer, positiveInteger } from '../../options/option-groups.js';
-import { count, print, table } from '../../output/print.js';
-import { type AnalyseFlags, analysis, printMaps } from './run-analysis.js';
-import { LIBRARY_FILE, libraryOf } from './spectral-library.js';
+import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
+import { formatCount, print, table } from '../../output/print.js';
+import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
+import { LIBRARY_FILE_HELP, readLibraryInput } from './spectral-library.js';
 
 type UnmixFlags = AnalyseFlags & {
   endmembers?: number;
@@ -14,24 +14,28 @@ type UnmixFlags = AnalyseFlags & {
 };
 
 export const unmixCommand = () =>
-  analysis<UnmixFlags, UnmixResults>(
+  analysisCommand<UnmixFlags, UnmixResults>(
     new Command('unmix')
       .description('maps of the abundance of each endmember')
-      .addOption(flag('--endmembers <n>', 'find so many in the collection', positiveInteger))
-      .addOption(flag('--library <file>', `${LIBRARY_FILE}, in place of such that are found`))
-      .addOption(flag('--targets <names>', 'spectra of the library, with commas; default all'))
       .addOption(
-        flag('--method <name>', 'abundances that add up to 1, or that are not negative')
+        createOption('--endmembers <n>', 'find so many in the collection', parsePositiveIntegerOption),
+      )
+      .addOption(createOption('--library <file>', `${LIBRARY_FILE_HELP}, in place of such that are found`))
+      .addOption(createOption('--targets <names>', 'spectra of the library, with commas; default all'))
+      .addOption(
+        createOption('--method <name>', 'abundances that add up to 1, or that are not negative')
           .choices(['fcls', 'nnls'])
           .default('fcls'),
       )
-      .addOption(flag('--seed <n>', 'of the directions in which endmembers are sought', integer)),
+      .addOption(
+        createOption('--seed <n>', 'of the directions in which endmembers are sought', parseIntegerOption),
+      ),
     unmixInputs,
     printUnmix,
   );
 
 async function unmixInputs({ endmembers, library, targets, method, seed }: UnmixFlags): Promise<object> {
-  return { endmembers, library: library && (await libraryOf(library, targets)), method, seed };
+  return { endmembers, library: library && (await readLibraryInput(library, targets)), method, seed };
 }
 
 function printUnmix(results: UnmixResults): void {
@@ -40,6 +44,6 @@ function printUnmix(results: UnmixResults): void {
     ...[`${i + 1}`, name, position?.join(',') ?? '', tile],
   ]);
   for (const line of table([['band', 'endmember', 'lon,lat', 'tile'], ...rows])) print(line);
-  print(`${method} over ${count(bands.length, 'band')}`);
+  print(`${method} over ${formatCount(bands.length, 'band')}`);
   printMaps(results);
 }

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import type { MovedIn, MoveInProgress } from '../../../dht/index.js';
-import { hasDataFolder, openTarget } from '../../connect.js';
+import type { ImportProgress, ImportReport } from '../../../dht/index.js';
+import { connect, hasDataFolder } from '../../connect.js';
 import { noDataFolder } from '../../errors.js';
-import { flag, listed, type TargetOptions, withTarget } from '../../options/option-groups.js';
-import { count, note, print, printJson, progressLine, size } from '../../output/print.js';
-import { namedNode } from '../../resolve-node.js';
+import { createOption, splitList, type TargetOptions, withTarget } from '../../options/option-groups.js';
+import { formatBytes, formatCount, logToStderr, print, printJson, progressLine } from '../../output/print.js';
+import { resolveNode } from '../../resolve-node.js';
 import { interruptSignal } from '../../signals.js';
 
 interface JoinFlags extends TargetOptions {
@@ -21,10 +21,10 @@ export function joinCommand(): Command {
       '[node]',
       'the node: id, begin of the id, or address as in "node list"; without it, --data is moved into the cluster of --store',
     )
-    .addOption(flag('--store <url>', "the cluster's store of tile files"))
-    .addOption(flag('--etcd <urls>', "addresses of the cluster's etcd, separated by commas"))
-    .addOption(flag('--cluster-name <name>', 'name of the cluster in etcd').default('default'))
-    .addOption(flag('--dry-run', 'tell what would be moved, and move nothing'))
+    .addOption(createOption('--store <url>', "the cluster's store of tile files"))
+    .addOption(createOption('--etcd <urls>', "addresses of the cluster's etcd, separated by commas"))
+    .addOption(createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'))
+    .addOption(createOption('--dry-run', 'tell what would be moved, and move nothing'))
     .addHelpText(
       'after',
       `
@@ -40,14 +40,14 @@ interruption the same command goes on; what the cluster has already is passed ov
       return command.error(
         'error: name a node that was drained, or give --etcd and --store to move --data there',
       );
-    return move({ ...flags, store, etcd });
+    return moveFolderIntoCluster({ ...flags, store, etcd });
   });
 }
 
 async function rejoin(name: string, flags: JoinFlags): Promise<void> {
-  const target = await openTarget(flags);
+  const target = await connect(flags);
   try {
-    const id = namedNode((await target.client.nodes()).nodes, name);
+    const id = resolveNode((await target.client.nodes()).nodes, name);
     const answer = await target.client.rejoin(id);
     if (flags.format === 'json') printJson(answer);
     else print(`node ${id} takes slots again`);
@@ -56,30 +56,30 @@ async function rejoin(name: string, flags: JoinFlags): Promise<void> {
   }
 }
 
-async function move(flags: JoinFlags & { store: string; etcd: string }): Promise<void> {
+async function moveFolderIntoCluster(flags: JoinFlags & { store: string; etcd: string }): Promise<void> {
   const { data, store, etcd, clusterName, dryRun = false } = flags;
   if (!hasDataFolder(data)) throw noDataFolder(data);
   const signal = interruptSignal();
   const { EtcdStore } = await import('../../../coordination/index.js');
-  const { moveIn } = await import('../../../dht/index.js');
-  const { openObjectStore, requireApart, Storage } = await import('../../../storage/index.js');
-  await requireApart(data, store);
+  const { importFolder } = await import('../../../dht/index.js');
+  const { openObjectStore, requireDisjoint, Storage } = await import('../../../storage/index.js');
+  await requireDisjoint(data, store);
   const storage = await Storage.open(data, { reserve: 0 });
   try {
     const objects = await openObjectStore(store);
-    const coordination = new EtcdStore(listed(etcd), clusterName);
+    const coordination = new EtcdStore(splitList(etcd), clusterName);
     const line = progressLine('tiles');
-    const onProgress = ({ done, total }: MoveInProgress) =>
+    const onProgress = ({ done, total }: ImportProgress) =>
       line.update({
         message: '',
         progress: (100 * done) / total,
         tiles: { total, done, failed: 0, skipped: 0 },
       });
     try {
-      const moved = await moveIn({ storage, objects, coordination, dryRun, signal, onProgress });
+      const moved = await importFolder({ storage, objects, coordination, dryRun, signal, onProgress });
       line.end();
       if (flags.format === 'json') printJson(moved);
-      else tell(moved, data);
+      else printMoved(moved, data);
       if (moved.failed.length > 0) process.exitCode = 3;
     } finally {
       line.end();
@@ -91,18 +91,23 @@ async function move(flags: JoinFlags & { store: string; etcd: string }): Promise
   }
 }
 
-function tell({ cluster, dryRun, scenes, tiles, models, bytes, kept, failed }: MovedIn, data: string): void {
-  const what = [count(scenes.moved, 'scene'), count(tiles.moved, 'tile'), count(models.moved, 'model')].join(
-    ', ',
-  );
+function printMoved(
+  { cluster, dryRun, scenes, tiles, models, bytes, kept, failed }: ImportReport,
+  data: string,
+): void {
+  const what = [
+    formatCount(scenes.moved, 'scene'),
+    formatCount(tiles.moved, 'tile'),
+    formatCount(models.moved, 'model'),
+  ].join(', ');
   if (dryRun) print(`${what} of ${data} would be moved into cluster ${cluster}`);
-  else print(`moved ${what} of ${data} into cluster ${cluster}: ${size(bytes)}`);
+  else print(`moved ${what} of ${data} into cluster ${cluster}: ${formatBytes(bytes)}`);
   const present = [
-    count(scenes.present, 'scene'),
-    count(tiles.present, 'tile'),
-    count(models.present, 'model'),
+    formatCount(scenes.present, 'scene'),
+    formatCount(tiles.present, 'tile'),
+    formatCount(models.present, 'model'),
   ];
   if (scenes.present + tiles.present + models.present > 0) print(`there already: ${present.join(', ')}`);
-  for (const name of kept) note(`${name}: the cluster has another version, which stays`);
-  for (const { what, code, message } of failed) note(`${what}: ${message} [${code}]`);
+  for (const name of kept) logToStderr(`${name}: the cluster has another version, which stays`);
+  for (const { what, code, message } of failed) logToStderr(`${what}: ${message} [${code}]`);
 }

@@ -1,15 +1,15 @@
 import { Command } from 'commander';
 import {
+  createOption,
   type FilterOptions,
-  filterOf,
-  flag,
-  number,
+  parseNumberOption,
   type TargetOptions,
-  withFilter,
+  toFilterParams,
+  withFilterOptions,
   withResources,
   withTarget,
 } from '../../options/option-groups.js';
-import { runWrangle } from './run-derive.js';
+import { runDerive } from './run-derive.js';
 
 type CoalesceFlags = TargetOptions & FilterOptions & { to: string; window?: number };
 
@@ -18,16 +18,18 @@ export function coalesceCommand(): Command {
     .description(
       'cut tiles to the cells and times of another collection; --bbox, --geocode and --datetime pick the tiles of that one',
     )
-    .addOption(flag('--to <id>', 'the collection whose cells and times are taken over').makeOptionMandatory())
     .addOption(
-      flag(
+      createOption('--to <id>', 'the collection whose cells and times are taken over').makeOptionMandatory(),
+    )
+    .addOption(
+      createOption(
         '--window <days>',
         'where no scene overlaps a time, take the nearest within so many days; default 16',
-        number,
+        parseNumberOption,
       ),
     );
-  return withTarget(withResources(withFilter(command))).action(async (flags: CoalesceFlags) => {
+  return withTarget(withResources(withFilterOptions(command))).action(async (flags: CoalesceFlags) => {
     const { to, window } = flags;
-    await runWrangle('coalesce', 'coalesced', { filter: filterOf(flags), to, window }, flags);
+    await runDerive('coalesce', 'coalesced', { filter: toFilterParams(flags), to, window }, flags);
   });
 }

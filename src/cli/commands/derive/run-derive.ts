@@ -1,16 +1,24 @@
 /** What the commands that make tiles of tiles have in common. */
 
-import type { WrangleResults } from '../../../derive/index.js';
+import type { DeriveResults } from '../../../derive/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import type { TileSource } from '../../../storage/index.js';
-import { openTarget } from '../../connect.js';
-import { orResults } from '../../job-outcome.js';
+import { connect } from '../../connect.js';
+import { outcomeOf } from '../../job-outcome.js';
 import type { FilterOptions, TargetOptions } from '../../options/option-groups.js';
-import { count, duration, noFit, note, print, printJson, progressLine } from '../../output/print.js';
+import {
+  formatCount,
+  formatDuration,
+  logToStderr,
+  noMatchHint,
+  print,
+  printJson,
+  progressLine,
+} from '../../output/print.js';
 import { interruptSignal } from '../../signals.js';
 
 /** Runs a process and prints what it made, or that there was nothing to do. Exit code 3 where some tiles failed. */
-export async function runWrangle<Results extends WrangleResults = WrangleResults>(
+export async function runDerive<Results extends DeriveResults = DeriveResults>(
   process_: string,
   /** Of the tiles that it makes. */
   source: TileSource,
@@ -18,22 +26,22 @@ export async function runWrangle<Results extends WrangleResults = WrangleResults
   flags: TargetOptions & FilterOptions,
 ): Promise<Timed<Results>> {
   const hint = `they lie beside the raw tiles: "search --source ${source}" finds them alone, "--source raw" leaves them out`;
-  const target = await openTarget(flags);
+  const target = await connect(flags);
   const line = progressLine('tiles');
   try {
-    const { job, results, error } = await orResults<Results>(
+    const { job, results, error } = await outcomeOf<Results>(
       target.client.run(process_, inputs, { signal: interruptSignal(), onProgress: line.update }),
     );
     line.end();
     if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
     else printResults(results);
-    if (results.tiles > 0) note(hint);
+    if (results.tiles > 0) logToStderr(hint);
     const { tiles, unchanged, removed = 0, skipped, failures } = results;
     if (error) {
-      note(`error: ${error.message} [${error.code}]`);
+      logToStderr(`error: ${error.message} [${error.code}]`);
       process.exitCode = 1;
     } else if (failures > 0) process.exitCode = 3;
-    else if (tiles + unchanged + removed === 0) note(`nothing to do: ${reasonOf(skipped, flags)}`);
+    else if (tiles + unchanged + removed === 0) logToStderr(`nothing to do: ${skipReasons(skipped, flags)}`);
     return results;
   } finally {
     line.end();
@@ -42,18 +50,22 @@ export async function runWrangle<Results extends WrangleResults = WrangleResults
 }
 
 /** Why nothing came of what the filter picks. */
-function reasonOf(skipped: WrangleResults['skipped'], flags: FilterOptions): string {
-  const reasons = Object.entries(skipped).map(([reason, number]) => `${count(number, 'tile')}, ${reason}`);
-  return reasons.length > 0 ? reasons.join('; ') : `no tile fits the filter. ${noFit(flags)}`.trimEnd();
+function skipReasons(skipped: DeriveResults['skipped'], flags: FilterOptions): string {
+  const reasons = Object.entries(skipped).map(
+    ([reason, number]) => `${formatCount(number, 'tile')}, ${reason}`,
+  );
+  return reasons.length > 0 ? reasons.join('; ') : `no tile fits the filter. ${noMatchHint(flags)}`.trimEnd();
 }
 
-function printResults(results: Timed<WrangleResults>): void {
+function printResults(results: Timed<DeriveResults>): void {
   const { tiles, unchanged, removed = 0, skipped, failed, failures, seconds } = results;
-  for (const { tile, code, message } of failed) note(`failed ${tile}: ${message} [${code}]`);
+  for (const { tile, code, message } of failed) logToStderr(`failed ${tile}: ${message} [${code}]`);
   // Where that is all there is, it is said why there is nothing to do.
   for (const [reason, number] of tiles + unchanged + removed + failures > 0 ? Object.entries(skipped) : [])
-    print(`${count(number, 'tile')} skipped: ${reason}`);
+    print(`${formatCount(number, 'tile')} skipped: ${reason}`);
   const removing = removed > 0 ? `, ${removed} removed` : '';
   const failing = failures > 0 ? `, ${failures} failed` : '';
-  print(`${count(tiles, 'tile')} made, ${unchanged} unchanged${removing}${failing}, ${duration(seconds)}`);
+  print(
+    `${formatCount(tiles, 'tile')} made, ${unchanged} unchanged${removing}${failing}, ${formatDuration(seconds)}`,
+  );
 }

@@ -1,15 +1,15 @@
 import { Command } from 'commander';
 import {
+  createOption,
   type FilterOptions,
-  filterOf,
-  flag,
-  positiveInteger,
+  parsePositiveIntegerOption,
   type TargetOptions,
-  withFilter,
+  toFilterParams,
+  withFilterOptions,
   withResources,
   withTarget,
 } from '../../options/option-groups.js';
-import { runWrangle } from './run-derive.js';
+import { runDerive } from './run-derive.js';
 
 type SplitFlags = TargetOptions & FilterOptions & { precision: number };
 
@@ -17,13 +17,13 @@ export function splitCommand(): Command {
   const command = new Command('split')
     .description('cut tiles into those of their finer cells')
     .addOption(
-      flag(
+      createOption(
         '--precision <n>',
         'length of the geocodes of the new cells',
-        positiveInteger,
+        parsePositiveIntegerOption,
       ).makeOptionMandatory(),
     );
-  return withTarget(withResources(withFilter(command))).action(async (flags: SplitFlags) => {
-    await runWrangle('split', 'split', { filter: filterOf(flags), precision: flags.precision }, flags);
+  return withTarget(withResources(withFilterOptions(command))).action(async (flags: SplitFlags) => {
+    await runDerive('split', 'split', { filter: toFilterParams(flags), precision: flags.precision }, flags);
   });
 }

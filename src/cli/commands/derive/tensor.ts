@@ -4,19 +4,26 @@ import { Command } from 'commander';
 import type { Client } from '../../../client/index.js';
 import type { TensorFile, TensorResults } from '../../../derive/index.js';
 import type { Timed } from '../../../jobs/index.js';
-import { openTarget } from '../../connect.js';
+import { connect } from '../../connect.js';
 import { oneFileOnly } from '../../errors.js';
 import {
+  createOption,
   type FilterOptions,
-  filterOf,
-  flag,
-  number,
+  parseNumberOption,
   type TargetOptions,
-  withFilter,
+  toFilterParams,
+  withFilterOptions,
   withResources,
   withTarget,
 } from '../../options/option-groups.js';
-import { count, duration, note, print, printJson, progressLine } from '../../output/print.js';
+import {
+  formatCount,
+  formatDuration,
+  logToStderr,
+  print,
+  printJson,
+  progressLine,
+} from '../../output/print.js';
 import { interruptSignal } from '../../signals.js';
 
 type TensorFlags = TargetOptions &
@@ -34,19 +41,25 @@ export function tensorCommand(): Command {
       'stack bands and expressions of all dates of a cell at one size, as a NumPy file or a GeoTIFF',
     )
     .addOption(
-      flag(
+      createOption(
         '--bands <list>',
         'names or expressions such as red,nir,mask,ndvi,red/green, of spectra also 860nm or 12; <collection>/<name> takes it from that collection alone',
       ).makeOptionMandatory(),
     )
-    .addOption(flag('--output <path>', 'a file ending in .npy or .tif, or a folder').makeOptionMandatory())
-    .addOption(flag('--as <kind>', 'what goes into a folder; default npy').choices(['npy', 'tif']))
     .addOption(
-      flag('--resolution <metres>', 'size of a pixel; by default that of the finest data band', number),
+      createOption('--output <path>', 'a file ending in .npy or .tif, or a folder').makeOptionMandatory(),
     )
-    .addOption(flag('--stored', 'stored numbers in place of physical values'));
-  return withTarget(withResources(withFilter(command))).action(async (flags: TensorFlags) => {
-    const target = await openTarget(flags);
+    .addOption(createOption('--as <kind>', 'what goes into a folder; default npy').choices(['npy', 'tif']))
+    .addOption(
+      createOption(
+        '--resolution <metres>',
+        'size of a pixel; by default that of the finest data band',
+        parseNumberOption,
+      ),
+    )
+    .addOption(createOption('--stored', 'stored numbers in place of physical values'));
+  return withTarget(withResources(withFilterOptions(command))).action(async (flags: TensorFlags) => {
+    const target = await connect(flags);
     const line = progressLine('cells');
     try {
       const { resolution, stored, output } = flags;
@@ -54,7 +67,7 @@ export function tensorCommand(): Command {
       const format = single ? (extname(output).slice(1) as 'npy' | 'tif') : (flags.as ?? 'npy');
       const { job, results } = await target.client.run<TensorResults>(
         'tensor',
-        { filter: filterOf(flags), bands: splitBands(flags.bands), resolution, format, stored },
+        { filter: toFilterParams(flags), bands: splitBands(flags.bands), resolution, format, stored },
         { signal: interruptSignal(), onProgress: line.update },
       );
       line.end();
@@ -65,7 +78,7 @@ export function tensorCommand(): Command {
       if (flags.format === 'json') printJson({ job, ...results });
       else printResults(results, pathOf);
       if (results.files.length > 0) return;
-      note('error: no tile fits the filter');
+      logToStderr('error: no tile fits the filter');
       process.exitCode = 1;
     } finally {
       line.end();
@@ -103,8 +116,8 @@ function printResults(
   for (const line of new Set(
     taken.map((one) => `${one.collection} has no ${one.asked}: ${one.taken} is taken`),
   ))
-    note(line);
+    logToStderr(line);
   for (const [reason, number] of Object.entries(skipped))
-    print(`${count(number, 'cell')} skipped: ${reason}`);
-  print(`${count(files.length, 'file')}, ${duration(seconds)}`);
+    print(`${formatCount(number, 'cell')} skipped: ${reason}`);
+  print(`${formatCount(files.length, 'file')}, ${formatDuration(seconds)}`);
 }

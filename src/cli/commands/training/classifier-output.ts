@@ -1,7 +1,7 @@
 /** How the command line shows stored classifiers. */
 import type { ClassifierCard } from '../../../analysis/index.js';
 import type { Client, ModelDocument } from '../../../client/index.js';
-import { count, duration, percent, print, table } from '../../output/print.js';
+import { formatCount, formatDuration, formatPercent, print, table } from '../../output/print.js';
 
 export interface ListedClassifier {
   id: string;
@@ -22,7 +22,7 @@ export function printClassifiers(classifiers: ListedClassifier[]): void {
   if (classifiers.length === 0) return;
   const rows = classifiers.map(({ id, geocode, createdAt, classifier, metrics, versions }) => [
     ...[id, geocode, createdAt, classifier],
-    ...[percent(metrics.validation.oa), metrics.validation.kappa.toFixed(3), versions],
+    ...[formatPercent(metrics.validation.oa), metrics.validation.kappa.toFixed(3), versions],
   ]);
   const titles = ['model', 'place', 'trained', 'classifier', 'OA', 'kappa', 'versions'];
   for (const line of table([titles, ...rows])) print(line);
@@ -37,17 +37,17 @@ export function printClassifier(
   const wavelengths = bands.map(({ wavelength }) => wavelength);
   const range = [Math.min(...wavelengths), Math.max(...wavelengths)].map((nm) => nm.toFixed(0)).join(' to ');
   const scores = (of: { oa: number; aa: number; kappa: number }) =>
-    `OA ${percent(of.oa)}, AA ${percent(of.aa)}, kappa ${of.kappa.toFixed(3)}`;
+    `OA ${formatPercent(of.oa)}, AA ${formatPercent(of.aa)}, kappa ${of.kappa.toFixed(3)}`;
   const facts = [
     ['model', id],
     ['version', version],
     ['place', `${geocode} (${grid}), collection ${collection}`],
-    ['trained', `${card.createdAt} in ${duration(card.seconds)}, seed ${card.seed}`],
+    ['trained', `${card.createdAt} in ${formatDuration(card.seconds)}, seed ${card.seed}`],
     ['classifier', `${classifier}, strength ${strength}, tilewright ${card.softwareVersion}`],
-    ['reads', `${count(bands.length, 'band')}, ${range} nm`],
-    ['labels', `in ${count(card.data.length, 'tile')}`],
+    ['reads', `${formatCount(bands.length, 'band')}, ${range} nm`],
+    ['labels', `in ${formatCount(card.data.length, 'tile')}`],
     ['split', card.split],
-    ['validation', `${scores({ oa, aa, kappa })}, on ${count(pixels, 'pixel')}`],
+    ['validation', `${scores({ oa, aa, kappa })}, on ${formatCount(pixels, 'pixel')}`],
     ...Object.entries(baseline).map(([name, of]) => [`  ${name}`, scores(of)]),
   ];
   for (const line of table(facts)) print(line);
@@ -59,7 +59,7 @@ export function printClassifier(
   for (const line of table([['code', 'class', 'trained on', 'validated on', 'F1'], ...rows])) print(line);
   print();
   const listed = (versions as unknown as (ListedClassifier & { version: string })[]).map((one) => [
-    ...[one.version, one.createdAt, one.classifier, percent(one.metrics.validation.oa)],
+    ...[one.version, one.createdAt, one.classifier, formatPercent(one.metrics.validation.oa)],
     [one.version === latest ? 'latest' : [], one.version === best ? 'best' : []].flat().join(', '),
   ]);
   for (const line of table([['version', 'trained', 'classifier', 'OA', ''], ...listed])) print(line);

@@ -1,9 +1,9 @@
 import type { Option } from 'commander';
-import { flag } from '../../options/option-groups.js';
+import { createOption } from '../../options/option-groups.js';
 
 /** Of commands that load a training engine. The names are those of src/training, which is not loaded for help. */
-export function engineFlag(): Option {
-  return flag('--engine <name>', 'use this engine or fail').choices([
+export function engineOption(): Option {
+  return createOption('--engine <name>', 'use this engine or fail').choices([
     'tfjs-node-gpu',
     'tfjs-node',
     'wasm-onednn',

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { version } from '../../../version.js';
 
-export interface PlaceToTrain {
+export interface CellToTrain {
   model: string;
   collection: string;
   geocode: string;
@@ -15,22 +15,22 @@ export interface PlaceToTrain {
 }
 
 /** Seconds that a Job and its log stay after its end. */
-const KEPT = 86_400;
-const RESTRICTED = {
+const TTL_SECONDS = 86_400;
+const SECURITY_CONTEXT = {
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,
   capabilities: { drop: ['ALL'] },
 };
 
 /** Bytes of the process that fetches the tiles, sends the model, and waits: 69 MB were measured. */
-const BESIDE = 128e6;
+const CLIENT_MEMORY_BYTES = 128e6;
 
 /**
  * Trains the place in its own container, beside the node that holds it: reads the tiles there, and has it store the model. It is tried
  * once more where that fails.
  */
-export function trainingJob({ model, collection, geocode, server, memory, flags }: PlaceToTrain) {
-  const pod = podOf(server);
+export function kubernetesJob({ model, collection, geocode, server, memory, flags }: CellToTrain) {
+  const pod = podFromUrl(server);
   const labels = {
     'app.kubernetes.io/name': 'tilewright',
     'app.kubernetes.io/component': 'training',
@@ -43,7 +43,7 @@ export function trainingJob({ model, collection, geocode, server, memory, flags 
     .digest('hex')
     .slice(0, 8);
   const place = ['--collection', collection, '--geocode', geocode];
-  const resources = { cpu: '1', memory: String(memory + BESIDE) };
+  const resources = { cpu: '1', memory: String(memory + CLIENT_MEMORY_BYTES) };
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -55,7 +55,7 @@ export function trainingJob({ model, collection, geocode, server, memory, flags 
     },
     spec: {
       backoffLimit: 1,
-      ttlSecondsAfterFinished: KEPT,
+      ttlSecondsAfterFinished: TTL_SECONDS,
       template: {
         metadata: { labels },
         spec: {
@@ -63,7 +63,7 @@ export function trainingJob({ model, collection, geocode, server, memory, flags 
           automountServiceAccountToken: false,
           enableServiceLinks: false,
           securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
-          ...(pod && { affinity: nextTo(pod.name) }),
+          ...(pod && { affinity: affinityTo(pod.name) }),
           containers: [
             {
               name: 'train',
@@ -76,7 +76,7 @@ export function trainingJob({ model, collection, geocode, server, memory, flags 
                 },
               ],
               resources: { requests: resources, limits: resources },
-              securityContext: RESTRICTED,
+              securityContext: SECURITY_CONTEXT,
               volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
             },
           ],
@@ -88,13 +88,13 @@ export function trainingJob({ model, collection, geocode, server, memory, flags 
 }
 
 /** Of the address that the chart gives a node: http://POD.SERVICE.NAMESPACE.svc:8080. */
-function podOf(server: string): { name: string; namespace: string } | undefined {
+function podFromUrl(server: string): { name: string; namespace: string } | undefined {
   const [, name, namespace] = /^https?:\/\/([^.:/]+)\.[^.:/]+\.([^.:/]+)\.svc\b/.exec(server) ?? [];
   return name && namespace ? { name, namespace } : undefined;
 }
 
 /** On its machine, where the tiles are; it waits until there is room. */
-const nextTo = (pod: string) => ({
+const affinityTo = (pod: string) => ({
   podAffinity: {
     requiredDuringSchedulingIgnoredDuringExecution: [
       {

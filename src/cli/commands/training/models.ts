@@ -4,10 +4,19 @@ import { Command } from 'commander';
 import type { ClassifierCard } from '../../../analysis/index.js';
 import type { Client, ModelDocument } from '../../../client/index.js';
 import type { Metrics, ModelCard } from '../../../training/index.js';
-import { openTarget } from '../../connect.js';
+import { connect } from '../../connect.js';
 import { cannotWrite } from '../../errors.js';
 import { type TargetOptions, withTarget } from '../../options/option-groups.js';
-import { count, duration, imageMeasures, mse, note, print, printJson, table } from '../../output/print.js';
+import {
+  formatCount,
+  formatDuration,
+  formatMse,
+  imageMeasures,
+  logToStderr,
+  print,
+  printJson,
+  table,
+} from '../../output/print.js';
 import {
   isClassifier,
   isClassifierDocument,
@@ -30,7 +39,7 @@ export function modelsCommand(): Command {
   return withTarget(command).action(async (id: string | undefined, flags: ModelFlags) => {
     if (id === undefined && (flags.version ?? flags.export) !== undefined)
       command.error('error: --version and --export are of one model: name its id');
-    const target = await openTarget(flags);
+    const target = await connect(flags);
     try {
       if (id === undefined) await listModels(target.client, flags);
       else if (flags.export === undefined) await showModel(target.client, id, flags);
@@ -50,18 +59,20 @@ async function listModels(client: Client, { format }: ModelFlags): Promise<void>
     id,
     geocode,
     createdAt,
-    mse(metrics.validation.mse),
+    formatMse(metrics.validation.mse),
     metrics.validation.r2.toFixed(3),
-    mse(baseline.linear.mse),
-    mse(baseline.mean.mse),
+    formatMse(baseline.linear.mse),
+    formatMse(baseline.mean.mse),
     versions,
   ]);
   const titles = ['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'versions'];
   if (rows.length > 0) for (const line of table([titles, ...rows])) print(line);
   printClassifiers(models.filter(isClassifier));
-  print(count(models.length, 'model'));
+  print(formatCount(models.length, 'model'));
   for (const id of listed.damaged ?? [])
-    note(`warning: the record of ${id} is damaged: train it again, or "tilewright delete model ${id}"`);
+    logToStderr(
+      `warning: the record of ${id} is damaged: train it again, or "tilewright delete model ${id}"`,
+    );
 }
 
 async function showModel(client: Client, id: string, { format, version }: ModelFlags): Promise<void> {
@@ -74,7 +85,7 @@ async function showModel(client: Client, id: string, { format, version }: ModelF
   const rows = versions.map(({ version, createdAt, metrics, parent }) => [
     version,
     createdAt,
-    mse(metrics.validation.mse),
+    formatMse(metrics.validation.mse),
     metrics.validation.r2.toFixed(3),
     parent ?? '-',
     [version === model.latest ? 'latest' : [], version === model.best ? 'best' : []].flat().join(', '),
@@ -119,11 +130,14 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ['model', id],
     ['version', version],
     ['place', `${geocode} (${grid}), collection ${collection}`],
-    ['trained', `${card.createdAt}, ${count(epochs, 'epoch')} in ${duration(seconds)}, seed ${seed}`],
+    [
+      'trained',
+      `${card.createdAt}, ${formatCount(epochs, 'epoch')} in ${formatDuration(seconds)}, seed ${seed}`,
+    ],
     ['engine', `${engine.name} ${engine.version}, tilewright ${card.softwareVersion}`],
     [
       'data',
-      `${count(days.length, 'tile')} from ${days[0]} to ${days.at(-1)}, ${megabytes(card.bytesRead)} read`,
+      `${formatCount(days.length, 'tile')} from ${days[0]} to ${days.at(-1)}, ${megabytes(card.bytesRead)} read`,
     ],
     ['patches', `${patches.train} for training, ${patches.validation} for validation`],
     ...(card.pixelSize ? [['pixels', `${card.pixelSize.group}, ${valuesOf(card)}`]] : []),
@@ -147,12 +161,12 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
   const rows = measured.flatMap(([name, one]) => {
     if (!one) return [];
     const ofImages = imageMeasures(one);
-    return [[name, mse(one.mse), one.r2.toFixed(3), ...titles.map((title) => ofImages[title] ?? '')]];
+    return [[name, formatMse(one.mse), one.r2.toFixed(3), ...titles.map((title) => ofImages[title] ?? '')]];
   });
   const { tile } = metrics;
   if (tile) {
     const ofTile = imageMeasures(tile);
-    const name = `model, on the whole tile (${count(tile.dates.length, 'date')}, training ground included)`;
+    const name = `model, on the whole tile (${formatCount(tile.dates.length, 'date')}, training ground included)`;
     rows.push([name, '', '', ...titles.map((title) => ofTile[title] ?? '')]);
   }
   for (const line of table([['on the validation patches', 'MSE', 'R2', ...titles], ...rows])) print(line);

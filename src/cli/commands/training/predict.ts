@@ -2,16 +2,16 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { PredictResults } from '../../../training/index.js';
 import {
   type FilterOptions,
-  filterOf,
-  RAW_UNLESS_ASKED,
+  RAW_SOURCE_HELP,
   type TargetOptions,
-  withFilter,
+  toFilterParams,
+  withFilterOptions,
   withResources,
   withTarget,
 } from '../../options/option-groups.js';
-import { count, mse, note } from '../../output/print.js';
-import { runWrangle } from '../derive/run-derive.js';
-import { engineFlag } from './engine-option.js';
+import { formatCount, formatMse, logToStderr } from '../../output/print.js';
+import { runDerive } from '../derive/run-derive.js';
+import { engineOption } from './engine-option.js';
 
 type PredictFlags = TargetOptions & FilterOptions & { engine?: string; version?: string };
 
@@ -26,18 +26,20 @@ export function predictCommand(): Command {
       parseModel,
     )
     .option('--version <version>', 'best, latest, or one version of the model by its name (default: latest)')
-    .addOption(engineFlag());
-  command.addHelpText('after', RAW_UNLESS_ASKED);
-  return withTarget(withResources(withFilter(command))).action(async (model: string, flags: PredictFlags) => {
-    const source = model.startsWith('cloud-removal') ? 'cloud-free' : 'predicted';
-    const { version, engine } = flags;
-    const inputs = { model, version, filter: filterOf(flags), engine };
-    const results = await runWrangle<PredictResults>('predict', source, inputs, flags);
-    const { tiles, unchanged, failures, worse = [] } = results;
-    if (worse.length > 0) note(warningOf(worse, version));
-    // As training does where no place can be trained on.
-    if (tiles + unchanged + failures === 0) process.exitCode = 1;
-  });
+    .addOption(engineOption());
+  command.addHelpText('after', RAW_SOURCE_HELP);
+  return withTarget(withResources(withFilterOptions(command))).action(
+    async (model: string, flags: PredictFlags) => {
+      const source = model.startsWith('cloud-removal') ? 'cloud-free' : 'predicted';
+      const { version, engine } = flags;
+      const inputs = { model, version, filter: toFilterParams(flags), engine };
+      const results = await runDerive<PredictResults>('predict', source, inputs, flags);
+      const { tiles, unchanged, failures, worse = [] } = results;
+      if (worse.length > 0) logToStderr(worseModelWarning(worse, version));
+      // As training does where no place can be trained on.
+      if (tiles + unchanged + failures === 0) process.exitCode = 1;
+    },
+  );
 }
 
 /** The names are those of src/training, which is not loaded for help. */
@@ -48,15 +50,16 @@ function parseModel(value: string): string {
   );
 }
 
-const NAMED = 5;
+const MAX_NAMED_MODELS = 5;
 
-function warningOf(worse: PredictResults['worse'], version?: string): string {
+function worseModelWarning(worse: PredictResults['worse'], version?: string): string {
   const named = worse
-    .slice(0, NAMED)
-    .map((one) => `${one.geocode} (MSE ${mse(one.mse)}, mean ${mse(one.mean)})`);
-  const others = worse.length > NAMED ? ` and ${count(worse.length - NAMED, 'other')}` : '';
+    .slice(0, MAX_NAMED_MODELS)
+    .map((one) => `${one.geocode} (MSE ${formatMse(one.mse)}, mean ${formatMse(one.mean)})`);
+  const others =
+    worse.length > MAX_NAMED_MODELS ? ` and ${formatCount(worse.length - MAX_NAMED_MODELS, 'other')}` : '';
   return (
-    `warning: ${count(worse.length, 'model')} that made these tiles did worse on validation patches than the mean of the training: ` +
+    `warning: ${formatCount(worse.length, 'model')} that made these tiles did worse on validation patches than the mean of the training: ` +
     `${named.join(', ')}${others}; ${version === 'best' ? '' : '--version best may be better, else '}train anew with more dates, or delete the models and their tiles`
   );
 }

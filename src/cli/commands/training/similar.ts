@@ -1,6 +1,11 @@
 import { Command } from 'commander';
-import { openTarget } from '../../connect.js';
-import { flag, positiveInteger, type TargetOptions, withTarget } from '../../options/option-groups.js';
+import { connect } from '../../connect.js';
+import {
+  createOption,
+  parsePositiveIntegerOption,
+  type TargetOptions,
+  withTarget,
+} from '../../options/option-groups.js';
 import { clusterLetter } from '../../output/ascii-map.js';
 import { print, printJson, table } from '../../output/print.js';
 
@@ -10,15 +15,21 @@ export function similarCommand(): Command {
   const command = new Command('similar')
     .description('list the places that look most like one; "tilewright texture" computes what they look like')
     .argument('<tile>', 'id of a tile of the place; or, with --collection, its geocode')
-    .addOption(flag('-k, --limit <n>', 'so many places, 1000 at most (default: 10)', positiveInteger))
-    .addOption(flag('--collection <id>', 'of the place, which is named by its geocode then'));
+    .addOption(
+      createOption(
+        '-k, --limit <n>',
+        'so many places, 1000 at most (default: 10)',
+        parsePositiveIntegerOption,
+      ),
+    )
+    .addOption(createOption('--collection <id>', 'of the place, which is named by its geocode then'));
   return withTarget(command).action(async (name: string, flags: SimilarFlags) => {
     const { collection, limit } = flags;
     // Ids of tiles begin with their collection; geocodes have no such sign in them.
     const isTile = name.includes('_');
     if (!isTile && collection === undefined)
       command.error(`error: ${name} is no id of a tile; of a place named by its geocode give --collection`);
-    const target = await openTarget(flags);
+    const target = await connect(flags);
     try {
       const place = isTile ? { tile: name } : { collection: collection!, geocode: name };
       const document = await target.client.similar(place, limit);

@@ -1,23 +1,32 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { Timed } from '../../../jobs/index.js';
 import type { ClusteredCollection, TextureResults } from '../../../training/index.js';
-import { openTarget } from '../../connect.js';
-import { orResults } from '../../job-outcome.js';
+import { connect } from '../../connect.js';
+import { outcomeOf } from '../../job-outcome.js';
 import {
+  createOption,
   type FilterOptions,
-  filterOf,
-  flag,
-  instant,
-  integer,
-  positiveInteger,
-  RAW_UNLESS_ASKED,
+  parseIntegerOption,
+  parsePositiveIntegerOption,
+  parseTimeOption,
+  RAW_SOURCE_HELP,
   type TargetOptions,
-  withFilter,
+  toFilterParams,
+  withFilterOptions,
   withResources,
   withTarget,
 } from '../../options/option-groups.js';
-import { cellMap, clusterLetter } from '../../output/ascii-map.js';
-import { count, duration, noFit, note, print, printJson, progressLine, table } from '../../output/print.js';
+import { asciiMap, clusterLetter } from '../../output/ascii-map.js';
+import {
+  formatCount,
+  formatDuration,
+  logToStderr,
+  noMatchHint,
+  print,
+  printJson,
+  progressLine,
+  table,
+} from '../../output/print.js';
 import { interruptSignal } from '../../signals.js';
 
 type TextureFlags = TargetOptions &
@@ -27,36 +36,37 @@ export function textureCommand(): Command {
   const command = new Command('texture')
     .description('compute what each place looks like, and show which places look alike')
     .addOption(
-      flag(
+      createOption(
         '--clusters <n>',
         'put the places into so many clusters; auto: as many as fit best (default: auto)',
         (value) => (value === 'auto' ? value : numberOfClusters(value)),
       ),
     )
     .addOption(
-      flag(
+      createOption(
         '--near <time>',
         'of the images that hold 95 % of the cell and at most 5 % cloud, look at the one nearest to this day or time (default: the newest)',
-        instant,
+        parseTimeOption,
       ),
     )
-    .addOption(flag('--seed <n>', 'same seed, same textures: same clusters', integer));
-  command.addHelpText('after', RAW_UNLESS_ASKED);
-  return withTarget(withResources(withFilter(command))).action(async (flags: TextureFlags) => {
+    .addOption(createOption('--seed <n>', 'same seed, same textures: same clusters', parseIntegerOption));
+  command.addHelpText('after', RAW_SOURCE_HELP);
+  return withTarget(withResources(withFilterOptions(command))).action(async (flags: TextureFlags) => {
     const { clusters = 'auto', near, seed } = flags;
-    const inputs = { filter: filterOf(flags), near, seed, ...(clusters !== 'auto' && { clusters }) };
-    const target = await openTarget(flags);
+    const inputs = { filter: toFilterParams(flags), near, seed, ...(clusters !== 'auto' && { clusters }) };
+    const target = await connect(flags);
     const line = progressLine('places');
     try {
-      const { job, results, error } = await orResults<TextureResults>(
+      const { job, results, error } = await outcomeOf<TextureResults>(
         target.client.run('texture', inputs, { signal: interruptSignal(), onProgress: line.update }),
       );
       line.end();
       if (flags.format === 'json') printJson({ ...(job && { job }), ...results });
       else printResults(results);
       if (error) {
-        note(`error: ${error.message} [${error.code}]`);
-        if (error.message.endsWith('no tile fits the filter') && noFit(flags)) note(noFit(flags));
+        logToStderr(`error: ${error.message} [${error.code}]`);
+        if (error.message.endsWith('no tile fits the filter') && noMatchHint(flags))
+          logToStderr(noMatchHint(flags));
         process.exitCode = 1;
       } else if (results.failures > 0) process.exitCode = 3;
     } finally {
@@ -68,7 +78,7 @@ export function textureCommand(): Command {
 
 function numberOfClusters(value: string): number {
   try {
-    return positiveInteger(value);
+    return parsePositiveIntegerOption(value);
   } catch {
     throw new InvalidArgumentError('It must be a whole number of 1 or more, or auto.');
   }
@@ -84,15 +94,17 @@ function printResults({
   seconds,
 }: Timed<TextureResults>): void {
   for (const collection of collections) if (collection.clusters.length > 0) printClusters(collection);
-  for (const { tile, code, message } of failed) note(`failed ${tile}: ${message} [${code}]`);
+  for (const { tile, code, message } of failed) logToStderr(`failed ${tile}: ${message} [${code}]`);
   for (const [reason, number] of Object.entries(skipped))
-    print(`${count(number, 'place')} skipped: ${reason}`);
+    print(`${formatCount(number, 'place')} skipped: ${reason}`);
   const failing = failures > 0 ? `, ${failures} failed` : '';
-  print(`${count(textures, 'texture')} computed, ${unchanged} unchanged${failing}, ${duration(seconds)}`);
+  print(
+    `${formatCount(textures, 'texture')} computed, ${unchanged} unchanged${failing}, ${formatDuration(seconds)}`,
+  );
 }
 
 function printClusters({ collection, grid, places, clusters, curve }: ClusteredCollection): void {
-  print(`${collection}: ${count(places, 'place')} in ${count(clusters.length, 'cluster')}`);
+  print(`${collection}: ${formatCount(places, 'place')} in ${formatCount(clusters.length, 'cluster')}`);
   print();
   const rows = clusters.map(({ places, middle }, c) => [clusterLetter(c), places.length, middle]);
   for (const text of table([['cluster', 'places', 'most typical'], ...rows])) print(text);
@@ -100,7 +112,7 @@ function printClusters({ collection, grid, places, clusters, curve }: ClusteredC
   const cells = clusters.flatMap(({ places }, c) =>
     places.map((geocode) => ({ geocode, mark: clusterLetter(c) })),
   );
-  for (const text of cellMap(grid, cells) ?? ['(too wide for a map here; --format json lists all places)'])
+  for (const text of asciiMap(grid, cells) ?? ['(too wide for a map here; --format json lists all places)'])
     print(text);
   print();
   if (curve.length === 0) return;
@@ -108,7 +120,7 @@ function printClusters({ collection, grid, places, clusters, curve }: ClusteredC
     ['clusters', 'silhouette', '', 'euclidean', 'manhattan', 'cosine'],
     ...curve.map(({ clusters, euclidean, manhattan, cosine }) => {
       const mean = (euclidean + manhattan + cosine) / 3;
-      const bar = '#'.repeat(Math.max(0, Math.round(BAR * mean)));
+      const bar = '#'.repeat(Math.max(0, Math.round(BAR_WIDTH * mean)));
       return [clusters, mean.toFixed(3), bar, ...[euclidean, manhattan, cosine].map((one) => one.toFixed(3))];
     }),
   ]))
@@ -117,4 +129,4 @@ function printClusters({ collection, grid, places, clusters, curve }: ClusteredC
 }
 
 /** Characters of a silhouette of 1. */
-const BAR = 30;
+const BAR_WIDTH = 30;

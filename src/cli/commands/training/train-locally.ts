@@ -6,20 +6,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { toArray } from '../../../async/index.js';
 import { type Client, type Progress, unreachable } from '../../../client/index.js';
 import { selectEngine } from '../../../engines/index.js';
-import { receivedError, TilewrightError } from '../../../errors.js';
+import { fromErrorDocument, TilewrightError } from '../../../errors.js';
 import type { Timed } from '../../../jobs/index.js';
 import {
+  type AcquisitionFiles,
+  type CellInputs,
   DEFAULT_SEED,
-  modelNamed,
+  encodeUpload,
+  getModelSpec,
   nothingTrained,
-  type PlaceDate,
-  type PlaceInputs,
-  sent,
   type TrainResults,
-  trainPlaces,
+  trainCells,
 } from '../../../training/index.js';
 
-export interface HereInputs extends PlaceInputs {
+export interface LocalTrainingInputs extends CellInputs {
   epochs?: number;
   patience?: number;
   seed?: number;
@@ -29,8 +29,8 @@ export interface HereInputs extends PlaceInputs {
 }
 
 /** How often a model is sent, and the pause between, ms. */
-const MOST_TIMES = 30;
-const PAUSE = 5000;
+const MAX_ATTEMPTS = 30;
+const RETRY_DELAY_MS = 5000;
 
 interface Hooks {
   signal: AbortSignal;
@@ -41,7 +41,7 @@ interface Hooks {
  * Fetches what the place needs, trains it as a node would, and has the server store the model. Nothing stays here. Throws what the server
  * says, and why the training failed; TW_TRAIN_NOTHING where the place is unfit.
  */
-export async function trainHere(
+export async function trainLocally(
   client: Client,
   {
     model,
@@ -52,11 +52,11 @@ export async function trainHere(
     seed = DEFAULT_SEED,
     engine: wanted,
     placeMemory,
-  }: HereInputs,
+  }: LocalTrainingInputs,
   { signal, onProgress }: Hooks,
 ): Promise<{ job: string; results: Timed<TrainResults> }> {
   const begun = performance.now();
-  const spec = modelNamed(model);
+  const spec = getModelSpec(model);
   const engine = await selectEngine({ engine: wanted });
   const {
     tiles,
@@ -73,22 +73,24 @@ export async function trainHere(
   try {
     const task = {
       ...{ id: geocode, model, seed, epochs, patience, pairs, validationFrom: from },
-      dates: await fetched(client, dates, folder),
+      dates: await downloadTiles(client, dates, folder),
       checkpoint: join(folder, 'checkpoint'),
     };
-    const options = { engine: engine.name, cores: 1, limit: placeMemory ?? spec.placeMemory, signal };
+    const options = { engine: engine.name, cores: 1, limit: placeMemory ?? spec.memoryPerCell, signal };
     const onEpoch = ({ epoch }: { epoch: number }) =>
       onProgress({
         message: `training ${model} with ${engine.name}, epoch ${epoch}`,
         progress: (100 * epoch) / (epochs ?? spec.epochs),
         tiles: { total: 1, done: 0, failed: 0, skipped: 0 },
       });
-    const [result] = await toArray(trainPlaces([task], { ...options, onEpoch }));
+    const [result] = await toArray(trainCells([task], { ...options, onEpoch }));
     if ('skipped' in result) throw nothingTrained(1, [`${geocode}: ${result.skipped}`]);
-    if ('error' in result) throw receivedError({ status: 500, ...result.error });
-    const trained = sent(result.trained);
+    if ('error' in result) throw fromErrorDocument({ status: 500, ...result.error });
+    const trained = encodeUpload(result.trained);
     const inputs = { model, filter, seed, tiles, engine, trained };
-    const stored = await patiently(signal, () => client.run<TrainResults>('store-model', inputs, { signal }));
+    const stored = await retryUnreachable(signal, () =>
+      client.run<TrainResults>('store-model', inputs, { signal }),
+    );
     const seconds = (performance.now() - begun) / 1000;
     return { ...stored, results: { ...stored.results, seconds } };
   } finally {
@@ -97,20 +99,24 @@ export async function trainHere(
 }
 
 /** Asks a server again that starts, or has too much to do: what was trained is worth the wait. */
-async function patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+async function retryUnreachable<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
   for (let times = 1; ; times++) {
     try {
       return await ask();
     } catch (error) {
       const isBusy = error instanceof TilewrightError && error.status === 429;
-      if (times === MOST_TIMES || !(isBusy || unreachable.is(error))) throw error;
-      await sleep(PAUSE, undefined, { signal });
+      if (times === MAX_ATTEMPTS || !(isBusy || unreachable.is(error))) throw error;
+      await sleep(RETRY_DELAY_MS, undefined, { signal });
     }
   }
 }
 
 /** The dates with their files in `folder`, under names of its own; each is fetched once. */
-async function fetched(client: Client, dates: PlaceDate[], folder: string): Promise<PlaceDate[]> {
+async function downloadTiles(
+  client: Client,
+  dates: AcquisitionFiles[],
+  folder: string,
+): Promise<AcquisitionFiles[]> {
   const paths = new Map<string, string>();
   const local = async (route: string) => {
     const known = paths.get(route);
@@ -120,9 +126,9 @@ async function fetched(client: Client, dates: PlaceDate[], folder: string): Prom
     await client.saveTileFile(route, path);
     return path;
   };
-  const here: PlaceDate[] = [];
+  const here: AcquisitionFiles[] = [];
   for (const { bands, mask, ...date } of dates) {
-    const files: PlaceDate['bands'] = {};
+    const files: AcquisitionFiles['bands'] = {};
     for (const [name, file] of Object.entries(bands))
       files[name as keyof typeof bands] = { ...file, path: await local(file.path) };
     here.push({ ...date, bands: files, mask: await local(mask) });

@@ -1,45 +1,50 @@
 /** Flags of the commands that train. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { bytes, flag, instant, positiveInteger } from '../../options/option-groups.js';
-import { engineFlag } from './engine-option.js';
+import {
+  createOption,
+  parseBytesOption,
+  parsePositiveIntegerOption,
+  parseTimeOption,
+} from '../../options/option-groups.js';
+import { engineOption } from './engine-option.js';
 
 /** The names of src/training, which is not loaded for help. */
-export const MODES = ['partitioned', 'distributed', 'contained'];
+export const TRAINING_MODE_NAMES = ['partitioned', 'distributed', 'contained'];
 
-export interface TrainingFlags {
+export interface TrainingOptions {
   epochs?: number;
   patience?: number;
   validationFrom?: string;
   engine?: string;
-  placeMemory?: number;
+  parseWorkerMemory?: number;
 }
 
-export function withTrainingFlags(command: Command): Command {
+export function withTrainingOptions(command: Command): Command {
   return command
     .addOption(
-      flag(
+      createOption(
         '--epochs <n>',
         'passes over the training patches, by default 30, of cloud-removal 12',
-        positiveInteger,
+        parsePositiveIntegerOption,
       ),
     )
     .addOption(
-      flag(
+      createOption(
         '--patience <n>',
         'stop a training if the loss on its selection patches has not improved for n epochs; the best epoch is kept in any case',
-        positiveInteger,
+        parsePositiveIntegerOption,
       ),
     )
     .addOption(
-      flag(
+      createOption(
         '--validation-from <time>',
         'hold out dates from this time on, RFC 3339 or a date; default: the last quarter of the tiles',
-        instant,
+        parseTimeOption,
       ),
     )
-    .addOption(engineFlag())
+    .addOption(engineOption())
     .addOption(
-      flag(
+      createOption(
         '--place-memory <size>',
         'contained: memory that a process may take, 1MB or more; by default 1GB, of cloud-removal 2GB',
         placeMemory,
@@ -48,10 +53,10 @@ export function withTrainingFlags(command: Command): Command {
 }
 
 /** The process `train` takes no less. */
-const LEAST_MEMORY = 1e6;
+const MIN_MEMORY_BYTES = 1e6;
 
 function placeMemory(value: string): number {
-  const size = bytes(value);
-  if (size < LEAST_MEMORY) throw new InvalidArgumentError('It must be 1MB or more.');
+  const size = parseBytesOption(value);
+  if (size < MIN_MEMORY_BYTES) throw new InvalidArgumentError('It must be 1MB or more.');
   return size;
 }

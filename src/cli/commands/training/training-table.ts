@@ -1,6 +1,6 @@
 /** The table of trained models. */
 import type { TrainResults } from '../../../training/index.js';
-import { imageMeasures, mse, table } from '../../output/print.js';
+import { formatMse, imageMeasures, table } from '../../output/print.js';
 
 type Trained = TrainResults['models'][number];
 type Scored = Pick<Trained, 'baseline' | 'parent'> & {
@@ -9,7 +9,7 @@ type Scored = Pick<Trained, 'baseline' | 'parent'> & {
 };
 
 /** Marks models that are worse on their validation patches than the mean of their training. */
-const WORSE = ' *';
+const WORSE_MARK = ' *';
 
 /**
  * Returns no line for no model. A model for several places has a row for each of them below its own; models of several places have a last
@@ -29,15 +29,15 @@ export function trainingTable(
       place,
       ...(namesModels && { model }),
       ...(parent !== undefined && { from: parent.slice(parent.lastIndexOf('_') + 2) }),
-      MSE: mse(validation.mse) + (validation.mse > baseline.mean.mse ? WORSE : ''),
+      MSE: formatMse(validation.mse) + (validation.mse > baseline.mean.mse ? WORSE_MARK : ''),
       R2: validation.r2.toFixed(3),
       ...imageMeasures(validation),
       ...(tile?.msSsim && { 'tile MS-SSIM': imageMeasures(tile)['MS-SSIM'] }),
-      'MSE linear': mse(baseline.linear.mse),
-      'MSE mean': mse(baseline.mean.mse),
-      ...(baseline.unchanged && { 'MSE cloudy': mse(baseline.unchanged.mse) }),
-      ...(baseline.nearest && { 'MSE nearest': mse(baseline.nearest.mse) }),
-      ...(baseline.median && { 'MSE median': mse(baseline.median.mse) }),
+      'MSE linear': formatMse(baseline.linear.mse),
+      'MSE mean': formatMse(baseline.mean.mse),
+      ...(baseline.unchanged && { 'MSE cloudy': formatMse(baseline.unchanged.mse) }),
+      ...(baseline.nearest && { 'MSE nearest': formatMse(baseline.nearest.mse) }),
+      ...(baseline.median && { 'MSE median': formatMse(baseline.median.mse) }),
       ...(more.took !== undefined && { seconds: more.took.toFixed(1) }),
     };
   };
@@ -55,9 +55,9 @@ export function trainingTable(
   const titles = [...new Set(fullest.flatMap(Object.keys))];
   const cells = rows.map((one) => titles.map((title) => (one as Record<string, string>)[title] ?? ''));
   const lines = table([titles, ...cells]);
-  if (rows.some(({ MSE }) => MSE.endsWith(WORSE)))
+  if (rows.some(({ MSE }) => MSE.endsWith(WORSE_MARK)))
     lines.push(
-      `${WORSE.trim()} worse than the mean of the training; "tilewright predict" warns of such a model`,
+      `${WORSE_MARK.trim()} worse than the mean of the training; "tilewright predict" warns of such a model`,
     );
   return lines;
 }

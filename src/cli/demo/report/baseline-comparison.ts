@@ -1,12 +1,20 @@
 /** The model beside ridge regression and the training mean, place by place. */
-import { column, type Html, html, logScale, logTick, r2, type Scale } from '../../../html/index.js';
+import {
+  type AxisScale,
+  formatColumn,
+  formatR2,
+  type Html,
+  html,
+  logScale,
+  logTick,
+} from '../../../html/index.js';
 import type { ReportModel, ReportTraining } from './report-data.js';
 
 const MAX_ROWS = 30;
 
 /** How errors are drawn and written. */
 interface Axis {
-  scale: Scale;
+  scale: AxisScale;
   text(mse: number): string;
 }
 
@@ -16,12 +24,12 @@ interface Errors {
   mean: number;
 }
 
-export function comparison({ models, pooled }: ReportTraining): Html {
+export function baselineComparison({ models, pooled }: ReportTraining): Html {
   // The places where the model gains most come first, those where it loses last.
   const sorted = [...models].sort((a, b) => gain(a) - gain(b));
   const all = [...models.map(errorsOf), ...(pooled ? [pooledErrors(pooled)] : [])];
   const values = all.flatMap(({ model, linear, mean }) => [model, linear, mean]);
-  const axis: Axis = { scale: logScale(values), text: column(values) };
+  const axis: Axis = { scale: logScale(values), text: formatColumn(values) };
   const rows = sorted.map((model) =>
     row(html`${model.geocode}`, errorsOf(model), model.metrics.validation.r2, axis),
   );
@@ -45,7 +53,7 @@ function row(name: Html, errors: Errors, fit: number, { scale, text }: Axis): Ht
   // Where two are equal, the simpler one is better.
   const best = mean === least ? 'mean' : linear === least ? 'ridge' : 'model';
   const value = (mse: number) => html`<td>${mse === least ? html`<b>${text(mse)}</b>` : text(mse)}</td>`;
-  return html`<tr${best !== 'model' && html` class="lost"`}><th scope="row">${name}</th><td class="plot">${marks(errors, scale)}</td>${value(model)}${value(linear)}${value(mean)}<td class="wide">${r2(fit)}</td><td class="wide best">${best}</td></tr>
+  return html`<tr${best !== 'model' && html` class="lost"`}><th scope="row">${name}</th><td class="plot">${marks(errors, scale)}</td>${value(model)}${value(linear)}${value(mean)}<td class="wide">${formatR2(fit)}</td><td class="wide best">${best}</td></tr>
 `;
 }
 
@@ -54,14 +62,14 @@ function pooledRow(pooled: NonNullable<ReportTraining['pooled']>, axis: Axis): H
 }
 
 /** Marks differ in shape as well as in colour. */
-function marks({ model, linear, mean }: Errors, scale: Scale): Html {
+function marks({ model, linear, mean }: Errors, scale: AxisScale): Html {
   const at = (mse: number) => share(scale, mse);
   return html`<svg class="marks" width="100%" height="20" aria-hidden="true">${scale.ticks.map(
     (tick) => html`<line class="rule" x1="${at(tick)}" x2="${at(tick)}" y1="0" y2="20"/>`,
   )}<line class="span" x1="${at(model)}" x2="${at(linear)}" y1="10" y2="10"/><svg x="${at(mean)}"><line class="mean" y1="4" y2="16"/></svg><svg x="${at(linear)}"><path class="ridge" d="M0 4.5 5.5 10 0 15.5-5.5 10z"/></svg><circle class="model" cx="${at(model)}" cy="10" r="4.5"/></svg>`;
 }
 
-const share = (scale: Scale, value: number) => `${(scale.at(value) * 100).toFixed(1)}%`;
+const share = (scale: AxisScale, value: number) => `${(scale.position(value) * 100).toFixed(1)}%`;
 /** Error as a share of the ridge's; a model whose error is no number comes last. */
 function gain({ metrics, baseline }: ReportModel): number {
   const share = metrics.validation.mse / baseline.linear.mse;

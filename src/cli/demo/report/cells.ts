@@ -1,28 +1,28 @@
 /** Tiles by place, and the one of each place that is shown. */
 import type { ReportTile } from './report-data.js';
 
-export interface Cell {
+export interface ReportCell {
   geocode: string;
   shown: ReportTile;
   tiles: ReportTile[];
 }
 
 /** Places from north to south, west to east. */
-export function cellsOf(tiles: ReportTile[]): Cell[] {
+export function groupByCell(tiles: ReportTile[]): ReportCell[] {
   const byGeocode = new Map<string, ReportTile[]>();
   for (const tile of tiles) byGeocode.set(tile.geocode, [...(byGeocode.get(tile.geocode) ?? []), tile]);
   return [...byGeocode]
-    .map(([geocode, own]) => ({ geocode, shown: bestOf(own), tiles: own }))
+    .map(([geocode, own]) => ({ geocode, shown: bestTile(own), tiles: own }))
     .sort((a, b) => b.shown.bbox[3] - a.shown.bbox[3] || a.shown.bbox[0] - b.shown.bbox[0]);
 }
 
 /** The tiles that the report's map shows, one a place: only they need a preview. */
 export function shownTiles(tiles: ReportTile[]): ReportTile[] {
-  return cellsOf(tiles).map(({ shown }) => shown);
+  return groupByCell(tiles).map(({ shown }) => shown);
 }
 
 /** The newest picked tile, else the least cloudy one. */
-export function bestOf(tiles: ReportTile[]): ReportTile {
+export function bestTile(tiles: ReportTile[]): ReportTile {
   const cloud = ({ cloudCover }: ReportTile) => cloudCover ?? 101;
   return tiles.reduce((best, tile) => {
     if (tile.picked !== best.picked) return tile.picked ? tile : best;

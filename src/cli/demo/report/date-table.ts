@@ -1,6 +1,6 @@
 /** Places by dates: coverage and cloud of each tile. */
-import { day, type Html, html, percent } from '../../../html/index.js';
-import { bestOf, type Cell } from './cells.js';
+import { dateText, formatPercentValue, type Html, html } from '../../../html/index.js';
+import { bestTile, type ReportCell } from './cells.js';
 import type { ReportTile } from './report-data.js';
 import { shadeStyle, tileText } from './tile-map.js';
 
@@ -8,12 +8,12 @@ import { shadeStyle, tileText } from './tile-map.js';
 const MAX_ROWS = 40;
 
 /** Tiles of one place and one day (scenes that overlap) share a field, which shows the best of them. */
-export function dateTable(cells: Cell[]): Html {
+export function dateTable(cells: ReportCell[]): Html {
   const days = [...new Set(cells.flatMap(({ tiles }) => tiles.map(dayKey)))].sort();
   const table = html`
 <div class="scroll" tabindex="0" role="region" aria-label="Places by dates"><table class="dates">
 <caption class="sr">Pixel coverage and cloud cover of each place and date</caption>
-<thead><tr><th scope="col" rowspan="2">Place</th>${days.map((key) => html`<th scope="colgroup" colspan="2">${day(key)}</th>`)}</tr>
+<thead><tr><th scope="col" rowspan="2">Place</th>${days.map((key) => html`<th scope="colgroup" colspan="2">${dateText(key)}</th>`)}</tr>
 <tr>${days.map(() => html`<th scope="col">cover</th><th scope="col">cloud</th>`)}</tr></thead>
 <tbody>${cells.map((cell) => row(cell, days))}</tbody></table></div>`;
   const note = html`<p class="note">Pixel coverage and cloud cover in percent. <span class="dot">●</span> picked by the search, – not assessed.</p>`;
@@ -21,7 +21,7 @@ export function dateTable(cells: Cell[]): Html {
   return html`${note}<details><summary>Show the table of all ${cells.length} places by date</summary>${table}</details>`;
 }
 
-function row({ geocode, tiles }: Cell, days: string[]): Html {
+function row({ geocode, tiles }: ReportCell, days: string[]): Html {
   const byDay = new Map<string, ReportTile[]>();
   for (const tile of tiles) byDay.set(dayKey(tile), [...(byDay.get(dayKey(tile)) ?? []), tile]);
   return html`<tr><th scope="row">${geocode}</th>${days.map((key) => fields(byDay.get(key)))}</tr>
@@ -30,12 +30,12 @@ function row({ geocode, tiles }: Cell, days: string[]): Html {
 
 function fields(tiles: ReportTile[] | undefined): Html {
   if (!tiles) return html`<td class="absent" colspan="2"><span class="sr">no tile</span></td>`;
-  const tile = bestOf(tiles);
+  const tile = bestTile(tiles);
   const tip = tiles.length > 1 ? `${tileText(tile)}; the best of ${tiles.length} tiles` : tileText(tile);
   const mark = tile.picked && html`<span class="dot">●</span><span class="sr"> picked</span>`;
-  return html`<td class="cover" style="${shadeStyle(tile)}" data-tip="${tip}">${mark}${percent(tile.coverage)}</td><td class="cloud${
+  return html`<td class="cover" style="${shadeStyle(tile)}" data-tip="${tip}">${mark}${formatPercentValue(tile.coverage)}</td><td class="cloud${
     tile.cloudCover === null ? ' no-cloud' : ''
-  }" style="${shadeStyle(tile)}" data-tip="${tip}">${percent(tile.cloudCover)}</td>`;
+  }" style="${shadeStyle(tile)}" data-tip="${tip}">${formatPercentValue(tile.cloudCover)}</td>`;
 }
 
 /** The UTC day of a time; a text that is no time is its own day. */

@@ -1,8 +1,8 @@
 /** The report of a demo as one HTML page. */
-import { day, type Html, html, htmlPage, moment, style } from '../../../html/index.js';
-import { count, duration } from '../../output/print.js';
-import { comparison } from './baseline-comparison.js';
-import { type Cell, cellsOf } from './cells.js';
+import { dateText, dateTime, type Html, html, htmlPage, reportStyle } from '../../../html/index.js';
+import { formatCount, formatDuration } from '../../output/print.js';
+import { baselineComparison } from './baseline-comparison.js';
+import { groupByCell, type ReportCell } from './cells.js';
 import { dateTable } from './date-table.js';
 import { lossCharts } from './loss-charts.js';
 import type { DemoReport, ReportScene, ReportTraining } from './report-data.js';
@@ -10,7 +10,7 @@ import { scatterCharts } from './scatter-charts.js';
 import { script } from './script.js';
 import { summary } from './summary.js';
 import { tileMap } from './tile-map.js';
-import { losers } from './verdict.js';
+import { cellsBelowBaseline } from './verdict.js';
 
 /** Nothing is fetched: the browser is told to refuse it too. */
 const POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
@@ -18,15 +18,15 @@ const POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sc
 /** One self-contained HTML page: no external resource, works offline, light and dark. Every text in `report` is escaped. */
 export function renderReport(report: DemoReport): string {
   const { title, generatedAt, machine, collection, scenes, tiles, training } = report;
-  const cells = cellsOf(tiles);
+  const cells = groupByCell(tiles);
   return htmlPage({
     title,
     policy: POLICY,
-    style,
+    style: reportStyle,
     body: html`<header>
 <p class="eyebrow">tilewright report</p>
 <h1>${title}</h1>
-<p class="meta">${moment(generatedAt)} · collection <code>${collection.id}</code> · ${machine}</p>
+<p class="meta">${dateTime(generatedAt)} · collection <code>${collection.id}</code> · ${machine}</p>
 ${summary(report, cells)}
 </header>
 <main>
@@ -37,7 +37,7 @@ ${training.models.length > 0 && trainingSections(training)}
 ${training.skipped.length > 0 && section('Skipped places', skippedList(training))}
 ${report.next.length > 0 && section('How to go on', nextCommands(report.next))}
 </main>
-<footer>Made by tilewright, ${moment(generatedAt)}. This page holds all it shows and asks for nothing from elsewhere.</footer>
+<footer>Made by tilewright, ${dateTime(generatedAt)}. This page holds all it shows and asks for nothing from elsewhere.</footer>
 <div id="tip" hidden></div>
 <script>${script}</script>`,
   });
@@ -58,11 +58,11 @@ function sceneTable(scenes: ReportScene[]): Html {
 
 function sceneRow({ id, collection, time, platform, bands, size, tiles, warnings }: ReportScene): Html {
   const notes = warnings.map((warning) => html`<li>Warning: ${warning}</li>`);
-  return html`<tr><th scope="row">${id}${notes.length > 0 && html`<ul class="plain warnings">${notes}</ul>`}</th><td>${collection}</td><td>${day(time)}</td><td>${platform ?? 'platform unknown'}</td><td>${bands.join(', ')}</td><td>${size}</td><td class="number">${tiles}<span class="unit"> tiles</span></td></tr>
+  return html`<tr><th scope="row">${id}${notes.length > 0 && html`<ul class="plain warnings">${notes}</ul>`}</th><td>${collection}</td><td>${dateText(time)}</td><td>${platform ?? 'platform unknown'}</td><td>${bands.join(', ')}</td><td>${size}</td><td class="number">${tiles}<span class="unit"> tiles</span></td></tr>
 `;
 }
 
-function tileSection(cells: Cell[]): Html {
+function tileSection(cells: ReportCell[]): Html {
   return html`<p>Each place is one cell of the grid, drawn in true proportion. Shown is its newest picked tile, or the least cloudy one where none was picked (paler).</p>
 <div class="tiles">${tileMap(cells)}
 <div class="dates-block"><h3>Every tile, by place and date</h3>
@@ -73,8 +73,8 @@ function querySection({ query: { command, description, matched, total } }: DemoR
   const share = total > 0 ? ((matched / total) * 100).toFixed(1) : '0';
   return html`<p class="asked">${description}</p>
 ${commandBlock(command)}
-<div class="match" role="img" aria-label="${matched} of ${count(total, 'tile')} picked"><i style="width:${share}%"></i></div>
-<p class="note">${matched} of ${count(total, 'tile')} ${matched === 1 ? 'fits' : 'fit'}.</p>`;
+<div class="match" role="img" aria-label="${matched} of ${formatCount(total, 'tile')} picked"><i style="width:${share}%"></i></div>
+<p class="note">${matched} of ${formatCount(total, 'tile')} ${matched === 1 ? 'fits' : 'fit'}.</p>`;
 }
 
 function trainingSections(training: ReportTraining): Html {
@@ -83,7 +83,7 @@ function trainingSections(training: ReportTraining): Html {
     models.reduce((total, { patches }) => total + patches[part], 0);
   return html`${section(
     'How the models learnt',
-    html`<p>${count(models.length, 'model')}, ${count(epochs, 'epoch')} each, ${duration(seconds)} in all on engine <code>${engine}</code>. ${sum('train')} patches to learn from and ${sum('validation')} kept apart to check: they lie on another side of the tile, with a gap between, and on later dates where there are several.</p>
+    html`<p>${formatCount(models.length, 'model')}, ${formatCount(epochs, 'epoch')} each, ${formatDuration(seconds)} in all on engine <code>${engine}</code>. ${sum('train')} patches to learn from and ${sum('validation')} kept apart to check: they lie on another side of the tile, with a gap between, and on later dates where there are several.</p>
 <div class="legend"><span><i class="key line of-train"></i> training loss</span><span><i class="key line"></i> validation loss</span><span><i class="key line of-ridge"></i> ridge regression</span><span>Up: mean squared error, logarithmic. Across: epochs.</span></div>
 ${lossCharts(models)}`,
   )}${section(
@@ -92,13 +92,13 @@ ${lossCharts(models)}`,
 ${scatterCharts(training)}`,
   )}${section(
     'Are they worth it?',
-    html`<p>Ridge is a linear fit to the mean red, green and blue of a patch; mean is the average NDVI of the training patches, always. A network is worth its training only where it beats both. ${losers(models)}</p>
-${comparison(training)}`,
+    html`<p>Ridge is a linear fit to the mean red, green and blue of a patch; mean is the average NDVI of the training patches, always. A network is worth its training only where it beats both. ${cellsBelowBaseline(models)}</p>
+${baselineComparison(training)}`,
   )}`;
 }
 
 function skippedList({ skipped }: ReportTraining): Html {
-  return html`<p>${count(skipped.length, 'place')} got no model.</p>
+  return html`<p>${formatCount(skipped.length, 'place')} got no model.</p>
 <ul class="plain skipped">${skipped.map(({ geocode, reason }) => html`<li><span class="geocode">${geocode}</span>${reason}</li>`)}</ul>`;
 }
 

@@ -1,6 +1,14 @@
 /** Predicted against true NDVI, pooled and for each place, on shared axes. */
-import { decimalsOf, type Html, html, linearScale, r2, signed, significant } from '../../../html/index.js';
-import { type Axis, axes, dotsOf, panel, panels, xOf, yOf } from './chart.js';
+import {
+  decimalsOf,
+  formatR2,
+  type Html,
+  html,
+  linearScale,
+  signed,
+  significant,
+} from '../../../html/index.js';
+import { axes, type ChartAxis, panel, panels, svgDots, toX, toY } from './chart.js';
 import type { ReportMetrics, ReportModel, ReportTraining } from './report-data.js';
 
 export function scatterCharts({ models, pooled }: ReportTraining): Html {
@@ -8,16 +16,16 @@ export function scatterCharts({ models, pooled }: ReportTraining): Html {
   // NDVI lies in -1 to 1; a prediction beyond is drawn on the edge.
   const scale = linearScale(values.map((value) => Math.min(1, Math.max(-1, value))));
   const decimals = decimalsOf(scale.step);
-  const axis: Axis = { scale, label: (tick) => signed(tick + 0, decimals) };
+  const axis: ChartAxis = { scale, label: (tick) => signed(tick + 0, decimals) };
   const dots = ({ geocode, predictions: { truth, predicted } }: ReportModel) =>
-    html`<path class="dots" data-tip="${geocode}" d="${dotsOf(
+    html`<path class="dots" data-tip="${geocode}" d="${svgDots(
       truth.flatMap((value, i): [number, number][] => {
-        const point: [number, number] = [xOf(scale.at(value)), yOf(scale.at(predicted[i]!))];
+        const point: [number, number] = [toX(scale.position(value)), toY(scale.position(predicted[i]!))];
         return point.every(Number.isFinite) ? [point] : [];
       }),
     )}"/>`;
-  const frame = html`${axes(axis, axis)}<path class="identity" d="M${xOf(0)} ${yOf(0)}L${xOf(1)} ${yOf(1)}"/>`;
-  const names = html`<text x="${xOf(0) + 4}" y="${yOf(1) + 4}">predicted NDVI</text><text x="${xOf(1) - 2}" y="${yOf(0) - 4}" text-anchor="end">true NDVI</text>`;
+  const frame = html`${axes(axis, axis)}<path class="identity" d="M${toX(0)} ${toY(0)}L${toX(1)} ${toY(1)}"/>`;
+  const names = html`<text x="${toX(0) + 4}" y="${toY(1) + 4}">predicted NDVI</text><text x="${toX(1) - 2}" y="${toY(0) - 4}" text-anchor="end">true NDVI</text>`;
   const all =
     pooled &&
     html`<div class="pooled">${scatterPanel(
@@ -38,7 +46,7 @@ export function scatterCharts({ models, pooled }: ReportTraining): Html {
 }
 
 function scatterPanel(title: Html, name: string, { mse, r2: fit }: ReportMetrics, content: Html): Html {
-  const figures = html`<span>R² ${r2(fit)} · MSE ${significant(mse)}</span>`;
-  const alt = `Predicted against true NDVI of ${name}: R2 ${r2(fit)}, mean squared error ${significant(mse)}`;
+  const figures = html`<span>R² ${formatR2(fit)} · MSE ${significant(mse)}</span>`;
+  const alt = `Predicted against true NDVI of ${name}: R2 ${formatR2(fit)}, mean squared error ${significant(mse)}`;
   return panel(title, figures, alt, content);
 }

@@ -1,24 +1,28 @@
 /** What was done and what came of it: the first thing that is read. */
-import { type Html, html, median, r2, significant } from '../../../html/index.js';
-import { count, duration } from '../../output/print.js';
-import type { Cell } from './cells.js';
+import { formatR2, type Html, html, median, significant } from '../../../html/index.js';
+import { formatCount, formatDuration } from '../../output/print.js';
+import type { ReportCell } from './cells.js';
 import type { DemoReport } from './report-data.js';
-import { verdict } from './verdict.js';
+import { verdictText } from './verdict.js';
 
-export function summary(report: DemoReport, cells: Cell[]): Html {
+export function summary(report: DemoReport, cells: ReportCell[]): Html {
   const { scenes, tiles, query, training, collection } = report;
   const { models, skipped, pooled } = training;
-  const cut = `${count(scenes.length, 'scene')} became ${count(tiles.length, 'tile')} of ${count(cells.length, 'place')} on the ${collection.grid} grid (precision ${collection.precision}).`;
+  const cut = `${formatCount(scenes.length, 'scene')} became ${formatCount(tiles.length, 'tile')} of ${formatCount(cells.length, 'place')} on the ${collection.grid} grid (precision ${collection.precision}).`;
   const found = `The search picked ${query.matched} of ${query.total}.`;
   const learnt =
     models.length === 0
       ? `No model was trained${skipped.length > 0 ? '; the reasons are below' : ''}.`
-      : `For ${count(models.length, 'place')} a small neural network of its own learnt to tell the mean NDVI (how green a patch is) from red, green and blue alone, in ${duration(training.seconds)}.`;
+      : `For ${formatCount(models.length, 'place')} a small neural network of its own learnt to tell the mean NDVI (how green a patch is) from red, green and blue alone, in ${formatDuration(training.seconds)}.`;
   return html`<p class="lead">${cut} ${found} ${learnt}</p>
-${models.length > 0 && html`<p class="verdict">${verdict(training)}</p>`}
+${models.length > 0 && html`<p class="verdict">${verdictText(training)}</p>`}
 <dl class="numbers">${[
     number(scenes.length, null, scenes.length === 1 ? 'scene' : 'scenes'),
-    number(tiles.length, null, `${tiles.length === 1 ? 'tile' : 'tiles'}, ${count(cells.length, 'place')}`),
+    number(
+      tiles.length,
+      null,
+      `${tiles.length === 1 ? 'tile' : 'tiles'}, ${formatCount(cells.length, 'place')}`,
+    ),
     number(query.matched, `of ${query.total}`, 'tiles picked by the search'),
     number(
       models.length,
@@ -30,13 +34,13 @@ ${models.length > 0 && html`<p class="verdict">${verdict(training)}</p>`}
 
   function fits(places: number, together: typeof pooled): Html[] {
     if (places === 0) return [];
-    const middle = r2(median(models.map(({ metrics }) => metrics.validation.r2)));
+    const middle = formatR2(median(models.map(({ metrics }) => metrics.validation.r2)));
     return [
       number(middle, null, 'median R² of a place’s validation patches'),
       ...(together
         ? [
             number(
-              r2(together.model.r2),
+              formatR2(together.model.r2),
               null,
               `R² of all patches together, MSE ${significant(together.model.mse)}`,
             ),

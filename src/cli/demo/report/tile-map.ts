@@ -1,8 +1,16 @@
 /** The places on a map in true proportion: a picture of each, its coverage and its cloud. */
 import type { Bbox } from '../../../grid/index.js';
-import { day, decimalsOf, type Html, html, niceBelow, niceStep, percent } from '../../../html/index.js';
-import { count } from '../../output/print.js';
-import type { Cell } from './cells.js';
+import {
+  dateText,
+  decimalsOf,
+  formatPercentValue,
+  type Html,
+  html,
+  niceBelow,
+  niceStep,
+} from '../../../html/index.js';
+import { formatCount } from '../../output/print.js';
+import type { ReportCell } from './cells.js';
 import type { ReportTile } from './report-data.js';
 
 /** Kilometres of one degree along a meridian, on a sphere of 6371 km. */
@@ -22,7 +30,7 @@ interface Frame {
   kmAcross: number;
 }
 
-export function tileMap(cells: Cell[]): Html {
+export function tileMap(cells: ReportCell[]): Html {
   if (cells.length === 0) return html`<p class="none">There are no tiles.</p>`;
   const boxes = unwrapped(cells.map(({ shown }) => shown.bbox));
   const frame = frameOf(boxes);
@@ -34,7 +42,7 @@ export function tileMap(cells: Cell[]): Html {
 <label><input type="radio" name="shade" value="cloud"> cloud</label></fieldset>
 <div class="map">
 <div class="lats" aria-hidden="true">${latitudeTicks(frame)}</div>
-<ul class="cells" aria-label="Map of places, ${count(cells.length, 'place')}" style="aspect-ratio:1/${frame.ratio.toFixed(4)}">
+<ul class="cells" aria-label="Map of places, ${formatCount(cells.length, 'place')}" style="aspect-ratio:1/${frame.ratio.toFixed(4)}">
 ${cells.map((cell, i) => cellMarkup(cell, boxes[i]!, frame))}
 </ul>
 <div class="lons" aria-hidden="true">${longitudeTicks(frame)}</div>
@@ -49,12 +57,13 @@ ${ruler(frame)}
 
 /** What a tile says, in one line. */
 export function tileText(tile: ReportTile): string {
-  const cloud = tile.cloudCover === null ? 'cloud not assessed' : `cloud ${percent(tile.cloudCover)} %`;
+  const cloud =
+    tile.cloudCover === null ? 'cloud not assessed' : `cloud ${formatPercentValue(tile.cloudCover)} %`;
   const picked = tile.picked ? 'picked' : 'not picked';
-  return `${tile.geocode}, ${day(tile.time)}: coverage ${percent(tile.coverage)} %, ${cloud}, ${picked}`;
+  return `${tile.geocode}, ${dateText(tile.time)}: coverage ${formatPercentValue(tile.coverage)} %, ${cloud}, ${picked}`;
 }
 
-function cellMarkup({ geocode, shown, tiles }: Cell, box: Bbox, frame: Frame): Html {
+function cellMarkup({ geocode, shown, tiles }: ReportCell, box: Bbox, frame: Frame): Html {
   const share = (length: number, whole: number) => `${((length / whole) * 100).toFixed(3)}%`;
   const picked = tiles.filter((tile) => tile.picked).length;
   const dates = tiles.length > 1 ? `; ${picked} of ${tiles.length} tiles of this place picked` : '';
@@ -67,8 +76,8 @@ function cellMarkup({ geocode, shown, tiles }: Cell, box: Bbox, frame: Frame): H
   ].join(';');
   const image = shown.preview !== undefined && EMBEDDED_IMAGE.test(shown.preview) ? shown.preview : null;
   return html`<li class="cell${shown.picked ? ' picked' : ''}${shown.cloudCover === null ? ' no-cloud' : ''}" style="${style}" data-tip="${tileText(shown)}${dates}">${
-    image && html`<img src="${image}" alt="Satellite picture of place ${geocode}, ${day(shown.time)}">`
-  }<span class="code">${geocode}</span><span class="figures"><span class="figure cover"><span class="sr">coverage </span>${percent(shown.coverage)}</span><span class="figure cloud"><span class="sr">cloud </span>${percent(shown.cloudCover)}</span></span><span class="meter cover"></span><span class="meter cloud"></span></li>
+    image && html`<img src="${image}" alt="Satellite picture of place ${geocode}, ${dateText(shown.time)}">`
+  }<span class="code">${geocode}</span><span class="figures"><span class="figure cover"><span class="sr">coverage </span>${formatPercentValue(shown.coverage)}</span><span class="figure cloud"><span class="sr">cloud </span>${formatPercentValue(shown.cloudCover)}</span></span><span class="meter cover"></span><span class="meter cloud"></span></li>
 `;
 }
 

@@ -1,10 +1,10 @@
 /** What the figures of a training say, in words, also where they are bad. */
 import { significant } from '../../../html/index.js';
-import { count } from '../../output/print.js';
+import { formatCount } from '../../output/print.js';
 import type { ReportModel, ReportTraining } from './report-data.js';
 
 /** Is the model better than the simple baselines? One to three sentences. */
-export function verdict({ models, pooled }: ReportTraining): string {
+export function verdictText({ models, pooled }: ReportTraining): string {
   if (models.length === 0) return 'No model was trained, so there is nothing to compare.';
   const beatsRidge = models.filter(
     ({ metrics, baseline }) => metrics.validation.mse < baseline.linear.mse,
@@ -22,7 +22,7 @@ export function verdict({ models, pooled }: ReportTraining): string {
 const MAX_NAMES = 12;
 
 /** Where the model is not better than both baselines. */
-export function losers(models: ReportModel[]): string {
+export function cellsBelowBaseline(models: ReportModel[]): string {
   const lost = models.filter(
     ({ metrics, baseline }) => !(metrics.validation.mse < Math.min(baseline.linear.mse, baseline.mean.mse)),
   );
@@ -34,7 +34,7 @@ export function losers(models: ReportModel[]): string {
 }
 
 function byPlace(wins: number, places: number): string {
-  const all = count(places, 'place');
+  const all = formatCount(places, 'place');
   if (wins === places) {
     return places === 1
       ? 'The model has a lower error than ridge regression in its one place.'
@@ -51,7 +51,7 @@ function byPlace(wins: number, places: number): string {
 
 function againstMean(losses: number): string {
   if (losses === 0) return '';
-  return `In ${count(losses, 'place')} it is no better than always answering the training mean: do not use it there.`;
+  return `In ${formatCount(losses, 'place')} it is no better than always answering the training mean: do not use it there.`;
 }
 
 function together({ model, linear }: NonNullable<ReportTraining['pooled']>): string {

@@ -13,58 +13,63 @@ import type {
   KernelConfig,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import { FORWARD, type Loops, TO_FILTER, TO_INPUT } from '../../compute-primitives/compute-primitives.js';
+import {
+  type ComputePrimitives,
+  FILTER_GRADIENT,
+  FORWARD,
+  INPUT_GRADIENT,
+} from '../../compute-primitives/compute-primitives.js';
 import type { Tf } from '../../tfjs.js';
-import type { Dilated } from '../../tfjs-extensions/conv2d-grad.js';
-import { activated } from '../fused-activation.js';
-import { floats, wasmKernel } from '../wasm-kernel.js';
+import type { WithDilations } from '../../tfjs-extensions/conv2d-grad.js';
+import { applyActivation } from '../fused-activation.js';
+import { float32View, wasmKernel } from '../wasm-kernel.js';
 
 type Shape = [number, number, number, number];
 
-export function conv2d(tf: Tf, loops: Loops): KernelConfig {
+export function conv2d(tf: Tf, loops: ComputePrimitives): KernelConfig {
   return wasmKernel<Conv2DInputs, Conv2DAttrs>(tf.Conv2D, ({ inputs: { x, filter }, attrs, backend }) =>
     forward(loops, backend, x, filter, undefined, infoOf(tf, x.shape, filter.shape, attrs)),
   );
 }
 
-export function fusedConv2d(tf: Tf, loops: Loops): KernelConfig {
+export function fusedConv2d(tf: Tf, loops: ComputePrimitives): KernelConfig {
   return wasmKernel<FusedConv2DInputs, FusedConv2DAttrs>(
     tf.FusedConv2D,
     ({ inputs: { x, filter, bias, preluActivationWeights }, attrs, backend }) => {
       const y = forward(loops, backend, x, filter, bias, infoOf(tf, x.shape, filter.shape, attrs));
-      return activated(tf, backend, y, attrs, preluActivationWeights);
+      return applyActivation(tf, backend, y, attrs, preluActivationWeights);
     },
   );
 }
 
-export function conv2dBackpropInput(tf: Tf, loops: Loops): KernelConfig {
-  return wasmKernel<Conv2DBackpropInputInputs, Conv2DBackpropInputAttrs & Dilated>(
+export function conv2dBackpropInput(tf: Tf, loops: ComputePrimitives): KernelConfig {
+  return wasmKernel<Conv2DBackpropInputInputs, Conv2DBackpropInputAttrs & WithDilations>(
     tf.Conv2DBackpropInput,
     ({ inputs: { dy, filter }, attrs, backend }) => {
       const dx = backend.makeOutput(attrs.inputShape, 'float32');
       const info = infoOf(tf, attrs.inputShape, filter.shape, attrs);
-      const [toDx, ofFilter, ofDy] = [dx, filter, dy].map((tensor) => floats(backend, tensor));
-      loops.convolve(TO_INPUT, geometryOf(info), toDx, ofFilter, ofDy, null);
+      const [toDx, ofFilter, ofDy] = [dx, filter, dy].map((tensor) => float32View(backend, tensor));
+      loops.convolve(INPUT_GRADIENT, geometryOf(info), toDx, ofFilter, ofDy, null);
       return dx;
     },
   );
 }
 
-export function conv2dBackpropFilter(tf: Tf, loops: Loops): KernelConfig {
-  return wasmKernel<Conv2DBackpropFilterInputs, Conv2DBackpropFilterAttrs & Dilated>(
+export function conv2dBackpropFilter(tf: Tf, loops: ComputePrimitives): KernelConfig {
+  return wasmKernel<Conv2DBackpropFilterInputs, Conv2DBackpropFilterAttrs & WithDilations>(
     tf.Conv2DBackpropFilter,
     ({ inputs: { x, dy }, attrs, backend }) => {
       const dw = backend.makeOutput(attrs.filterShape, 'float32');
       const info = infoOf(tf, x.shape, attrs.filterShape, attrs);
-      const [ofX, toDw, ofDy] = [x, dw, dy].map((tensor) => floats(backend, tensor));
-      loops.convolve(TO_FILTER, geometryOf(info), ofX, toDw, ofDy, null);
+      const [ofX, toDw, ofDy] = [x, dw, dy].map((tensor) => float32View(backend, tensor));
+      loops.convolve(FILTER_GRADIENT, geometryOf(info), ofX, toDw, ofDy, null);
       return dw;
     },
   );
 }
 
 function forward(
-  loops: Loops,
+  loops: ComputePrimitives,
   backend: BackendWasm,
   x: TensorInfo,
   filter: TensorInfo,
@@ -72,8 +77,8 @@ function forward(
   info: backend_util.Conv2DInfo,
 ): TensorInfo {
   const y = backend.makeOutput(info.outShape, 'float32');
-  const [ofX, ofFilter, toY] = [x, filter, y].map((tensor) => floats(backend, tensor));
-  loops.convolve(FORWARD, geometryOf(info), ofX, ofFilter, toY, bias ? floats(backend, bias) : null);
+  const [ofX, ofFilter, toY] = [x, filter, y].map((tensor) => float32View(backend, tensor));
+  loops.convolve(FORWARD, geometryOf(info), ofX, ofFilter, toY, bias ? float32View(backend, bias) : null);
   return y;
 }
 

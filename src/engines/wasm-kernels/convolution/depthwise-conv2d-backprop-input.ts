@@ -3,13 +3,13 @@ import type {
   DepthwiseConv2dNativeBackpropInputInputs,
   KernelConfig,
 } from '@tensorflow/tfjs-core';
-import type { Loops } from '../../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../../compute-primitives/compute-primitives.js';
 import type { Tf } from '../../tfjs.js';
-import { floats, wasmKernel, zeros } from '../wasm-kernel.js';
-import { forEachTap, scalesChannels } from './depthwise-taps.js';
+import { float32View, newZeros, wasmKernel } from '../wasm-kernel.js';
+import { forEachTap, isPerChannelScale } from './depthwise-taps.js';
 
 /** Gradient of a depthwise convolution by its input, which the WASM backend lacks. */
-export function depthwiseConv2dBackpropInput(tf: Tf, loops: Loops): KernelConfig {
+export function depthwiseConv2dBackpropInput(tf: Tf, loops: ComputePrimitives): KernelConfig {
   return wasmKernel<DepthwiseConv2dNativeBackpropInputInputs, DepthwiseConv2dNativeBackpropInputAttrs>(
     tf.DepthwiseConv2dNativeBackpropInput,
     ({ inputs, attrs, backend }) => {
@@ -23,17 +23,19 @@ export function depthwiseConv2dBackpropInput(tf: Tf, loops: Loops): KernelConfig
         attrs.dimRoundingMode,
         true,
       );
-      if (scalesChannels(conv)) {
+      if (isPerChannelScale(conv)) {
         const dx = backend.makeOutput(attrs.inputShape, 'float32');
-        const [ofDy, scale, toDx] = [inputs.dy, inputs.filter, dx].map((tensor) => floats(backend, tensor));
+        const [ofDy, scale, toDx] = [inputs.dy, inputs.filter, dx].map((tensor) =>
+          float32View(backend, tensor),
+        );
         const none = new Float32Array(scale.length);
         loops.scaleChannels(toDx.length / scale.length, scale.length, ofDy, none, scale, none, toDx);
         return dx;
       }
-      const output = zeros(backend, attrs.inputShape);
+      const output = newZeros(backend, attrs.inputShape);
       const dx = output.clear();
-      const dy = floats(backend, inputs.dy);
-      const filter = floats(backend, inputs.filter);
+      const dy = float32View(backend, inputs.dy);
+      const filter = float32View(backend, inputs.filter);
       const multiplier = filterShape[3];
       forEachTap(conv, (to, fromDy, fromFilter) => {
         for (let o = 0, c = 0; c < conv.inChannels; c++) {

@@ -33,7 +33,7 @@ export function forEachTap(
 }
 
 /** Whether it does nothing but multiply each channel by its own value, as one of 1x1 does. */
-export function scalesChannels(conv: backend_util.Conv2DInfo): boolean {
+export function isPerChannelScale(conv: backend_util.Conv2DInfo): boolean {
   const { filterHeight, filterWidth, strideHeight, strideWidth, outHeight, outWidth } = conv;
   const isPixel = filterHeight * filterWidth * strideHeight * strideWidth === 1;
   return (

@@ -4,19 +4,24 @@
  */
 import { TilewrightError } from '../../../errors.js';
 import {
-  type Container,
+  type MultiDatasetFile,
   openRaster,
   openTimeAxis,
   type RasterHeader,
   type TimeAxis,
 } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
-import { missingBand, noCollection, noDatetime, notRecognised } from '../../errors.js';
-import { groundResolution } from '../../georeferencing/pixel-size.js';
-import type { DescribeOptions, Resolution, Scene, SceneFormat } from '../../scene.js';
-import { flaggedTime, parseSpan, stamp, type TimeSpan } from '../shared/acquisition-time.js';
+import { collectionNotNamed, missingBand, noDatetime, notRecognised } from '../../errors.js';
+import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import type { DescribeOptions, ProductFormat, Resolution, Scene } from '../../scene.js';
+import {
+  type AcquisitionTime,
+  compactTimestamp,
+  datetimeOption,
+  parseTimeRange,
+} from '../shared/acquisition-time.js';
 import { CLIMATOLOGY_LAB } from '../shared/providers.js';
-import { cleanId, stemOf } from '../shared/scene-id.js';
+import { slugify, stemOf } from '../shared/scene-id.js';
 
 /** A variable of the file with its place and its times. */
 interface Variable {
@@ -37,7 +42,7 @@ interface Product {
   isNamedByVariable?: true;
 }
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 const GRIDMET: Product = {
   collection: {
@@ -49,23 +54,23 @@ const GRIDMET: Product = {
   },
   // 1/24 of a degree on the equator.
   resolution: { x: 4638.3, y: 4638.3 },
-  span: DAY,
+  span: DAY_MS,
   isNamedByVariable: true,
 };
 
-export const cfGrid: SceneFormat = {
+export const cfGrid: ProductFormat = {
   name: 'CF grid (netCDF-4, HDF5)',
 
-  async detect({ kind }) {
-    return kind === 'hdf5';
+  async identify({ fileType }) {
+    return fileType === 'hdf5';
   },
 
-  async describe({ path, container: open }, options) {
+  async describe({ path, subdatasets: open }, options) {
     const container = await open();
     const product = productOf(container, options);
     const { variables, warnings } = await variablesOf(container);
     const axis = variables.find(({ time }) => time)?.time;
-    const steps = axis ? stepsOf(axis, product.span) : [timeOf(path, container, options)];
+    const steps = axis ? timeStepRanges(axis, product.span) : [timeOf(path, container, options)];
     const moving = variables.filter(({ time }) => sameSteps(time, axis));
     warnings.push(
       ...variables
@@ -77,7 +82,7 @@ export const cfGrid: SceneFormat = {
     const name = options.id ?? own;
     return steps.map((step, i) => ({
       path,
-      id: options.id && steps.length === 1 ? options.id : `${cleanId(name)}_${dated(step.start)}`,
+      id: options.id && steps.length === 1 ? options.id : `${slugify(name)}_${compactDate(step.start)}`,
       collection: product.collection,
       platform: options.platform ?? null,
       ...step,
@@ -93,10 +98,10 @@ export const cfGrid: SceneFormat = {
 };
 
 /** gridMET names its paper in every file. */
-function productOf({ path, metadata }: Container, { collection }: DescribeOptions): Product {
+function productOf({ path, metadata }: MultiDatasetFile, { collection }: DescribeOptions): Product {
   const text = Object.values(metadata).join('\n');
   if (/10\.1002\/joc\.3413|\bgridMET\b/i.test(text)) return GRIDMET;
-  if (!collection) throw noCollection(path);
+  if (!collection) throw collectionNotNamed(path);
   return {
     collection: {
       id: collection,
@@ -111,11 +116,11 @@ function productOf({ path, metadata }: Container, { collection }: DescribeOption
 /** The variables that have a place on Earth. What has none is bounds, or belongs to another grid. */
 async function variablesOf({
   path,
-  layers,
-}: Container): Promise<{ variables: Variable[]; warnings: string[] }> {
+  subdatasets,
+}: MultiDatasetFile): Promise<{ variables: Variable[]; warnings: string[] }> {
   const variables: Variable[] = [];
   const faults: { name: string; error: TilewrightError }[] = [];
-  for (const { name } of layers) {
+  for (const { name } of subdatasets) {
     try {
       const header = await openRaster(path, name);
       variables.push({ name, header, time: await openTimeAxis(path, name) });
@@ -167,7 +172,7 @@ function bandsOf(
         index,
         role: 'data',
         resampling: header.metadata.flag_values === undefined ? 'bilinear' : 'nearest',
-        resolution: product.resolution ?? groundResolution(header),
+        resolution: product.resolution ?? measurePixelSize(header),
         nodata: options.nodata ?? header.nodata ?? null,
         scale: options.scale ?? tags.scale ?? 1,
         offset: options.offset ?? tags.offset ?? 0,
@@ -189,7 +194,7 @@ function sameSteps(a: TimeAxis | undefined, b: TimeAxis | undefined): boolean {
 }
 
 /** Bounds of a step end where the next one begins; a scene ends a millisecond before, so that days do not overlap. */
-export function stepsOf({ steps }: TimeAxis, span: number): TimeSpan[] {
+export function timeStepRanges({ steps }: TimeAxis, span: number): AcquisitionTime[] {
   return steps.map(({ start, end }) => {
     if (end > start) return { start, end: end - 1 };
     return { start, end: span === 0 ? start : start + span - 1 };
@@ -197,11 +202,11 @@ export function stepsOf({ steps }: TimeAxis, span: number): TimeSpan[] {
 }
 
 /** Where no variable has an axis of time: the flag, else what the file says it covers. */
-function timeOf(path: string, { metadata }: Container, options: DescribeOptions): TimeSpan {
-  const span = flaggedTime(options) ?? parseSpan(metadata.time_coverage_start ?? '');
+function timeOf(path: string, { metadata }: MultiDatasetFile, options: DescribeOptions): AcquisitionTime {
+  const span = datetimeOption(options) ?? parseTimeRange(metadata.time_coverage_start ?? '');
   if (!span) throw noDatetime(path);
   return span;
 }
 
 /** A date alone where the step begins at midnight. */
-const dated = (time: number) => stamp(time).replace(/T000000Z$/, '');
+const compactDate = (time: number) => compactTimestamp(time).replace(/T000000Z$/, '');

@@ -1,20 +1,20 @@
 /** What flags say of a raster that does not say it itself: where it lies, and the wavelengths of its bands. */
-import { crsFromEpsg, type GivenPosition, type RasterHeader } from '../../../raster/index.js';
+import { crsFromEpsg, type GeoreferencingOverride, type RasterHeader } from '../../../raster/index.js';
 import { badOption } from '../../errors.js';
 import type { DescribeOptions } from '../../scene.js';
-import { flaggedTime } from '../shared/acquisition-time.js';
+import { datetimeOption } from '../shared/acquisition-time.js';
 
-const CORNERS = 'EPSG:CODE,ULX,ULY,LRX,LRY, such as EPSG:32633,500000,5300000,503000,5297000';
+const POSITION_FORMAT = 'EPSG:CODE,ULX,ULY,LRX,LRY, such as EPSG:32633,500000,5300000,503000,5297000';
 
 /** What --position says; undefined without the flag. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
-export function flaggedPosition({ position }: DescribeOptions): GivenPosition | undefined {
+export function positionOption({ position }: DescribeOptions): GeoreferencingOverride | undefined {
   if (position === undefined) return undefined;
   const [system, ...rest] = position.split(',');
   const code = /^EPSG:(\d{4,6})$/i.exec(system!.trim())?.[1];
   const numbers = rest.map((text) => (text.trim() === '' ? NaN : Number(text)));
   const [left, top, right, bottom] = numbers as [number, number, number, number];
   if (code === undefined || numbers.length !== 4 || !numbers.every(Number.isFinite))
-    throw badOption('--position', position, CORNERS);
+    throw badOption('--position', position, POSITION_FORMAT);
   if (left >= right || bottom >= top)
     throw badOption('--position', position, 'a lower right corner that is south-east of the upper left one');
   return { crs: crsFromEpsg(Number(code)), corners: [left, top, right, bottom] };
@@ -22,13 +22,13 @@ export function flaggedPosition({ position }: DescribeOptions): GivenPosition | 
 
 /** Checks those options whose values are wrong for every input. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
 export function checkOptions(options: DescribeOptions): void {
-  flaggedTime(options);
-  flaggedPosition(options);
+  datetimeOption(options);
+  positionOption(options);
 }
 
 /** Optical instruments measure between these, nm. */
-const SHORTEST = 100;
-const LONGEST = 100_000;
+const MIN_WAVELENGTH_NM = 100;
+const MAX_WAVELENGTH_NM = 100_000;
 
 /**
  * The header with the wavelengths of --wavelengths, nm: one a band, or those of the first and the last band, between which the others are
@@ -37,9 +37,10 @@ const LONGEST = 100_000;
 export function withWavelengths(header: RasterHeader, { wavelengths }: DescribeOptions): RasterHeader {
   if (wavelengths === undefined) return header;
   const said = wavelengths.slice(0, 3).join(',') + (wavelengths.length > 3 ? ',...' : '');
-  const isOptical = (nanometres: number) => nanometres >= SHORTEST && nanometres <= LONGEST;
+  const isOptical = (nanometres: number) =>
+    nanometres >= MIN_WAVELENGTH_NM && nanometres <= MAX_WAVELENGTH_NM;
   if (!wavelengths.every(isOptical))
-    throw badOption('--wavelengths', said, `nanometres from ${SHORTEST} to ${LONGEST}`);
+    throw badOption('--wavelengths', said, `nanometres from ${MIN_WAVELENGTH_NM} to ${MAX_WAVELENGTH_NM}`);
   if (wavelengths.every((nanometres) => nanometres === wavelengths[0]))
     throw badOption('--wavelengths', said, 'wavelengths that differ');
   const { bands } = header;

@@ -1,19 +1,19 @@
 /** The bands of a raster of no known product, as flags, a STAC Item beside it and its own tags describe them. */
 import {
   type BandTags,
-  isSpectrum,
+  effectiveNodata,
+  isHyperspectral,
   Mask,
-  markingNodata,
+  nodataAsType,
   type RasterHeader,
   spectralTags,
-  storedNodata,
-  withoutAlpha,
+  treatAlphaAsData,
 } from '../../../raster/index.js';
 import type { UngroupedBand } from '../../band-groups.js';
 import { badOption, missingBand } from '../../errors.js';
-import { groundResolution } from '../../georeferencing/pixel-size.js';
+import { measurePixelSize } from '../../georeferencing/pixel-size.js';
 import type { DescribeOptions, QualityBand, SourceGroup } from '../../scene.js';
-import { spectralNames } from '../shared/common-band-names.js';
+import { commonBandNames } from '../shared/common-band-names.js';
 import type { ItemAsset } from './stac-item-document.js';
 
 /** STAC eo 1.1.0 common names; a band so named gets it as its common name too. */
@@ -36,13 +36,13 @@ export function describeBands(
   fallback?: string,
 ): UngroupedBand[] {
   const { path, alpha } = opened;
-  const flagged = flaggedNames(path, opened, options);
+  const flagged = bandNamesFromOption(path, opened, options);
   // An alpha band is not a measurement, unless the user names it as a band.
   const isData = alpha !== undefined && (flagged[alpha] !== undefined || alpha + 1 === options.maskBand);
-  const header = isData ? withoutAlpha(opened) : opened;
-  const resolution = groundResolution(header);
-  const spectrum = isSpectrum(header.bandTags);
-  const common = spectrum ? spectralNames(header.bandTags) : undefined;
+  const header = isData ? treatAlphaAsData(opened) : opened;
+  const resolution = measurePixelSize(header);
+  const spectrum = isHyperspectral(header.bandTags);
+  const common = spectrum ? commonBandNames(header.bandTags) : undefined;
   return header.bandTags.flatMap((tags, index): UngroupedBand | [] => {
     if (index === header.alpha) return [];
     const item = asset?.bands[index] ?? asset?.everyBand;
@@ -51,7 +51,7 @@ export function describeBands(
     const name = (flagged[index] ?? item?.name ?? (own || single) ?? `b${index + 1}`).trim();
     const base = { name, header, index, resolution };
     if (index + 1 === options.maskBand) return { ...base, role: 'qa', nodata: null, scale: 1, offset: 0 };
-    const nodataOfItem = storedNodata(header.dataType, item?.nodata ?? undefined);
+    const nodataOfItem = nodataAsType(header.dataType, item?.nodata ?? undefined);
     const commonName = item?.commonName ?? common?.get(index) ?? name.toLowerCase();
     const codes = header.palette || (item?.codes ?? false);
     return {
@@ -60,7 +60,7 @@ export function describeBands(
       role: 'data',
       ...((codes || spectrum) && { resampling: 'nearest' }),
       ...spectralTags(tags),
-      nodata: options.nodata ?? nodataOfItem ?? markingNodata(header) ?? null,
+      nodata: options.nodata ?? nodataOfItem ?? effectiveNodata(header) ?? null,
       scale: options.scale ?? item?.scale ?? tags.scale ?? 1,
       offset: options.offset ?? item?.offset ?? tags.offset ?? 0,
     };
@@ -68,11 +68,11 @@ export function describeBands(
 }
 
 /** As in the requests that name bands. */
-const LONGEST_NAME = 200;
+const MAX_BAND_NAME_LENGTH = 200;
 
 /** Long descriptions are no names. */
 function nameOfBand({ description = '' }: BandTags): string {
-  return description.length > LONGEST_NAME ? '' : description;
+  return description.length > MAX_BAND_NAME_LENGTH ? '' : description;
 }
 
 /** Descriptions such as "band 1 (418.24 Nanometers)" repeat the number and the wavelength, and are no names. */
@@ -81,7 +81,11 @@ function nameOfSpectralBand({ description }: BandTags): string | undefined {
 }
 
 /** Names of --bands by band index. */
-function flaggedNames(path: string, header: RasterHeader, options: BandOptions): (string | undefined)[] {
+function bandNamesFromOption(
+  path: string,
+  header: RasterHeader,
+  options: BandOptions,
+): (string | undefined)[] {
   const names: (string | undefined)[] = [];
   const requireBand = (flag: string, label: string, number: number) => {
     if (number >= 1 && number <= header.bands) return;
@@ -97,7 +101,7 @@ function flaggedNames(path: string, header: RasterHeader, options: BandOptions):
 }
 
 /** What --mask-band says: 0 is clear, any other value is cloud. Empty without the flag. */
-export function maskBandQuality(
+export function maskBandLookup(
   header: RasterHeader,
   groups: SourceGroup[],
   { maskBand }: BandOptions,

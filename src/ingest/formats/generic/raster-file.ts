@@ -2,28 +2,40 @@
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { TilewrightError } from '../../../errors.js';
-import { type Container, openRaster, type RasterHeader } from '../../../raster/index.js';
+import { type MultiDatasetFile, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands } from '../../band-groups.js';
-import { badSidecar, manyLayers, noCollection, noDatetime, notRecognised } from '../../errors.js';
-import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../../scene.js';
-import { flaggedTime, parseTime, stamp, type TimeSpan, timesInName } from '../shared/acquisition-time.js';
-import { cleanId, stemOf } from '../shared/scene-id.js';
-import { flaggedPosition, withWavelengths } from './metadata-options.js';
-import { describeBands, maskBandQuality } from './raster-bands.js';
+import {
+  badSidecar,
+  collectionNotNamed,
+  noDatetime,
+  notRecognised,
+  subdatasetNotKnown,
+} from '../../errors.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene.js';
+import {
+  type AcquisitionTime,
+  compactTimestamp,
+  datetimeOption,
+  parseTime,
+  timesInName,
+} from '../shared/acquisition-time.js';
+import { slugify, stemOf } from '../shared/scene-id.js';
+import { positionOption, withWavelengths } from './metadata-options.js';
+import { describeBands, maskBandLookup } from './raster-bands.js';
 import { spectrumWarnings } from './spectrum-warnings.js';
-import { itemOfFile, type StacItem } from './stac-item-document.js';
+import { readItemBesideFile, type StacItemDescription } from './stac-item-document.js';
 
-export const rasterFile: SceneFormat = {
+export const rasterFile: ProductFormat = {
   name: 'raster file',
 
-  async detect({ entries }) {
+  async identify({ entries }) {
     return entries === null;
   },
 
   async describe(candidate, options) {
     const { path } = candidate;
     const header = withWavelengths(await openWith(candidate, options), options);
-    const item = await itemOfFile(path);
+    const item = await readItemBesideFile(path);
     const name = basename(path);
     const assets = item?.assets ?? [];
     const asset = assets.find(({ file }) => file === name) ?? (assets.length === 1 ? assets[0] : undefined);
@@ -32,17 +44,18 @@ export const rasterFile: SceneFormat = {
     const bands = describeBands(header, options, asset, asset?.key);
     const groups = groupBands(bands);
     if (await replacesPosition(candidate, options, header)) warnings.push(POSITION_REPLACED);
-    if (bands.some((band) => band.header.alpha !== undefined)) warnings.push(alphaCounts(header));
+    if (bands.some((band) => band.header.alpha !== undefined)) warnings.push(isAlphaData(header));
     warnings.push(...spectrumWarnings(groups, options));
     // An Item of several files is one scene for each of them.
     const itemId = item && (assets.length > 1 && asset ? `${item.id}_${asset.key}` : item.id);
     const scene: Scene = {
-      ...describeWhole(path, options, item),
-      id: options.id ?? (itemId ? cleanId(itemId) : `${cleanId(stemOf(name))}_${stamp(span.start)}`),
+      ...describeRasterScene(path, options, item),
+      id:
+        options.id ?? (itemId ? slugify(itemId) : `${slugify(stemOf(name))}_${compactTimestamp(span.start)}`),
       platform: options.platform ?? item?.platform ?? header.metadata.PLATFORM ?? null,
       ...span,
       groups,
-      quality: maskBandQuality(header, groups, options),
+      quality: maskBandLookup(header, groups, options),
       reflectanceTest: false,
       warnings,
     };
@@ -50,17 +63,18 @@ export const rasterFile: SceneFormat = {
   },
 };
 
-const alphaCounts = ({ alpha = 0 }: RasterHeader) =>
+const isAlphaData = ({ alpha = 0 }: RasterHeader) =>
   `pixels hold no data where band ${alpha + 1}, alpha, is 0 (--bands NAME=${alpha + 1} makes it a band like the others)`;
 
 /** The header, with the layer and the position that flags name. */
 async function openWith(
-  { path, kind, header, container }: Candidate,
+  { path, fileType, header, subdatasets }: InputProbe,
   options: DescribeOptions,
 ): Promise<RasterHeader> {
   const { layer } = options;
-  const position = flaggedPosition(options);
-  if (layer === undefined && (kind === 'hdf4' || kind === 'netcdf')) refuseLayers(await container());
+  const position = positionOption(options);
+  if (layer === undefined && (fileType === 'hdf4' || fileType === 'netcdf'))
+    rejectSubdatasets(await subdatasets());
   return layer === undefined && !position ? header() : openRaster(path, layer, position);
 }
 
@@ -68,7 +82,7 @@ const POSITION_REPLACED = 'the file has a position of its own; --position replac
 
 /** Returns true if `--position` moves a raster that has a position of its own. */
 async function replacesPosition(
-  { path, header }: Candidate,
+  { path, header }: InputProbe,
   { layer, position }: DescribeOptions,
   { crs, transform }: RasterHeader,
 ): Promise<boolean> {
@@ -84,22 +98,22 @@ async function replacesPosition(
 }
 
 /** A file of several layers does not say which of them belong together, and at what time. */
-function refuseLayers({ path, layers }: Container): void {
-  if (layers.length === 1) return;
-  if (layers.length === 0) throw notRecognised(path, 'GDAL finds no raster in it');
-  const names = layers.slice(0, 50).map(({ name }) => name);
-  const more = layers.length > names.length ? ` and ${layers.length - names.length} more` : '';
-  throw manyLayers(path, `${layers.length} layers: ${names.join(', ')}${more}`);
+function rejectSubdatasets({ path, subdatasets }: MultiDatasetFile): void {
+  if (subdatasets.length === 1) return;
+  if (subdatasets.length === 0) throw notRecognised(path, 'GDAL finds no raster in it');
+  const names = subdatasets.slice(0, 50).map(({ name }) => name);
+  const more = subdatasets.length > names.length ? ` and ${subdatasets.length - names.length} more` : '';
+  throw subdatasetNotKnown(path, `${subdatasets.length} layers: ${names.join(', ')}${more}`);
 }
 
 /** What flags and the Item say, whatever the rasters are. */
-export function describeWhole(
+export function describeRasterScene(
   path: string,
   options: DescribeOptions,
-  item: StacItem | null,
+  item: StacItemDescription | null,
 ): Pick<Scene, 'path' | 'collection'> {
   const id = options.collection ?? item?.collection;
-  if (!id) throw noCollection(path);
+  if (!id) throw collectionNotNamed(path);
   if (item && id === item.collection && !/^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$/.test(id)) {
     throw badSidecar(item.path, `its collection ${id.slice(0, 80)} is no name here; add --collection`);
   }
@@ -123,10 +137,10 @@ const taggedTime = ({ dateTime = '' }: RasterHeader) =>
 function timeOf(
   header: RasterHeader,
   options: DescribeOptions,
-  item: StacItem | null,
+  item: StacItemDescription | null,
   warnings: string[],
-): TimeSpan {
-  const said = flaggedTime(options) ?? item?.span;
+): AcquisitionTime {
+  const said = datetimeOption(options) ?? item?.span;
   if (said) return said;
   const described = parseTime(header.metadata.ACQUISITION_DATETIME ?? '');
   if (!Number.isNaN(described)) return { start: described, end: described };

@@ -5,7 +5,7 @@
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { badSidecar } from '../../errors.js';
-import { parseTime, type TimeSpan } from '../shared/acquisition-time.js';
+import { type AcquisitionTime, parseTime } from '../shared/acquisition-time.js';
 
 /** Characters; the same limit as for the input `platform` of an ingest. */
 const MAX_PLATFORM = 100;
@@ -33,11 +33,11 @@ export interface ItemAsset {
   everyBand: ItemBand;
 }
 
-export interface StacItem {
+export interface StacItemDescription {
   path: string;
   id: string;
   collection?: string;
-  span?: TimeSpan;
+  span?: AcquisitionTime;
   platform?: string;
   license?: string;
   assets: ItemAsset[];
@@ -49,7 +49,7 @@ const MAX_BYTES = 1_000_000;
  * The Item that describes a file: `<stem>.json`, `<name>.json`, or an `item.json` or the folder's only .json where one of its
  * assets is the file. Null where there is none. Throws TW_INGEST_BAD_SIDECAR.
  */
-export async function itemOfFile(path: string): Promise<StacItem | null> {
+export async function readItemBesideFile(path: string): Promise<StacItemDescription | null> {
   const folder = dirname(path);
   const name = basename(path);
   const entries = await readdir(folder);
@@ -57,12 +57,15 @@ export async function itemOfFile(path: string): Promise<StacItem | null> {
     const item = entries.includes(own) ? await readItem(join(folder, own), true) : null;
     if (item) return item;
   }
-  const item = await itemOfFolder(folder, entries);
+  const item = await readItemInFolder(folder, entries);
   return item?.assets.some((asset) => asset.file === name) ? item : null;
 }
 
 /** The Item in a folder: `item.json`, or the only .json in it. */
-export async function itemOfFolder(folder: string, entries: string[]): Promise<StacItem | null> {
+export async function readItemInFolder(
+  folder: string,
+  entries: string[],
+): Promise<StacItemDescription | null> {
   const documents = entries.filter((entry) => /\.json$/i.test(entry));
   const name = documents.includes('item.json')
     ? 'item.json'
@@ -76,7 +79,7 @@ export async function itemOfFolder(folder: string, entries: string[]): Promise<S
  * Null where the file is no STAC Item at all. Links are not followed: they could lead out of an allowed folder. A file that is
  * an Item by its name alone (`own`) must be one that can be read.
  */
-async function readItem(path: string, own: boolean): Promise<StacItem | null> {
+async function readItem(path: string, own: boolean): Promise<StacItemDescription | null> {
   const info = await lstat(path);
   if (!info.isFile()) return null;
   if (info.size > MAX_BYTES) {
@@ -112,7 +115,7 @@ async function readItem(path: string, own: boolean): Promise<StacItem | null> {
   };
 }
 
-function spanOf(path: string, properties: Fields): TimeSpan | undefined {
+function spanOf(path: string, properties: Fields): AcquisitionTime | undefined {
   const time = (name: string) => {
     const text = properties.string(name);
     const value = text === undefined ? undefined : parseTime(text);
@@ -166,7 +169,7 @@ const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** raster 1.1.0 writes values that JSON has no numbers for as text. */
-const SPECIAL = new Map<unknown, number>([
+const NON_FINITE_NUMBERS = new Map<unknown, number>([
   ['nan', NaN],
   ['inf', Infinity],
   ['-inf', -Infinity],
@@ -202,9 +205,9 @@ function fieldsOf(path: string, object: JsonObject, prefix = ''): Fields {
         return fieldsOf(path, value, `${prefix}${name}[${i}].`);
       }),
     nodata: () => {
-      const isNodata = (value: unknown) => typeof value === 'number' || SPECIAL.has(value);
+      const isNodata = (value: unknown) => typeof value === 'number' || NON_FINITE_NUMBERS.has(value);
       const value = read('nodata', 'number', (given): given is unknown => isNodata(given));
-      return typeof value === 'number' ? value : SPECIAL.get(value);
+      return typeof value === 'number' ? value : NON_FINITE_NUMBERS.get(value);
     },
   };
 }

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { openRaster } from '../../../raster/index.js';
 import { groupBands } from '../../band-groups.js';
 import { badOption, noDatetime, notRecognised } from '../../errors.js';
-import type { Candidate, DescribeOptions, SceneFormat } from '../../scene.js';
-import { flaggedTime } from '../shared/acquisition-time.js';
-import { cleanId } from '../shared/scene-id.js';
+import type { DescribeOptions, InputProbe, ProductFormat } from '../../scene.js';
+import { datetimeOption } from '../shared/acquisition-time.js';
+import { slugify } from '../shared/scene-id.js';
 import { describeBands } from './raster-bands.js';
-import { describeWhole } from './raster-file.js';
-import { type ItemAsset, itemOfFolder, type StacItem } from './stac-item-document.js';
+import { describeRasterScene } from './raster-file.js';
+import { type ItemAsset, readItemInFolder, type StacItemDescription } from './stac-item-document.js';
 
-export const stacItem: SceneFormat = {
+export const stacItem: ProductFormat = {
   name: 'STAC Item',
 
   // An Item that cannot be read is a broken one.
-  async detect(candidate) {
+  async identify(candidate) {
     if (!candidate.entries) return false;
     return (await find(candidate).catch(() => true)) !== null;
   },
@@ -24,7 +24,7 @@ export const stacItem: SceneFormat = {
     if (!found) throw notRecognised(candidate.path, 'the folder holds no STAC Item with rasters beside it');
     const { item, assets } = found;
     refuseBandFlags(options);
-    const span = flaggedTime(options) ?? item.span;
+    const span = datetimeOption(options) ?? item.span;
     if (!span) throw noDatetime(candidate.path);
     const bands = await Promise.all(
       assets.map(async (asset) => {
@@ -33,8 +33,8 @@ export const stacItem: SceneFormat = {
       }),
     );
     const scene = {
-      ...describeWhole(candidate.path, options, item),
-      id: options.id ?? cleanId(item.id),
+      ...describeRasterScene(candidate.path, options, item),
+      id: options.id ?? slugify(item.id),
       platform: options.platform ?? item.platform ?? null,
       ...span,
       groups: groupBands(bands.flat()),
@@ -55,17 +55,20 @@ function refuseBandFlags({ bands, maskBand }: DescribeOptions): void {
 }
 
 /** The folder's Item and those of its assets that are rasters in the folder itself; null where there are none. */
-async function find({ path, entries }: Candidate): Promise<{ item: StacItem; assets: ItemAsset[] } | null> {
-  const item = await itemOfFolder(path, entries ?? []);
+async function find({
+  path,
+  entries,
+}: InputProbe): Promise<{ item: StacItemDescription; assets: ItemAsset[] } | null> {
+  const item = await readItemInFolder(path, entries ?? []);
   const assets = item?.assets.filter(
-    (asset) => asset.beside && entries?.includes(asset.file) && isRaster(asset),
+    (asset) => asset.beside && entries?.includes(asset.file) && isRasterAsset(asset),
   );
   return item && assets && assets.length > 0 ? { item, assets } : null;
 }
 
 const NOT_DATA = new Set(['thumbnail', 'overview', 'visual', 'metadata']);
 
-function isRaster({ type, file, roles }: ItemAsset): boolean {
+function isRasterAsset({ type, file, roles }: ItemAsset): boolean {
   if (roles.some((role) => NOT_DATA.has(role)) && !roles.includes('data')) return false;
   return type ? /^image\/(tiff|jp2|vnd\.stac\.geotiff)/.test(type) : /\.(tiff?|jp2|img)$/i.test(file);
 }

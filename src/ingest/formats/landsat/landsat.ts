@@ -8,13 +8,13 @@ import { basename, dirname, join } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { missingBand, notRecognised } from '../../errors.js';
-import { gridResolution } from '../../georeferencing/pixel-size.js';
-import type { Candidate, DescribeOptions, QualityBand, Scene, SceneFormat } from '../../scene.js';
-import { flaggedTime } from '../shared/acquisition-time.js';
+import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import type { DescribeOptions, InputProbe, ProductFormat, QualityBand, Scene } from '../../scene.js';
+import { datetimeOption } from '../shared/acquisition-time.js';
 import { NASA, USGS } from '../shared/providers.js';
-import { bit, qualityBand } from '../shared/quality-lookup.js';
+import { bitAt, buildQualityLookup } from '../shared/quality-lookup.js';
 import { findMtl } from './mtl.js';
-import { type LandsatLevel, type LandsatProduct, productOfMtl, productOfNames } from './product.js';
+import { type LandsatLevel, type LandsatProduct, parseProductName, readProductFromMtl } from './product.js';
 
 const TITLES: Record<LandsatLevel, string> = {
   'c2-l2': 'Landsat Collection 2 Level 2',
@@ -38,11 +38,11 @@ const OLI = [
 ];
 const TM = ['blue', 'green', 'red', 'nir08', 'swir16', 'lwir', 'swir22', 'pan'];
 
-export const landsat: SceneFormat = {
+export const landsat: ProductFormat = {
   name: 'Landsat',
 
   // A product with an MTL that cannot be read is a broken one.
-  async detect(candidate) {
+  async identify(candidate) {
     return (await findProduct(candidate).catch(() => true)) !== null;
   },
 
@@ -59,18 +59,18 @@ interface FoundProduct {
   product: LandsatProduct;
 }
 
-async function findProduct({ path, entries }: Candidate): Promise<FoundProduct | null> {
+async function findProduct({ path, entries }: InputProbe): Promise<FoundProduct | null> {
   const asked = entries ? undefined : basename(path);
   if (asked && !findMtl([asked])) return null;
   const folder = entries ? path : dirname(path);
   const files = entries ?? (await readdir(folder));
   const mtl = asked ?? findMtl(files);
   if (mtl) {
-    const product = await productOfMtl(join(folder, mtl));
+    const product = await readProductFromMtl(join(folder, mtl));
     if (product) return { folder, files, product };
   }
   const bands = files.filter(bandOfFile);
-  const product = bands.length > 0 ? productOfNames([folder, ...bands]) : null;
+  const product = bands.length > 0 ? parseProductName([folder, ...bands]) : null;
   return product && { folder, files, product };
 }
 
@@ -86,7 +86,7 @@ async function describeProduct(
     if (band) byBand.set(band, file);
   }
   compareWithMtl(path, product, byBand, warnings);
-  const flagged = flaggedTime(options);
+  const flagged = datetimeOption(options);
   if (!product.mtl && !flagged) warnings.push('no MTL file: the time of day is not known');
   if (!product.mtl && product.collection !== 'c2-l2') {
     warnings.push('no MTL file: the height of the sun is not known, so reflectance is too low');
@@ -179,7 +179,7 @@ function describeBand(
   product: LandsatProduct,
   warnings: string[],
 ): UngroupedBand {
-  const resolution = gridResolution(header);
+  const resolution = nominalPixelSize(header);
   const base = { name, header, index: 0, resolution };
   // The uncertainty of the surface temperature, in kelvin.
   if (name === 'ST_QA') return { ...base, role: 'qa', nodata: -9999, scale: 0.01, offset: 0 };
@@ -245,15 +245,15 @@ const QUALITY_BITS: Record<LandsatLevel, { band: string; code: (value: number) =
   'c1-l1': {
     band: 'BQA',
     code: (v) => {
-      if (bit(v, 0)) return Mask.notAssessed;
-      if (bit(v, 4) || two(v, 11) === 3) return Mask.cloud;
+      if (bitAt(v, 0)) return Mask.notAssessed;
+      if (bitAt(v, 4) || two(v, 11) === 3) return Mask.cloud;
       return two(v, 7) === 3 ? Mask.shadow : two(v, 9) === 3 ? Mask.snow : Mask.clear;
     },
   },
   'pre-l1': {
     band: 'BQA',
     code: (v) => {
-      if (bit(v, 0)) return Mask.notAssessed;
+      if (bitAt(v, 0)) return Mask.notAssessed;
       if (two(v, 14) === 3 || two(v, 12) === 3) return Mask.cloud;
       return two(v, 10) === 3 ? Mask.snow : Mask.clear;
     },
@@ -261,14 +261,14 @@ const QUALITY_BITS: Record<LandsatLevel, { band: string; code: (value: number) =
 };
 
 function collection2(v: number): number {
-  if (bit(v, 0)) return Mask.notAssessed;
-  if (bit(v, 1) || bit(v, 2) || bit(v, 3)) return Mask.cloud;
-  return bit(v, 4) ? Mask.shadow : bit(v, 5) ? Mask.snow : Mask.clear;
+  if (bitAt(v, 0)) return Mask.notAssessed;
+  if (bitAt(v, 1) || bitAt(v, 2) || bitAt(v, 3)) return Mask.cloud;
+  return bitAt(v, 4) ? Mask.shadow : bitAt(v, 5) ? Mask.snow : Mask.clear;
 }
 
 function qualityOf(groups: Scene['groups'], collection: LandsatLevel, warnings: string[]): QualityBand[] {
   const { band: name, code } = QUALITY_BITS[collection];
-  const band = qualityBand(groups, name, code);
+  const band = buildQualityLookup(groups, name, code);
   if (!band) warnings.push(`no quality band ${name}: cloud is not assessed`);
   return band ? [band] : [];
 }

@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { odlNodes, parseOdl } from '../../../raster/index.js';
 import { badMetadata } from '../../errors.js';
-import { readMetadata } from '../shared/metadata-file.js';
+import { readMetadataFile } from '../shared/metadata-file.js';
 import { readXml, type XmlElement } from '../shared/xml.js';
 
 export type MtlGroup = { [key: string]: string };
@@ -21,7 +21,7 @@ export function findMtl(files: string[]): string | undefined {
 export async function readMtl(path: string): Promise<Mtl> {
   if (/\.xml$/i.test(path)) return mtlOfXml(await readXml(path));
   // Latin-1, because delivered files may carry NUL or other bytes after their end.
-  const text = (await readMetadata(path)).toString('latin1');
+  const text = (await readMetadataFile(path)).toString('latin1');
   return /\.json$/i.test(path) ? mtlOfJson(text, path) : parseMtl(text);
 }
 

@@ -22,7 +22,7 @@ export interface LandsatProduct {
 }
 
 /** Null where the file is the MTL of something else. Throws TW_INGEST_NOT_RECOGNISED, TW_INGEST_BAD_METADATA. */
-export async function productOfMtl(path: string): Promise<LandsatProduct | null> {
+export async function readProductFromMtl(path: string): Promise<LandsatProduct | null> {
   const mtl = await readMtl(path);
   if (!mtl.has('L1_METADATA_FILE') && !mtl.has('LANDSAT_METADATA_FILE')) return null;
   const get = (key: string) => [...mtl.values()].find((group) => key in group)?.[key];
@@ -76,7 +76,7 @@ const PRODUCT_NAME =
   /^(L[COTE]0([4-9]))_(L\d[A-Z]{2}|CU|AK|HI)_(\d{6})_(\d{4})(\d\d)(\d\d)(?:_\d{8}_(\d\d)(?:_|$))?/;
 
 /** Some archives pass Landsat bands on without their MTL; product names are fixed by the USGS, so they say the rest. */
-export function productOfNames(names: string[]): LandsatProduct | null {
+export function parseProductName(names: string[]): LandsatProduct | null {
   const found = names.map((name) => PRODUCT_NAME.exec(basename(name))).filter((match) => match !== null);
   if (found.length === 0) return null;
   const [, sensor, spacecraft, level, pathRow, year, month, day] = found[0];

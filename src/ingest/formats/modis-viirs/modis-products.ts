@@ -4,21 +4,21 @@
  */
 import { Mask, type RasterHeader } from '../../../raster/index.js';
 import type { UngroupedBand } from '../../band-groups.js';
-import { bit } from '../shared/quality-lookup.js';
+import { bitAt } from '../shared/quality-lookup.js';
 
 /** What a layer holds, apart from its name and header. */
-export type LayerMeaning = Omit<UngroupedBand, 'name' | 'header' | 'index' | 'resolution'>;
+export type LayerDescription = Omit<UngroupedBand, 'name' | 'header' | 'index' | 'resolution'>;
 
 interface Product {
   /** The measured layers by name. All others of the product are quality and viewing conditions. */
-  measured: [name: RegExp, meaning: (match: RegExpExecArray) => LayerMeaning][];
+  measured: [name: RegExp, meaning: (match: RegExpExecArray) => LayerDescription][];
   quality?: { name: string; code: (value: number) => number };
 }
 
 /** STAC common names of bands 1 to 7; band 5 (1.24 um) has none. */
 const COMMON_NAMES = [undefined, 'red', 'nir08', 'blue', 'green', undefined, 'swir16', 'swir22'];
 
-const measured = (scale: number, offset: number, nodata: number, commonName?: string): LayerMeaning => ({
+const measured = (scale: number, offset: number, nodata: number, commonName?: string): LayerDescription => ({
   role: 'data',
   resampling: 'bilinear',
   nodata,
@@ -27,7 +27,7 @@ const measured = (scale: number, offset: number, nodata: number, commonName?: st
   ...(commonName && { commonName }),
 });
 
-const classes = (nodata: number): LayerMeaning => ({
+const classes = (nodata: number): LayerDescription => ({
   role: 'data',
   resampling: 'nearest',
   nodata,
@@ -39,14 +39,14 @@ const classes = (nodata: number): LayerMeaning => ({
 function stateCode(value: number): number {
   if (value === 65535) return Mask.notAssessed;
   if ((value & 3) === 1 || (value & 3) === 2) return Mask.cloud;
-  return bit(value, 2) ? Mask.shadow : bit(value, 12) ? Mask.snow : Mask.clear;
+  return bitAt(value, 2) ? Mask.shadow : bitAt(value, 12) ? Mask.snow : Mask.clear;
 }
 
 /** VI Quality of MOD13: bits 0-1 are 2 where the pixel is most probably cloudy and 3 where there is none; 14 snow, 15 shadow. */
 function vegetationCode(value: number): number {
   if ((value & 3) === 3) return Mask.notAssessed;
   if ((value & 3) === 2) return Mask.cloud;
-  return bit(value, 15) ? Mask.shadow : bit(value, 14) ? Mask.snow : Mask.clear;
+  return bitAt(value, 15) ? Mask.shadow : bitAt(value, 14) ? Mask.snow : Mask.clear;
 }
 
 /** Classes of MOD10A2; those that are not listed here (missing, no decision, night, saturated, fill) say nothing. */
@@ -140,14 +140,14 @@ const LONG_NAMES: [longName: RegExp, name: (match: RegExpExecArray) => string][]
  * `long_name`.
  */
 export function looseBandName(fileName: string, longName: string | undefined, shortName: string): string {
-  const own = bandName(fileName, shortName);
+  const own = modisBandName(fileName, shortName);
   const product = productOf(shortName);
   if (!product || longName === undefined || isKnown(product, own)) return own;
   const known = LONG_NAMES.flatMap(([pattern, name]) => {
     const match = pattern.exec(longName);
     return match ? [name(match)] : [];
   });
-  const long = known[0] ?? bandName(longName.trim(), shortName);
+  const long = known[0] ?? modisBandName(longName.trim(), shortName);
   return isKnown(product, long) || /(^|_)B\d\d(_|$)/i.test(own) ? long : own;
 }
 
@@ -157,15 +157,15 @@ const isKnown = ({ measured, quality }: Product, name: string) =>
 const productOf = (shortName: string): Product | undefined => PRODUCTS[shortName.slice(3)];
 
 /** "250m 16 days NDVI" -> NDVI, sur_refl_b01_1 -> sur_refl_b01: without what is the same in all layers of a product. */
-export function bandName(layer: string, shortName: string): string {
+export function modisBandName(layer: string, shortName: string): string {
   const plain = layer.replace(/^\d+ ?k?m (16 days|monthly) /, '').replace(/[^A-Za-z0-9._-]+/g, '_');
   return /^M.D09G/.test(shortName) ? plain.replace(/_1$/, '') : plain;
 }
 
 /** What a layer holds, from the table of its product, and for other products from the file. Declared nodata counts first. */
-export function meaningOf(shortName: string, name: string, header: RasterHeader): LayerMeaning {
+export function describeLayer(shortName: string, name: string, header: RasterHeader): LayerDescription {
   const product = productOf(shortName);
-  if (!product) return meaningOfFile(name, header);
+  if (!product) return describeLayerFromTags(name, header);
   for (const [pattern, meaning] of product.measured) {
     const match = pattern.exec(name);
     if (!match) continue;
@@ -176,7 +176,7 @@ export function meaningOf(shortName: string, name: string, header: RasterHeader)
 }
 
 /** Integers without a factor are codes. Nothing else tells them from measurements, and an average of codes would be a lie. */
-function meaningOfFile(name: string, header: RasterHeader): LayerMeaning {
+function describeLayerFromTags(name: string, header: RasterHeader): LayerDescription {
   const calibration = calibrationOf(header);
   if (/(^|_)(QA|QC|quality|state|obs|num|zenith|azimuth|angle|pnt)(_|$|\d)/i.test(name))
     return { ...calibration, role: 'qa', nodata: null };

@@ -4,15 +4,15 @@
  */
 import { basename } from 'node:path';
 import { TilewrightError } from '../../../errors.js';
-import { type Container, openRaster, type RasterHeader } from '../../../raster/index.js';
+import { type MultiDatasetFile, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime, notRecognised } from '../../errors.js';
-import type { Candidate, QualityBand, Resolution, SceneFormat, SourceGroup } from '../../scene.js';
-import { flaggedTime, spanOfInventory } from '../shared/acquisition-time.js';
+import type { InputProbe, ProductFormat, QualityBand, Resolution, SourceGroup } from '../../scene.js';
+import { datetimeOption, parseEosdisTimeRange } from '../shared/acquisition-time.js';
 import { LP_DAAC, NASA, NSIDC } from '../shared/providers.js';
-import { qualityBand } from '../shared/quality-lookup.js';
+import { buildQualityLookup } from '../shared/quality-lookup.js';
 import { stemOf } from '../shared/scene-id.js';
-import { bandName, looseBandName, meaningOf, qualityLayerOf } from './modis-products.js';
+import { describeLayer, looseBandName, modisBandName, qualityLayerOf } from './modis-products.js';
 
 type Metadata = Record<string, string>;
 
@@ -21,10 +21,10 @@ interface ModisLayer {
   header: RasterHeader;
 }
 
-export const modis: SceneFormat = {
+export const modis: ProductFormat = {
   name: 'MODIS',
 
-  async detect(candidate) {
+  async identify(candidate) {
     // A file that cannot be opened is refused with its own reason as a plain raster.
     return shortNameOf(await metadataOf(candidate).catch(() => ({}))) !== undefined;
   },
@@ -36,21 +36,21 @@ export const modis: SceneFormat = {
     if (!shortName) throw notRecognised(path, 'its metadata name no MODIS product');
     const warnings: string[] = [];
     const layers =
-      candidate.kind === 'hdf4'
-        ? await layersOf(await candidate.container(), warnings)
+      candidate.fileType === 'hdf4'
+        ? await layersOf(await candidate.subdatasets(), warnings)
         : [looseLayer(await candidate.header(), metadata, shortName)];
     const bands = layers.map(({ name, header }): UngroupedBand => {
-      const band = bandName(name, shortName);
+      const band = modisBandName(name, shortName);
       const resolution = nominalResolution(header);
-      return { name: band, header, index: 0, resolution, ...meaningOf(shortName, band, header) };
+      return { name: band, header, index: 0, resolution, ...describeLayer(shortName, band, header) };
     });
     const groups = groupBands(bands);
-    const span = flaggedTime(options) ?? spanOfInventory(metadata);
+    const span = datetimeOption(options) ?? parseEosdisTimeRange(metadata);
     if (!span) throw noDatetime(path);
     const id = granuleId(shortName, span.start, metadata);
     const scene = {
       path,
-      id: options.id ?? (candidate.kind === 'hdf4' ? id : `${id}_${bands[0].name}`),
+      id: options.id ?? (candidate.fileType === 'hdf4' ? id : `${id}_${bands[0].name}`),
       collection: {
         id: `modis-${shortName.toLowerCase()}`,
         title: metadata.LONGNAME ?? `MODIS ${shortName}`,
@@ -71,9 +71,9 @@ export const modis: SceneFormat = {
   },
 };
 
-async function metadataOf({ kind, container, header }: Candidate): Promise<Metadata> {
-  if (kind === 'hdf4') return (await container()).metadata;
-  return kind === 'tiff' ? (await header()).metadata : {};
+async function metadataOf({ fileType, subdatasets, header }: InputProbe): Promise<Metadata> {
+  if (fileType === 'hdf4') return (await subdatasets()).metadata;
+  return fileType === 'tiff' ? (await header()).metadata : {};
 }
 
 function shortNameOf(metadata: Metadata): string | undefined {
@@ -86,11 +86,11 @@ const platformOf = (shortName: string) =>
 // --- layers -----------------------------------------------------------------------------------------------------
 
 /** Layers without a place on the ground, such as tables, are left out. Throws where all are, as in a swath. */
-async function layersOf({ path, layers }: Container, warnings: string[]): Promise<ModisLayer[]> {
+async function layersOf({ path, subdatasets }: MultiDatasetFile, warnings: string[]): Promise<ModisLayer[]> {
   const found: ModisLayer[] = [];
   const left: string[] = [];
   let reason: unknown;
-  for (const { name, shape } of layers) {
+  for (const { name, shape } of subdatasets) {
     if (shape.length === 2) {
       try {
         found.push({ name, header: await openRaster(path, name) });
@@ -139,7 +139,7 @@ function granuleId(shortName: string, start: number, metadata: Metadata): string
 function qualityOf(groups: SourceGroup[], shortName: string, warnings: string[]): QualityBand[] {
   const layer = qualityLayerOf(shortName);
   if (!layer) return [];
-  const band = qualityBand(groups, layer.name, layer.code);
+  const band = buildQualityLookup(groups, layer.name, layer.code);
   if (!band) warnings.push('the layer that knows the clouds is not there: cloud is not assessed');
   return band ? [band] : [];
 }

@@ -3,15 +3,22 @@
  * platforms. Quality bits: VIIRS Surface Reflectance User's Guide 1.1 (QF1, QF2, state) and VIIRS Vegetation Index Product Suite
  * User Guide 2.1.2 (pixel reliability).
  */
-import { type Container, Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
+import { Mask, type MultiDatasetFile, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime, notRecognised } from '../../errors.js';
-import { groundResolution } from '../../georeferencing/pixel-size.js';
-import type { Candidate, DescribeOptions, QualityBand, Resolution, Scene, SceneFormat } from '../../scene.js';
-import { flaggedTime, spanOfInventory, stamp } from '../shared/acquisition-time.js';
-import { hdf5Container } from '../shared/probe-input.js';
+import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import type {
+  DescribeOptions,
+  InputProbe,
+  ProductFormat,
+  QualityBand,
+  Resolution,
+  Scene,
+} from '../../scene.js';
+import { compactTimestamp, datetimeOption, parseEosdisTimeRange } from '../shared/acquisition-time.js';
+import { hdf5Subdatasets } from '../shared/probe-input.js';
 import { LP_DAAC, NASA } from '../shared/providers.js';
-import { bit, qualityBand } from '../shared/quality-lookup.js';
+import { bitAt, buildQualityLookup } from '../shared/quality-lookup.js';
 
 const PRODUCT = /^V(NP|J1|J2)\d\w*$/;
 const PLATFORMS: Record<string, string> = { NP: 'suomi-npp', J1: 'noaa-20', J2: 'noaa-21' };
@@ -30,10 +37,10 @@ const COMMON_NAMES: Record<string, string> = {
   M11: 'swir22',
 };
 
-export const viirs: SceneFormat = {
+export const viirs: ProductFormat = {
   name: 'VIIRS',
 
-  async detect(candidate) {
+  async identify(candidate) {
     return (await productOf(candidate)) !== null;
   },
 
@@ -44,24 +51,26 @@ export const viirs: SceneFormat = {
   },
 };
 
-async function productOf(candidate: Candidate): Promise<Container | null> {
-  const found = await hdf5Container(candidate);
+async function productOf(candidate: InputProbe): Promise<MultiDatasetFile | null> {
+  const found = await hdf5Subdatasets(candidate);
   const isProduct = PRODUCT.test(found?.metadata.ShortName ?? '') && found?.metadata.StructMetadata;
   return isProduct ? found : null;
 }
 
-async function describeProduct(container: Container, options: DescribeOptions): Promise<Scene> {
+async function describeProduct(container: MultiDatasetFile, options: DescribeOptions): Promise<Scene> {
   const { path, metadata } = container;
   const product = metadata.ShortName;
-  const layers = container.layers.filter(({ name, shape }) => shape.length === 2 && kindOf(name) !== null);
+  const layers = container.subdatasets.filter(
+    ({ name, shape }) => shape.length === 2 && kindOf(name) !== null,
+  );
   const headers = await Promise.all(layers.map(({ name }) => openRaster(path, name)));
   const groups = groupBands(layers.map(({ name }, i) => describeBand(name, headers[i])));
   if (!groups.some(({ role }) => role === 'data')) {
     throw notRecognised(path, `${product} holds no reflectance and no vegetation index`);
   }
-  const span = flaggedTime(options) ?? spanOfInventory(metadata);
+  const span = datetimeOption(options) ?? parseEosdisTimeRange(metadata);
   if (!span) throw noDatetime(path);
-  const day = stamp(span.start).slice(0, 8);
+  const day = compactTimestamp(span.start).slice(0, 8);
   const tile = tileOf(headers[0]);
   return {
     path,
@@ -128,7 +137,7 @@ function describeBand(layer: string, header: RasterHeader): UngroupedBand {
 
 /** The grid's own step, precise enough that 927 m is twice 463 m: their tiles then have whole ratios too. */
 function resolutionOf(header: RasterHeader): Resolution {
-  if (header.crs.geographic) return groundResolution(header);
+  if (header.crs.geographic) return measurePixelSize(header);
   const { xx, yy } = header.transform;
   return { x: Number(xx.toPrecision(7)), y: Number(Math.abs(yy).toPrecision(7)) };
 }
@@ -138,15 +147,15 @@ function resolutionOf(header: RasterHeader): Resolution {
 /** In the order they are asked; each leaves to the next what it does not say. */
 const QUALITY_CODES: Record<string, (value: number) => number> = {
   // Bits 2-3: 0 confident clear, 1 probably clear, 2 probably cloudy, 3 confident cloudy.
-  QF1: (v) => (bit(v, 3) ? Mask.cloud : Mask.notAssessed),
-  QF2: (v) => (bit(v, 3) ? Mask.shadow : bit(v, 5) ? Mask.snow : Mask.clear),
+  QF1: (v) => (bitAt(v, 3) ? Mask.cloud : Mask.notAssessed),
+  QF2: (v) => (bitAt(v, 3) ? Mask.shadow : bitAt(v, 5) ? Mask.snow : Mask.clear),
   // Bits 0-1: 0 clear, 1 cloudy, 2 mixed, 3 not set, assumed clear.
   State: (v) =>
     (v & 3) === 1 || (v & 3) === 2
       ? Mask.cloud
-      : bit(v, 2)
+      : bitAt(v, 2)
         ? Mask.shadow
-        : bit(v, 12)
+        : bitAt(v, 12)
           ? Mask.snow
           : Mask.clear,
   // Ranks: 7 cloud shadow, 8 snow or ice, 9 cloud; above are estimates.
@@ -157,5 +166,7 @@ const QUALITY_CODES: Record<string, (value: number) => number> = {
 };
 
 function qualityOf(groups: Scene['groups']): QualityBand[] {
-  return Object.entries(QUALITY_CODES).flatMap(([name, code]) => qualityBand(groups, name, code) ?? []);
+  return Object.entries(QUALITY_CODES).flatMap(
+    ([name, code]) => buildQualityLookup(groups, name, code) ?? [],
+  );
 }

@@ -4,11 +4,11 @@ import { mapConcurrent } from '../../../async/index.js';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badOption, missingBand } from '../../errors.js';
-import { gridResolution } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
 import type { DescribeOptions, Scene } from '../../scene.js';
-import { stamp, type TimeSpan } from '../shared/acquisition-time.js';
+import { type AcquisitionTime, compactTimestamp } from '../shared/acquisition-time.js';
 import { COPERNICUS, ESA } from '../shared/providers.js';
-import { bit, qualityBand } from '../shared/quality-lookup.js';
+import { bitAt, buildQualityLookup } from '../shared/quality-lookup.js';
 
 export type Sentinel2Level = 'L1C' | 'L2A';
 
@@ -22,7 +22,7 @@ export interface Radiometry {
 }
 
 /** In the order of `band_id` in the metadata. `size` is the native pixel size in metres. */
-export const BANDS = [
+export const SENTINEL2_BANDS = [
   { name: 'B01', size: 60, commonName: 'coastal' },
   { name: 'B02', size: 10, commonName: 'blue' },
   { name: 'B03', size: 10, commonName: 'green' },
@@ -38,7 +38,7 @@ export const BANDS = [
   { name: 'B12', size: 20, commonName: 'swir22' },
 ];
 
-const NAMES = new Set(BANDS.map((band) => band.name));
+const NAMES = new Set(SENTINEL2_BANDS.map((band) => band.name));
 
 export interface Sentinel2Scene {
   /** The file or folder it was read from, for messages. */
@@ -46,7 +46,7 @@ export interface Sentinel2Scene {
   id: string;
   level: Sentinel2Level;
   platform: string | null;
-  span: TimeSpan;
+  span: AcquisitionTime;
   radiometry: Radiometry;
   warnings: string[];
 }
@@ -75,18 +75,18 @@ interface Acquisition {
 export function sentinel2Id({ platform, level, datatake, orbit, mgrs }: Acquisition): string {
   const satellite = /^sentinel-(2[a-z])$/.exec(platform ?? '')?.[1].toUpperCase() ?? '2';
   const run = orbit === undefined ? '' : `_R${String(orbit).padStart(3, '0')}`;
-  return `S${satellite}_MSI${level}_${stamp(datatake).slice(0, -1)}${run}_T${mgrs}`;
+  return `S${satellite}_MSI${level}_${compactTimestamp(datatake).slice(0, -1)}${run}_T${mgrs}`;
 }
 
 /** One id cannot name several scenes. Throws TW_INGEST_BAD_OPTION. */
-export function refuseOneId(path: string, scenes: number, { id }: DescribeOptions): void {
+export function requireSingleScene(path: string, scenes: number, { id }: DescribeOptions): void {
   if (id === undefined || scenes <= 1) return;
   throw badOption('--id', id, `an input of one scene, but ${path} has ${scenes}`);
 }
 
 // --- files ------------------------------------------------------------------------------------------------------
 
-export interface BandFile {
+export interface Sentinel2BandFile {
   path: string;
   /** A name of `BANDS`, SCL, QA60 or CLASSI. */
   band: string;
@@ -103,7 +103,7 @@ const OLD_SCL = /^(.*_)SCL(_.*)_(20|60)m\.jp2$/i;
 const CLASSI = /(?:^|_)MSK_CLASSI(?:_.*)?_B00.*\.(?:jp2|tiff?)$/i;
 
 /** What a file of a product is; null for what is left out: true colour, previews, other masks, AOT and WVP. */
-export function bandFile(path: string): BandFile | null {
+export function parseBandFileName(path: string): Sentinel2BandFile | null {
   const name = basename(path);
   if (CLASSI.test(name)) return { path, band: 'CLASSI', size: 60, stem: '' };
   if (/(?:^|_)MSK_/i.test(name)) return null;
@@ -117,10 +117,10 @@ export function bandFile(path: string): BandFile | null {
 }
 
 /** A file for each band: at its native pixel size, else the nearest copy, as level 2A has some bands at two or three sizes. */
-function chooseFiles(files: BandFile[], warnings: string[]): Map<string, BandFile> {
-  const chosen = new Map<string, BandFile>();
-  for (const { name, size } of [...BANDS, { name: 'SCL', size: 20 }]) {
-    const distance = (file: BandFile) => Math.abs((file.size ?? size) - size);
+function chooseFiles(files: Sentinel2BandFile[], warnings: string[]): Map<string, Sentinel2BandFile> {
+  const chosen = new Map<string, Sentinel2BandFile>();
+  for (const { name, size } of [...SENTINEL2_BANDS, { name: 'SCL', size: 20 }]) {
+    const distance = (file: Sentinel2BandFile) => Math.abs((file.size ?? size) - size);
     const [best] = files.filter((f) => f.band === name).sort((a, b) => distance(a) - distance(b));
     if (!best) continue;
     if (distance(best) > 0) {
@@ -136,32 +136,32 @@ function chooseFiles(files: BandFile[], warnings: string[]): Map<string, BandFil
 }
 
 /** The files of bands, without masks. */
-export const dataFiles = (files: BandFile[]) => files.filter((file) => NAMES.has(file.band));
+export const dataFiles = (files: Sentinel2BandFile[]) => files.filter((file) => NAMES.has(file.band));
 
 // --- scene ------------------------------------------------------------------------------------------------------
 
 /** Files that are opened at once: JPEG 2000 needs a process each. */
-const LANES = 4;
+const MAX_CONCURRENT_OPENS = 4;
 
 /**
  * Describes the scene whose bands are among the files. Of level 2A the aerosol optical thickness and water vapour (AOT, WVP)
  * are left out: they are no reflectances, and a group has one meaning. Only the best mask of a product is taken.
  */
-export async function describeSentinel2(facts: Sentinel2Scene, files: BandFile[]): Promise<Scene> {
+export async function describeSentinel2(facts: Sentinel2Scene, files: Sentinel2BandFile[]): Promise<Scene> {
   const { path, id, level, platform, span, radiometry, warnings } = facts;
   const chosen = chooseFiles(files, warnings);
   const mask = MASKS.find(({ file }) => chosen.has(file));
-  const wanted = BANDS.filter(({ name }) => chosen.has(name));
+  const wanted = SENTINEL2_BANDS.filter(({ name }) => chosen.has(name));
   const names = [...wanted.map(({ name }) => name), ...(mask ? [mask.file] : [])];
-  const headers = await mapConcurrent(names, LANES, (name) =>
-    openRaster((chosen.get(name) as BandFile).path),
+  const headers = await mapConcurrent(names, MAX_CONCURRENT_OPENS, (name) =>
+    openRaster((chosen.get(name) as Sentinel2BandFile).path),
   );
   const bands: UngroupedBand[] = wanted.map(({ name, commonName }, i) => ({
     name,
     commonName,
     header: headers[i],
     index: 0,
-    resolution: gridResolution(headers[i]),
+    resolution: nominalPixelSize(headers[i]),
     role: 'data',
     nodata: radiometry.nodata(headers[i].nodata),
     scale: radiometry.scale,
@@ -176,7 +176,7 @@ export async function describeSentinel2(facts: Sentinel2Scene, files: BandFile[]
     platform,
     ...span,
     groups,
-    quality: mask ? mask.bands.flatMap(({ name, code }) => qualityBand(groups, name, code) ?? []) : [],
+    quality: mask ? mask.bands.flatMap(({ name, code }) => buildQualityLookup(groups, name, code) ?? []) : [],
     reflectanceTest: !mask,
     warnings,
   };
@@ -198,7 +198,7 @@ const MASKS: MaskProduct[] = [
     // Bit 10: opaque cloud, bit 11: cirrus.
     file: 'QA60',
     nodata: null,
-    bands: [{ name: 'QA60', code: (v) => (bit(v, 10) || bit(v, 11) ? Mask.cloud : Mask.clear) }],
+    bands: [{ name: 'QA60', code: (v) => (bitAt(v, 10) || bitAt(v, 11) ? Mask.cloud : Mask.clear) }],
   },
   {
     // PSD 15: band 1 opaque clouds, band 2 cirrus, band 3 snow and ice; 1 where it is so.
@@ -225,7 +225,7 @@ function maskBands({ bands, nodata }: MaskProduct, header: RasterHeader): Ungrou
     const hint = `The mask should have ${bands.length} bands of 8 or 16 bit codes; download it again.`;
     throw missingBand(header.path, bands[bands.length - 1].name, hint);
   }
-  const resolution = gridResolution(header);
+  const resolution = nominalPixelSize(header);
   return bands.map(({ name }, index) => ({
     name,
     header,

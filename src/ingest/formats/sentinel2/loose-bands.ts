@@ -6,25 +6,25 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { noDatetime } from '../../errors.js';
-import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../../scene.js';
-import { flaggedTime, parseTime, stamp } from '../shared/acquisition-time.js';
-import { cleanId } from '../shared/scene-id.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene.js';
+import { compactTimestamp, datetimeOption, parseTime } from '../shared/acquisition-time.js';
+import { slugify } from '../shared/scene-id.js';
 import {
-  type BandFile,
-  bandFile,
   dataFiles,
   describeSentinel2,
+  parseBandFileName,
   type Radiometry,
-  refuseOneId,
+  requireSingleScene,
+  type Sentinel2BandFile,
   type Sentinel2Level,
   sentinel2Id,
 } from './bands.js';
 
-export const sentinel2Loose: SceneFormat = {
+export const sentinel2Loose: ProductFormat = {
   name: 'Sentinel-2 bands',
 
   // The bands of other sensors have other numbers (B5) or are no JPEG 2000.
-  async detect({ path, entries }) {
+  async identify({ path, entries }) {
     const own = (name: string) => /\.jp2$/i.test(name) || /(^|_)(S2[A-Z]_|T\d\d[A-Z]{3}_)/.test(name);
     const named = /^S2[A-Z]_/.test(basename(path));
     const bands = dataFiles(await bandsOf({ path, entries }));
@@ -34,7 +34,7 @@ export const sentinel2Loose: SceneFormat = {
   async describe(candidate, options) {
     const bands = await bandsOf(candidate);
     const stems = [...new Set(dataFiles(bands).map(({ stem }) => stem))].sort();
-    refuseOneId(candidate.path, stems.length, options);
+    requireSingleScene(candidate.path, stems.length, options);
     // A document does not say which of several scenes it is about.
     const documents = stems.length > 1 ? NO_DOCUMENTS : await readDocuments(candidate);
     const scenes: Scene[] = [];
@@ -53,13 +53,16 @@ export const sentinel2Loose: SceneFormat = {
 };
 
 /** Bands in a folder and in its folders R10m, R20m and R60m. */
-async function bandsOf({ path, entries }: Pick<Candidate, 'path' | 'entries'>): Promise<BandFile[]> {
+async function bandsOf({
+  path,
+  entries,
+}: Pick<InputProbe, 'path' | 'entries'>): Promise<Sentinel2BandFile[]> {
   const names = [...(entries ?? [])];
   for (const entry of entries ?? []) {
     if (!/^R[126]0m\/$/.test(entry)) continue;
     for (const name of await readdir(join(path, entry))) names.push(entry + name);
   }
-  return names.map((name) => bandFile(join(path, name))).filter((file) => file !== null);
+  return names.map((name) => parseBandFileName(join(path, name))).filter((file) => file !== null);
 }
 
 interface Facts {
@@ -145,7 +148,7 @@ const NO_DOCUMENTS: Documents = { texts: [], warnings: [] };
 const MAX_DOCUMENT_BYTES = 4e6;
 
 /** Reads `tileInfo.json` and STAC items in the folder. */
-async function readDocuments({ path, entries }: Candidate): Promise<Documents> {
+async function readDocuments({ path, entries }: InputProbe): Promise<Documents> {
   const found: Documents = { texts: [], warnings: [] };
   for (const name of (entries ?? []).filter((entry) => /\.json$/i.test(entry)).slice(0, 20)) {
     const document = await readJson(join(path, name));
@@ -182,7 +185,7 @@ async function readJson(path: string): Promise<Record<string, unknown> | undefin
 
 async function describeStem(
   path: string,
-  files: BandFile[],
+  files: Sentinel2BandFile[],
   facts: Facts,
   options: DescribeOptions,
   warnings: string[],
@@ -190,12 +193,12 @@ async function describeStem(
   const { datatake, orbit, mgrs } = facts;
   const platform = options.platform ?? facts.platform ?? null;
   const taken = facts.sensed ?? datatake;
-  const span = flaggedTime(options) ?? (taken === undefined ? undefined : { start: taken, end: taken });
+  const span = datetimeOption(options) ?? (taken === undefined ? undefined : { start: taken, end: taken });
   if (!span) throw noDatetime(path);
   const level = facts.level ?? guessLevel(files, options, warnings);
   const id = mgrs
     ? sentinel2Id({ platform, level, datatake: datatake ?? span.start, orbit, mgrs })
-    : `${cleanId(basename(path))}_${stamp(span.start)}`;
+    : `${slugify(basename(path))}_${compactTimestamp(span.start)}`;
   const radiometry = radiometryOf(facts, span.start, options, warnings);
   return describeSentinel2(
     { path, id: options.id ?? id, level, platform, span, radiometry, warnings },
@@ -203,7 +206,11 @@ async function describeStem(
   );
 }
 
-function guessLevel(files: BandFile[], { collection }: DescribeOptions, warnings: string[]): Sentinel2Level {
+function guessLevel(
+  files: Sentinel2BandFile[],
+  { collection }: DescribeOptions,
+  warnings: string[],
+): Sentinel2Level {
   const asked = /^sentinel-2-(l1c|l2a)$/.exec(collection ?? '')?.[1];
   if (asked) return asked.toUpperCase() as Sentinel2Level;
   if (files.some(({ band }) => band === 'B10')) return 'L1C';

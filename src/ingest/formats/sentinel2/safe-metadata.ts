@@ -5,7 +5,7 @@
 import { badMetadata } from '../../errors.js';
 import { parseTime } from '../shared/acquisition-time.js';
 import { elementsOf, readXml, textOf, type XmlElement } from '../shared/xml.js';
-import { BANDS, type Radiometry, type Sentinel2Level } from './bands.js';
+import { type Radiometry, SENTINEL2_BANDS, type Sentinel2Level } from './bands.js';
 
 export interface SafeProduct {
   level: Sentinel2Level;
@@ -102,7 +102,7 @@ function radiometryOf(
   const offsetName = level === 'L1C' ? 'RADIO_ADD_OFFSET' : 'BOA_ADD_OFFSET';
   const offsets = new Map<string, number>();
   for (const { attributes, text } of elementsOf(root, offsetName)) {
-    const band = BANDS[Number(attributes.band_id)];
+    const band = SENTINEL2_BANDS[Number(attributes.band_id)];
     const offset = text === '' ? NaN : Number(text);
     if (!band || !Number.isFinite(offset)) {
       throw badMetadata(path, `${offsetName} of band_id ${attributes.band_id} is "${text}"`);

@@ -6,16 +6,23 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize } from 'node:path';
 import { missingBand, notRecognised } from '../../errors.js';
-import type { Candidate, DescribeOptions, Scene, SceneFormat } from '../../scene.js';
-import { flaggedTime } from '../shared/acquisition-time.js';
+import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene.js';
+import { datetimeOption } from '../shared/acquisition-time.js';
 import { rootName } from '../shared/xml.js';
-import { type BandFile, bandFile, dataFiles, describeSentinel2, refuseOneId, sentinel2Id } from './bands.js';
+import {
+  dataFiles,
+  describeSentinel2,
+  parseBandFileName,
+  requireSingleScene,
+  type Sentinel2BandFile,
+  sentinel2Id,
+} from './bands.js';
 import { levelOfRoot, readSafeProduct, readSafeTile, type SafeProduct } from './safe-metadata.js';
 
-export const sentinel2: SceneFormat = {
+export const sentinel2: ProductFormat = {
   name: 'Sentinel-2 SAFE',
 
-  async detect(candidate) {
+  async identify(candidate) {
     return (await findMetadata(candidate)) !== null;
   },
 
@@ -39,14 +46,14 @@ export const sentinel2: SceneFormat = {
         'The product has no band file at all; download it again.',
       );
     }
-    refuseOneId(candidate.path, scenes.length, options);
+    requireSingleScene(candidate.path, scenes.length, options);
     if (empty.length > 0) scenes[0].warnings.push(`granules without bands are left out: ${empty.join(', ')}`);
     return scenes;
   },
 };
 
 /** The product's metadata: the given file, or the one in the folder. Known by its root; by its name where it is broken. */
-async function findMetadata({ path, entries }: Candidate): Promise<string | null> {
+async function findMetadata({ path, entries }: InputProbe): Promise<string | null> {
   const files = entries === null ? [path] : entries.map((entry) => join(path, entry));
   const documents = files.filter((file) => /\.xml$/i.test(file));
   const named = documents.find((file) => /^MTD_MSIL(1C|2A)\.xml$/i.test(basename(file)));
@@ -74,7 +81,7 @@ async function describeGranule(
   options: DescribeOptions,
 ): Promise<Scene | null> {
   const files = await filesBelow(granule);
-  const bands = files.map(bandFile).filter((file) => file !== null);
+  const bands = files.map(parseBandFileName).filter((file) => file !== null);
   if (dataFiles(bands).length === 0) return null;
 
   const metadata = files.find((file) => /^(MTD_TL|S2.*_MTD_L(1C|2A)_TL_.*)\.xml$/i.test(basename(file)));
@@ -83,7 +90,7 @@ async function describeGranule(
   if (!mgrs) throw notRecognised(granule, 'neither its metadata nor its names say which MGRS tile it is');
 
   const warnings = [...product.warnings, ...unmatchedNames(product.listed, mgrs, bands)];
-  const flagged = flaggedTime(options);
+  const flagged = datetimeOption(options);
   if (!metadata && !flagged) warnings.push('no MTD_TL.xml: the time is that of the start of the datatake');
   const { level, datatake, radiometry } = product;
   const time = tile.sensed ?? datatake;
@@ -115,7 +122,7 @@ const mgrsOf = (names: string[]) =>
   names.map((name) => /(?:^|_)T(\d\d[A-Z]{3})(?:_|$)/.exec(name)?.[1]).find((mgrs) => mgrs !== undefined);
 
 /** Warnings about names in the metadata that no file answers to, and those that lead out of the product. */
-function unmatchedNames(listed: string[], mgrs: string, found: BandFile[]): string[] {
+function unmatchedNames(listed: string[], mgrs: string, found: Sentinel2BandFile[]): string[] {
   const warnings: string[] = [];
   const there = new Set(found.map(({ band }) => band));
   const outside = listed.filter((name) => isAbsolute(name) || normalize(name).startsWith('..'));
@@ -126,7 +133,7 @@ function unmatchedNames(listed: string[], mgrs: string, found: BandFile[]): stri
   }
   const own = listed.filter((name) => basename(name).includes(`T${mgrs}`));
   const missing = new Set(
-    own.map((name) => bandFile(`${name}.jp2`)?.band).filter((band) => band && !there.has(band)),
+    own.map((name) => parseBandFileName(`${name}.jp2`)?.band).filter((band) => band && !there.has(band)),
   );
   if (missing.size > 0) {
     warnings.push(`the metadata names files which are not there: ${[...missing].sort().join(', ')}`);

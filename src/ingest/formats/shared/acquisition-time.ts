@@ -4,7 +4,7 @@ import { badOption } from '../../errors.js';
 import type { DescribeOptions } from '../../scene.js';
 
 /** Milliseconds since 1970, both ends included. */
-export interface TimeSpan {
+export interface AcquisitionTime {
   start: number;
   end: number;
 }
@@ -22,18 +22,18 @@ export function parseTime(text: string): number {
 }
 
 /** A time, or `start/end`; null for anything else. */
-export function parseSpan(text: string): TimeSpan | null {
+export function parseTimeRange(text: string): AcquisitionTime | null {
   const parts = text.split('/');
   const [start, end = start] = parts.map(parseTime);
   return parts.length <= 2 && start <= end ? { start, end } : null;
 }
 
 /** The value of --datetime; undefined without the flag. Throws TW_INGEST_BAD_OPTION. */
-export function flaggedTime({ datetime }: DescribeOptions): TimeSpan | undefined {
+export function datetimeOption({ datetime }: DescribeOptions): AcquisitionTime | undefined {
   if (datetime === undefined) return undefined;
   const wanted = 'a time such as 2024-06-01T10:30:00Z, a day, a month or a year, or start/end';
   try {
-    const text = datetime.split('/').map(withZone).join('/');
+    const text = datetime.split('/').map(withUtcZone).join('/');
     const { start, end } = parseDatetime(text, { dates: 'periods' });
     if (start === undefined || end === undefined)
       throw badOption('--datetime', datetime, `${wanted} with both of them`);
@@ -45,7 +45,7 @@ export function flaggedTime({ datetime }: DescribeOptions): TimeSpan | undefined
 }
 
 /** A time without a zone is UTC, as in the metadata of products; its seconds may be missing. */
-const withZone = (text: string) =>
+const withUtcZone = (text: string) =>
   text.replace(
     /^(\d{4}-\d\d-\d\d)[t ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?(z|[+-]\d\d:\d\d)?$/i,
     (_, day, clock, seconds = ':00', zone = 'Z') => `${day}T${clock}${seconds}${zone}`,
@@ -55,7 +55,7 @@ const withZone = (text: string) =>
  * The range of time in the inventory metadata of NASA's EOSDIS, as MODIS (RANGEBEGINNINGDATE) and VIIRS (RangeBeginningDate)
  * name it: date and time apart, without a zone. Null where it has no beginning.
  */
-export function spanOfInventory(metadata: Record<string, string>): TimeSpan | null {
+export function parseEosdisTimeRange(metadata: Record<string, string>): AcquisitionTime | null {
   const get = (name: string) => metadata[name] ?? metadata[name.toUpperCase()];
   const [start, end] = ['RangeBeginning', 'RangeEnding'].map((edge) =>
     parseTime(`${get(`${edge}Date`)}T${get(`${edge}Time`) ?? '00:00:00'}`),
@@ -64,10 +64,10 @@ export function spanOfInventory(metadata: Record<string, string>): TimeSpan | nu
   return { start, end: end >= start ? end : start };
 }
 
-const DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** YYYY-MM-DD or YYYYMMDD, and hh:mm:ss, hh-mm-ss or hhmmss behind a T; the Z may be left out. */
-const DATED =
+const DATE_IN_NAME =
   /(?<!\d)((?:19|20)\d\d)(-?)(\d\d)\2(\d\d)(?:T([01]\d|2[0-3])([:-]?)([0-5]\d)(?:\6([0-5]\d))?(?=Z|\D|$)|(?!\d))/gi;
 
 /**
@@ -76,9 +76,9 @@ const DATED =
  */
 export function timesInName(name: string): number[] {
   const days = new Map<string, Set<string>>();
-  for (const [, year, , month, day, hour, , minute, second = '00'] of name.matchAll(DATED)) {
+  for (const [, year, , month, day, hour, , minute, second = '00'] of name.matchAll(DATE_IN_NAME)) {
     const date = `${year}-${month}-${day}`;
-    if (!(parseTime(date) <= Date.now() + DAY)) continue;
+    if (!(parseTime(date) <= Date.now() + DAY_MS)) continue;
     const clocks = days.get(date) ?? new Set();
     if (hour !== undefined) clocks.add(`T${hour}:${minute}:${second}Z`);
     days.set(date, clocks);
@@ -87,4 +87,4 @@ export function timesInName(name: string): number[] {
 }
 
 /** 20130914T000000Z, for ids. */
-export const stamp = (time: number) => new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');
+export const compactTimestamp = (time: number) => new Date(time).toISOString().replace(/[-:]|\.\d+/g, '');

@@ -1,13 +1,13 @@
 /** Whether what flags and files say of values leaves them apart. */
-import { bytesPerSample, type DataType, lowestPixel, storedNodata } from '../../../raster/index.js';
+import { bytesPerSample, type DataType, minValue, nodataAsType } from '../../../raster/index.js';
 import { badOption, badScale } from '../../errors.js';
 import type { DescribeOptions, Scene, SourceBand, SourceGroup } from '../../scene.js';
 
 /** Throws TW_INGEST_BAD_OPTION for a `--nodata` that no band can hold, and TW_INGEST_BAD_SCALE. */
-export function requireUsableValues({ path, groups }: Scene, { nodata }: DescribeOptions): void {
+export function checkCalibration({ path, groups }: Scene, { nodata }: DescribeOptions): void {
   const data = groups.filter(({ role }) => role === 'data');
   const flagged = data.filter((group) => nodata !== undefined && sameNumber(group.nodata, nodata));
-  if (flagged.length > 0 && !flagged.some(canHold)) {
+  if (flagged.length > 0 && !flagged.some(canStoreNodata)) {
     const types = [...new Set(flagged.map(typeOf))];
     throw badOption(
       '--nodata',
@@ -16,23 +16,23 @@ export function requireUsableValues({ path, groups }: Scene, { nodata }: Describ
     );
   }
   for (const band of data.flatMap(({ bands }) => bands))
-    if (!keepsApart(band)) throw badScale(path, band.name, band.scale, band.offset);
+    if (!isInvertible(band)) throw badScale(path, band.name, band.scale, band.offset);
 }
 
 const sameNumber = (a: number | null, b: number) => a === b || (Number.isNaN(a) && Number.isNaN(b));
 
 const typeOf = ({ bands }: SourceGroup): DataType => bands[0]!.header.dataType;
 
-function canHold(group: SourceGroup): boolean {
-  return storedNodata(typeOf(group), group.nodata ?? undefined) !== undefined;
+function canStoreNodata(group: SourceGroup): boolean {
+  return nodataAsType(typeOf(group), group.nodata ?? undefined) !== undefined;
 }
 
 /** Whether two stored values can give two physical values. These are single precision wherever they are computed with. */
-function keepsApart({ header: { dataType }, scale, offset }: SourceBand): boolean {
+function isInvertible({ header: { dataType }, scale, offset }: SourceBand): boolean {
   const physical = (stored: number) => Math.fround(stored * scale + offset);
   if (dataType.startsWith('float'))
     return Math.fround(scale) !== 0 && Number.isFinite(Math.fround(scale)) && Number.isFinite(physical(0));
-  const lowest = lowestPixel(dataType);
+  const lowest = minValue(dataType);
   const [first, last] = [physical(lowest), physical(lowest + 2 ** (8 * bytesPerSample(dataType)) - 1)];
   return Number.isFinite(first) && Number.isFinite(last) && first !== last;
 }

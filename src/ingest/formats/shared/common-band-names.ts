@@ -2,7 +2,7 @@
 import { nearestBand, type SpectralTags } from '../../../raster/index.js';
 
 /** Centres of the bands of Sentinel-2A, nm (ESA, Sentinel-2 Spectral Response Functions 3.0), by STAC common names. */
-const CENTRES: Record<string, number> = {
+const CENTRE_WAVELENGTHS_NM: Record<string, number> = {
   coastal: 442.7,
   blue: 492.4,
   green: 559.8,
@@ -17,13 +17,13 @@ const CENTRES: Record<string, number> = {
   swir22: 2202.4,
 };
 /** Farther bands see something else, nm. */
-const TOLERANCE = 15;
+const TOLERANCE_NM = 15;
 
 /** Common names by band index. */
-export function spectralNames(bands: readonly SpectralTags[]): Map<number, string> {
+export function commonBandNames(bands: readonly SpectralTags[]): Map<number, string> {
   const names = new Map<number, string>();
-  for (const [name, centre] of Object.entries(CENTRES)) {
-    const band = nearestBand(bands, centre, TOLERANCE);
+  for (const [name, centre] of Object.entries(CENTRE_WAVELENGTHS_NM)) {
+    const band = nearestBand(bands, centre, TOLERANCE_NM);
     if (band >= 0 && !names.has(band)) names.set(band, name);
   }
   return names;

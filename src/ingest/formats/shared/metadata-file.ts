@@ -2,13 +2,13 @@ import { openFile } from '../../../raster/index.js';
 import { badMetadata } from '../../errors.js';
 
 /** Far above what space agencies write: the largest tile metadata of Sentinel-2 has about 1 MB. */
-const MAX_BYTES = 16e6;
+const MAX_METADATA_BYTES = 16e6;
 
 /** The bytes of a metadata file. Throws TW_INGEST_BAD_METADATA where it is too large to be one. */
-export async function readMetadata(path: string): Promise<Buffer> {
-  const bytes = await readStart(path, MAX_BYTES + 1);
-  if (bytes.length > MAX_BYTES) {
-    throw badMetadata(path, `it is larger than the ${MAX_BYTES / 1e6} MB that metadata may have`);
+export async function readMetadataFile(path: string): Promise<Buffer> {
+  const bytes = await readStart(path, MAX_METADATA_BYTES + 1);
+  if (bytes.length > MAX_METADATA_BYTES) {
+    throw badMetadata(path, `it is larger than the ${MAX_METADATA_BYTES / 1e6} MB that metadata may have`);
   }
   return bytes;
 }

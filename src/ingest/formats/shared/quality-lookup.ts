@@ -3,7 +3,7 @@ import { Mask } from '../../../raster/index.js';
 import type { QualityBand, SourceGroup } from '../../scene.js';
 
 /** Bit n of a value, counted from the lowest, 0. */
-export const bit = (value: number, n: number) => (value >> n) & 1;
+export const bitAt = (value: number, n: number) => (value >> n) & 1;
 
 const TABLE_SIZES = new Map([
   ['uint8', 256],
@@ -14,7 +14,7 @@ const TABLE_SIZES = new Map([
  * The band of this name with the mask code of each value it can store; the group's nodata value says nothing. Null where no
  * group has the band, or its numbers are not of 8 or 16 bits without a sign.
  */
-export function qualityBand(
+export function buildQualityLookup(
   groups: SourceGroup[],
   name: string,
   code: (value: number) => number,

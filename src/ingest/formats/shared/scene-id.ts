@@ -5,7 +5,7 @@ import { basename, extname } from 'node:path';
 export const stemOf = (name: string) => basename(name, extname(name));
 
 /** A file name as an id; where characters were replaced, a digest keeps different names apart. */
-export function cleanId(name: string): string {
+export function slugify(name: string): string {
   const clean = name
     .replace(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+/, '')

@@ -1,13 +1,13 @@
 /** Reads XML metadata as a plain tree. */
 import { localName, parseXmlTree, type XmlElement } from '../../../raster/index.js';
 import { badMetadata } from '../../errors.js';
-import { readMetadata, readStart } from './metadata-file.js';
+import { readMetadataFile, readStart } from './metadata-file.js';
 
 export { elementsOf, textOf, type XmlElement } from '../../../raster/index.js';
 
 /** The root of a document. Throws TW_INGEST_BAD_METADATA, naming the file. */
 export async function readXml(path: string): Promise<XmlElement> {
-  const text = decode(await readMetadata(path));
+  const text = decode(await readMetadataFile(path));
   // Delivered files may carry NUL bytes after the end.
   return parseXml(text.slice(0, text.lastIndexOf('>') + 1), path);
 }

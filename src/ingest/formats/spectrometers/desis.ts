@@ -6,15 +6,21 @@ import { basename } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
-import { groundResolution } from '../../georeferencing/pixel-size.js';
-import type { QualityBand, Scene, SceneFormat, SourceGroup } from '../../scene.js';
-import { flaggedTime } from '../shared/acquisition-time.js';
-import { spectralNames } from '../shared/common-band-names.js';
+import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import type { ProductFormat, QualityBand, Scene, SourceGroup } from '../../scene.js';
+import { datetimeOption } from '../shared/acquisition-time.js';
+import { commonBandNames } from '../shared/common-band-names.js';
 import { DLR } from '../shared/providers.js';
-import { qualityBand } from '../shared/quality-lookup.js';
-import { cleanId } from '../shared/scene-id.js';
+import { buildQualityLookup } from '../shared/quality-lookup.js';
+import { slugify } from '../shared/scene-id.js';
 import { elementsOf, readXml, textOf, type XmlElement } from '../shared/xml.js';
-import { filesOf, metadataFileOf, numberOf, requiredNumber, temporalCoverage } from './dlr-product.js';
+import {
+  findMetadataFile,
+  findProductFiles,
+  numberElement,
+  requiredNumber,
+  temporalCoverage,
+} from './dlr-product.js';
 
 const METADATA = /^(DESIS-HSI-L2A-.*)-METADATA\.XML$/i;
 const CUBE = /-SPECTRAL_IMAGE\.TIFF?$/i;
@@ -23,20 +29,20 @@ const FLAGS_FILE = /-QL_QUALITY-2\.TIFF?$/i;
 const VERSION = /-V\d+$/i;
 const NODATA = -32768;
 
-export const desis: SceneFormat = {
+export const desis: ProductFormat = {
   name: 'DESIS L2A',
 
-  async detect(candidate) {
-    return metadataFileOf(candidate, METADATA) !== undefined;
+  async identify(candidate) {
+    return findMetadataFile(candidate, METADATA) !== undefined;
   },
 
   async describe(candidate, options) {
     const { path } = candidate;
-    const metadata = metadataFileOf(candidate, METADATA);
+    const metadata = findMetadataFile(candidate, METADATA);
     if (metadata === undefined) throw notRecognised(path, 'it is no DESIS product');
     const root = await readXml(metadata);
     const stem = METADATA.exec(basename(metadata))![1]!;
-    const files = await filesOf(candidate, metadata, stem);
+    const files = await findProductFiles(candidate, metadata, stem);
     const cube = files.find((file) => CUBE.test(file));
     if (!cube)
       throw missingBand(path, '*-SPECTRAL_IMAGE.tif', 'The cube is not there; download the product again.');
@@ -46,7 +52,7 @@ export const desis: SceneFormat = {
     return [
       {
         path,
-        id: options.id ?? cleanId(stem.replace(VERSION, '')),
+        id: options.id ?? slugify(stem.replace(VERSION, '')),
         collection: {
           id: options.collection ?? 'desis-l2a',
           title: 'DESIS L2A surface reflectance',
@@ -56,7 +62,7 @@ export const desis: SceneFormat = {
           providers: [DLR],
         },
         platform: options.platform ?? 'iss',
-        ...(flaggedTime(options) ?? temporalCoverage(root, 'endTime', metadata)),
+        ...(datetimeOption(options) ?? temporalCoverage(root, 'endTime', metadata)),
         groups,
         quality: maskOf(groups),
         reflectanceTest: false,
@@ -73,7 +79,7 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   if (listed.length !== header.bands)
     throw badMetadata(metadata, `it lists ${listed.length} bands, and the cube has ${header.bands}`);
   const bands = listed.map((element, index) => {
-    const fwhm = numberOf(element, 'wavelengthWidthOfBand');
+    const fwhm = numberElement(element, 'wavelengthWidthOfBand');
     const number = textOf(element, 'bandNumber') ?? String(index + 1);
     const required = (name: string) => requiredNumber(element, number, name, metadata);
     return {
@@ -83,8 +89,8 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
       offset: required('offsetOfBand'),
     };
   });
-  const names = spectralNames(bands);
-  const resolution = groundResolution(header);
+  const names = commonBandNames(bands);
+  const resolution = measurePixelSize(header);
   return bands.map((band, index) => ({
     name: `b${index + 1}`,
     ...(names.has(index) && { commonName: names.get(index)! }),
@@ -104,7 +110,7 @@ function flagBands(header: RasterHeader): UngroupedBand[] {
       FLAGS[header.bands]!,
       `It has ${header.bands} bands; download the product again.`,
     );
-  const resolution = groundResolution(header);
+  const resolution = measurePixelSize(header);
   return FLAGS.map((name, index) => ({
     ...{ name, header, index, resolution, role: 'qa', nodata: null, scale: 1, offset: 0 },
   }));
@@ -115,11 +121,11 @@ const flag = (code: number) => (value: number) => (value > 0 ? code : Mask.notAs
 /** Cloud, shadow, snow; what is land or water without one of these is clear. Haze is not cloud. */
 function maskOf(groups: SourceGroup[]): QualityBand[] {
   return [
-    qualityBand(groups, 'cloudLand', flag(Mask.cloud)),
-    qualityBand(groups, 'cloudWater', flag(Mask.cloud)),
-    qualityBand(groups, 'shadow', flag(Mask.shadow)),
-    qualityBand(groups, 'snow', flag(Mask.snow)),
-    qualityBand(groups, 'land', flag(Mask.clear)),
-    qualityBand(groups, 'water', flag(Mask.clear)),
+    buildQualityLookup(groups, 'cloudLand', flag(Mask.cloud)),
+    buildQualityLookup(groups, 'cloudWater', flag(Mask.cloud)),
+    buildQualityLookup(groups, 'shadow', flag(Mask.shadow)),
+    buildQualityLookup(groups, 'snow', flag(Mask.snow)),
+    buildQualityLookup(groups, 'land', flag(Mask.clear)),
+    buildQualityLookup(groups, 'water', flag(Mask.clear)),
   ].filter((band) => band !== null);
 }

@@ -2,20 +2,20 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { badMetadata } from '../../errors.js';
-import type { Candidate } from '../../scene.js';
-import { parseTime, type TimeSpan } from '../shared/acquisition-time.js';
+import type { InputProbe } from '../../scene.js';
+import { type AcquisitionTime, parseTime } from '../shared/acquisition-time.js';
 import { elementsOf, textOf, type XmlElement } from '../shared/xml.js';
 
 /** The metadata file: the given one, or the one in the folder. The first group of `pattern` is the stem of the product. */
-export function metadataFileOf({ path, entries }: Candidate, pattern: RegExp): string | undefined {
+export function findMetadataFile({ path, entries }: InputProbe, pattern: RegExp): string | undefined {
   if (entries === null) return pattern.test(basename(path)) ? path : undefined;
   const name = entries.find((entry) => pattern.test(entry));
   return name === undefined ? undefined : join(path, name);
 }
 
 /** Files of the product: those of its folder, or beside its metadata those of its stem. */
-export async function filesOf(
-  { path, entries }: Candidate,
+export async function findProductFiles(
+  { path, entries }: InputProbe,
   metadata: string,
   stem: string,
 ): Promise<string[]> {
@@ -25,20 +25,20 @@ export async function filesOf(
 }
 
 /** Undefined if the element has no number of this name. */
-export function numberOf(element: XmlElement, name: string): number | undefined {
+export function numberElement(element: XmlElement, name: string): number | undefined {
   const value = Number(textOf(element, name) ?? NaN);
   return Number.isFinite(value) ? value : undefined;
 }
 
 /** Throws TW_INGEST_BAD_METADATA, with the number of the band. */
 export function requiredNumber(band: XmlElement, number: string, name: string, metadata: string): number {
-  const value = numberOf(band, name);
+  const value = numberElement(band, name);
   if (value === undefined) throw badMetadata(metadata, `band ${number} has no ${name}`);
   return value;
 }
 
 /** The time of the scene; `end` names the element with its end. Throws TW_INGEST_BAD_METADATA. */
-export function temporalCoverage(root: XmlElement, end: string, metadata: string): TimeSpan {
+export function temporalCoverage(root: XmlElement, end: string, metadata: string): AcquisitionTime {
   const [coverage] = elementsOf(root, 'temporalCoverage');
   const [first, last] = ['startTime', end].map((name) =>
     parseTime((coverage && textOf(coverage, name)) ?? ''),

@@ -7,35 +7,35 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import {
   type Affine,
-  type Container,
   crsFromWkt,
+  listSubdatasets,
   Mask,
-  openContainer,
+  type MultiDatasetFile,
   openHdf5Cube,
   readHdf5Lists,
 } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, notRecognised } from '../../errors.js';
 import type {
-  Candidate,
   DescribeOptions,
+  InputProbe,
+  ProductFormat,
   QualityBand,
   Scene,
-  SceneFormat,
   SourceGroup,
 } from '../../scene.js';
-import { flaggedTime, parseTime, type TimeSpan } from '../shared/acquisition-time.js';
-import { spectralNames } from '../shared/common-band-names.js';
-import { hdf5Container } from '../shared/probe-input.js';
+import { type AcquisitionTime, datetimeOption, parseTime } from '../shared/acquisition-time.js';
+import { commonBandNames } from '../shared/common-band-names.js';
+import { hdf5Subdatasets } from '../shared/probe-input.js';
 import { LP_DAAC, NASA } from '../shared/providers.js';
-import { qualityBand } from '../shared/quality-lookup.js';
-import { cleanId, stemOf } from '../shared/scene-id.js';
+import { buildQualityLookup } from '../shared/quality-lookup.js';
+import { slugify, stemOf } from '../shared/scene-id.js';
 
 const CUBE = '/reflectance';
 const MASK = '/mask';
 const LOOKUP = { columns: '/location/glt_x', rows: '/location/glt_y' };
 const WAVELENGTHS = '/sensor_band_parameters/wavelengths';
-const WIDTHS = '/sensor_band_parameters/fwhm';
+const FWHM = '/sensor_band_parameters/fwhm';
 const GOOD = '/sensor_band_parameters/good_wavelengths';
 const FLAG_NAMES = '/sensor_band_parameters/mask_bands';
 
@@ -44,40 +44,40 @@ const NODATA = -9999;
 /** Codes of flags, which are 0 or 1. */
 const NO_FLAG = 255;
 /** Metres: of the instrument. Pixels of the table are as many degrees wide everywhere, so their metres depend on the latitude. */
-const PIXEL = 60;
+const PIXEL_SIZE_METRES = 60;
 
-export const emit: SceneFormat = {
+export const emit: ProductFormat = {
   name: 'EMIT L2A',
 
-  async detect(candidate) {
+  async identify(candidate) {
     return candidate.entries ? reflectanceFiles(candidate).length > 0 : isReflectance(candidate);
   },
 
   async describe(candidate, options) {
     const { path, entries } = candidate;
-    if (!entries) return [await describeFile(await candidate.container(), options)];
+    if (!entries) return [await describeFile(await candidate.subdatasets(), options)];
     const files = reflectanceFiles(candidate);
     if (files.length === 0) throw notRecognised(path, 'it holds no EMIT reflectance');
     const { id, ...others } = options;
     const each = files.length > 1 ? others : options;
     const scenes: Scene[] = [];
-    for (const file of files) scenes.push(await describeFile(await openContainer(file), each));
+    for (const file of files) scenes.push(await describeFile(await listSubdatasets(file), each));
     return scenes;
   },
 };
 
 /** A granule is delivered as three files, and a folder holds one or more. */
-function reflectanceFiles({ path, entries }: Candidate): string[] {
+function reflectanceFiles({ path, entries }: InputProbe): string[] {
   return (entries ?? []).filter((name) => RFL_NAME.test(name)).map((name) => join(path, name));
 }
 
-async function isReflectance(candidate: Candidate): Promise<boolean> {
-  const container = await hdf5Container(candidate);
-  const names = new Set(container?.layers.map(({ name }) => name));
+async function isReflectance(candidate: InputProbe): Promise<boolean> {
+  const container = await hdf5Subdatasets(candidate);
+  const names = new Set(container?.subdatasets.map(({ name }) => name));
   return names.has(CUBE) && (names.has(LOOKUP.columns) || names.has(LOOKUP.rows));
 }
 
-async function describeFile(container: Container, options: DescribeOptions): Promise<Scene> {
+async function describeFile(container: MultiDatasetFile, options: DescribeOptions): Promise<Scene> {
   const { path, metadata } = container;
   const warnings: string[] = [];
   const bands = await spectralBands(container, warnings);
@@ -85,7 +85,7 @@ async function describeFile(container: Container, options: DescribeOptions): Pro
   const groups = groupBands([...bands, ...flags]);
   return {
     path,
-    id: options.id ?? cleanId(stemOf(path)),
+    id: options.id ?? slugify(stemOf(path)),
     collection: {
       id: options.collection ?? 'emit-l2a-rfl',
       title: 'EMIT L2A surface reflectance',
@@ -95,7 +95,7 @@ async function describeFile(container: Container, options: DescribeOptions): Pro
       providers: [NASA, LP_DAAC],
     },
     platform: options.platform ?? 'iss',
-    ...(flaggedTime(options) ?? timeOf(path, metadata)),
+    ...(datetimeOption(options) ?? timeOf(path, metadata)),
     groups,
     quality: maskOf(groups),
     reflectanceTest: false,
@@ -105,10 +105,10 @@ async function describeFile(container: Container, options: DescribeOptions): Pro
 
 // --- what the file says -------------------------------------------------------------------------------------------
 
-type Metadata = Container['metadata'];
+type Metadata = MultiDatasetFile['metadata'];
 
 /** Times have zones such as +0000. */
-function timeOf(path: string, metadata: Metadata): TimeSpan {
+function timeOf(path: string, metadata: Metadata): AcquisitionTime {
   const [start, end] = ['time_coverage_start', 'time_coverage_end'].map((name) =>
     parseTime((metadata[name] ?? '').replace(/([+-]\d\d)(\d\d)$/, '$1:$2')),
   );
@@ -127,19 +127,22 @@ function positionOf(path: string, { geotransform = '', spatial_ref = '' }: Metad
   return { crs: crsFromWkt(spatial_ref, path), transform: () => transform };
 }
 
-async function spectralBands({ path, metadata }: Container, warnings: string[]): Promise<UngroupedBand[]> {
+async function spectralBands(
+  { path, metadata }: MultiDatasetFile,
+  warnings: string[],
+): Promise<UngroupedBand[]> {
   const header = await openHdf5Cube(path, {
     ...{ dataset: CUBE, bandAxis: 2, lookup: LOOKUP, fill: NODATA, nodata: NODATA },
     ...positionOf(path, metadata),
   });
-  const lists = await readHdf5Lists(path, [WAVELENGTHS, WIDTHS, GOOD]);
+  const lists = await readHdf5Lists(path, [WAVELENGTHS, FWHM, GOOD]);
   const list = (name: string) => {
     const values = lists.get(name) ?? [];
     if (values.length !== header.bands)
       throw badMetadata(path, `${name} has ${values.length} values, and the cube has ${header.bands} bands`);
     return values.map(Number);
   };
-  const widths = list(WIDTHS);
+  const widths = list(FWHM);
   if (!lists.has(GOOD)) warnings.push(`${GOOD} is missing, so all bands count as good`);
   const good = lists.has(GOOD) ? list(GOOD) : [];
   const tags = list(WAVELENGTHS).map((wavelength, index) => {
@@ -150,12 +153,12 @@ async function spectralBands({ path, metadata }: Container, warnings: string[]):
       ...(good[index] === 0 && { good: false as const }),
     };
   });
-  const names = spectralNames(tags);
+  const names = commonBandNames(tags);
   return tags.map((own, index) => ({
     name: `b${index + 1}`,
     ...(names.has(index) && { commonName: names.get(index)! }),
     ...{ header, index, role: 'data', resampling: 'nearest', nodata: NODATA },
-    resolution: { x: PIXEL, y: PIXEL },
+    resolution: { x: PIXEL_SIZE_METRES, y: PIXEL_SIZE_METRES },
     ...{ scale: 1, offset: 0 },
     ...own,
   }));
@@ -178,7 +181,7 @@ async function flagBands(path: string, warnings: string[]): Promise<UngroupedBan
     warnings.push('there is no EMIT_L2A_MASK file beside it, so cloud is not assessed');
     return [];
   }
-  const { metadata } = await openContainer(mask);
+  const { metadata } = await listSubdatasets(mask);
   const header = await openHdf5Cube(mask, {
     ...{ dataset: MASK, bandAxis: 2, lookup: LOOKUP, fill: NODATA, nodata: NO_FLAG, dataType: 'uint8' },
     ...positionOf(mask, metadata),
@@ -189,7 +192,7 @@ async function flagBands(path: string, warnings: string[]): Promise<UngroupedBan
     if (index < 0 || index >= header.bands) throw badMetadata(mask, `it has no ${name} flag among its bands`);
     return {
       ...{ name, header, index, role: 'qa', nodata: NO_FLAG, scale: 1, offset: 0 },
-      resolution: { x: PIXEL, y: PIXEL },
+      resolution: { x: PIXEL_SIZE_METRES, y: PIXEL_SIZE_METRES },
     };
   });
 }
@@ -208,10 +211,10 @@ const flag = (code: number) => (value: number) => (value === 1 ? code : Mask.not
 /** Cloud, cirrus and what lies near clouds; parts of the space station hide the ground as shadow does; the rest is clear, water too. */
 function maskOf(groups: SourceGroup[]): QualityBand[] {
   return [
-    qualityBand(groups, 'cloud', flag(Mask.cloud)),
-    qualityBand(groups, 'cirrus', flag(Mask.cloud)),
-    qualityBand(groups, 'dilatedCloud', flag(Mask.cloud)),
-    qualityBand(groups, 'spacecraft', flag(Mask.shadow)),
-    qualityBand(groups, 'water', () => Mask.clear),
+    buildQualityLookup(groups, 'cloud', flag(Mask.cloud)),
+    buildQualityLookup(groups, 'cirrus', flag(Mask.cloud)),
+    buildQualityLookup(groups, 'dilatedCloud', flag(Mask.cloud)),
+    buildQualityLookup(groups, 'spacecraft', flag(Mask.shadow)),
+    buildQualityLookup(groups, 'water', () => Mask.clear),
   ].filter((band) => band !== null);
 }

@@ -6,15 +6,21 @@ import { basename } from 'node:path';
 import { Mask, openRaster, type RasterHeader, type SpectralTags } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
-import { groundResolution } from '../../georeferencing/pixel-size.js';
-import type { QualityBand, Scene, SceneFormat, SourceGroup } from '../../scene.js';
-import { flaggedTime } from '../shared/acquisition-time.js';
-import { spectralNames } from '../shared/common-band-names.js';
+import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import type { ProductFormat, QualityBand, Scene, SourceGroup } from '../../scene.js';
+import { datetimeOption } from '../shared/acquisition-time.js';
+import { commonBandNames } from '../shared/common-band-names.js';
 import { DLR } from '../shared/providers.js';
-import { qualityBand } from '../shared/quality-lookup.js';
-import { cleanId } from '../shared/scene-id.js';
+import { buildQualityLookup } from '../shared/quality-lookup.js';
+import { slugify } from '../shared/scene-id.js';
 import { elementsOf, readXml, type XmlElement } from '../shared/xml.js';
-import { filesOf, metadataFileOf, numberOf, requiredNumber, temporalCoverage } from './dlr-product.js';
+import {
+  findMetadataFile,
+  findProductFiles,
+  numberElement,
+  requiredNumber,
+  temporalCoverage,
+} from './dlr-product.js';
 
 const METADATA = /^(ENMAP.*L2A.*)-METADATA\.XML$/i;
 const CUBE = /-SPECTRAL_IMAGE(_COG)?\.TIFF?$/i;
@@ -22,19 +28,19 @@ const CUBE = /-SPECTRAL_IMAGE(_COG)?\.TIFF?$/i;
 const SCALE = 0.0001;
 const NODATA = -32768;
 
-export const enmap: SceneFormat = {
+export const enmap: ProductFormat = {
   name: 'EnMAP L2A',
 
-  async detect(candidate) {
-    return metadataFileOf(candidate, METADATA) !== undefined;
+  async identify(candidate) {
+    return findMetadataFile(candidate, METADATA) !== undefined;
   },
 
   async describe(candidate, options) {
-    const metadata = metadataFileOf(candidate, METADATA);
+    const metadata = findMetadataFile(candidate, METADATA);
     if (metadata === undefined) throw notRecognised(candidate.path, 'it is no EnMAP product');
     const root = await readXml(metadata);
     const stem = METADATA.exec(basename(metadata))![1]!;
-    const files = await filesOf(candidate, metadata, stem);
+    const files = await findProductFiles(candidate, metadata, stem);
     const cube = files.find((file) => CUBE.test(file));
     if (!cube)
       throw missingBand(
@@ -50,7 +56,7 @@ export const enmap: SceneFormat = {
     return [
       {
         path: candidate.path,
-        id: options.id ?? cleanId(stem),
+        id: options.id ?? slugify(stem),
         collection: {
           id: options.collection ?? 'enmap-l2a',
           title: 'EnMAP L2A surface reflectance',
@@ -61,7 +67,7 @@ export const enmap: SceneFormat = {
           providers: [DLR],
         },
         platform: options.platform ?? 'enmap',
-        ...(flaggedTime(options) ?? temporalCoverage(root, 'stopTime', metadata)),
+        ...(datetimeOption(options) ?? temporalCoverage(root, 'stopTime', metadata)),
         groups,
         quality: maskOf(groups),
         reflectanceTest: false,
@@ -87,7 +93,7 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
     throw badMetadata(metadata, `it lists ${listed.length} bands, and the cube has ${header.bands}`);
   const isDelivered = deliveredBands(root);
   const tags = listed.map((element): SpectralTags => {
-    const fwhm = numberOf(element, 'FWHMOfBand');
+    const fwhm = numberElement(element, 'FWHMOfBand');
     return {
       wavelength: requiredNumber(
         element,
@@ -99,15 +105,15 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
       ...(!isDelivered(Number(element.attributes['number'])) && { good: false as const }),
     };
   });
-  const names = spectralNames(tags);
-  const resolution = groundResolution(header);
+  const names = commonBandNames(tags);
+  const resolution = measurePixelSize(header);
   return listed.map((element, index) => ({
     name: `b${index + 1}`,
     ...(names.has(index) && { commonName: names.get(index)! }),
     ...{ header, index, resolution, role: 'data', resampling: 'nearest' },
     nodata: header.nodata ?? NODATA,
-    scale: numberOf(element, 'GainOfBand') ?? SCALE,
-    offset: numberOf(element, 'OffsetOfBand') ?? 0,
+    scale: numberElement(element, 'GainOfBand') ?? SCALE,
+    offset: numberElement(element, 'OffsetOfBand') ?? 0,
     ...tags[index],
   }));
 }
@@ -126,7 +132,7 @@ function deliveredBands(root: XmlElement): (number: number) => boolean {
   const empty = new Set(
     elementsOf(root, 'bandStatistics')
       .flatMap((list) => elementsOf(list, 'bandID'))
-      .filter((band) => numberOf(band, 'stdDeviation') === 0)
+      .filter((band) => numberElement(band, 'stdDeviation') === 0)
       .map(({ attributes }) => Number(attributes['number'])),
   );
   return (number) => (expected.size === 0 || expected.has(number)) && !empty.has(number);
@@ -139,7 +145,7 @@ async function qualityRasters(files: string[]): Promise<UngroupedBand[]> {
     const file = files.find((one) => new RegExp(`-${ending}\\.TIFF?$`, 'i').test(one));
     if (file === undefined) continue;
     const header = await openRaster(file);
-    const resolution = groundResolution(header);
+    const resolution = measurePixelSize(header);
     bands.push({ name, header, index: 0, resolution, role: 'qa', nodata: null, scale: 1, offset: 0 });
   }
   return bands;
@@ -150,12 +156,14 @@ const flag = (code: number) => (value: number) => (value === 1 ? code : Mask.not
 /** Cloud and thick cirrus, shadow, snow; what is land or water without one of these is clear. */
 function maskOf(groups: SourceGroup[]): QualityBand[] {
   return [
-    qualityBand(groups, 'cloud', flag(Mask.cloud)),
-    qualityBand(groups, 'cloudShadow', flag(Mask.shadow)),
+    buildQualityLookup(groups, 'cloud', flag(Mask.cloud)),
+    buildQualityLookup(groups, 'cloudShadow', flag(Mask.shadow)),
     // 1 thin, 2 medium, 3 thick.
-    qualityBand(groups, 'cirrus', (value) => (value === 3 ? Mask.cloud : Mask.notAssessed)),
-    qualityBand(groups, 'snow', flag(Mask.snow)),
+    buildQualityLookup(groups, 'cirrus', (value) => (value === 3 ? Mask.cloud : Mask.notAssessed)),
+    buildQualityLookup(groups, 'snow', flag(Mask.snow)),
     // 1 land, 2 water, 3 background.
-    qualityBand(groups, 'classes', (value) => (value === 1 || value === 2 ? Mask.clear : Mask.notAssessed)),
+    buildQualityLookup(groups, 'classes', (value) =>
+      value === 1 || value === 2 ? Mask.clear : Mask.notAssessed,
+    ),
   ].filter((band) => band !== null);
 }

@@ -5,7 +5,7 @@
  */
 
 /** Centres, nm. */
-const CENTRES = `
+const CENTRE_WAVELENGTHS_NM = `
   355.59 365.76 375.94 386.11 396.29 406.46 416.64 426.82 436.99 447.17 457.34 467.52 477.69 487.87 498.04
   508.22 518.39 528.57 538.74 548.92 559.09 569.27 579.45 589.62 599.80 609.97 620.15 630.32 640.50 650.67
   660.85 671.02 681.20 691.37 701.55 711.72 721.90 732.07 742.25 752.43 762.60 772.78 782.95 793.13 803.30
@@ -27,7 +27,7 @@ const CENTRES = `
 `;
 
 /** Full widths at half maximum, nm. */
-const WIDTHS = `
+const FWHM_NM = `
   11.3871 11.3871 11.3871 11.3871 11.3871 11.3871 11.3871 11.3871 11.3871 11.3871 11.3871 11.3871 11.3871
   11.3784 11.3538 11.3133 11.2580 11.1907 11.1119 11.0245 10.9321 10.8368 10.7407 10.6482 10.5607 10.4823
   10.4147 10.3595 10.3188 10.2942 10.2856 10.2980 10.3349 10.3909 10.4592 10.5322 10.6004 10.6562 10.6933
@@ -63,9 +63,9 @@ export interface HyperionBand {
   calibrated: boolean;
 }
 
-const widths = numbers(WIDTHS);
+const widths = numbers(FWHM_NM);
 
-export const HYPERION_BANDS: HyperionBand[] = numbers(CENTRES).map((wavelength, i) => ({
+export const HYPERION_BANDS: HyperionBand[] = numbers(CENTRE_WAVELENGTHS_NM).map((wavelength, i) => ({
   number: i + 1,
   detector: i < 70 ? 'vnir' : 'swir',
   wavelength,

@@ -8,11 +8,11 @@ import { basename, dirname, join } from 'node:path';
 import { openRaster } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
-import { gridResolution } from '../../georeferencing/pixel-size.js';
-import type { Candidate, Scene, SceneFormat } from '../../scene.js';
+import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import type { InputProbe, ProductFormat, Scene } from '../../scene.js';
 import { type MtlGroup, readMtl } from '../landsat/mtl.js';
-import { flaggedTime, parseTime, type TimeSpan } from '../shared/acquisition-time.js';
-import { spectralNames } from '../shared/common-band-names.js';
+import { type AcquisitionTime, datetimeOption, parseTime } from '../shared/acquisition-time.js';
+import { commonBandNames } from '../shared/common-band-names.js';
 import { NASA, USGS } from '../shared/providers.js';
 import { HYPERION_BANDS } from './hyperion-bands.js';
 
@@ -22,12 +22,12 @@ const METADATA = /^(EO1H\w+)_MTL[._]L1T(?:\.TXT)?$/i;
 /** No radiance is that low; the files themselves have 0 where nothing was seen. */
 const NODATA = -32768;
 /** Scale factors from the product's README, for metadata without them. */
-const FACTORS = { vnir: 40, swir: 80 };
+const SCALING_FACTORS = { vnir: 40, swir: 80 };
 
-export const hyperion: SceneFormat = {
+export const hyperion: ProductFormat = {
   name: 'Hyperion L1T',
 
-  async detect({ path, entries }) {
+  async identify({ path, entries }) {
     if (entries === null) return METADATA.test(basename(path));
     return entries.some((name) => METADATA.test(name) || BAND_FILE.test(name));
   },
@@ -38,7 +38,7 @@ export const hyperion: SceneFormat = {
     const groups = [...(await readMtl(metadata)).values()];
     const values: MtlGroup = Object.assign({}, ...groups);
     const bands = await spectralBands(folder, files, values, metadata);
-    const names = spectralNames(bands);
+    const names = commonBandNames(bands);
     return [
       {
         path,
@@ -52,7 +52,7 @@ export const hyperion: SceneFormat = {
           providers: [NASA, USGS],
         },
         platform: options.platform ?? 'eo-1',
-        ...(flaggedTime(options) ?? timeOf(values, metadata)),
+        ...(datetimeOption(options) ?? timeOf(values, metadata)),
         groups: groupBands(
           bands.map((band, i) => ({ ...band, ...(names.has(i) && { commonName: names.get(i)! }) })),
         ),
@@ -68,7 +68,7 @@ export const hyperion: SceneFormat = {
 };
 
 /** The files of a scene: those with the name of its metadata. Throws TW_INGEST_BAD_METADATA if there is none. */
-async function filesOf({ path, entries }: Candidate) {
+async function filesOf({ path, entries }: InputProbe) {
   const folder = entries ? path : dirname(path);
   const names = entries ?? (await readdir(folder));
   const metadata = entries ? names.find((name) => METADATA.test(name)) : basename(path);
@@ -104,7 +104,7 @@ async function spectralBands(
       throw badMetadata(file, `its pixels are ${header.dataType}, and those of Hyperion are int16`);
     bands.push({
       ...{ name, header, index: 0, role: 'data', resampling: 'nearest', nodata: NODATA },
-      resolution: gridResolution(header),
+      resolution: nominalPixelSize(header),
       scale: 1 / factorOf(values, detector, metadata),
       offset: 0,
       ...{ detector, wavelength, fwhm },
@@ -114,15 +114,15 @@ async function spectralBands(
   return bands;
 }
 
-function factorOf(values: MtlGroup, detector: keyof typeof FACTORS, metadata: string): number {
+function factorOf(values: MtlGroup, detector: keyof typeof SCALING_FACTORS, metadata: string): number {
   const name = `SCALING_FACTOR_${detector.toUpperCase()}`;
-  const factor = Number(values[name] ?? FACTORS[detector]);
+  const factor = Number(values[name] ?? SCALING_FACTORS[detector]);
   if (!(factor > 0)) throw badMetadata(metadata, `${name} is ${values[name]}`);
   return factor;
 }
 
 /** Times are "2010 158 18:41:37", with the day of the year, beside a date of their own. */
-function timeOf(values: MtlGroup, metadata: string): TimeSpan {
+function timeOf(values: MtlGroup, metadata: string): AcquisitionTime {
   const [start, end] = ['START_TIME', 'END_TIME'].map((name) => {
     const clock = /\d\d:\d\d(:\d\d(\.\d+)?)?$/.exec(values[name] ?? '')?.[0];
     return clock ? parseTime(`${values['ACQUISITION_DATE']}T${clock}`) : NaN;

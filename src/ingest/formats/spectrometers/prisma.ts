@@ -4,8 +4,8 @@
  */
 import { basename } from 'node:path';
 import {
-  type Container,
   crsFromEpsg,
+  type MultiDatasetFile,
   openHdf5Cube,
   type RasterHeader,
   readHdf5Points,
@@ -13,11 +13,16 @@ import {
 } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, notRecognised } from '../../errors.js';
-import { gridResolution } from '../../georeferencing/pixel-size.js';
-import type { Candidate, Scene, SceneFormat } from '../../scene.js';
-import { flaggedTime, parseTime, stamp, type TimeSpan } from '../shared/acquisition-time.js';
-import { spectralNames } from '../shared/common-band-names.js';
-import { hdf5Container } from '../shared/probe-input.js';
+import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import type { InputProbe, ProductFormat, Scene } from '../../scene.js';
+import {
+  type AcquisitionTime,
+  compactTimestamp,
+  datetimeOption,
+  parseTime,
+} from '../shared/acquisition-time.js';
+import { commonBandNames } from '../shared/common-band-names.js';
+import { hdf5Subdatasets } from '../shared/probe-input.js';
 import { ASI } from '../shared/providers.js';
 
 const SWATH = /^\/HDFEOS\/SWATHS\/PRS_(L1|L2[BCD])_H[RC][CO]\//;
@@ -26,16 +31,16 @@ const GEOLOCATION = '/HDFEOS/SWATHS/PRS_L2D_HCO/Geolocation Fields';
 const NAME = /^(PRS_L2D_\w+?_\d{14}_\d{14})_\d{4}\.he5$/i;
 
 /** Stored numbers run over the whole range of uint16, from the attribute L2Scale...Min to L2Scale...Max. */
-const HIGHEST = 65_535;
+const MAX_STORED_VALUE = 65_535;
 /** The end of the scale stands for pixels without data: 0 is a reflectance, which dark bands have often. */
-const NODATA = HIGHEST;
+const NODATA = MAX_STORED_VALUE;
 /** Bits of *_PIXEL_L2_ERR_MATRIX: 1 invalid in level 1, 2 negative after the atmospheric correction, 4 saturated. */
 const NO_DATA_BITS = 1 | 4;
 
-export const prisma: SceneFormat = {
+export const prisma: ProductFormat = {
   name: 'PRISMA',
 
-  async detect(candidate) {
+  async identify(candidate) {
     return (await productOf(candidate)) !== null;
   },
 
@@ -50,12 +55,12 @@ export const prisma: SceneFormat = {
     await requireNorthUp(container);
     // One after the other, so that a broken file has one error.
     const bands = [...(await bandsOf(path, metadata, 'Vnir')), ...(await bandsOf(path, metadata, 'Swir'))];
-    const names = spectralNames(bands);
-    const span = flaggedTime(options) ?? timeOf(path, metadata);
+    const names = commonBandNames(bands);
+    const span = datetimeOption(options) ?? timeOf(path, metadata);
     return [
       {
         path,
-        id: options.id ?? NAME.exec(basename(path))?.[1] ?? `PRS_L2D_${stamp(span.start)}`,
+        id: options.id ?? NAME.exec(basename(path))?.[1] ?? `PRS_L2D_${compactTimestamp(span.start)}`,
         collection: {
           id: options.collection ?? 'prisma-l2d',
           title: 'PRISMA L2D surface reflectance',
@@ -77,15 +82,15 @@ export const prisma: SceneFormat = {
   },
 };
 
-async function productOf(candidate: Candidate) {
-  const container = await hdf5Container(candidate);
-  const level = container?.layers.map(({ name }) => SWATH.exec(name)?.[1]).find(Boolean);
+async function productOf(candidate: InputProbe) {
+  const container = await hdf5Subdatasets(candidate);
+  const level = container?.subdatasets.map(({ name }) => SWATH.exec(name)?.[1]).find(Boolean);
   return container && level ? { container, level } : null;
 }
 
 // --- attributes ---------------------------------------------------------------------------------------------------
 
-type Metadata = Container['metadata'];
+type Metadata = MultiDatasetFile['metadata'];
 
 /** The numbers of an attribute. Throws TW_INGEST_BAD_METADATA if it has none. */
 function numbersOf(path: string, metadata: Metadata, name: string): number[] {
@@ -98,7 +103,7 @@ function numbersOf(path: string, metadata: Metadata, name: string): number[] {
 
 const numberOf = (path: string, metadata: Metadata, name: string) => numbersOf(path, metadata, name)[0]!;
 
-function timeOf(path: string, { Product_StartTime = '', Product_StopTime = '' }: Metadata): TimeSpan {
+function timeOf(path: string, { Product_StartTime = '', Product_StopTime = '' }: Metadata): AcquisitionTime {
   const [start, end] = [parseTime(Product_StartTime), parseTime(Product_StopTime)];
   if (Number.isNaN(start)) throw badMetadata(path, 'it has no attribute Product_StartTime with a time');
   return { start, end: end >= start ? end : start };
@@ -121,8 +126,8 @@ function transformOf(path: string, metadata: Metadata, width: number, height: nu
  * Other readers of these files disagree about which dimension runs east. Latitudes decide it: they must fall from line to line.
  * Throws TW_INGEST_BAD_METADATA. The middle of the grid lies in the swath; corners may hold 0.
  */
-async function requireNorthUp({ path, layers }: Container): Promise<void> {
-  const latitude = layers.find(({ name }) => name === `${GEOLOCATION}/Latitude`);
+async function requireNorthUp({ path, subdatasets }: MultiDatasetFile): Promise<void> {
+  const latitude = subdatasets.find(({ name }) => name === `${GEOLOCATION}/Latitude`);
   if (latitude?.shape.length !== 2) return;
   const [lines, samples] = latitude.shape as [number, number];
   const places = [
@@ -162,14 +167,14 @@ async function bandsOf(path: string, metadata: Metadata, detector: Detector): Pr
   const [[least], [most]] = [list('L2Scale*Min'), list('L2Scale*Max')];
   if (!(most! > least!)) throw badMetadata(path, `L2Scale${detector}Max is not above L2Scale${detector}Min`);
   const isBad = await failedBands(header);
-  const resolution = gridResolution(header);
+  const resolution = nominalPixelSize(header);
   return [...wavelengths.keys()]
     .filter((index) => wavelengths[index]! > 0 && flags[index] !== 0)
     .sort((a, b) => wavelengths[a]! - wavelengths[b]!)
     .map((index, i) => ({
       name: `${detector.toLowerCase()}${i + 1}`,
       ...{ header, index, resolution, role: 'data', resampling: 'nearest', nodata: NODATA },
-      scale: (most! - least!) / HIGHEST,
+      scale: (most! - least!) / MAX_STORED_VALUE,
       offset: least!,
       detector,
       wavelength: Number(wavelengths[index]!.toPrecision(7)),

@@ -6,16 +6,16 @@
  * images of three bands are too, because true and false colour cannot be told apart.
  */
 import { basename } from 'node:path';
-import { markingNodata, type RasterHeader, withoutAlpha } from '../../../raster/index.js';
+import { effectiveNodata, type RasterHeader, treatAlphaAsData } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { notRecognised } from '../../errors.js';
-import { gridResolution } from '../../georeferencing/pixel-size.js';
-import type { Resolution, SceneFormat } from '../../scene.js';
-import { flaggedTime, parseTime } from '../shared/acquisition-time.js';
-import { isRaster } from '../shared/probe-input.js';
+import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import type { ProductFormat, Resolution } from '../../scene.js';
+import { datetimeOption, parseTime } from '../shared/acquisition-time.js';
+import { matchesRaster } from '../shared/probe-input.js';
 import { USDA } from '../shared/providers.js';
 
-const BANDS = ['red', 'green', 'blue', 'nir'];
+const NAIP_BANDS = ['red', 'green', 'blue', 'nir'];
 
 interface NaipName {
   /** Up to the date of the flight. */
@@ -26,27 +26,27 @@ interface NaipName {
   start: number;
 }
 
-export const naip: SceneFormat = {
+export const naip: ProductFormat = {
   name: 'NAIP',
 
-  async detect(candidate) {
+  async identify(candidate) {
     const name = parseName(basename(candidate.path));
-    if (!name || (candidate.kind !== 'tiff' && candidate.kind !== 'jp2')) return false;
-    return isRaster(candidate, (header) => isNaip(header, name));
+    if (!name || (candidate.fileType !== 'tiff' && candidate.fileType !== 'jp2')) return false;
+    return matchesRaster(candidate, (header) => isNaip(header, name));
   },
 
   async describe({ path, header: open }, options) {
     const name = parseName(basename(path));
     if (!name) throw notRecognised(path, 'it is not named as NAIP images are');
     // Some files call the near infrared alpha.
-    const header = withoutAlpha(await open());
+    const header = treatAlphaAsData(await open());
     const resolution = resolutionOf(header, name);
-    const bands = BANDS.map((band, index): UngroupedBand => {
-      const nodata = options.nodata ?? markingNodata(header) ?? null;
+    const bands = NAIP_BANDS.map((band, index): UngroupedBand => {
+      const nodata = options.nodata ?? effectiveNodata(header) ?? null;
       const base = { name: band, commonName: band, header, index, resolution };
       return { ...base, role: 'data', nodata, scale: 1, offset: 0 };
     });
-    const { start, end } = flaggedTime(options) ?? { start: name.start, end: name.start };
+    const { start, end } = datetimeOption(options) ?? { start: name.start, end: name.start };
     const scene = {
       path,
       id: options.id ?? name.id,
@@ -81,12 +81,12 @@ function parseName(file: string): NaipName | null {
 
 function isNaip({ bands, dataType, crs }: RasterHeader, { zone }: NaipName): boolean {
   const utm = /\+proj=utm \+zone=(\d+) (?!.*\+south).*\+(?:datum=NAD83|ellps=GRS80)/.exec(crs.proj4);
-  return bands === BANDS.length && dataType === 'uint8' && Number(utm?.[1]) === zone;
+  return bands === NAIP_BANDS.length && dataType === 'uint8' && Number(utm?.[1]) === zone;
 }
 
 /** That of the name where the file has it, so that years stack; files made smaller have their own. */
 function resolutionOf(header: RasterHeader, { pixel }: NaipName): Resolution {
-  const own = gridResolution(header);
+  const own = nominalPixelSize(header);
   const isNominal = [own.x, own.y].every((metres) => Math.abs(metres - pixel) <= 0.01 * pixel);
   return isNominal ? { x: pixel, y: pixel } : own;
 }

@@ -9,12 +9,12 @@
 import type { RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime } from '../../errors.js';
-import { gridResolution } from '../../georeferencing/pixel-size.js';
-import type { DescribeOptions, SceneFormat } from '../../scene.js';
-import { flaggedTime } from '../shared/acquisition-time.js';
-import { isRaster } from '../shared/probe-input.js';
+import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import type { DescribeOptions, ProductFormat } from '../../scene.js';
+import { datetimeOption } from '../shared/acquisition-time.js';
+import { matchesRaster } from '../shared/probe-input.js';
 import { MRLC, USGS } from '../shared/providers.js';
-import { cleanId, stemOf } from '../shared/scene-id.js';
+import { slugify, stemOf } from '../shared/scene-id.js';
 
 interface Layer {
   name: string;
@@ -33,13 +33,13 @@ const LAYERS: Layer[] = [
   { name: 'land_cover', inName: /^(?!.*(change|chg|confidence|cnf|index|spc))/i, classes: true, nodata: 0 },
 ];
 
-export const nlcd: SceneFormat = {
+export const nlcd: ProductFormat = {
   name: 'NLCD',
 
-  async detect(candidate) {
+  async identify(candidate) {
     const layer = layerOf(stemOf(candidate.path));
-    if (!layer || (candidate.kind !== 'tiff' && candidate.kind !== 'hfa')) return false;
-    return isRaster(candidate, (header) => isNlcd(header, layer));
+    if (!layer || (candidate.fileType !== 'tiff' && candidate.fileType !== 'hfa')) return false;
+    return matchesRaster(candidate, (header) => isNlcd(header, layer));
   },
 
   async describe({ path, header: open }, options) {
@@ -51,7 +51,7 @@ export const nlcd: SceneFormat = {
       name: layer.name,
       header,
       index: 0,
-      resolution: gridResolution(header),
+      resolution: nominalPixelSize(header),
       role: 'data',
       resampling: 'nearest',
       nodata: options.nodata ?? header.nodata ?? layer.nodata,
@@ -60,7 +60,7 @@ export const nlcd: SceneFormat = {
     };
     const scene = {
       path,
-      id: options.id ?? cleanId(id),
+      id: options.id ?? slugify(id),
       collection: {
         id: 'nlcd',
         title: 'National Land Cover Database',
@@ -93,7 +93,7 @@ function isNlcd({ bands, dataType, palette, crs }: RasterHeader, { classes }: La
 function yearOf(path: string, stem: string, options: DescribeOptions) {
   const named = /(?<!\d)(19[89]\d|20\d\d)(?!\d)/.exec(stem)?.[1];
   const id = stem.replace(/_(19|20)\d{6}(?=_|$)/, '');
-  const flagged = flaggedTime(options);
+  const flagged = datetimeOption(options);
   if (flagged) return { ...flagged, id: named ? id : `${id}_${new Date(flagged.start).getUTCFullYear()}` };
   if (!named) throw noDatetime(path);
   const year = Number(named);

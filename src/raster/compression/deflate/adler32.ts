@@ -1,11 +1,11 @@
 /** Adler-32 (RFC 1950), the checksum of a zlib stream, by adler32.wat over the memory of another kernel. */
-import { simdKernel } from '../../pixels/load-wasm.js';
+import { loadWasmKernel } from '../../pixels/load-wasm.js';
 
 /** That of `length` bytes at `from`, after bytes whose own is `sums`: 1 where there were none. A whole number of 32 bits. */
-export type Adler = (sums: number, from: number, length: number) => number;
+export type Adler32 = (sums: number, from: number, length: number) => number;
 
-export function adlerOver({ memory }: { memory: object }): Adler {
-  const kernel = simdKernel<{ adler: Adler }>(new URL('./adler32.wasm', import.meta.url), {
+export function createAdler32({ memory }: { memory: object }): Adler32 {
+  const kernel = loadWasmKernel<{ adler: Adler32 }>(new URL('./adler32.wasm', import.meta.url), {
     kernel: { memory },
   });
   if (!kernel) throw new Error('there is no WebAssembly SIMD');

@@ -4,14 +4,14 @@
  * on each byte is done by deflate.wat in WebAssembly SIMD; where there is none, by zlib.
  */
 import { constants, deflateSync } from 'node:zlib';
-import { pixelsOf, UNSIGNED } from '../../pixels/data-types.js';
-import { simdKernel } from '../../pixels/load-wasm.js';
-import { kernels } from '../../pixels/typed-kernels.js';
-import { type Adler, adlerOver } from './adler32.js';
+import { UNSIGNED_BY_SIZE, viewPixels } from '../../pixels/data-types.js';
+import { loadWasmKernel } from '../../pixels/load-wasm.js';
+import { typedKernels } from '../../pixels/typed-kernels.js';
+import { type Adler32, createAdler32 } from './adler32.js';
 import { canonicalCodes, codeLengths } from './huffman.js';
 
 /** A block of an image: `height` rows of `width` pixels, `stride` pixels apart, the first at `start`. */
-export interface PixelRows {
+export interface BlockView {
   /** Signed ones as if they were unsigned: differences wrap alike. */
   pixels: Uint8Array | Uint16Array | Uint32Array;
   start: number;
@@ -32,14 +32,22 @@ export function deflate(data: Uint8Array): Buffer {
  * The zlib stream of a block's horizontal differences (TIFF 6.0, section 14). The block is filled up to outWidth x outHeight
  * pixels with "same as before" to the right and zeros below; outWidth is a multiple of 16, and at most 2 ** 16.
  */
-export function deflateDifferences(block: PixelRows, outWidth: number, outHeight: number): Buffer {
+export function deflateWithPredictor(block: BlockView, outWidth: number, outHeight: number): Buffer {
   const size = block.pixels.BYTES_PER_ELEMENT;
   const rowBytes = outWidth * size;
   if (!encoder) {
     const bytes = new Uint8Array(rowBytes * outHeight);
     const { pixels, start, stride, width, height } = block;
-    const out = pixelsOf(UNSIGNED[size], bytes.buffer, 0, outWidth * outHeight);
-    kernels[UNSIGNED[size]].differenceRows(pixels, start, stride, width, height, out, outWidth);
+    const out = viewPixels(UNSIGNED_BY_SIZE[size], bytes.buffer, 0, outWidth * outHeight);
+    typedKernels[UNSIGNED_BY_SIZE[size]].horizontalDifferences(
+      pixels,
+      start,
+      stride,
+      width,
+      height,
+      out,
+      outWidth,
+    );
     return deflateSync(bytes, ZLIB);
   }
   const { difference } = encoder.kernel;
@@ -54,14 +62,14 @@ export function deflateDifferences(block: PixelRows, outWidth: number, outHeight
  * first pixel of each, which has nothing before it, is put back.
  */
 function placeDifferences(
-  { pixels, start, stride, width, height }: PixelRows,
+  { pixels, start, stride, width, height }: BlockView,
   firstRow: number,
   outWidth: number,
   input: Uint8Array,
   difference: Kernel['difference'],
 ): void {
   const size = pixels.BYTES_PER_ELEMENT;
-  const rows = pixelsOf(UNSIGNED[size], input.buffer, input.byteOffset, input.length / size);
+  const rows = viewPixels(UNSIGNED_BY_SIZE[size], input.buffer, input.byteOffset, input.length / size);
   const count = Math.max(0, Math.min(rows.length / outWidth, height - firstRow));
   const first = start + firstRow * stride;
   for (let row = 0; row < count; row++) {
@@ -100,9 +108,9 @@ interface Kernel {
 /** Bytes of a block of DEFLATE: with less, the making of codes weighs more; with more, they fit less well. */
 const BLOCK_BYTES = 2 ** 18;
 /** In bits; the kernel's table of pairs has room for no more. */
-const LONGEST_CODE = 13;
+const MAX_CODE_BITS = 13;
 /** What a block may become at most, with the codes that describe it. */
-const LARGEST_OUTPUT = (BLOCK_BYTES * LONGEST_CODE) / 8 + 1024;
+const MAX_BLOCK_OUTPUT_BYTES = (BLOCK_BYTES * MAX_CODE_BITS) / 8 + 1024;
 
 /** Run lengths and Huffman codes too. Chunks are large enough that output is rarely joined from pieces. */
 const ZLIB = { level: 1, strategy: constants.Z_RLE, memLevel: 9, chunkSize: 2 ** 18 };
@@ -110,7 +118,7 @@ const ZLIB = { level: 1, strategy: constants.Z_RLE, memLevel: 9, chunkSize: 2 **
 /** The symbol that ends a block; those of lengths follow (RFC 1951, 3.2.5). */
 const END = 256;
 const SYMBOLS = 286;
-const LONGEST_RUN = 258;
+const MAX_RUN_LENGTH = 258;
 /** For each length of a match, from 3 on: its symbol, and what is added as how many extra bits. */
 const LENGTHS = lengthSymbols();
 
@@ -120,7 +128,7 @@ function lengthSymbols(): { symbol: number; extra: number; extraBits: number }[]
     const extraBits = Math.max(0, Math.floor((symbol - 261) / 4));
     for (let extra = 0; extra < 2 ** extraBits; extra++) found[length++] = { symbol, extra, extraBits };
   }
-  found[LONGEST_RUN] = { symbol: SYMBOLS - 1, extra: 0, extraBits: 0 };
+  found[MAX_RUN_LENGTH] = { symbol: SYMBOLS - 1, extra: 0, extraBits: 0 };
   return found;
 }
 
@@ -139,7 +147,7 @@ class Encoder {
 
   constructor(
     readonly kernel: Kernel,
-    private readonly adler: Adler,
+    private readonly adler: Adler32,
   ) {
     const { buffer } = kernel.memory;
     this.memory = new Uint8Array(buffer);
@@ -147,7 +155,7 @@ class Encoder {
     this.output = kernel.output.value;
     this.bytes = new Uint32Array(buffer, kernel.bytes.value, 256);
     this.powers = new Uint32Array(buffer, kernel.powers.value, 256);
-    this.runs = new Uint32Array(buffer, kernel.runs.value, LONGEST_RUN + 1);
+    this.runs = new Uint32Array(buffer, kernel.runs.value, MAX_RUN_LENGTH + 1);
   }
 
   /** The stream of `size` bytes, of which `place` puts up to `step` at a time, from `from` on, into `input`. */
@@ -165,7 +173,7 @@ class Encoder {
       sums = this.adler(sums, this.input, length);
       this.encodeBlock(length, last);
       if (last) this.finish(sums);
-      if (last || out.value + LARGEST_OUTPUT > this.memory.length) {
+      if (last || out.value + MAX_BLOCK_OUTPUT_BYTES > this.memory.length) {
         parts.push(Buffer.from(this.memory.subarray(this.output, out.value)));
         out.value = this.output;
       }
@@ -190,15 +198,15 @@ class Encoder {
     counts.set(bytes);
     for (let at = tail; at < end; at++) counts[memory[at]]++;
     counts[END] = 1;
-    for (let run = 3; run <= LONGEST_RUN; run++) counts[LENGTHS[run].symbol] += runs[run];
+    for (let run = 3; run <= MAX_RUN_LENGTH; run++) counts[LENGTHS[run].symbol] += runs[run];
 
-    const lengths = codeLengths(counts, LONGEST_CODE);
+    const lengths = codeLengths(counts, MAX_CODE_BITS);
     const codes = canonicalCodes(lengths);
     for (let byte = 0; byte < 256; byte++) {
       bytes[byte] = entry(codes[byte], lengths[byte]);
       powers[byte] = 64 << lengths[byte];
     }
-    for (let run = 3; run <= LONGEST_RUN; run++) {
+    for (let run = 3; run <= MAX_RUN_LENGTH; run++) {
       if (runs[run] === 0) continue;
       const { symbol, extra, extraBits } = LENGTHS[run];
       // One bit more, 0, is distance 1.
@@ -265,6 +273,6 @@ function packLengths(lengths: number[]): { symbol: number; extra: number; extraB
   return packed;
 }
 
-const kernel = simdKernel<Kernel>(new URL('./deflate.wasm', import.meta.url));
+const kernel = loadWasmKernel<Kernel>(new URL('./deflate.wasm', import.meta.url));
 /** One for each thread. */
-const encoder = kernel && new Encoder(kernel, adlerOver(kernel));
+const encoder = kernel && new Encoder(kernel, createAdler32(kernel));

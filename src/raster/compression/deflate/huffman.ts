@@ -66,7 +66,7 @@ function symbolsByLength(keys: Uint32Array, limit: number): Uint32Array {
     symbols[Math.min(depth, limit)]! += places - split;
     places = 2 * split;
   }
-  fit(symbols, limit);
+  limitLengths(symbols, limit);
   return symbols;
 }
 
@@ -74,7 +74,7 @@ function symbolsByLength(keys: Uint32Array, limit: number): Uint32Array {
  * Where codes were cut to the limit they are too many. Until they fit, two of the limit's length move: one is put beside a
  * shorter one that gets a bit more (as in gen_bitlen of zlib). Not the very best code, but close.
  */
-function fit(symbols: Uint32Array, limit: number): void {
+function limitLengths(symbols: Uint32Array, limit: number): void {
   let taken = 0;
   for (let length = 1; length <= limit; length++) taken += symbols[length]! * 2 ** (limit - length);
   for (; taken > 2 ** limit; taken--) {

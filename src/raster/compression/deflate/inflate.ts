@@ -4,8 +4,8 @@
  * than they save, and for blocks so large that a thread should not keep their memory.
  */
 import { constants, inflateSync } from 'node:zlib';
-import { simdKernel } from '../../pixels/load-wasm.js';
-import { type Adler, adlerOver } from './adler32.js';
+import { loadWasmKernel } from '../../pixels/load-wasm.js';
+import { type Adler32, createAdler32 } from './adler32.js';
 
 /** Puts the stream, or the start of it, into memory. */
 type ReadStream = (into: Uint8Array) => void;
@@ -15,25 +15,25 @@ type ReadStream = (into: Uint8Array) => void;
  * than `limit` bytes.
  */
 export function inflate(length: number, limit: number, read: ReadStream): Uint8Array {
-  const room = decoder?.room(length, limit);
+  const room = decoder?.reserve(length, limit);
   if (!decoder || !room) {
     const stored = Buffer.allocUnsafeSlow(length);
     read(stored);
     return inflateByZlib(stored, limit);
   }
   read(room);
-  return limit < SMALLEST ? inflateByZlib(room, limit) : decoder.decode(length, limit);
+  return limit < MIN_WASM_BYTES ? inflateByZlib(room, limit) : decoder.decode(length, limit);
 }
 
 /**
  * The first `wanted` bytes of a stream of which the first `length` bytes are there, good until the next one is read; undefined
  * where these hold fewer. Throws an Error where they are damaged.
  */
-export function inflateStart(length: number, wanted: number, read: ReadStream): Uint8Array | undefined {
-  const room = decoder?.room(length, wanted);
+export function inflatePrefix(length: number, wanted: number, read: ReadStream): Uint8Array | undefined {
+  const room = decoder?.reserve(length, wanted);
   if (decoder && room) {
     read(room);
-    return decoder.decodeStart(length, wanted);
+    return decoder.decodePrefix(length, wanted);
   }
   const stored = Buffer.allocUnsafeSlow(length);
   read(stored);
@@ -45,7 +45,7 @@ export function inflateStart(length: number, wanted: number, read: ReadStream): 
  * Adds to each pixel of a row all those before it, in place, `width` pixels a row. False, and nothing is done, where they do not
  * lie in the memory of the last stream.
  */
-export function sumRows(values: Uint8Array | Uint16Array | Uint32Array, width: number): boolean {
+export function prefixSumRows(values: Uint8Array | Uint16Array | Uint32Array, width: number): boolean {
   return decoder?.sumRows(values, width) ?? false;
 }
 
@@ -59,7 +59,7 @@ const chunkFor = (bytes: number) => Math.max(64, bytes + 1);
 const aligned = (bytes: Uint8Array) => (bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes));
 
 /** Exports of huffman-tables.wat, which describes them. */
-interface Codes {
+interface HuffmanTables {
   memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
   /** Where memory that is free begins. */
   free: { readonly value: number };
@@ -75,24 +75,24 @@ interface Inflate {
 }
 
 /** Exports of prefix-sum.wat, which describes them. */
-interface Sum {
+interface PrefixSum {
   sum(size: number, from: number, rowBytes: number, rows: number): void;
 }
 
 /** All of them, over one memory. */
-type Kernel = Codes & Inflate & Sum & { adler: Adler };
+type Kernel = HuffmanTables & Inflate & PrefixSum & { adler: Adler32 };
 
 const PAGE = 65_536;
 /** Bytes of output below which zlib is no slower. */
-const SMALLEST = 2 ** 14;
+const MIN_WASM_BYTES = 2 ** 14;
 /** Bytes of input and output; larger blocks are too rare for their memory to be kept. */
-const LARGEST = 2 ** 24;
+const MAX_WASM_BYTES = 2 ** 24;
 /** What may be read beyond the input, and written beyond the output. */
-const SLACK = 1024;
+const PADDING_BYTES = 1024;
 
 const STOPPED = 1;
-const ENDS_EARLY = 2;
-/** What the kernel returns, from `ENDS_EARLY` on. */
+const TRUNCATED = 2;
+/** What the kernel returns, from `TRUNCATED` on. */
 const FAULTS = [
   'its data end early',
   'a block is of no known kind',
@@ -103,8 +103,8 @@ const FAULTS = [
 ];
 
 /** Header and checksum of a zlib stream. */
-const HEAD = 2;
-const TAIL = 4;
+const ZLIB_HEADER_BYTES = 2;
+const ZLIB_TRAILER_BYTES = 4;
 
 /**
  * The kernel with the last stream and what it held. Its memory grows to the largest that was wanted, at most `LARGEST` and a little.
@@ -121,10 +121,10 @@ class Decoder {
   }
 
   /** Memory for a stream that becomes up to `limit` bytes; undefined where that is too much. */
-  room(length: number, limit: number): Uint8Array | undefined {
-    if (length + limit > LARGEST) return undefined;
-    this.output = Math.ceil((this.input + length + SLACK) / 16) * 16;
-    const lacking = this.output + limit + SLACK - this.memory.length;
+  reserve(length: number, limit: number): Uint8Array | undefined {
+    if (length + limit > MAX_WASM_BYTES) return undefined;
+    this.output = Math.ceil((this.input + length + PADDING_BYTES) / 16) * 16;
+    const lacking = this.output + limit + PADDING_BYTES - this.memory.length;
     if (lacking > 0) {
       this.kernel.memory.grow(Math.ceil(lacking / PAGE));
       this.memory = new Uint8Array(this.kernel.memory.buffer);
@@ -134,21 +134,21 @@ class Decoder {
 
   decode(length: number, limit: number): Uint8Array {
     const found = this.run(length, limit + 1);
-    if (found >= ENDS_EARLY) throw new Error(FAULTS[found - ENDS_EARLY]);
+    if (found >= TRUNCATED) throw new Error(FAULTS[found - TRUNCATED]);
     const size = this.kernel.out.value - this.output;
     if (found === STOPPED || size > limit) throw new Error(`it holds more than ${limit} bytes`);
     const at = this.kernel.in.value;
-    if (at + TAIL > this.input + length) throw new Error(FAULTS[0]);
+    if (at + ZLIB_TRAILER_BYTES > this.input + length) throw new Error(FAULTS[0]);
     const view = new DataView(this.memory.buffer);
     if (view.getUint32(at) !== this.kernel.adler(1, this.output, size) >>> 0)
       throw new Error('its bytes have another checksum');
     return this.memory.subarray(this.output, this.output + size);
   }
 
-  decodeStart(length: number, wanted: number): Uint8Array | undefined {
+  decodePrefix(length: number, wanted: number): Uint8Array | undefined {
     const found = this.run(length, wanted);
-    if (found > ENDS_EARLY) throw new Error(FAULTS[found - ENDS_EARLY]);
-    if (found === ENDS_EARLY || this.kernel.out.value - this.output < wanted) return undefined;
+    if (found > TRUNCATED) throw new Error(FAULTS[found - TRUNCATED]);
+    if (found === TRUNCATED || this.kernel.out.value - this.output < wanted) return undefined;
     return this.memory.subarray(this.output, this.output + wanted);
   }
 
@@ -163,26 +163,28 @@ class Decoder {
 
   private run(length: number, stop: number): number {
     const { input, output, memory } = this;
-    if (length < HEAD) return ENDS_EARLY;
-    checkHead(memory[input], memory[input + 1]);
-    return this.kernel.inflate(input + HEAD, input + length, output, output + stop);
+    if (length < ZLIB_HEADER_BYTES) return TRUNCATED;
+    checkZlibHeader(memory[input], memory[input + 1]);
+    return this.kernel.inflate(input + ZLIB_HEADER_BYTES, input + length, output, output + stop);
   }
 }
 
 /** Throws where these two bytes begin no stream of DEFLATE (RFC 1950, 2.2). */
-function checkHead(first: number, second: number): void {
+function checkZlibHeader(first: number, second: number): void {
   const [DEFLATE, LARGEST_WINDOW, DICTIONARY] = [8, 7, 32];
   const deflated = (first & 15) === DEFLATE && first >> 4 <= LARGEST_WINDOW;
   if (!deflated || (first * 256 + second) % 31 !== 0) throw new Error('it does not begin as a zlib stream');
   if (second & DICTIONARY) throw new Error('it needs a dictionary');
 }
 
-function decoderOf(codes: Codes | undefined): Decoder | undefined {
+function createDecoder(codes: HuffmanTables | undefined): Decoder | undefined {
   if (!codes) return undefined;
-  const inflate = simdKernel<Inflate>(new URL('./inflate.wasm', import.meta.url), { codes });
-  const sum = simdKernel<Sum>(new URL('./prefix-sum.wasm', import.meta.url), { kernel: codes });
-  return inflate && sum && new Decoder({ ...codes, ...inflate, ...sum, adler: adlerOver(codes) });
+  const inflate = loadWasmKernel<Inflate>(new URL('./inflate.wasm', import.meta.url), { codes });
+  const sum = loadWasmKernel<PrefixSum>(new URL('./prefix-sum.wasm', import.meta.url), { kernel: codes });
+  return inflate && sum && new Decoder({ ...codes, ...inflate, ...sum, adler: createAdler32(codes) });
 }
 
 /** One for each thread. */
-const decoder = decoderOf(simdKernel<Codes>(new URL('./huffman-tables.wasm', import.meta.url)));
+const decoder = createDecoder(
+  loadWasmKernel<HuffmanTables>(new URL('./huffman-tables.wasm', import.meta.url)),
+);

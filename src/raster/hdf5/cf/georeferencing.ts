@@ -3,13 +3,13 @@ import { posix } from 'node:path';
 import { metresPerUnit } from '../../crs/crs.js';
 import { corrupt, noCrs, unsupported } from '../../errors.js';
 import type { Attributes, Hdf5File } from '../file.js';
-import { type Edge, gridPosition, type Position } from '../georeferencing.js';
-import { cfCrs } from './grid-mapping.js';
+import { type AxisOrigin, type Georeferencing, gridGeoreferencing } from '../georeferencing.js';
+import { crsFromGridMapping } from './grid-mapping.js';
 
-export function cfPosition(file: Hdf5File, dataset: string): Position {
+export function cfGeoreferencing(file: Hdf5File, dataset: string): Georeferencing {
   const variable = file.dataset(dataset)!;
   const [rows, columns] = file
-    .scales(variable)
+    .dimensionScales(variable)
     .slice(-2)
     .map((scales) => scales.at(0));
   const y = axisOf(file, rows);
@@ -23,13 +23,18 @@ export function cfPosition(file: Hdf5File, dataset: string): Position {
   }
   const mapping = gridMapping(file, dataset);
   if (!mapping && !geographic) throw noCrs(file.path, `${dataset} has coordinates but no grid mapping`);
-  const crs = cfCrs(file.path, mapping, geographic, (!geographic && metresOf(file, x.attributes)) || 1);
+  const crs = crsFromGridMapping(
+    file.path,
+    mapping,
+    geographic,
+    (!geographic && metresOf(file, x.attributes)) || 1,
+  );
   const [height, width] = file.metadata(variable).shape!.slice(-2);
   const ownUnit = crs.geographic ? 1 : metresPerUnit(crs);
   // Coordinates without a unit are in that of the system.
   const unit = (axis: Axis) => (crs.geographic ? 1 : (metresOf(file, axis.attributes) ?? ownUnit) / ownUnit);
-  const across = edgeOf(file, x.path, width, unit(x));
-  return gridPosition(crs, across, edgeOf(file, y.path, height, unit(y)), height);
+  const across = readAxisOrigin(file, x.path, width, unit(x));
+  return gridGeoreferencing(crs, across, readAxisOrigin(file, y.path, height, unit(y)), height);
 }
 
 type AxisKind = 'latitude' | 'longitude' | 'y' | 'x';
@@ -71,7 +76,7 @@ function gridMapping(file: Hdf5File, dataset: string): Attributes | undefined {
   }
 }
 
-const METRES: Record<string, number> = {
+const METRES_PER_UNIT: Record<string, number> = {
   m: 1,
   meter: 1,
   meters: 1,
@@ -94,16 +99,16 @@ const METRES: Record<string, number> = {
 function metresOf(file: Hdf5File, { units = '' }: Attributes): number | undefined {
   const unit = String(units).toLowerCase();
   if (unit === '') return undefined;
-  if (!Object.hasOwn(METRES, unit)) throw unsupported(file.path, `its coordinates are in ${units}`);
-  return METRES[unit];
+  if (!Object.hasOwn(METRES_PER_UNIT, unit)) throw unsupported(file.path, `its coordinates are in ${units}`);
+  return METRES_PER_UNIT[unit];
 }
 
 /** How far a cell may lie from where even spacing puts it, in cells: far above what float32 coordinates round off. */
-const TOLERANCE = 0.1;
-const PIECE = 65_536;
+const MAX_SPACING_ERROR_CELLS = 0.1;
+const VALUES_PER_READ = 65_536;
 
 /** Checks that cell centres are evenly spaced; reads them in pieces. */
-function edgeOf(file: Hdf5File, path: string, length: number, unit: number): Edge {
+function readAxisOrigin(file: Hdf5File, path: string, length: number, unit: number): AxisOrigin {
   const dataset = file.dataset(path)!;
   const shape = file.metadata(dataset).shape ?? [];
   if (shape.length !== 1)
@@ -118,12 +123,13 @@ function edgeOf(file: Hdf5File, path: string, length: number, unit: number): Edg
     throw corrupt(file.path, `the coordinates ${path} are not all numbers`);
   }
   if (step === 0) throw noCrs(file.path, `the coordinates ${path} are all the same`);
-  for (let from = 0; from < length; from += PIECE) {
-    const values = file.slice(dataset, [[from, Math.min(length, from + PIECE)]]);
+  for (let from = 0; from < length; from += VALUES_PER_READ) {
+    const values = file.slice(dataset, [[from, Math.min(length, from + VALUES_PER_READ)]]);
     for (let i = 0; i < values.length; i++) {
       const error = Math.abs(Number(values[i]) - (first + (from + i) * step)) / Math.abs(step);
       if (Number.isNaN(error)) throw corrupt(file.path, `the coordinates ${path} are not all numbers`);
-      if (error > TOLERANCE) throw unsupported(file.path, `its coordinates ${path} are not evenly spaced`);
+      if (error > MAX_SPACING_ERROR_CELLS)
+        throw unsupported(file.path, `its coordinates ${path} are not evenly spaced`);
     }
   }
   return { start: (first - step / 2) * unit, step: step * unit };

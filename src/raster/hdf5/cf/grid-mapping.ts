@@ -1,6 +1,6 @@
 /** Coordinate systems by the grid mappings of CF (CF-1.11, appendix F). */
-import { crsFromEpsg, ownCrs } from '../../crs/crs.js';
-import { type Datum, datumOfEllipsoid, minorAxis } from '../../crs/datum.js';
+import { crsFromEpsg, customCrs } from '../../crs/crs.js';
+import { type Datum, datumFromEllipsoid, minorAxis } from '../../crs/datum.js';
 import { datumByName } from '../../crs/epsg-table.js';
 import { crsFromWkt } from '../../crs/wkt.js';
 import { unknownCrs } from '../../errors.js';
@@ -8,7 +8,7 @@ import type { Crs } from '../../types.js';
 import type { Attributes } from '../file.js';
 
 /** Each mapping's name in PROJ, and what its attributes are called there. */
-const MAPPINGS: Record<string, { proj: string; parameters: Record<string, string> }> = {
+const GRID_MAPPINGS: Record<string, { proj: string; parameters: Record<string, string> }> = {
   sinusoidal: { proj: 'sinu', parameters: { longitude_of_projection_origin: 'lon_0' } },
   albers_conical_equal_area: {
     proj: 'aea',
@@ -75,7 +75,7 @@ const MAPPINGS: Record<string, { proj: string; parameters: Record<string, string
  * without one, as is the custom. `metres` is the unit of the coordinate variables: table F.1 says that false easting and northing have it.
  * Throws TW_RASTER_UNKNOWN_CRS and TW_RASTER_NOT_EARTH.
  */
-export function cfCrs(
+export function crsFromGridMapping(
   path: string,
   mapping: Attributes | undefined,
   geographic: boolean,
@@ -84,22 +84,22 @@ export function cfCrs(
   if (!mapping) return crsFromEpsg(4326);
   const wkt = String(mapping.crs_wkt ?? mapping.spatial_ref ?? '');
   const name = String(mapping.grid_mapping_name ?? '');
-  const known = name === 'latitude_longitude' || Object.hasOwn(MAPPINGS, name);
+  const known = name === 'latitude_longitude' || Object.hasOwn(GRID_MAPPINGS, name);
   try {
     if (wkt !== '') return crsFromWkt(wkt, path);
   } catch (error) {
     if (!(known && unknownCrs.is(error))) throw error;
   }
-  const datum = datumOfMapping(mapping, path);
+  const datum = datumFromMapping(mapping, path);
   if (name === 'latitude_longitude' || (name === '' && geographic)) {
-    return datum.words === WGS84.words ? crsFromEpsg(4326) : ownCrs('+proj=longlat', datum, `of ${path}`);
+    return datum.proj4 === WGS84.proj4 ? crsFromEpsg(4326) : customCrs('+proj=longlat', datum, `of ${path}`);
   }
   if (!known) throw unknownCrs(`${name || 'without a name'} of ${path}`);
-  return ownCrs(projectionOf(MAPPINGS[name]!, mapping, metres), datum, `${name} of ${path}`);
+  return customCrs(projectionOf(GRID_MAPPINGS[name]!, mapping, metres), datum, `${name} of ${path}`);
 }
 
 function projectionOf(
-  { proj, parameters }: (typeof MAPPINGS)[string],
+  { proj, parameters }: (typeof GRID_MAPPINGS)[string],
   mapping: Attributes,
   metres: number,
 ): string {
@@ -132,18 +132,18 @@ function numberOf(mapping: Attributes, attribute: string): number | undefined {
   return Number.isFinite(number) ? number : undefined;
 }
 
-const WGS84: Datum = { words: '+datum=WGS84', errorMetres: 0 };
+const WGS84: Datum = { proj4: '+datum=WGS84', errorMetres: 0 };
 
 /** By its name, by a shift to WGS 84, or by the ellipsoid alone; WGS 84 if the mapping says nothing. */
-function datumOfMapping(mapping: Attributes, path: string): Datum {
+function datumFromMapping(mapping: Attributes, path: string): Datum {
   const named = datumByName(String(mapping.horizontal_datum_name ?? ''));
-  const { words, errorMetres } = named ?? datumOfFigure(mapping, path);
+  const { proj4, errorMetres } = named ?? datumFromEllipsoidAttributes(mapping, path);
   const meridian = numberOf(mapping, 'longitude_of_prime_meridian') ?? 0;
-  const plain = words.replace(/ ?\+pm=\S+/, '');
-  return { words: meridian === 0 ? plain : `${plain} +pm=${meridian}`, errorMetres };
+  const plain = proj4.replace(/ ?\+pm=\S+/, '');
+  return { proj4: meridian === 0 ? plain : `${plain} +pm=${meridian}`, errorMetres };
 }
 
-function datumOfFigure(mapping: Attributes, path: string): Datum {
+function datumFromEllipsoidAttributes(mapping: Attributes, path: string): Datum {
   const radius = numberOf(mapping, 'earth_radius');
   const major = radius ?? numberOf(mapping, 'semi_major_axis');
   if (major === undefined) return WGS84;
@@ -153,5 +153,5 @@ function datumOfFigure(mapping: Attributes, path: string): Datum {
   if (isWgs84) return WGS84;
   const given = mapping.towgs84;
   const shift = Array.isArray(given) ? given.map(Number) : undefined;
-  return datumOfEllipsoid({ major, minor }, path, shift?.length === 6 ? [...shift, 0] : shift);
+  return datumFromEllipsoid({ major, minor }, path, shift?.length === 6 ? [...shift, 0] : shift);
 }

@@ -3,13 +3,13 @@
  * and the attribute conventions of the NetCDF Users Guide (appendix A), to which CF refers.
  */
 import {
+  allocatePixels,
   bytesPerSample,
   dataTypeOf,
   isFloat,
-  lowestPixel,
-  newPixels,
-  pixelsOf,
-  storedNodata,
+  minValue,
+  nodataAsType,
+  viewPixels,
 } from '../../pixels/data-types.js';
 import type { DataType, MissingNumbers, PixelArray } from '../../types.js';
 import type { Attributes, AttributeValue, Hdf5File } from '../file.js';
@@ -17,7 +17,7 @@ import type { Attributes, AttributeValue, Hdf5File } from '../file.js';
 /** The type of a dataset's numbers in the file, and the type that they stand for. */
 export interface NumberTypes {
   stored: DataType;
-  meant: DataType;
+  decoded: DataType;
 }
 
 export interface MissingData {
@@ -29,7 +29,7 @@ export interface MissingData {
   warnings: string[];
 }
 
-const OTHER_SIGN: Partial<Record<DataType, DataType>> = {
+const SIGN_COUNTERPARTS: Partial<Record<DataType, DataType>> = {
   int8: 'uint8',
   int16: 'uint16',
   int32: 'uint32',
@@ -42,8 +42,8 @@ const OTHER_SIGN: Partial<Record<DataType, DataType>> = {
  * The type that stored numbers stand for: `_Unsigned` changes the sign of integers, and bytes whose valid range ends above 127 are
  * unsigned.
  */
-export function meantType(stored: DataType, attributes: Attributes): DataType {
-  const other = OTHER_SIGN[stored];
+export function decodedType(stored: DataType, attributes: Attributes): DataType {
+  const other = SIGN_COUNTERPARTS[stored];
   const unsigned = String(attributes._Unsigned ?? '').toLowerCase();
   if (other && (unsigned === 'true' || unsigned === 'false'))
     return (unsigned === 'true') === stored.startsWith('u') ? stored : other;
@@ -52,16 +52,16 @@ export function meantType(stored: DataType, attributes: Attributes): DataType {
 }
 
 /** Stored integers as the type that they stand for: a view of the same bytes. */
-export function asMeant(values: PixelArray, meant: DataType): PixelArray {
+export function viewAsDecoded(values: PixelArray, meant: DataType): PixelArray {
   if (dataTypeOf(values) === meant) return values;
-  return pixelsOf(meant, values.buffer, values.byteOffset, values.length);
+  return viewPixels(meant, values.buffer, values.byteOffset, values.length);
 }
 
 /**
  * Default fill values of the netCDF library (NC_FILL_SHORT and so on, netcdf.h): it stores them in the parts of a variable without `_FillValue` that
  * were never written. Bytes have no default, because all their values may be data.
  */
-const DEFAULT_FILL: Partial<Record<DataType, number>> = {
+const DEFAULT_FILL_VALUES: Partial<Record<DataType, number>> = {
   ...{ int16: -32767, uint16: 65535, int32: -2147483647, uint32: 4294967295 },
   ...{ float32: Math.fround(9.969209968386869e36), float64: 9.969209968386869e36 },
 };
@@ -71,15 +71,15 @@ const DEFAULT_FILL: Partial<Record<DataType, number>> = {
  * `_FillValue` has that of the library.
  */
 export function missingData(file: Hdf5File, layer: string, types: NumberTypes): MissingData {
-  const { meant } = types;
+  const { decoded } = types;
   const attributes = file.attributes(layer);
   const warnings: string[] = [];
   const { min, max } = validRange(file, layer, types, warnings);
-  const inPixels = (value: number) => storedNodata(meant, inMeantType(value, types)) ?? [];
+  const inPixels = (value: number) => nodataAsType(decoded, toDecodedType(value, types)) ?? [];
   const declared = [attributes._FillValue, attributes.missing_value].flatMap(numbersIn).flatMap(inPixels);
   const hasDefault = attributes._FillValue === undefined && file.isNetcdf;
-  const unwritten = hasDefault ? [DEFAULT_FILL[types.stored] ?? []].flat().flatMap(inPixels) : [];
-  const nodata = declared[0] ?? numberOutside(meant, min, max) ?? unwritten[0];
+  const unwritten = hasDefault ? [DEFAULT_FILL_VALUES[types.stored] ?? []].flat().flatMap(inPixels) : [];
+  const nodata = declared[0] ?? valueOutsideRange(decoded, min, max) ?? unwritten[0];
   const fills = [...new Set([...declared, ...unwritten])].filter(
     (value) => value !== nodata && !Number.isNaN(value),
   );
@@ -92,7 +92,7 @@ export function isMissing(value: number, { fills, min, max }: MissingNumbers): b
 }
 
 /** Sets missing pixels to the nodata value, in place. */
-export function clearMissing(pixels: PixelArray, missing: MissingNumbers, nodata: number): void {
+export function replaceMissing(pixels: PixelArray, missing: MissingNumbers, nodata: number): void {
   for (let i = 0; i < pixels.length; i++) if (isMissing(pixels[i], missing)) pixels[i] = nodata;
 }
 
@@ -105,19 +105,19 @@ function numbersIn(attribute: AttributeValue | undefined): number[] {
 }
 
 /** If the integers stand for the other sign, so do those of the attributes: -1 of an unsigned byte is 255. */
-function inMeantType(value: number, { stored, meant }: NumberTypes): number {
-  const count = 2 ** (8 * bytesPerSample(meant));
-  if (stored === meant || value < -count / 2 || value >= count) return value;
-  const pixel = newPixels(meant, 1);
+function toDecodedType(value: number, { stored, decoded }: NumberTypes): number {
+  const count = 2 ** (8 * bytesPerSample(decoded));
+  if (stored === decoded || value < -count / 2 || value >= count) return value;
+  const pixel = allocatePixels(decoded, 1);
   pixel[0] = value;
   return pixel[0];
 }
 
 /** NaN for floating point numbers; for integers an end of their type that is not valid, undefined if both are. */
-function numberOutside(dataType: DataType, min: number, max: number): number | undefined {
+function valueOutsideRange(dataType: DataType, min: number, max: number): number | undefined {
   if (min === -Infinity && max === Infinity) return undefined;
   if (isFloat(dataType)) return NaN;
-  const lowest = lowestPixel(dataType);
+  const lowest = minValue(dataType);
   const highest = lowest + 2 ** (8 * bytesPerSample(dataType)) - 1;
   if (min > lowest) return lowest;
   return max < highest ? highest : undefined;
@@ -132,7 +132,7 @@ interface ValidRange {
 
 const BOUNDS = ['valid_range', 'valid_min', 'valid_max'] as const;
 /** Part of a count by which a bound of unpacked numbers may miss a stored integer. */
-const ROUNDING = 1e-3;
+const BOUND_TOLERANCE = 1e-3;
 
 /** In stored numbers. As in netCDF4-python, `valid_min` and `valid_max` replace a bound of `valid_range`. */
 function validRange(file: Hdf5File, layer: string, types: NumberTypes, warnings: string[]): ValidRange {
@@ -146,7 +146,7 @@ function validRange(file: Hdf5File, layer: string, types: NumberTypes, warnings:
     numbersIn(attributes.valid_max)[0] ?? high ?? Infinity,
   ] as const;
   const { min, max } = isUnpacked(file, layer, types)
-    ? packedRange(bounds, attributes, types.meant)
+    ? packedRange(bounds, attributes, types.decoded)
     : packedBounds(bounds, types);
   if (min <= max) return { min, max };
   warnings.push(`the valid range of ${layer} is not used: it is from ${bounds.join(' to ')}`);
@@ -154,8 +154,8 @@ function validRange(file: Hdf5File, layer: string, types: NumberTypes, warnings:
 }
 
 function packedBounds(bounds: readonly number[], types: NumberTypes): ValidRange {
-  const round = types.meant === 'float32' ? Math.fround : (value: number) => value;
-  const [min, max] = bounds.map((bound) => round(inMeantType(bound, types)));
+  const round = types.decoded === 'float32' ? Math.fround : (value: number) => value;
+  const [min, max] = bounds.map((bound) => round(toDecodedType(bound, types)));
   return { min, max };
 }
 
@@ -165,17 +165,19 @@ function packedRange(bounds: readonly number[], attributes: Attributes, meant: D
   const [offset = 0] = numbersIn(attributes.add_offset);
   const ends = bounds.map((bound) => (bound - offset) / scale);
   const [min, max] = scale < 0 ? ends.toReversed() : ends;
-  return isFloat(meant) ? { min, max } : { min: Math.ceil(min - ROUNDING), max: Math.floor(max + ROUNDING) };
+  return isFloat(meant)
+    ? { min, max }
+    : { min: Math.ceil(min - BOUND_TOLERANCE), max: Math.floor(max + BOUND_TOLERANCE) };
 }
 
 /**
  * Bounds are packed numbers, except if they have the type of `scale_factor` and `add_offset` and this is wider than the type of the
  * packed numbers (NetCDF Users Guide, appendix A, `valid_range`).
  */
-function isUnpacked(file: Hdf5File, layer: string, { meant }: NumberTypes): boolean {
+function isUnpacked(file: Hdf5File, layer: string, { decoded }: NumberTypes): boolean {
   const bytes = (name: string) => file.floatBytes(layer, name);
   const unpacked = Math.max(bytes('scale_factor'), bytes('add_offset'));
   const { length } = BOUNDS.filter((name) => bytes(name) > 0);
-  const packed = isFloat(meant) ? bytesPerSample(meant) : 0;
+  const packed = isFloat(decoded) ? bytesPerSample(decoded) : 0;
   return length > 0 && unpacked > packed && BOUNDS.every((name) => [0, unpacked].includes(bytes(name)));
 }

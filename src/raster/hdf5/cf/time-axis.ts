@@ -25,7 +25,7 @@ const UNITS = new Map(
 );
 const CALENDARS = new Set(['', 'standard', 'gregorian', 'proleptic_gregorian']);
 /** More steps than a header has bands are never read. */
-const MOST_STEPS = 1_000_000;
+const MAX_TIME_STEPS = 1_000_000;
 
 /**
  * The steps of a dataset's first dimension, where that is time; undefined where no dimension is.
@@ -39,7 +39,7 @@ function timeAxisOf(file: Hdf5File, layer: string): TimeAxis | undefined {
   const dataset = file.dataset(layer);
   const shape = (dataset && file.metadata(dataset).shape) ?? [];
   if (!dataset || shape.length < 3) return undefined;
-  const leading = file.scales(dataset).slice(0, -2);
+  const leading = file.dimensionScales(dataset).slice(0, -2);
   const place = leading.findIndex(([scale]) => scale !== undefined && isTime(file, scale));
   if (place < 0) return undefined;
   if (place > 0) throw unsupported(file.path, `time is not the first dimension of ${layer}`);
@@ -51,7 +51,7 @@ function timeAxisOf(file: Hdf5File, layer: string): TimeAxis | undefined {
       `its times are of the calendar ${calendar}, and a conversion loses them: write each time step to a file (gdal_translate -b N) and ingest it with --datetime`,
     );
   }
-  const toTime = timeFrom(file.path, String(units));
+  const toTime = createTimeDecoder(file.path, String(units));
   const starts = numbersOf(file, axis, [shape[0]]);
   const limits = typeof bounds === 'string' ? `${axis.replace(/[^/]*$/, '')}${bounds}` : undefined;
   const spans = limits && file.dataset(limits) ? numbersOf(file, limits, [shape[0], 2]) : undefined;
@@ -73,13 +73,13 @@ function numbersOf(file: Hdf5File, path: string, expected: number[]): number[] {
   if (shape.join() !== expected.join()) {
     throw corrupt(file.path, `${path} is ${shape.join(' x ')}, not ${expected.join(' x ')}`);
   }
-  if (expected[0] > MOST_STEPS) throw unsupported(file.path, `it has ${expected[0]} times`);
+  if (expected[0] > MAX_TIME_STEPS) throw unsupported(file.path, `it has ${expected[0]} times`);
   const ranges = shape.map((size): [number, number] => [0, size]);
   return Array.from(file.slice(dataset, ranges), Number);
 }
 
 /** Of units such as "days since 1900-01-01 00:00:00"; times without a zone are UTC. */
-function timeFrom(path: string, units: string): (value: number) => number {
+function createTimeDecoder(path: string, units: string): (value: number) => number {
   const match =
     /^\s*(\w+?)s?\s+since\s+(\d{1,4})-(\d{1,2})-(\d{1,2})(?:[T ]+(\d{1,2})(?::(\d{1,2}))?(?::(\d{1,2}(?:\.\d*)?))?)?\s*(Z|UTC|[-+]\d{1,2}:?\d{2})?\s*$/i.exec(
       units,

@@ -1,6 +1,6 @@
 /** A band of a stored tile file as a file of its own: new directories over the same blocks, which are neither decoded nor copied. */
-import { type ImageFacts, imageDirectory, maskDirectory, type StoredBlocks } from './cog-ifds.js';
-import { directoryBytes, writeDirectory } from './write-ifd.js';
+import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './cog-ifds.js';
+import { ifdSize, writeIfd } from './write-ifd.js';
 
 /** Consecutive bytes of the stored file. */
 export interface ByteRange {
@@ -20,8 +20,8 @@ export interface AssembledFile {
  * A Cloud Optimized GeoTIFF with one band. `levels` are the blocks of the band in the stored file, from the full image to the smallest overview,
  * and `masks` those of the masks of each level, if there are any. A block of 0 bytes is missing and stays so.
  */
-export function assembleBand(
-  facts: ImageFacts,
+export function extractBand(
+  facts: ImageDescription,
   levels: StoredBlocks[],
   masks: StoredBlocks[],
 ): AssembledFile {
@@ -34,13 +34,13 @@ export function assembleBand(
   });
   const directories = images.map(({ blocks, offsets, isMask, isOverview }) =>
     isMask
-      ? maskDirectory({ ...blocks, offsets }, isOverview)
-      : imageDirectory(facts, 1, { ...blocks, offsets }, isOverview),
+      ? maskIfd({ ...blocks, offsets }, isOverview)
+      : imageIfd(facts, 1, { ...blocks, offsets }, isOverview),
   );
   let position = 8;
   const starts = directories.map((entries) => {
     const start = position;
-    position += directoryBytes(entries);
+    position += ifdSize(entries);
     return start;
   });
   const head = Buffer.alloc(position);
@@ -57,7 +57,6 @@ export function assembleBand(
     }
   head.write('II*\0', 0, 'latin1');
   head.writeUInt32LE(starts[0], 4);
-  for (const [i, entries] of directories.entries())
-    writeDirectory(head, starts[i], entries, starts[i + 1] ?? 0);
+  for (const [i, entries] of directories.entries()) writeIfd(head, starts[i], entries, starts[i + 1] ?? 0);
   return { head, ranges, bytes: position };
 }

@@ -3,10 +3,10 @@ import { isGeographicEpsg } from '../../crs/crs.js';
 import { gdalMetadataXml } from '../../metadata/gdal-metadata.js';
 import { bytesPerSample, isFloat } from '../../pixels/data-types.js';
 import type { BandTags, ColourTable, DataType } from '../../types.js';
-import type { Entry } from './write-ifd.js';
+import type { IfdEntry } from './write-ifd.js';
 
 /** Size, type and metadata of an image. */
-export interface ImageFacts {
+export interface ImageDescription {
   width: number;
   height: number;
   dataType: DataType;
@@ -45,24 +45,24 @@ const NO_COMPRESSION = 1;
 const DEFLATE = 8;
 
 /** NewSubfileType. */
-const REDUCED = 1;
+const REDUCED_RESOLUTION = 1;
 const MASK = 4;
 
 /** Tags in ascending order, as TIFF asks. */
-export function imageDirectory(
-  facts: ImageFacts,
+export function imageIfd(
+  facts: ImageDescription,
   bands: number,
   blocks: StoredBlocks,
   isOverview: boolean,
-): Entry[] {
+): IfdEntry[] {
   const { dataType, transform, nodata, colours, rgb } = facts;
   const photometric = colours ? PALETTE_COLOUR : rgb ? RGB : BLACK_IS_ZERO;
   // Samples beyond those that the photometric interpretation has.
   const extra = bands - (rgb ? 3 : 1);
   const each = (value: number) => new Array<number>(bands).fill(value);
   const sampleFormat = isFloat(dataType) ? 3 : dataType.startsWith('u') ? 1 : 2;
-  const entries: (Entry | false)[] = [
-    { tag: 254, type: 'long', value: [isOverview ? REDUCED : 0] },
+  const entries: (IfdEntry | false)[] = [
+    { tag: 254, type: 'long', value: [isOverview ? REDUCED_RESOLUTION : 0] },
     { tag: 256, type: 'long', value: [blocks.width] },
     { tag: 257, type: 'long', value: [blocks.height] },
     { tag: 258, type: 'short', value: each(bytesPerSample(dataType) * 8) },
@@ -93,9 +93,9 @@ export function imageDirectory(
 }
 
 /** The directory of a mask: one bit a pixel, always compressed. */
-export function maskDirectory(blocks: StoredBlocks, isOverview: boolean): Entry[] {
+export function maskIfd(blocks: StoredBlocks, isOverview: boolean): IfdEntry[] {
   return [
-    { tag: 254, type: 'long', value: [isOverview ? MASK | REDUCED : MASK] },
+    { tag: 254, type: 'long', value: [isOverview ? MASK | REDUCED_RESOLUTION : MASK] },
     { tag: 256, type: 'long', value: [blocks.width] },
     { tag: 257, type: 'long', value: [blocks.height] },
     { tag: 258, type: 'short', value: [1] },

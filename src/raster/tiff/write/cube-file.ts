@@ -6,24 +6,24 @@
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import { invalidImage, tooLarge } from '../../errors.js';
+import { imageTooLarge, invalidImage } from '../../errors.js';
 import {
+  allocatePixels,
   bytesPerSample,
   dataTypeOf,
   declaredNodata,
-  newPixels,
-  storedNodata,
+  nodataAsType,
 } from '../../pixels/data-types.js';
 import type { PixelArray } from '../../types.js';
-import { type ImageFacts, imageDirectory, maskDirectory, type StoredBlocks } from './cog-ifds.js';
+import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './cog-ifds.js';
 import { combineCrc32 } from './combine-crc32.js';
 import { encodeBlock, encodeMask, MAX_TIFF_BYTES } from './write-cog.js';
-import { directoryBytes, writeDirectory } from './write-ifd.js';
+import { ifdSize, writeIfd } from './write-ifd.js';
 
 /** Rows and columns of a block. */
-export const CUBE_BLOCK = 64;
+export const CUBE_BLOCK_SIDE = 64;
 
-export interface CubeImage extends ImageFacts {
+export interface CubeImage extends ImageDescription {
   bands: number;
   /** Whether every value means something, so that only a mask can say where there is no data. */
   hasMask: boolean;
@@ -31,17 +31,17 @@ export interface CubeImage extends ImageFacts {
 }
 
 /**
- * Writes rows of blocks as they come. What is given to `write` follows the head, `headBytes` long, which `finish` returns.
+ * Writes rows of blocks as they come. What is given to `write` follows the head, `headerBytes` long, which `finish` returns.
  *
  * Invariant: all rows of blocks before `row` are written; the places without data among them have offset and length 0 in all
  * bands, which readers take as nodata.
  */
 export class CubeWriter {
-  readonly headBytes: number;
+  readonly headerBytes: number;
   private readonly blocks: StoredBlocks & { offsets: Uint32Array; byteCounts: Uint32Array };
-  private readonly facts: ImageFacts;
+  private readonly facts: ImageDescription;
   /** Value that readers give the pixels of a missing block. */
-  private readonly empty: number;
+  private readonly fillValue: number;
   private position: number;
   private row = 0;
 
@@ -50,16 +50,16 @@ export class CubeWriter {
     private readonly write: (bytes: Uint8Array) => void,
   ) {
     const { width, height, bands, dataType, nodata, isCompressed } = image;
-    const blockWidth = Math.min(CUBE_BLOCK, Math.ceil(width / 16) * 16);
-    const count = Math.ceil(width / blockWidth) * Math.ceil(height / CUBE_BLOCK);
+    const blockWidth = Math.min(CUBE_BLOCK_SIDE, Math.ceil(width / 16) * 16);
+    const count = Math.ceil(width / blockWidth) * Math.ceil(height / CUBE_BLOCK_SIDE);
     const lists = { offsets: new Uint32Array(count * bands), byteCounts: new Uint32Array(count * bands) };
-    this.blocks = { width, height, blockWidth, blockHeight: CUBE_BLOCK, ...lists, isCompressed };
+    this.blocks = { width, height, blockWidth, blockHeight: CUBE_BLOCK_SIDE, ...lists, isCompressed };
     // Readers take missing blocks for 0 if the file declares no nodata value.
     this.facts = { ...image, nodata: declaredNodata(dataType, nodata) };
-    this.empty = storedNodata(dataType, this.facts.nodata) ?? 0;
+    this.fillValue = nodataAsType(dataType, this.facts.nodata) ?? 0;
     const directories = this.directories(new Uint32Array(count), new Uint32Array(count));
-    this.headBytes = 8 + directories.reduce((sum, entries) => sum + directoryBytes(entries), 0);
-    this.position = this.headBytes;
+    this.headerBytes = 8 + directories.reduce((sum, entries) => sum + ifdSize(entries), 0);
+    this.position = this.headerBytes;
   }
 
   /** The next 64 rows of all bands, fewer at the end: one array of width x rows pixels a band. */
@@ -73,7 +73,7 @@ export class CubeWriter {
     for (let column = 0; column < across; column++) {
       const start = column * blockWidth;
       const part = { start, stride: width, width: Math.min(blockWidth, width - start), height: rows };
-      if (bands.every((band) => isAll(this.empty, band, part))) continue;
+      if (bands.every((band) => isAll(this.fillValue, band, part))) continue;
       const place = this.row * across + column;
       for (const [band, bytes] of this.encoded(bands, part).entries()) {
         offsets[band * perBand + place] = this.position;
@@ -95,22 +95,22 @@ export class CubeWriter {
       this.append(bytes);
       return at;
     });
-    const head = Buffer.alloc(this.headBytes);
+    const head = Buffer.alloc(this.headerBytes);
     head.write('II*\0', 0, 'latin1');
     head.writeUInt32LE(8, 4);
     const directories = this.directories(offsets ?? [], encoded?.map(({ length }) => length) ?? []);
     for (let i = 0, at = 8; i < directories.length; i++) {
-      const next = at + directoryBytes(directories[i]!);
-      writeDirectory(head, at, directories[i]!, i + 1 < directories.length ? next : 0);
+      const next = at + ifdSize(directories[i]!);
+      writeIfd(head, at, directories[i]!, i + 1 < directories.length ? next : 0);
       at = next;
     }
     return head;
   }
 
   private directories(maskOffsets: ArrayLike<number>, maskBytes: ArrayLike<number>) {
-    const own = imageDirectory(this.facts, this.image.bands, this.blocks, false);
+    const own = imageIfd(this.facts, this.image.bands, this.blocks, false);
     const mask = { ...this.blocks, offsets: maskOffsets, byteCounts: maskBytes };
-    return this.image.hasMask ? [own, maskDirectory(mask, false)] : [own];
+    return this.image.hasMask ? [own, maskIfd(mask, false)] : [own];
   }
 
   /** The bytes of one place, band by band. */
@@ -121,8 +121,8 @@ export class CubeWriter {
     const { dataType, isCompressed } = this.image;
     const { blockWidth, blockHeight } = this.blocks;
     if (isCompressed) return bands.map((band) => encodeBlock(band, part, blockWidth, blockHeight, dataType));
-    const pixels = newPixels(dataType, blockWidth * blockHeight * bands.length);
-    if (part.width < blockWidth || part.height < blockHeight) pixels.fill(this.empty);
+    const pixels = allocatePixels(dataType, blockWidth * blockHeight * bands.length);
+    if (part.width < blockWidth || part.height < blockHeight) pixels.fill(this.fillValue);
     for (const [i, band] of bands.entries())
       for (let y = 0; y < part.height; y++) {
         const from = part.start + y * part.stride;
@@ -135,7 +135,7 @@ export class CubeWriter {
 
   private append(bytes: Uint8Array): void {
     this.position += bytes.length;
-    if (this.position > MAX_TIFF_BYTES) throw tooLarge(this.position);
+    if (this.position > MAX_TIFF_BYTES) throw imageTooLarge(this.position);
     this.write(bytes);
   }
 }
@@ -158,8 +158,8 @@ export function encodeCube(image: Omit<CubeImage, 'bands'>, bands: PixelArray[],
   if (other) throw invalidImage(`a ${dataTypeOf(other)} band in a ${dataType} cube`);
   const parts: Uint8Array[] = [];
   const writer = new CubeWriter({ ...image, bands: bands.length }, (bytes) => parts.push(bytes));
-  for (let row = 0; row < height; row += CUBE_BLOCK)
-    writer.addRows(bands.map((band) => band.subarray(row * width, (row + CUBE_BLOCK) * width)));
+  for (let row = 0; row < height; row += CUBE_BLOCK_SIDE)
+    writer.addRows(bands.map((band) => band.subarray(row * width, (row + CUBE_BLOCK_SIDE) * width)));
   return Buffer.concat([writer.finish(mask), ...parts]);
 }
 
@@ -198,7 +198,7 @@ export class CubeFile {
   }
 
   private append(bytes: Uint8Array): void {
-    writeFully(this.file, bytes, this.writer.headBytes + this.bytes);
+    writeFully(this.file, bytes, this.writer.headerBytes + this.bytes);
     this.bytes += bytes.length;
     this.crc = crc32(bytes, this.crc);
   }

@@ -1,13 +1,19 @@
 /** Smaller copies of an image for quick looks at it. */
 
-import { besideNodata, emptyPixel, isFloat, newPixels, storedNodata } from '../../pixels/data-types.js';
-import { kernels } from '../../pixels/typed-kernels.js';
+import {
+  allocatePixels,
+  fillValueFor,
+  isFloat,
+  nodataAsType,
+  nodataReplacementFor,
+} from '../../pixels/data-types.js';
+import { typedKernels } from '../../pixels/typed-kernels.js';
 import type { DataType, PixelArray } from '../../types.js';
 
 /** `mean` over the valid pixels for measurements, `nearest` for codes and masks. */
 export type OverviewResampling = 'mean' | 'nearest';
 
-export interface ImageLevel {
+export interface OverviewLevel {
   width: number;
   height: number;
   bands: PixelArray[];
@@ -16,13 +22,13 @@ export interface ImageLevel {
 }
 
 /** The image itself and its halvings, until both sides are at most `largest` pixels. */
-export function pyramid(
-  full: ImageLevel,
+export function buildOverviews(
+  full: OverviewLevel,
   dataType: DataType,
   nodata: number | undefined,
   resampling: OverviewResampling,
   largest: number,
-): ImageLevel[] {
+): OverviewLevel[] {
   const levels = [full];
   for (let level = full; level.width > largest || level.height > largest; ) {
     const { width, height, mask } = level;
@@ -30,70 +36,75 @@ export function pyramid(
       width: Math.ceil(width / 2),
       height: Math.ceil(height / 2),
       bands: level.bands.map((band) => {
-        if (resampling === 'nearest') return halveByNearest(band, width, height, dataType);
+        if (resampling === 'nearest') return downsampleNearest(band, width, height, dataType);
         return mask
-          ? halveByMeanInside(band, mask, width, height, dataType)
-          : halveByMean(band, width, height, dataType, nodata);
+          ? downsampleMeanMasked(band, mask, width, height, dataType)
+          : downsampleMean(band, width, height, dataType, nodata);
       }),
-      mask: mask && halveMask(mask, width, height, resampling),
+      mask: mask && downsampleMask(mask, width, height, resampling),
     };
     levels.push(level);
   }
   return levels;
 }
 
-function halveByNearest(source: PixelArray, width: number, height: number, dataType: DataType): PixelArray {
+function downsampleNearest(
+  source: PixelArray,
+  width: number,
+  height: number,
+  dataType: DataType,
+): PixelArray {
   const outWidth = Math.ceil(width / 2);
-  const out = newPixels(dataType, outWidth * Math.ceil(height / 2));
+  const out = allocatePixels(dataType, outWidth * Math.ceil(height / 2));
   for (let row = 0, to = 0; row < height; row += 2) {
     for (let column = 0; column < width; column += 2) out[to++] = source[row * width + column];
   }
   return out;
 }
 
-function halveByMean(
+function downsampleMean(
   source: PixelArray,
   width: number,
   height: number,
   dataType: DataType,
   nodata: number | undefined,
 ): PixelArray {
-  const out = newPixels(dataType, Math.ceil(width / 2) * Math.ceil(height / 2));
-  const hole = storedNodata(dataType, nodata) ?? NaN;
-  const empty = emptyPixel(dataType, nodata);
-  kernels[dataType].halveByMean(
+  const out = allocatePixels(dataType, Math.ceil(width / 2) * Math.ceil(height / 2));
+  const hole = nodataAsType(dataType, nodata) ?? NaN;
+  const fillValue = fillValueFor(dataType, nodata);
+  typedKernels[dataType].downsampleMean(
     source,
     width,
     height,
     hole,
     out,
-    empty,
+    fillValue,
     !isFloat(dataType),
-    besideNodata(dataType, hole),
+    nodataReplacementFor(dataType, hole),
   );
   return out;
 }
 
-function halveByMeanInside(
+function downsampleMeanMasked(
   source: PixelArray,
   mask: Uint8Array,
   width: number,
   height: number,
   dataType: DataType,
 ): PixelArray {
-  const out = newPixels(dataType, Math.ceil(width / 2) * Math.ceil(height / 2));
-  kernels[dataType].halveByMeanInside(source, mask, width, height, out, !isFloat(dataType));
+  const out = allocatePixels(dataType, Math.ceil(width / 2) * Math.ceil(height / 2));
+  typedKernels[dataType].downsampleMeanMasked(source, mask, width, height, out, !isFloat(dataType));
   return out;
 }
 
 /** Where the halved image holds data: in the pixel that was picked, or in any that the mean is made of. */
-function halveMask(
+function downsampleMask(
   mask: Uint8Array,
   width: number,
   height: number,
   resampling: OverviewResampling,
 ): Uint8Array {
-  if (resampling === 'nearest') return halveByNearest(mask, width, height, 'uint8') as Uint8Array;
+  if (resampling === 'nearest') return downsampleNearest(mask, width, height, 'uint8') as Uint8Array;
   const out = new Uint8Array(Math.ceil(width / 2) * Math.ceil(height / 2));
   for (let row = 0, to = 0; row < height; row += 2) {
     const upper = row * width;

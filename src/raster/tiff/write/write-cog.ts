@@ -5,16 +5,16 @@
  * Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026 (COG); GDAL's tags 42112 and 42113.
  */
 
-import { deflate, deflateDifferences, type PixelRows } from '../../compression/deflate/deflate.js';
-import { predictFloatRow } from '../../compression/predictor.js';
-import { invalidImage, tooLarge } from '../../errors.js';
+import { type BlockView, deflate, deflateWithPredictor } from '../../compression/deflate/deflate.js';
+import { encodeFloatPredictor } from '../../compression/predictor.js';
+import { imageTooLarge, invalidImage } from '../../errors.js';
 import { bytesPerSample, dataTypeOf, isFloat } from '../../pixels/data-types.js';
 import type { DataType, PixelArray } from '../../types.js';
-import { type ImageFacts, imageDirectory, maskDirectory, type StoredBlocks } from './cog-ifds.js';
-import { type ImageLevel, type OverviewResampling, pyramid } from './overviews.js';
-import { directoryBytes, writeDirectory } from './write-ifd.js';
+import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './cog-ifds.js';
+import { buildOverviews, type OverviewLevel, type OverviewResampling } from './overviews.js';
+import { ifdSize, writeIfd } from './write-ifd.js';
 
-export interface CogImage extends ImageFacts {
+export interface CogImage extends ImageDescription {
   /** One array of width x height pixels a band, rows from north to south. */
   bands: PixelArray[];
   /** 0 for pixels without data, of images whose values all mean something. */
@@ -24,16 +24,22 @@ export interface CogImage extends ImageFacts {
 }
 
 /** What is read for one pixel; smaller blocks make map tiles and series faster, and files hardly larger. */
-const LARGEST_BLOCK = 256;
+const MAX_BLOCK_SIDE = 256;
 /** The size that needs no overview: validators of COGs ask for one beyond. */
-const LARGEST_OVERVIEW = 512;
+const MAX_SMALLEST_OVERVIEW_SIDE = 512;
 /** Classic TIFF has offsets of 32 bits. */
 export const MAX_TIFF_BYTES = 2 ** 32 - 1;
 
 /** The bytes of a COG. Throws TW_RASTER_INVALID_IMAGE, and TW_RASTER_TOO_LARGE beyond 4 GiB. */
 export function encodeCog(image: CogImage): Buffer {
   checkImage(image);
-  const levels = pyramid(image, image.dataType, image.nodata, image.overviews, LARGEST_OVERVIEW);
+  const levels = buildOverviews(
+    image,
+    image.dataType,
+    image.nodata,
+    image.overviews,
+    MAX_SMALLEST_OVERVIEW_SIDE,
+  );
   // Each level is followed by its mask.
   const encoded = levels.flatMap((level) => [
     encodeBlocks(level, image.dataType),
@@ -41,14 +47,14 @@ export function encodeCog(image: CogImage): Buffer {
   ]);
   const directories = levels.flatMap((level, i) => {
     const at = image.mask ? 2 * i : i;
-    const own = imageDirectory(image, image.bands.length, storedBlocks(level, encoded[at]), i > 0);
-    return image.mask ? [own, maskDirectory(storedBlocks(level, encoded[at + 1]), i > 0)] : [own];
+    const own = imageIfd(image, image.bands.length, storedBlocks(level, encoded[at]), i > 0);
+    return image.mask ? [own, maskIfd(storedBlocks(level, encoded[at + 1]), i > 0)] : [own];
   });
 
   let position = 8;
   const starts = directories.map((entries) => {
     const start = position;
-    position += directoryBytes(entries);
+    position += ifdSize(entries);
     return start;
   });
   const headBytes = position;
@@ -60,17 +66,16 @@ export function encodeCog(image: CogImage): Buffer {
       parts.push(block);
     }
   }
-  if (position > MAX_TIFF_BYTES) throw tooLarge(position);
+  if (position > MAX_TIFF_BYTES) throw imageTooLarge(position);
 
   const head = Buffer.alloc(headBytes);
   head.write('II*\0', 0, 'latin1');
   head.writeUInt32LE(starts[0], 4);
-  for (const [i, entries] of directories.entries())
-    writeDirectory(head, starts[i], entries, starts[i + 1] ?? 0);
+  for (const [i, entries] of directories.entries()) writeIfd(head, starts[i], entries, starts[i + 1] ?? 0);
   return Buffer.concat([head, ...parts], position);
 }
 
-function storedBlocks({ width, height }: ImageLevel, { blocks, ...encoded }: EncodedLevel): StoredBlocks {
+function storedBlocks({ width, height }: OverviewLevel, { blocks, ...encoded }: EncodedLevel): StoredBlocks {
   return { width, height, ...encoded, byteCounts: blocks.map(({ length }) => length), isCompressed: true };
 }
 
@@ -107,9 +112,9 @@ interface EncodedLevel {
   offsets: Uint32Array;
 }
 
-function encodeBlocks(level: ImageLevel, dataType: DataType): EncodedLevel {
-  const blockWidth = blockSide(level.width);
-  const blockHeight = blockSide(level.height);
+function encodeBlocks(level: OverviewLevel, dataType: DataType): EncodedLevel {
+  const blockWidth = blockSideFor(level.width);
+  const blockHeight = blockSideFor(level.height);
   const blocks: Buffer[] = [];
   for (const pixels of level.bands)
     for (let row = 0; row < level.height; row += blockHeight)
@@ -125,7 +130,7 @@ function encodeBlocks(level: ImageLevel, dataType: DataType): EncodedLevel {
 }
 
 /** Rows and columns of a block in its band. */
-export type BlockPart = Omit<PixelRows, 'pixels'>;
+export type BlockPart = Omit<BlockView, 'pixels'>;
 
 /** A block as zlib stream of its differences, filled up to blockWidth x blockHeight pixels. */
 export function encodeBlock(
@@ -138,7 +143,7 @@ export function encodeBlock(
   const size = bytesPerSample(dataType);
   if (!isFloat(dataType)) {
     const rows = { pixels: unsignedView(pixels, size), start, stride, width, height };
-    return deflateDifferences(rows, blockWidth, blockHeight);
+    return deflateWithPredictor(rows, blockWidth, blockHeight);
   }
   const bytes = new Uint8Array(blockWidth * blockHeight * size);
   predictFloatBlock(pixels, start, stride, width, height, size, bytes, blockWidth);
@@ -147,10 +152,10 @@ export function encodeBlock(
 
 /** One bit a pixel, the leftmost in the highest bit; rows of blocks begin at whole bytes. */
 export function encodeMask(
-  { width, height }: Pick<ImageLevel, 'width' | 'height'>,
+  { width, height }: Pick<OverviewLevel, 'width' | 'height'>,
   mask: Uint8Array,
-  blockWidth = blockSide(width),
-  blockHeight = blockSide(height),
+  blockWidth = blockSideFor(width),
+  blockHeight = blockSideFor(height),
 ): EncodedLevel {
   const blocks: Buffer[] = [];
   for (let top = 0; top < height; top += blockHeight) {
@@ -170,8 +175,8 @@ export function encodeMask(
 }
 
 /** A multiple of 16, as TIFF asks; the last block of a row has hardly more padding than this needs. */
-function blockSide(side: number): number {
-  const blocks = Math.ceil(side / LARGEST_BLOCK);
+function blockSideFor(side: number): number {
+  const blocks = Math.ceil(side / MAX_BLOCK_SIDE);
   return Math.ceil(side / blocks / 16) * 16;
 }
 
@@ -199,6 +204,6 @@ function predictFloatBlock(
     const from = (start + y * stride) * size;
     row.set(source.subarray(from, from + width * size));
     const to = y * outWidth * size;
-    predictFloatRow(row, outWidth, size, out.subarray(to, to + outWidth * size));
+    encodeFloatPredictor(row, outWidth, size, out.subarray(to, to + outWidth * size));
   }
 }

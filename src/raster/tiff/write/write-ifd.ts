@@ -1,7 +1,7 @@
 /** Directories of classic little-endian TIFF files as bytes. Format: TIFF 6.0, section 2. */
 
 /** One field; those of a directory go in ascending order of their tags. */
-export type Entry =
+export type IfdEntry =
   | { tag: number; type: 'ascii'; value: string }
   | { tag: number; type: 'short' | 'long' | 'double'; value: ArrayLike<number> };
 
@@ -12,13 +12,13 @@ const TYPE = {
   double: { code: 12, bytes: 8 },
 } as const;
 
-function valueBytes(entry: Entry): number {
+function valueBytes(entry: IfdEntry): number {
   if (entry.type === 'ascii') return Buffer.byteLength(entry.value) + 1;
   return entry.value.length * TYPE[entry.type].bytes;
 }
 
 /** Length of a directory with the values that do not fit into its entries, each on an even offset. */
-export function directoryBytes(entries: Entry[]): number {
+export function ifdSize(entries: IfdEntry[]): number {
   let bytes = 2 + entries.length * 12 + 4;
   for (const entry of entries) {
     const length = valueBytes(entry);
@@ -31,11 +31,11 @@ export function directoryBytes(entries: Entry[]): number {
  * Writes a directory and its values; `next` is where the following one begins, 0 for none. Values that do not fit into their entries go
  * from the shortest to the longest text, after all numbers: who reads pixels needs no metadata of hundreds of bands.
  */
-export function writeDirectory(out: Buffer, start: number, entries: Entry[], next: number): void {
+export function writeIfd(out: Buffer, start: number, entries: IfdEntry[], next: number): void {
   out.writeUInt16LE(entries.length, start);
-  const places = new Map<Entry, number>();
+  const places = new Map<IfdEntry, number>();
   let values = start + 2 + entries.length * 12 + 4;
-  const textLength = (entry: Entry) => (entry.type === 'ascii' ? entry.value.length + 1 : 0);
+  const textLength = (entry: IfdEntry) => (entry.type === 'ascii' ? entry.value.length + 1 : 0);
   for (const entry of entries.toSorted((a, b) => textLength(a) - textLength(b))) {
     const length = valueBytes(entry);
     if (length <= 4) continue;

@@ -1,34 +1,34 @@
 /** Which runs of an index are merged, and when. */
 
 /** Sizes in rows. */
-export interface MergeLimits {
+export interface CompactionLimits {
   /** More unsorted rows than this are merged. */
   longestTail: number;
   /** Rows that a merge handles between two turns of the event loop. */
   step: number;
 }
 
-export const DEFAULT_LIMITS: MergeLimits = { longestTail: 4_096, step: 4_096 };
+export const DEFAULT_LIMITS: CompactionLimits = { longestTail: 4_096, step: 4_096 };
 
 /** After a merge each run is at least so many times as long as all shorter ones together. */
-const RATIO = 3;
+const MIN_SIZE_RATIO = 3;
 
 /** A run, as far as this matters here. */
-interface Run {
+interface RunSize {
   used: number;
   unsorted: number;
   /** Rows that a merge leaves out. */
   gone: number;
 }
 
-const needed = ({ used, gone }: Run) => used - gone;
+const liveRows = ({ used, gone }: RunSize) => used - gone;
 
 /** Whether a run is mostly rows that a merge would leave out. */
-export function isMostlyGone(run: Run, { longestTail }: MergeLimits): boolean {
-  return run.gone > needed(run) + longestTail;
+export function isMostlyDeleted(run: RunSize, { longestTail }: CompactionLimits): boolean {
+  return run.gone > liveRows(run) + longestTail;
 }
 
-export function isTailDue(runs: readonly Run[], { longestTail }: MergeLimits): boolean {
+export function isTailCompactionDue(runs: readonly RunSize[], { longestTail }: CompactionLimits): boolean {
   return runs.reduce((sum, { unsorted }) => sum + unsorted, 0) > longestTail;
 }
 
@@ -37,14 +37,14 @@ export function isTailDue(runs: readonly Run[], { longestTail }: MergeLimits): b
  * that are merged. A merge costs as much as its runs have rows, and puts each row into a run that is longer by a constant
  * factor on average. So the cost of a row, over all merges, and the number of runs grow with the logarithm of the number of rows.
  */
-export function withShorter<R extends Run>(runs: readonly R[]): R[] {
+export function runsToCompact<R extends RunSize>(runs: readonly R[]): R[] {
   const chosen = runs.filter(({ unsorted }) => unsorted > 0);
-  let rows = chosen.reduce((sum, run) => sum + needed(run), 0);
+  let rows = chosen.reduce((sum, run) => sum + liveRows(run), 0);
   const sorted = runs.filter(({ unsorted }) => unsorted === 0);
-  for (const run of sorted.sort((a, b) => needed(a) - needed(b))) {
-    if (needed(run) >= RATIO * rows) break;
+  for (const run of sorted.sort((a, b) => liveRows(a) - liveRows(b))) {
+    if (liveRows(run) >= MIN_SIZE_RATIO * rows) break;
     chosen.push(run);
-    rows += needed(run);
+    rows += liveRows(run);
   }
   return chosen;
 }

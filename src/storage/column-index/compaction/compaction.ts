@@ -1,17 +1,25 @@
 /** Merging runs into one, in steps of a few milliseconds between which the runs are read and their rows marked. */
-import { allocateInSteps, type Columns, columnNames, type Dictionary } from '../columns.js';
-import { compareCells, compareNewest, FORMER, GONE, type Mark, type RowRef, Rows } from '../index-run.js';
-import { readInOrder, SortedList, sortRows } from './k-way-merge.js';
+import { allocateColumnsInSteps, type Columns, columnNames, type Dictionary } from '../columns.js';
+import {
+  compareCells,
+  compareNewest,
+  GONE,
+  IndexRun,
+  KEPT_FOR_UNDO,
+  type Mark,
+  type RowRef,
+} from '../index-run.js';
+import { mergeInOrder, SortedRows, sortRows } from './k-way-merge.js';
 
 /** Rows of one step. */
-const STEP = 4_096;
+const STEP_ROWS = 4_096;
 /** In place of a code: there is none. */
-const NONE = 2 ** 32 - 1;
+const NO_CODE = 2 ** 32 - 1;
 
 type Column = Columns[keyof Columns];
 
-export interface Merged {
-  rows: Rows;
+export interface CompactionResult {
+  rows: IndexRun;
   /** The row that a row of one of the runs has become; rows of other runs stay. */
   moved: (ref: RowRef) => RowRef;
 }
@@ -21,40 +29,40 @@ export interface Merged {
  * the runs from the first step on. Marks that are set during the merge are carried over in the last step, so the result is
  * valid in the turn of the event loop in which it is returned.
  */
-export function* mergeRows(runs: readonly Rows[], step = STEP): Generator<void, Merged> {
+export function* compactRuns(runs: readonly IndexRun[], step = STEP_ROWS): Generator<void, CompactionResult> {
   for (const run of runs) run.marked = [];
   const needed = sum(runs, ({ used, gone }) => used - gone);
   const mostCells = sum(runs, ({ cells, unsorted }) => cells.size + unsorted);
-  const rows = Rows.empty(yield* allocateInSteps(needed), Math.min(needed, mostCells));
-  const copies = new Map<Rows, Copies>();
+  const rows = IndexRun.empty(yield* allocateColumnsInSteps(needed), Math.min(needed, mostCells));
+  const copies = new Map<IndexRun, RowCopier>();
   for (const run of runs) {
-    copies.set(run, new Copies(run, rows, step));
+    copies.set(run, new RowCopier(run, rows, step));
     yield;
   }
 
-  const byCell: SortedList[] = [];
-  const byTime: SortedList[] = [];
+  const byCell: SortedRows[] = [];
+  const byTime: SortedRows[] = [];
   for (const run of runs) {
-    byCell.push(new SortedList(run, yield* numbers(0, run.cells.rows, step)));
-    byTime.push(new SortedList(run, run.newest));
+    byCell.push(new SortedRows(run, yield* numbers(0, run.cells.rows, step)));
+    byTime.push(new SortedRows(run, run.newest));
     const unsorted = yield* numbers(run.cells.rows, run.used, step);
     if (unsorted.length === 0) continue;
-    byCell.push(new SortedList(run, yield* sortRows(unsorted, (a, b) => run.compareCells(a, b), step)));
-    byTime.push(new SortedList(run, yield* sortRows(unsorted, (a, b) => run.compareNewest(a, b), step)));
+    byCell.push(new SortedRows(run, yield* sortRows(unsorted, (a, b) => run.compareCells(a, b), step)));
+    byTime.push(new SortedRows(run, yield* sortRows(unsorted, (a, b) => run.compareNewest(a, b), step)));
   }
 
   const former: number[] = [];
-  const copyRow = (run: Rows, row: number) => {
+  const copyRow = (run: IndexRun, row: number) => {
     const mark = run.removed[row];
     if (mark === GONE) return;
     const target = copies.get(run)!.add(row);
-    if (mark === FORMER) former.push(target);
+    if (mark === KEPT_FOR_UNDO) former.push(target);
   };
   let done = 0;
-  for (const _ of readInOrder(byCell, compareCells, step, copyRow)) {
+  for (const _ of mergeInOrder(byCell, compareCells, step, copyRow)) {
     for (const copy of copies.values()) copy.flush();
     rows.cells.extend(rows.used);
-    for (const target of former.splice(0)) rows.mark(target, FORMER);
+    for (const target of former.splice(0)) rows.mark(target, KEPT_FOR_UNDO);
     for (; done < rows.used; done++) if (!rows.removed[done]) rows.register(done);
     yield;
   }
@@ -63,7 +71,7 @@ export function* mergeRows(runs: readonly Rows[], step = STEP): Generator<void, 
   yield;
   rows.rank = new Uint32Array(rows.used);
   let place = 0;
-  yield* readInOrder(byTime, compareNewest, step, (run, row) => {
+  yield* mergeInOrder(byTime, compareNewest, step, (run, row) => {
     const target = copies.get(run)!.target(row);
     if (target === undefined) return;
     rows.rank[target] = place;
@@ -85,7 +93,7 @@ export function* mergeRows(runs: readonly Rows[], step = STEP): Generator<void, 
   return { rows, moved };
 }
 
-function sum(runs: readonly Rows[], count: (run: Rows) => number): number {
+function sum(runs: readonly IndexRun[], count: (run: IndexRun) => number): number {
   return runs.reduce((total, run) => total + count(run), 0);
 }
 
@@ -103,31 +111,31 @@ function* numbers(first: number, end: number, step: number): Generator<void, Uin
  * Invariants: `targets[row]` is the number of the copy of a row plus 1, or 0 if it has none. `flush` has written all copies but
  * those of the rows in `pending`.
  */
-class Copies {
+class RowCopier {
   private readonly targets: Uint32Array;
   private readonly pending: Uint32Array;
   private readonly places: Uint32Array;
   private count = 0;
-  private readonly collection: Codes;
-  private readonly platform: Codes;
-  private readonly source: Codes;
-  private readonly scene: Codes;
-  private readonly wavelengths: Codes;
+  private readonly collection: CodeTranslator;
+  private readonly platform: CodeTranslator;
+  private readonly source: CodeTranslator;
+  private readonly scene: CodeTranslator;
+  private readonly wavelengths: CodeTranslator;
 
   /** At most `step` rows are added before a `flush`. */
   constructor(
-    private readonly from: Rows,
-    private readonly to: Rows,
+    private readonly from: IndexRun,
+    private readonly to: IndexRun,
     step: number,
   ) {
     this.targets = new Uint32Array(from.used);
     this.pending = new Uint32Array(step);
     this.places = new Uint32Array(step);
-    this.collection = new Codes(from.collections, to.collections);
-    this.platform = new Codes(from.platforms, to.platforms);
-    this.source = new Codes(from.sources, to.sources);
-    this.scene = new Codes(from.scenes, to.scenes);
-    this.wavelengths = new Codes(from.wavelengthRanges, to.wavelengthRanges);
+    this.collection = new CodeTranslator(from.collections, to.collections);
+    this.platform = new CodeTranslator(from.platforms, to.platforms);
+    this.source = new CodeTranslator(from.sources, to.sources);
+    this.scene = new CodeTranslator(from.scenes, to.scenes);
+    this.wavelengths = new CodeTranslator(from.wavelengthRanges, to.wavelengthRanges);
   }
 
   /** The copy of a row. */
@@ -164,30 +172,30 @@ class Copies {
 }
 
 /** The codes of one dictionary in another one, to which names are added when they are first used. */
-class Codes {
+class CodeTranslator {
   private readonly known: Uint32Array;
 
   constructor(
     private readonly from: Dictionary,
     private readonly to: Dictionary,
   ) {
-    this.known = new Uint32Array(from.names.length).fill(NONE);
+    this.known = new Uint32Array(from.names.length).fill(NO_CODE);
   }
 
   of(code: number): number {
-    if (this.known[code] === NONE) this.known[code] = this.to.add(this.from.names[code]);
+    if (this.known[code] === NO_CODE) this.known[code] = this.to.add(this.from.names[code]);
     return this.known[code];
   }
 }
 
 /** `to[places[i]] = from[rows[i]]`, in two columns of one type. */
 function copyValues(from: Column, rows: Uint32Array, to: Column, places: Uint32Array): void {
-  const [read, write] = [ofFourKinds(from), ofFourKinds(to)];
+  const [read, write] = [toFewArrayTypes(from), toFewArrayTypes(to)];
   for (let i = 0; i < rows.length; i++) write[places[i]] = read[rows[i]];
 }
 
 /** V8 generates fast code for at most four kinds of arrays in one place. */
-function ofFourKinds(column: Column): Column {
+function toFewArrayTypes(column: Column): Column {
   return column instanceof Float32Array
     ? new Uint32Array(column.buffer, column.byteOffset, column.length)
     : column;

@@ -1,16 +1,16 @@
 /** Reading the rows of several runs in one order, in steps. */
-import type { Rows } from '../index-run.js';
+import type { IndexRun } from '../index-run.js';
 
 /** Compares row `i` of `a` with row `j` of `b`. */
-export type RowCompare = (a: Rows, i: number, b: Rows, j: number) => number;
+export type RowCompare = (a: IndexRun, i: number, b: IndexRun, j: number) => number;
 
 /** A list of rows of one run, in order, and the place up to which it has been read. */
-export class SortedList {
+export class SortedRows {
   row: number;
   private at = 0;
 
   constructor(
-    readonly rows: Rows,
+    readonly rows: IndexRun,
     private readonly list: Uint32Array,
   ) {
     this.row = list[0];
@@ -28,13 +28,13 @@ export class SortedList {
 }
 
 /** Calls `take` for the rows of all lists in their common order. Yields after each `step` rows and at the end. */
-export function* readInOrder(
-  lists: SortedList[],
+export function* mergeInOrder(
+  lists: SortedRows[],
   compare: RowCompare,
   step: number,
-  take: (rows: Rows, row: number) => void,
+  take: (rows: IndexRun, row: number) => void,
 ): Generator<void> {
-  const after = (p: SortedList, q: SortedList) => compare(p.rows, p.row, q.rows, q.row);
+  const after = (p: SortedRows, q: SortedRows) => compare(p.rows, p.row, q.rows, q.row);
   // Lists by their first row. A list is moved back after each of its rows; mostly one has several rows in turn.
   const open = lists.filter(({ isEmpty }) => !isEmpty).sort(after);
   for (let taken = 1; open.length > 0; taken++) {

@@ -14,10 +14,10 @@ import { messageOf } from '../../../errors.js';
 const MAGIC = 'TWCI';
 const FORMAT = 3;
 /** In format 2 one file holds the stamp of a snapshot and all rows. Its parts are the same. */
-const READABLE = [2, FORMAT];
-const START = 16;
+const READABLE_FORMATS = [2, FORMAT];
+const HEADER_START = 16;
 /** Bytes to checksum or write between two turns of the event loop. */
-const PIECE = 1 << 20;
+const STEP_BYTES = 1 << 20;
 
 export interface Part {
   name: string;
@@ -30,7 +30,7 @@ interface Header {
 }
 
 /** Why a file cannot be used. The message continues a sentence that begins with the file's name. */
-export class Unusable extends Error {}
+export class UnusableFile extends Error {}
 
 /** Writes or replaces a file as a whole, and syncs it, but not its folder. `facts` become fields of the header. */
 export async function writeParts(path: string, facts: object, parts: Part[]): Promise<void> {
@@ -38,7 +38,7 @@ export async function writeParts(path: string, facts: object, parts: Part[]): Pr
   for (const { name, bytes } of parts)
     header.parts.push({ name, bytes: bytes.length, crc32: await checksum(bytes) });
   const json = Buffer.from(JSON.stringify(header));
-  const start = Buffer.alloc(START);
+  const start = Buffer.alloc(HEADER_START);
   start.write(MAGIC);
   [FORMAT, json.length, crc32(json)].forEach((value, i) => {
     start.writeUInt32LE(value, 4 + 4 * i);
@@ -47,9 +47,9 @@ export async function writeParts(path: string, facts: object, parts: Part[]): Pr
   try {
     const file = await open(temporary, 'w');
     try {
-      let at = START + padded(json.length);
+      let at = HEADER_START + padded(json.length);
       await write(file, start, 0);
-      await write(file, json, START);
+      await write(file, json, HEADER_START);
       for (const { bytes } of parts) {
         await write(file, bytes, at);
         at += padded(bytes.length);
@@ -70,7 +70,7 @@ export async function writeParts(path: string, facts: object, parts: Part[]): Pr
 export class PartsFile<Facts> {
   private constructor(
     private readonly file: FileHandle,
-    readonly facts: Facts,
+    readonly header: Facts,
     private readonly parts: ReadonlyMap<string, { at: number; bytes: number; crc32: number }>,
   ) {}
 
@@ -79,29 +79,29 @@ export class PartsFile<Facts> {
     let file: FileHandle | undefined;
     try {
       file = await open(path, 'r');
-      return await work(await PartsFile.of<Facts>(file));
+      return await work(await PartsFile.readHeader<Facts>(file));
     } catch (error) {
       // Errors without a system call are faults of the program.
-      if (error instanceof Unusable || !(error as NodeJS.ErrnoException).syscall) throw error;
-      throw new Unusable(`cannot be read: ${messageOf(error)}`);
+      if (error instanceof UnusableFile || !(error as NodeJS.ErrnoException).syscall) throw error;
+      throw new UnusableFile(`cannot be read: ${messageOf(error)}`);
     } finally {
       await file?.close();
     }
   }
 
-  private static async of<Facts>(file: FileHandle): Promise<PartsFile<Facts>> {
+  private static async readHeader<Facts>(file: FileHandle): Promise<PartsFile<Facts>> {
     const { size } = await file.stat();
-    const start = await readInto(file, Buffer.alloc(START), 0);
-    if (start.toString('latin1', 0, 4) !== MAGIC) throw new Unusable('is no snapshot');
+    const start = await readInto(file, Buffer.alloc(HEADER_START), 0);
+    if (start.toString('latin1', 0, 4) !== MAGIC) throw new UnusableFile('is no snapshot');
     const [format, length, crc] = [4, 8, 12].map((at) => start.readUInt32LE(at));
-    if (!READABLE.includes(format)) throw new Unusable(`is of format ${format}`);
-    if (START + length > size) throw new Unusable('is cut off');
-    const json = await readInto(file, Buffer.alloc(length), START);
-    if (crc32(json) !== crc) throw new Unusable('has a damaged header');
+    if (!READABLE_FORMATS.includes(format)) throw new UnusableFile(`is of format ${format}`);
+    if (HEADER_START + length > size) throw new UnusableFile('is cut off');
+    const json = await readInto(file, Buffer.alloc(length), HEADER_START);
+    if (crc32(json) !== crc) throw new UnusableFile('has a damaged header');
     const header: Header & Facts = JSON.parse(json.toString());
-    if (header.endianness !== endianness()) throw new Unusable('is of a machine with another byte order');
+    if (header.endianness !== endianness()) throw new UnusableFile('is of a machine with another byte order');
     const parts = new Map<string, { at: number; bytes: number; crc32: number }>();
-    let at = START + padded(length);
+    let at = HEADER_START + padded(length);
     for (const { name, ...part } of header.parts) {
       parts.set(name, { at, ...part });
       at += padded(part.bytes);
@@ -117,9 +117,9 @@ export class PartsFile<Facts> {
   /** Reads a part, which has the size of `into`. */
   async readPart(name: string, into: Uint8Array): Promise<Uint8Array> {
     const part = this.parts.get(name);
-    if (part?.bytes !== into.length) throw new Unusable(`has a part ${name} of another length`);
+    if (part?.bytes !== into.length) throw new UnusableFile(`has a part ${name} of another length`);
     await readInto(this.file, into, part.at);
-    if (crc32(into) !== part.crc32) throw new Unusable(`has a damaged part ${name}`);
+    if (crc32(into) !== part.crc32) throw new UnusableFile(`has a damaged part ${name}`);
     return into;
   }
 }
@@ -128,8 +128,8 @@ const padded = (length: number) => Math.ceil(length / 8) * 8;
 
 async function checksum(bytes: Uint8Array): Promise<number> {
   let crc = 0;
-  for (let at = 0; at < bytes.length; at += PIECE) {
-    crc = crc32(bytes.subarray(at, at + PIECE), crc);
+  for (let at = 0; at < bytes.length; at += STEP_BYTES) {
+    crc = crc32(bytes.subarray(at, at + STEP_BYTES), crc);
     await setImmediate();
   }
   return crc;
@@ -137,7 +137,12 @@ async function checksum(bytes: Uint8Array): Promise<number> {
 
 async function write(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
   for (let from = 0; from < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, from, Math.min(PIECE, bytes.length - from), at + from);
+    const { bytesWritten } = await file.write(
+      bytes,
+      from,
+      Math.min(STEP_BYTES, bytes.length - from),
+      at + from,
+    );
     from += bytesWritten;
   }
 }
@@ -145,7 +150,7 @@ async function write(file: FileHandle, bytes: Uint8Array, at: number): Promise<v
 async function readInto<B extends Uint8Array>(file: FileHandle, bytes: B, at: number): Promise<B> {
   for (let from = 0; from < bytes.length; ) {
     const { bytesRead } = await file.read(bytes, from, bytes.length - from, at + from);
-    if (bytesRead === 0) throw new Unusable('is cut off');
+    if (bytesRead === 0) throw new UnusableFile('is cut off');
     from += bytesRead;
   }
   return bytes;

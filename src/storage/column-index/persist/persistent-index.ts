@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TilewrightError } from '../../../errors.js';
-import type { Catalogue, Change, CommitRecord, Scanned } from '../../catalogue/catalogue.js';
+import type { Catalogue, CatalogueChange, IndexLogRecord, ScanResult } from '../../catalogue/catalogue.js';
 import type { TileRecord } from '../../catalogue/records.js';
 import { onDisk } from '../../errors.js';
 import type { DiskReserve } from '../../files/disk-reserve.js';
@@ -11,10 +11,10 @@ import { ColumnIndex } from '../column-index.js';
 import { type Snapshot, SnapshotFolder } from './snapshot-file.js';
 
 const FOLDER = 'columns';
-const CHUNK = 5_000;
+const LOAD_CHUNK_RECORDS = 5_000;
 /** A snapshot is due when so many tiles have changed since the last one, or so many commits have come. */
-const MOST_TILES = 20_000;
-const MOST_COMMITS = 1_000;
+const MAX_UNSAVED_TILES = 20_000;
+const MAX_UNSAVED_COMMITS = 1_000;
 
 /** How the index was loaded at open. */
 export interface IndexLoad {
@@ -33,19 +33,19 @@ export interface IndexLoad {
  * Invariants: the records in the log are consecutive; the first is that of the stored snapshot or an earlier one; the last
  * is that of `head`, the last commit that the index holds (outside of `Commits.apply`).
  */
-export class DurableIndex {
+export class PersistentIndex {
   readonly index = new ColumnIndex();
   /** Tile records that were found damaged, by id: TW_STORAGE_CORRUPT, naming the key. They are not in the index. */
   readonly damaged = new Map<string, TilewrightError>();
   /** Why the last snapshot could not be written; undefined where all is well. */
-  failure: unknown;
+  snapshotError: unknown;
   load: IndexLoad = { from: 'catalogue' };
   private head: { sequence: number; tag: string } | undefined;
   private next: { sequence: number; tag: string } | undefined;
   /** The commit of the stored snapshot; 0 where there is none. */
   private stored = 0;
   private changed = 0;
-  private upkeep: Promise<void> | undefined;
+  private maintenance: Promise<void> | undefined;
   private readonly snapshots: SnapshotFolder;
 
   constructor(
@@ -53,7 +53,7 @@ export class DurableIndex {
     private readonly catalogue: Catalogue,
     private readonly reserve: DiskReserve,
     /** A snapshot is due when so many tiles have changed. */
-    private readonly mostTiles = MOST_TILES,
+    private readonly maxTiles = MAX_UNSAVED_TILES,
   ) {
     this.snapshots = new SnapshotFolder(join(dir, FOLDER));
   }
@@ -61,14 +61,14 @@ export class DurableIndex {
   /** Loads the index. Nothing else is called before. */
   async open(): Promise<void> {
     await onDisk(this.dir, () => mkdir(join(this.dir, FOLDER), { recursive: true }));
-    const log: Scanned<CommitRecord>[] = [];
+    const log: ScanResult<IndexLogRecord>[] = [];
     for await (const scanned of this.catalogue.commits.scan()) log.push(scanned);
     if (!(await this.loadSnapshot(log))) await this.loadCatalogue(log);
-    this.keepUp();
+    this.scheduleMaintenance();
   }
 
   /** For the batch of a commit: the record that names the tiles that it adds, changes or removes. */
-  logged(tiles: Iterable<string>): Change {
+  logRecord(tiles: Iterable<string>): CatalogueChange {
     this.next = { sequence: this.head!.sequence + 1, tag: newTag() };
     return this.record(this.next, [...tiles]);
   }
@@ -84,11 +84,11 @@ export class DurableIndex {
     for (const { id } of added) this.damaged.delete(id);
     this.changed += removed.length + added.length;
     this.head = this.next;
-    this.keepUp();
+    this.scheduleMaintenance();
   }
 
   /** Leaves a tile out whose record turned out to be damaged. */
-  leaveOut(id: string, error: TilewrightError): void {
+  exclude(id: string, error: TilewrightError): void {
     this.damaged.set(id, error);
     this.index.remove([id]);
   }
@@ -98,11 +98,11 @@ export class DurableIndex {
    * cannot be written there is a warning and no error.
    */
   async close(): Promise<void> {
-    await this.upkeep;
+    await this.maintenance;
     // After a failed batch only the next open can tell what is on disk.
-    if (!this.head || this.head.sequence === this.stored || this.catalogue.failure !== undefined) return;
+    if (!this.head || this.head.sequence === this.stored || this.catalogue.writeError !== undefined) return;
     try {
-      await this.index.tidy();
+      await this.index.compact();
       await this.save();
     } catch (error) {
       if (!(error instanceof TilewrightError)) throw error;
@@ -117,7 +117,7 @@ export class DurableIndex {
   // At open
 
   /** Loads the index from the newest snapshot, or returns false. Removes all files that are not part of a usable snapshot. */
-  private async loadSnapshot(log: Scanned<CommitRecord>[]): Promise<boolean> {
+  private async loadSnapshot(log: ScanResult<IndexLogRecord>[]): Promise<boolean> {
     const newest = await onDisk(this.dir, () => this.snapshots.newest());
     const snapshot = newest && (await this.loadFile(newest, log));
     const reason = snapshot && 'unusable' in snapshot ? snapshot.unusable : undefined;
@@ -126,20 +126,20 @@ export class DurableIndex {
     this.load = { from: isLoaded ? 'snapshot' : 'catalogue', reason };
     if (reason)
       process.emitWarning(`the index is read from the catalogue, for ${newest} of ${this.dir} ${reason}`);
-    await onDisk(this.dir, () => this.snapshots.keepOnly(files));
+    await onDisk(this.dir, () => this.snapshots.removeOthers(files));
     return isLoaded;
   }
 
   /** Loads the index from a snapshot, or says why it cannot. */
   private async loadFile(
     name: string,
-    log: Scanned<CommitRecord>[],
+    log: ScanResult<IndexLogRecord>[],
   ): Promise<Snapshot | { unusable: string }> {
     const snapshot = await this.snapshots.read(name);
     if ('unusable' in snapshot) return snapshot;
-    if (snapshot.images.some((image) => image.lacksWavelengths) && this.catalogue.tileLayouts.holdSpectra())
+    if (snapshot.images.some((image) => image.lacksWavelengths) && this.catalogue.tileLayouts.haveSpectra())
       return { unusable: 'does not say the wavelengths of spectra' };
-    const { sequence, tag, damaged } = snapshot.stamp;
+    const { sequence, tag, damaged } = snapshot.header;
     const at = log.findIndex(({ key }) => key === keyOf(sequence));
     if (at < 0) return { unusable: 'is of a commit that the catalogue does not know' };
     const since = log.slice(at);
@@ -162,25 +162,25 @@ export class DurableIndex {
   /** Makes the index say of some tiles what the catalogue says. */
   private async lookUp(ids: string[]): Promise<void> {
     const { tiles } = this.catalogue;
-    for (let from = 0; from < ids.length; from += CHUNK) {
-      const some = ids.slice(from, from + CHUNK);
+    for (let from = 0; from < ids.length; from += LOAD_CHUNK_RECORDS) {
+      const some = ids.slice(from, from + LOAD_CHUNK_RECORDS);
       this.index.remove(some);
-      this.take((await tiles.scanMany(some)).filter((scanned) => scanned !== undefined));
+      this.addChunk((await tiles.scanMany(some)).filter((scanned) => scanned !== undefined));
     }
   }
 
   /** Reads all tiles, and begins the log anew. */
-  private async loadCatalogue(log: Scanned<CommitRecord>[]): Promise<void> {
+  private async loadCatalogue(log: ScanResult<IndexLogRecord>[]): Promise<void> {
     const { tiles, commits } = this.catalogue;
     this.index.load([]);
-    let chunk: Scanned<TileRecord>[] = [];
+    let chunk: ScanResult<TileRecord>[] = [];
     for await (const scanned of tiles.scan()) {
       chunk.push(scanned);
-      if (chunk.length < CHUNK) continue;
-      this.take(chunk);
+      if (chunk.length < LOAD_CHUNK_RECORDS) continue;
+      this.addChunk(chunk);
       chunk = [];
     }
-    this.take(chunk);
+    this.addChunk(chunk);
     this.changed = this.index.size;
     this.head = { sequence: Number(log.at(-1)?.key ?? 0), tag: '' };
     if (log.length === 0 && this.index.size === 0) return;
@@ -188,7 +188,7 @@ export class DurableIndex {
     await this.catalogue.write([...log.map(({ key }) => commits.delete(key)), this.record(this.head, [])]);
   }
 
-  private take(chunk: Scanned<TileRecord>[]): void {
+  private addChunk(chunk: ScanResult<TileRecord>[]): void {
     const sound: TileRecord[] = [];
     for (const { key, record, error } of chunk) {
       if (error) this.damaged.set(key, error);
@@ -201,26 +201,26 @@ export class DurableIndex {
 
   private get isDue(): boolean {
     const { sequence } = this.head!;
-    return this.changed >= this.mostTiles || sequence - this.stored >= MOST_COMMITS;
+    return this.changed >= this.maxTiles || sequence - this.stored >= MAX_UNSAVED_COMMITS;
   }
 
   /** Sees to the index in the background. Nobody waits for it, so an error is kept, and the next commit tries again. */
-  private keepUp(): void {
-    if (this.upkeep || !(this.isDue || this.index.isUntidy)) return;
-    this.upkeep = this.tend().then(
+  private scheduleMaintenance(): void {
+    if (this.maintenance || !(this.isDue || this.index.needsCompaction)) return;
+    this.maintenance = this.maintain().then(
       () => {
-        this.failure = undefined;
-        this.upkeep = undefined;
+        this.snapshotError = undefined;
+        this.maintenance = undefined;
       },
       (error) => {
-        this.failure = error;
-        this.upkeep = undefined;
+        this.snapshotError = error;
+        this.maintenance = undefined;
       },
     );
   }
 
-  private async tend(): Promise<void> {
-    await this.index.tidy();
+  private async maintain(): Promise<void> {
+    await this.index.compact();
     if (this.isDue) await this.save();
   }
 
@@ -235,12 +235,12 @@ export class DurableIndex {
     this.stored = sequence;
     this.changed -= changed;
     const { commits } = this.catalogue;
-    const covered: Change[] = [];
+    const covered: CatalogueChange[] = [];
     for await (const key of commits.keys({ before: keyOf(sequence) })) covered.push(commits.delete(key));
     await this.catalogue.write(covered);
   }
 
-  private record({ sequence, tag }: { sequence: number; tag: string }, tiles: string[]): Change {
+  private record({ sequence, tag }: { sequence: number; tag: string }, tiles: string[]): CatalogueChange {
     return this.catalogue.commits.set(keyOf(sequence), { tag, tiles });
   }
 }

@@ -1,10 +1,10 @@
 /** A run of the column index as a file: its columns as they lie in memory. */
 import { setImmediate } from 'node:timers/promises';
 import { columnNames } from '../columns.js';
-import { emptyImage, type RowsImage, type RowsNames } from '../run-image.js';
-import { type Part, type PartsFile, Unusable, writeParts } from './parts-file.js';
+import { emptyImage, type RunImage, type RunNames } from '../run-image.js';
+import { type Part, type PartsFile, UnusableFile, writeParts } from './parts-file.js';
 
-export interface RowsFacts {
+export interface RunHeader {
   rows: number;
   sorted: number;
 }
@@ -15,18 +15,18 @@ const REMOVED = 'removed';
 /** Part that files of older versions lack. */
 const WAVELENGTHS = 'wavelengths';
 /** Names in one line. */
-const LINE = 8_192;
+const NAMES_PER_LINE = 8_192;
 
 /** Writes an image without its `removed`. */
-export async function writeRows(path: string, image: RowsImage): Promise<void> {
+export async function writeRun(path: string, image: RunImage): Promise<void> {
   const { rows, sorted } = image;
   const names = { name: NAMES, bytes: await encodeNames(image.names) };
-  await writeParts(path, { rows, sorted } satisfies RowsFacts, [names, ...arraysOf(image)]);
+  await writeParts(path, { rows, sorted } satisfies RunHeader, [names, ...arraysOf(image)]);
 }
 
 /** Throws `Unusable`. */
-export async function readRows(file: PartsFile<RowsFacts>): Promise<RowsImage> {
-  const { rows, sorted } = file.facts;
+export async function readRun(file: PartsFile<RunHeader>): Promise<RunImage> {
+  const { rows, sorted } = file.header;
   const names = await file.readPart(NAMES, Buffer.alloc(sizeOf(file, NAMES)));
   const image = emptyImage(rows, sorted, sizeOf(file, 'texts'), decodeNames(names));
   if (file.sizeOf(WAVELENGTHS) === undefined) {
@@ -39,23 +39,23 @@ export async function readRows(file: PartsFile<RowsFacts>): Promise<RowsImage> {
   return image;
 }
 
-function sizeOf(file: PartsFile<RowsFacts>, name: string): number {
+function sizeOf(file: PartsFile<RunHeader>, name: string): number {
   const size = file.sizeOf(name);
-  if (size === undefined) throw new Unusable(`has no part ${name}`);
+  if (size === undefined) throw new UnusableFile(`has no part ${name}`);
   return size;
 }
 
 /** Lines of JSON: the small dictionaries, then the scenes, many in a line. */
-async function encodeNames({ scenes, ...small }: RowsNames): Promise<Buffer> {
+async function encodeNames({ scenes, ...small }: RunNames): Promise<Buffer> {
   const lines = [Buffer.from(`${JSON.stringify(small)}\n`)];
-  for (let at = 0; at < scenes.length; at += LINE) {
-    lines.push(Buffer.from(`${JSON.stringify(scenes.slice(at, at + LINE))}\n`));
+  for (let at = 0; at < scenes.length; at += NAMES_PER_LINE) {
+    lines.push(Buffer.from(`${JSON.stringify(scenes.slice(at, at + NAMES_PER_LINE))}\n`));
     await setImmediate();
   }
   return Buffer.concat(lines);
 }
 
-function decodeNames(bytes: Uint8Array): RowsNames {
+function decodeNames(bytes: Uint8Array): RunNames {
   const [small, ...scenes] = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     .toString()
     .trimEnd()
@@ -64,7 +64,7 @@ function decodeNames(bytes: Uint8Array): RowsNames {
 }
 
 /** The bytes of an image's arrays, which share its memory. */
-function arraysOf({ columns, newest, texts, rows, sorted }: RowsImage): Part[] {
+function arraysOf({ columns, newest, texts, rows, sorted }: RunImage): Part[] {
   const bytesOf = (array: ArrayBufferView) =>
     new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
   return [

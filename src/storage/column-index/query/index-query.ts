@@ -1,20 +1,20 @@
 /** Queries of the column index and their answers. */
 import type { TimeBound } from '../cell-directory.js';
-import type { Rows } from '../index-run.js';
-import type { KeyRange } from '../key-range.js';
-import type { Position, RowOrder } from './sort-order.js';
+import type { IndexRun } from '../index-run.js';
+import type { CellKeyRange } from '../key-range.js';
+import type { Cursor, SortOrder } from './sort-order.js';
 
-export type RowTest = (row: number) => boolean;
+export type RowFilter = (row: number) => boolean;
 
 /** Makes a test of the rows of one run. It is good until the index changes. */
-export type RunTest = (rows: Rows) => RowTest;
+export type RunFilter = (rows: IndexRun) => RowFilter;
 
 /** Selects tiles that meet every given condition. */
 export interface Selection {
   /** Called once for each run that has rows. The test is called only for rows that are present and meet the other conditions. */
-  where?: RunTest;
+  where?: RunFilter;
   /** Only rows in these ranges, which may overlap. */
-  ranges?: readonly KeyRange[];
+  ranges?: readonly CellKeyRange[];
   /** Only these tiles. */
   ids?: Iterable<string>;
   /** Only tiles whose time overlaps this, ends included. */
@@ -23,15 +23,15 @@ export interface Selection {
 
 export interface IndexQuery extends Selection {
   /** Newest first by default. */
-  order?: RowOrder;
+  order?: SortOrder;
   /** The page begins after this place. */
-  after?: Position;
+  after?: Cursor;
   /** Maximum number of ids of a page; all if undefined. */
   limit?: number;
   /** False if `matched` is not needed, which saves time on newest-first pages with `where` and without ranges and ids. */
   count?: boolean;
   /** Whether to return the place of each tile. */
-  places?: boolean;
+  withCursors?: boolean;
 }
 
 export interface IndexPage {
@@ -40,7 +40,7 @@ export interface IndexPage {
   /** How many tiles match, including those before and after this page; with `count` false it may be any smaller number. */
   matched: number;
   /** The place of the last id, if more tiles match after it. */
-  next?: Position;
+  next?: Cursor;
   /** The places of the ids, if the query asks for them. */
-  places?: Position[];
+  cursors?: Cursor[];
 }

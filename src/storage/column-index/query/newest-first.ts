@@ -1,18 +1,18 @@
 /** Rows in the order newest first, which is kept for the sorted ones: pages and counts of a time that look at few others. */
 import type { TimeBound } from '../cell-directory.js';
-import type { Rows } from '../index-run.js';
-import type { RowTest } from './index-query.js';
-import { FirstRows } from './top-k.js';
+import type { IndexRun } from '../index-run.js';
+import type { RowFilter } from './index-query.js';
+import { TopK } from './top-k.js';
 
 /** How many rows of a run are of a time. */
-export function countOfTime(rows: Rows, time: TimeBound): number {
+export function countInTime(rows: IndexRun, time: TimeBound): number {
   const { columns, removed, hasGaps, cells, used, newest } = rows;
   const { start, end } = columns;
   let count = 0;
   if (cells.longestOfAll === 0) {
     // None lasts: those of the time follow each other in the order newest first.
-    const first = firstWhere(newest.length, (i) => start[newest[i]] <= time.end);
-    const last = firstWhere(newest.length, (i) => start[newest[i]] < time.start);
+    const first = lowerBound(newest.length, (i) => start[newest[i]] <= time.end);
+    const last = lowerBound(newest.length, (i) => start[newest[i]] < time.start);
     count = Math.max(0, last - first);
     if (hasGaps) for (let i = first; i < last; i++) if (removed[newest[i]]) count--;
   } else {
@@ -28,8 +28,8 @@ export function countOfTime(rows: Rows, time: TimeBound): number {
 
 /** The first selected rows of a run, of those that follow a place in this order, without a look at the others. */
 export function firstNewest(
-  rows: Rows,
-  where: RowTest | undefined,
+  rows: IndexRun,
+  where: RowFilter | undefined,
   time: TimeBound | undefined,
   limit: number,
   follows: (row: number) => boolean = () => true,
@@ -41,10 +41,10 @@ export function firstNewest(
     removed[row] === 0 &&
     (!time || (start[row] <= time.end && end[row] >= time.start)) &&
     (!where || where(row));
-  const tail = new FirstRows(limit, (a, b) => rows.compareNewest(a, b));
+  const tail = new TopK(limit, (a, b) => rows.compareNewest(a, b));
   for (let row = cells.rows; row < used; row++) if (follows(row) && matches(row)) tail.offer(row);
   const first = tail.rows();
-  const from = firstWhere(newest.length, (i) => start[newest[i]] <= until && follows(newest[i]));
+  const from = lowerBound(newest.length, (i) => start[newest[i]] <= until && follows(newest[i]));
   const most = first.length + limit;
   for (let place = from; place < newest.length && first.length < most; place++) {
     const row = newest[place];
@@ -56,7 +56,7 @@ export function firstNewest(
 }
 
 /** The first number below `count` for which `is` holds, where it holds for all that follow; else `count`. */
-function firstWhere(count: number, is: (i: number) => boolean): number {
+function lowerBound(count: number, is: (i: number) => boolean): number {
   let low = 0;
   let high = count;
   while (low < high) {

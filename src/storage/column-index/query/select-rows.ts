@@ -1,21 +1,21 @@
 /** Visiting the rows that a selection picks. */
 import type { TimeBound } from '../cell-directory.js';
-import type { RowRef, Rows } from '../index-run.js';
-import { type CodedRange, isWithin, mergeRanges } from '../key-range.js';
-import type { RowTest, Selection } from './index-query.js';
+import type { IndexRun, RowRef } from '../index-run.js';
+import { type CodedKeyRange, isWithin, mergeRanges } from '../key-range.js';
+import type { RowFilter, Selection } from './index-query.js';
 
 export type RowVisit = (row: number) => void;
 
 /** A run whose rows that pass the test are visited. */
-interface Visited {
-  rows: Rows;
-  test: RowTest | undefined;
+interface RunVisit {
+  rows: IndexRun;
+  test: RowFilter | undefined;
   visit: RowVisit;
 }
 
 /** Visits the rows of some runs that are present, within the bounds of a selection, and pass the test of their run. */
 export function visitSelected(
-  runs: readonly Visited[],
+  runs: readonly RunVisit[],
   { ranges, ids, time }: Selection,
   find: (id: string) => RowRef | undefined,
 ): void {
@@ -34,8 +34,8 @@ export function visitSelected(
 }
 
 function visitRun(
-  { rows, test, visit }: Visited,
-  ranges: CodedRange[] | undefined,
+  { rows, test, visit }: RunVisit,
+  ranges: CodedKeyRange[] | undefined,
   time: TimeBound | undefined,
 ): void {
   const { removed, hasGaps, cells, used } = rows;
@@ -50,9 +50,9 @@ function visitRun(
 }
 
 function isInBounds(
-  { columns: { grid, key, start, end } }: Rows,
+  { columns: { grid, key, start, end } }: IndexRun,
   row: number,
-  ranges: CodedRange[] | undefined,
+  ranges: CodedKeyRange[] | undefined,
   time: TimeBound | undefined,
 ): boolean {
   return (

@@ -1,5 +1,5 @@
 /** The orders in which a query gives its tiles, and places in them. */
-import { compareText, type Rows } from '../index-run.js';
+import { compareText, type IndexRun } from '../index-run.js';
 
 export const SORT_COLUMNS = [
   ...(['start', 'end', 'cloud', 'coverage', 'created'] as const),
@@ -12,12 +12,12 @@ export type SortColumn = (typeof SORT_COLUMNS)[number];
  * By the first column, then by the second one and so on; what is equal in all of them is in the order newest first. A tile
  * that has no value comes last, ascending and descending. Text goes by code units.
  */
-export type RowOrder = readonly { column: SortColumn; descending: boolean }[];
+export type SortOrder = readonly { column: SortColumn; descending: boolean }[];
 
 export type SortValue = number | string | null;
 
 /** A place in an order: the row that was there may have gone. */
-export interface Position {
+export interface Cursor {
   /** What the tile has in the columns of the order; absent in the order newest first. */
   keys?: readonly SortValue[];
   start: number;
@@ -28,14 +28,14 @@ export interface Position {
 /** Negative where the first comes before the second one. */
 type Compare<B> = (a: number, b: B) => number;
 
-const NEWEST_FIRST: RowOrder = [
+const NEWEST_FIRST: SortOrder = [
   { column: 'start', descending: true },
   { column: 'collection', descending: false },
   { column: 'id', descending: false },
 ];
 
 /** Whether an order is newest first, by start descending, then collection, then id. */
-export function isNewestFirst(order: RowOrder): boolean {
+export function isNewestFirst(order: SortOrder): boolean {
   return order.every(
     ({ column, descending }, i) =>
       column === NEWEST_FIRST[i]?.column && descending === NEWEST_FIRST[i].descending,
@@ -43,11 +43,11 @@ export function isNewestFirst(order: RowOrder): boolean {
 }
 
 /** Compares two rows. */
-export function rowComparison(rows: Rows, order: RowOrder): Compare<number> {
+export function rowComparator(rows: IndexRun, order: SortOrder): Compare<number> {
   const newestFirst: Compare<number> = (a, b) => rows.compareNewest(a, b);
   if (isNewestFirst(order)) return newestFirst;
   const columns = order.map(({ column, descending }) => ({
-    compare: columnComparison(rows, column),
+    compare: columnComparator(rows, column),
     descending,
   }));
   return (a, b) => {
@@ -60,7 +60,7 @@ export function rowComparison(rows: Rows, order: RowOrder): Compare<number> {
 }
 
 /** Compares a row with a place. */
-export function placeComparison(rows: Rows, order: RowOrder): Compare<Position> {
+export function cursorComparator(rows: IndexRun, order: SortOrder): Compare<Cursor> {
   const columns = isNewestFirst(order) ? [] : order;
   const { collections } = rows;
   return (row, place) => {
@@ -78,7 +78,7 @@ export function placeComparison(rows: Rows, order: RowOrder): Compare<Position> 
 }
 
 /** Compares two places, which may be of different indexes. */
-export function comparePlaces(a: Position, b: Position, order: RowOrder): number {
+export function compareCursors(a: Cursor, b: Cursor, order: SortOrder): number {
   const columns = isNewestFirst(order) ? [] : order;
   for (let i = 0; i < columns.length; i++) {
     const difference = compareValues(a.keys?.[i] ?? null, b.keys?.[i] ?? null, columns[i].descending);
@@ -88,9 +88,9 @@ export function comparePlaces(a: Position, b: Position, order: RowOrder): number
 }
 
 /** The place of a row. */
-export function positionOf(rows: Rows, order: RowOrder, row: number): Position {
+export function cursorOf(rows: IndexRun, order: SortOrder, row: number): Cursor {
   const { start, collection } = rows.columns;
-  const place: Position = {
+  const place: Cursor = {
     start: start[row],
     collection: rows.collections.names[collection[row]]!,
     id: rows.idOf(row),
@@ -100,7 +100,7 @@ export function positionOf(rows: Rows, order: RowOrder, row: number): Position {
 }
 
 /** What a tile has in a column; null where it has nothing. */
-function sortValue(rows: Rows, column: SortColumn, row: number): SortValue {
+function sortValue(rows: IndexRun, column: SortColumn, row: number): SortValue {
   const { columns } = rows;
   switch (column) {
     case 'collection':
@@ -121,8 +121,8 @@ function sortValue(rows: Rows, column: SortColumn, row: number): SortValue {
 }
 
 /** Like `compareValues` of the two rows' values, without making strings where codes and keys will do. */
-function columnComparison(
-  rows: Rows,
+function columnComparator(
+  rows: IndexRun,
   column: SortColumn,
 ): (a: number, b: number, descending: boolean) => number {
   const { columns } = rows;

@@ -3,8 +3,8 @@
  * Invariant: once there are as many rows as the limit, `kept` is a binary heap: each row comes after the two that it holds
  * at twice its place, so that the last of all is at the top.
  */
-export class FirstRows {
-  private readonly kept: number[] = [];
+export class TopK {
+  private readonly heap: number[] = [];
 
   /** `compare` is negative where the first row comes before the second one. */
   constructor(
@@ -13,29 +13,29 @@ export class FirstRows {
   ) {}
 
   offer(row: number): void {
-    const { kept } = this;
-    if (kept.length < this.limit) {
-      kept.push(row);
-      if (kept.length === this.limit) for (let i = kept.length >> 1; i >= 0; i--) this.sink(kept[i], i);
-    } else if (kept.length > 0 && this.compare(row, kept[0]) < 0) this.sink(row, 0);
+    const { heap } = this;
+    if (heap.length < this.limit) {
+      heap.push(row);
+      if (heap.length === this.limit) for (let i = heap.length >> 1; i >= 0; i--) this.sink(heap[i], i);
+    } else if (heap.length > 0 && this.compare(row, heap[0]) < 0) this.sink(row, 0);
   }
 
   /** In their order. */
   rows(): number[] {
-    return this.kept.toSorted(this.compare);
+    return this.heap.toSorted(this.compare);
   }
 
   /** Puts a row in a place of the heap or further down. */
   private sink(row: number, place: number): void {
-    const { kept, compare } = this;
+    const { heap, compare } = this;
     for (;;) {
       let child = 2 * place + 1;
-      if (child >= kept.length) break;
-      if (child + 1 < kept.length && compare(kept[child + 1], kept[child]) > 0) child++;
-      if (compare(kept[child], row) <= 0) break;
-      kept[place] = kept[child];
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && compare(heap[child + 1], heap[child]) > 0) child++;
+      if (compare(heap[child], row) <= 0) break;
+      heap[place] = heap[child];
       place = child;
     }
-    kept[place] = row;
+    heap[place] = row;
   }
 }

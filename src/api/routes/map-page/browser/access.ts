@@ -2,10 +2,10 @@
 /** The token of a server whose reads are not open. It is kept until the tab closes, and never part of an address. */
 import { L, type TileLayer } from './leaflet-global.js';
 
-const KEY = 'tilewright-token';
+const TOKEN_STORAGE_KEY = 'tilewright-token';
 
 /** The server wants a token, or another one. */
-export class TokenWanted extends Error {
+export class TokenRequired extends Error {
   constructor(isWrong: boolean) {
     super(
       isWrong ? 'This token does not open the server. Give another one.' : 'This server asks for a token.',
@@ -14,19 +14,19 @@ export class TokenWanted extends Error {
 }
 
 export function keepToken(token: string): void {
-  sessionStorage.setItem(KEY, token);
+  sessionStorage.setItem(TOKEN_STORAGE_KEY, token);
 }
 
-export const hasToken = () => sessionStorage.getItem(KEY) !== null;
+export const hasToken = () => sessionStorage.getItem(TOKEN_STORAGE_KEY) !== null;
 
-/** A request with the token, where there is one. Throws TokenWanted. */
+/** A request with the token, where there is one. Throws TokenRequired. */
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
-  const token = sessionStorage.getItem(KEY);
+  const token = sessionStorage.getItem(TOKEN_STORAGE_KEY);
   const headers = { ...init.headers, ...(token !== null && { authorization: `Bearer ${token}` }) };
   const response = await fetch(path, { ...init, headers });
   if (response.status !== 401) return response;
-  sessionStorage.removeItem(KEY);
-  throw new TokenWanted(token !== null);
+  sessionStorage.removeItem(TOKEN_STORAGE_KEY);
+  throw new TokenRequired(token !== null);
 }
 
 /** Lets an image show a picture of the server. Images carry no token: with one, the picture is fetched for it. */

@@ -6,20 +6,20 @@ export interface View {
   lon: number;
 }
 
-export interface Place {
+export interface MapPoint {
   lat: number;
   lon: number;
 }
 
-export interface Shown {
+export interface PageState {
   view?: View;
-  place?: Place;
+  place?: MapPoint;
   /** Choices of the form by the ids of their fields. */
   choices: Record<string, string>;
 }
 
 /** `map=13/47.84120/15.01230&collection=fields&look=NDVI`. */
-export function writeAddress({ view, place, choices }: Shown): string {
+export function writeAddress({ view, place, choices }: PageState): string {
   const params = new URLSearchParams(choices);
   if (place) params.set('place', `${digits(place.lat)}/${digits(place.lon)}`);
   const parts = view ? [`map=${view.zoom}/${digits(view.lat)}/${digits(view.lon)}`] : [];
@@ -28,7 +28,7 @@ export function writeAddress({ view, place, choices }: Shown): string {
 }
 
 /** What is not understood is left out. */
-export function readAddress(hash: string): Shown {
+export function readAddress(hash: string): PageState {
   const params = new URLSearchParams(hash.replace(/^#/, ''));
   const [zoom, lat, lon] = numbers(params.get('map'), 3);
   const [placeLat, placeLon] = numbers(params.get('place'), 2);

@@ -17,7 +17,7 @@ export interface Item {
   assets: Record<string, { roles: string[]; 'eo:bands'?: { name: string; common_name?: string }[] }>;
 }
 
-export interface Found {
+export interface SearchAnswer {
   features: Item[];
   numberMatched?: number;
 }
@@ -45,7 +45,7 @@ export interface Spectra {
 /** Which tiles, as the parameters of a search name it. */
 export type Filter = { datetime?: string; maxCloud?: number };
 
-/** The answer to a question, with a body or without. Throws what the server says is wrong, and TokenWanted. */
+/** The answer to a question, with a body or without. Throws what the server says is wrong, and TokenRequired. */
 export async function ask<T>(path: string, signal: AbortSignal, body?: object): Promise<T> {
   const post = body && {
     method: 'POST',
@@ -59,7 +59,7 @@ export async function ask<T>(path: string, signal: AbortSignal, body?: object): 
 }
 
 /** A filter for searches, which want times with their days. */
-export function inSearch({ datetime, ...others }: Filter): Filter {
+export function toSearchFilter({ datetime, ...others }: Filter): Filter {
   if (!datetime) return others;
   const [from, to] = datetime.split('/');
   const start = from === '..' ? from : `${from}T00:00:00Z`;

@@ -9,7 +9,7 @@ export interface Sample {
 }
 
 /** At least one sample; `label` says what the values are. */
-export function chartOf(samples: Sample[], label: string): SVGElement {
+export function seriesChart(samples: Sample[], label: string): SVGElement {
   const x = scale(
     samples.map(({ time }) => time),
     PLOT.left + 6,

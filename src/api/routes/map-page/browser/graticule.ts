@@ -2,10 +2,10 @@
 /** Meridians and parallels below the map tiles: a base map that comes from nowhere else. */
 import { L, type LeafletMap } from './leaflet-global.js';
 
-const STEPS = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
+const STEPS_DEGREES = [30, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 /** Between two lines, pixels. */
-const LEAST_GAP = 90;
-const LARGEST_LATITUDE = 85;
+const MIN_GAP_PIXELS = 90;
+const MAX_LATITUDE = 85;
 
 export function addGraticule(map: LeafletMap): void {
   map.createPane('graticule').style.zIndex = '150';
@@ -13,7 +13,7 @@ export function addGraticule(map: LeafletMap): void {
   const draw = () => {
     lines.clearLayers();
     const degree = (256 * 2 ** map.getZoom()) / 360;
-    const step = STEPS.findLast((one) => one * degree >= LEAST_GAP) ?? STEPS[0];
+    const step = STEPS_DEGREES.findLast((one) => one * degree >= MIN_GAP_PIXELS) ?? STEPS_DEGREES[0];
     const bounds = map.getBounds().pad(0.2);
     const line = (points: [number, number][]) =>
       L.polyline(points, { pane: 'graticule', className: 'graticule', interactive: false, weight: 1 }).addTo(
@@ -23,8 +23,8 @@ export function addGraticule(map: LeafletMap): void {
       const icon = L.divIcon({ className: `degrees ${side}`, html: text, iconSize: null });
       L.marker(at, { icon, interactive: false, keyboard: false }).addTo(lines);
     };
-    const south = Math.max(-LARGEST_LATITUDE, bounds.getSouth());
-    const north = Math.min(LARGEST_LATITUDE, bounds.getNorth());
+    const south = Math.max(-MAX_LATITUDE, bounds.getSouth());
+    const north = Math.min(MAX_LATITUDE, bounds.getNorth());
     const edge = map.containerPointToLatLng([0, map.getSize().y]);
     for (const lon of multiples(step, bounds.getWest(), bounds.getEast())) {
       line([

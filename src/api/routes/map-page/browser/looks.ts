@@ -8,7 +8,7 @@ export interface Band {
   commonName: string | undefined;
 }
 
-export interface Look {
+export interface MapStyle {
   label: string;
   /** Parameters of the map. */
   params: Record<string, string>;
@@ -17,7 +17,7 @@ export interface Look {
   values: string;
 }
 
-export function bandsOf({ assets }: Item): Band[] {
+export function listItemBands({ assets }: Item): Band[] {
   return Object.entries(assets).flatMap(([group, { roles, 'eo:bands': bands = [] }]) =>
     roles.includes('mask')
       ? []
@@ -36,14 +36,14 @@ export type Indices = Record<string, { bands: string[]; range: [low: number, hig
 const NEAR_INFRARED = ['nir', 'nir08'];
 
 /** Beside these, any band can be looked at alone. */
-export function looksOf(bands: Band[], indices: Indices): Look[] {
+export function mapStyles(bands: Band[], indices: Indices): MapStyle[] {
   const has = (name: string) => {
     const names = NEAR_INFRARED.includes(name) ? NEAR_INFRARED : [name];
     return bands.some(({ commonName }) => names.includes(commonName ?? ''));
   };
   const looks = Object.entries(indices)
     .filter(([, index]) => index.bands.every(has))
-    .map(([expression, { range }]): Look => {
+    .map(([expression, { range }]): MapStyle => {
       const label = expression.toUpperCase();
       const params = { expression, rescale: range.join(), colormap_name: 'rdylgn' };
       return { label, params, expression, values: label };

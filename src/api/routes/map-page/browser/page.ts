@@ -1,12 +1,19 @@
 /// <reference lib="dom" />
 /** The map page: a collection as a map, with the choices of its form; a click shows what is there. */
-import { keepToken, TokenWanted, tileLayer } from './access.js';
-import { type Place, readAddress, type Shown, writeAddress } from './address.js';
-import { ask, type Collection, type Filter, type Found, inSearch, type TileJson } from './api.js';
+import { keepToken, TokenRequired, tileLayer } from './access.js';
+import { type MapPoint, type PageState, readAddress, writeAddress } from './address.js';
+import {
+  ask,
+  type Collection,
+  type Filter,
+  type SearchAnswer,
+  type TileJson,
+  toSearchFilter,
+} from './api.js';
 import { addGraticule } from './graticule.js';
 import { L, type Layer } from './leaflet-global.js';
 import { showLegend } from './legend.js';
-import { type Band, bandsOf, type Indices, type Look, looksOf } from './looks.js';
+import { type Band, type Indices, listItemBands, type MapStyle, mapStyles } from './looks.js';
 import { showPlace } from './place.js';
 
 const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
@@ -29,17 +36,17 @@ const pin = L.layerGroup().addTo(map);
 
 const indices: Indices = JSON.parse(look.dataset.indices!);
 let bands: Band[] = [];
-let looks: Look[] = [];
+let styles: MapStyle[] = [];
 let tiles: Layer | undefined;
 let smallest = 0;
 /** Whether the view has more tiles than outlines are drawn of. */
 let crowded = false;
-let place: Place | undefined;
+let place: MapPoint | undefined;
 /** What the address asks for, until it is shown. */
-let wanted: Shown | undefined = readAddress(location.hash);
+let wanted: PageState | undefined = readAddress(location.hash);
 
 /** Work of one kind at a time: what is begun anew ends what went on. */
-function lastOnly(work: (signal: AbortSignal) => Promise<void>): () => void {
+function cancelPrevious(work: (signal: AbortSignal) => Promise<void>): () => void {
   let current = new AbortController();
   return () => {
     current.abort();
@@ -47,13 +54,13 @@ function lastOnly(work: (signal: AbortSignal) => Promise<void>): () => void {
     const { signal } = current;
     work(signal).catch((error) => {
       if (signal.aborted) return;
-      tell(error.message);
-      if (error instanceof TokenWanted) byId('access').hidden = false;
+      showMessage(error.message);
+      if (error instanceof TokenRequired) byId('access').hidden = false;
     });
   };
 }
 
-const tell = (message: string) => {
+const showMessage = (message: string) => {
   byId('message').textContent = message;
 };
 
@@ -63,14 +70,14 @@ const setBusy = (is: boolean) => {
 
 const FIELDS = ['collection', 'from', 'to', 'cloud', 'look'];
 const BAND_FIELDS = ['band', 'low', 'high', 'colours'];
-const untouched = new Map([...FIELDS, ...BAND_FIELDS].map((id) => [id, field(id)]));
+const initialValues = new Map([...FIELDS, ...BAND_FIELDS].map((id) => [id, field(id)]));
 
 /** Lets the address say what is shown. */
-function keepAddress(): void {
+function updateUrl(): void {
   if (wanted) return;
   const { lat, lng: lon } = map.getCenter();
   const fields = look.value === 'band' ? [...FIELDS, ...BAND_FIELDS] : FIELDS;
-  const touched = fields.filter((id) => field(id) !== untouched.get(id));
+  const touched = fields.filter((id) => field(id) !== initialValues.get(id));
   const choices = Object.fromEntries(touched.map((id) => [id, field(id)]));
   history.replaceState(
     null,
@@ -99,8 +106,8 @@ function filter(): Filter {
 }
 
 /** The look that is chosen: one that fits the bands, or a band alone. */
-function chosen(): Look {
-  const known = looks.find(({ label }) => label === look.value);
+function chosen(): MapStyle {
+  const known = styles.find(({ label }) => label === look.value);
   if (known) return known;
   const [low, high, colours] = [field('low'), field('high'), field('colours')];
   const params = {
@@ -114,7 +121,7 @@ function chosen(): Look {
 
 const address = (id: string) => `xyz/${encodeURIComponent(id)}`;
 
-const drawMap = lastOnly(async (signal) => {
+const drawMap = cancelPrevious(async (signal) => {
   byId('bands').hidden = look.value !== 'band';
   byId('most-cloud').textContent = field('cloud') === '100' ? 'any' : `${field('cloud')} %, where known`;
   const texts = Object.entries(filter()).map(([name, value]) => [name, String(value)]);
@@ -144,28 +151,28 @@ const drawMap = lastOnly(async (signal) => {
 function tellZoom(): void {
   if (map.getZoom() < smallest) {
     setBusy(false);
-    tell('Zoom in to see the map.');
-  } else tell(crowded ? 'Zoom in to see the outlines of tiles.' : '');
+    showMessage('Zoom in to see the map.');
+  } else showMessage(crowded ? 'Zoom in to see the outlines of tiles.' : '');
 }
 
 /** Part of them would look like the edge of all. */
-const MOST_OUTLINES = 1000;
+const MAX_OUTLINES = 1000;
 
-const drawCells = lastOnly(async (signal) => {
+const drawCells = cancelPrevious(async (signal) => {
   const view = map.getBounds();
   const west = Math.max(-180, view.getWest());
   const east = Math.min(180, view.getEast());
   if (!byId<HTMLInputElement>('outlines').checked || west >= east) return void cells.clearLayers();
   const bbox = [west, Math.max(-90, view.getSouth()), east, Math.min(90, view.getNorth())];
-  const found = await ask<Found>('search', signal, {
-    ...inSearch(filter()),
+  const found = await ask<SearchAnswer>('search', signal, {
+    ...toSearchFilter(filter()),
     collections: [collection.value],
     bbox,
     source: 'raw',
-    limit: MOST_OUTLINES,
+    limit: MAX_OUTLINES,
     fields: { include: ['geometry', 'properties.geocode'] },
   });
-  crowded = (found.numberMatched ?? 0) > MOST_OUTLINES;
+  crowded = (found.numberMatched ?? 0) > MAX_OUTLINES;
   tellZoom();
   if (crowded) return void cells.clearLayers();
   const once = new Map(found.features.map((item) => [item.properties['geocode'], item.geometry]));
@@ -173,7 +180,7 @@ const drawCells = lastOnly(async (signal) => {
   L.geoJSON([...once.values()], { interactive: false, style: { className: 'cell', weight: 1 } }).addTo(cells);
 });
 
-const drawPlace = lastOnly(async (signal) => {
+const drawPlace = cancelPrevious(async (signal) => {
   if (!place) return;
   await showPlace(byId('place'), place, {
     collection: collection.value,
@@ -183,15 +190,15 @@ const drawPlace = lastOnly(async (signal) => {
   });
 });
 
-const choose = lastOnly(async (signal) => {
+const choose = cancelPrevious(async (signal) => {
   const id = encodeURIComponent(collection.value);
   const [{ features }, json] = await Promise.all([
-    ask<Found>(`collections/${id}/items?limit=1&source=raw`, signal),
+    ask<SearchAnswer>(`collections/${id}/items?limit=1&source=raw`, signal),
     ask<TileJson>(`${address(collection.value)}/tilejson.json`, signal),
   ]);
-  bands = features.flatMap(bandsOf);
-  looks = looksOf(bands, indices);
-  look.replaceChildren(...looks.map(({ label }) => new Option(label)), new Option('One band', 'band'));
+  bands = features.flatMap(listItemBands);
+  styles = mapStyles(bands, indices);
+  look.replaceChildren(...styles.map(({ label }) => new Option(label)), new Option('One band', 'band'));
   band.replaceChildren(...bands.map(({ label, expression }) => new Option(label, expression)));
   setFields(FIELDS.concat(BAND_FIELDS));
   if (wanted?.place) pinTo(wanted.place);
@@ -215,14 +222,14 @@ function showWhole({
   else map.fitBounds(bounds);
 }
 
-function pinTo(at: Place): void {
+function pinTo(at: MapPoint): void {
   place = at;
   pin.clearLayers();
   L.circleMarker([at.lat, at.lon], { className: 'pin', radius: 7, interactive: false }).addTo(pin);
 }
 
 /** What is wrong with the choices, in words. */
-function faultOfChoices(): string | undefined {
+function validateChoices(): string | undefined {
   if (field('from') && field('to') && field('from') > field('to')) return 'From is later than To.';
   const [low, high] = [field('low'), field('high')];
   if (low && high && Number(low) >= Number(high)) return 'Darkest must be less than Brightest.';
@@ -230,9 +237,9 @@ function faultOfChoices(): string | undefined {
 }
 
 function drawAll(): void {
-  const fault = faultOfChoices();
-  if (fault) return void tell(fault);
-  keepAddress();
+  const fault = validateChoices();
+  if (fault) return void showMessage(fault);
+  updateUrl();
   drawMap();
   drawCells();
   drawPlace();
@@ -250,13 +257,13 @@ byId('controls').addEventListener('change', (event) => {
   if (event.target !== collection) drawAll();
 });
 map.on('moveend', () => {
-  keepAddress();
+  updateUrl();
   drawCells();
   tellZoom();
 });
 map.on('click', ({ latlng: { lat, lng } }) => {
   pinTo({ lon: ((((lng + 180) % 360) + 360) % 360) - 180, lat });
-  keepAddress();
+  updateUrl();
   drawPlace();
 });
 
@@ -269,10 +276,10 @@ byId('access').addEventListener('submit', (event) => {
 if (window.innerWidth < 700) byId<HTMLDetailsElement>('settings').open = false;
 // Another link of this page was opened in its place.
 window.addEventListener('hashchange', () => location.reload());
-lastOnly(async (signal) => {
+cancelPrevious(async (signal) => {
   const { collections } = await ask<{ collections: Collection[] }>('collections', signal);
   const shown = collections.filter(({ links }) => links.some(({ rel }) => rel === 'xyz'));
-  if (shown.length === 0) return tell('There are no tiles yet. Ingest a scene, then come back.');
+  if (shown.length === 0) return showMessage('There are no tiles yet. Ingest a scene, then come back.');
   collection.replaceChildren(...shown.map(({ id, title }) => new Option(title, id)));
   setFields(['collection']);
   choose();

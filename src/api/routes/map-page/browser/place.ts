@@ -1,22 +1,30 @@
 /// <reference lib="dom" />
 /** What there is at a place: the chart of its values, and its tiles by date. */
 import { hasToken, showPicture } from './access.js';
-import type { Place } from './address.js';
-import { ask, type Filter, type Found, type Item, inSearch, type Series, type Spectra } from './api.js';
-import { chartOf } from './chart.js';
-import type { Look } from './looks.js';
+import type { MapPoint } from './address.js';
+import {
+  ask,
+  type Filter,
+  type Item,
+  type SearchAnswer,
+  type Series,
+  type Spectra,
+  toSearchFilter,
+} from './api.js';
+import { seriesChart } from './chart.js';
+import type { MapStyle } from './looks.js';
 import { linesOf, spectrumChart } from './spectrum.js';
 
 /** Tiles that are listed, newest first. */
-const MOST = 100;
+const MAX_TILES = 100;
 /** Dates whose spectra are read, the newest: the place may be under cloud on some. */
-const MOST_SPECTRA = 12;
+const MAX_SPECTRA = 12;
 
 /** Fills `panel`. Throws what the server says is wrong. */
 export async function showPlace(
   panel: HTMLElement,
-  { lon, lat }: Place,
-  request: { collection: string; filter: Filter; look: Look; signal: AbortSignal },
+  { lon, lat }: MapPoint,
+  request: { collection: string; filter: Filter; look: MapStyle; signal: AbortSignal },
 ): Promise<void> {
   const { filter, look, signal } = request;
   const point = { type: 'Point', coordinates: [lon, lat] };
@@ -26,12 +34,12 @@ export async function showPlace(
     'properties.hsi:wavelength_min',
   ];
   const [found, { series }] = await Promise.all([
-    ask<Found>('search', signal, {
-      ...inSearch(filter),
+    ask<SearchAnswer>('search', signal, {
+      ...toSearchFilter(filter),
       collections,
       intersects: point,
       source: 'raw',
-      limit: MOST,
+      limit: MAX_TILES,
       fields: { include: fields },
     }),
     ask<Series>('timeseries', signal, {
@@ -51,7 +59,7 @@ export async function showPlace(
   const figure = document.createElement('figure');
   if (values.length > 0) {
     const caption = `${look.values}, ${values.length} of ${series.length} dates are clear`;
-    figure.append(text('figcaption', caption), chartOf(values, look.values));
+    figure.append(text('figcaption', caption), seriesChart(values, look.values));
   } else if (series.length > 0) {
     const dates = series.length === 1 ? 'On its only date' : `On all ${series.length} dates`;
     figure.append(text('figcaption', `${dates} this place is under cloud or shadow, or has no data.`));
@@ -77,7 +85,7 @@ async function spectrumOf(
     .filter(({ properties }) => properties['hsi:wavelength_min'] !== undefined)
     .map(({ properties }) => String(properties['datetime']));
   if (times.length === 0) return [];
-  const [newest, oldest] = [times[0], times.slice(0, MOST_SPECTRA).at(-1)];
+  const [newest, oldest] = [times[0], times.slice(0, MAX_SPECTRA).at(-1)];
   const spectra = await ask<Spectra>('spectra', signal, {
     ...filter,
     ...where,

@@ -4,7 +4,7 @@ import type { Spectra } from './api.js';
 import { element, frame, PLOT, scale, short, titled } from './plot.js';
 
 /** Lines in one chart; each has a colour of its own. */
-export const MOST_LINES = 5;
+export const MAX_LINES = 5;
 
 /** A spectrum in the order of wavelengths; null where a band is bad or holds no data. */
 interface Line {
@@ -26,7 +26,7 @@ export function linesOf({ sensors, spectra }: Spectra): Line[] {
       return { date: datetime.slice(0, 10), points };
     })
     .filter(({ points }) => points.some(({ value }) => value !== null))
-    .slice(0, MOST_LINES);
+    .slice(0, MAX_LINES);
 }
 
 /** The chart of at least one line, and the meaning of its colours. */
