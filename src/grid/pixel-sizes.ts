@@ -33,9 +33,11 @@ export function matchPixelSizes(
 ): { fitted: PixelSize[]; known: PixelSizes } {
   const wanted = distinct(sizes.map(standardSize));
   const pairs = wanted
-    .flatMap((size) => known.flat().map((other) => ({ size, other, apart: apart(size, other) })))
-    .filter(({ apart: sizeDifference }) => sizeDifference <= MATCH_TOLERANCE)
-    .sort((a, b) => a.apart - b.apart);
+    .flatMap((size) =>
+      known.flat().map((other) => ({ size, other, difference: sizeDifference(size, other) })),
+    )
+    .filter(({ difference }) => difference <= MATCH_TOLERANCE)
+    .sort((a, b) => a.difference - b.difference);
   const found = new Map<PixelSize, PixelSize>();
   const taken = new Set<PixelSize>();
   for (const { size, other } of pairs) {
@@ -88,7 +90,7 @@ function standardSize({ x, y }: PixelSize): PixelSize {
 }
 
 /** By which share two sizes differ, in the axis in which they differ more. */
-const apart = (a: PixelSize, b: PixelSize) =>
+const sizeDifference = (a: PixelSize, b: PixelSize) =>
   Math.max(Math.abs(Math.log(a.x / b.x)), Math.abs(Math.log(a.y / b.y)));
 
 const isSame = (a: PixelSize, b: PixelSize) => a.x === b.x && a.y === b.y;

@@ -130,8 +130,8 @@ export function datumForEpsg(code: number): Datum | undefined {
 }
 
 /** Metres of one unit of the coordinates of a projected system. */
-export function metresPerUnit({ proj4: projDefinition }: Crs): number {
-  return (proj4.Proj(projDefinition) as { to_meter?: number }).to_meter ?? 1;
+export function metresPerUnit({ proj4: definition }: Crs): number {
+  return (proj4.Proj(definition) as { to_meter?: number }).to_meter ?? 1;
 }
 
 /** One of the systems in which cells lie. */
@@ -146,8 +146,8 @@ const MAX_CACHED_TRANSFORMS = 200;
 
 /** Converts points from one system to another; x is easting or longitude (degrees), y northing or latitude. */
 export function createTransform(from: Crs | GridEpsg, to: Crs | GridEpsg): PointTransform {
-  const source = definition(from);
-  const target = definition(to);
+  const source = projDefinition(from);
+  const target = projDefinition(to);
   const key = `${source} > ${target}`;
   const known = transforms.get(key);
   if (known) return known;
@@ -168,7 +168,7 @@ function buildTransform(source: string, target: string): PointTransform {
   };
 }
 
-function definition(crs: Crs | GridEpsg): string {
+function projDefinition(crs: Crs | GridEpsg): string {
   if (typeof crs !== 'string') return crs.proj4;
   return crsFromEpsg(Number(crs.slice('EPSG:'.length))).proj4;
 }

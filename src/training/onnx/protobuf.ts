@@ -10,22 +10,22 @@ export function encodeInteger(field: number, value: number | bigint): Buffer {
 }
 
 export function encodeFloat(field: number, value: number): Buffer {
-  const encodeBytes = Buffer.alloc(4);
-  encodeBytes.writeFloatLE(value);
-  return Buffer.concat([tag(field, FIXED32), encodeBytes]);
+  const bytes = Buffer.alloc(4);
+  bytes.writeFloatLE(value);
+  return Buffer.concat([tag(field, FIXED32), bytes]);
 }
 
-export function bytes(field: number, value: Uint8Array): Buffer {
+export function encodeBytes(field: number, value: Uint8Array): Buffer {
   return Buffer.concat([tag(field, LENGTH), varint(BigInt(value.byteLength)), value]);
 }
 
 export function encodeText(field: number, value: string): Buffer {
-  return bytes(field, Buffer.from(value));
+  return encodeBytes(field, Buffer.from(value));
 }
 
 /** A message within another, of these fields. */
 export function encodeMessage(field: number, fields: Buffer[]): Buffer {
-  return bytes(field, Buffer.concat(fields));
+  return encodeBytes(field, Buffer.concat(fields));
 }
 
 const tag = (field: number, type: number) => varint(BigInt((field << 3) | type));
