@@ -8,6 +8,7 @@ import { registerJsonBodyLimits } from './plugins/json-body-limits.js';
 import { earlyErrorOptions, MAX_BODY_BYTES, registerErrorHandler } from './plugins/problem-details.js';
 import { registerReadYourWrites } from './plugins/read-your-writes.js';
 import { registerRequestId, requestIdOptions } from './plugins/request-id.js';
+import { registerRequestMetrics } from './plugins/request-metrics.js';
 import { schemaController } from './plugins/validation.js';
 import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 import { clusterRoutes } from './routes/cluster/routes.js';
@@ -66,6 +67,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     if (route.config?.internal) route.logLevel = 'warn';
   });
   registerRequestId(server);
+  registerRequestMetrics(server, services.metrics);
   registerErrorHandler(server);
   registerJsonBodyLimits(server);
   registerBodyTimeout(server);
