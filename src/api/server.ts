@@ -12,6 +12,7 @@ import { registerRequestMetrics } from './plugins/request-metrics.js';
 import { schemaController } from './plugins/validation.js';
 import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 import { clusterRoutes } from './routes/cluster/routes.js';
+import { docsPageRoutes } from './routes/docs-page/routes.js';
 import { ingestRoutes } from './routes/ingest/routes.js';
 import { mapPageRoutes } from './routes/map-page/routes.js';
 import { mapRoutes } from './routes/maps/map-routes.js';
@@ -94,6 +95,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   await server.register(tileRoutes, { services });
   await server.register(mapRoutes, { services });
   await server.register(mapPageRoutes);
+  await server.register(docsPageRoutes);
   await server.register(seriesRoutes, { services });
   await server.register(spectraRoutes, { services });
   await server.register(ingestRoutes, { services });
