@@ -9,7 +9,8 @@ import { openNode } from '../../src/node.js';
 import { freePort, storeOf } from '../dht/server-processes.js';
 import { atEnd } from '../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../support/etcd.js';
-import { noPrometheus, PrometheusServer } from '../support/prometheus-server.js';
+import { eventually } from '../support/eventually.js';
+import { noPrometheus, PrometheusServer, SCRAPE_TIMEOUT_MS } from '../support/prometheus-server.js';
 import { tempFolder } from '../support/temp.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -77,14 +78,14 @@ test('nodes have every metric that the dashboard and the rules use, and the docs
   const used = metricsIn([...queries, await readFile(rulesFile, 'utf8')].join('\n'));
   assert.ok(used.size > 30);
   for (const name of used)
-    await prometheus.until(`${name} of both nodes`, async () => {
-      const found = await prometheus.count(`count by (instance) (${name})`);
-      return found === 2;
-    });
+    await eventually(
+      `${name} of both nodes`,
+      async () => (await prometheus.count(`count by (instance) (${name})`)) === 2,
+      SCRAPE_TIMEOUT_MS,
+    );
   for (const query of queries) await prometheus.count(query);
-  await prometheus.until('all rules are evaluated', async () =>
-    (await prometheus.rules()).every(({ health }) => health !== 'unknown'),
-  );
+  const isEvaluated = async () => (await prometheus.rules()).every(({ health }) => health !== 'unknown');
+  await eventually('all rules are evaluated', isEvaluated, SCRAPE_TIMEOUT_MS);
   for (const { name, health, lastError } of await prometheus.rules())
     assert.equal(health, 'ok', `${name}: ${lastError}`);
 

@@ -3,9 +3,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../dht/server-processes.js';
 import { atEnd } from './at-end.js';
+import { eventually } from './eventually.js';
 import { tempFolder } from './temp.js';
 
 const isInstalled = ['prometheus', 'promtool'].every((name) => spawnSync(name, ['--version']).status === 0);
@@ -13,8 +13,8 @@ const isInstalled = ['prometheus', 'promtool'].every((name) => spawnSync(name, [
 /** For `skip`: false, or why. */
 export const noPrometheus = isInstalled ? false : 'prometheus or promtool is not on PATH';
 
-const POLL_INTERVAL_MS = 200;
-const TIMEOUT_MS = 60_000;
+/** Long enough for some scrapes on a machine that is busy with other things. */
+export const SCRAPE_TIMEOUT_MS = 60_000;
 
 interface Answer<Data> {
   status: 'success' | 'error';
@@ -63,12 +63,9 @@ export class PrometheusServer {
       kill();
       if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
     });
-    const prometheus = new PrometheusServer(`http://${address}`);
-    await prometheus.until('the server is ready', async () => {
-      const answer = await fetch(`http://${address}/-/ready`).catch(() => undefined);
-      return answer?.ok ?? false;
-    });
-    return prometheus;
+    const isReady = async () => (await fetch(`http://${address}/-/ready`).catch(() => undefined))?.ok;
+    await eventually('Prometheus is ready', isReady, SCRAPE_TIMEOUT_MS);
+    return new PrometheusServer(`http://${address}`);
   }
 
   /** Number of series that a query finds. Throws if the query is wrong. */
@@ -80,15 +77,6 @@ export class PrometheusServer {
   async rules(): Promise<Rule[]> {
     const { groups } = await this.get<{ groups: { rules: Rule[] }[] }>('rules');
     return groups.flatMap(({ rules }) => rules);
-  }
-
-  /** Waits for a condition. */
-  async until(description: string, condition: () => Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + TIMEOUT_MS;
-    while (!(await condition())) {
-      if (performance.now() > deadline) throw new Error(`not within ${TIMEOUT_MS} ms: ${description}`);
-      await sleep(POLL_INTERVAL_MS);
-    }
   }
 
   private async get<Data>(path: string): Promise<Data> {
