@@ -25,7 +25,8 @@ import { type ClusterConfig, folderOfCluster, localQueries, openCluster } from '
 import { messageOf } from './errors.js';
 import { ImageService } from './imagery/index.js';
 import { IngestPool, ingestProcess } from './ingest/index.js';
-import { ClusterJobService, LocalJobService, verifyProcess } from './jobs/index.js';
+import { ClusterJobService, type LineListener, LocalJobService, verifyProcess } from './jobs/index.js';
+import { NodeMetrics } from './metrics/index.js';
 import { TileFinder } from './query/index.js';
 import { requireDisjoint, Storage } from './storage/index.js';
 import {
@@ -126,12 +127,15 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
   signal?.throwIfAborted();
   if (!config.cluster) await assertStandalone(storage);
   const journal = new BufferedLog(log);
+  const metrics = new NodeMetrics();
+  closes.unshift(async () => metrics.close());
   const cluster =
     config.cluster &&
     (await openCluster(storage, {
       ...config.cluster,
       ...(signal && { signal }),
       software: version,
+      metrics: metrics.cluster({ hasEtcd: config.cluster.etcd.length > 0 }),
       onStatus: journal.info,
       onFailure: journal.warn,
     }));
@@ -155,13 +159,14 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     () => imagery.close(),
   );
   const processes = [
-    ingestProcess({ storage, workers, memory, cloudModel, allowedFolders }),
+    ingestProcess({ storage, workers, memory, cloudModel, allowedFolders, metrics: metrics.ingest }),
     fillProcess(wrangle),
     splitProcess(wrangle),
     coalesceProcess(wrangle),
     tensorProcess(wrangle),
     trainProcess({
       ...{ storage, finder, textures, cores, memory },
+      onEpoch: () => metrics.epochs.inc(),
       ...(config.cluster &&
         rendezvous && { rendezvous: { url: config.cluster.advertise, doors: rendezvous } }),
     }),
@@ -182,6 +187,13 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
     mapProcess(analysis, clustering),
     verifyProcess(storage, cluster ? { isOwn: (cell) => cluster.cluster.hasCell(cell) } : {}),
   ];
+  metrics.expectProcesses(processes.map(({ id }) => id));
+  const onLine: LineListener = (job, line) => {
+    journal.job(job, line);
+    const { status: state } = line;
+    if (state && state !== 'accepted' && state !== 'running')
+      metrics.jobsEnded.inc({ process: job.process, state });
+  };
   const together =
     cluster &&
     (await ClusterJobService.open({
@@ -191,9 +203,10 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       ...(resume !== undefined && { resume }),
       ...(config.cluster?.grace !== undefined && { gracePeriodMs: config.cluster.grace }),
       onFailure: journal.warn,
+      onLine,
     }));
   const jobs =
-    together ?? (await LocalJobService.open(storage, processes, { resume, onFailure: journal.warn }));
+    together ?? (await LocalJobService.open(storage, processes, { resume, onFailure: journal.warn, onLine }));
   closes.unshift(() => jobs.close());
   signal?.throwIfAborted();
   const { id } = storage.folder.node;
@@ -208,6 +221,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       imagery,
       textures,
       jobs,
+      metrics,
       processes: new Map(processes.map((p) => [p.id, p])),
       allowedFolders,
       maxUpload,
@@ -234,6 +248,7 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
         throw cannotListen.because(error, host, port, messageOf(error));
       });
       await storage.folder.announce(url);
+      metrics.start();
       return url;
     },
     async close() {
@@ -263,19 +278,20 @@ async function shutdownSummary({ catalogue }: Storage, slots: number): Promise<s
   return `stopped; ${left.join('; ') || 'nothing is left to do'}`;
 }
 
+type Logger = Pick<FastifyInstance['log'], 'info' | 'warn' | 'error'>;
+
 /**
  * What a node reports of its cluster and of work in the background: lines of its log, if it has one. Until the log is open the lines wait,
  * and an error is a warning of the process.
  */
 class BufferedLog {
-  private log: Pick<FastifyInstance['log'], 'info' | 'warn'> | undefined;
-  private readonly waiting: string[] = [];
+  private log: Logger | undefined;
+  private readonly waiting: ((log: Logger) => void)[] = [];
 
   constructor(private readonly isWanted: boolean) {}
 
   readonly info = (text: string): void => {
-    if (this.log) this.log.info(text);
-    else if (this.isWanted) this.waiting.push(text);
+    this.write((log) => log.info(text));
   };
 
   /** Of what goes wrong in the background, and is tried again. */
@@ -284,9 +300,19 @@ class BufferedLog {
     else process.emitWarning(`work in the background failed: ${messageOf(error)}`);
   };
 
-  open(log: Pick<FastifyInstance['log'], 'info' | 'warn'>): void {
+  /** A line of the log of a job. */
+  readonly job: LineListener = ({ id, process }, { level, text }) => {
+    this.write((log) => log[level === 'warning' ? 'warn' : level]({ job: id, process }, text));
+  };
+
+  open(log: Logger): void {
     this.log = log;
-    for (const text of this.waiting.splice(0)) log.info(text);
+    for (const write of this.waiting.splice(0)) write(log);
+  }
+
+  private write(write: (log: Logger) => void): void {
+    if (this.log) write(this.log);
+    else if (this.isWanted) this.waiting.push(write);
   }
 }
 

@@ -8,9 +8,11 @@ import { registerJsonBodyLimits } from './plugins/json-body-limits.js';
 import { earlyErrorOptions, MAX_BODY_BYTES, registerErrorHandler } from './plugins/problem-details.js';
 import { registerReadYourWrites } from './plugins/read-your-writes.js';
 import { registerRequestId, requestIdOptions } from './plugins/request-id.js';
+import { registerRequestMetrics } from './plugins/request-metrics.js';
 import { schemaController } from './plugins/validation.js';
 import { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 import { clusterRoutes } from './routes/cluster/routes.js';
+import { docsPageRoutes } from './routes/docs-page/routes.js';
 import { ingestRoutes } from './routes/ingest/routes.js';
 import { mapPageRoutes } from './routes/map-page/routes.js';
 import { mapRoutes } from './routes/maps/map-routes.js';
@@ -66,6 +68,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
     if (route.config?.internal) route.logLevel = 'warn';
   });
   registerRequestId(server);
+  registerRequestMetrics(server, services.metrics);
   registerErrorHandler(server);
   registerJsonBodyLimits(server);
   registerBodyTimeout(server);
@@ -92,6 +95,7 @@ export async function buildServer(services: Services, options: ServerOptions): P
   await server.register(tileRoutes, { services });
   await server.register(mapRoutes, { services });
   await server.register(mapPageRoutes);
+  await server.register(docsPageRoutes);
   await server.register(seriesRoutes, { services });
   await server.register(spectraRoutes, { services });
   await server.register(ingestRoutes, { services });

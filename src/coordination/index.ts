@@ -21,6 +21,7 @@ export {
 } from './kv-store.js';
 export { Lease } from './lease.js';
 export { LevelStore } from './level-kv-store.js';
+export { MeasuredKvStore } from './measured-kv-store.js';
 export { scanPrefix } from './prefix-scan.js';
 export { retryUntilAnswered } from './retry-until-answered.js';
 export { watchLoop } from './watch-loop.js';

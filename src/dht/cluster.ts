@@ -2,7 +2,7 @@
 
 import type { CoordinationStore, Watch } from '../coordination/index.js';
 import type { GridName } from '../grid/index.js';
-import type { Histogram } from '../metrics/index.js';
+import type { ClusterMetrics } from '../metrics/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
 import { ClusterLockManager } from './commit/cluster-lock-manager.js';
 import { CommitLog } from './commit/commit-log.js';
@@ -58,6 +58,7 @@ export interface ClusterOptions {
   releaseDelayMs?: number;
   /** A checkpoint is written after so many commits. */
   checkpointAfter?: number;
+  metrics?: ClusterMetrics;
   /** Breaks off `join`. It has no effect later. */
   signal?: AbortSignal;
   /** Is told what happens, in words for an operator. */
@@ -135,7 +136,7 @@ export class Cluster {
    * `signal`.
    */
   static async join(options: ClusterOptions): Promise<Cluster> {
-    const { storage, objects, coordination, member, signal, onFailure } = options;
+    const { storage, objects, coordination, member, metrics, signal, onFailure } = options;
     const log = new CommitLog(coordination, options.checkpointAfter);
     const known = await storage.replica();
     if (!known && !(await isEmpty(storage))) throw singleFolder(storage.dir);
@@ -154,6 +155,7 @@ export class Cluster {
     const replica = await Replica.open({
       ...{ storage, objects, log, cluster: id, prefixLengths, onFailure },
       ...(epochId !== undefined && { epochId }),
+      ...(metrics && { metrics }),
     });
     const cluster = new Cluster(options, id, replica, log, prefixLengths, epochId);
     cluster.membership = await Membership.join(coordination, member, {
@@ -169,7 +171,7 @@ export class Cluster {
       // No other process has this node's id: whoever claimed by it is dead.
       await revokeLocksOf(coordination, isOwnedBy(member.id));
       const holder = ownerLabel(member);
-      const shared = { coordination, log, objects, replica, prefixLengths };
+      const shared = { coordination, log, objects, replica, prefixLengths, ...(metrics && { metrics }) };
       cluster.locks = new ClusterLockManager({ storage, ownerLabel: holder, ...shared, epoch });
       storage.enterCluster(cluster.locks, objects, onFailure);
       await replica.catchUp();
@@ -233,11 +235,6 @@ export class Cluster {
   /** How many slots this node owns, in whatever state. */
   get ownedSlotCount(): number {
     return this.placement.slots.filter((owners) => owners.some(({ node }) => node === this.self)).length;
-  }
-
-  /** How long the commits of this node take. */
-  get commitSeconds(): Histogram {
-    return this.locks.commitTimes;
   }
 
   /** Ends the claims of a node that is lost: what it was writing can be written by others at once, and by it no more. */

@@ -1,9 +1,16 @@
 /** Opens what a node of a cluster needs, from its configuration. */
 import { join } from 'node:path';
-import { type CoordinationStore, EtcdStore, LevelStore } from '../coordination/index.js';
+import { type CoordinationStore, EtcdStore, LevelStore, MeasuredKvStore } from '../coordination/index.js';
 import { messageOf } from '../errors.js';
 import { messageCheck, objectOf } from '../json-schema.js';
-import { makeFolderDurably, type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
+import type { ClusterMetrics } from '../metrics/index.js';
+import {
+  MeasuredStore,
+  makeFolderDurably,
+  type ObjectStore,
+  openObjectStore,
+  type Storage,
+} from '../storage/index.js';
 import { Cluster } from './cluster.js';
 import { peerRefused } from './errors.js';
 import { listMembers, type Member } from './membership/membership.js';
@@ -28,6 +35,7 @@ export interface ClusterConfig {
   secret: string;
   /** How long a node is away before others take its place, ms. */
   grace?: number;
+  metrics?: ClusterMetrics;
   /** Breaks off the start. It has no effect later. */
   signal?: AbortSignal;
   software: string;
@@ -41,6 +49,8 @@ export interface OpenCluster {
   peers: PeerClient;
   objects: ObjectStore;
   coordination: CoordinationStore;
+  /** False if the node coordinates itself by its data folder. */
+  hasEtcd: boolean;
   secret: string;
   close(): Promise<void>;
 }
@@ -61,14 +71,17 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     weight,
     secret,
     grace: gracePeriodMs,
+    metrics,
     signal,
     software,
     onStatus,
     onFailure,
   } = config;
-  const objects = await openObjectStore(store);
+  const opened = await openObjectStore(store);
+  const objects = metrics ? new MeasuredStore(opened, metrics.store) : opened;
   const isAlone = etcd.length === 0;
-  const coordination = isAlone ? await openOwnStore(storage.dir) : new EtcdStore(etcd, name);
+  const ownOrEtcd = isAlone ? await openOwnStore(storage.dir) : new EtcdStore(etcd, name);
+  const coordination = metrics?.etcd ? new MeasuredKvStore(ownOrEtcd, metrics.etcd) : ownOrEtcd;
   const { id } = storage.folder.node;
   const member = { id, url, zone, weight, software, format: DOCUMENT_FORMAT };
   const owners = isAlone ? OWNERS_OF_SINGLE_NODE : (config.owners ?? DEFAULT_OWNERS);
@@ -79,7 +92,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
     objects.close();
   };
   try {
-    if (coordination instanceof EtcdStore) await reportEtcdWarnings(coordination, onFailure);
+    if (ownOrEtcd instanceof EtcdStore) await reportEtcdWarnings(ownOrEtcd, onFailure);
     await handshake(peers, id, await listMembers(coordination));
     signal?.throwIfAborted();
     const cluster = await Cluster.join({
@@ -91,6 +104,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       peers,
       owners,
       ...(gracePeriodMs !== undefined && { gracePeriodMs }),
+      ...(metrics && { metrics }),
       ...(signal && { signal }),
       onStatus,
       onFailure,
@@ -105,7 +119,7 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       await closeRest();
     };
     const all = new ScatterGather(storage, cluster, peers);
-    return { cluster, owners: all, peers, objects, coordination, secret, close };
+    return { cluster, owners: all, peers, objects, coordination, hasEtcd: !isAlone, secret, close };
   } catch (error) {
     await closeRest();
     throw error;

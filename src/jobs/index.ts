@@ -11,6 +11,7 @@ export {
 export { FailedWithResults, jobInterrupted, jobNotFound, jobNotReady, leaderUnavailable } from './errors.js';
 export type { IdempotencyKey } from './local/idempotency-keys.js';
 export { type EventOptions, type JobEvent, jobEvents } from './local/job-events.js';
+export type { LineListener } from './local/job-execution.js';
 export type { LogLine } from './local/job-log.js';
 export { hasEnded } from './local/job-records.js';
 export type { JobFile, JobService } from './local/job-service.js';

@@ -74,6 +74,7 @@ export {
 } from './files/names.js';
 export { redactDataFolder } from './files/path-redaction.js';
 export { modelFile, modelFolder, type TileVersion, tileFile, tileFolder } from './files/paths.js';
+export { MeasuredStore } from './object-store/measured-store.js';
 export type {
   Cancellable,
   Content,

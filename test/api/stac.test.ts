@@ -403,10 +403,3 @@ test('reads are open to pages of other origins, with a body too, and errors can 
   const refused = await get('/search', { filter: '(' }, { origin: 'https://map.example' });
   assert.equal(refused.headers['access-control-allow-origin'], '*');
 });
-
-test('the page for people lists every route', async () => {
-  const answer = await get('/docs');
-  assert.match(String(answer.headers['content-type']), /^text\/html/);
-  for (const route of ['GET /search', 'POST /aggregate', 'GET /collections/{id}/queryables'])
-    assert.ok(answer.body.includes(route), route);
-});

@@ -88,9 +88,21 @@ test('nodes hold their share of the bytes, and a drained one comes back only whe
         samples.get('tilewright_commit_seconds_count'),
       );
       assert.ok([...samples.keys()].some((name) => name.startsWith('tilewright_peer_errors_total{node="')));
+      for (const call of [
+        'store_request_duration_seconds_count{operation="put"}',
+        'etcd_request_duration_seconds_count{operation="transact"}',
+      ])
+        assert.ok(samples.get(`tilewright_${call}`)! > 0, call);
+      assert.ok(samples.get('tilewright_rebalance_slots_total')! > 0);
+      const ready = await get<{ checks: object }>(server, '/ready');
+      assert.deepEqual(ready.checks, { disk: 'ok', store: 'ok', etcd: 'ok' });
       return samples.get('tilewright_slot_bytes')!;
     }),
   );
+  const moved = await Promise.all(
+    [a, b].map(async (server) => (await metrics(server)).get('tilewright_rebalance_bytes_total')!),
+  );
+  assert.ok(moved[0]! + moved[1]! >= done.moved.bytes, `${moved} of ${done.moved.bytes}`);
   // A slot that was given away is kept for a while.
   assert.ok(sums[0]! + sums[1]! >= total, `${sums} of ${total}`);
 

@@ -70,16 +70,19 @@ const itemProperties = object({
   'proj:geometry': ref('Polygon'),
 });
 
+/** The members of a problem document (RFC 9457). */
+export const problem = {
+  type: text,
+  title: text,
+  status: { type: 'integer', minimum: 400, maximum: 599 },
+  code: { type: 'string', pattern: '^TW_[A-Z0-9_]+$' },
+  detail: text,
+  'instance?': text,
+  requestId: text,
+};
+
 export const stacSchemas = {
-  Problem: object({
-    type: text,
-    title: text,
-    status: { type: 'integer', minimum: 400, maximum: 599 },
-    code: { type: 'string', pattern: '^TW_[A-Z0-9_]+$' },
-    detail: text,
-    'instance?': text,
-    requestId: text,
-  }),
+  Problem: object(problem),
   Link: object({
     rel: text,
     href: text,

@@ -14,6 +14,7 @@ import {
   text,
   time,
 } from './builders.js';
+import { problem } from './stac.js';
 
 const scene = {
   id: text,
@@ -52,6 +53,9 @@ const listedModel = {
 const versionSummary = { latest: text, best: text };
 
 const value = orNull(number);
+
+/** By dependency: disk, store, etcd. */
+const checks = mapOf(oneOf('ok', 'unavailable'));
 
 export const storeSchemas = {
   SceneSummary: object(scene),
@@ -163,7 +167,8 @@ export const storeSchemas = {
     skipped: count,
     ...partialProperties,
   }),
-  Ready: object({ status: oneOf('ready') }),
+  Ready: object({ status: oneOf('ready'), checks }),
+  NotReady: object({ ...problem, checks }),
   Health: object({
     status: oneOf('ok'),
     node: text,

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
-import type { Histogram } from '../../metrics/index.js';
 import {
   type Catalogue,
   type CountedLockManager,
@@ -40,10 +39,6 @@ export class ClusterLockManager implements CountedLockManager {
 
   constructor(private readonly options: ClusterLockManagerOptions) {
     this.committer = new Committer(options);
-  }
-
-  get commitTimes(): Histogram {
-    return this.committer.commitSeconds;
   }
 
   get prefixLengths(): PrefixLengths {
@@ -95,7 +90,7 @@ export class ClusterLockManager implements CountedLockManager {
   /** `collection` is the one that the commits under this claim change, if that is known. */
   private async acquire(name: string, collection?: string): Promise<WriteLock> {
     const { coordination, ownerLabel, storage, epoch = 0 } = this.options;
-    const { committer } = this;
+    const committer = this.committer;
     const begin = epoch > 0 ? await nextFenceInEpoch(coordination, epoch) : undefined;
     let held = await takeClaim(coordination, name, ownerLabel, { first: begin });
     const first = begin ?? held.fence;

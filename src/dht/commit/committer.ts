@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { backOff } from '../../async/index.js';
 import { type CoordinationStore, outcomeUnknown } from '../../coordination/index.js';
 import { messageOf } from '../../errors.js';
-import { Histogram } from '../../metrics/index.js';
+import type { ClusterMetrics } from '../../metrics/index.js';
 import {
   type Catalogue,
   type CatalogueChange,
@@ -43,14 +43,13 @@ export interface CommitterOptions {
   prefixLengths: PrefixLengths;
   /** How long etcd may take to append an entry, ms; twice as long may pass until the entry is copied and applied. */
   timeoutMs?: number;
+  metrics?: Pick<ClusterMetrics, 'commitSeconds'>;
 }
 
 const TIMEOUT_MS = 30_000;
 const COPY_RETRY_MS = 500;
 /** Attempts of a commit whose collection keeps changing. */
 const MAX_ATTEMPTS = 20;
-/** Bounds of the classes of the histogram, seconds. */
-const COMMIT_SECONDS_BOUNDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** A commit as it was sent to the log. */
 interface SentCommit {
@@ -67,8 +66,6 @@ interface SentCommit {
  * - a claim whose last commit has an unknown outcome sends no other commit until `settle` has found the outcome.
  */
 export class Committer {
-  /** From the records of a commit to its acknowledgement, seconds. */
-  readonly commitSeconds = new Histogram(COMMIT_SECONDS_BOUNDS);
   private readonly archiveLog: LogArchive;
   private readonly uncertainCommits = new WeakMap<FencedLock, SentCommit>();
 
@@ -163,7 +160,7 @@ export class Committer {
     // The watch of the log reads the entry again, meets the same error and reports it.
     replica.applyOwn(committed).catch(() => undefined);
     await Promise.all([this.archive(committed), this.applyLocally(committed)]);
-    this.commitSeconds.observe((performance.now() - begun) / 1e3);
+    this.options.metrics?.commitSeconds.observe((performance.now() - begun) / 1e3);
     return true;
   }
 

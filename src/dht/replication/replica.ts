@@ -1,6 +1,7 @@
 /** Keeps what a node holds of a cluster up with the commit log. */
 import { SerialQueue } from '../../async/index.js';
 import type { Watch, WatchSignal } from '../../coordination/index.js';
+import type { ClusterMetrics } from '../../metrics/index.js';
 import {
   type Commit,
   type ObjectStore,
@@ -9,6 +10,7 @@ import {
   type ReplicaRecord,
   type Storage,
   storeNotFound,
+  type TileRecord,
   type TileVersion,
 } from '../../storage/index.js';
 import { entriesSince, partOf, readManifest, readParts, segmentName } from '../commit/checkpoint.js';
@@ -29,6 +31,7 @@ export interface ReplicaOptions {
   prefixLengths: PrefixLengths;
   /** Which restoration the log is of. */
   epochId?: string;
+  metrics?: Pick<ClusterMetrics, 'rebalanceBytes' | 'rebalanceSlots'>;
   /** Is told what keeps the replica from following; it tries again by itself. */
   onFailure?: (error: unknown) => void;
 }
@@ -194,6 +197,8 @@ export class Replica {
       const state = await this.stateOf(wanted);
       const { added } = state.toCommit();
       await this.replicate(this.seq, { added: added! }, new SlotSet([...this.slotSet, ...wanted]));
+      this.options.metrics?.rebalanceSlots.inc(wanted.size);
+      this.options.metrics?.rebalanceBytes.inc(added!.reduce((sum, tile) => sum + bytesOf(tile), 0));
     });
   }
 
@@ -320,3 +325,5 @@ export class Replica {
     return storage.getTiles(ids);
   }
 }
+
+const bytesOf = ({ groups }: TileRecord) => groups.reduce((sum, { bytes }) => sum + bytes, 0);

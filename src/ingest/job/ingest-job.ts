@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { coordinationUnavailable } from '../../coordination/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { FailedWithResults, type JobContext } from '../../jobs/index.js';
+import type { IngestMetrics } from '../../metrics/index.js';
 import type { CollectionRecord, Storage } from '../../storage/index.js';
 import type { IngestPool } from '../cut/ingest-pool.js';
 import type { SharedMemory } from '../cut/shared-memory.js';
@@ -44,6 +45,7 @@ export interface IngestProcessContext {
   /** Bytes that ingest may take beside what the program itself does. */
   memory: number;
   cloudModel?: string | undefined;
+  metrics?: IngestMetrics;
   /** Real paths of the folders that those may have read who do not own the node; none by default. */
   allowedFolders?: string[];
 }
@@ -96,9 +98,10 @@ export class IngestJob {
   private inputs = 0;
   private readonly sceneProgress = new SceneShares();
   private inputsDescribed = 0;
+  private readonly metrics: IngestMetrics | undefined;
 
   constructor(
-    { storage, workers: pool, cloudModel, allowedFolders = [] }: IngestProcessContext,
+    { storage, workers: pool, cloudModel, metrics, allowedFolders = [] }: IngestProcessContext,
     memory: SharedMemory,
     founders: FirstSceneLock,
     private readonly options: IngestInputs,
@@ -111,6 +114,7 @@ export class IngestJob {
       cloudModel,
       digests: new Map(),
     };
+    this.metrics = metrics;
     this.duplicates = new DuplicateSceneGuard(founders, job.signal);
     const { fenced, sentAs, paths } = options;
     if (fenced) this.guard = new PathGuard(allowedFolders);
@@ -128,6 +132,7 @@ export class IngestJob {
         if (result) {
           this.results[index] = result;
           this.logScene(result);
+          if (!this.options.dryRun) this.countScene(scene, result);
         }
         this.share(index, 1);
         if (scratch && --scratch.scenes === 0) await this.remove(scratch);
@@ -167,6 +172,14 @@ export class IngestJob {
     const what = unchanged ? 'already there' : `${tiles} tiles${replaced ? ', replaced' : ''}`;
     this.job.log('info', `${collection}/${id}: ${what}`);
     for (const warning of warnings) this.job.log('warning', `${collection}/${id}: ${warning}`);
+  }
+
+  private countScene({ groups }: Scene, { unchanged, replaced }: SceneResult): void {
+    const outcome = unchanged ? 'unchanged' : replaced ? 'replaced' : 'new';
+    this.metrics?.scenes.inc({ outcome });
+    if (unchanged) return;
+    for (const { bands } of groups)
+      for (const { header } of bands) this.metrics?.pixels.inc(header.width * header.height);
   }
 
   private logFailure({ path, code, message }: IngestResults['failed'][number]): void {
@@ -337,6 +350,7 @@ export class IngestJob {
         error instanceof TilewrightError ? error : ingestFailed(path, messageOf(error));
       const failure = { path: this.toUserNames(path), code, message: this.toUserNames(message) };
       this.failed.push(failure);
+      this.metrics?.failures.inc();
       this.logFailure(failure);
       return null;
     }

@@ -3,7 +3,7 @@ import type { OpenCluster, Peer } from '../../dht/index.js';
 import type { JobRecord, Storage } from '../../storage/index.js';
 import { jobNotFound } from '../errors.js';
 import type { IdempotencyKey } from '../local/idempotency-keys.js';
-import type { JobListener } from '../local/job-execution.js';
+import type { JobListener, LineListener } from '../local/job-execution.js';
 import type { LogLine } from '../local/job-log.js';
 import type { JobFile, JobService } from '../local/job-service.js';
 import { LocalJobService, type StartOptions } from '../local/local-job-service.js';
@@ -24,6 +24,8 @@ export interface ClusterJobServiceOptions {
   gracePeriodMs?: number;
   /** Is told of what goes wrong in the background; all of it is tried again. */
   onFailure: (error: unknown) => void;
+  /** Called with each line of the logs of the jobs that this node leads. */
+  onLine?: LineListener;
 }
 
 /** Jobs that this node leads are answered from its own records, others from what their homes have told all nodes. */
@@ -55,9 +57,12 @@ export class ClusterJobService implements JobService {
 
   static async open(options: ClusterJobServiceOptions): Promise<ClusterJobService> {
     const opened = new ClusterJobService(options);
-    const { storage, processes, resume = false, gracePeriodMs, onFailure } = options;
+    const { storage, processes, resume = false, gracePeriodMs, onFailure, onLine } = options;
     const { registry, entries, artifacts } = opened;
-    opened.jobs = await LocalJobService.open(storage, processes, { resume, registry, onFailure });
+    opened.jobs = await LocalJobService.open(storage, processes, {
+      ...{ resume, registry, onFailure },
+      ...(onLine && { onLine }),
+    });
     if (resume) {
       const { cluster } = options.cluster;
       const { jobs } = opened;
@@ -80,6 +85,10 @@ export class ClusterJobService implements JobService {
     this.tasks.close();
     await this.failover?.close();
     await this.jobs.close();
+  }
+
+  get active(): JobRecord[] {
+    return this.jobs.active;
   }
 
   get hasStopped(): boolean {

@@ -1,5 +1,5 @@
 /** A job that has not ended: its record and its log on their way to disk. */
-import { type JobRecord, redactDataFolder, type Storage } from '../../storage/index.js';
+import { type JobRecord, type LogRecord, redactDataFolder, type Storage } from '../../storage/index.js';
 import { FailedWithResults, jobDismissed } from '../errors.js';
 import type { JobLog } from './job-log.js';
 import { hasEnded, jobError, QUEUED_STATE, stateLine } from './job-records.js';
@@ -10,6 +10,9 @@ import { type FullJobContext, type Process, runLocally } from './process.js';
 const WRITE_INTERVAL_MS = 500;
 
 export type JobListener = (job: JobRecord) => void;
+
+/** Called with each line of the log of a job, which may not be on disk yet. */
+export type LineListener = (job: Pick<JobRecord, 'id' | 'process'>, line: LogRecord) => void;
 
 /**
  * Invariants: `told` is the last record that is on disk, together with the line of the log that tells of its state, and of which other
@@ -34,6 +37,7 @@ export class JobExecution {
     public published: JobRecord,
     private writes: Promise<void>,
     private readonly board?: JobRegistry,
+    private readonly onLine?: LineListener,
   ) {
     this.pending = published;
     this.redactPaths = redactDataFolder(storage.dir);
@@ -108,7 +112,7 @@ export class JobExecution {
       await this.storage.removeScratch(name).catch((error) => {
         // The next open removes it.
         const text = `files of the job could not be removed: ${jobError(error).message}`;
-        this.log.add({ time: Date.now(), level: 'warning', text });
+        this.addLine({ time: Date.now(), level: 'warning', text });
         return this.write({});
       });
   }
@@ -151,7 +155,7 @@ export class JobExecution {
       message: (text) => this.writeLater({ message: this.redactPaths(text) }),
       log: (level, text) => {
         if (this.pending.status !== 'running') return;
-        this.log.add({ time: Date.now(), level, text: this.redactPaths(text) });
+        this.addLine({ time: Date.now(), level, text: this.redactPaths(text) });
         this.writeLater({});
       },
       partial: (results) => {
@@ -161,6 +165,11 @@ export class JobExecution {
         if (object !== undefined) this.writeLater({ files: { ...this.pending.files, [name]: object } });
       },
     };
+  }
+
+  private addLine(line: LogRecord): void {
+    this.log.add(line);
+    this.onLine?.(this.pending, line);
   }
 
   private writeLater(change: Partial<JobRecord>): void {
@@ -183,7 +192,7 @@ export class JobExecution {
     const put = catalogue.jobs.set(record.id, record);
     clearTimeout(this.timer);
     this.timer = undefined;
-    if (record.status !== status) this.log.add(stateLine(record, remark));
+    if (record.status !== status) this.addLine(stateLine(record, remark));
     this.pending = record;
     const changes = [put, ...this.log.changes()];
     // Who asked for the earlier write has its error; this one only waits for it to be over.

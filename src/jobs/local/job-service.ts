@@ -12,7 +12,16 @@ export interface JobFile {
 export interface JobService
   extends Pick<
     LocalJobService,
-    'start' | 'startIdempotent' | 'get' | 'list' | 'log' | 'subscribe' | 'cancel' | 'retry' | 'hasStopped'
+    | 'start'
+    | 'startIdempotent'
+    | 'get'
+    | 'list'
+    | 'active'
+    | 'log'
+    | 'subscribe'
+    | 'cancel'
+    | 'retry'
+    | 'hasStopped'
   > {
   /** The node that is to be asked for a job in place of this one; `includeEnded` where it has to be the one that had it. */
   leaderOf(id: string, alsoEnded?: boolean): Promise<Peer | undefined>;

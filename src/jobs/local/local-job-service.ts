@@ -16,7 +16,7 @@ import {
   uploadDeleted,
 } from '../errors.js';
 import { type IdempotencyKey, IdempotencyKeys } from './idempotency-keys.js';
-import { JobExecution, type JobListener } from './job-execution.js';
+import { JobExecution, type JobListener, type LineListener } from './job-execution.js';
 import { collectGarbage, GC_INTERVAL_MS } from './job-gc.js';
 import { JobLog, type LogLine, readLog } from './job-log.js';
 import { deleteJob, hasEnded, listJobs, orphanedJobs, QUEUED_STATE, stateLine } from './job-records.js';
@@ -41,6 +41,8 @@ export interface LocalJobServiceOptions {
   registry?: JobRegistry;
   /** Called with each error of background work. The work is tried again. */
   onFailure?: (error: unknown) => void;
+  /** Called with each line of the logs of the jobs that this service runs. */
+  onLine?: LineListener;
 }
 
 export interface StartOptions {
@@ -80,6 +82,7 @@ export class LocalJobService implements JobService {
     concurrency: number,
     private readonly board: JobRegistry | undefined,
     onFailure: (error: unknown) => void,
+    private readonly onLine?: LineListener,
   ) {
     this.semaphore = new Semaphore(concurrency);
     this.catalogue = storage.catalogue;
@@ -91,14 +94,14 @@ export class LocalJobService implements JobService {
   static async open(
     storage: Storage,
     processes: Process[],
-    { concurrency = 1, resume = false, registry, onFailure = warn }: LocalJobServiceOptions = {},
+    { concurrency = 1, resume = false, registry, onFailure = warn, onLine }: LocalJobServiceOptions = {},
   ): Promise<LocalJobService> {
     const left = await orphanedJobs(storage, processes, registry);
     const requests = await IdempotencyKeys.open(storage.catalogue);
-    const jobs = new LocalJobService(storage, requests, resume, concurrency, registry, onFailure);
+    const jobs = new LocalJobService(storage, requests, resume, concurrency, registry, onFailure, onLine);
     const slots = resume ? jobs.semaphore : new Semaphore(0);
     for (const { record, process, log } of left)
-      jobs.admit(new JobExecution(storage, process, log, record, Promise.resolve(), registry), slots);
+      jobs.admit(jobs.execution(process, log, record, Promise.resolve()), slots);
     return jobs;
   }
 
@@ -145,7 +148,8 @@ export class LocalJobService implements JobService {
     const known = await this.board?.accept(record, request);
     if (known !== undefined) return { job: { ...record, id: known }, repeated: true };
     const log = JobLog.empty(this.catalogue, record.id);
-    log.add(stateLine(record));
+    const accepting = stateLine(record);
+    log.add(accepting);
     const changes = [jobs.set(record.id, record), ...log.changes()];
     if (retryOf && (await jobs.has(retryOf.id)))
       changes.push(jobs.set(retryOf.id, { ...retryOf, retriedBy: record.id }));
@@ -155,8 +159,9 @@ export class LocalJobService implements JobService {
       await this.board?.withdraw(record.id, error, request);
       throw error;
     });
-    this.admit(new JobExecution(this.storage, process, log, record, accepted, this.board));
+    this.admit(this.execution(process, log, record, accepted));
     await accepted;
+    this.onLine?.(record, accepting);
     if (retryOf) await this.board?.markRetried(retryOf.id, record.id);
     return { job: record, repeated: false };
   }
@@ -170,10 +175,14 @@ export class LocalJobService implements JobService {
     log.add(stateLine(job, remark));
     const record = { ...job, lines: log.last };
     const written = this.catalogue.write([jobs.set(job.id, record), ...log.changes()]);
-    if (process && !hasEnded(job))
-      this.admit(new JobExecution(this.storage, process, log, record, written, this.board));
+    if (process && !hasEnded(job)) this.admit(this.execution(process, log, record, written));
     await written;
     if (hasEnded(job)) await this.board?.publish(record, true);
+  }
+
+  /** The jobs that this process leads and that have not ended. */
+  get active(): JobRecord[] {
+    return [...this.live.values()].map(({ published }) => published);
   }
 
   /** Whether a job has not ended and is run by this process. */
@@ -319,6 +328,10 @@ export class LocalJobService implements JobService {
     this.stopped = true;
     for (const job of live) job.notify();
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+
+  private execution(process: Process, log: JobLog, record: JobRecord, writes: Promise<void>): JobExecution {
+    return new JobExecution(this.storage, process, log, record, writes, this.board, this.onLine);
   }
 
   private admit(job: JobExecution, slots = this.semaphore): void {

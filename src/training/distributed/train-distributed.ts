@@ -61,7 +61,7 @@ interface RankAnnouncement {
  * member stores the model; then all remove their checkpoints. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS, TW_TRAIN_DIVERGED.
  */
 export async function trainDistributed(
-  { storage, cores = availableParallelism(), rendezvous }: TrainContext,
+  { storage, cores = availableParallelism(), rendezvous, onEpoch }: TrainContext,
   inputs: TrainInputs,
   job: JobContext,
 ): Promise<PartialTrainResults> {
@@ -149,7 +149,10 @@ export async function trainDistributed(
           onBegin: (beginning) => {
             if (index === 0) job.log('info', describeResumePoint(beginning));
           },
-          onEpoch: ({ epoch }) => job.progress({ share: epoch / epochs }),
+          onEpoch: ({ epoch }) => {
+            onEpoch?.();
+            job.progress({ share: epoch / epochs });
+          },
         },
       );
       if (index === 0) {

@@ -20,6 +20,8 @@ export interface TrainContext {
   cores?: number;
   /** Bytes that the processes that train may take together. */
   memory?: number;
+  /** Called after each epoch of a training that this node takes part in. */
+  onEpoch?: () => void;
   /** Of a node that is one of many: its address, and how it reaches the others. */
   rendezvous?: { url: string; doors: Rendezvous };
 }

@@ -127,8 +127,10 @@ export class TrainingRun {
       if (ancestors.start) Object.assign(task, { start: ancestors.start, fineTuning: descent.fineTuning });
       return undefined;
     };
-    const onEpoch = ({ id, epoch }: CellProgress) =>
+    const onEpoch = ({ id, epoch }: CellProgress) => {
+      context.onEpoch?.();
       this.advance(id, epoch / (epochs ?? getModelSpec(byId.get(id)!.model).epochs));
+    };
     const options = {
       ...{ engine: engine.name, cores, memory, limit, pinned: limit !== undefined },
       ...{ signal: job.signal, onEpoch, prepare },
