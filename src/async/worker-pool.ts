@@ -30,7 +30,10 @@ export interface RunOptions {
   transfer?: readonly Transferable[];
   /** Cancels the task: a waiting task is not started; a running one gets the abort through its own signal. */
   signal?: AbortSignal;
-  /** Milliseconds that the task may take to end after an abort before its thread is terminated. Default: 30 s, for tasks that must clean up. */
+  /**
+   * Milliseconds that the task may take to end after an abort before its thread is terminated. Default: 30 s, for tasks that must clean
+   * up.
+   */
   graceMs?: number;
   /** Milliseconds after which the thread is terminated with TW_RASTER_WORKER_STUCK. Default and maximum: the limit of the pool. */
   timeLimitMs?: number;

@@ -36,7 +36,10 @@ export type Operation =
   | ({ op: 'delete' } & KeyRange)
   | ({ op: 'get'; limit?: number } & KeyRange);
 
-/** If all comparisons are true, the operations in `success` are executed, otherwise those in `failure`. A transaction may write each key once. */
+/**
+ * If all comparisons are true, the operations in `success` are executed, otherwise those in `failure`. A transaction may write each key
+ * once.
+ */
 export interface Transaction {
   compare?: RevisionCompare[];
   success: Operation[];

@@ -5,9 +5,9 @@ import { leaseGone } from './errors.js';
 import type { CoordinationStore } from './kv-store.js';
 
 /**
- * A lease that is renewed every third of its lifetime. A failed renewal is retried immediately, with back-off, until the store answers. So the
- * lease survives every outage shorter than two thirds of its lifetime, and one of nearly the full lifetime if the outage
- * begins just after a renewal.
+ * A lease that is renewed every third of its lifetime. A failed renewal is retried immediately, with back-off, until the store answers.
+ * So the lease survives every outage shorter than two thirds of its lifetime, and one of nearly the full lifetime if the outage begins
+ * just after a renewal.
  *
  * Invariant: `lost` is aborted only if the store reports that the lease does not exist; no other error means that it has ended. A node
  * without a connection may thus keep its lease object for longer than the lease lasts. Commits are safe anyway, because their transaction

@@ -3,9 +3,9 @@ import type { CoordinationStore, KeyRange, Watch, WatchSignal } from './kv-store
 const RETRY_DELAY_MS = 500;
 
 /**
- * Calls `read` at the start and whenever something in the range has changed: one call at a time, and once more if the range changes during a
- * call. The argument is the newest change, or `start` if a change may have been missed. If `read` fails, `onError` gets the error, and
- * `read` is called again after RETRY_DELAY_MS. `onError` also gets the error of a watch that the store refuses.
+ * Calls `read` at the start and whenever something in the range has changed: one call at a time, and once more if the range changes
+ * during a call. The argument is the newest change, or `start` if a change may have been missed. If `read` fails, `onError` gets the
+ * error, and `read` is called again after RETRY_DELAY_MS. `onError` also gets the error of a watch that the store refuses.
  */
 export function watchLoop(
   store: CoordinationStore,

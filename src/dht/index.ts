@@ -15,14 +15,12 @@ export { FailureDetector } from './membership/failure-detector.js';
 export {
   listMembers,
   type Member,
-  type MembersChange,
   Membership,
   type MembershipEvents,
   watchMembers,
 } from './membership/membership.js';
 export {
   type ClusterConfig,
-  HANDSHAKE_PATH,
   type OpenCluster,
   openCluster,
   restoreCluster,
@@ -64,6 +62,7 @@ export { SlotSet } from './placement/slot-set.js';
 export { DEFAULT_PREFIX_LENGTHS, SLOTS, slotOf, slotOfScene } from './placement/slots.js';
 export { verifyClusterDocument } from './recovery/cluster-document.js';
 export { limitConnectTime } from './rpc/connect-timeout.js';
+export { HANDSHAKE_PATH } from './rpc/handshake.js';
 export { sign, verifySignature } from './rpc/message-signature.js';
 export { CHECKSUM_HEADER, MESSAGE_TYPE, type Peer, PeerClient } from './rpc/peer-client.js';
 export { encodeLine, NDJSON_TYPE, streamLines } from './rpc/peer-stream.js';

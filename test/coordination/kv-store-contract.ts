@@ -206,7 +206,7 @@ function storeContract(open: OpenStore, runs: number): void {
     const lease = await other.grantLease(60);
     const { revision } = await other.transact({ success: [put('w/a', '1')] });
     await eventually('a wake', () => wakes.length > 1);
-    assert.deepEqual(wakes[1], { why: 'change', revision });
+    assert.deepEqual(wakes[1], { reason: 'change', revision });
     const changes: (() => Promise<unknown>)[] = [
       () => other.transact({ success: [{ op: 'delete', key: 'w/a' }] }),
       () => other.transact({ success: [put('w/b', '1', lease)] }),

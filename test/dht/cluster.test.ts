@@ -235,5 +235,5 @@ test('a node whose lease is lost while it joins comes back, and nothing else goe
   await until('a alone', isSettled([{ storage, cluster, stop: async () => {} }], 1));
   assert.ok(isLost);
   assert.equal(failures.length, 1);
-  assert.match(failures[0]!, /cut off from etcd/);
+  assert.match(failures[0]!, /lost its lease in etcd/);
 });

@@ -84,7 +84,7 @@ test('secrets, clocks, stores and folders that do not belong together', { skip: 
 
   assert.match(
     await refused(t, where, 'b', 'TW_DHT_REFUSED', { flags: ['--secret', 'not that of the others'] }),
-    /: the message is signed by another secret; start all nodes with the same --secret \[TW_DHT_REFUSED\]/,
+    /: the message is signed with another secret; start all nodes with the same --secret \[TW_DHT_REFUSED\]/,
   );
   const late = join(where.folder, 'late.mjs');
   await writeFile(late, 'const now = Date.now;\nDate.now = () => now() - 3600_000;\n');
@@ -92,7 +92,7 @@ test('secrets, clocks, stores and folders that do not belong together', { skip: 
     await refused(t, where, 'b', 'TW_DHT_REFUSED', {
       env: { NODE_OPTIONS: `--import=${pathToFileURL(late).href}` },
     }),
-    /the clocks .* are 3600 s apart; let both take their time from a time server/,
+    /the clocks .* are 3600 s apart; synchronise both with a time server/,
   );
 
   // A store that is another cluster's.
@@ -166,6 +166,6 @@ test('a node of another format is refused', async (t) => {
   const member = { id: 'b', url: 'http://b', zone: 'b', weight: 1, software: '9.0.0', format: 2 };
   await assert.rejects(startMember(where, 'b', { member }), {
     code: 'TW_DHT_OTHER_FORMAT',
-    message: /node a runs version 0, which writes format 1 .* this node writes format 2/,
+    message: /node a runs version 0 with document format 1, and this node has format 2/,
   });
 });

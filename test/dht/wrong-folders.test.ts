@@ -74,7 +74,7 @@ test('a store that is the data folder of a node, or has lost its cluster.json', 
   const objects = await openObjectStore(pathToFileURL(single).href);
   await assert.rejects(startMember({ ...where, objects }, 'a'), {
     code: 'TW_DHT_STORE_NOT_EMPTY',
-    message: /is no tile store but the data folder of a node.* "tilewright node join --data"/,
+    message: /is not a tile store but the data folder of a node.* "tilewright node join --data"/,
   });
   assert.deepEqual(
     (await filesOf(single)).filter((name) => name !== '.tmp'),
@@ -113,7 +113,7 @@ test('one coordination store for a tile store, also where several come at once',
     assert.equal(won.length, 1, `${won}`);
     const refusal = {
       code: 'TW_DHT_OTHER_COORDINATION',
-      message: new RegExp(`agree by node ${won[0]} alone;`),
+      message: new RegExp(`uses the single node ${won[0]} without --etcd;`),
     };
     for (const [i, end] of ends.entries())
       if (end.status === 'rejected') {

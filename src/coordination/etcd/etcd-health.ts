@@ -17,7 +17,9 @@ const ALL_KEYS = Buffer.from([0]).toString('base64');
 /** `/tilewright/`, and the first key after all keys that begin with it. */
 const OWN_KEY_RANGE = ['/tilewright/', '/tilewright0'].map((key) => Buffer.from(key).toString('base64'));
 
-/** Warnings for the operator of etcd, one sentence each: a nearly full database, history that is never compacted, keys of other programs. */
+/**
+ * Warnings for the operator of etcd, one sentence each: a nearly full database, history that is never compacted, keys of other programs.
+ */
 export async function etcdHealthWarnings(
   client: EtcdHttpClient,
   { quotaBytes = DEFAULT_QUOTA_BYTES, maxRevisions = MAX_HISTORY_REVISIONS }: EtcdLimits = {},

@@ -213,8 +213,8 @@ export class JobEntries {
   }
 
   /**
-   * All that there are, in the order of their ids, which is that of their times. `onDamaged` is called with TW_DHT_DOCUMENT_DAMAGED for each
-   * document that is left out; without it, the error is thrown.
+   * All that there are, in the order of their ids, which is that of their times. `onDamaged` is called with TW_DHT_DOCUMENT_DAMAGED for
+   * each document that is left out; without it, the error is thrown.
    */
   async *all(onDamaged: OnDamaged = rethrow): AsyncGenerator<StoredJobEntry> {
     for (const [prefix, live] of [

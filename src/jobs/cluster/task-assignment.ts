@@ -12,8 +12,8 @@ export interface SlotWork {
 const TOLERANCE = 0.02;
 
 /**
- * Returns the slots of each node. Each slot begins at its first node; as long as a node exceeds its share, the slot moves whose move evens out
- * the loads most. The result depends on the arguments alone. `weightOf`: the share of the work that a node should do, above 0.
+ * Returns the slots of each node. Each slot begins at its first node; as long as a node exceeds its share, the slot moves whose move
+ * evens out the loads most. The result depends on the arguments alone. `weightOf`: the share of the work that a node should do, above 0.
  */
 export function assignSlots(
   slots: readonly SlotWork[],

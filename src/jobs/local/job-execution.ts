@@ -13,7 +13,8 @@ export type JobListener = (job: JobRecord) => void;
 
 /**
  * Invariants: `told` is the last record that is on disk, together with the line of the log that tells of its state, and of which other
- * nodes can know, and listeners hear of no other; records are written in the order of the job's states, and none changes one that has ended.
+ * nodes can know, and listeners hear of no other; records are written in the order of the job's states, and none changes one that has
+ * ended.
  */
 export class JobExecution {
   readonly listeners = new Set<JobListener>();
@@ -72,8 +73,8 @@ export class JobExecution {
   }
 
   /**
-   * Ends the job as cancelled or failed, with what it has made so far. If this node cannot write the end, `told` and the other nodes have it
-   * all the same, so that the next start of a node of a cluster does not run the job again.
+   * Ends the job as cancelled or failed, with what it has made so far. If this node cannot write the end, `told` and the other nodes have
+   * it all the same, so that the next start of a node of a cluster does not run the job again.
    */
   async end(reason: unknown): Promise<void> {
     const status = jobDismissed.is(reason) ? 'dismissed' : 'failed';

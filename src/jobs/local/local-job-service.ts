@@ -221,8 +221,8 @@ export class LocalJobService implements JobService {
   }
 
   /**
-   * Starts a job for the failed inputs of one that has ended; `terms` may change what the process is given. Throws TW_JOB_NOT_FOUND, TW_JOB_NOT_ENDED,
-   * TW_JOB_NOTHING_FAILED, TW_JOB_UPLOAD_GONE, and what `start` throws.
+   * Starts a job for the failed inputs of one that has ended; `terms` may change what the process is given. Throws TW_JOB_NOT_FOUND,
+   * TW_JOB_NOT_ENDED, TW_JOB_NOTHING_FAILED, TW_JOB_UPLOAD_GONE, and what `start` throws.
    */
   async retry(
     id: string,

@@ -67,11 +67,14 @@ export interface JobContext {
   readonly signal: AbortSignal;
   /** Whether tiles of this cell are for this run to work on; those of others are another's. */
   isMine(cell: { grid: GridName; geocode: string }): boolean;
-  /** Waits until every run of the job has said a word, and gives all words, in the same order everywhere. Every run says as many, one after another. */
+  /**
+   * Waits until every run of the job has said a word, and gives all words, in the same order everywhere. Every run says as many, one
+   * after another.
+   */
   allGather<T>(word: T): Promise<T[]>;
   /**
-   * Counts of tiles so far, and the share of the work that is done, 0 to 1, where it goes by more than tiles; of what is skipped there is no work. Nothing goes down: lower numbers are passed over, but where
-   * work is begun `anew`.
+   * Counts of tiles so far, and the share of the work that is done, 0 to 1, where it goes by more than tiles; of what is skipped there is
+   * no work. Nothing goes down: lower numbers are passed over, but where work is begun `anew`.
    */
   progress(now: Partial<JobProgress> & { share?: number; anew?: boolean }): void;
   /** One line for people: what the job is doing. */

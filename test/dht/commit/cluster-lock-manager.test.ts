@@ -129,12 +129,12 @@ test('a commit that was built from a collection which is deleted meanwhile fails
 
 test('an operator is told who comes and goes, and how many slots a node owns', async (t) => {
   const where = await sharedStores(t);
-  const news: string[] = [];
-  const a = await startMember(where, 'a', { onStatus: (text) => news.push(text) });
+  const messages: string[] = [];
+  const a = await startMember(where, 'a', { onStatus: (text) => messages.push(text) });
   const b = await startMember(where, 'b');
-  await until('b is here', () => news.includes('node b at http://b is here'));
+  await until('b has joined', () => messages.includes('node b at http://b has joined'));
   await b.stop();
-  await until('b is away', () => news.includes('node b at http://b is away'));
-  await until('its slots are told', () => news.at(-1) === 'this node owns 16384 of 16384 slots');
+  await until('b has left', () => messages.includes('node b at http://b has left'));
+  await until('its slots are reported', () => messages.at(-1) === 'this node owns 16384 of 16384 slots');
   assert.deepEqual(a.failures, []);
 });

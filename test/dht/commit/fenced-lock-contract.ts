@@ -15,7 +15,7 @@ export function fencedLockContract(open: OpenStore): void {
     for (const one of tries)
       if (one.status === 'rejected') {
         assert.equal(one.reason.code, lockHeld.code);
-        assert.match(one.reason.message, new RegExp(`c/s is busy: ${first!.holder} works`));
+        assert.match(one.reason.message, new RegExp(`c/s is busy: ${first!.holder} is working`));
       }
     assert.deepEqual(await listLocks(node(), 'c/'), [
       {

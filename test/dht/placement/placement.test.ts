@@ -68,18 +68,21 @@ test('a placement that breaks a promise is neither written nor read', () => {
   const [a, b] = three.nodes;
   const faults: [what: RegExp, placement: Placement][] = [
     [/version is -1/, change({ version: -1 })],
-    [/0 owners of a slot/, change({ owners: 0 })],
+    [/number of owners is 0/, change({ owners: 0 })],
     [/prefix length of geohash is 10/, change({ prefixLengths: { geohash: 10, quadtile: 9 } })],
     [/node a has the weight 0/, change({ nodes: [{ ...a!, weight: 0 }, ...three.nodes.slice(1)] })],
-    [/node a is out of order/, change({ nodes: [b!, a!, three.nodes[2]!] })],
+    [/node a is duplicated or out of order/, change({ nodes: [b!, a!, three.nodes[2]!] })],
     [/slot 5 has a node twice/, slotsWith(own('a'), own('a'))],
-    [/slot 5 has 1 owners/, slotsWith(own('a'), own('b', 'leaving'))],
+    [/slot 5 has 1 owners instead of 2/, slotsWith(own('a'), own('b', 'leaving'))],
     [/slot 5 has a leaving owner before/, slotsWith(own('c', 'leaving'), own('a'), own('b'))],
     [
       /too few zones: 1/,
       change({ nodes: three.nodes.map((one) => ({ ...one, zone: one.id === 'c' ? 'y' : 'x' })) }),
     ],
-    [/owned by a, which drains/, change({ nodes: [{ ...a!, draining: true }, ...three.nodes.slice(1)] })],
+    [
+      /owned by a, which is draining/,
+      change({ nodes: [{ ...a!, draining: true }, ...three.nodes.slice(1)] }),
+    ],
   ];
   for (const [message, placement] of faults)
     assert.throws(() => encodePlacement(placement), { code: 'TW_DHT_BAD_PLACEMENT', message });
@@ -93,14 +96,14 @@ test('a text that is no placement is refused, and what is wrong is named', () =>
   unknown.writeUInt16LE(17, 0);
   const faults: [what: RegExp, text: string][] = [
     [/not JSON/, '{'],
-    [/no JSON object/, '7'],
-    [/format is 2/, JSON.stringify({ ...good, format: 2 })],
+    [/not a JSON object/, '7'],
+    [/format is 2 instead of 1/, JSON.stringify({ ...good, format: 2 })],
     [/nodes or slots are missing/, JSON.stringify({ ...good, slots: undefined })],
     [/node undefined has no id/, JSON.stringify({ ...good, nodes: [{}, {}, {}] })],
     [/slots are damaged/, JSON.stringify({ ...good, slots: 'AAAA' })],
     [/slots are damaged/, JSON.stringify({ ...good, slots: packed(Buffer.alloc(50_000_000)) })],
-    [/has 16383 whole slots/, JSON.stringify({ ...good, slots: packed(slots.subarray(0, -4)) })],
-    [/slot 0 has an owner that is unknown/, JSON.stringify({ ...good, slots: packed(unknown) })],
+    [/has 16383 complete slots/, JSON.stringify({ ...good, slots: packed(slots.subarray(0, -4)) })],
+    [/slot 0 has an unknown owner/, JSON.stringify({ ...good, slots: packed(unknown) })],
     [/prefix length of geohash is undefined/, JSON.stringify({ ...good, prefixLengths: null })],
   ];
   for (const [message, text] of faults)

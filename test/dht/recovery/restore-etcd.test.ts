@@ -172,7 +172,7 @@ test('nodes that run are seen in the store, and nobody starts by the former etcd
   const keys = async () => (await fresh.coordination.read([{ key: ' ', end: '~' }])).gets[0]!.kvs;
   await assert.rejects(restoreCoordination(fresh.coordination, where.objects, { onWait }), {
     code: 'TW_DHT_STILL_RUNNING',
-    message: /nodes of the cluster run: a;/,
+    message: /nodes of the cluster are running: a;/,
   });
   assert.deepEqual(waited, [['a']]);
   assert.deepEqual(await keys(), []);
@@ -189,7 +189,8 @@ test('nodes that run are seen in the store, and nobody starts by the former etcd
   assert.deepEqual(waited, [['a'], ['b']]);
   await assert.rejects(startMember(where, 'a'), {
     code: 'TW_DHT_OTHER_COORDINATION',
-    message: /agree by an etcd with --cluster-name fresh; .* was left by that cluster with a "node restore"/,
+    message:
+      /uses an etcd with --cluster-name fresh; .* were abandoned by that cluster with a "node restore"/,
   });
   const again = await startMember(fresh, 'a');
   await writeScene(again.storage, 's2', 2);
