@@ -4,9 +4,7 @@ import type { CoordinationStore, Watch } from '../coordination/index.js';
 import type { GridName } from '../grid/index.js';
 import type { Histogram } from '../metrics/index.js';
 import type { ObjectStore, Storage } from '../storage/index.js';
-import { ClusterLockManager } from './commit/cluster-lock-manager.js';
-import { CommitLog } from './commit/commit-log.js';
-import { isOwnedBy, ownerLabel, revokeLocksOf } from './commit/fenced-lock.js';
+import { ClusterLockManager, CommitLog, isOwnedBy, ownerLabel, revokeLocksOf } from './commit/index.js';
 import {
   epochChanged,
   otherFolder,
@@ -15,22 +13,40 @@ import {
   slotSizesUnknown,
   unknownNode,
 } from './errors.js';
-import { type ClusterStats, StatsCollector } from './membership/cluster-stats.js';
-import { Heartbeat } from './membership/heartbeat.js';
-import { listMembers, type Member, Membership, watchMembers } from './membership/membership.js';
-import { emptyPlacement, type OwnerState, type Placement, slotsOfNode } from './placement/placement.js';
-import { addNode, drainNode, rebalance } from './placement/placement-changes.js';
-import { diffPlacements, type PlacementDiff } from './placement/placement-diff.js';
-import { PlacementManager } from './placement/placement-manager.js';
-import { watchPlacement } from './placement/placement-store.js';
-import { type PrefixLengths, SLOTS, slotOfCell } from './placement/slots.js';
-import { openClusterIdentity, requireLogCoversStore } from './recovery/cluster-identity.js';
-import { epochNumber, readEpoch } from './recovery/restore-epoch.js';
-import { Maintenance } from './replication/maintenance.js';
-import type { ObjectGcContext, ObjectGcReport } from './replication/object-gc.js';
-import { Replica } from './replication/replica.js';
-import { SlotReconciler } from './replication/slot-reconciler.js';
-import type { Peer, PeerClient } from './rpc/peer-client.js';
+import {
+  type ClusterStats,
+  Heartbeat,
+  listMembers,
+  type Member,
+  Membership,
+  StatsCollector,
+  watchMembers,
+} from './membership/index.js';
+import {
+  addNode,
+  diffPlacements,
+  drainNode,
+  emptyPlacement,
+  type OwnerState,
+  type Placement,
+  type PlacementDiff,
+  PlacementManager,
+  type PrefixLengths,
+  rebalance,
+  SLOTS,
+  slotOfCell,
+  slotsOfNode,
+  watchPlacement,
+} from './placement/index.js';
+import { epochNumber, openClusterIdentity, readEpoch, requireLogCoversStore } from './recovery/index.js';
+import {
+  Maintenance,
+  type ObjectGcContext,
+  type ObjectGcReport,
+  Replica,
+  SlotReconciler,
+} from './replication/index.js';
+import type { Peer, PeerClient } from './rpc/index.js';
 
 /** Time limit for the statistics of the other nodes if the placement depends on them, and if they are only shown. */
 const REBALANCE_STATS_TIMEOUT_MS = 5000;

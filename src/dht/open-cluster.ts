@@ -4,11 +4,10 @@ import { type CoordinationStore, EtcdStore, LevelStore } from '../coordination/i
 import { plural } from '../plural.js';
 import { makeFolderDurably, type ObjectStore, openObjectStore, type Storage } from '../storage/index.js';
 import { Cluster } from './cluster.js';
-import { listMembers } from './membership/membership.js';
-import { type RestoreOptions, type RestoreReport, restoreCoordination } from './recovery/restore-etcd.js';
-import { handshake } from './rpc/handshake.js';
-import { PeerClient } from './rpc/peer-client.js';
-import { ScatterGather } from './scatter-gather/scatter-gather.js';
+import { listMembers } from './membership/index.js';
+import { type RestoreOptions, type RestoreReport, restoreCoordination } from './recovery/index.js';
+import { handshake, PeerClient } from './rpc/index.js';
+import { ScatterGather } from './scatter-gather/index.js';
 
 export interface ClusterConfig {
   /** The object store: `s3://bucket/prefix` or `file:///folder`. */

@@ -117,7 +117,7 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
       jobs: { jobID: string; processID: string; message: string; progress: number }[];
     }
     const split = async () => (await get<Jobs>(a, '/jobs')).jobs.find((job) => job.processID === 'split')!;
-    await until('it waits', async () => /^waits for nodes that hold \d+ slots/.test((await split()).message));
+    await until('it waits', async () => /^waiting for the owners of \d+ slots/.test((await split()).message));
     const { jobID, progress } = await split();
     assert.ok(progress < 100);
 

@@ -1,4 +1,4 @@
-/** When a cluster is whole again. */
+/** Waits until a cluster has recovered. */
 import { type SeenPlacement, type Violation, wholePlacement } from './checkers.js';
 import { askJson, until } from './client.js';
 import { MOVE_LIMIT, type TestCluster, type TestNode } from './cluster.js';
@@ -13,16 +13,16 @@ export async function placementOf({ url, name }: TestNode): Promise<SeenPlacemen
   return { ...(await askJson<PlacementAnswer>(url, '/cluster/placement', { patience: 5000 })), node: name };
 }
 
-/** What is wrong with the placement, and with who is known to run. */
+/** Faults of the placement, and of the known members. */
 export async function problemsOfPlacement(cluster: TestCluster): Promise<Violation[]> {
   const running = await Promise.all(cluster.nodes.map((node) => cluster.idOf(node)));
   return wholePlacement(await Promise.all(cluster.nodes.map(placementOf)), running);
 }
 
-/** Every slot has its owners, all of them ready, at all nodes alike; and all nodes are ready. */
+/** Every slot has its owners, all of them available, according to every node; and all nodes are ready. */
 export async function awaitRecovery(cluster: TestCluster, limit: number): Promise<void> {
   let last: Violation[] = [];
-  await until('the placement is whole', limit, async () => {
+  await until('the placement is complete', limit, async () => {
     last = await problemsOfPlacement(cluster);
     return last.length === 0;
   }).catch((error: Error) => {
@@ -35,7 +35,7 @@ export async function awaitRecovery(cluster: TestCluster, limit: number): Promis
     });
 }
 
-/** A node has got slots. */
+/** Waits until a node owns slots. */
 export async function untilOwner(cluster: TestCluster, node: TestNode): Promise<void> {
   await until(`${node.name} has slots`, MOVE_LIMIT * cluster.slowness, async () => {
     const id = await cluster.idOf(node);

@@ -1,13 +1,13 @@
-/** Many searches at one moment. */
+/** Many searches at the same moment. */
 import { askJson, COLLECTION, RequestFailed } from './client.js';
 import type { TestCluster, TestNode } from './cluster.js';
 import type { Burst } from './history.js';
 
 const SEARCHES = 500;
-/** How long each may take, ms: a queue is no failure. */
+/** Time limit of each search; waiting in a queue is not a failure. */
 const PATIENCE = 60_000;
 
-/** Sends them to one node, and records how many were answered in full. */
+/** Sends the searches to one node, and records how many were answered completely. */
 export async function burst(
   { settings, slowness }: TestCluster,
   { name, url }: TestNode,

@@ -1,4 +1,4 @@
-/** Nodes of a cluster in this process, each with a folder of its own. */
+/** Cluster nodes in this process, each with its own folder. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,12 +9,12 @@ import type { SharedStores } from './shared-stores.js';
 export interface RunningMember {
   storage: Storage;
   cluster: Cluster;
-  /** What went wrong in the background. */
+  /** Errors of background work. */
   failures: unknown[];
   stop(): Promise<void>;
 }
 
-/** It is stopped at the end of the test at the latest. */
+/** Starts a node, which is stopped at the end of the test at the latest. */
 export async function startMember(
   { folder, objects, coordination, stops }: SharedStores,
   id: string,

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { mapConcurrent } from '../../async/index.js';
 import type { Commit, ObjectStore, RecordEdit, TileVersion } from '../../storage/index.js';
 import { manifestDamaged } from '../errors.js';
-import { type PrefixLengths, SLOTS, slotOfCell, slotOfScene } from '../placement/slots.js';
+import { type PrefixLengths, SLOTS, slotOfCell, slotOfScene } from '../placement/index.js';
 import type { CommitLog, CommittedEntry, StoredCheckpoint } from './commit-log.js';
 import { LogArchive } from './log-archive.js';
 import { RecordState } from './record-state.js';

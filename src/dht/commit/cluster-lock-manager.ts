@@ -12,7 +12,7 @@ import {
   sceneBusy,
   type WriteLock,
 } from '../../storage/index.js';
-import type { PrefixLengths } from '../placement/slots.js';
+import type { PrefixLengths } from '../placement/index.js';
 
 import { deleteSchema, readSchema } from './collection-schema.js';
 import { Committer, type CommitterOptions } from './committer.js';

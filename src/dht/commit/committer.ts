@@ -16,8 +16,7 @@ import {
   type Storage,
 } from '../../storage/index.js';
 import { collectionConflict, conflictingWriter, localApplyFailed } from '../errors.js';
-import { SlotSet } from '../placement/slot-set.js';
-import type { PrefixLengths } from '../placement/slots.js';
+import { type PrefixLengths, SlotSet } from '../placement/index.js';
 import { segmentName } from './checkpoint.js';
 import {
   createSchemaIfAbsent,

@@ -18,7 +18,7 @@ import {
   type TileVersion,
 } from '../../storage/index.js';
 import { segmentDamaged } from '../errors.js';
-import { type PrefixLengths, slotOfCell } from '../placement/slots.js';
+import { type PrefixLengths, slotOfCell } from '../placement/index.js';
 
 const MAGIC = 'TWSG';
 const FORMAT = 2;

@@ -21,14 +21,11 @@ import {
   versionsOf,
   type WriteLock,
 } from '../../storage/index.js';
-import { ClusterLockManager } from '../commit/cluster-lock-manager.js';
-import { CommitLog } from '../commit/commit-log.js';
-import { revokeLocksOf } from '../commit/fenced-lock.js';
+import { ClusterLockManager, CommitLog, revokeLocksOf } from '../commit/index.js';
 import { importCellsDiffer, importClusterNode, importFileDamaged, lockHeld } from '../errors.js';
-import { slotOfCell } from '../placement/slots.js';
-import { openExistingCluster } from '../recovery/cluster-identity.js';
-import { epochNumber, readEpoch } from '../recovery/restore-epoch.js';
-import { Replica } from '../replication/replica.js';
+import { slotOfCell } from '../placement/index.js';
+import { epochNumber, openExistingCluster, readEpoch } from '../recovery/index.js';
+import { Replica } from '../replication/index.js';
 import { FileUploader } from './file-uploader.js';
 import { cellDifference, isSameModel, isSameScene, isSameTile } from './record-equality.js';
 

@@ -1,8 +1,7 @@
 /** The sizes of the slots of a cluster, as its nodes report them. */
 import { COUNT, listOf, messageCheck, objectOf, TEXT, tupleOf } from '../../json-schema.js';
-import { SlotSet } from '../placement/slot-set.js';
-import { SLOTS } from '../placement/slots.js';
-import type { PeerClient } from '../rpc/peer-client.js';
+import { SLOTS, SlotSet } from '../placement/index.js';
+import type { PeerClient } from '../rpc/index.js';
 import type { Member } from './membership.js';
 
 export const STATS_PATH = '/cluster/internal/survey';

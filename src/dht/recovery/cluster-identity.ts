@@ -8,9 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import type { CoordinationStore } from '../../coordination/index.js';
 import { type ObjectStore, storeExists } from '../../storage/index.js';
-import { MANIFESTS_FOLDER, seqOfObject } from '../commit/checkpoint.js';
-import type { CommitLog } from '../commit/commit-log.js';
-import { listArchived } from '../commit/log-archive.js';
+import { type CommitLog, listArchived, MANIFESTS_FOLDER, seqOfObject } from '../commit/index.js';
 import {
   clusterDocumentDamaged,
   logBehindStore,
@@ -18,7 +16,7 @@ import {
   otherCoordination,
   storeNotEmpty,
 } from '../errors.js';
-import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from '../placement/slots.js';
+import { DEFAULT_PREFIX_LENGTHS, type PrefixLengths } from '../placement/index.js';
 import { createClusterIfAbsent, readClusterId, verifyClusterDocument } from './cluster-document.js';
 import { latestRestore, readEpoch } from './restore-epoch.js';
 

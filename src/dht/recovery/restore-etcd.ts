@@ -10,18 +10,22 @@ import {
 } from '../../coordination/index.js';
 import type { ObjectStore } from '../../storage/index.js';
 import {
+  type CollectionSchema,
+  type CommittedEntry,
+  entryPut,
+  headAndCheckpointPuts,
+  listArchived,
   MANIFESTS_FOLDER,
   type Manifest,
   PARTS_FOLDER,
+  RecordState,
+  readArchived,
   readManifest,
+  readSegment,
+  schemaKey,
   segmentName,
   seqOfObject,
-} from '../commit/checkpoint.js';
-import { type CollectionSchema, schemaKey } from '../commit/collection-schema.js';
-import { type CommittedEntry, entryPut, headAndCheckpointPuts } from '../commit/commit-log.js';
-import { listArchived, readArchived } from '../commit/log-archive.js';
-import { RecordState } from '../commit/record-state.js';
-import { readSegment } from '../commit/segment.js';
+} from '../commit/index.js';
 import {
   clusterDocumentDamaged,
   coordinationNotEmpty,
@@ -29,7 +33,7 @@ import {
   nodesStillRunning,
   otherCluster,
 } from '../errors.js';
-import { requireNoHeartbeats } from '../membership/heartbeat.js';
+import { requireNoHeartbeats } from '../membership/index.js';
 import { encodeClusterDocument } from './cluster-document.js';
 import { type ClusterIdentity, FORMAT, readIdentity } from './cluster-identity.js';
 import { epochPut, startEpoch } from './restore-epoch.js';

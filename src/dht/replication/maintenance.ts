@@ -1,8 +1,6 @@
 /** Background work that one node at a time does for the cluster: checkpoints of the log, and garbage collection in the object store. */
 import { PeriodicTask } from '../../async/index.js';
-import { writeLogCheckpoint } from '../commit/checkpoint.js';
-import { CHECKPOINT_COMMITS } from '../commit/commit-log.js';
-import { acquireLock, pruneCommittedLocks } from '../commit/fenced-lock.js';
+import { acquireLock, CHECKPOINT_COMMITS, pruneCommittedLocks, writeLogCheckpoint } from '../commit/index.js';
 import { lockHeld } from '../errors.js';
 import { collectObjectGarbage, type ObjectGcContext, type ObjectGcReport } from './object-gc.js';
 import type { Replica } from './replica.js';

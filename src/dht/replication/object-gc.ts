@@ -23,23 +23,26 @@ import {
   versionsOf,
 } from '../../storage/index.js';
 import {
+  archivedEntryName,
+  type CommitLog,
+  type CommittedEntry,
+  listArchived,
+  listLocks,
   MANIFESTS_FOLDER,
   type Manifest,
   PART_COUNT,
   PARTS_FOLDER,
   partOf,
+  readArchived,
   readManifest,
+  readSegment,
   segmentName,
   seqOfObject,
   writeLogCheckpoint,
-} from '../commit/checkpoint.js';
-import type { CommitLog, CommittedEntry } from '../commit/commit-log.js';
-import { listLocks } from '../commit/fenced-lock.js';
-import { archivedEntryName, listArchived, readArchived } from '../commit/log-archive.js';
-import { readSegment } from '../commit/segment.js';
+} from '../commit/index.js';
 import { logDamaged, otherCluster } from '../errors.js';
-import { type PrefixLengths, slotOfCell } from '../placement/slots.js';
-import { readIdentity, requireLogCoversStore } from '../recovery/cluster-identity.js';
+import { type PrefixLengths, slotOfCell } from '../placement/index.js';
+import { readIdentity, requireLogCoversStore } from '../recovery/index.js';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

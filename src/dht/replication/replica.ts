@@ -11,14 +11,20 @@ import {
   storeNotFound,
   type TileVersion,
 } from '../../storage/index.js';
-import { entriesSince, partOf, readManifest, readParts, segmentName } from '../commit/checkpoint.js';
-import type { CommitLog, CommittedEntry, StoredCheckpoint } from '../commit/commit-log.js';
-import type { RecordState } from '../commit/record-state.js';
-import { readSegment } from '../commit/segment.js';
+import {
+  type CommitLog,
+  type CommittedEntry,
+  entriesSince,
+  partOf,
+  type RecordState,
+  readManifest,
+  readParts,
+  readSegment,
+  type StoredCheckpoint,
+  segmentName,
+} from '../commit/index.js';
 import { commitNotInLog, replicaBehind } from '../errors.js';
-import { bytesBySlot, cellSlotLookup, slotTest } from '../placement/slot-lookup.js';
-import { SlotSet } from '../placement/slot-set.js';
-import type { PrefixLengths } from '../placement/slots.js';
+import { bytesBySlot, cellSlotLookup, type PrefixLengths, SlotSet, slotTest } from '../placement/index.js';
 
 export interface ReplicaOptions {
   storage: Storage;

@@ -1,10 +1,17 @@
 /** Reconciles a node with the placement: loads its own slots, drops foreign ones, and replaces lost nodes. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FailureDetector } from '../membership/failure-detector.js';
-import type { Member } from '../membership/membership.js';
-import { isHandoverComplete, type Placement, slotsOfNode } from '../placement/placement.js';
-import { addNode, markAvailable, releaseSlots, removeNode } from '../placement/placement-changes.js';
-import { MIN_UPDATE_INTERVAL_MS, type PlacementManager } from '../placement/placement-manager.js';
+import { FailureDetector, type Member } from '../membership/index.js';
+import {
+  addNode,
+  isHandoverComplete,
+  MIN_UPDATE_INTERVAL_MS,
+  markAvailable,
+  type Placement,
+  type PlacementManager,
+  releaseSlots,
+  removeNode,
+  slotsOfNode,
+} from '../placement/index.js';
 import type { Replica } from './replica.js';
 
 /** Loading or dropping slots blocks commits. Target duration of one batch, and its initial and maximum size in slots. */

@@ -1,5 +1,5 @@
 /** Decides which node is asked for which slots. */
-import type { Owner, OwnerState, Placement } from '../placement/placement.js';
+import type { Owner, OwnerState, Placement } from '../placement/index.js';
 
 /** The slots that one node is asked for. */
 export interface NodeSlots {

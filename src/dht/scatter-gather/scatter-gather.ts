@@ -17,10 +17,8 @@ import {
   slotNotHeld,
   unknownQuery,
 } from '../errors.js';
-import { slotTest } from '../placement/slot-lookup.js';
-import { ALL_SLOTS, candidateSlots } from '../placement/slot-pruning.js';
-import { SlotSet } from '../placement/slot-set.js';
-import type { PeerClient } from '../rpc/peer-client.js';
+import { ALL_SLOTS, candidateSlots, SlotSet, slotTest } from '../placement/index.js';
+import type { PeerClient } from '../rpc/index.js';
 import type {
   GatheredAnswers,
   OwnerQueries,

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CoordinationStore } from '../../../src/coordination/kv-store.js';
+import { nodeIdTaken } from '../../../src/dht/index.js';
 import {
   listMembers,
   type Member,
   Membership,
   type MembershipEvents,
-  nodeIdTaken,
   watchMembers,
-} from '../../../src/dht/index.js';
+} from '../../../src/dht/membership/membership.js';
 import type { OpenStore } from '../../coordination/kv-store-contract.js';
 import { eventually } from '../../support/eventually.js';
 

@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import {
   DEFAULT_PREFIX_LENGTHS,
   decodePlacement,
-  drainNode,
   emptyPlacement,
   encodePlacement,
   locate,
@@ -13,8 +12,9 @@ import {
   rebalance,
   removeNode,
   slotOf,
-  slotsOfNode,
 } from '../../../src/dht/index.js';
+import { slotsOfNode } from '../../../src/dht/placement/placement.js';
+import { drainNode } from '../../../src/dht/placement/placement-changes.js';
 import { cells } from '../../query/tiles.js';
 import { happenings, node, placementOf, settled, skewedBytes } from './placements.js';
 
@@ -23,7 +23,7 @@ const three = placementOf(
   ['a', 'b', 'c'].map((id) => node(id, { zone: `zone ${id}` })),
 );
 
-test('locate names the owners that the placement has for a tile', () => {
+test('locate returns the owners of a tile', () => {
   fc.assert(
     fc.property(cells, ({ grid, geocode }) => {
       const found = locate(three, grid, geocode);
@@ -33,13 +33,13 @@ test('locate names the owners that the placement has for a tile', () => {
     }),
     { seed: 42 },
   );
-  // The prefix of the cluster counts, and not the whole geocode.
+  // The prefix length of the cluster counts, not the complete geocode.
   const coarse = { ...three, prefixLengths: { geohash: 2, quadtile: 3 } };
   assert.equal(locate(coarse, 'geohash', '9q8yy').slot, locate(coarse, 'geohash', '9qzzz').slot);
   assert.throws(() => locate(three, 'geohash', '9qa'), { code: 'TW_GEOCODE_INVALID' });
 });
 
-test('a placement is the same after it was written and read', () => {
+test('a placement is unchanged after encoding and decoding', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 3 }), fc.array(happenings, { maxLength: 10 }), (owners, all) => {
       const start = emptyPlacement({ geohash: 3, quadtile: 24 }, owners);
@@ -50,7 +50,7 @@ test('a placement is the same after it was written and read', () => {
   );
 });
 
-test('fifty nodes with two owners are far below 100 KB, also while slots move', () => {
+test('fifty nodes with two owners are far below 100 KB, even while slots move', () => {
   const bytes = skewedBytes(1);
   const nodes = Array.from({ length: 50 }, (_, i) =>
     node(`10.0.0.${100 + i}:8080`, { zone: `rack-${i % 7}` }),
@@ -60,7 +60,7 @@ test('fifty nodes with two owners are far below 100 KB, also while slots move', 
   for (const placement of [quiet, busy]) assert.ok(encodePlacement(placement).length < 60_000);
 });
 
-test('a placement that breaks a promise is neither written nor read', () => {
+test('a placement that violates an invariant is neither written nor read', () => {
   const change = (part: Partial<Placement>): Placement => ({ ...three, ...part });
   const slotsWith = (...owners: Placement['slots'][number]) =>
     change({ slots: three.slots.map((all, slot) => (slot === 5 ? owners : all)) });
@@ -88,7 +88,7 @@ test('a placement that breaks a promise is neither written nor read', () => {
     assert.throws(() => encodePlacement(placement), { code: 'TW_DHT_BAD_PLACEMENT', message });
 });
 
-test('a text that is no placement is refused, and what is wrong is named', () => {
+test('a text that is not a placement is refused with the reason', () => {
   const good = JSON.parse(encodePlacement(three)) as Record<string, unknown>;
   const packed = (bytes: Buffer) => deflateRawSync(bytes).toString('base64');
   const slots = inflateRawSync(Buffer.from(good['slots'] as string, 'base64'));
@@ -110,7 +110,7 @@ test('a text that is no placement is refused, and what is wrong is named', () =>
     assert.throws(() => decodePlacement(text), { code: 'TW_DHT_BAD_PLACEMENT', message });
 });
 
-test('slots of a node are told apart by their state', () => {
+test('the slots of a node are selected by their state', () => {
   const drained = drainNode(settled(three), 'b');
   assert.deepEqual(slotsOfNode(drained, 'b', 'available'), []);
   assert.deepEqual(slotsOfNode(drained, 'b', 'leaving'), slotsOfNode(settled(three), 'b', 'available'));

@@ -1,4 +1,4 @@
-/** Questions to another node over real sockets: many at once, to a node that is slow, dead, or dies. */
+/** Requests to another node over real sockets: many at the same time, to a node that is slow, dead, or dies. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ import { CHECKSUM_HEADER, PeerClient } from '../../../src/dht/rpc/peer-client.js
 import { atEnd } from '../../support/at-end.js';
 
 const MANY = 500;
-/** Longer than any test: a question that fails has not failed because of its total timeout. */
+/** Longer than any test, so that no request fails because of its total timeout. */
 const PATIENCE = 300_000;
 const anything = () => undefined;
 
@@ -49,7 +49,7 @@ function echoAfter(ms: number, asked: unknown[] = []): RequestListener {
   };
 }
 
-test('a slow node answers many questions at once: none fails, none is asked twice', async (t) => {
+test('a slow node answers many concurrent requests: none fails, none is repeated', async (t) => {
   const asked: unknown[] = [];
   const peer = peerOf(await listen(t, echoAfter(400, asked)));
   const peers = openPeers(t);
@@ -63,7 +63,7 @@ test('a slow node answers many questions at once: none fails, none is asked twic
   assert.equal(peers.failures.size, 0);
 });
 
-test('a node that dies fails all questions, those that wait for a socket as well', async (t) => {
+test('when a node dies, all requests fail, even those that wait for a socket', async (t) => {
   let isAsked = () => {};
   const first = new Promise<void>((resolve) => {
     isAsked = resolve;
@@ -81,9 +81,9 @@ test('a node that dies fails all questions, those that wait for a socket as well
   assert.equal(peers.failures.get('peer'), MANY, 'each failure counts once');
 });
 
-test('a node whose machine does not answer is found out by the connect timeout, behind others too', async (t) => {
+test('the connect timeout detects a node whose machine does not answer, even behind other requests', async (t) => {
   if (process.platform !== 'linux') return t.skip('another kernel treats a full queue differently');
-  // It never accepts: once its queue is full, connection attempts get no answer, as from a machine that is gone.
+  // The server never accepts: once its queue is full, connection attempts get no answer, as from an unreachable machine.
   const listener = `require('net').createServer().listen({ port: 0, host: '127.0.0.1', backlog: 1 }, function () {
     require('fs').writeSync(1, this.address().port + '\\n');
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
@@ -113,7 +113,7 @@ test('the wait for a socket counts as part of the total timeout', async (t) => {
     assert.match(end.status === 'rejected' ? end.reason.message : 'answered', /no answer within 1000 ms/);
 });
 
-test('an answer that is damaged or not JSON fails the question alone', async (t) => {
+test('an answer that is damaged or not JSON fails only its own request', async (t) => {
   const bytes = 'no JSON';
   const sums = [crc32(bytes), 1];
   const peer = peerOf(
