@@ -100,22 +100,11 @@ export class Cluster {
     /** The restore that the log belongs to. */
     private readonly epochId: string | undefined,
   ) {
-    const {
-      member,
-      coordination,
-      objects,
-      peers,
-      owners,
-      gracePeriodMs,
-      releaseDelayMs,
-      checkpointAfter,
-      onFailure,
-    } = options;
     const { signal } = this.closing;
-    this.statsCollector = new StatsCollector(member.id, replica, peers);
+    this.statsCollector = new StatsCollector(this.self, replica, options.peers);
     this.placementManager = new PlacementManager({
-      coordination,
-      empty: emptyPlacement(prefixLengths, owners),
+      coordination: options.coordination,
+      empty: emptyPlacement(prefixLengths, options.owners),
       bytes: async () => (await this.stats(REBALANCE_STATS_TIMEOUT_MS)).bytes,
       onChange: () => {
         this.reconciler.trigger();
@@ -123,27 +112,15 @@ export class Cluster {
       },
       signal,
     });
-    const placement = this.placementManager;
-    this.reconciler = new SlotReconciler({
-      member,
-      replica,
-      placement,
-      gracePeriodMs,
-      releaseDelayMs,
-      signal,
-      onFailure,
-    });
+    this.reconciler = new SlotReconciler({ ...options, replica, placement: this.placementManager, signal });
     this.maintenance = new Maintenance({
-      self: member.id,
+      ...options,
+      self: this.self,
       cluster: id,
-      coordination,
       log,
-      objects,
       prefixLengths,
       replica,
-      checkpointAfter,
       signal,
-      onFailure,
     });
   }
 
@@ -157,12 +134,8 @@ export class Cluster {
     const log = new CommitLog(coordination, options.checkpointAfter);
     const known = await storage.replica();
     if (!known && !(await isEmpty(storage))) throw singleFolder(storage.dir);
-    const { id, prefixLengths } = await openClusterIdentity(
-      objects,
-      coordination,
-      log,
-      options.coordinationLabel,
-    );
+    const identity = await openClusterIdentity(objects, coordination, log, options.coordinationLabel);
+    const { id, prefixLengths } = identity;
     if (known && known.cluster !== id) throw otherFolder(storage.dir, known.cluster, id);
     await requireLogCoversStore(log, objects);
     requireFormat(member, await listMembers(coordination));
@@ -191,9 +164,16 @@ export class Cluster {
     try {
       // No other process has the id of this node, so every lock with it is from a dead process.
       await revokeLocksOf(coordination, isOwnedBy(member.id));
-      const label = ownerLabel(member);
-      const shared = { coordination, log, objects, replica, prefixLengths };
-      cluster.locks = new ClusterLockManager({ storage, ownerLabel: label, ...shared, epoch });
+      cluster.locks = new ClusterLockManager({
+        storage,
+        objects,
+        coordination,
+        log,
+        replica,
+        prefixLengths,
+        ownerLabel: ownerLabel(member),
+        epoch,
+      });
       storage.enterCluster(cluster.locks, objects, onFailure);
       await replica.catchUp();
       // A node that is about to stop must not receive slots.

@@ -15,14 +15,22 @@ export async function burst(
 ): Promise<void> {
   const { history } = settings;
   const sent: Burst = {
-    ...{ kind: 'burst', node: name, invoked: history.now(), ended: 0, isHealthy },
-    ...{ searches: SEARCHES, partial: 0, failed: 0 },
+    kind: 'burst',
+    node: name,
+    invoked: history.now(),
+    ended: 0,
+    isHealthy,
+    searches: SEARCHES,
+    partial: 0,
+    failed: 0,
   };
   const body = { collections: [COLLECTION], limit: 1 };
   const search = async () => {
     try {
       const { partial } = await askJson<{ partial?: boolean }>(url, '/search', {
-        ...{ method: 'POST', body, patience: Math.ceil(PATIENCE * slowness) },
+        method: 'POST',
+        body,
+        patience: Math.ceil(PATIENCE * slowness),
       });
       if (partial) sent.partial++;
     } catch (error) {

@@ -40,14 +40,24 @@ import { type FoundTile, observe } from './observe.js';
 
 /** A write through node `a` by default. */
 const write = (to: Write['to'], invoked: number, rest: Partial<Write> = {}): Write => ({
-  ...{ kind: 'write', scene: 's', to, node: 'a', invoked, ended: invoked + 1, outcome: 'done' },
+  kind: 'write',
+  scene: 's',
+  to,
+  node: 'a',
+  invoked,
+  ended: invoked + 1,
+  outcome: 'done',
   ...rest,
 });
 
 const unknown = { outcome: 'unknown', ended: Infinity } as const;
 
 const read = (seen: Seen, invoked: number, rest: Partial<Read> = {}): Read => ({
-  ...{ kind: 'read', node: 'a', invoked, ended: invoked + 1, partial: false },
+  kind: 'read',
+  node: 'a',
+  invoked,
+  ended: invoked + 1,
+  partial: false,
   ...{ matched: 3, returned: 3, twice: [], scenes: { s: seen } },
   ...rest,
 });
@@ -83,7 +93,11 @@ test('a tile that is returned twice, and a count that differs from the returned 
 
 test('a tile that appears twice in the result of a job', () => {
   const job = (tiles: string[]): JobEnd => ({
-    ...{ kind: 'job', node: 'a', invoked: 0, ended: 1, outcome: 'done' },
+    kind: 'job',
+    node: 'a',
+    invoked: 0,
+    ended: 1,
+    outcome: 'done',
     tiles,
   });
   assert.deepEqual(rules(exactResults([job(['t', 'u']), job(['t'])])), []);
@@ -151,7 +165,12 @@ test('bytes are correct at any time, and available in the end', () => {
 
 test('counts that differ from the found tiles or scenes', () => {
   const count = (tiles: number, scenes: Count['scenes']): Count => ({
-    ...{ kind: 'count', node: 'a', invoked: 60, ended: 61, tiles, scenes },
+    kind: 'count',
+    node: 'a',
+    invoked: 60,
+    ended: 61,
+    tiles,
+    scenes,
   });
   const found = [read(0, 50)];
   const sizeOf = () => 3;
@@ -186,7 +205,10 @@ test('numbers of the log', () => {
 
 test('derived tiles of an earlier delivery, too few or too many of them, and a delivery that nobody wrote', () => {
   const derived = (delivery: number, files: Record<string, number>): Derived => ({
-    ...{ kind: 'derived', node: 'a', invoked: 50, ended: 51 },
+    kind: 'derived',
+    node: 'a',
+    invoked: 50,
+    ended: 51,
     scenes: { s: { delivery, files } },
   });
   const filesOf = (_: string, delivery: number) => new Map([['t/mask', 100 + delivery]]);
@@ -201,8 +223,14 @@ test('derived tiles of an earlier delivery, too few or too many of them, and a d
 
 test('a search among many that is answered partially or not at all although all nodes are healthy', () => {
   const burst = (rest: Partial<Burst> = {}): Burst => ({
-    ...{ kind: 'burst', node: 'a', invoked: 0, ended: 1, isHealthy: true, searches: 500 },
-    ...{ partial: 0, failed: 0 },
+    kind: 'burst',
+    node: 'a',
+    invoked: 0,
+    ended: 1,
+    isHealthy: true,
+    searches: 500,
+    partial: 0,
+    failed: 0,
     ...rest,
   });
   assert.deepEqual(fullBursts([burst(), burst({ isHealthy: false, partial: 3, failed: 1 })]), []);
@@ -212,7 +240,13 @@ test('a search among many that is answered partially or not at all although all 
 
 test('a checkpoint that follows the commits without an end, and a garbage collection that never runs', () => {
   const run = (work: UpkeepRun['work'], rest: Partial<UpkeepRun> = {}): UpkeepRun => ({
-    ...{ kind: 'upkeep', work, invoked: 0, ended: 1, outcome: 'done', commits: 5, manifests: 1 },
+    kind: 'upkeep',
+    work,
+    invoked: 0,
+    ended: 1,
+    outcome: 'done',
+    commits: 5,
+    manifests: 1,
     ...rest,
   });
   assert.deepEqual(upkeepFinishes([]), []);
@@ -233,7 +267,10 @@ test('an archived log entry that is missing, or names another segment than etcd'
 
 test('a replica that is behind, or has other records than the log', () => {
   const replica = (rest: Partial<ReplicaContent> = {}): ReplicaContent => ({
-    ...{ node: 'a', applied: 7, expected: new Map([['tiles/t', 'v1']]), held: new Map([['tiles/t', 'v1']]) },
+    node: 'a',
+    applied: 7,
+    expected: new Map([['tiles/t', 'v1']]),
+    held: new Map([['tiles/t', 'v1']]),
     ...rest,
   });
   assert.deepEqual(sameReplicas(7, [replica(), replica({ node: 'b' })]), []);
@@ -250,7 +287,10 @@ test('a replica that is behind, or has other records than the log', () => {
 test('a placement in which slots lack owners, or have owners that are not running', () => {
   const owners = (...nodes: string[]) => nodes.map((node) => ({ node, state: 'available' }));
   const placement = (slots: SeenPlacement['slots'], rest: Partial<SeenPlacement> = {}) => ({
-    ...{ node: 'a', version: 7, owners: 2, slots },
+    node: 'a',
+    version: 7,
+    owners: 2,
+    slots,
     ...rest,
   });
   const running = ['1', '2', '3'];

@@ -78,7 +78,10 @@ export class CheckpointAndGcLoad {
       );
       const last = await log.bounds().catch(() => undefined);
       history.add<UpkeepRun>({
-        ...{ kind: 'upkeep', work, invoked, ended: history.now() },
+        kind: 'upkeep',
+        work,
+        invoked,
+        ended: history.now(),
         outcome: failure === undefined ? 'done' : 'failed',
         commits: head && last ? last.head - head.head : 0,
         manifests: counts.manifests - before,

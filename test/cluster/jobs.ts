@@ -81,7 +81,10 @@ export async function stackAll(
   if (tiles instanceof Error && !(tiles instanceof RequestFailed)) throw tiles;
   const why = tiles instanceof Error ? tiles.message : ended.why;
   return history.add<JobEnd>({
-    ...{ kind: 'job', node: node.name, invoked, ended: history.now() },
+    kind: 'job',
+    node: node.name,
+    invoked,
+    ended: history.now(),
     outcome: isDone && Array.isArray(tiles) ? 'done' : 'failed',
     tiles: Array.isArray(tiles) ? tiles : [],
     ...(why !== undefined && { why }),

@@ -146,7 +146,10 @@ async function runSoak(hours: number): Promise<void> {
     console.log(`seed ${seed}, network of ${prepared.network}, ${hours} hours`);
     const { violations, flatness } = await soak({
       ...prepared,
-      ...{ hours, seed, folder: join(work, 'soak'), log: (line) => console.log(line) },
+      hours,
+      seed,
+      folder: join(work, 'soak'),
+      log: (line) => console.log(line),
       kept: join(process.cwd(), flags.logs, `soak-${seed}`),
     });
     for (const { name, median, growth, allowed, isFlat } of flatness) {

@@ -1,6 +1,7 @@
 /**
- * Loaded into the server process before its own code (`node --import`): disturbs the clock and the disk as the harness requests over
- * the channel of the process, and reports the memory of the process. The server is not involved. LevelDB is not affected, because it makes its own system calls.
+ * Loaded into the server process before its own code (`node --import`): disturbs the clock and the disk as the harness requests over the
+ * channel of the process, and reports the memory of the process. The server is not involved. LevelDB is not affected, because it makes
+ * its own system calls.
  */
 import fs from 'node:fs';
 import fsPromises, { type FileHandle } from 'node:fs/promises';

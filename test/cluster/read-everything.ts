@@ -96,7 +96,11 @@ async function count({ history }: Setting, { name, url }: TestNode): Promise<voi
   const list = `/collections/${COLLECTION}/scenes?limit=1000`;
   const { scenes } = await askJson<{ scenes: { id: string; tiles: number }[] }>(url, list);
   history.add({
-    ...{ kind: 'count', node: name, invoked, ended: history.now(), tiles: aggregations[0]!.value },
+    kind: 'count',
+    node: name,
+    invoked,
+    ended: history.now(),
+    tiles: aggregations[0]!.value,
     scenes: Object.fromEntries(scenes.map(({ id, tiles }) => [id, tiles])),
   });
 }

@@ -73,7 +73,9 @@ async function countKeys({ etcd }: TestCluster, prefix: string): Promise<number 
   const text = (key: string) => Buffer.from(key).toString('base64');
   const end = `${prefix.slice(0, -1)}0`;
   const answer = await etcd.ask<{ count?: string }>(0, 'kv/range', {
-    ...{ key: text(prefix), range_end: text(end), count_only: true },
+    key: text(prefix),
+    range_end: text(end),
+    count_only: true,
   });
   return answer && Number(answer.count ?? 0);
 }

@@ -1,6 +1,6 @@
 /**
- * A cluster that works for hours: writers, readers, derivations, an occasional training and prediction, checkpoints and garbage collections.
- * The number of scenes is bounded, so the resource usage of a node must be bounded, too.
+ * A cluster that works for hours: writers, readers, derivations, an occasional training and prediction, checkpoints and garbage
+ * collections. The number of scenes is bounded, so the resource usage of a node must be bounded, too.
  */
 import { mkdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -83,8 +83,16 @@ export async function soak(settings: SoakSettings): Promise<SoakResult> {
     cleanups.after(() => network.close());
     const cluster = await TestCluster.start(
       {
-        ...{ folder, scenes, network, history: new History(), nodes: NODES, etcdServers: 1 },
-        ...{ proxiesEtcd: false, agesEtcd: false, diskMegabytes: undefined, cache: CACHE },
+        folder,
+        scenes,
+        network,
+        history: new History(),
+        nodes: NODES,
+        etcdServers: 1,
+        proxiesEtcd: false,
+        agesEtcd: false,
+        diskMegabytes: undefined,
+        cache: CACHE,
       },
       cleanups,
     );

@@ -148,8 +148,13 @@ export class Workload {
   private async write(scene: string, to: SceneState, node: TestNode, patience: number): Promise<Write> {
     const { history } = this.setting;
     const write: Write = {
-      ...{ kind: 'write', scene, to, node: node.name, invoked: history.now() },
-      ...{ ended: Infinity, outcome: 'unknown' },
+      kind: 'write',
+      scene,
+      to,
+      node: node.name,
+      invoked: history.now(),
+      ended: Infinity,
+      outcome: 'unknown',
     };
     history.add(write);
     this.busy.add(scene);
@@ -254,7 +259,11 @@ export class Workload {
       const ended = await runJob(this.setting, node, job, signal);
       if (ended)
         history.add<Work>({
-          ...{ kind: 'work', process: job.process, node: node.name, invoked, ended: history.now() },
+          kind: 'work',
+          process: job.process,
+          node: node.name,
+          invoked,
+          ended: history.now(),
           outcome: ended.outcome,
           ...(ended.why !== undefined && { why: ended.why }),
         });
@@ -278,8 +287,13 @@ export async function readAll({ deliveries, history }: Setting, node: TestNode, 
     const found = await findAll(node.url, limit === undefined ? {} : { limit });
     const ids = found.tiles.map(({ id }) => id);
     const read: Read = {
-      ...{ kind: 'read', node: node.name, invoked, ended: history.now() },
-      ...{ partial: found.partial, matched: found.matched, returned: ids.length },
+      kind: 'read',
+      node: node.name,
+      invoked,
+      ended: history.now(),
+      partial: found.partial,
+      matched: found.matched,
+      returned: ids.length,
       twice: [...new Set(ids.filter((id, i) => ids.indexOf(id) !== i))],
       scenes: observe(found.tiles, deliveries, found.partial),
     };
@@ -301,8 +315,15 @@ export async function readTile(
   isLast = false,
 ): Promise<void> {
   const read: TileRead = {
-    ...{ kind: 'tile', node: node.name, tile, group, scene, delivery, invoked: history.now() },
-    ...{ ended: 0, outcome: 'right' },
+    kind: 'tile',
+    node: node.name,
+    tile,
+    group,
+    scene,
+    delivery,
+    invoked: history.now(),
+    ended: 0,
+    outcome: 'right',
   };
   try {
     const bytes = await (await ask(node.url, `/tiles/${tile}/${group}.tif`))

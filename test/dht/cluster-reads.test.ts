@@ -35,8 +35,15 @@ interface Question {
 }
 
 const AGGREGATIONS = [
-  ...['total_count', 'datetime_min', 'datetime_max', 'collection_frequency', 'platform_frequency'],
-  ...['datetime_frequency', 'cloud_cover_frequency', 'pixel_coverage_frequency', 'grid_geohash_frequency'],
+  'total_count',
+  'datetime_min',
+  'datetime_max',
+  'collection_frequency',
+  'platform_frequency',
+  'datetime_frequency',
+  'cloud_cover_frequency',
+  'pixel_coverage_frequency',
+  'grid_geohash_frequency',
 ].join();
 
 /** Near the centre of the scenes. */

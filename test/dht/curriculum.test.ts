@@ -11,7 +11,8 @@ import { tempFolder } from '../support/temp.js';
 import { freePort, isSettled, json, serve, until } from './server-processes.js';
 
 test('nodes agree on the first cell of each cluster and start from models of each other', {
-  ...{ skip: noEtcd, timeout: 300_000 },
+  skip: noEtcd,
+  timeout: 300_000,
 }, async (t) => {
   const folder = await tempFolder(t);
   await mkdir(join(folder, 'store'));

@@ -42,8 +42,13 @@ test('textures that are committed after the deletion are left out', async (t) =>
   const b = await startMember(where, 'b');
   await writeScene(a.storage, 's', 1);
   const texture: TextureRecord = {
-    ...{ collection: COLLECTION.id, grid: 'geohash', geocode: CELL },
-    ...{ tile: TILE, version: '1', start: 0, values: [] },
+    collection: COLLECTION.id,
+    grid: 'geohash',
+    geocode: CELL,
+    tile: TILE,
+    version: '1',
+    start: 0,
+    values: [],
   };
   isDue = true;
   await a.storage.putTextures([texture]);

@@ -61,22 +61,13 @@ export class ClusterJobService implements JobService {
 
   static async open(options: ClusterJobServiceOptions): Promise<ClusterJobService> {
     const opened = new ClusterJobService(options);
-    const { storage, processes, resume = false, gracePeriodMs, onFailure } = options;
+    const { storage, processes, resume = false, onFailure } = options;
     const { registry, entries, artifacts } = opened;
-    opened.jobs = await LocalJobService.open(storage, processes, { resume, registry, onFailure });
+    const jobs = await LocalJobService.open(storage, processes, { resume, registry, onFailure });
+    opened.jobs = jobs;
     if (resume) {
       const { cluster } = options.cluster;
-      const { jobs } = opened;
-      opened.failover = new JobFailover({
-        jobs,
-        registry,
-        entries,
-        artifacts,
-        cluster,
-        processes,
-        gracePeriodMs,
-        onFailure,
-      });
+      opened.failover = new JobFailover({ ...options, cluster, jobs, registry, entries, artifacts });
     }
     return opened;
   }

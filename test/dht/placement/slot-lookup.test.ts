@@ -30,8 +30,16 @@ test('the slot of a row is that of its cell, for any order and precision', () =>
           geocode,
           version: '',
         },
-        ...{ source: 'raw', start: i, end: i, platform: null, coverage: 100, cloudCover: null },
-        ...{ groups: [], footprint: [], derivedFrom: [], createdAt: 0 },
+        source: 'raw',
+        start: i,
+        end: i,
+        platform: null,
+        coverage: 100,
+        cloudCover: null,
+        groups: [],
+        footprint: [],
+        derivedFrom: [],
+        createdAt: 0,
       }));
       index.add(records as TileRecord[]);
       if (isSorted) index.compactTail();

@@ -21,7 +21,12 @@ test('after a restore, only a scene that is ingested again is split again', {
   const deliver = (server: Server, day: number, scale: string) =>
     json(
       ...['ingest', scenes[day - 1]!, '--collection', 'c', '--id', `s${day}`, '--scale', scale],
-      ...['--datetime', `2024-06-0${day}T10:00:00Z`, '--precision', '5', '--server', server.url],
+      '--datetime',
+      `2024-06-0${day}T10:00:00Z`,
+      '--precision',
+      '5',
+      '--server',
+      server.url,
     );
   const split = async (server: Server) => {
     const to = ['--precision', '6', '--server', server.url];

@@ -108,7 +108,9 @@ async function start(t: TestContext, processes: Process[]) {
 
 const shareOf = (more: Partial<TaskRequest>): TaskRequest => ({
   ...{ job: '000000000aaaaaa', run: '000000000bbbbbb', process: 'fill', inputs: { precision: 5 } },
-  ...{ slots: '', since: 0, ...more },
+  slots: '',
+  since: 0,
+  ...more,
 });
 
 const never = new AbortController().signal;

@@ -25,7 +25,10 @@ async function open(t: TestContext) {
   const entries = new JobEntries(full);
   const failures: unknown[] = [];
   const registry = new ClusterJobRegistry({
-    ...{ catalogue: storage.catalogue, entries, artifacts: new JobArtifacts(objects), self: 'a' },
+    catalogue: storage.catalogue,
+    entries,
+    artifacts: new JobArtifacts(objects),
+    self: 'a',
     work: ({ run }, inputs, context) => run(inputs, context),
     isWorkedOn: () => false,
     onTakenOver: (job) => jobs.abandon(job),

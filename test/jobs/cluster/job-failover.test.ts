@@ -28,7 +28,11 @@ async function nodeOf({ folder, coordination, stops }: SharedStores, store: Obje
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);
   const registry = new ClusterJobRegistry({
-    ...{ catalogue: storage.catalogue, entries, artifacts, self: 'a', onFailure },
+    catalogue: storage.catalogue,
+    entries,
+    artifacts,
+    self: 'a',
+    onFailure,
     work: ({ run }, inputs, context) => run(inputs, context),
     isWorkedOn: () => false,
     onTakenOver: () => undefined,
@@ -37,7 +41,13 @@ async function nodeOf({ folder, coordination, stops }: SharedStores, store: Obje
   const cluster = { self: 'a', nodes: [{ id: 'a' }], revokeLocksOf: async () => undefined };
   const processes = [process(async () => 'done', { resumable: true })];
   const lost = new JobFailover({
-    ...{ jobs, registry, entries, artifacts, cluster, processes, onFailure },
+    jobs,
+    registry,
+    entries,
+    artifacts,
+    cluster,
+    processes,
+    onFailure,
     gracePeriodMs: GRACE_MS,
   });
   stops.push(async () => {

@@ -36,9 +36,18 @@ function nodesOf(t: TestContext, folder: string, etcd: EtcdCluster) {
   const store = pathToFileURL(join(folder, 'store')).href;
   return async (name: string, port: number): Promise<Node> => {
     const node = await openNode({
-      ...{ data: join(folder, name), memory: 512e6, cores: 1, reserve: 0, resume: true },
+      data: join(folder, name),
+      memory: 512e6,
+      cores: 1,
+      reserve: 0,
+      resume: true,
       cluster: {
-        ...{ store, etcd: etcd.urls, name: 'default', zone: name, weight: 1, grace: 2000 },
+        store,
+        etcd: etcd.urls,
+        name: 'default',
+        zone: name,
+        weight: 1,
+        grace: 2000,
         ...{ advertise: `http://127.0.0.1:${port}`, secret: 'the secret of the test' },
       },
     });

@@ -23,14 +23,22 @@ test('an end that is published at the second attempt leaves nothing of the first
   const entries = new JobEntries(coordination);
   const failures: unknown[] = [];
   const registry = new ClusterJobRegistry({
-    ...{ catalogue: storage.catalogue, entries, artifacts: new JobArtifacts(faulty), self: 'a' },
+    catalogue: storage.catalogue,
+    entries,
+    artifacts: new JobArtifacts(faulty),
+    self: 'a',
     work: ({ run }, inputs, context) => run(inputs, context),
     isWorkedOn: () => false,
     onTakenOver: () => {},
     onFailure: (error) => failures.push(error),
   });
   const job: JobRecord = {
-    ...{ id: newVersion(), process: 'p', status: 'successful', created: 1, updated: 2, finished: 2 },
+    id: newVersion(),
+    process: 'p',
+    status: 'successful',
+    created: 1,
+    updated: 2,
+    finished: 2,
     ...{ message: '', inputs: {}, lines: 0, tiles: { total: 0, done: 0, failed: 0, skipped: 0 } },
   };
   await entries.create({ home: 'a', job: { ...jobSummaryOf(job), status: 'running' } });

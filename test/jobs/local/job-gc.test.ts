@@ -27,7 +27,9 @@ function jobOf(created: number, finished: number | undefined): JobRecord {
       inputs: {},
       lines: 3,
     },
-    ...{ status: finished === undefined ? 'running' : 'successful', created, updated: finished ?? created },
+    status: finished === undefined ? 'running' : 'successful',
+    created,
+    updated: finished ?? created,
     ...(finished !== undefined && { finished, results: {} }),
     tiles: { total: 0, done: 0, failed: 0, skipped: 0 },
   };
