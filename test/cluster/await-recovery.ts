@@ -10,7 +10,7 @@ interface PlacementAnswer {
 }
 
 export async function placementOf({ url, name }: TestNode): Promise<SeenPlacement> {
-  return { ...(await askJson<PlacementAnswer>(url, '/cluster/placement', { patience: 5000 })), node: name };
+  return { ...(await askJson<PlacementAnswer>(url, '/cluster/placement', { timeoutMs: 5000 })), node: name };
 }
 
 /** Faults of the placement, and of the known members. */
@@ -30,7 +30,7 @@ export async function awaitRecovery(cluster: TestCluster, limit: number): Promis
   });
   for (const { url, name } of cluster.nodes)
     await until(`${name} is ready`, limit, async () => {
-      await askJson(url, '/ready', { patience: 5000 });
+      await askJson(url, '/ready', { timeoutMs: 5000 });
       return true;
     });
 }

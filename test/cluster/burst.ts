@@ -5,7 +5,7 @@ import type { Burst } from './history.js';
 
 const SEARCHES = 500;
 /** Time limit of each search; waiting in a queue is not a failure. */
-const PATIENCE = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** Sends the searches to one node, and records how many were answered completely. */
 export async function burst(
@@ -30,7 +30,7 @@ export async function burst(
       const { partial } = await askJson<{ partial?: boolean }>(url, '/search', {
         method: 'POST',
         body,
-        patience: Math.ceil(PATIENCE * slowness),
+        timeoutMs: Math.ceil(TIMEOUT_MS * slowness),
       });
       if (partial) sent.partial++;
     } catch (error) {

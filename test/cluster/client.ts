@@ -23,17 +23,17 @@ interface Asked {
   body?: unknown;
   headers?: Record<string, string>;
   /** ms. */
-  patience?: number;
+  timeoutMs?: number;
 }
 
 export async function ask(url: string, path: string, asked: Asked = {}): Promise<Response> {
-  const { method = 'GET', body, headers = {}, patience = 15_000 } = asked;
+  const { method = 'GET', body, headers = {}, timeoutMs = 15_000 } = asked;
   const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
   const response = await fetch(url + path, {
     method,
     headers: { authorization: `Bearer ${TOKEN}`, ...type, ...headers },
     body: body === undefined ? null : JSON.stringify(body),
-    signal: AbortSignal.timeout(patience),
+    signal: AbortSignal.timeout(timeoutMs),
   }).catch((error: Error) => {
     throw new RequestFailed(`${path}: ${messageOf(error.cause ?? error)}`);
   });
@@ -75,7 +75,7 @@ interface Wanted {
   /** Items in a page. */
   limit?: number;
   /** ms. */
-  patience?: number;
+  timeoutMs?: number;
   collection?: string;
   source?: string;
 }
@@ -83,12 +83,12 @@ interface Wanted {
 /** All tiles of a collection that a node finds. */
 export async function findAll(
   url: string,
-  { limit = 10_000, patience = 15_000, collection = COLLECTION, source = 'raw' }: Wanted = {},
+  { limit = 10_000, timeoutMs = 15_000, collection = COLLECTION, source = 'raw' }: Wanted = {},
 ): Promise<Found> {
   const found: Found = { matched: 0, partial: false, tiles: [] };
   for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
     const body = { collections: [collection], source, limit, fields: FIELDS, ...(token && { token }) };
-    const page = await askJson<Answer>(url, '/search', { method: 'POST', body, patience });
+    const page = await askJson<Answer>(url, '/search', { method: 'POST', body, timeoutMs });
     found.matched = page.numberMatched;
     found.partial ||= page.partial === true;
     for (const {
@@ -126,7 +126,7 @@ export async function startIngest(url: string, scene: SceneToIngest, key: string
   const { id, path: href, delivery, collection = COLLECTION, extras = {} } = scene;
   const body = { href, id, collection, precision: 4, datetime: dateOf(delivery), ...extras };
   const headers = { 'idempotency-key': key };
-  const { jobID } = await askJson<Job>(url, '/ingest', { method: 'POST', body, headers, patience: 5000 });
+  const { jobID } = await askJson<Job>(url, '/ingest', { method: 'POST', body, headers, timeoutMs: 5000 });
   return jobID;
 }
 
@@ -135,7 +135,7 @@ export async function startJob(url: string, process: string, inputs: object, key
   const headers = { 'idempotency-key': key };
   const path = `/processes/${process}/execution`;
   const { jobID } = await askJson<Job>(url, path, {
-    ...{ method: 'POST', body: { inputs }, headers, patience: 5000 },
+    ...{ method: 'POST', body: { inputs }, headers, timeoutMs: 5000 },
   });
   return jobID;
 }
@@ -159,7 +159,7 @@ const UNKNOWN = [
 
 /** The result of a job; undefined while it runs. */
 export async function outcomeOf(url: string, job: string): Promise<Outcome | undefined> {
-  const answer = await askJson<Job>(url, `/jobs/${job}`, { patience: 5000 });
+  const answer = await askJson<Job>(url, `/jobs/${job}`, { timeoutMs: 5000 });
   if (answer.status === 'successful') return { outcome: 'done' };
   if (answer.status !== 'failed' && answer.status !== 'dismissed') return undefined;
   const why = JSON.stringify({ error: answer.error, results: answer.results });
@@ -175,7 +175,7 @@ export const isUnknown = (why: string) =>
 /** Deletes a scene. */
 export async function deleteScene(url: string, scene: string): Promise<Outcome> {
   try {
-    await ask(url, `/collections/${COLLECTION}/scenes/${scene}`, { method: 'DELETE', patience: 45_000 });
+    await ask(url, `/collections/${COLLECTION}/scenes/${scene}`, { method: 'DELETE', timeoutMs: 45_000 });
     return { outcome: 'done' };
   } catch (error) {
     if (!(error instanceof RequestFailed)) throw error;
@@ -188,13 +188,13 @@ export async function deleteScene(url: string, scene: string): Promise<Outcome> 
 /** Waits until a condition is met. */
 export async function until(what: string, limit: number, is: () => Promise<boolean>): Promise<void> {
   let last: unknown;
-  for (const begun = performance.now(); ; await sleep(100)) {
+  for (const startedAt = performance.now(); ; await sleep(100)) {
     const isSo = await is().catch((error: unknown) => {
       last = error;
       return false;
     });
     if (isSo) return;
-    if (performance.now() - begun > limit)
+    if (performance.now() - startedAt > limit)
       throw new Error(`not within ${limit} ms: ${what}${last ? ` (${messageOf(last)})` : ''}`);
   }
 }

@@ -180,10 +180,10 @@ class Samples {
   start(cluster: TestCluster, kept: string): () => Promise<void> {
     const stopping = new AbortController();
     const { signal } = stopping;
-    const begun = performance.now();
+    const startedAt = performance.now();
     const loop = (async () => {
       while (!signal.aborted) {
-        this.seconds.push(Math.round((performance.now() - begun) / 1000));
+        this.seconds.push(Math.round((performance.now() - startedAt) / 1000));
         this.all.push(await sample(cluster));
         // An interrupted run keeps its samples.
         await this.save(kept);

@@ -19,7 +19,7 @@ const PAUSE = 60;
 /** Pause between two jobs over all tiles, ms. */
 const JOB_PAUSE = 2000;
 /** How long a writer waits for one change before it continues with other scenes, ms. */
-const PATIENCE = 10_000;
+const TIMEOUT_MS = 10_000;
 const DELETES = 0.2;
 /** Pauses between two deliveries of scenes from which tiles are derived, and between two derivations, ms. */
 const LAYER_PAUSE = 600;
@@ -115,12 +115,12 @@ export class Workload {
   }
 
   /** After the end: one more delivery through each node, first of the scenes from which tiles are derived. Returns the failed writes. */
-  async writeThroughAll(patience: number): Promise<Write[]> {
+  async writeThroughAll(timeoutMs: number): Promise<Write[]> {
     const { cluster, deliveries, layers } = this.setting;
     const free = [...layers.scenes, ...deliveries.scenes].filter((scene) => !this.busy.has(scene));
     const writes: Write[] = [];
     for (const [i, node] of cluster.nodes.entries())
-      writes.push(await this.write(free[i % free.length]!, this.random.below(DELIVERIES), node, patience));
+      writes.push(await this.write(free[i % free.length]!, this.random.below(DELIVERIES), node, timeoutMs));
     return writes.filter(({ outcome }) => outcome !== 'done');
   }
 
@@ -138,14 +138,14 @@ export class Workload {
         const scene = random.pick(free);
         const isDelete = random.chance(DELETES) && this.there.has(scene);
         const to = isDelete ? 'absent' : random.below(DELIVERIES);
-        await this.write(scene, to, random.pick(cluster.nodes), PATIENCE);
+        await this.write(scene, to, random.pick(cluster.nodes), TIMEOUT_MS);
       }
       await this.rest(random.between(PAUSE, 3 * PAUSE), began);
     }
   }
 
   /** One change. Resolves when its outcome is known, or after a time limit; the outcome is then still requested. */
-  private async write(scene: string, to: SceneState, node: TestNode, patience: number): Promise<Write> {
+  private async write(scene: string, to: SceneState, node: TestNode, timeoutMs: number): Promise<Write> {
     const { history } = this.setting;
     const write: Write = {
       kind: 'write',
@@ -163,7 +163,7 @@ export class Workload {
       if (write.outcome !== 'unknown') this.busy.delete(scene);
     });
     this.open.add(work);
-    await Promise.race([work, sleep(patience, undefined, { ref: false })]);
+    await Promise.race([work, sleep(timeoutMs, undefined, { ref: false })]);
     return write;
   }
 
@@ -242,7 +242,7 @@ export class Workload {
       const began = performance.now();
       const free = layers.scenes.filter((scene) => !this.busy.has(scene));
       if (free.length > 0)
-        await this.write(random.pick(free), random.below(DELIVERIES), random.pick(cluster.nodes), PATIENCE);
+        await this.write(random.pick(free), random.below(DELIVERIES), random.pick(cluster.nodes), TIMEOUT_MS);
       await this.rest(random.between(LAYER_PAUSE / 2, 2 * LAYER_PAUSE), began);
     }
   }

@@ -17,7 +17,7 @@ import { eventually } from '../support/eventually.js';
 import { FaultProxy, type Faults } from '../support/fault-proxy.js';
 
 /** On a machine that runs other tests as well, etcd may take longer than a second. */
-const BUSY = 20_000;
+const BUSY_TIMEOUT_MS = 20_000;
 
 const server = noEtcd ? undefined : await EtcdCluster.start({ after });
 
@@ -35,7 +35,7 @@ async function behindProxy(t: TestContext, faults: Faults): Promise<Setting> {
   const proxy = await FaultProxy.start(t, server!.urls[0]!, faults);
   const cluster = randomUUID();
   const [store, direct] = [proxy.endpoint, server!.urls[0]!].map((url) => {
-    const one = new EtcdStore([url], cluster, BUSY);
+    const one = new EtcdStore([url], cluster, BUSY_TIMEOUT_MS);
     atEnd(t, () => one.close());
     return one;
   });
@@ -65,7 +65,7 @@ async function afterOutage(t: TestContext, ttl: number, lifetimes: number, statu
   atEnd(t, () => lease.stopRenewing());
   await store.transact({ success: [{ op: 'put', key: 'held', value: '1', lease: lease.id }] });
   phase = 'due';
-  await eventually('the end of the outage', () => phase === 'over', BUSY);
+  await eventually('the end of the outage', () => phase === 'over', BUSY_TIMEOUT_MS);
   return { lease, direct };
 }
 
@@ -95,7 +95,7 @@ describe('leases through outages', { concurrency: true, skip: noEtcd }, () => {
 
   test('a lease survives if etcd itself is down for longer than its lifetime', async (t) => {
     const etcd = await EtcdCluster.start(t);
-    const store = new EtcdStore(etcd.urls, 'test', BUSY);
+    const store = new EtcdStore(etcd.urls, 'test', BUSY_TIMEOUT_MS);
     atEnd(t, () => store.close());
     const ttl = 3;
     const lease = await Lease.grant(store, ttl);
@@ -193,7 +193,7 @@ describe('lost answers', { concurrency: true, skip: noEtcd }, () => {
 
   test('a retried transaction is made once, and completely', async (t) => {
     const { store, direct, calls } = await losing(t, 'kv/txn');
-    const { succeeded } = await retryUntilAnswered(BUSY, (timeoutMs) =>
+    const { succeeded } = await retryUntilAnswered(BUSY_TIMEOUT_MS, (timeoutMs) =>
       store.transact(
         {
           compare: [{ key: 'a', modRevision: 0 }],

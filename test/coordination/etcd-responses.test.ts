@@ -14,7 +14,7 @@ import { EtcdCluster, noEtcd } from '../support/etcd.js';
 import { FaultProxy } from '../support/fault-proxy.js';
 
 /** On a machine that runs other tests as well, etcd may take longer than a second. */
-const BUSY = 20_000;
+const BUSY_TIMEOUT_MS = 20_000;
 
 const server = noEtcd ? undefined : await EtcdCluster.start({ after });
 
@@ -34,7 +34,7 @@ async function behindProxy(t: TestContext) {
   const proxy = await FaultProxy.start(t, server!.urls[0]!, {
     replace: ({ url }) => (url === faults.on ? faults.next.shift() : undefined),
   });
-  const store = new EtcdStore([proxy.endpoint], randomUUID(), BUSY);
+  const store = new EtcdStore([proxy.endpoint], randomUUID(), BUSY_TIMEOUT_MS);
   atEnd(t, () => store.close());
   return { store, faults };
 }

@@ -60,11 +60,11 @@ test('uses the user and password of the URL, even after a restart of etcd', {
     return store;
   };
   const store = as('root:pass%20word@');
-  let wakes = 0;
-  store.watch({ key: 'a' }, () => wakes++);
-  await eventually('the start of the watch', () => wakes === 1);
+  let signals = 0;
+  store.watch({ key: 'a' }, () => signals++);
+  await eventually('the start of the watch', () => signals === 1);
   await store.transact({ success: [{ op: 'put', key: 'a', value: '1' }] });
-  await eventually('a wake', () => wakes === 2);
+  await eventually('a signal', () => signals === 2);
   await assert.rejects(as('root:wrong@').read([{ key: 'a' }]), { code: coordinationRefused.code });
   await assert.rejects(as('').read([{ key: 'a' }]), { code: coordinationRefused.code });
 
@@ -75,26 +75,26 @@ test('uses the user and password of the URL, even after a restart of etcd', {
   etcd.launch(0);
   const { gets } = await store.read([{ key: 'a' }], { timeoutMs: 15_000 });
   assert.equal(gets[0]!.kvs[0]!.value, '1');
-  await eventually('the watch has restarted', () => wakes > 2);
+  await eventually('the watch has restarted', () => signals > 2);
 });
 
 test('a change that a watch has reported is not reported again', { skip: noEtcd }, async (t) => {
   const etcd = await EtcdCluster.start(t);
   const store = new EtcdStore(etcd.urls, 'test');
   atEnd(t, () => store.close());
-  let wakes = 0;
-  store.watch({ key: 'a' }, () => wakes++);
-  await eventually('the start of the watch', () => wakes === 1);
+  let signals = 0;
+  store.watch({ key: 'a' }, () => signals++);
+  await eventually('the start of the watch', () => signals === 1);
   const changes = 3;
   for (let i = 1; i <= changes; i++) {
-    const before = wakes;
+    const before = signals;
     await store.transact({ success: [{ op: 'put', key: 'a', value: `${i}` }] });
-    await eventually('a wake', () => wakes > before);
+    await eventually('a signal', () => signals > before);
     // The watch checks every two seconds for missed changes.
     await sleep(2200);
   }
   // A check between a change and its event may see the change first.
-  assert.ok(wakes <= 1 + changes + 1, `${wakes} wakes`);
+  assert.ok(signals <= 1 + changes + 1, `${signals} signals`);
 });
 
 test('a text that is not a server URL is refused, and its password is not shown', () => {
@@ -158,16 +158,16 @@ test('with JSON web tokens, everything continues after a change of users', { ski
     lost: () => assert.fail('the lease was lost'),
   });
   atEnd(t, () => joined.leave());
-  const wakes: WatchSignal[] = [];
-  store.watch({ key: 'a' }, (wake) => wakes.push(wake));
-  await eventually('the start of the watch', () => wakes.length === 1);
+  const signals: WatchSignal[] = [];
+  store.watch({ key: 'a' }, (signal) => signals.push(signal));
+  await eventually('the start of the watch', () => signals.length === 1);
   for (const [n, name] of ['alice', 'bob'].entries()) {
     await asRoot(etcd, 'auth/user/add', { name, password: 'x' });
     // First a change, whose outcome the refusal must not make unknown, then a read.
     if (n === 0) assert.equal((await compareAndSet(store, { key: 'a', value: '1', revision: 0 })).set, true);
     assert.equal(firstKeyValue((await store.read([{ key: 'a' }])).gets[0]!)?.value, '1');
   }
-  await eventually('a wake', () => wakes.length > 1);
+  await eventually('a signal', () => signals.length > 1);
   await joined.leave();
   assert.deepEqual(await listMembers(store), []);
 });
@@ -228,14 +228,14 @@ test('a watch that etcd cancels is restarted with pauses, and the reader gets th
   ];
   for (const [path, body] of calls) assert.ok(await etcd.ask(0, path, body), path);
   const { store, proxy } = await storeOf(t, etcd, 'tw:pass');
-  const wakes: WatchSignal[] = [];
+  const signals: WatchSignal[] = [];
   const failures: unknown[] = [];
   store.watch(
     { key: 'a' },
-    (wake) => wakes.push(wake),
+    (signal) => signals.push(signal),
     (error) => failures.push(error),
   );
-  await eventually('the start of the watch', () => wakes.length === 1);
+  await eventually('the start of the watch', () => signals.length === 1);
 
   await asRoot(etcd, 'auth/role/revoke', { role: 'tw', key: range.key, range_end: range.range_end });
   // The open stream continues; the next one is cancelled.
@@ -247,14 +247,14 @@ test('a watch that etcd cancels is restarted with pauses, and the reader gets th
   await sleep(4000);
   const watches = proxy.requests.filter(isWatch).length - before;
   assert.ok(watches <= 40, `${watches} watches in 4 s`);
-  assert.equal(failures.length, 1, 'the reader is told once');
+  assert.equal(failures.length, 1, 'the reader is notified once');
   const [failure] = failures;
   assert.ok(coordinationRefused.is(failure));
   assert.match(failure.message, /^a watch: .*permission denied/);
 
-  const woken = wakes.length;
+  const count = signals.length;
   await asRoot(etcd, 'auth/role/grant', permission);
-  await eventually('the watch has restarted', () => wakes.length > woken);
+  await eventually('the watch has restarted', () => signals.length > count);
 });
 
 test('a quiet watch stays open for longer than the timeout of fetch', { skip: noEtcd }, async (t) => {
@@ -268,14 +268,14 @@ test('a quiet watch stays open for longer than the timeout of fetch', { skip: no
 
   const store = new EtcdStore(etcd.urls, 'test');
   atEnd(t, () => store.close());
-  const wakes: WatchSignal[] = [];
-  store.watch({ key: 'a' }, (wake) => wakes.push(wake));
-  await eventually('the start of the watch', () => wakes.length === 1);
+  const signals: WatchSignal[] = [];
+  store.watch({ key: 'a' }, (signal) => signals.push(signal));
+  await eventually('the start of the watch', () => signals.length === 1);
   await sleep(4000);
   assert.deepEqual(
-    wakes.map(({ reason }) => reason),
+    signals.map(({ reason }) => reason),
     ['start'],
   );
   await store.transact({ success: [{ op: 'put', key: 'a', value: '1' }] });
-  await eventually('a wake', () => wakes.length === 2);
+  await eventually('a signal', () => signals.length === 2);
 });

@@ -199,29 +199,29 @@ function storeContract(open: OpenStore, runs: number): void {
   test('a watch signals its start and changes in its range, and nothing after it is closed', async (t) => {
     const node = await open(t);
     const [store, other] = [node(), node()];
-    const wakes: WatchSignal[] = [];
-    const watch = store.watch(prefixRange('w/'), (wake) => wakes.push(wake));
-    await eventually('the start', () => wakes.length === 1 && wakes[0]!.reason === 'start');
+    const signals: WatchSignal[] = [];
+    const watch = store.watch(prefixRange('w/'), (signal) => signals.push(signal));
+    await eventually('the start', () => signals.length === 1 && signals[0]!.reason === 'start');
     await other.transact({ success: [put('v', '1')] });
     const lease = await other.grantLease(60);
     const { revision } = await other.transact({ success: [put('w/a', '1')] });
-    await eventually('a wake', () => wakes.length > 1);
-    assert.deepEqual(wakes[1], { reason: 'change', revision });
+    await eventually('a signal', () => signals.length > 1);
+    assert.deepEqual(signals[1], { reason: 'change', revision });
     const changes: (() => Promise<unknown>)[] = [
       () => other.transact({ success: [{ op: 'delete', key: 'w/a' }] }),
       () => other.transact({ success: [put('w/b', '1', lease)] }),
       () => other.revokeLease(lease),
     ];
     for (const change of changes) {
-      const before = wakes.length;
+      const before = signals.length;
       await change();
-      await eventually('a wake', () => wakes.length > before);
+      await eventually('a signal', () => signals.length > before);
     }
     watch.close();
-    const told = wakes.length;
+    const count = signals.length;
     await other.transact({ success: [put('w/a', '3')] });
     await sleep(100);
-    assert.equal(wakes.length, told);
+    assert.equal(signals.length, count);
   });
 }
 

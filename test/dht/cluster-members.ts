@@ -45,6 +45,6 @@ export async function startMember(
 }
 
 export async function until(what: string, is: () => boolean | Promise<boolean>): Promise<void> {
-  for (const begun = performance.now(); !(await is()); await sleep(20))
-    assert.ok(performance.now() - begun < 30_000, `${what} within 30 s`);
+  for (const startedAt = performance.now(); !(await is()); await sleep(20))
+    assert.ok(performance.now() - startedAt < 30_000, `${what} within 30 s`);
 }

@@ -57,8 +57,8 @@ async function start(
 }
 
 async function until(what: string, is: () => boolean): Promise<void> {
-  for (const begun = performance.now(); !is(); await sleep(20))
-    assert.ok(performance.now() - begun < 30_000, `${what} within 30 s`);
+  for (const startedAt = performance.now(); !is(); await sleep(20))
+    assert.ok(performance.now() - startedAt < 30_000, `${what} within 30 s`);
 }
 
 /** True if every slot has `owners` owners, all of them available, and these hold it. */
@@ -141,10 +141,10 @@ test('checkpoints are written as commits arrive, and a node that joins later nee
   }
   const log = new CommitLog(where.coordination);
   let seq = 0;
-  const begun = performance.now();
+  const startedAt = performance.now();
   for (; seq < 5; await sleep(50)) {
     seq = (await log.readCheckpoint())?.seq ?? 0;
-    assert.ok(performance.now() - begun < 30_000, 'a checkpoint within 30 s');
+    assert.ok(performance.now() - startedAt < 30_000, 'a checkpoint within 30 s');
   }
   assert.equal((await log.readSince(0)).kind, 'checkpoint');
   const b = await start(where, 'b');

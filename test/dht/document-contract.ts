@@ -23,8 +23,8 @@ export function documentContract(open: OpenStore): void {
     const node = await open(t);
     const store = node();
     assert.equal(await readPlacement(store), undefined);
-    const told: StoredPlacement[] = [];
-    const watch = watchPlacement(node(), (placement) => told.push(placement), assert.ifError);
+    const reported: StoredPlacement[] = [];
+    const watch = watchPlacement(node(), (placement) => reported.push(placement), assert.ifError);
     const race = (revision: number, texts: string[]) =>
       Promise.all(texts.map((text) => compareAndSwapPlacement(node(), revision, text)));
     for (const round of [1, 2, 3]) {
@@ -37,8 +37,8 @@ export function documentContract(open: OpenStore): void {
       for (const { current } of swaps) assert.deepEqual(current, now);
     }
     const last = await readPlacement(store);
-    await eventually('the last placement', () => told.at(-1)?.revision === last!.revision);
-    assert.deepEqual(told.at(-1), last);
+    await eventually('the last placement', () => reported.at(-1)?.revision === last!.revision);
+    assert.deepEqual(reported.at(-1), last);
     watch.close();
     assert.equal((await compareAndSwapPlacement(store, last!.revision - 1, 'old')).swapped, false);
     assert.equal((await compareAndSwapPlacement(store, 0, 'new')).swapped, false);

@@ -61,8 +61,8 @@ export async function ended(process: ChildProcess, signal: NodeJS.Signals): Prom
 }
 
 export async function until(what: string, is: () => Promise<boolean>): Promise<void> {
-  for (const begun = performance.now(); !(await is().catch(() => false)); await sleep(100))
-    assert.ok(performance.now() - begun < TIMEOUT_MS, `${what} within ${TIMEOUT_MS} ms`);
+  for (const startedAt = performance.now(); !(await is().catch(() => false)); await sleep(100))
+    assert.ok(performance.now() - startedAt < TIMEOUT_MS, `${what} within ${TIMEOUT_MS} ms`);
 }
 
 export async function get<T>({ url }: Server, path: string): Promise<T> {

@@ -14,7 +14,7 @@ import { EtcdCluster } from '../support/etcd.js';
 import { freePort } from '../support/s3.js';
 import { writeTestScene } from '../support/scenes.js';
 
-const PATIENCE = 240_000;
+const TIMEOUT_MS = 240_000;
 
 export interface Server {
   url: string;
@@ -94,8 +94,8 @@ export async function until(what: string, is: () => Promise<boolean>): Promise<v
       last = error;
       return false;
     });
-  for (const begun = performance.now(); !(await attempt()); await sleep(100))
-    assert.ok(performance.now() - begun < PATIENCE, `${what} within ${PATIENCE} ms: ${last}`);
+  for (const startedAt = performance.now(); !(await attempt()); await sleep(100))
+    assert.ok(performance.now() - startedAt < TIMEOUT_MS, `${what} within ${TIMEOUT_MS} ms: ${last}`);
 }
 
 export async function get<T>({ url }: Server, path: string): Promise<T> {

@@ -148,18 +148,18 @@ export function commitLogContract(open: OpenStore): void {
     const node = await open(t);
     const [mine, theirs] = [node(), node()];
     const [log, other] = [new CommitLog(mine), new CommitLog(theirs)];
-    const wakes: WatchSignal[] = [];
-    const watch = new CommitLog(mine).watch(async (wake) => {
-      wakes.push(wake);
+    const signals: WatchSignal[] = [];
+    const watch = new CommitLog(mine).watch(async (signal) => {
+      signals.push(signal);
     }, assert.ifError);
     const lastOf = async (seq: number) => {
       const { gets } = await mine.read([{ key: 'log/head' }]);
       const { modRevision } = firstKeyValue(gets[0]!)!;
-      await eventually(`the signal of commit ${seq}`, () => wakes.at(-1)!.revision === modRevision);
-      return wakes.at(-1)!;
+      await eventually(`the signal of commit ${seq}`, () => signals.at(-1)!.revision === modRevision);
+      return signals.at(-1)!;
     };
-    await eventually('the watch has started', () => wakes.length > 0);
-    assert.equal(log.isKnown(wakes[0]!, 0), false, 'something may have been missed before');
+    await eventually('the watch has started', () => signals.length > 0);
+    assert.equal(log.isKnown(signals[0]!, 0), false, 'something may have been missed before');
     const first = await log.commit(await acquireLock(mine, 'a', 'n'), entry('a'));
     const own = await lastOf(first);
     assert.deepEqual([log.isKnown(own, first), log.isKnown(own, first - 1)], [true, false]);

@@ -52,9 +52,9 @@ test('a folder is imported into a cluster, completely and once, even after a kil
 
   const etcd = await EtcdCluster.start(t);
   const place = ['--etcd', etcd.urls.join(), '--store', storeOf(folder)];
-  const unmade = await tilewright('node', 'join', '--data', single, ...place);
-  assert.equal(unmade.code, 1);
-  assert.match(unmade.stderr, /TW_DHT_NO_CLUSTER/);
+  const premature = await tilewright('node', 'join', '--data', single, ...place);
+  assert.equal(premature.code, 1);
+  assert.match(premature.stderr, /TW_DHT_NO_CLUSTER/);
   const servers = [serve(t, folder, await freePort(), etcd), serve(t, folder, await freePort(), etcd)];
   for (const { url } of servers) await until(`${url} ready`, async () => (await fetch(`${url}/ready`)).ok);
   const coordination = new EtcdStore(etcd.urls, 'default');

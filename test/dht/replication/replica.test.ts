@@ -267,28 +267,28 @@ test('the wait for a commit ends with its signal, with the log, and with the rep
   const { replica, storage, close } = await startNode(cluster, 'a');
   await writeScene(storage, 's1', 1);
   const beyond = replica.applied + 1;
-  const patience = 3_600_000;
+  const timeoutMs = 3_600_000;
 
-  await assert.rejects(replica.waitForNamedCommit(beyond, patience), { code: 'TW_DHT_NO_COMMIT' });
+  await assert.rejects(replica.waitForNamedCommit(beyond, timeoutMs), { code: 'TW_DHT_NO_COMMIT' });
   const gone = new AbortController();
   const reason = new Error('nobody needs it');
   const waits = [
-    replica.waitForCommit(beyond, patience, gone.signal),
-    replica.waitForNamedCommit(beyond, patience, gone.signal),
+    replica.waitForCommit(beyond, timeoutMs, gone.signal),
+    replica.waitForNamedCommit(beyond, timeoutMs, gone.signal),
   ];
   gone.abort(reason);
-  waits.push(replica.waitForCommit(beyond, patience, gone.signal));
+  waits.push(replica.waitForCommit(beyond, timeoutMs, gone.signal));
   for (const end of await Promise.allSettled(waits))
     assert.equal(end.status === 'rejected' && end.reason, reason);
 
-  const next = replica.waitForCommit(beyond, patience);
+  const next = replica.waitForCommit(beyond, timeoutMs);
   await writeScene(storage, 's2', 2);
   await next;
-  await replica.waitForNamedCommit(beyond, patience);
+  await replica.waitForNamedCommit(beyond, timeoutMs);
 
-  const last = replica.waitForCommit(beyond + 1, patience);
+  const last = replica.waitForCommit(beyond + 1, timeoutMs);
   const ended = assert.rejects(last, { code: 'TW_DHT_BEHIND' });
   await close();
   await ended;
-  await assert.rejects(replica.waitForCommit(beyond + 1, patience), { code: 'TW_DHT_BEHIND' });
+  await assert.rejects(replica.waitForCommit(beyond + 1, timeoutMs), { code: 'TW_DHT_BEHIND' });
 });

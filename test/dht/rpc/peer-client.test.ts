@@ -13,7 +13,7 @@ import { atEnd } from '../../support/at-end.js';
 
 const MANY = 500;
 /** Longer than any test, so that no request fails because of its total timeout. */
-const PATIENCE = 300_000;
+const TIMEOUT_MS = 300_000;
 const anything = () => undefined;
 
 async function listen(t: TestContext, answer: RequestListener, host = '127.0.0.1'): Promise<Server> {
@@ -54,7 +54,7 @@ test('a slow node answers many concurrent requests: none fails, none is repeated
   const peer = peerOf(await listen(t, echoAfter(400, asked)));
   const peers = openPeers(t);
   const questions = Array.from({ length: MANY }, (_, n) => n);
-  const answers = await Promise.all(questions.map((n) => peers.call(peer, '/x', n, PATIENCE, anything)));
+  const answers = await Promise.all(questions.map((n) => peers.call(peer, '/x', n, TIMEOUT_MS, anything)));
   assert.deepEqual(answers, questions);
   assert.deepEqual(
     asked.sort((a, b) => Number(a) - Number(b)),
@@ -71,7 +71,7 @@ test('when a node dies, all requests fail, even those that wait for a socket', a
   const server = await listen(t, () => isAsked());
   const peers = openPeers(t);
   const asked = Array.from({ length: MANY }, (_, n) =>
-    peers.call(peerOf(server), '/x', n, PATIENCE, anything),
+    peers.call(peerOf(server), '/x', n, TIMEOUT_MS, anything),
   );
   const ends = Promise.allSettled(asked);
   await first;
@@ -100,7 +100,7 @@ test('the connect timeout detects a node whose machine does not answer, even beh
   await sleep(100);
   const peers = openPeers(t);
   const peer = { id: 'gone', url: `http://127.0.0.1:${port}` };
-  const asked = Array.from({ length: 130 }, () => peers.call(peer, '/x', {}, PATIENCE, anything));
+  const asked = Array.from({ length: 130 }, () => peers.call(peer, '/x', {}, TIMEOUT_MS, anything));
   for (const end of await Promise.allSettled(asked))
     assert.match(end.status === 'rejected' ? end.reason.message : 'answered', /it cannot be reached/);
 });
@@ -122,12 +122,12 @@ test('an answer that is damaged or not JSON fails only its own request', async (
     }),
   );
   const peers = openPeers(t);
-  await assert.rejects(peers.call(peer, '/x', {}, PATIENCE, anything), /its answer is not JSON/);
-  await assert.rejects(peers.call(peer, '/x', {}, PATIENCE, anything), /its answer is damaged/);
+  await assert.rejects(peers.call(peer, '/x', {}, TIMEOUT_MS, anything), /its answer is not JSON/);
+  await assert.rejects(peers.call(peer, '/x', {}, TIMEOUT_MS, anything), /its answer is damaged/);
 });
 
 test('nodes reach each other over IPv6', async (t) => {
   const server = await listen(t, echoAfter(0), '::1').catch(() => undefined);
   if (!server) return t.skip('this machine has no IPv6');
-  assert.equal(await openPeers(t).call(peerOf(server, '[::1]'), '/x', 7, PATIENCE, anything), 7);
+  assert.equal(await openPeers(t).call(peerOf(server, '[::1]'), '/x', 7, TIMEOUT_MS, anything), 7);
 });

@@ -13,7 +13,7 @@ import { atEnd } from '../../support/at-end.js';
 import { EtcdCluster, noEtcd } from '../../support/etcd.js';
 import { tempFolder } from '../../support/temp.js';
 
-const PATIENCE = 60_000;
+const TIMEOUT_MS = 60_000;
 const READS = 30;
 const COMMITS = 12;
 
@@ -50,8 +50,8 @@ async function openNodes(t: TestContext, count: number): Promise<Served[]> {
     nodes.push({ node, url });
     await node.listen('127.0.0.1', port);
   }
-  for (const begun = performance.now(); !(await areSettled(nodes)); await sleep(100))
-    assert.ok(performance.now() - begun < PATIENCE, 'each node owns its share');
+  for (const startedAt = performance.now(); !(await areSettled(nodes)); await sleep(100))
+    assert.ok(performance.now() - startedAt < TIMEOUT_MS, 'each node owns its share');
   return nodes;
 }
 

@@ -29,7 +29,7 @@ const badQuestion = defineError(
 const unable = defineError('TW_TEST_UNABLE', 503, 'A test asks so.', (who: string) => `${who} cannot`);
 
 /** Long enough even on a busy machine. */
-const PATIENCE = 60_000;
+const TIMEOUT_MS = 60_000;
 
 interface Node {
   id: string;
@@ -83,7 +83,7 @@ async function start(place: SharedStores, id: string): Promise<Node> {
   const peers = new PeerClient('secret');
   owners = new ScatterGather(storage, cluster, peers);
   const isText = messageCheck({ type: 'string' });
-  const kind = { name: 'test', question: isText, answer: isText, patience: PATIENCE };
+  const kind = { name: 'test', question: isText, answer: isText, patience: TIMEOUT_MS };
   const ask = owners.register<string, string>(kind, (question) => answerOf(id, question));
   const silence = async () => {
     server.closeAllConnections();
@@ -95,11 +95,11 @@ async function start(place: SharedStores, id: string): Promise<Node> {
     await cluster.close();
     await storage.close();
   });
-  for (const begun = performance.now(); ; await sleep(50)) {
+  for (const startedAt = performance.now(); ; await sleep(50)) {
     const { slots } = cluster.placement;
     if (slots.length === SLOTS && slots.every((all) => all.every(({ state }) => state === 'available')))
       break;
-    assert.ok(performance.now() - begun < PATIENCE, 'it loads its slots');
+    assert.ok(performance.now() - startedAt < TIMEOUT_MS, 'it loads its slots');
   }
   const forge = (by: typeof forged) => {
     forged = by;
@@ -111,8 +111,8 @@ test('owners are asked, and their answers are returned', async (t) => {
   const place = await sharedStores(t);
   const [a, b, c] = [await start(place, 'a'), await start(place, 'b'), await start(place, 'c')];
   const settled = async () => (await c.ask('who')).answers.length === 2;
-  for (const begun = performance.now(); !(await settled().catch(() => false)); await sleep(100))
-    assert.ok(performance.now() - begun < PATIENCE, 'it settles');
+  for (const startedAt = performance.now(); !(await settled().catch(() => false)); await sleep(100))
+    assert.ok(performance.now() - startedAt < TIMEOUT_MS, 'it settles');
 
   await t.test('the node itself for its slots, another node for the rest', async () => {
     for (const node of [a, b, c]) {

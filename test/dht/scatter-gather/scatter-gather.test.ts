@@ -90,8 +90,8 @@ async function twoNodes(place: SharedStores): Promise<[Node, Node]> {
   const isShared = ({ cluster: { placement } }: Node) =>
     placement.nodes.length === 2 &&
     placement.slots.every((owners) => owners.length === 1 && owners[0]!.state === 'available');
-  for (const begun = performance.now(); ![a, b].every(isShared); await sleep(50))
-    assert.ok(performance.now() - begun < 60_000, 'each node owns a half');
+  for (const startedAt = performance.now(); ![a, b].every(isShared); await sleep(50))
+    assert.ok(performance.now() - startedAt < 60_000, 'each node owns a half');
   return [a, b];
 }
 

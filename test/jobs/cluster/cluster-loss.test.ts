@@ -52,7 +52,7 @@ test('jobs survive the death of nodes', { skip: noEtcd }, async (t) => {
     assert.deepEqual(idsOf(results.models), wanted);
     const { lines } = await get<{ lines: { text: string }[] }>(b, `/jobs/${id}/logs`);
     assert.ok(
-      lines.some(({ text }) => text.includes(`node ${nodes[2]}:`) && text.includes('given to others')),
+      lines.some(({ text }) => text.includes(`node ${nodes[2]}:`) && text.includes('given to other nodes')),
     );
     checkDuration(await statusOf(b, id), results, started);
   });
