@@ -55,7 +55,7 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
   assert.ok(tiles.length > 50, `${tiles.length} tiles`);
 
   await t.test('owners that differ from those of the cluster are a warning', () => {
-    assert.match(saidB(), /--owners 3 has no effect: tiles of this cluster have 1/);
+    assert.match(saidB(), /--owners 3 has no effect: each slot of this cluster has 1 owner/);
     assert.doesNotMatch(saidA(), /has no effect/);
   });
 
@@ -72,7 +72,7 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
     const drained = await ran('node', 'drain', b.url);
     assert.match(drained.stdout, new RegExp(`^node ${id} gives its slots to the others`));
     assert.match(drained.stderr, /^warning: one node alone takes slots now/);
-    await until('it is drained', async () => /"drained: this node owns no slots, and may/.test(saidB()));
+    await until('it is drained', async () => /"drained: this node owns no slots and can/.test(saidB()));
     assert.match((await ran('node', 'join', id.slice(0, 12))).stdout, new RegExp(`^node ${id} takes slots`));
     await until('it has slots', async () => own(await nodesOf(a)).length === 2);
     const all = await tilewright('node', 'drain', '', ...at);
@@ -117,7 +117,7 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
       jobs: { jobID: string; processID: string; message: string; progress: number }[];
     }
     const split = async () => (await get<Jobs>(a, '/jobs')).jobs.find((job) => job.processID === 'split')!;
-    await until('it waits', async () => /^waits for nodes that hold \d+ slots/.test((await split()).message));
+    await until('it waits', async () => /^waiting for the owners of \d+ slots/.test((await split()).message));
     const { jobID, progress } = await split();
     assert.ok(progress < 100);
 
