@@ -1,4 +1,4 @@
-/** `npm run test:cluster`: real nodes under faults. docs/TESTING.md says how. */
+/** `npm run test:cluster`: real nodes under faults. docs/development/testing.md says how. */
 import { rmSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

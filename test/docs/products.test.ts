@@ -1,11 +1,11 @@
-/** The example in docs/add-a-product.md is the one that is tested. Written anew with UPDATE_DOCS=1. */
+/** The example in docs/reference/products.md is the one that is tested. Written anew with UPDATE_DOCS=1. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const repository = new URL('../../../', import.meta.url);
-const document = fileURLToPath(new URL('docs/add-a-product.md', repository));
+const document = fileURLToPath(new URL('docs/reference/products.md', repository));
 
 /** The example stands elsewhere than a real format, so that its imports start elsewhere. */
 const IMPORTS: [string, string][] = [
@@ -16,7 +16,7 @@ const IMPORTS: [string, string][] = [
   ["'./kelvin.js'", "'../../src/ingest/formats/kelvin.js'"],
 ];
 
-test('docs/add-a-product.md shows the tested example', async () => {
+test('docs/reference/products.md shows the tested example', async () => {
   const before = await readFile(document, 'utf8');
   let text = before;
   for (const name of ['kelvin.ts', 'kelvin.test.ts']) {
