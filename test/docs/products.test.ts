@@ -1,11 +1,12 @@
-/** The example in docs/reference/products.md is the one that is tested. Written anew with UPDATE_DOCS=1. */
+/** The example in docs/tutorials/add-a-product.md is the one that is tested. UPDATE_DOCS=1 writes it again. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const repository = new URL('../../../', import.meta.url);
-const document = fileURLToPath(new URL('docs/reference/products.md', repository));
+const tutorial = fileURLToPath(new URL('docs/tutorials/add-a-product.md', repository));
+const products = fileURLToPath(new URL('docs/reference/products.md', repository));
 
 /** The example stands elsewhere than a real format, so that its imports start elsewhere. */
 const IMPORTS: [string, string][] = [
@@ -16,8 +17,8 @@ const IMPORTS: [string, string][] = [
   ["'./kelvin.js'", "'../../src/ingest/formats/kelvin.js'"],
 ];
 
-test('docs/reference/products.md shows the tested example', async () => {
-  const before = await readFile(document, 'utf8');
+test('docs/tutorials/add-a-product.md shows the tested example', async () => {
+  const before = await readFile(tutorial, 'utf8');
   let text = before;
   for (const name of ['kelvin.ts', 'kelvin.test.ts']) {
     const path = fileURLToPath(new URL(`test/ingest/example/${name}`, repository));
@@ -29,12 +30,12 @@ test('docs/reference/products.md shows the tested example', async () => {
     const from = text.indexOf('```ts\n', start) + '```ts\n'.length;
     text = text.slice(0, from) + code + text.slice(text.indexOf('```\n', from));
   }
-  if (process.env.UPDATE_DOCS) await writeFile(document, text);
+  if (process.env.UPDATE_DOCS) await writeFile(tutorial, text);
   else assert.equal(before, text, 'run with UPDATE_DOCS=1');
 });
 
 test('the table of products has every format', async () => {
-  const text = await readFile(document, 'utf8');
+  const text = await readFile(products, 'utf8');
   const index = await readFile(fileURLToPath(new URL('src/ingest/formats/index.ts', repository)), 'utf8');
   for (const [, file = ''] of index.matchAll(/from '\.\/((?:[\w-]+\/)*[\w-]+)\.js'/g)) {
     if (file.startsWith('shared/')) continue;

@@ -22,7 +22,10 @@ const SCENES = 4;
 
 /** The commands for a folder, with other places. */
 async function backupCommands(store: string, backup: string): Promise<string> {
-  const text = await readFile(new URL('../../../../docs/how-to/back-up-and-restore.md', import.meta.url), 'utf8');
+  const text = await readFile(
+    new URL('../../../../docs/how-to/back-up-and-restore.md', import.meta.url),
+    'utf8',
+  );
   const lines = text.split('\n').filter((line) => /^(mkdir|rsync) /.test(line));
   assert.equal(lines.length, 3);
   return lines.join('\n').replaceAll('/mnt/tiles', store).replaceAll('/backup/tiles', backup);
