@@ -2,7 +2,7 @@
  * Errors with stable codes.
  *
  * Each part of the system lists its errors in its own `errors.ts` with `defineError`. A message says what happened, to
- * which input, and what to do. docs/errors.md is generated from `errorCatalogue()`.
+ * which input, and what to do. docs/reference/errors.md is generated from `errorCatalogue()`.
  */
 
 /** An error a user can act on. `status` is the HTTP status it is answered with. */
@@ -53,7 +53,7 @@ export interface ErrorMaker<Args extends unknown[]> {
 export interface ErrorDefinition {
   code: string;
   status: number;
-  /** One sentence for docs/errors.md: when this error is seen and what to do. */
+  /** One sentence for docs/reference/errors.md: when this error is seen and what to do. */
   meaning: string;
 }
 

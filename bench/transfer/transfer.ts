@@ -253,7 +253,7 @@ function curveTable(panels: Map<string, LossLine[]>): string[] {
 /** With UPDATE_DOCS=1 the picture of the documentation is replaced. */
 async function writePlot(panels: Map<string, LossLine[]>): Promise<string> {
   const path = process.env.UPDATE_DOCS
-    ? fileURLToPath(new URL('../../../docs/transfer.svg', import.meta.url))
+    ? fileURLToPath(new URL('../../../docs/images/transfer.svg', import.meta.url))
     : join(BENCH_FOLDER, 'transfer.svg');
   await writeFile(path, lossPlot(panels));
   return path;

@@ -3,37 +3,10 @@
 import { Command, CommanderError } from 'commander';
 import { messageOf, TilewrightError } from '../errors.js';
 import { version } from '../version.js';
+import { allCommands, COMMANDS } from './commands/index.js';
 import { requireFileDescriptors } from './file-descriptor-limit.js';
 import { exitBySignal } from './signals.js';
 import { handleStdioErrors } from './stdio.js';
-
-/** Loaded by name, so that a command does not wait for the code of the others. */
-const COMMANDS: Record<string, () => Promise<Command>> = {
-  demo: async () => (await import('./commands/demo.js')).demoCommand(),
-  serve: async () => (await import('./commands/serve.js')).serveCommand(),
-  ingest: async () => (await import('./commands/ingest.js')).ingestCommand(),
-  search: async () => (await import('./commands/search.js')).searchCommand(),
-  series: async () => (await import('./commands/series.js')).seriesCommand(),
-  spectrum: async () => (await import('./commands/spectrum.js')).spectrumCommand(),
-  fill: async () => (await import('./commands/derive/fill.js')).fillCommand(),
-  split: async () => (await import('./commands/derive/split.js')).splitCommand(),
-  coalesce: async () => (await import('./commands/derive/coalesce.js')).coalesceCommand(),
-  analyse: async () => (await import('./commands/analyse/index.js')).analyseCommand(),
-  tensor: async () => (await import('./commands/derive/tensor.js')).tensorCommand(),
-  train: async () => (await import('./commands/training/train.js')).trainCommand(),
-  compare: async () => (await import('./commands/compare.js')).compareCommand(),
-  texture: async () => (await import('./commands/training/texture.js')).textureCommand(),
-  similar: async () => (await import('./commands/training/similar.js')).similarCommand(),
-  predict: async () => (await import('./commands/training/predict.js')).predictCommand(),
-  models: async () => (await import('./commands/training/models.js')).modelsCommand(),
-  jobs: async () => (await import('./commands/jobs.js')).jobsCommand(),
-  info: async () => (await import('./commands/info.js')).infoCommand(),
-  delete: async () => (await import('./commands/delete.js')).deleteCommand(),
-  node: async () => (await import('./commands/cluster/node.js')).nodeCommand(),
-  verify: async () => (await import('./commands/verify.js')).verifyCommand(),
-};
-
-const allCommands = () => Promise.all(Object.values(COMMANDS).map((make) => make()));
 
 /** With the command that `argv` begins with, or with all where it names none, for help and hints. */
 async function buildProgram(argv: string[]): Promise<Command> {

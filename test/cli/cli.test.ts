@@ -35,9 +35,9 @@ test('--help lists the commands, and every command has its own', async () => {
   }
 });
 
-test('the flags of ingest in the README are flags of ingest', async () => {
-  const readme = await readFile(new URL('../../../README.md', import.meta.url), 'utf8');
-  const [, table = ''] = /^\| flag of `ingest` .*\n((?:\|.*\n)+)/m.exec(readme) ?? [];
+test('the flags in docs/how-to/ingest.md are flags of ingest', async () => {
+  const page = await readFile(new URL('../../../docs/how-to/ingest.md', import.meta.url), 'utf8');
+  const [, table = ''] = /^\| flag of `ingest` .*\n((?:\|.*\n)+)/m.exec(page) ?? [];
   const flags = [...table.matchAll(/^\|([^|]+)\|/gm)].flatMap(
     ([, cell]) => cell!.match(/--[a-z-]+[a-z]/g) ?? [],
   );
@@ -149,8 +149,11 @@ test('flags come from the command line, else the environment, else the config fi
   const seen = async (args: string[]) => (await tilewright('search', '--config', config, ...args)).stderr;
   assert.match(await seen([]), /from-config/);
   assert.match(await seen(['--data', join(folder, 'from-flag')]), /from-flag/);
-  // One file serves all commands: what is a flag of others alone is passed over.
-  await writeFile(config, JSON.stringify({ data: join(folder, 'shared'), port: 8080, memory: '1GB' }));
+  // One file serves all commands: flags of other commands and subcommands are ignored.
+  await writeFile(
+    config,
+    JSON.stringify({ data: join(folder, 'shared'), port: 8080, memory: '1GB', endmembers: 4 }),
+  );
   assert.match(await seen([]), /shared/);
   await writeFile(config, JSON.stringify({ daat: 'x' }));
   const { code, stderr } = await tilewright('search', '--config', config);

@@ -1,4 +1,4 @@
-/** `npm run test:cluster`: real nodes under faults; see docs/TESTING.md. */
+/** `npm run test:cluster`: real nodes under faults; see docs/development/testing.md. */
 import { rmSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

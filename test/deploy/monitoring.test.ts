@@ -41,7 +41,7 @@ test('every alert has a runbook', async () => {
     alerts.map((name) => name.toLowerCase()),
   );
   assert.equal(rules.match(/^ {10}summary: ".+"$/gm)?.length, alerts.length);
-  const runbook = await readRoot('docs/alerts.md');
+  const runbook = await readRoot('docs/how-to/respond-to-alerts.md');
   const sections = [...runbook.matchAll(/^## (Tilewright\w+)$/gm)].map(([, name]) => name);
   assert.deepEqual(sections, alerts);
 });

@@ -1,4 +1,4 @@
-/** Parts import only from parts before them, and only through their index: docs/architecture.md has the order. */
+/** Parts import only from parts before them, and only through their index: docs/explanation/architecture.md has the order. */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, posix, sep } from 'node:path';

@@ -88,7 +88,9 @@ test('bands of another size are refused by name', () => {
 
 const skip = hasCloudMasks ? false : 'the hand-made cloud masks are not there';
 
-test('clouds of hand-made masks are found as well as docs/benchmarks.md says', { skip }, async () => {
+test('clouds of hand-made masks are found as well as docs/reference/benchmarks.md says', {
+  skip,
+}, async () => {
   const floors: Record<string, number> = { sentinel2: 0.88, landsat5: 0.83 };
   for (const name of CLOUD_MASK_SETS) {
     const { bands, cloud } = await readCloudMasks(name);

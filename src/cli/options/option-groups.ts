@@ -294,7 +294,8 @@ export async function applyConfigFile(command: Command, all: () => Promise<Comma
   } catch (error) {
     command.error(`error: the config file ${file} cannot be read: ${messageOf(error)}`);
   }
-  const known = new Set((await all()).flatMap(({ options }) => options.map((option) => option.name())));
+  const withSubcommands = (await all()).flatMap((one) => [one, ...one.commands]);
+  const known = new Set(withSubcommands.flatMap(({ options }) => options.map((option) => option.name())));
   for (const [key, value] of Object.entries(config)) {
     if (!known.has(key)) command.error(`error: the config file ${file} has the unknown key "${key}"`);
     const option = command.options.find((one) => one.name() === key);

@@ -8,7 +8,7 @@
  * composites at 250-meter spatial resolution", Remote Sensing of Environment 112, which needs no thermal band.
  *
  * Snow is not told apart: without temperature Fmask's snow test (equation 20) calls cloud shadow snow. Shadow is not
- * attempted. docs/benchmarks.md has the scores.
+ * attempted. docs/reference/benchmarks.md has the scores.
  */
 import { Mask } from '../../raster/index.js';
 import { badCloudBands } from '../errors.js';

@@ -29,7 +29,7 @@ export const fullDisk: Fault = {
       await filling;
       await rm(ballast, { force: true });
       settings.history.note(`the disk of ${name} has room again`);
-      // docs/errors.md asks for it: a catalogue after a failed write accepts no further writes.
+      // docs/reference/errors.md asks for it: a catalogue after a failed write accepts no further writes.
       await server.stop('SIGTERM');
       server.start();
     };

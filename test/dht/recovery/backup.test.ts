@@ -1,4 +1,4 @@
-/** The commands of docs/operations.md that copy a store while nodes write, and the restore of the copy. */
+/** The commands of docs/how-to/back-up-and-restore.md that copy a store while nodes write, and the restore of the copy. */
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -22,7 +22,10 @@ const SCENES = 4;
 
 /** The commands for a folder, with other paths. */
 async function backupCommands(store: string, backup: string): Promise<string> {
-  const text = await readFile(new URL('../../../../docs/operations.md', import.meta.url), 'utf8');
+  const text = await readFile(
+    new URL('../../../../docs/how-to/back-up-and-restore.md', import.meta.url),
+    'utf8',
+  );
   const lines = text.split('\n').filter((line) => /^(mkdir|rsync) /.test(line));
   assert.equal(lines.length, 3);
   return lines.join('\n').replaceAll('/mnt/tiles', store).replaceAll('/backup/tiles', backup);
