@@ -92,7 +92,8 @@ async function readInto(reads: ReadRequest[], signal: AbortSignal | undefined): 
     signal?.throwIfAborted();
     if (window.width === 0 || window.height === 0 || bands.length === 0) continue;
     const { blocks } = header;
-    if (blocks.reader === 'tiff') await readTiff({ ...header, blocks }, bands, window, target);
+    if (header.recoding) await readRecoded({ header, bands, window, target }, header.recoding, signal);
+    else if (blocks.reader === 'tiff') await readTiff({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'hdf5') await readHdf5({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'hdf5-cube') await readHdf5Cube({ ...header, blocks }, bands, window, target);
     else if (blocks.reader === 'envi') readEnvi({ ...header, blocks }, bands, window, target);
@@ -100,6 +101,22 @@ async function readInto(reads: ReadRequest[], signal: AbortSignal | undefined): 
     else throughGdal.push({ header: { ...header, blocks }, bands, window, target });
   }
   if (throughGdal.length > 0) await readViaGdal(throughGdal, signal);
+}
+
+/** Reads the stored numbers, and writes what the table has for each. */
+async function readRecoded(
+  { header, bands, window, target }: ReadRequest,
+  { dataType, table }: NonNullable<RasterHeader['recoding']>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { recoding: _, ...stored } = header;
+  const pixels = await readWindow({ ...stored, dataType }, bands, window, signal);
+  for (const [band, values] of pixels.entries())
+    for (let row = 0, from = 0; row < window.height; row++) {
+      const to = target.offset + row * target.stride;
+      for (let column = 0; column < window.width; column++, from++)
+        target.arrays[band]![to + column] = table[values[from]!]!;
+    }
 }
 
 function checkRequest({ header, bands, window, target: { arrays, offset, stride } }: ReadRequest): void {

@@ -202,6 +202,8 @@ export interface RasterHeader {
   palette: boolean;
   /** Their colours, where the values have 8 bits. */
   colours?: ColourTable | undefined;
+  /** If present, stored numbers of type `recoding.dataType` are read as `table[stored]`; the header's own type is that of the table. */
+  recoding?: { dataType: 'uint8' | 'uint16'; table: Uint16Array };
   blocks: BlockLayout;
   bandTags: BandTags[];
   /** Metadata of the file as a whole: GDAL metadata items, HDF attributes, ENVI fields. */

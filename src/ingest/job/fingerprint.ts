@@ -40,6 +40,7 @@ export async function computeFingerprint(
       ...band,
       file: digests.get(header.path),
       ...(header.mask && header.mask.path !== header.path && { mask: digests.get(header.mask.path) }),
+      ...(header.recoding && { recoding: createHash('sha256').update(header.recoding.table).digest('hex') }),
       ...(header.isDescribedOutside && { described: externalDescription(header) }),
     })),
   }));

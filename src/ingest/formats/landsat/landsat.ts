@@ -15,6 +15,13 @@ import { NASA, USGS } from '../shared/providers.js';
 import { bitAt, buildQualityLookup } from '../shared/quality-lookup.js';
 import { findMtl } from './mtl.js';
 import { type LandsatLevel, type LandsatProduct, parseProductName, readProductFromMtl } from './product.js';
+import {
+  brightnessTemperature,
+  KELVIN_SCALE,
+  mtlNumber,
+  radianceScale,
+  reflectanceScale,
+} from './radiance.js';
 
 const TITLES: Record<LandsatLevel, string> = {
   'c2-l2': 'Landsat Collection 2 Level 2',
@@ -173,12 +180,19 @@ function compareWithMtl(
 
 const isQuality = (band: string) => /QA/.test(band);
 
+/** Names of TM and ETM+ before 2012 as they are today: B30 is B3, B61 and B62 are the two gains of band 6. */
+function currentName(name: string, { spacecraft }: LandsatProduct): string {
+  if (spacecraft >= 8) return name;
+  return name.replace(/^B([1-8])0$/, 'B$1').replace(/^B6([12])$/, 'B6_VCID_$1');
+}
+
 function describeBand(
-  name: string,
+  fileBand: string,
   header: RasterHeader,
   product: LandsatProduct,
   warnings: string[],
 ): UngroupedBand {
+  const name = currentName(fileBand, product);
   const resolution = nominalPixelSize(header);
   const base = { name, header, index: 0, resolution };
   // The uncertainty of the surface temperature, in kelvin.
@@ -199,40 +213,56 @@ function describeBand(
     commonName: commonNames[number - 1],
     role: 'data',
     nodata: header.nodata ?? 0,
-    ...calibration(name, number, product, warnings),
+    ...calibration(name, number, header, product, warnings),
   };
 }
 
-/** Scale and offset to reflectance, radiance (thermal, level 1) or kelvin (thermal, level 2). */
+/**
+ * Scale and offset to reflectance, radiance (thermal, level 1) or kelvin (thermal, level 2). Thermal bands of Landsat 4 to 7 without
+ * coefficients of reflectance are read as kelvin, in a group of their own, since their numbers are others than the stored ones.
+ */
 function calibration(
   name: string,
   number: number,
-  { mtl, collection, spacecraft }: LandsatProduct,
+  header: RasterHeader,
+  product: LandsatProduct,
   warnings: string[],
-) {
+): Pick<UngroupedBand, 'scale' | 'offset'> & Partial<UngroupedBand> {
+  const { mtl, collection, spacecraft } = product;
   if (collection === 'c2-l2') {
     return name.startsWith('ST_') ? { scale: 0.00341802, offset: 149 } : { scale: 0.0000275, offset: -0.2 };
   }
   // Without an MTL: the gain and bias of all OLI level 1 products (USGS Landsat 8 Data Users Handbook), sun overhead.
   if (!mtl) return spacecraft >= 8 && number <= 9 ? { scale: 2e-5, offset: -0.1 } : { scale: 1, offset: 0 };
   const suffix = name.replace(/^B/, '');
-  const get = (key: string) => {
-    for (const group of mtl.values()) if (key in group) return Number(group[key]);
-    return NaN;
-  };
-  const gain = get(`REFLECTANCE_MULT_BAND_${suffix}`);
-  const bias = get(`REFLECTANCE_ADD_BAND_${suffix}`);
-  const sun = Math.sin((get('SUN_ELEVATION') * Math.PI) / 180);
+  const gain = mtlNumber(product, `REFLECTANCE_MULT_BAND_${suffix}`);
+  const bias = mtlNumber(product, `REFLECTANCE_ADD_BAND_${suffix}`);
+  const sun = Math.sin((mtlNumber(product, 'SUN_ELEVATION') * Math.PI) / 180);
   if (Number.isFinite(gain + bias + sun) && sun > 0) return { scale: gain / sun, offset: bias / sun };
-  const radiance = { scale: get(`RADIANCE_MULT_BAND_${suffix}`), offset: get(`RADIANCE_ADD_BAND_${suffix}`) };
-  if (Number.isFinite(radiance.scale + radiance.offset)) {
+  const radiance = radianceScale(product, suffix);
+  if (radiance) {
     const thermal = spacecraft >= 8 ? number >= 10 : number === 6;
-    if (!thermal) warnings.push(`the MTL has no reflectance for band ${suffix}; its values are radiances`);
-    return radiance;
+    if (thermal) {
+      const kelvin = hasReflectance(product)
+        ? undefined
+        : brightnessTemperature(product, suffix, header, radiance);
+      return kelvin
+        ? { header: kelvin, nodata: 0, scale: KELVIN_SCALE, offset: 0, part: 'thermal' }
+        : radiance;
+    }
+    const reflectance = reflectanceScale(product, number, radiance);
+    if (!reflectance)
+      warnings.push(`the MTL has no reflectance for band ${suffix}; its values are radiances`);
+    return reflectance ?? radiance;
   }
   warnings.push(`the MTL has no calibration for band ${number}; its stored numbers are kept as they are`);
   return { scale: 1, offset: 0 };
 }
+
+const hasReflectance = ({ mtl }: LandsatProduct) =>
+  [...(mtl?.values() ?? [])].some((group) =>
+    Object.keys(group).some((key) => /^REFLECTANCE_MULT_BAND_/.test(key)),
+  );
 
 // --- quality ----------------------------------------------------------------------------------------------------
 
