@@ -1,7 +1,8 @@
 /**
- * Analyses of spectra as batch jobs, on the nodes that own the tiles. `analyses/` has a file for each; `passes/` reads all tiles for sums,
- * endmembers and clusters; `tiles/` reads spectra, `pixels/` computes values from them, `sums/` adds them exactly; `labels/`, `classifier/`
- * and `nets/` train classifiers; `library/` and `spectra/` hold libraries, sensors and indices; `report/` writes results.
+ * Analyses of spectra as batch jobs on the nodes that own the tiles: statistics, components, detection, unmixing, classification. `analyses`
+ * has one file for each process; the other folders are its layers, from `tile-reading` to `classifier-registry`. Invariant: results have the
+ * same bits on any distribution of the tiles over nodes. Imports the parts async, derive, engines, expressions, grid, html, imagery, ingest,
+ * jobs, query, raster, storage and training.
  */
 
 export { type AnomalyInputs, type AnomalyResults, anomaly } from './analyses/anomaly.js';
@@ -21,9 +22,9 @@ export type { ClassifyInputs } from './classification/classify-inputs.js';
 export { CLASSIFIER, type ClassifierCard } from './classifier-registry/classifier-card.js';
 export { patchSide } from './convolutional-networks/network-specs.js';
 export type { AnalysisInputs } from './jobs/analysis-inputs.js';
-export type { AnalysisContext, TileCounts } from './jobs/analysis-run.js';
-export { type MapResults, mapProcess } from './jobs/map-process.js';
+export type { AnalysisContext } from './jobs/analysis-run.js';
 export { readLabels } from './labels/read-labels.js';
+export { type MapResults, mapProcess } from './map-jobs/map-process.js';
 export { NARROW_BAND_INDICES, type NarrowBandIndex } from './spectra/narrow-band-indices.js';
 export { readSensor } from './spectra/read-sensor.js';
 export { SENSOR_NAMES } from './spectra/sensors.js';

@@ -9,7 +9,7 @@ type Part = string | number | Html | Html[] | null | false;
 
 /** A template of markup: strings put into it are escaped, markup and lists of markup are kept, null and false say nothing. */
 export function html(template: TemplateStringsArray, ...parts: Part[]): Html {
-  return new Html(template.reduce((text, next, i) => text + markupOf(parts[i - 1]!) + next));
+  return new Html(template.reduce((text, next, i) => text + markupOf(parts[i - 1]) + next));
 }
 
 /** Text of our own that is markup already. Never for data. */
@@ -32,5 +32,5 @@ const ENTITIES: Record<string, string> = {
 };
 
 function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character]);
 }

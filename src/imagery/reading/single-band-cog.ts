@@ -15,7 +15,7 @@ export function buildSingleBandCog(
   const { epsg, bounds } = gridByName(grid);
   const { west, south, east, north } = bounds(geocode);
   const { width, height, dataType, nodata } = group;
-  const { name, scale, offset, ...tags } = group.bands[band]!;
+  const { name, scale, offset, ...tags } = group.bands[band];
   const facts = {
     ...{ width, height, dataType, epsg },
     nodata: declaredNodata(dataType, nodata),

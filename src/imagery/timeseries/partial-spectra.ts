@@ -76,7 +76,7 @@ export async function readPartialSpectra(
     const place = placeOf(known, region, tile, group);
     const count = place.pixels.columns.length;
     if (count === 0) continue;
-    const { bands } = tile.groups[group]!;
+    const { bands } = tile.groups[group];
     values += count * bands.length;
     if (values > MAX_VALUES) throw zoneTooLarge(`${values} values`, MAX_VALUES);
     const at = bands.map((_, band) => ({ group, band }));
@@ -118,7 +118,7 @@ function placeOf(
   { grid, geocode, groups }: TileRecord,
   group: number,
 ): ZonePixels {
-  const { width, height } = groups[group]!;
+  const { width, height } = groups[group];
   const key = `${grid} ${geocode} ${width} ${height}`;
   let place = known.get(key);
   if (!place) {

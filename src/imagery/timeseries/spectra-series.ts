@@ -78,21 +78,21 @@ function dateOf(parts: PartialSpectraDate[]): SpectrumDate {
       0,
     ),
     valid,
-    mean: counts.map((count, band) => (count > 0 ? means[band]! : NaN)),
-    std: counts.map((count, band) => (count > 0 ? Math.sqrt(squares[band]! / count) : NaN)),
+    mean: counts.map((count, band) => (count > 0 ? means[band] : NaN)),
+    std: counts.map((count, band) => (count > 0 ? Math.sqrt(squares[band] / count) : NaN)),
   };
 }
 
 /** Sums over two sets of pixels as one, band by band (Chan, Golub and LeVeque 1979). */
 function mergeSpectrumSums(a: SpectrumSums, b: SpectrumSums): SpectrumSums {
-  const counts = a.counts.map((count, i) => count + b.counts[i]!);
-  const apart = a.means.map((mean, i) => b.means[i]! - mean);
-  const share = (i: number) => (counts[i] === 0 ? 0 : b.counts[i]! / counts[i]!);
+  const counts = a.counts.map((count, i) => count + b.counts[i]);
+  const apart = a.means.map((mean, i) => b.means[i] - mean);
+  const share = (i: number) => (counts[i] === 0 ? 0 : b.counts[i] / counts[i]);
   return {
     key: a.key,
     valid: a.valid + b.valid,
     counts,
-    means: a.means.map((mean, i) => mean + apart[i]! * share(i)),
-    squares: a.squares.map((sum, i) => sum + b.squares[i]! + apart[i]! ** 2 * a.counts[i]! * share(i)),
+    means: a.means.map((mean, i) => mean + apart[i] * share(i)),
+    squares: a.squares.map((sum, i) => sum + b.squares[i] + apart[i] ** 2 * a.counts[i] * share(i)),
   };
 }

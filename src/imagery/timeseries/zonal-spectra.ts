@@ -40,14 +40,14 @@ export function spectrumSums(parts: SpectrumPart[]): SpectrumSums[] {
       .filter((spectra) => spectra.some((band) => band.length > 0));
     const [first] = values;
     if (!first) continue;
-    const bands = first.map((_, band) => values.flatMap((spectra) => [...spectra[band]!]));
+    const bands = first.map((_, band) => values.flatMap((spectra) => [...spectra[band]]));
     const means = bands.map((band) => band.reduce((sum, value) => sum + value, 0) / band.length);
     sums.push({
       key: place.key,
       valid: shown.reduce((sum, one) => sum + one, 0),
       counts: bands.map((band) => band.length),
       means: means.map((mean) => (Number.isNaN(mean) ? 0 : mean)),
-      squares: bands.map((band, i) => band.reduce((sum, value) => sum + (value - means[i]!) ** 2, 0)),
+      squares: bands.map((band, i) => band.reduce((sum, value) => sum + (value - means[i]) ** 2, 0)),
     });
   }
   return sums;
@@ -61,10 +61,10 @@ function spectraOf({ place, bands, good, mask }: SpectrumPart, shown: Uint8Array
   if (!wanted.includes(1)) return [];
   const stored = storedSpectra(bands, place);
   const values = stored.map((band, b) => {
-    const { hole, scale, offset } = bands[b]!;
+    const { hole, scale, offset } = bands[b];
     const found: number[] = [];
     for (let i = 0; i < wanted.length; i++) {
-      const value = band[i]!;
+      const value = band[i];
       if (wanted[i] === 0 || value === hole || !Number.isFinite(value)) continue;
       found.push(value * scale + offset);
       if (good[b]) shown[i] = 1;
@@ -87,7 +87,7 @@ function storedSpectra(
     const out = Array.from({ length: count }, () => new Float64Array(pixels.columns.length));
     for (const { block, first, last, order, places } of pixelsByBlock(pixels.columns, pixels.rows, cog))
       for (const [band, found] of readBlockOfAllBands(handle, cog, block, last + 1, first).entries())
-        for (let n = 0; n < order.length; n++) out[band]![order[n]!] = found[places[n]!]!;
+        for (let n = 0; n < order.length; n++) out[band][order[n]] = found[places[n]];
     return out;
   });
 }

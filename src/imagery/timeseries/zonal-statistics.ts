@@ -132,7 +132,7 @@ export function readCellValues(file: BandFile, width: number, height: number): F
   const count = width * height;
   const columns = Int32Array.from({ length: count }, (_, i) => i % width);
   const rows = Int32Array.from({ length: count }, (_, i) => Math.floor(i / width));
-  return physicalAt([file], { columns, rows }, width, height)[0]!;
+  return physicalAt([file], { columns, rows }, width, height)[0];
 }
 
 /** One array a band, NaN where it holds no data. */
