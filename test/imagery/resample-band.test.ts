@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { BandFile } from '../../src/imagery/index.js';
 import type { TileReader } from '../../src/imagery/reading/tile-reader.js';
-import { cellPartViewport, type Viewport } from '../../src/imagery/rendering/viewport.js';
+import { cellPartViewport, type Viewport } from '../../src/imagery/resampling/viewport.js';
 import {
   RESAMPLING_METHODS,
   type ResamplingMethod,

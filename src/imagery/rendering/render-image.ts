@@ -1,9 +1,9 @@
-/** The last steps of a picture: an algorithm makes other planes of it, and these become colours. */
+/** The last steps of rendering: an optional algorithm, and the conversion of planes to colours. */
 import { type Algorithm, applyAlgorithm, type MapPixelSize } from '../algorithms/index.js';
 import { renderRgba, type Style } from '../colours/index.js';
 import type { RasterImage } from './mosaic.js';
 
-/** Plain data: it can be sent to a worker thread. */
+/** Plain data, for worker threads. */
 export interface RenderTask {
   picture: RasterImage;
   algorithm: Algorithm | undefined;
@@ -20,7 +20,7 @@ export interface RenderedImage {
   pixels: Uint8Array;
 }
 
-/** Throws TW_IMAGERY_LOOK if the algorithm leaves nothing of the picture. */
+/** Throws TW_IMAGERY_LOOK if no pixel remains after the algorithm. */
 export function renderImage({ picture, algorithm, style, pixel, cut }: RenderTask): RenderedImage {
   const { width, height, planes } = algorithm ? applyAlgorithm(algorithm, picture, pixel, cut) : picture;
   return { width, height, pixels: renderRgba(planes, style) };
