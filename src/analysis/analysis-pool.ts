@@ -1,7 +1,7 @@
 import { TaskPool } from '../async/index.js';
 import type { MadeTile } from '../derive/index.js';
 import type { AnalysisHandlers } from './analysis-worker.js';
-import type { MapTask } from './output-tiles/map-task.js';
+import type { MapTask } from './output-tiles/index.js';
 
 /** Threads that read the spectra of tiles. They are started once and kept. */
 export class AnalysisPool extends TaskPool<AnalysisHandlers> {

@@ -1,17 +1,12 @@
 /** A worker thread of `AnalysisPool`. */
 import { handleTasksByKind } from '../async/index.js';
-import { gradientSums } from './dense-networks/gradient.js';
-import { scoreSums } from './dense-networks/score-pixels.js';
-import { labelSums } from './labels/labelled-pixels.js';
-import { makeOutputTile } from './output-tiles/make-output-tile.js';
-import { tileSums } from './reproducible-sums/tile-sums.js';
-import { nearestSums } from './tile-passes/nearest-centres.js';
-import { tileExtremes } from './tile-passes/tile-extremes.js';
-import { drawWeightedPixel } from './tile-passes/weighted-draw.js';
-import { labelledPatches } from './training-samples/labelled-patches.js';
-import { labelledSpectra } from './training-samples/labelled-spectra.js';
-import { pcaOrMnf } from './transforms/pca-mnf.js';
-import { whitening } from './transforms/whitening.js';
+import { gradientSums, scoreSums } from './dense-networks/index.js';
+import { labelSums } from './labels/index.js';
+import { makeOutputTile } from './output-tiles/index.js';
+import { tileSums } from './reproducible-sums/index.js';
+import { drawWeightedPixel, nearestSums, tileExtremes } from './tile-passes/index.js';
+import { labelledPatches, labelledSpectra } from './training-samples/index.js';
+import { pcaOrMnf, whitening } from './transforms/index.js';
 
 const HANDLERS = {
   sums: tileSums,

@@ -3,9 +3,8 @@
 import { handleTasksByKind } from '../async/index.js';
 import { encodeCog } from '../raster/index.js';
 import type { StackTask } from './derive-tasks.js';
-import { readBandsAtSize } from './tensors/resize-bands.js';
-import { cutTile } from './tiles/cut-tile.js';
-import { fillTile } from './tiles/fill-tile.js';
+import { readBandsAtSize } from './tensors/index.js';
+import { cutTile, fillTile } from './tiles/index.js';
 
 const HANDLERS = {
   fill: fillTile,

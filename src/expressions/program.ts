@@ -56,9 +56,9 @@ export function compileExpression(
 const CHUNK_PIXELS = 1024;
 
 /**
- * Returns the value of an expression for each pixel. `bands` are physical values of equal length, NaN for no data. A comparison is 1 or 0. A
- * step on NaN gives NaN, except `where`, which propagates NaN from its condition and from the selected value. Values that are not finite at the
- * end (such as x / 0) become NaN.
+ * Returns the value of an expression for each pixel. `bands` are physical values of equal length, NaN for no data. A comparison is 1 or 0.
+ * A step on NaN gives NaN, except `where`, which propagates NaN from its condition and from the selected value. Values that are not finite
+ * at the end (such as x / 0) become NaN.
  */
 export function evaluateProgram(
   { steps, registers }: Program,

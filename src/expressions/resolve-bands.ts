@@ -53,8 +53,8 @@ export function parseWavelengthName(text: string): number | undefined {
 const WAVELENGTH_TOLERANCE_NM = 25;
 
 /**
- * The name in `bandIndexByName` of the good band nearest to a wavelength such as `860nm` or `0.86um`; undefined for other names, and if no band
- * has a wavelength. Throws TW_IMAGERY_BAND if the nearest band is too far.
+ * The name in `bandIndexByName` of the good band nearest to a wavelength such as `860nm` or `0.86um`; undefined for other names, and if no
+ * band has a wavelength. Throws TW_IMAGERY_BAND if the nearest band is too far.
  */
 function bandAtWavelength(groups: GroupRecord[], text: string): string | undefined {
   const nanometres = parseWavelengthName(text);
@@ -80,14 +80,10 @@ function bandOfNumber(groups: GroupRecord[], text: string): string | undefined {
 }
 
 /**
- * The name in `indices` of the band for a name: the name itself, a wavelength, a number of a spectrum, or the other name of the near infrared.
- * Undefined if there is no band.
+ * The name in `indices` of the band for a name: the name itself, a wavelength, a number of a spectrum, or the other name of the near
+ * infrared. Undefined if there is no band.
  */
-function bandNamed(
-  indices: Map<string, BandIndex>,
-  groups: GroupRecord[],
-  name: string,
-): string | undefined {
+function bandNamed(indices: Map<string, BandIndex>, groups: GroupRecord[], name: string): string | undefined {
   if (indices.has(name)) return name;
   const found = bandAtWavelength(groups, name) ?? bandOfNumber(groups, name) ?? NIR_SYNONYMS[name];
   return found !== undefined && indices.has(found) ? found : undefined;
@@ -151,7 +147,10 @@ export function bandLayoutKey(groups: GroupRecord[]): string {
     .join(' ');
 }
 
-/** The bands of assets, by names for expressions. An asset is a band group or a band; the default is the first group. Throws TW_IMAGERY_BAND. */
+/**
+ * The bands of assets, by names for expressions. An asset is a band group or a band; the default is the first group. Throws
+ * TW_IMAGERY_BAND.
+ */
 export function bandsOfAssets(groups: GroupRecord[], assets: string[] | undefined): string[] {
   const indices = bandIndexByName(groups);
   return (assets ?? [groups[0].name]).flatMap((asset) => {
@@ -161,7 +160,10 @@ export function bandsOfAssets(groups: GroupRecord[], assets: string[] | undefine
       ? toIdentifier(asset)
       : (bandAtWavelength(groups, asset) ?? bandOfNumber(groups, asset) ?? '');
     if (!indices.has(name))
-      throw unknownBand(asset, listBands([...new Set([...groups.map((one) => one.name), ...indices.keys()])]));
+      throw unknownBand(
+        asset,
+        listBands([...new Set([...groups.map((one) => one.name), ...indices.keys()])]),
+      );
     return [name];
   });
 }

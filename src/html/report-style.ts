@@ -1,6 +1,6 @@
 /**
- * The style sheet of the report. Blue, orange and grey mark model, ridge and mean; teal and violet mark coverage and cloud. These colours are
- * distinguishable with every kind of colour vision, and also differ in shape, dash or position.
+ * The style sheet of the report. Blue, orange and grey mark model, ridge and mean; teal and violet mark coverage and cloud. These colours
+ * are distinguishable with every kind of colour vision, and also differ in shape, dash or position.
  */
 import { trusted } from './html.js';
 

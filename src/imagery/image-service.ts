@@ -18,28 +18,51 @@ import { borderPixels, type MapPixelSize } from './algorithms/index.js';
 import { encodeImage, type ImageFormat, isTransparent } from './colours/index.js';
 import { noMapTile, tooManyValues, zoomTooLow } from './errors.js';
 import type { ImageryHandlers } from './imagery-worker.js';
-import { BlockCache } from './reading/block-cache.js';
-import { TileReader } from './reading/tile-reader.js';
-import { mapView, smallestZoom } from './rendering/map-extent.js';
-import { mosaic, type RenderContext, renderTilePlanes } from './rendering/mosaic.js';
-import { tilesByCloudCover } from './rendering/mosaic-order.js';
-import { type RenderedImage, type RenderTask, renderImage } from './rendering/render-image.js';
+import { BlockCache, TileReader } from './reading/index.js';
 import {
   type ColourScale,
   colourScaleOf,
+  mapView,
+  mosaic,
+  type RenderContext,
+  type RenderedImage,
   type RenderParams,
+  RenderQueue,
   type RenderStyle,
+  type RenderTask,
+  renderImage,
   renderStyleBytes,
+  renderTilePlanes,
   resolveRenderStyle,
-} from './rendering/render-params.js';
-import { RenderQueue } from './rendering/render-queue.js';
-import { type CellPart, cellPartViewport, FULL_CELL, MAX_ZOOM, type MapTile, mapPixelCentres, mapPixelSize, type Viewport } from './resampling/index.js';
-import { type PartialSeries, readPartialSeries, type SeriesQuery } from './timeseries/partial-series.js';
-import { type PartialSpectra, readPartialSpectra, type SpectraQuery } from './timeseries/partial-spectra.js';
-import { SERIES_QUERY } from './timeseries/series-query.js';
-import { SPECTRA_QUERY } from './timeseries/spectra-query.js';
-import { readSpectra, type Spectra, type SpectraSeriesRequest } from './timeseries/spectra-series.js';
-import { readSeries, type Series, type TimeSeriesRequest } from './timeseries/time-series.js';
+  smallestZoom,
+  tilesByCloudCover,
+} from './rendering/index.js';
+import {
+  type CellPart,
+  cellPartViewport,
+  FULL_CELL,
+  MAX_ZOOM,
+  type MapTile,
+  mapPixelCentres,
+  mapPixelSize,
+  type Viewport,
+} from './resampling/index.js';
+import {
+  type PartialSeries,
+  type PartialSpectra,
+  readPartialSeries,
+  readPartialSpectra,
+  readSeries,
+  readSpectra,
+  SERIES_QUERY,
+  type Series,
+  type SeriesQuery,
+  SPECTRA_QUERY,
+  type Spectra,
+  type SpectraQuery,
+  type SpectraSeriesRequest,
+  type TimeSeriesRequest,
+} from './timeseries/index.js';
 
 export interface ImageServiceOptions {
   storage: Storage;
@@ -133,8 +156,8 @@ export class ImageService {
   }
 
   /**
-   * Renders a map tile of a collection. Each pixel is taken from the least cloudy tile in which it is clear; pixels without a clear tile are
-   * transparent. Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TOO_MANY_VALUES, _BUSY, _TILE_FILE, and
+   * Renders a map tile of a collection. Each pixel is taken from the least cloudy tile in which it is clear; pixels without a clear tile
+   * are transparent. Throws TW_IMAGERY_NO_MAP_TILE, _ZOOM, _EXPRESSION, _BAND, _LOOK, _TOO_MANY_VALUES, _BUSY, _TILE_FILE, and
    * TW_QUERY_UNANSWERED.
    */
   mapTile(request: MapRequest): Promise<EncodedImage> {
@@ -316,7 +339,9 @@ function requireMapTile({ z, x, y }: MapTile): void {
     throw noMapTile(String(z), String(x), String(y));
 }
 
-/** The box around the pixel centres of a map tile, clipped at the antimeridian. Cells that only touch the edge of the map tile are outside. */
+/**
+ * The box around the pixel centres of a map tile, clipped at the antimeridian. Cells that only touch the edge of the map tile are outside.
+ */
 function pixelBbox({ xs, ys }: { xs: Float64Array; ys: Float64Array }, grid: Grid): Bbox {
   const [west, north] = grid.toLonLat(xs[0], ys[0]);
   const [east, south] = grid.toLonLat(xs[xs.length - 1], ys[ys.length - 1]);
@@ -349,8 +374,8 @@ function requireValues(tile: TileRecord, { expressions }: RenderStyle, width: nu
 }
 
 /**
- * The side of the area that is read for a map tile with a requested buffer, as a multiple of the side of the tile. The few additional pixels of
- * an algorithm do not count, so that it can be used at every zoom.
+ * The side of the area that is read for a map tile with a requested buffer, as a multiple of the side of the tile. The few additional
+ * pixels of an algorithm do not count, so that it can be used at every zoom.
  */
 const sideRatio = (size: number, buffer: number | undefined, style?: RenderStyle): number =>
   1 + (2 * (buffer ?? style?.algorithm?.params['buffer'] ?? 0)) / size;

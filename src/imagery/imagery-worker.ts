@@ -1,11 +1,14 @@
-/** A worker thread: decodes blocks of tile files, computes series and spectra, and runs kernels, expressions, algorithms and colour formulas. */
+/**
+ * A worker thread: decodes blocks of tile files, computes series and spectra, and runs kernels, expressions, algorithms and colour
+ * formulas.
+ */
 
 import { handleTasksByKind } from '../async/index.js';
 import type { PixelArray } from '../raster/index.js';
-import { READ_HANDLERS } from './reading/read-handlers.js';
-import { RENDER_HANDLERS } from './rendering/render-handlers.js';
+import { READ_HANDLERS } from './reading/index.js';
+import { RENDER_HANDLERS } from './rendering/index.js';
 import { RESAMPLE_HANDLERS } from './resampling/index.js';
-import { SERIES_HANDLERS } from './timeseries/series-handlers.js';
+import { SERIES_HANDLERS } from './timeseries/index.js';
 
 const HANDLERS = { ...READ_HANDLERS, ...RESAMPLE_HANDLERS, ...RENDER_HANDLERS, ...SERIES_HANDLERS };
 

@@ -1,12 +1,11 @@
 /** Maps of pixels whose spectra differ from the collection, or from the pixels around them. */
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
 import { badWindow } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import type { MapAnalysis, MapResults } from '../map-jobs/map-process.js';
-import { collectionStatistics } from '../passes/collection-statistics.js';
-import { MIN_PIXELS_PER_COMPONENT } from '../pixel-methods/local-rx.js';
-import { spectrumChart } from '../report/charts.js';
-import { covarianceFacts, percentText } from '../report/render-report.js';
+import type { AnalysisInputs } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { collectionStatistics } from '../passes/index.js';
+import { MIN_PIXELS_PER_COMPONENT } from '../pixel-methods/index.js';
+import { covarianceFacts, percentText, spectrumChart } from '../report/index.js';
 
 export interface AnomalyInputs extends AnalysisInputs {
   /** Sides of the outer and the inner window; the inner one is 1 by default. Without a window, the background is the entire collection. */

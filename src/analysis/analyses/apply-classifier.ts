@@ -4,16 +4,14 @@ import { type DeriveResults, type PlannedDerivation, selectedTiles } from '../..
 import type { JobContext } from '../../jobs/index.js';
 import { and, type Filter, references } from '../../query/index.js';
 import type { ModelVersionRecord, TileRecord } from '../../storage/index.js';
-import { classBandName } from '../classification/class-map.js';
-import type { ClassifierCard } from '../classifier-registry/classifier-card.js';
-import { inputBands } from '../classifier-registry/input-bands.js';
-import { netMethod } from '../convolutional-networks/network-method.js';
-import { isNet } from '../convolutional-networks/network-specs.js';
-import { parseNetwork } from '../dense-networks/saved-classifier.js';
-import type { AnalysisContext } from '../jobs/analysis-run.js';
-import { deriveMaps, type FittedMap, type MapMethod, mapDerivation } from '../map-jobs/make-maps.js';
-import type { MapTask } from '../output-tiles/map-task.js';
-import { layersMethod } from '../pixel-methods/pixel-methods.js';
+import { classBandName } from '../classification/index.js';
+import { type ClassifierCard, inputBands } from '../classifier-registry/index.js';
+import { isNet, netMethod } from '../convolutional-networks/index.js';
+import { parseNetwork } from '../dense-networks/index.js';
+import type { AnalysisContext } from '../jobs/index.js';
+import { deriveMaps, type FittedMap, type MapMethod, mapDerivation } from '../map-jobs/index.js';
+import type { MapTask } from '../output-tiles/index.js';
+import { layersMethod } from '../pixel-methods/index.js';
 
 /** Makes tiles of the source `predicted`. Throws TW_ANALYSIS_CLASSIFIER, TW_STORAGE_MODEL_DAMAGED and TW_TRAIN_NO_ENGINE. */
 export async function applyClassifier(

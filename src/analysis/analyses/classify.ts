@@ -1,32 +1,34 @@
 /** Maps of classes from labels. */
 import { defaultToRawSource, parseFilter } from '../../query/index.js';
-import type { AccuracyScores } from '../classification/accuracy.js';
 import {
+  type AccuracyScores,
+  type BandWeights,
+  type Calibration,
   CLASSIFY_FIT,
-  type ClassifyFit,
-  type ComparedClassifier,
-  fitMap,
-  withCodes,
-} from '../classification/class-map.js';
-import {
   CLASSIFY_PROPERTIES,
+  type ClassifierName,
+  type ClassifyFit,
   type ClassifyInputs,
+  type ComparedClassifier,
+  checkSplit,
+  classSections,
   DEFAULT_CLASSIFY_SEED,
+  fitMap,
+  isBaseline,
   requestedNetwork,
-} from '../classification/classify-inputs.js';
-import type { ClassifierName } from '../classification/fit-classifier.js';
-import { checkSplit, sortedByWavelength, withTrainingData } from '../classification/load-training-data.js';
-import { type Calibration, isBaseline, validated } from '../classification/model-selection.js';
-import { classSections, trainingText } from '../classification/report-sections.js';
-import type { BandWeights, TrainingFacts } from '../classification/training-facts.js';
-import { pixelHeight, storeClassifier } from '../classifier-registry/classifier-card.js';
+  sortedByWavelength,
+  type TrainingFacts,
+  trainingText,
+  validated,
+  withCodes,
+  withTrainingData,
+} from '../classification/index.js';
+import { pixelHeight, storeClassifier } from '../classifier-registry/index.js';
 import { netOption } from '../errors.js';
-import { collectionOf } from '../jobs/analysis-inputs.js';
-import { requireOneSize } from '../jobs/analysis-run.js';
-import { checkLabels } from '../labels/labels.js';
-import type { SplitKind } from '../labels/split.js';
-import type { MapAnalysis, MapResults } from '../map-jobs/map-process.js';
-import { percentText } from '../report/render-report.js';
+import { collectionOf, requireOneSize } from '../jobs/index.js';
+import { checkLabels, type SplitKind } from '../labels/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { percentText } from '../report/index.js';
 
 export interface ClassifyResults extends MapResults, AccuracyScores {
   classifier: ClassifierName;

@@ -1,13 +1,23 @@
 /** Maps of clusters of the spectra of a collection. */
 import { html, significant } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import type { MapAnalysis, MapResults } from '../map-jobs/map-process.js';
-import { collectionStatistics } from '../passes/collection-statistics.js';
-import { distributedKMeans, type KMeans, type SpectralCluster } from '../passes/k-means.js';
-import { spectrumChart } from '../report/charts.js';
-import { colourKey, columns, covarianceFacts, htmlTable, percentText } from '../report/render-report.js';
-import { libraryCsv } from '../spectral-library/write-library.js';
+import type { AnalysisInputs } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import {
+  collectionStatistics,
+  distributedKMeans,
+  type KMeans,
+  type SpectralCluster,
+} from '../passes/index.js';
+import {
+  colourKey,
+  columns,
+  covarianceFacts,
+  htmlTable,
+  percentText,
+  spectrumChart,
+} from '../report/index.js';
+import { libraryCsv } from '../spectral-library/index.js';
 
 export interface ClusterInputs extends AnalysisInputs {
   /** Number of clusters. */

@@ -1,12 +1,11 @@
 /** Spectra without their continuum, and the depth of absorption features. */
 import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
 import { emptyRange, reversedRange } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { selectBands } from '../jobs/analysis-run.js';
-import type { MapAnalysis, MapResults } from '../map-jobs/map-process.js';
-import { continuumRemoval } from '../pixel-methods/continuum-removal.js';
-import { spectrumChart } from '../report/charts.js';
-import { mapSpectralTags } from '../spectra/band-tags.js';
+import { type AnalysisInputs, selectBands } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { continuumRemoval } from '../pixel-methods/index.js';
+import { spectrumChart } from '../report/index.js';
+import { mapSpectralTags } from '../spectra/index.js';
 
 export interface ContinuumInputs extends AnalysisInputs {
   /** Range of wavelengths, nm. Default: all bands. */

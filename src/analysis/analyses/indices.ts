@@ -11,12 +11,11 @@ import { significant } from '../../html/index.js';
 import { listOf, objectOf, TEXT } from '../../json-schema.js';
 import { nearestBand } from '../../raster/index.js';
 import { indexBands, unknownIndex } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { selectBands } from '../jobs/analysis-run.js';
-import type { MapAnalysis, MapResults } from '../map-jobs/map-process.js';
-import { columns, htmlTable } from '../report/render-report.js';
-import { INDEX_NAMES, type IndexName, NARROW_BAND_INDICES } from '../spectra/narrow-band-indices.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import { type AnalysisInputs, selectBands } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { columns, htmlTable } from '../report/index.js';
+import { INDEX_NAMES, type IndexName, NARROW_BAND_INDICES } from '../spectra/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 export interface IndicesInputs extends AnalysisInputs {
   /** Names of the library, or expressions over bands. */

@@ -1,16 +1,20 @@
 /** Maps of the similarity of pixels to the spectra of a library. */
 import { COUNT, NUMBER, objectOf } from '../../json-schema.js';
 import { libraryShape } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { selectBands } from '../jobs/analysis-run.js';
-import type { FittedAnalysis, MapAnalysis, MapResults } from '../map-jobs/map-process.js';
-import { multiplyVector } from '../numeric/matrix-vector.js';
-import { collectionStatistics } from '../passes/collection-statistics.js';
-import { MIN_DIVERGENCE_VALUE, type PixelMethod } from '../pixel-methods/pixel-methods.js';
-import { spectrumChart } from '../report/charts.js';
-import { colourKey, columns, covarianceFacts, htmlTable } from '../report/render-report.js';
-import { checkLibrary, coveredBands, LIBRARY } from '../spectral-library/library-input.js';
-import { type Library, resampledSpectra, resampleLibrary } from '../spectral-library/resample-library.js';
+import { type AnalysisInputs, selectBands } from '../jobs/index.js';
+import type { FittedAnalysis, MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { multiplyVector } from '../numeric/index.js';
+import { collectionStatistics } from '../passes/index.js';
+import { MIN_DIVERGENCE_VALUE, type PixelMethod } from '../pixel-methods/index.js';
+import { colourKey, columns, covarianceFacts, htmlTable, spectrumChart } from '../report/index.js';
+import {
+  checkLibrary,
+  coveredBands,
+  LIBRARY,
+  type Library,
+  resampledSpectra,
+  resampleLibrary,
+} from '../spectral-library/index.js';
 
 export const MATCH_METHODS = ['sam', 'sid', 'mf', 'ace'] as const;
 type MatchMethod = (typeof MATCH_METHODS)[number];

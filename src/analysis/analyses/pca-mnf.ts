@@ -1,15 +1,13 @@
 /** Principal components and minimum noise fractions of a collection. */
 import { html, significant } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import type { Conclusion, FittedAnalysis, MapAnalysis, MapResults } from '../map-jobs/map-process.js';
-import { collectionStatistics } from '../passes/collection-statistics.js';
-import { eigenvalueChart, spectrumChart } from '../report/charts.js';
-import { matrixFile } from '../report/matrix-file.js';
-import { columns, htmlTable } from '../report/render-report.js';
-import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
-import type { Components, ComponentsTask } from '../transforms/pca-mnf.js';
+import type { AnalysisInputs } from '../jobs/index.js';
+import type { Conclusion, FittedAnalysis, MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { collectionStatistics } from '../passes/index.js';
+import { columns, eigenvalueChart, htmlTable, matrixFile, spectrumChart } from '../report/index.js';
+import type { BandStatistics } from '../reproducible-sums/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
+import type { Components, ComponentsTask } from '../transforms/index.js';
 
 export interface ComponentsInputs extends AnalysisInputs {
   /** Number of components of the maps. */

@@ -1,16 +1,19 @@
 /** Spectra resampled to the bands of another sensor. */
 import { listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { sensorNeeded, sensorRange } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import type { MapAnalysis, MapResults } from '../map-jobs/map-process.js';
-import { multiplyVector } from '../numeric/matrix-vector.js';
-import { spectrumChart } from '../report/charts.js';
-import type { ReportMapStyle } from '../report/map-sections.js';
-import { columns, htmlTable } from '../report/render-report.js';
-import { mapReflectanceTags } from '../spectra/band-tags.js';
-import { SENSOR_NAMES, SENSORS, type SensorName } from '../spectra/sensors.js';
-import { responseWeights, type SensorBand } from '../spectra/spectral-response.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { AnalysisInputs } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { multiplyVector } from '../numeric/index.js';
+import { columns, htmlTable, type ReportMapStyle, spectrumChart } from '../report/index.js';
+import {
+  mapReflectanceTags,
+  responseWeights,
+  SENSOR_NAMES,
+  SENSORS,
+  type SensorBand,
+  type SensorName,
+} from '../spectra/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 export interface ResampleInputs extends AnalysisInputs {
   sensor?: SensorName;

@@ -1,15 +1,18 @@
 /** Smoothed spectra and their derivatives. */
 import { COUNT, listOf, objectOf } from '../../json-schema.js';
 import { badSmoothing, shortRuns } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { selectBands } from '../jobs/analysis-run.js';
-import type { MapAnalysis, MapResults } from '../map-jobs/map-process.js';
-import { multiplyVector } from '../numeric/matrix-vector.js';
-import { spectrumChart } from '../report/charts.js';
-import { mapReflectanceTags, mapSpectralTags } from '../spectra/band-tags.js';
-import { type SmoothingWindow, savitzkyGolay } from '../spectra/savitzky-golay.js';
-import { gaplessRuns } from '../spectra/wavelength-gaps.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import { type AnalysisInputs, selectBands } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { multiplyVector } from '../numeric/index.js';
+import { spectrumChart } from '../report/index.js';
+import {
+  gaplessRuns,
+  mapReflectanceTags,
+  mapSpectralTags,
+  type SmoothingWindow,
+  savitzkyGolay,
+} from '../spectra/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 export interface SmoothInputs extends AnalysisInputs, Partial<SmoothingWindow> {}
 

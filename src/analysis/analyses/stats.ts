@@ -6,23 +6,32 @@ import type { ConcludeContext, JobContext, Process } from '../../jobs/index.js';
 import { listOf, objectOf } from '../../json-schema.js';
 import {
   ANALYSIS_PROPERTIES,
+  type AnalysisContext,
   type AnalysisInputs,
+  agreeOnBands,
+  BANDS_SCHEMA,
   checkAnalysis,
   collectionOf,
-} from '../jobs/analysis-inputs.js';
-import { type AnalysisContext, agreeOnBands, BANDS_SCHEMA, forEachTile } from '../jobs/analysis-run.js';
-import { requireTiles } from '../jobs/tile-counts.js';
-import { spectrumChart } from '../report/charts.js';
-import { matrixFile } from '../report/matrix-file.js';
-import { matrixImage } from '../report/matrix-image.js';
-import { bandsText, columns, htmlTable, renderAnalysisReport, tilesText } from '../report/render-report.js';
-import { writeFiles } from '../report/result-files.js';
+  forEachTile,
+  requireTiles,
+} from '../jobs/index.js';
+import {
+  bandsText,
+  columns,
+  htmlTable,
+  matrixFile,
+  matrixImage,
+  renderAnalysisReport,
+  spectrumChart,
+  tilesText,
+  writeFiles,
+} from '../report/index.js';
 import {
   type SentSumsByEncoding,
   SUMS_BY_ENCODING_SCHEMA,
   SumsByEncoding,
-} from '../reproducible-sums/sums-by-encoding.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+} from '../reproducible-sums/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 /** Result of a run over some of the tiles. */
 interface StatsPart extends TileCounts {

@@ -2,19 +2,21 @@
 import { html } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { libraryOrCount } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { type AnalysedCollection, selectBands } from '../jobs/analysis-run.js';
-import type { MapAnalysis, MapResults } from '../map-jobs/map-process.js';
-import { collectionStatistics } from '../passes/collection-statistics.js';
-import { findEndmembers } from '../passes/endmember-extraction.js';
-import { LON_LAT_SCHEMA } from '../passes/extreme-pixels.js';
-import { AbundanceSolver } from '../pixel-methods/nnls-solver.js';
-import { spectrumChart } from '../report/charts.js';
-import { columns, covarianceFacts, htmlTable } from '../report/render-report.js';
-import { checkLibrary, coveredBands, LIBRARY } from '../spectral-library/library-input.js';
-import { type Library, resampledSpectra, resampleLibrary } from '../spectral-library/resample-library.js';
-import { libraryCsv } from '../spectral-library/write-library.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import { type AnalysedCollection, type AnalysisInputs, selectBands } from '../jobs/index.js';
+import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { collectionStatistics, findEndmembers, LON_LAT_SCHEMA } from '../passes/index.js';
+import { AbundanceSolver } from '../pixel-methods/index.js';
+import { columns, covarianceFacts, htmlTable, spectrumChart } from '../report/index.js';
+import {
+  checkLibrary,
+  coveredBands,
+  LIBRARY,
+  type Library,
+  libraryCsv,
+  resampledSpectra,
+  resampleLibrary,
+} from '../spectral-library/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 export interface UnmixInputs extends AnalysisInputs {
   /** Number of endmembers to find in the collection. */

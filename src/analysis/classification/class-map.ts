@@ -1,10 +1,10 @@
 /** Fits classifiers to the labelled pixels, and describes the one that is used for the map. */
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { type NetMethod, netMethod } from '../convolutional-networks/network-method.js';
-import { parseNetwork, saveClassifier } from '../dense-networks/saved-classifier.js';
-import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
-import type { FittedAnalysis } from '../map-jobs/map-process.js';
-import { layersMethod, type PixelMethod } from '../pixel-methods/pixel-methods.js';
+import { type NetMethod, netMethod } from '../convolutional-networks/index.js';
+import { parseNetwork, saveClassifier } from '../dense-networks/index.js';
+import { TRAIN, TUNE, VALIDATION } from '../labels/index.js';
+import type { FittedAnalysis } from '../map-jobs/index.js';
+import { layersMethod, type PixelMethod } from '../pixel-methods/index.js';
 import type { AccuracyScores } from './accuracy.js';
 import type { ClassifyInputs } from './classify-inputs.js';
 import { CLASSIFIERS, type FittedClassifier, type Fitting } from './fit-classifier.js';
@@ -146,7 +146,10 @@ export async function fitMap(
   };
 }
 
-/** Returns the method of the map and the files of the model. The method uses the stored float32 weights, so that `predict` makes the same map. */
+/**
+ * Returns the method of the map and the files of the model. The method uses the stored float32 weights, so that `predict` makes the same
+ * map.
+ */
 async function methodOf(
   { data, nets }: Fitting,
   fitted: FittedClassifier,

@@ -1,10 +1,9 @@
 /** Inputs of a classification. */
 
-import { isNet, type NetName } from '../convolutional-networks/network-specs.js';
-import type { AnalysisInputs } from '../jobs/analysis-inputs.js';
-import { LABELS, type Labels } from '../labels/labels.js';
-import type { SplitKind } from '../labels/split.js';
-import { PRECISIONS, type Precision } from '../training-samples/precision.js';
+import { isNet, type NetName } from '../convolutional-networks/index.js';
+import type { AnalysisInputs } from '../jobs/index.js';
+import { LABELS, type Labels, type SplitKind } from '../labels/index.js';
+import { PRECISIONS, type Precision } from '../training-samples/index.js';
 import { CLASSIFIERS, type ClassifierName } from './fit-classifier.js';
 
 export interface ClassifyInputs extends AnalysisInputs {

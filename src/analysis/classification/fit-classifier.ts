@@ -1,16 +1,13 @@
 /** Fits a classifier to sets of labelled pixels. */
 import type { JobContext } from '../../jobs/index.js';
 import { randomStream } from '../../random.js';
-import { isNet, NETS } from '../convolutional-networks/network-specs.js';
-import { type TrainedNet, trainNet } from '../convolutional-networks/train-network.js';
-import type { NetSession } from '../convolutional-networks/training-session.js';
-import { preconditioner } from '../dense-networks/preconditioner.js';
-import type { ScoreSums } from '../dense-networks/score-pixels.js';
-import type { AnalysisContext } from '../jobs/analysis-run.js';
-import { minimiseLbfgs } from '../numeric/l-bfgs.js';
-import type { LabelledSums } from '../passes/class-statistics.js';
-import { countOf, type DenseLayer, layerViews, type Sizes } from '../pixel-methods/dense-network.js';
-import { discriminant, withinClasses } from '../transforms/linear-discriminant.js';
+import { isNet, NETS, type NetSession, type TrainedNet, trainNet } from '../convolutional-networks/index.js';
+import { preconditioner, type ScoreSums } from '../dense-networks/index.js';
+import type { AnalysisContext } from '../jobs/index.js';
+import { minimiseLbfgs } from '../numeric/index.js';
+import type { LabelledSums } from '../passes/index.js';
+import { countOf, type DenseLayer, layerViews, type Sizes } from '../pixel-methods/index.js';
+import { discriminant, withinClasses } from '../transforms/index.js';
 import { lossOf, scoresOfRuns, scoresOn, type TrainingData } from './training-data.js';
 
 /** Linear discriminants with shrinkage, logistic regression, a multilayer perceptron, and convolutional networks; the simplest first. */
@@ -18,9 +15,9 @@ export const CLASSIFIERS = ['lda', 'logistic', 'mlp', ...NETS] as const;
 export type ClassifierName = (typeof CLASSIFIERS)[number];
 
 /**
- * Regularization strengths that are compared, the weakest first: the shrinkage of `lda`; the L2 penalty of `logistic` and `mlp`, a factor of half
- * the squared weights that is added to the mean cross entropy; the weight decay of Adam for networks. With a longer list the choice would be
- * random, because the tuning pixels are few.
+ * Regularization strengths that are compared, the weakest first: the shrinkage of `lda`; the L2 penalty of `logistic` and `mlp`, a factor
+ * of half the squared weights that is added to the mean cross entropy; the weight decay of Adam for networks. With a longer list the choice
+ * would be random, because the tuning pixels are few.
  */
 export const REGULARISATION_STRENGTHS: Record<ClassifierName, readonly number[]> = {
   lda: [1e-3, 1e-2, 0.1],

@@ -1,13 +1,12 @@
 /** Reads the labelled pixels of a job for the fit of classifiers. */
 import type { JobContext } from '../../jobs/index.js';
 import { requireCollections } from '../../query/index.js';
-import { NET_SETTINGS } from '../convolutional-networks/network-specs.js';
-import { NetSession } from '../convolutional-networks/training-session.js';
+import { NET_SETTINGS, NetSession } from '../convolutional-networks/index.js';
 import { fewLabels } from '../errors.js';
-import { type AnalysedCollection, type AnalysisContext, selectBands } from '../jobs/analysis-run.js';
-import { type SplitKind, TRAIN, VALIDATION } from '../labels/split.js';
-import { type LabelledSums, labelledSums } from '../passes/class-statistics.js';
-import type { Standardisation } from '../pixel-methods/dense-network.js';
+import { type AnalysedCollection, type AnalysisContext, selectBands } from '../jobs/index.js';
+import { type SplitKind, TRAIN, VALIDATION } from '../labels/index.js';
+import { type LabelledSums, labelledSums } from '../passes/index.js';
+import type { Standardisation } from '../pixel-methods/index.js';
 import { type ClassifyInputs, DEFAULT_CLASSIFY_SEED, requestedNetwork } from './classify-inputs.js';
 import type { Fitting } from './fit-classifier.js';
 import { gatherTrainingData } from './training-data.js';
@@ -18,8 +17,8 @@ export interface LabelledFitting extends Fitting {
 }
 
 /**
- * Reads the labelled pixels and passes them to `work`. Throws TW_ANALYSIS_FEW_LABELS, and TW_QUERY_NO_COLLECTION if the collection of labels
- * does not exist.
+ * Reads the labelled pixels and passes them to `work`. Throws TW_ANALYSIS_FEW_LABELS, and TW_QUERY_NO_COLLECTION if the collection of
+ * labels does not exist.
  */
 export async function withTrainingData<T>(
   context: AnalysisContext,

@@ -1,10 +1,9 @@
 /** Chooses a classifier on the tuning pixels, and validates it on pixels that were used neither for training nor for the choice. */
 import { messageOf } from '../../errors.js';
-import { SCORE_UNIT } from '../dense-networks/gradient.js';
-import { type ScoreSums, SQUARED_ENTROPY_UNIT } from '../dense-networks/score-pixels.js';
+import { SCORE_UNIT, type ScoreSums, SQUARED_ENTROPY_UNIT } from '../dense-networks/index.js';
 import { singularCovariance } from '../errors.js';
-import { TRAIN, TUNE, VALIDATION } from '../labels/split.js';
-import { withTemperature as layersWithTemperature } from '../pixel-methods/dense-network.js';
+import { TRAIN, TUNE, VALIDATION } from '../labels/index.js';
+import { withTemperature as layersWithTemperature } from '../pixel-methods/index.js';
 import { type AccuracyScores, accuracyScores } from './accuracy.js';
 import {
   CLASSIFIERS,
@@ -78,8 +77,8 @@ const strongestOfBest = (tuned: readonly ClassifierCandidate[]) =>
   tuned.reduce((best, one) => (one.entropy <= best.entropy ? one : best));
 
 /**
- * Returns the candidate of the strongest regularization whose cross entropy is at most one standard error above the least one (Hastie et al.
- * 2009, section 7.10). With few tuning pixels, smaller differences are not significant. `tuned`: by rising strength, not empty.
+ * Returns the candidate of the strongest regularization whose cross entropy is at most one standard error above the least one (Hastie et
+ * al. 2009, section 7.10). With few tuning pixels, smaller differences are not significant. `tuned`: by rising strength, not empty.
  */
 export function oneStandardErrorRule(tuned: readonly ClassifierCandidate[]): ClassifierCandidate {
   const best = tuned.reduce((best, one) => (one.entropy < best.entropy ? one : best));
@@ -119,8 +118,8 @@ async function tune(
 const classNumbers = ({ data }: Fitting) => Array.from({ length: data.classes }, (_, i) => i);
 
 /**
- * Returns the requested candidate, or the one with the least cross entropy on the tuning pixels; ties go to the simplest. Accuracy is not the
- * criterion: with few tuning pixels, its differences between classifiers are not significant.
+ * Returns the requested candidate, or the one with the least cross entropy on the tuning pixels; ties go to the simplest. Accuracy is not
+ * the criterion: with few tuning pixels, its differences between classifiers are not significant.
  */
 export function selectCandidate(
   all: readonly ClassifierCandidate[],

@@ -1,7 +1,6 @@
 /** Sections of the report of a classification. */
 import { html } from '../../html/index.js';
-import { spectrumChart } from '../report/charts.js';
-import { colourKey, columns, htmlTable, percentText, type Section } from '../report/render-report.js';
+import { colourKey, columns, htmlTable, percentText, type Section, spectrumChart } from '../report/index.js';
 import type { ClassifyFit } from './class-map.js';
 import type { BandWeights, TrainingFacts } from './training-facts.js';
 

@@ -3,26 +3,37 @@ import type { GridName } from '../../grid/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import type { TileSource } from '../../storage/index.js';
-import { type GradientSums, type GradientUnits, SCORE_UNIT } from '../dense-networks/gradient.js';
-import { addScores, noScores, RELIABILITY_BINS, type ScoreSums } from '../dense-networks/score-pixels.js';
+import {
+  addScores,
+  type GradientSums,
+  type GradientUnits,
+  noScores,
+  RELIABILITY_BINS,
+  SCORE_UNIT,
+  type ScoreSums,
+} from '../dense-networks/index.js';
 import {
   type AnalysedCollection,
   type AnalysisContext,
   allGatherChecked,
   forEachTile,
-} from '../jobs/analysis-run.js';
-import { withLabels } from '../labels/collection-labels.js';
-import { classesOfCodes, type Labels, openLabels } from '../labels/labels.js';
-import { SETS, type SplitKind } from '../labels/split.js';
-import type { Evaluation } from '../numeric/l-bfgs.js';
+} from '../jobs/index.js';
 import {
-  countOf,
-  type DenseLayer,
-  type Sizes,
-  type Standardisation,
-} from '../pixel-methods/dense-network.js';
-import { type LabelledSpectra, sampleFractions } from '../training-samples/labelled-spectra.js';
-import { BYTES_PER_VALUE, type Precision } from '../training-samples/precision.js';
+  classesOfCodes,
+  type Labels,
+  openLabels,
+  SETS,
+  type SplitKind,
+  withLabels,
+} from '../labels/index.js';
+import type { Evaluation } from '../numeric/index.js';
+import { countOf, type DenseLayer, type Sizes, type Standardisation } from '../pixel-methods/index.js';
+import {
+  BYTES_PER_VALUE,
+  type LabelledSpectra,
+  type Precision,
+  sampleFractions,
+} from '../training-samples/index.js';
 
 /** A tile with labelled pixels. Plain JSON. */
 export interface LabelledTileFacts {
@@ -123,8 +134,8 @@ export async function gatherTrainingData(
 }
 
 /**
- * The mean cross entropy over some sets and its gradient, over all runs, with the same bits on any distribution of the tiles. `bytes`: size of
- * the exchanged sums.
+ * The mean cross entropy over some sets and its gradient, over all runs, with the same bits on any distribution of the tiles. `bytes`: size
+ * of the exchanged sums.
  */
 export async function lossOf(
   { workers }: AnalysisContext,
@@ -153,8 +164,8 @@ export async function lossOf(
 }
 
 /**
- * Units for which sums are exact if the mean over the pixels is below 2^14, which exceeds standardised values. In mixed precision, sums of a
- * gradient fit into 32 bits if the mean is below 8.
+ * Units for which sums are exact if the mean over the pixels is below 2^14, which exceeds standardised values. In mixed precision, sums of
+ * a gradient fit into 32 bits if the mean is below 8.
  */
 function unitsOf(precision: Precision, pixels: number): GradientUnits {
   const bits = Math.ceil(Math.log2(pixels));

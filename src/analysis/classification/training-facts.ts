@@ -1,9 +1,9 @@
 /** Facts about the training of a classifier, and the importance of the bands for its classes. */
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import type { CamSums } from '../convolutional-networks/training-session.js';
-import { allGatherChecked } from '../jobs/analysis-run.js';
-import { VALIDATION } from '../labels/split.js';
-import { BYTES_PER_VALUE, PRECISIONS, type Precision } from '../training-samples/precision.js';
+import type { CamSums } from '../convolutional-networks/index.js';
+import { allGatherChecked } from '../jobs/index.js';
+import { VALIDATION } from '../labels/index.js';
+import { BYTES_PER_VALUE, PRECISIONS, type Precision } from '../training-samples/index.js';
 import type { FittedClassifier, Fitting } from './fit-classifier.js';
 
 /** Plain JSON. */
@@ -76,7 +76,9 @@ export function trainingFacts({ nets, data }: Fitting, fitted: FittedClassifier)
   };
 }
 
-/** Computed on the validation pixels, which did not train the classifier. Returns undefined if its convolutions do not run along the bands. */
+/**
+ * Computed on the validation pixels, which did not train the classifier. Returns undefined if its convolutions do not run along the bands.
+ */
 export async function bandWeights(
   { nets, job }: Fitting,
   validating: FittedClassifier,

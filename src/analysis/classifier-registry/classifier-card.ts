@@ -13,13 +13,15 @@ import {
   versionsOf,
 } from '../../storage/index.js';
 import { version as softwareVersion } from '../../version.js';
-import type { AccuracyScores } from '../classification/accuracy.js';
-import type { ClassifierName } from '../classification/fit-classifier.js';
-import type { Calibration } from '../classification/model-selection.js';
-import type { LabelledTileFacts } from '../classification/training-data.js';
-import type { TrainingFacts } from '../classification/training-facts.js';
-import type { Sizes } from '../pixel-methods/dense-network.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type {
+  AccuracyScores,
+  Calibration,
+  ClassifierName,
+  LabelledTileFacts,
+  TrainingFacts,
+} from '../classification/index.js';
+import type { Sizes } from '../pixel-methods/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 /** Kind of model of all classifiers, and the start of their ids. */
 export const CLASSIFIER = 'classifier' as const;

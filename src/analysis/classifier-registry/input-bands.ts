@@ -1,9 +1,9 @@
 /** The bands of a tile that a stored classifier reads. */
 import { nearestBand, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, TileRecord } from '../../storage/index.js';
-import { patchSide } from '../convolutional-networks/network-specs.js';
-import { NO_SPECTRUM } from '../jobs/tile-counts.js';
-import { type AnalysedBand, spectralGroups, type TileSpectrum } from '../tile-reading/tile-spectrum.js';
+import { patchSide } from '../convolutional-networks/index.js';
+import { NO_SPECTRUM } from '../jobs/index.js';
+import { type AnalysedBand, spectralGroups, type TileSpectrum } from '../tile-reading/index.js';
 import { type ClassifierCard, pixelHeight } from './classifier-card.js';
 
 /** Largest distance of the centre of a band from that of a model's band. If the model's band has a FWHM, the limit is half of it. */

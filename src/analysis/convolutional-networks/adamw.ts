@@ -4,7 +4,9 @@ const BETA_1 = 0.9;
 const BETA_2 = 0.999;
 const EPSILON = 1e-8;
 
-/** Invariant: `first` and `second` are the decaying sums of all gradients so far and of their squares; `powers` are the powers of the betas. */
+/**
+ * Invariant: `first` and `second` are the decaying sums of all gradients so far and of their squares; `powers` are the powers of the betas.
+ */
 export class AdamW {
   private readonly first: Float64Array;
   private readonly second: Float64Array;

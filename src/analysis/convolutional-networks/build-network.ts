@@ -4,7 +4,7 @@
  */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { Standardisation } from '../pixel-methods/dense-network.js';
+import type { Standardisation } from '../pixel-methods/index.js';
 import { NET_SETTINGS, type NetName, type NetShape } from './network-specs.js';
 
 /** Positions along the bands that the last layer distinguishes. */

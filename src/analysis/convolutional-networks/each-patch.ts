@@ -1,12 +1,12 @@
 /** Reads the pixels of a tile with the pixels around them, row by row. Runs in child processes. */
 
 import { CUBE_BLOCK_SIDE } from '../../raster/index.js';
-import { eachPixelWithNeighbours, type Neighbour } from '../tile-reading/neighbour-blocks.js';
-import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { eachPixelWithNeighbours, type Neighbour, type SpectrumFile } from '../tile-reading/index.js';
 
 /**
- * Visits each pixel of a tile that has a spectrum, with the physical values of the side x side pixels around it, row by row, which are valid
- * until the next call. `missing`: values for pixels without a spectrum. Memory holds the spectra of some rows. Throws TW_IMAGERY_TILE_FILE.
+ * Visits each pixel of a tile that has a spectrum, with the physical values of the side x side pixels around it, row by row, which are
+ * valid until the next call. `missing`: values for pixels without a spectrum. Memory holds the spectra of some rows. Throws
+ * TW_IMAGERY_TILE_FILE.
  */
 export function eachPatch(
   file: SpectrumFile,

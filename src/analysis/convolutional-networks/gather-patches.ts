@@ -11,15 +11,19 @@ import {
   type AnalysisContext,
   allGatherChecked,
   forEachTile,
-} from '../jobs/analysis-run.js';
-import { withLabels } from '../labels/collection-labels.js';
-import { classesOfCodes, type Labels, openLabels } from '../labels/labels.js';
-import { SETS, type SplitKind, TRAIN } from '../labels/split.js';
-import type { Standardisation } from '../pixel-methods/dense-network.js';
-import type { Neighbour } from '../tile-reading/neighbour-blocks.js';
-import { findNeighbourSpectra, neighbourFiles } from '../tile-reading/neighbour-tiles.js';
-import { sampleFractions } from '../training-samples/labelled-spectra.js';
-import { BYTES_PER_VALUE, type Precision } from '../training-samples/precision.js';
+} from '../jobs/index.js';
+import {
+  classesOfCodes,
+  type Labels,
+  openLabels,
+  SETS,
+  type SplitKind,
+  TRAIN,
+  withLabels,
+} from '../labels/index.js';
+import type { Standardisation } from '../pixel-methods/index.js';
+import { findNeighbourSpectra, type Neighbour, neighbourFiles } from '../tile-reading/index.js';
+import { BYTES_PER_VALUE, type Precision, sampleFractions } from '../training-samples/index.js';
 import { GROUP, type NetTile, type PixelGroup } from './network-runtime.js';
 import { NET_SETTINGS, type NetName } from './network-specs.js';
 
@@ -54,7 +58,9 @@ export interface Gathered {
   bytes: number;
 }
 
-/** Memory limit for the spectra of a job if no two patches share one. A job with more labelled pixels uses a part of them, chosen by hash. */
+/**
+ * Memory limit for the spectra of a job if no two patches share one. A job with more labelled pixels uses a part of them, chosen by hash.
+ */
 const MAX_PATCH_BYTES = 2 ** 28;
 
 const checkGathered = messageCheck(

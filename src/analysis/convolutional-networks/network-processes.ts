@@ -10,8 +10,8 @@ import {
   selectEngineCached,
 } from '../../engines/index.js';
 import { netFailed } from '../errors.js';
-import type { MapTask } from '../output-tiles/map-task.js';
-import type { Standardisation } from '../pixel-methods/dense-network.js';
+import type { MapTask } from '../output-tiles/index.js';
+import type { Standardisation } from '../pixel-methods/index.js';
 import type { NetMethod } from './network-method.js';
 import type { GroupGradient, NetTile, ParameterShape, PixelGroup } from './network-runtime.js';
 import type { NetShape } from './network-specs.js';

@@ -2,9 +2,8 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
 import { BatchGradients, saveModel } from '../../training/index.js';
-import type { Standardisation } from '../pixel-methods/dense-network.js';
-import type { LabelledPatches } from '../training-samples/labelled-patches.js';
-import { loadSpectra } from '../training-samples/precision.js';
+import type { Standardisation } from '../pixel-methods/index.js';
+import { type LabelledPatches, loadSpectra } from '../training-samples/index.js';
 import { buildNet, type Net, storedNet } from './build-network.js';
 import { NET_SETTINGS, type NetShape } from './network-specs.js';
 
@@ -110,9 +109,9 @@ export class NetCompute {
   }
 
   /**
-   * Grad-CAM (Selvaraju et al. 2017) of the last convolution, along the bands: its features times the gradient of the margin of the true class
-   * over the next best class. The gradient is not averaged over the positions (HiResCAM, Draelos and Carin 2020), because the last layer has a
-   * weight for each part of the spectrum. Returns sums over the correctly classified pixels, one row per class.
+   * Grad-CAM (Selvaraju et al. 2017) of the last convolution, along the bands: its features times the gradient of the margin of the true
+   * class over the next best class. The gradient is not averaged over the positions (HiResCAM, Draelos and Carin 2020), because the last
+   * layer has a weight for each part of the spectrum. Returns sums over the correctly classified pixels, one row per class.
    */
   camsOf(group: PixelGroup): { pixels: number[]; sums: Float64Array } {
     const { tf, net, shape } = this;

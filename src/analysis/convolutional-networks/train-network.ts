@@ -1,15 +1,15 @@
 /**
- * Trains a network on sets of labelled pixels by Adam, on all runs of a job together. A step uses some groups of pixels of all tiles. Each run
- * computes and sends the gradients of its own groups, and all runs add all gradients in the order of the groups. The weights thus have the
- * same bits on any distribution of the tiles.
+ * Trains a network on sets of labelled pixels by Adam, on all runs of a job together. A step uses some groups of pixels of all tiles. Each
+ * run computes and sends the gradients of its own groups, and all runs add all gradients in the order of the groups. The weights thus have
+ * the same bits on any distribution of the tiles.
  */
 import type { JobContext } from '../../jobs/index.js';
 import { COUNT, listOf, messageCheck, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { randomStream, shuffledOrder } from '../../random.js';
 import { netFailed } from '../errors.js';
-import { allGatherChecked } from '../jobs/analysis-run.js';
-import { fromFloat16, toFloat16 } from '../numeric/float16.js';
-import { BYTES_PER_VALUE } from '../training-samples/precision.js';
+import { allGatherChecked } from '../jobs/index.js';
+import { fromFloat16, toFloat16 } from '../numeric/index.js';
+import { BYTES_PER_VALUE } from '../training-samples/index.js';
 import { AdamW } from './adamw.js';
 import { mayTrain } from './gather-patches.js';
 import type { GroupGradient } from './network-runtime.js';

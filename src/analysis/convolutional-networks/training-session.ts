@@ -2,12 +2,10 @@
 
 import { type SelectedEngine, selectEngineCached } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
-import { SCORE_UNIT } from '../dense-networks/gradient.js';
-import { addPanelScores, noScores, type ScoreSums } from '../dense-networks/score-pixels.js';
-import type { AnalysedCollection, AnalysisContext } from '../jobs/analysis-run.js';
-import type { Standardisation } from '../pixel-methods/dense-network.js';
-import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
-import type { Precision } from '../training-samples/precision.js';
+import { addPanelScores, noScores, SCORE_UNIT, type ScoreSums } from '../dense-networks/index.js';
+import type { AnalysedCollection, AnalysisContext } from '../jobs/index.js';
+import { PANEL_PIXELS, type Standardisation } from '../pixel-methods/index.js';
+import type { Precision } from '../training-samples/index.js';
 import { type Gathered, gatherPatches, type NetOptions, type PatchGroup } from './gather-patches.js';
 import { NetProcess, resultOrNetFailure } from './network-processes.js';
 import type { GroupGradient, ParameterShape, PixelGroup } from './network-runtime.js';

@@ -1,10 +1,18 @@
 /** Loss and gradient of a network on labelled spectra. Runs in worker threads. */
 
-import { countOf, layerViews, type Sizes, transposed } from '../pixel-methods/dense-network.js';
-import { identityEncoding, PanelNetwork, padRows, softmax } from '../pixel-methods/panel-network.js';
-import { PANEL_PIXELS, PixelPanel } from '../pixel-methods/pixel-panel.js';
-import type { LabelledSpectra } from '../training-samples/labelled-spectra.js';
-import { loadSpectra } from '../training-samples/precision.js';
+import {
+  countOf,
+  identityEncoding,
+  layerViews,
+  PANEL_PIXELS,
+  PanelNetwork,
+  PixelPanel,
+  padRows,
+  type Sizes,
+  softmax,
+  transposed,
+} from '../pixel-methods/index.js';
+import { type LabelledSpectra, loadSpectra } from '../training-samples/index.js';
 
 export interface GradientTask {
   kind: 'gradient';
@@ -22,7 +30,10 @@ export interface GradientUnits {
   gradient: number;
 }
 
-/** Sums over pixels, in integer multiples of the units of the task. Each panel of 64 pixels is rounded, so sums of panels are exact in every order. */
+/**
+ * Sums over pixels, in integer multiples of the units of the task. Each panel of 64 pixels is rounded, so sums of panels are exact in every
+ * order.
+ */
 export interface GradientSums {
   /** Sum of the cross entropy. */
   loss: number;

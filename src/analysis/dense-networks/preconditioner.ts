@@ -1,11 +1,11 @@
 /** Preconditioner for the weights of the first layer of a network, from the covariance of its inputs. */
-import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
-import { layerViews, type Sizes } from '../pixel-methods/dense-network.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
+import { layerViews, type Sizes } from '../pixel-methods/index.js';
 
 /**
- * Returns a multiplication by an approximate inverse Hessian. The Hessian of a softmax layer is at most half the covariance of its inputs for
- * each class (Böhning 1992), about a quarter for uncertain pixels, plus the penalty. Hidden values and biases vary by about 1 and need no
- * scaling. `covariance`: of the standardised inputs, bands x bands. `penalty`: above 0, a factor of half the squared weights.
+ * Returns a multiplication by an approximate inverse Hessian. The Hessian of a softmax layer is at most half the covariance of its inputs
+ * for each class (Böhning 1992), about a quarter for uncertain pixels, plus the penalty. Hidden values and biases vary by about 1 and need
+ * no scaling. `covariance`: of the standardised inputs, bands x bands. `penalty`: above 0, a factor of half the squared weights.
  */
 export function preconditioner(
   covariance: Float64Array,

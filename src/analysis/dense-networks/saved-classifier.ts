@@ -7,7 +7,7 @@ import {
   layerViews,
   type Sizes,
   transposed,
-} from '../pixel-methods/dense-network.js';
+} from '../pixel-methods/index.js';
 
 /** Returns `model.json` and `weights.bin`. The model reads physical values of the bands and returns probabilities of the classes. */
 export function saveClassifier({ centre, deviation, layers }: DenseNetwork): Record<string, Uint8Array> {

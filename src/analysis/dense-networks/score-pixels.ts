@@ -1,10 +1,14 @@
 /** Scores networks on labelled spectra. Runs in worker threads. */
 
-import type { DenseLayer } from '../pixel-methods/dense-network.js';
-import { identityEncoding, PanelNetwork, softmax } from '../pixel-methods/panel-network.js';
-import { PANEL_PIXELS, PixelPanel } from '../pixel-methods/pixel-panel.js';
-import type { LabelledSpectra } from '../training-samples/labelled-spectra.js';
-import { loadSpectra } from '../training-samples/precision.js';
+import {
+  type DenseLayer,
+  identityEncoding,
+  PANEL_PIXELS,
+  PanelNetwork,
+  PixelPanel,
+  softmax,
+} from '../pixel-methods/index.js';
+import { type LabelledSpectra, loadSpectra } from '../training-samples/index.js';
 import { SCORE_UNIT } from './gradient.js';
 
 export interface ScoreTask {
@@ -24,8 +28,8 @@ export interface ScoreSums {
   /** For each temperature: sum of the squared cross entropies, in units of `SQUARED_ENTROPY_UNIT`. */
   squares: number[];
   /**
-   * For each temperature: bins by tenths of the largest probability with the number of pixels, the number of correct pixels, and the sum of the
-   * probabilities in units of `SCORE_UNIT`.
+   * For each temperature: bins by tenths of the largest probability with the number of pixels, the number of correct pixels, and the sum of
+   * the probabilities in units of `SCORE_UNIT`.
    */
   reliability: { pixels: number; right: number; probability: number }[][];
 }

@@ -24,14 +24,14 @@ import {
 import { type PinnedTile, pinTiles, type Storage, type TileRecord } from '../../storage/index.js';
 import type { AnalysisPool } from '../analysis-pool.js';
 import { noSpectra, tileAnalysisFailed, tilesChangedWhileReading } from '../errors.js';
-import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
 import {
   type AnalysedBand,
   bandSetKey,
+  type SpectrumFile,
   spectrumFile,
   type TileSpectrum,
   tileSpectrum,
-} from '../tile-reading/tile-spectrum.js';
+} from '../tile-reading/index.js';
 import { type AnalysisInputs, collectionOf } from './analysis-inputs.js';
 import { NO_SPECTRUM } from './tile-counts.js';
 
@@ -76,8 +76,8 @@ export interface AnalysedCollection {
 }
 
 /**
- * Chooses the bands that most tiles of all runs of the job have. Tiles with other bands are left out, because values of different bands cannot
- * be averaged. Throws TW_ANALYSIS_NO_SPECTRA.
+ * Chooses the bands that most tiles of all runs of the job have. Tiles with other bands are left out, because values of different bands
+ * cannot be averaged. Throws TW_ANALYSIS_NO_SPECTRA.
  */
 export async function agreeOnBands(
   { storage }: Pick<AnalysisContext, 'storage'>,
@@ -130,7 +130,9 @@ function versionHash({ id, version }: TileRecord): number {
   return createHash('sha256').update(`${id} ${version}`).digest().readUIntBE(0, 6);
 }
 
-/** Exchanges a message with the other runs of the job by `JobContext.allGather`. Throws an Error if a message of another node is invalid. */
+/**
+ * Exchanges a message with the other runs of the job by `JobContext.allGather`. Throws an Error if a message of another node is invalid.
+ */
 export async function allGatherChecked<T>(job: JobContext, message: T, check: Check): Promise<T[]> {
   const messages = await job.allGather(message);
   for (const one of messages) {

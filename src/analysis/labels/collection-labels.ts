@@ -14,8 +14,8 @@ import { noLabelTiles } from '../errors.js';
 import type { OpenLabels, TileLabels } from './labels.js';
 
 /**
- * Passes the labels of a tile to `work`; labels of another collection are those of the nearest date. Returns undefined if that collection has
- * no tile of the cell. Throws TW_ANALYSIS_LABEL_TILES if none of its tiles of the cell has codes.
+ * Passes the labels of a tile to `work`; labels of another collection are those of the nearest date. Returns undefined if that collection
+ * has no tile of the cell. Throws TW_ANALYSIS_LABEL_TILES if none of its tiles of the cell has codes.
  */
 export async function withLabels<T>(
   { storage, finder }: { storage: Storage; finder: TileFinder },

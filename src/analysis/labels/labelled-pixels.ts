@@ -1,9 +1,13 @@
 /** The labelled pixels of a tile, and sums over them. Runs in worker threads. */
 import type { GridName } from '../../grid/index.js';
-import { BandProducts } from '../reproducible-sums/band-products.js';
-import { ExactSums, type FixedPointSums } from '../reproducible-sums/band-statistics.js';
-import { type FixedPointClassSums, TileClassSums } from '../reproducible-sums/class-sums.js';
-import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import {
+  BandProducts,
+  ExactSums,
+  type FixedPointClassSums,
+  type FixedPointSums,
+  TileClassSums,
+} from '../reproducible-sums/index.js';
+import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/index.js';
 import { labelCodes, type TileLabels } from './labels.js';
 import { SETS, type SplitKind, setOf } from './split.js';
 

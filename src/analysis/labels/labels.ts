@@ -116,9 +116,9 @@ const inflating = new SerialQueue();
 const CHUNK_BYTES = 2 ** 18;
 
 /**
- * Calls `visit` with parts of the bytes of an image and the number of bytes before each part. Images are decompressed one at a time, and other
- * requests are answered between the parts, because a megabyte of text may expand to `MAX_PIXELS`. Throws TW_ANALYSIS_LABELS and the errors
- * of `visit`.
+ * Calls `visit` with parts of the bytes of an image and the number of bytes before each part. Images are decompressed one at a time, and
+ * other requests are answered between the parts, because a megabyte of text may expand to `MAX_PIXELS`. Throws TW_ANALYSIS_LABELS and the
+ * errors of `visit`.
  */
 async function inflateCodes(
   { width, height, codes }: LabelRaster,

@@ -9,15 +9,16 @@ import {
 import type { JobContext } from '../../jobs/index.js';
 import { isHyperspectral } from '../../raster/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import type { NetMethod } from '../convolutional-networks/network-method.js';
-import { withMappers } from '../convolutional-networks/network-processes.js';
-import type { AnalysisContext } from '../jobs/analysis-run.js';
-import { NO_PIXEL } from '../jobs/tile-counts.js';
-import type { MapTask } from '../output-tiles/map-task.js';
-import type { LocalRx } from '../pixel-methods/local-rx.js';
-import type { PixelMethod } from '../pixel-methods/pixel-methods.js';
-import { findNeighbourSpectra, neighbourFiles } from '../tile-reading/neighbour-tiles.js';
-import { spectrumFile, type TileSpectrum } from '../tile-reading/tile-spectrum.js';
+import { type NetMethod, withMappers } from '../convolutional-networks/index.js';
+import { type AnalysisContext, NO_PIXEL } from '../jobs/index.js';
+import type { MapTask } from '../output-tiles/index.js';
+import type { LocalRx, PixelMethod } from '../pixel-methods/index.js';
+import {
+  findNeighbourSpectra,
+  neighbourFiles,
+  spectrumFile,
+  type TileSpectrum,
+} from '../tile-reading/index.js';
 
 export type MapMethod = PixelMethod | LocalRx | NetMethod;
 export type FittedMap<Method = MapMethod> = Pick<MapTask<Method>, 'method' | 'bands' | 'tags' | 'classes'>;

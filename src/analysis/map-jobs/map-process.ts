@@ -22,24 +22,28 @@ import type { Storage, TileSource } from '../../storage/index.js';
 import { noSpectra } from '../errors.js';
 import {
   ANALYSIS_PROPERTIES,
-  type AnalysisInputs,
-  checkAnalysis,
-  collectionOf,
-} from '../jobs/analysis-inputs.js';
-import {
   type AnalysedCollection,
   type AnalysisContext,
+  type AnalysisInputs,
   agreeOnBands,
   BANDS_SCHEMA,
-} from '../jobs/analysis-run.js';
-import { sha256Digest } from '../numeric/hash.js';
-import type { MapTask } from '../output-tiles/map-task.js';
-import type { Curve } from '../report/charts.js';
-import { exampleSpectra } from '../report/example-spectra.js';
-import { mapSections, type ReportMapStyle } from '../report/map-sections.js';
-import { bandsText, renderAnalysisReport, type Section, tilesText } from '../report/render-report.js';
-import { writeFiles } from '../report/result-files.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+  checkAnalysis,
+  collectionOf,
+} from '../jobs/index.js';
+import { sha256Digest } from '../numeric/index.js';
+import type { MapTask } from '../output-tiles/index.js';
+import {
+  bandsText,
+  type Curve,
+  exampleSpectra,
+  mapSections,
+  type ReportMapStyle,
+  renderAnalysisReport,
+  type Section,
+  tilesText,
+  writeFiles,
+} from '../report/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 import { deriveMaps, type FittedMap, type MapMethod, mapDerivation } from './make-maps.js';
 
 /** A fitted analysis: the maps to make, equal in all runs of a job. */
@@ -174,7 +178,9 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
   };
 }
 
-/** Stores the trained model. Throws TW_QUERY_NO_COLLECTION if the collection was deleted, because no later deletion would remove the model. */
+/**
+ * Stores the trained model. Throws TW_QUERY_NO_COLLECTION if the collection was deleted, because no later deletion would remove the model.
+ */
 async function publish<Inputs extends AnalysisInputs, Fit>(
   { storage }: AnalysisContext,
   analysis: MapAnalysis<Inputs, Fit>,

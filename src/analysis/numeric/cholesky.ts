@@ -1,8 +1,8 @@
 /** Triangular factors of covariances, in f64. Matrices are square, row by row. */
 
 /**
- * Returns L, where the matrix is L L'; undefined if the remainder of a diagonal element is at most the share `least` of the element. Reads the
- * lower part of the matrix and writes that of `lower`.
+ * Returns L, where the matrix is L L'; undefined if the remainder of a diagonal element is at most the share `least` of the element. Reads
+ * the lower part of the matrix and writes that of `lower`.
  */
 export function choleskyFactor(
   matrix: Float64Array,

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Returns the first 16 hex digits of SHA-256 over data of JSON types and typed arrays. It uses JSON, because `serialize` of node:v8 writes the
- * same integer in two ways, depending on its representation in V8.
+ * Returns the first 16 hex digits of SHA-256 over data of JSON types and typed arrays. It uses JSON, because `serialize` of node:v8 writes
+ * the same integer in two ways, depending on its representation in V8.
  */
 export function sha256Digest(data: object): string {
   const text = JSON.stringify(data, function (this: Record<string, unknown>, key, value) {

@@ -16,8 +16,8 @@ const MIN_RELATIVE_GAIN = 1e-7;
 export interface MinimiseOptions {
   iterations: number;
   /**
-   * Multiplies a gradient by a symmetric positive definite approximation of the inverse Hessian, up to a factor. It replaces the identity as
-   * initial approximation and saves most iterations if inputs are correlated, as neighbouring bands are.
+   * Multiplies a gradient by a symmetric positive definite approximation of the inverse Hessian, up to a factor. It replaces the identity
+   * as initial approximation and saves most iterations if inputs are correlated, as neighbouring bands are.
    */
   precondition?: ((gradient: Float64Array) => Float64Array) | undefined;
   onIteration?: (iteration: number, value: number) => void;

@@ -5,22 +5,15 @@ import { codeColours, colourOfCode } from '../../imagery/index.js';
 import { type CellFile, type CellGroup, encodeMaskFile, encodeTile } from '../../ingest/index.js';
 import { isHyperspectral, Mask } from '../../raster/index.js';
 import type { ClassRecord } from '../../storage/index.js';
-import { localRxDistances } from '../pixel-methods/local-rx.js';
-import { eachPanel, pixelFunction } from '../pixel-methods/pixel-methods.js';
-import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
-import {
-  pixelNumber,
-  readMaskCodes,
-  type SpectrumFile,
-  spectrumAt,
-} from '../tile-reading/spectrum-blocks.js';
+import { eachPanel, localRxDistances, PANEL_PIXELS, pixelFunction } from '../pixel-methods/index.js';
+import { pixelNumber, readMaskCodes, type SpectrumFile, spectrumAt } from '../tile-reading/index.js';
 import type { MapClasses, MapTask } from './map-task.js';
 import { ScaleCheck } from './scale-check.js';
 import { writeSpectralTile } from './write-spectral-tile.js';
 
 /**
- * Returns null if no pixel is clear, has data in every band, and has a value. A pixel of the new tile is valid if it has a value in some band.
- * Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE.
+ * Returns null if no pixel is clear, has data in every band, and has a value. A pixel of the new tile is valid if it has a value in some
+ * band. Throws TW_IMAGERY_TILE_FILE and TW_ANALYSIS_OTHER_SCALE.
  */
 export function makeOutputTile(task: MapTask): MadeTile | null {
   const { method } = task;

@@ -1,9 +1,7 @@
 import type { NewTile } from '../../derive/index.js';
-import type { LocalRx } from '../pixel-methods/local-rx.js';
-import type { PixelMethod } from '../pixel-methods/pixel-methods.js';
-import type { MapBandTags } from '../spectra/band-tags.js';
-import type { Neighbour } from '../tile-reading/neighbour-blocks.js';
-import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import type { LocalRx, PixelMethod } from '../pixel-methods/index.js';
+import type { MapBandTags } from '../spectra/index.js';
+import type { Neighbour, SpectrumFile } from '../tile-reading/index.js';
 
 export interface MapClasses {
   best: 'least' | 'most';

@@ -1,14 +1,13 @@
 /**
- * Writes a tile that has a spectrum for each pixel. With hundreds of bands it has hundreds of megabytes, so it is written row of blocks by row of
- * blocks, and memory holds one row of blocks of all bands. Runs in worker threads.
+ * Writes a tile that has a spectrum for each pixel. With hundreds of bands it has hundreds of megabytes, so it is written row of blocks by
+ * row of blocks, and memory holds one row of blocks of all bands. Runs in worker threads.
  */
 import { rmSync } from 'node:fs';
 import { type CellGroup, cubeImage, groupRecord } from '../../ingest/index.js';
 import { CUBE_BLOCK_SIDE, CubeFile } from '../../raster/index.js';
 import type { GroupRecord } from '../../storage/index.js';
-import { eachPanel, type PixelMethod, pixelFunction } from '../pixel-methods/pixel-methods.js';
-import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
-import { pixelNumber } from '../tile-reading/spectrum-blocks.js';
+import { eachPanel, PANEL_PIXELS, type PixelMethod, pixelFunction } from '../pixel-methods/index.js';
+import { pixelNumber } from '../tile-reading/index.js';
 import type { MapTask } from './map-task.js';
 
 export interface WrittenSpectra {

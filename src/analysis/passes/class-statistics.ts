@@ -6,20 +6,26 @@ import {
   type AnalysisContext,
   allGatherChecked,
   forEachTile,
-} from '../jobs/analysis-run.js';
-import { withLabels } from '../labels/collection-labels.js';
-import type { LabelSums } from '../labels/labelled-pixels.js';
-import { type Labels, openLabels } from '../labels/labels.js';
-import { SETS, type SplitKind } from '../labels/split.js';
-import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
-import type { ClassMean } from '../reproducible-sums/class-sums.js';
-import { CLASS_SUMS, ClassSums, type SentClassSums } from '../reproducible-sums/class-sums.js';
+} from '../jobs/index.js';
 import {
+  type LabelSums,
+  type Labels,
+  openLabels,
+  SETS,
+  type SplitKind,
+  withLabels,
+} from '../labels/index.js';
+import {
+  type BandStatistics,
+  CLASS_SUMS,
+  type ClassMean,
+  ClassSums,
+  type SentClassSums,
   type SentSumsByEncoding,
   SUMS_BY_ENCODING_SCHEMA,
   SumsByEncoding,
   type ValueEncoding,
-} from '../reproducible-sums/sums-by-encoding.js';
+} from '../reproducible-sums/index.js';
 
 /** Sums of some sets of labelled pixels. */
 export interface ClassStatistics extends BandStatistics {

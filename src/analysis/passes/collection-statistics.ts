@@ -7,10 +7,13 @@ import {
   type AnalysisContext,
   allGatherChecked,
   forEachTile,
-} from '../jobs/analysis-run.js';
-import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
-import { SUMS_BY_ENCODING_SCHEMA, SumsByEncoding } from '../reproducible-sums/sums-by-encoding.js';
-import type { SummedQuantity } from '../reproducible-sums/tile-sums.js';
+} from '../jobs/index.js';
+import {
+  type BandStatistics,
+  SUMS_BY_ENCODING_SCHEMA,
+  type SummedQuantity,
+  SumsByEncoding,
+} from '../reproducible-sums/index.js';
 
 const checkSums = messageCheck(listOf(listOf(SUMS_BY_ENCODING_SCHEMA)));
 

@@ -7,8 +7,8 @@ import { inverse, Matrix } from 'ml-matrix';
 import type { JobContext } from '../../jobs/index.js';
 import { randomStream } from '../../random.js';
 import { fewEndmembers } from '../errors.js';
-import type { AnalysedCollection, AnalysisContext } from '../jobs/analysis-run.js';
-import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
+import type { AnalysedCollection, AnalysisContext } from '../jobs/index.js';
+import type { BandStatistics } from '../reproducible-sums/index.js';
 import { type ExtremePixel, extremePixels } from './extreme-pixels.js';
 
 /** One endmember. Plain JSON. */

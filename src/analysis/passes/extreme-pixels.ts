@@ -10,9 +10,9 @@ import {
   type AnalysisContext,
   allGatherChecked,
   forEachTile,
-} from '../jobs/analysis-run.js';
-import type { Extreme } from '../tile-passes/tile-extremes.js';
-import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+} from '../jobs/index.js';
+import type { Extreme } from '../tile-passes/index.js';
+import type { SpectrumFile } from '../tile-reading/index.js';
 
 export interface ExtremePixel extends Extreme {
   /** Id of its tile. */

@@ -1,6 +1,6 @@
 /**
- * K-means over all tiles of a job (Lloyd 1982), initialised by k-means++ (Arthur and Vassilvitskii 2007). Each pass computes an exact sum or
- * the largest value over all pixels, so centres have the same bits on any distribution of the tiles.
+ * K-means over all tiles of a job (Lloyd 1982), initialised by k-means++ (Arthur and Vassilvitskii 2007). Each pass computes an exact sum
+ * or the largest value over all pixels, so centres have the same bits on any distribution of the tiles.
  */
 import type { JobContext } from '../../jobs/index.js';
 import { messageCheck } from '../../json-schema.js';
@@ -10,9 +10,8 @@ import {
   type AnalysisContext,
   allGatherChecked,
   forEachTile,
-} from '../jobs/analysis-run.js';
-import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
-import { CLASS_SUMS, ClassSums } from '../reproducible-sums/class-sums.js';
+} from '../jobs/index.js';
+import { type BandStatistics, CLASS_SUMS, ClassSums } from '../reproducible-sums/index.js';
 import { extremePixels } from './extreme-pixels.js';
 
 /** One cluster. Plain JSON. */

@@ -1,8 +1,8 @@
 /** The continuum of a spectrum: its upper convex hull over the wavelengths (Clark and Roush 1984). In f64. */
 
 /**
- * Returns a function that divides a spectrum by its hull, in place. The result is 1 where the spectrum touches the hull, and NaN where the hull
- * is not above 0. `wavelengths`: nm, one for each value, in any order.
+ * Returns a function that divides a spectrum by its hull, in place. The result is 1 where the spectrum touches the hull, and NaN where the
+ * hull is not above 0. `wavelengths`: nm, one for each value, in any order.
  */
 export function continuumRemoval(wavelengths: ArrayLike<number>): (spectrum: Float64Array) => void {
   const order = Int32Array.from(Array.from(wavelengths, (_, band) => band)).sort(
@@ -52,8 +52,8 @@ function upperHull(x: Float64Array, y: Float64Array, corners: Int32Array): numbe
 }
 
 /**
- * The largest depth below 1 of a spectrum without its continuum, and the shortest wavelength, nm, of that depth. The wavelength is NaN if the
- * depth is 0; both are NaN if no band has a value.
+ * The largest depth below 1 of a spectrum without its continuum, and the shortest wavelength, nm, of that depth. The wavelength is NaN if
+ * the depth is 0; both are NaN if no band has a value.
  */
 export function deepestBand(
   removed: ArrayLike<number>,

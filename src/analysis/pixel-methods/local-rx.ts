@@ -1,14 +1,13 @@
 /**
- * The squared Mahalanobis distance of each pixel from the pixels around it (RX of Reed and Yu 1990 with a local background), in the space of
- * some components. Runs in worker threads.
+ * The squared Mahalanobis distance of each pixel from the pixels around it (RX of Reed and Yu 1990 with a local background), in the space
+ * of some components. Runs in worker threads.
  *
- * The sums over a window are updated from those of the previous window, so the time per pixel depends on the number of components and not on
- * the size of the window.
+ * The sums over a window are updated from those of the previous window, so the time per pixel depends on the number of components and not
+ * on the size of the window.
  */
 
-import { choleskyFactor } from '../numeric/cholesky.js';
-import { eachBlockWithNeighbours, type Neighbour } from '../tile-reading/neighbour-blocks.js';
-import type { SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { choleskyFactor } from '../numeric/index.js';
+import { eachBlockWithNeighbours, type Neighbour, type SpectrumFile } from '../tile-reading/index.js';
 import { PANEL_PIXELS, type PanelMatrix, PixelPanel } from './pixel-panel.js';
 
 /** Plain data. Windows are squares around the pixel; their sides are odd numbers of pixels. */
@@ -102,8 +101,8 @@ function scoresOf(
  * Sums over a square window of scores that moves from north to south and in each row from west to east: the number of pixels, the sums of
  * components, and the sums of products of components i <= j, row by row.
  *
- * Invariant: `columns` has the sums over the rows of the window for each column, and `total` their sum over its columns. Positions beyond the
- * scores count as empty.
+ * Invariant: `columns` has the sums over the rows of the window for each column, and `total` their sum over its columns. Positions beyond
+ * the scores count as empty.
  */
 class WindowSums {
   readonly total: Float64Array;

@@ -1,11 +1,11 @@
 /**
- * Abundances of endmembers in a spectrum: the non-negative least squares solution (Lawson and Hanson 1974), and with full constraints also sum
- * to one (Heinz and Chang 2001). An active-set method on the Gram matrix of the endmembers, in f64. Pixels share few sets, so the factor of
- * the matrix of each set is cached. For few endmembers, nnls-solver.wat finds the initial set.
+ * Abundances of endmembers in a spectrum: the non-negative least squares solution (Lawson and Hanson 1974), and with full constraints also
+ * sum to one (Heinz and Chang 2001). An active-set method on the Gram matrix of the endmembers, in f64. Pixels share few sets, so the
+ * factor of the matrix of each set is cached. For few endmembers, nnls-solver.wat finds the initial set.
  */
 import { loadWasmKernel } from '../../raster/index.js';
 import { dependentEndmembers, noSimd } from '../errors.js';
-import { choleskyFactor } from '../numeric/cholesky.js';
+import { choleskyFactor } from '../numeric/index.js';
 
 /** A gain below this, relative to the largest product, counts as 0. */
 const GAIN_TOLERANCE = 1e-13;
@@ -38,8 +38,8 @@ interface Factored {
 /**
  * Solves min |x - E' a|^2 for one spectrum after another. The result depends on that spectrum alone, not on the cached sets.
  *
- * Invariants: `gram` is E E', symmetric positive definite, row by row. `kept` has the sets by their bits. `tables` has the address of the table
- * of each set in the memory of the kernel, or 0. `products` are at the start of that memory.
+ * Invariants: `gram` is E E', symmetric positive definite, row by row. `kept` has the sets by their bits. `tables` has the address of the
+ * table of each set in the memory of the kernel, or 0. `products` are at the start of that memory.
  */
 export class AbundanceSolver {
   private readonly gram: Float64Array;
@@ -112,7 +112,10 @@ export class AbundanceSolver {
     return abundances;
   }
 
-  /** The sum of squares of the residual of the last spectrum, whose own sum of squares is `square`. Its rounding error is about 1e-15 of `square`. */
+  /**
+   * The sum of squares of the residual of the last spectrum, whose own sum of squares is `square`. Its rounding error is about 1e-15 of
+   * `square`.
+   */
   residual(square: number): number {
     const { products, abundances: a } = this;
     // E E' a equals the products minus the multiplier wherever a is not 0.
@@ -122,8 +125,8 @@ export class AbundanceSolver {
   }
 
   /**
-   * Sets the initial members: exchanges all endmembers with the wrong sign together (Portugal, Judice and Vicente 1994), which finds the set of
-   * the solution in most cases.
+   * Sets the initial members: exchanges all endmembers with the wrong sign together (Portugal, Judice and Vicente 1994), which finds the
+   * set of the solution in most cases.
    */
   private guess(kernel: Kernel, limit: number): void {
     const { count, isMember } = this;
@@ -141,8 +144,8 @@ export class AbundanceSolver {
   }
 
   /**
-   * Writes the table of a set for `guess`, two endmembers at a time: the abundance of each member, and the gain of each other endmember. Both
-   * are linear in the products.
+   * Writes the table of a set for `guess`, two endmembers at a time: the abundance of each member, and the gain of each other endmember.
+   * Both are linear in the products.
    */
   private writeTable(kernel: Kernel, key: number): void {
     const { count, isMember, products, tables } = this;
@@ -183,8 +186,8 @@ export class AbundanceSolver {
   }
 
   /**
-   * If abundances sum to one, x - E' a is x minus the first member, minus the differences of the other members from it times their abundances.
-   * Solving for these keeps numbers small if endmembers are similar.
+   * If abundances sum to one, x - E' a is x minus the first member, minus the differences of the other members from it times their
+   * abundances. Solving for these keeps numbers small if endmembers are similar.
    */
   private factor(): Factored {
     const { gram, count, isMember, sumsToOne } = this;
@@ -232,8 +235,8 @@ export class AbundanceSolver {
   }
 
   /**
-   * Moves the abundances towards the solution of the set until one of them is 0, and removes members whose abundance is 0. Returns true if the
-   * solution was reached.
+   * Moves the abundances towards the solution of the set until one of them is 0, and removes members whose abundance is 0. Returns true if
+   * the solution was reached.
    */
   private stepTo({ members }: Factored): boolean {
     const { abundances: a, solution: x, isMember } = this;

@@ -1,6 +1,6 @@
 /** Evaluates the layers of a network on a panel of 64 pixels. */
 
-import type { ValueEncoding } from '../reproducible-sums/sums-by-encoding.js';
+import type { ValueEncoding } from '../reproducible-sums/index.js';
 import type { DenseLayer } from './dense-network.js';
 import { PANEL_PIXELS, type PanelMatrix, type PixelPanel } from './pixel-panel.js';
 

@@ -1,8 +1,8 @@
 /** Methods that compute values from the spectrum of a pixel. */
 import { evaluateProgram, type Program } from '../../expressions/index.js';
 import type { PixelArray } from '../../raster/index.js';
-import type { ValueEncoding } from '../reproducible-sums/sums-by-encoding.js';
-import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import type { ValueEncoding } from '../reproducible-sums/index.js';
+import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/index.js';
 import { continuumRemoval, deepestBand } from './continuum-removal.js';
 import { centredLayers, type DenseLayer, type DenseNetwork } from './dense-network.js';
 import { AbundanceSolver } from './nnls-solver.js';
@@ -41,8 +41,8 @@ export function layersMethod(network: DenseNetwork): PixelMethod {
 export interface PixelFunction {
   readonly rows: number;
   /**
-   * Evaluates up to 64 pixels from `indexes[from]` on. Row r of pixel `indexes[from + i]` is `values[r * 64 + i]`, valid until the next call.
-   * NaN if the method has no value, as for a spectrum of zeros.
+   * Evaluates up to 64 pixels from `indexes[from]` on. Row r of pixel `indexes[from + i]` is `values[r * 64 + i]`, valid until the next
+   * call. NaN if the method has no value, as for a spectrum of zeros.
    */
   evaluate(bands: readonly PixelArray[], indexes: Int32Array, from: number): Float32Array | Float64Array;
 }
@@ -207,8 +207,8 @@ function angle({ targets }: Method<'angle'>, coding: ValueEncoding): PixelFuncti
 }
 
 /**
- * With p = x / sum x and q = t / sum t, the divergence is the sum of (p - q) (log p - log q) = p log p + q log q - p log q - q log p. Values
- * below 1e-6 count as 1e-6.
+ * With p = x / sum x and q = t / sum t, the divergence is the sum of (p - q) (log p - log q) = p log p + q log q - p log q - q log p.
+ * Values below 1e-6 count as 1e-6.
  */
 function divergence({ targets }: Method<'divergence'>, coding: ValueEncoding): PixelFunction {
   const bands = coding.scales.length;

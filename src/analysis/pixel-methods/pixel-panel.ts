@@ -1,7 +1,7 @@
 /** Spectra of 64 pixels in the memory of the kernel of pixel-panel.wat, and matrix products with them. */
 import { loadWasmKernel, type PixelArray } from '../../raster/index.js';
 import { noSimd } from '../errors.js';
-import type { ValueEncoding } from '../reproducible-sums/sums-by-encoding.js';
+import type { ValueEncoding } from '../reproducible-sums/index.js';
 
 interface Kernel {
   memory: { buffer: ArrayBuffer; grow(pages: number): void };
@@ -54,8 +54,8 @@ const BAND_STRIDE = WINDOW_PIXELS + 32;
 const MAX_VALUE_BYTES = 4;
 
 /**
- * Invariants: memory up to `end` belongs to the panel, its matrices and their products. It grows only before the first pixels are loaded, so
- * views of it stay valid. `window` contains the numbers of `held.bands` from pixel `held.start` on.
+ * Invariants: memory up to `end` belongs to the panel, its matrices and their products. It grows only before the first pixels are loaded,
+ * so views of it stay valid. `window` contains the numbers of `held.bands` from pixel `held.start` on.
  */
 export class PixelPanel {
   readonly pixels: Plane;
@@ -139,8 +139,8 @@ export class PixelPanel {
   }
 
   /**
-   * Loads up to 64 pixels from `indexes[from]` on as physical values minus the centre. Returns their number. The numbers of `bands` must not
-   * change between calls with the same array.
+   * Loads up to 64 pixels from `indexes[from]` on as physical values minus the centre. Returns their number. The numbers of `bands` must
+   * not change between calls with the same array.
    */
   load(bands: readonly PixelArray[], indexes: Int32Array, from: number): number {
     const count = Math.min(PANEL_PIXELS, indexes.length - from);

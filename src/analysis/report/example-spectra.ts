@@ -3,7 +3,7 @@ import { cellBbox, gridByName } from '../../grid/index.js';
 import { type ImageService, parseZone, type Zone } from '../../imagery/index.js';
 import { and, type Filter, parseFilter, type TileFinder } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 import type { Curve } from './charts.js';
 import { fullestTiles, partWithData, tileLabel } from './map-sections.js';
 
@@ -13,8 +13,8 @@ const MAX_SHOWN_TILES = 4;
 const SAMPLE_SIDE_PX = 5;
 
 /**
- * Physical values of the mean spectrum of a small square in the middle of the data of some tiles. Tiles that lack data there in some band are
- * left out. Calls `warn` for tiles that cannot be read.
+ * Physical values of the mean spectrum of a small square in the middle of the data of some tiles. Tiles that lack data there in some band
+ * are left out. Calls `warn` for tiles that cannot be read.
  */
 export async function exampleSpectra(
   { finder, imagery }: { finder: TileFinder; imagery: ImageService },

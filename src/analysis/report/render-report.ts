@@ -2,7 +2,7 @@
 import type { TileCounts } from '../../derive/index.js';
 import { type Html, html, htmlPage, PAGE_POLICY } from '../../html/index.js';
 import { colourOfCode } from '../../imagery/index.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 import { REPORT_STYLE } from './style.js';
 
 export interface Section {

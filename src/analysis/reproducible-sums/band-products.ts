@@ -70,7 +70,9 @@ export class BandProducts {
     this.kernel.memory.grow(Math.ceil(bytes / PAGE) - 1);
   }
 
-  /** Adds pixels: band b of pixel i is `bands[b][indexes[i]]`. Calls `flush` with the sums so far before integers would be inexact in f64. */
+  /**
+   * Adds pixels: band b of pixel i is `bands[b][indexes[i]]`. Calls `flush` with the sums so far before integers would be inexact in f64.
+   */
   add(bands: readonly PixelArray[], indexes: Int32Array, flush: (sums: DeviationSums) => void): void {
     for (let from = 0; from < indexes.length; from += BATCH_PIXELS)
       this.addBatch(bands, indexes.subarray(from, from + BATCH_PIXELS), flush);
@@ -183,8 +185,8 @@ export class BandProducts {
   }
 
   /**
-   * Multiplies panels with each other, on and above the diagonal: rows [from, from + count), each a pair of pixels of 2 bytes or a pixel of 8
-   * bytes. The kernel's tiles are `width` bands wide.
+   * Multiplies panels with each other, on and above the diagonal: rows [from, from + count), each a pair of pixels of 2 bytes or a pixel of
+   * 8 bytes. The kernel's tiles are `width` bands wide.
    */
   private multiply(
     kernel: Kernel['products16'],

@@ -1,4 +1,7 @@
-/** Exact sums over the pixels of many tiles, and their mean and covariance. The result depends neither on the order of addition nor on the number of nodes. */
+/**
+ * Exact sums over the pixels of many tiles, and their mean and covariance. The result depends neither on the order of addition nor on the
+ * number of nodes.
+ */
 import { tooFewPixels } from '../errors.js';
 import type { DeviationSums } from './band-products.js';
 
@@ -100,7 +103,9 @@ export class ExactSums {
     return this.pixels;
   }
 
-  /** Moments of physical values, x = stored * scale + offset, of at least one pixel. They are rounded once at the end, so no digits cancel. */
+  /**
+   * Moments of physical values, x = stored * scale + offset, of at least one pixel. They are rounded once at the end, so no digits cancel.
+   */
   moments(scales: ArrayLike<number>, offsets: ArrayLike<number>): BandMoments {
     const { bands, pixels, sums, products } = this;
     const count = BigInt(pixels);

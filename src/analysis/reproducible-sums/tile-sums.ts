@@ -1,7 +1,7 @@
 /** Sums over the pixels of one tile. Runs in worker threads. */
 import type { DataType, PixelArray } from '../../raster/index.js';
 
-import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { eachBlock, type SpectrumBlock, type SpectrumFile } from '../tile-reading/index.js';
 import { BandProducts, type DeviationSums } from './band-products.js';
 import { ExactSums, type FixedPointSums } from './band-statistics.js';
 

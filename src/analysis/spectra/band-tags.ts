@@ -2,7 +2,7 @@
 import { commonBandNames } from '../../ingest/index.js';
 import type { SpectralTags } from '../../raster/index.js';
 
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 /** Wavelength and FWHM of a band of a map, nm, and its common name. */
 export type MapBandTags = SpectralTags & { commonName?: string };

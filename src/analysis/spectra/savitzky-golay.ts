@@ -1,5 +1,5 @@
 /** Smoothing and derivatives by polynomials (Savitzky and Golay 1964) at the wavelengths of the bands. */
-import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
 
 export interface SmoothingWindow {
   /** Bands of a window, odd. */
@@ -11,9 +11,10 @@ export interface SmoothingWindow {
 }
 
 /**
- * Returns weights for the value, or the derivative per nm or nm², of each band of a run; size x size, row by row. `wavelengths`: of the run, nm,
- * ascending, at least `window` of them. Each value is that of the best-fitting polynomial in the window around the band. Near an end the
- * outermost window is used, as with `mode="interp"` of scipy.signal.savgol_filter, which gives the same result for evenly spaced bands.
+ * Returns weights for the value, or the derivative per nm or nm², of each band of a run; size x size, row by row. `wavelengths`: of the
+ * run, nm, ascending, at least `window` of them. Each value is that of the best-fitting polynomial in the window around the band. Near an
+ * end the outermost window is used, as with `mode="interp"` of scipy.signal.savgol_filter, which gives the same result for evenly spaced
+ * bands.
  */
 export function savitzkyGolay(
   wavelengths: readonly number[],

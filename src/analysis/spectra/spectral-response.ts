@@ -17,10 +17,10 @@ const MIN_BANDS_IN_RESPONSE = 2;
  * Weights of spectrometer bands in a band of a sensor, which sum to one; undefined if the bands do not cover it. `wavelengths`: nm, in any
  * order.
  *
- * The weight of a band is the response 2^-(2 (w - centre) / FWHM)² at its centre w, times the width of the spectrum that it represents: half
- * the distance to the neighbour on either side, in order of wavelength. Overlapping detectors thus do not count twice. If fewer than two bands
- * lie within the FWHM, the value is interpolated linearly between the two bands beside the centre. A sensor's band is covered if its FWHM
- * touches no gap and exceeds the range of the bands by at most half the median step.
+ * The weight of a band is the response 2^-(2 (w - centre) / FWHM)² at its centre w, times the width of the spectrum that it represents:
+ * half the distance to the neighbour on either side, in order of wavelength. Overlapping detectors thus do not count twice. If fewer than
+ * two bands lie within the FWHM, the value is interpolated linearly between the two bands beside the centre. A sensor's band is covered if
+ * its FWHM touches no gap and exceeds the range of the bands by at most half the median step.
  */
 export function responseWeights(
   { wavelength: centre, fwhm }: SensorBand,

@@ -1,7 +1,7 @@
 /** Spectral libraries of requests. */
 import { NUMBER, objectOf } from '../../json-schema.js';
 import { libraryRange, libraryShape } from '../errors.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 import { type Library, resampledSpectra, resampleLibrary } from './resample-library.js';
 
 const MAX_SPECTRA = 100;

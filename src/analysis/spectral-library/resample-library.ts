@@ -1,6 +1,6 @@
 /** Resamples the spectra of a library to the bands of an instrument. */
-import { wavelengthSteps, widestStep } from '../spectra/wavelength-gaps.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import { wavelengthSteps, widestStep } from '../spectra/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 
 /** A library of a request. Wavelengths are in nm, values in the unit of the collection. */
 export interface Library {
@@ -21,8 +21,8 @@ const FWHM = 2 * Math.sqrt(2 * Math.log(2));
 const MIN_SAMPLES = 3;
 
 /**
- * If the library is finer than a band, the value is the mean of its samples weighted by a normal distribution of the band's FWHM; otherwise it
- * is interpolated linearly between the two samples beside the centre. Bands beyond the ends of the library and in its gaps are left out.
+ * If the library is finer than a band, the value is the mean of its samples weighted by a normal distribution of the band's FWHM; otherwise
+ * it is interpolated linearly between the two samples beside the centre. Bands beyond the ends of the library and in its gaps are left out.
  */
 export function resampleLibrary(
   { wavelengths, spectra }: Library,

@@ -1,5 +1,5 @@
 /** Spectral libraries as files. */
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 import { quoteCsvName } from './csv-cells.js';
 
 /** Returns a CSV file for `readLibrary`: a column of wavelengths in nm, and one column per spectrum with one value per band. */

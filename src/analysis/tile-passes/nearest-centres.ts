@@ -1,9 +1,8 @@
 /** Assigns the pixels of a tile to the centres nearest to their spectra. Runs in worker threads. */
 
-import { pixelFunction } from '../pixel-methods/pixel-methods.js';
-import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
-import { type FixedPointClassSums, TileClassSums } from '../reproducible-sums/class-sums.js';
-import { eachBlock, type SpectrumFile } from '../tile-reading/spectrum-blocks.js';
+import { PANEL_PIXELS, pixelFunction } from '../pixel-methods/index.js';
+import { type FixedPointClassSums, TileClassSums } from '../reproducible-sums/index.js';
+import { eachBlock, type SpectrumFile } from '../tile-reading/index.js';
 
 /** Centres of clusters, as in the pixel method `euclidean`. */
 export interface Centres {

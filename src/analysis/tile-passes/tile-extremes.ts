@@ -1,8 +1,7 @@
 /** Finds the pixel of a tile at which each affine function of the spectrum is largest. Runs in worker threads. */
 
-import { eachPanel, pixelFunction } from '../pixel-methods/pixel-methods.js';
-import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
-import { pixelNumber, type SpectrumFile, spectrumAt } from '../tile-reading/spectrum-blocks.js';
+import { eachPanel, PANEL_PIXELS, pixelFunction } from '../pixel-methods/index.js';
+import { pixelNumber, type SpectrumFile, spectrumAt } from '../tile-reading/index.js';
 
 export interface ExtremesTask {
   kind: 'extremes';

@@ -7,10 +7,9 @@
  * distribution of the tiles nor on the order in which they are read.
  */
 import { createHash } from 'node:crypto';
-import { murmurFinalise } from '../numeric/hash.js';
-import { eachPanel, pixelFunction } from '../pixel-methods/pixel-methods.js';
-import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
-import { pixelNumber, type SpectrumFile, spectrumAt } from '../tile-reading/spectrum-blocks.js';
+import { murmurFinalise } from '../numeric/index.js';
+import { eachPanel, PANEL_PIXELS, pixelFunction } from '../pixel-methods/index.js';
+import { pixelNumber, type SpectrumFile, spectrumAt } from '../tile-reading/index.js';
 import type { Centres } from './nearest-centres.js';
 import type { Extreme } from './tile-extremes.js';
 

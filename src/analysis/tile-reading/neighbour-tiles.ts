@@ -16,8 +16,8 @@ interface NeighbourTile {
 }
 
 /**
- * Tiles of the same scene and source in the cells within `reach` pixels of a tile, on any node, ordered by geocode. Cells never reach across
- * the antimeridian. Throws TW_WRANGLE_OUT_OF_REACH.
+ * Tiles of the same scene and source in the cells within `reach` pixels of a tile, on any node, ordered by geocode. Cells never reach
+ * across the antimeridian. Throws TW_WRANGLE_OUT_OF_REACH.
  */
 async function tilesAround(
   finder: TileFinder,

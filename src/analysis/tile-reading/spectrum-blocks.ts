@@ -58,8 +58,8 @@ export function spectrumAt(
 }
 
 /**
- * Visits the blocks that contain pixels which are clear and have data in every band. `wanted` is 0 for pixels of the tile that are skipped, row
- * by row; blocks without other pixels are not read. Throws TW_IMAGERY_TILE_FILE and the errors of `visit`.
+ * Visits the blocks that contain pixels which are clear and have data in every band. `wanted` is 0 for pixels of the tile that are skipped,
+ * row by row; blocks without other pixels are not read. Throws TW_IMAGERY_TILE_FILE and the errors of `visit`.
  */
 export function eachBlock(
   file: SpectrumFile,

@@ -20,8 +20,8 @@ export interface AnalysedBand {
 }
 
 /**
- * The spectrum of a tile, null if it has none: all good bands that hold data in the cell, or the `named` bands, by name or by wavelength such
- * as `860nm`. Throws TW_IMAGERY_BAND if the tile lacks one of them.
+ * The spectrum of a tile, null if it has none: all good bands that hold data in the cell, or the `named` bands, by name or by wavelength
+ * such as `860nm`. Throws TW_IMAGERY_BAND if the tile lacks one of them.
  */
 export function tileSpectrum({ groups }: TileRecord, named?: readonly string[]): TileSpectrum | null {
   const [group] = spectralGroups(groups);

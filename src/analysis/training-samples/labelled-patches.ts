@@ -1,11 +1,9 @@
 /** The labelled pixels of a tile with the standardised spectra around them. Runs in worker threads. */
 
-import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
-import { SETS, setOf } from '../labels/split.js';
-import { copyToSharedMemory } from '../numeric/shared-memory.js';
-import { type Standardisation, standardiseValue } from '../pixel-methods/dense-network.js';
-import { eachPixelWithNeighbours, type Neighbour } from '../tile-reading/neighbour-blocks.js';
-import { pixelNumber } from '../tile-reading/spectrum-blocks.js';
+import { eachLabelled, type LabelledTile, SETS, setOf } from '../labels/index.js';
+import { copyToSharedMemory } from '../numeric/index.js';
+import { type Standardisation, standardiseValue } from '../pixel-methods/index.js';
+import { eachPixelWithNeighbours, type Neighbour, pixelNumber } from '../tile-reading/index.js';
 import { samplingHash } from './labelled-spectra.js';
 import { inPrecision, type Precision, type SpectraValues } from './precision.js';
 
@@ -84,8 +82,8 @@ export function labelledPatches(task: PatchesTask): LabelledPatches {
 }
 
 /**
- * Bits of the sets whose squares overlap a patch around a pixel. Patches are smaller than the squares of a set, so the corners suffice. Pixels
- * beyond the tile belong to another cell and may be of any set.
+ * Bits of the sets whose squares overlap a patch around a pixel. Patches are smaller than the squares of a set, so the corners suffice.
+ * Pixels beyond the tile belong to another cell and may be of any set.
  */
 function setsIn(
   { width, height }: { width: number; height: number },

@@ -1,12 +1,9 @@
 /** Standardised spectra of the labelled pixels of a tile. Runs in worker threads. */
 
-import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
-import { SETS } from '../labels/split.js';
-import { murmurFinalise } from '../numeric/hash.js';
-import { copyToSharedMemory } from '../numeric/shared-memory.js';
-import { type Standardisation, standardiseValue } from '../pixel-methods/dense-network.js';
-import { PANEL_PIXELS } from '../pixel-methods/pixel-panel.js';
-import { pixelNumber } from '../tile-reading/spectrum-blocks.js';
+import { eachLabelled, type LabelledTile, SETS } from '../labels/index.js';
+import { copyToSharedMemory, murmurFinalise } from '../numeric/index.js';
+import { PANEL_PIXELS, type Standardisation, standardiseValue } from '../pixel-methods/index.js';
+import { pixelNumber } from '../tile-reading/index.js';
 import { inPrecision, type Precision, type SpectraValues } from './precision.js';
 
 /** Spectra of pixels of one set. Plain data in shared memory. */

@@ -1,5 +1,5 @@
 /** Precision of stored spectra and exchanged gradients: float32, or float16 with loss scaling (Micikevicius et al. 2018). */
-import { fromFloat16, toFloat16 } from '../numeric/float16.js';
+import { fromFloat16, toFloat16 } from '../numeric/index.js';
 
 export const PRECISIONS = ['full', 'mixed'] as const;
 export type Precision = (typeof PRECISIONS)[number];

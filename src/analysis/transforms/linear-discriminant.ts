@@ -1,8 +1,7 @@
 /** Linear discriminant analysis with shrinkage (Friedman 1989; Hastie, Tibshirani and Friedman 2009, 4.3). */
 import { singularCovariance } from '../errors.js';
-import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
-import type { BandStatistics } from '../reproducible-sums/band-statistics.js';
-import type { ClassMean } from '../reproducible-sums/class-sums.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
+import type { BandStatistics, ClassMean } from '../reproducible-sums/index.js';
 
 export interface Discriminant {
   /** One row per class. The score of a class is weights (x - centre) + bias, the logarithm of its probability up to a constant. */

@@ -1,10 +1,10 @@
 /**
- * Principal components, and minimum noise fractions (Green, Berman, Switzer and Craig 1988). Runs in worker threads, because hundreds of bands
- * take half a second.
+ * Principal components, and minimum noise fractions (Green, Berman, Switzer and Craig 1988). Runs in worker threads, because hundreds of
+ * bands take half a second.
  */
 import { EigenvalueDecomposition, Matrix } from 'ml-matrix';
 import { singularNoise } from '../errors.js';
-import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
 
 export interface ComponentsTask {
   kind: 'components';

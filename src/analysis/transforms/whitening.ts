@@ -1,6 +1,6 @@
 /** Whitening transform of a covariance, for detectors. Runs in worker threads. */
 import { singularCovariance } from '../errors.js';
-import { choleskyFactor, inverseOfLower } from '../numeric/cholesky.js';
+import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
 
 export interface WhiteningTask {
   kind: 'whitening';

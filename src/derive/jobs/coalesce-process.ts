@@ -13,7 +13,7 @@ import {
 } from '../../query/index.js';
 import type { TileRecord } from '../../storage/index.js';
 import { unknownCollection } from '../errors.js';
-import { cellSizes, tileBytes } from '../tiles/cell-sizes.js';
+import { cellSizes, tileBytes } from '../tiles/index.js';
 import {
   type DeriveResults,
   deriveTiles,

@@ -86,8 +86,8 @@ export const DERIVE_RESULTS = objectOf(
 );
 
 /**
- * Members of a process that derives tiles. A run does not repeat finished tiles, so a job can be resumed and its failures retried. Each node
- * makes the tiles of its own cells.
+ * Members of a process that derives tiles. A run does not repeat finished tiles, so a job can be resumed and its failures retried. Each
+ * node makes the tiles of its own cells.
  */
 export const RESUMABLE_PROCESS = {
   resumable: true,
@@ -127,8 +127,8 @@ const MAX_BATCH_TILES = 1000;
 const COMMIT_INTERVAL_MS = 5000;
 
 /**
- * Makes all tiles that `planned` yields, each once. A tile that was made from the same versions of the same inputs, by the same version of a
- * model, is kept. A former tile is removed if no tile can be made from its inputs any more. A tile that fails is reported and the others
+ * Makes all tiles that `planned` yields, each once. A tile that was made from the same versions of the same inputs, by the same version of
+ * a model, is kept. A former tile is removed if no tile can be made from its inputs any more. A tile that fails is reported and the others
  * continue; the run ends immediately if the data folder cannot be written. `reasonForNone`: why a task may make no tile.
  */
 export function deriveTiles<T>(
@@ -268,8 +268,8 @@ class DeriveRun<T> {
 
   /**
    * Commits all staged tiles; commits run one after another. If an input was replaced since the plan, the tile is committed nevertheless:
-   * its record names the version that it was made from, so the next run makes it again. A check could not prevent that an input is
-   * replaced just after the commit.
+   * its record names the version that it was made from, so the next run makes it again. A check could not prevent that an input is replaced
+   * just after the commit.
    */
   private commit(write: DerivedWrite): Promise<void> {
     this.committedAt = performance.now();
@@ -327,14 +327,14 @@ function isCurrent(
 }
 
 /**
- * Identifies the inputs of a tile: the first 16 hex digits of SHA-256 over a JSON array of the `[id, version]` of all inputs and of the tiles
- * around them, in the order of the task, which affects the tile too, and of the recipe if there is one.
+ * Identifies the inputs of a tile: the first 16 hex digits of SHA-256 over a JSON array of the `[id, version]` of all inputs and of the
+ * tiles around them, in the order of the task, which affects the tile too, and of the recipe if there is one.
  *
  * Versions are compared for equality only. Their order does not show which is newer: it is the order in which writers made their claims,
  * and a tile may be made from a former input after the claim on the next one. The files of a version never change and the task opens them
- * by paths that contain the version, so these are the versions that were read. A digest replaces a list because a filled tile has dozens
- * of inputs and a store millions of records. 64 bits suffice: a digest is compared only with that of the same tile's current inputs. A
- * tile that was moved into a cluster counts by the version that it was made as, so tiles made from it before the move stay current.
+ * by paths that contain the version, so these are the versions that were read. A digest replaces a list because a filled tile has dozens of
+ * inputs and a store millions of records. 64 bits suffice: a digest is compared only with that of the same tile's current inputs. A tile
+ * that was moved into a cluster counts by the version that it was made as, so tiles made from it before the move stay current.
  */
 function digestOfInputs(inputs: TileRecord[], recipe?: string): string {
   const versions = inputs.map(({ id, version, madeAs = version }) => [id, madeAs]);

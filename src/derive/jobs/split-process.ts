@@ -11,7 +11,7 @@ import {
 } from '../../query/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
 import { splitTooFine } from '../errors.js';
-import { cellSizes } from '../tiles/cell-sizes.js';
+import { cellSizes } from '../tiles/index.js';
 import {
   type DeriveResults,
   deriveTiles,

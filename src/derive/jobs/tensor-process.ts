@@ -23,9 +23,16 @@ import {
 } from '../../storage/index.js';
 import type { TensorBand, TensorBandsTask } from '../derive-tasks.js';
 import { bandNotFound, storedExpression, tensorTooLarge, tensorTypes } from '../errors.js';
-import { fillValueOf, isBand } from '../tensors/resize-bands.js';
-import { type BandSubstitute, parseBandRequests, resolveBandRequest } from '../tensors/select-bands.js';
-import { type TensorFile, writeNpy, writeTiff } from '../tensors/write-tensor.js';
+import {
+  type BandSubstitute,
+  fillValueOf,
+  isBand,
+  parseBandRequests,
+  resolveBandRequest,
+  type TensorFile,
+  writeNpy,
+  writeTiff,
+} from '../tensors/index.js';
 import { type TileProcessContext, tileFiles } from './derive-tiles.js';
 import { searchTilesOfCell, selectedTiles } from './selected-tiles.js';
 import { addFetched, addSkipped, mergeSkipped, sumOf, type TileCounts } from './tile-counts.js';

@@ -1,6 +1,6 @@
 /**
- * Reads bands of a tile at one size: enlarges them by bilinear interpolation, reduces them by the area mean, and takes the nearest pixel for
- * codes. Expressions are evaluated on the resized bands.
+ * Reads bands of a tile at one size: enlarges them by bilinear interpolation, reduces them by the area mean, and takes the nearest pixel
+ * for codes. Expressions are evaluated on the resized bands.
  */
 import { evaluateProgram } from '../../expressions/index.js';
 import {
@@ -13,8 +13,7 @@ import {
   warp,
 } from '../../raster/index.js';
 import type { TensorBand, TensorBandsTask, TileFiles } from '../derive-tasks.js';
-import { resizeNearest } from '../tiles/gap-filling.js';
-import { maskRecord, nodataValue, type TileGroupFile } from '../tiles/read-tile.js';
+import { maskRecord, nodataValue, resizeNearest, type TileGroupFile } from '../tiles/index.js';
 
 interface Size {
   width: number;

@@ -19,8 +19,8 @@ export interface TensorFile {
   shape: [number, number, number, number];
   crs: string;
   /**
-   * From column and row to x and y of the CRS: x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, as in
-   * `proj:transform` of STAC and `Affine` of rasterio.
+   * From column and row to x and y of the CRS: x = t0 * column + t1 * row + t2, y = t3 * column + t4 * row + t5, as in `proj:transform` of
+   * STAC and `Affine` of rasterio.
    */
   transform: [number, number, number, number, number, number];
   /** Degrees. */

@@ -14,8 +14,8 @@ interface Entry {
 }
 
 /**
- * A ring buffer of one ArrayBuffer; the oldest images are dropped first. Single arrays would stay in memory until V8 collects them, which it
- * does only when a thread has 64 MB of them. Once all images are unused, writing begins at the start again.
+ * A ring buffer of one ArrayBuffer; the oldest images are dropped first. Single arrays would stay in memory until V8 collects them, which
+ * it does only when a thread has 64 MB of them. Once all images are unused, writing begins at the start again.
  *
  * Invariant: `entries` are in the order in which they were written, and do not overlap.
  */

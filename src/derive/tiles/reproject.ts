@@ -43,8 +43,8 @@ export function geoBoxOfCell(
 }
 
 /**
- * Resamples bands of a group from one cell to another. Pixels are copied if the pixels of both cells coincide. Pixels outside of `from` hold
- * no data.
+ * Resamples bands of a group from one cell to another. Pixels are copied if the pixels of both cells coincide. Pixels outside of `from`
+ * hold no data.
  */
 export async function reprojectBands(
   group: Pick<TileGroupFile, 'path' | 'nodata' | 'dataType'>,

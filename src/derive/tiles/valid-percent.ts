@@ -9,8 +9,8 @@ export interface ValidityStatistics {
 }
 
 /**
- * `hole` is the stored value for no data; without one, a pixel holds data if its number in `mask` is not 0. `tags` are those of the bands of
- * a spectrum.
+ * `hole` is the stored value for no data; without one, a pixel holds data if its number in `mask` is not 0. `tags` are those of the bands
+ * of a spectrum.
  */
 export function validityStatistics(
   bands: PixelArray[],

@@ -68,8 +68,7 @@ function operationOf([name, ...given]: string[], planes: number): ColourOperatio
 
 function planesOf(bands: string, planes: number): number[] {
   const found = [...bands].map((band) => (/[123]/.test(band) ? Number(band) - 1 : LETTERS.indexOf(band)));
-  if (found.includes(-1))
-    throw badFormula(`has the bands "${bands}": bands are r, g and b, or 1, 2 and 3`);
+  if (found.includes(-1)) throw badFormula(`has the bands "${bands}": bands are r, g and b, or 1, 2 and 3`);
   const missing = found.findIndex((plane) => plane >= planes);
   if (missing >= 0) throw badFormula(`names band ${bands[missing]}, and the map has ${planes}`);
   return [...new Set(found)];

@@ -7,9 +7,9 @@ const MAX_LENGTH = 16_384;
 const MAX_ENTRIES = 1024;
 
 /**
- * Parses `{"value": colour, ...}` or `[[[from, to], colour], ...]`. A colour is `#RGB`, `#RGBA`, `#RRGGBB`, `#RRGGBBAA`, or a list of 3 or 4
- * numbers from 0 to 255. Intervals include `from` and not `to`; if they overlap, the last one counts. As in rio-tiler, values are truncated to
- * integers if the keys of an object are exactly 0 to 255. Throws TW_IMAGERY_LOOK.
+ * Parses `{"value": colour, ...}` or `[[[from, to], colour], ...]`. A colour is `#RGB`, `#RGBA`, `#RRGGBB`, `#RRGGBBAA`, or a list of 3 or
+ * 4 numbers from 0 to 255. Intervals include `from` and not `to`; if they overlap, the last one counts. As in rio-tiler, values are
+ * truncated to integers if the keys of an object are exactly 0 to 255. Throws TW_IMAGERY_LOOK.
  */
 export function parseColormap(text: string): Colormap {
   if (text.length > MAX_LENGTH) throw badColormap(`is longer than ${MAX_LENGTH} characters`);

@@ -72,8 +72,8 @@ const WEBP = { quality: 80, effort: 2 };
 const JPEG = { quality: 85 };
 
 /**
- * Encodes pixels of red, green, blue and opacity. JPEG has no opacity, and `opacity: false` leaves it out of the others: transparent
- * pixels then show their colour, which is black if they have no value.
+ * Encodes pixels of red, green, blue and opacity. JPEG has no opacity, and `opacity: false` leaves it out of the others: transparent pixels
+ * then show their colour, which is black if they have no value.
  */
 export async function encodeImage(
   pixels: Uint8Array,

@@ -1,8 +1,7 @@
 /**
- * Colormaps, colour formulas and image encoders. Invariant: these files read no tiles; they convert values to pixels, and are tested against
- * rio-tiler and color-operations. Imports the parts expressions, raster and storage.
+ * Colormaps, colour formulas and image encoders, tested against rio-tiler and color-operations. Invariant: these files read no tiles; they
+ * convert values to pixels. Imports the parts expressions, raster and storage.
  */
-
 export { classColormap, codeColours, colourOfCode } from './class-colormaps.js';
 export type { Colormap } from './colormap-lookup.js';
 export { type ColourOperation, parseColourFormula } from './colour-formula.js';

@@ -38,8 +38,8 @@ export function bandFile(
 }
 
 /**
- * The mask that applies to these bands of a tile. Undefined if the tile has no mask; then every pixel counts as not assessed. Also undefined if
- * all bands are codes, because codes such as classes and quality flags describe pixels themselves.
+ * The mask that applies to these bands of a tile. Undefined if the tile has no mask; then every pixel counts as not assessed. Also
+ * undefined if all bands are codes, because codes such as classes and quality flags describe pixels themselves.
  */
 export function maskFile(storage: Storage, tile: TileRecord, places: BandIndex[]): BandFile | undefined {
   const isCode = ({ codes, role }: GroupRecord) => codes === true || role !== 'data';

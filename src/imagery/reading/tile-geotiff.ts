@@ -1,8 +1,8 @@
 /**
- * Reads stored tile files with their overviews. It supports only files of `encodeCog` and `CubeFile`: classic little-endian TIFF, tiled, one
- * band after another, with deflate and a predictor or no compression. Blocks without data may be missing. If the file has a mask, each level
- * is followed by its mask. Because of this layout one short read returns the complete structure, and a block is decoded only up to the last
- * required row.
+ * Reads stored tile files with their overviews. It supports only files of `encodeCog` and `CubeFile`: classic little-endian TIFF, tiled,
+ * one band after another, with deflate and a predictor or no compression. Blocks without data may be missing. If the file has a mask, each
+ * level is followed by its mask. Because of this layout one short read returns the complete structure, and a block is decoded only up to
+ * the last required row.
  */
 import { readSync } from 'node:fs';
 import {
@@ -186,8 +186,8 @@ const READ_AHEAD_FACTOR = 1.15;
 const READ_AHEAD_BYTES = 1024;
 
 /**
- * Reads the rows [0, rows) of a block, each `blockWidth` pixels long. They are valid until the next block is read. Rows before `firstRow` are
- * not decoded.
+ * Reads the rows [0, rows) of a block, each `blockWidth` pixels long. They are valid until the next block is read. Rows before `firstRow`
+ * are not decoded.
  */
 export function readBlock(
   file: number,
@@ -217,8 +217,8 @@ export function readBlock(
 }
 
 /**
- * Reads the rows [0, rows) of a block of every band of the full image, as `readBlock` does. If the blocks are adjacent and not compressed, as in
- * cubes, all rows are read by one call. `memory`: the buffer of an earlier call, which is overwritten.
+ * Reads the rows [0, rows) of a block of every band of the full image, as `readBlock` does. If the blocks are adjacent and not compressed,
+ * as in cubes, all rows are read by one call. `memory`: the buffer of an earlier call, which is overwritten.
  */
 export function readBlockOfAllBands(
   file: number,

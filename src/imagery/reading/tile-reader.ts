@@ -28,8 +28,8 @@ export class TileReader {
   }
 
   /**
-   * Stored values of a window of one band (from 0) of one level. If the file has a mask, the values are float64 with NaN for no data. Throws
-   * TW_IMAGERY_TILE_FILE.
+   * Stored values of a window of one band (from 0) of one level. If the file has a mask, the values are float64 with NaN for no data.
+   * Throws TW_IMAGERY_TILE_FILE.
    */
   async window(path: string, band: number, level: number, window: Window): Promise<PixelArray> {
     const { masked } = await this.structure(path);

@@ -5,8 +5,8 @@ import type { GroupRecord } from '../../storage/index.js';
 import { badRenderParameter } from '../errors.js';
 
 /**
- * The bands of assets as expressions. An asset is a band group or a band; `bidx` selects among all their bands, from 1. The default is the first
- * group. Throws TW_IMAGERY_BAND and TW_IMAGERY_LOOK.
+ * The bands of assets as expressions. An asset is a band group or a band; `bidx` selects among all their bands, from 1. The default is the
+ * first group. Throws TW_IMAGERY_BAND and TW_IMAGERY_LOOK.
  */
 export function assetBands(
   groups: GroupRecord[],

@@ -48,8 +48,8 @@ export function mapView(
 }
 
 /**
- * The smallest zoom at which no map tile shows more than 256 cells. Cells are counted at the equator, where a map tile has the most. `share`:
- * the side of the shown area as a multiple of the side of a map tile.
+ * The smallest zoom at which no map tile shows more than 256 cells. Cells are counted at the equator, where a map tile has the most.
+ * `share`: the side of the shown area as a multiple of the side of a map tile.
  */
 export function smallestZoom({ grid: name, precision }: CollectionRecord, share: number): number {
   const grid: Grid = gridByName(name);
@@ -85,5 +85,8 @@ function zoomOfNominalPixels({ pixelSizes = [] }: CollectionRecord, latitude: nu
 
 /** `metres`: size of a pixel in metres of the map, which are shorter on the ground. */
 function zoomOfPixel(metres: number): number {
-  return Math.min(MAX_ZOOM, Math.max(0, Math.ceil(Math.log2(worldWidth() / MAP_TILE_SIDE_PX / metres) - 0.1)));
+  return Math.min(
+    MAX_ZOOM,
+    Math.max(0, Math.ceil(Math.log2(worldWidth() / MAP_TILE_SIDE_PX / metres) - 0.1)),
+  );
 }

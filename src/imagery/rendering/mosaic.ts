@@ -1,20 +1,22 @@
 /** Mosaics of tiles: each pixel is taken from the least cloudy tile in which it is clear. */
 
 import type { TaskPool } from '../../async/index.js';
-import { type Expression, evaluateProgram, type Program, resolveBands } from '../../expressions/index.js';
+import { type Expression, type Program, resolveBands } from '../../expressions/index.js';
 import { type GridBounds, gridByName } from '../../grid/index.js';
 import type { Storage, TileRecord } from '../../storage/index.js';
-import { bandFiles, groupsOf, maskFile } from '../reading/band-files.js';
-import { isClear } from '../reading/clear-pixels.js';
+import type { Planes } from '../algorithms/index.js';
+import { bandFiles, groupsOf, isClear, maskFile } from '../reading/index.js';
 import {
   MAX_MAIN_THREAD_STEPS,
+  type MapPixelCentres,
   type ResampleContext,
   type ResampleHandlers,
   type ResamplingMethod,
   resampleBand,
+  type Viewport,
+  viewportOfCell,
 } from '../resampling/index.js';
-import { type MapPixelCentres, type Viewport, viewportOfCell } from '../resampling/index.js';
-import type { RenderHandlers } from './render-handlers.js';
+import { RENDER_HANDLERS, type RenderHandlers } from './render-image.js';
 
 /** The bands of an image. */
 export interface RenderedBands {
@@ -23,18 +25,6 @@ export interface RenderedBands {
   resampling: ResamplingMethod;
   /** Replaces the nodata values of the files. */
   nodata?: number | undefined;
-}
-
-/** Planes of physical values, row by row; NaN in all planes for pixels without a value. */
-export interface RasterImage {
-  width: number;
-  height: number;
-  planes: Float64Array[];
-}
-
-function emptyImage(width: number, height: number, planes: number): RasterImage {
-  const blank = () => new Float64Array(width * height).fill(NaN);
-  return { width, height, planes: Array.from({ length: planes }, blank) };
 }
 
 /** The tile store, and the threads that render. */
@@ -83,8 +73,7 @@ async function evaluateAll(
   length: number,
 ): Promise<Float64Array[]> {
   const steps = programs.reduce((sum, program) => sum + program.steps.length, 0);
-  if (steps * length <= MAX_MAIN_THREAD_STEPS)
-    return programs.map((program) => evaluateProgram(program, bands, length));
+  if (steps * length <= MAX_MAIN_THREAD_STEPS) return RENDER_HANDLERS.evaluate({ programs, bands, length });
   const transfer = bands.map(({ buffer }) => buffer as ArrayBuffer);
   return pool.run({ kind: 'evaluate', programs, bands, length }, { transfer });
 }
@@ -106,10 +95,12 @@ export async function mosaic(
   groups: AsyncIterable<TileRecord[]>,
   pixels: MapPixelCentres,
   subject: RenderedBands,
-): Promise<RasterImage> {
-  const picture = emptyImage(pixels.xs.length, pixels.ys.length, subject.expressions.length);
+): Promise<Planes> {
+  const [width, height] = [pixels.xs.length, pixels.ys.length];
+  const planes = subject.expressions.map(() => new Float64Array(width * height).fill(NaN));
+  const picture: Planes = { width, height, planes };
   const parts = new Map<string, CellMosaic | undefined>();
-  let open = picture.width * picture.height;
+  let open = width * height;
   let seen = 0;
   for await (const tiles of groups) {
     // Cells share no pixel, so they are rendered in parallel; the tiles of one cell are rendered in order.
@@ -147,7 +138,7 @@ async function composite(
   tile: TileRecord,
   part: CellMosaic,
   subject: RenderedBands,
-  picture: RasterImage,
+  picture: Planes,
 ): Promise<void> {
   const { view, unfilled } = part;
   const clear = await clearPixels(source, tile, view, subject, unfilled);

@@ -1,11 +1,11 @@
 /** The last steps of rendering: an optional algorithm, and the conversion of planes to colours. */
-import { type Algorithm, applyAlgorithm, type MapPixelSize } from '../algorithms/index.js';
+import { evaluateProgram, type Program } from '../../expressions/index.js';
+import { type Algorithm, applyAlgorithm, type MapPixelSize, type Planes } from '../algorithms/index.js';
 import { renderRgba, type Style } from '../colours/index.js';
-import type { RasterImage } from './mosaic.js';
 
 /** Plain data, for worker threads. */
 export interface RenderTask {
-  picture: RasterImage;
+  picture: Planes;
   algorithm: Algorithm | undefined;
   style: Style;
   pixel: MapPixelSize;
@@ -25,3 +25,17 @@ export function renderImage({ picture, algorithm, style, pixel, cut }: RenderTas
   const { width, height, planes } = algorithm ? applyAlgorithm(algorithm, picture, pixel, cut) : picture;
   return { width, height, pixels: renderRgba(planes, style) };
 }
+
+export interface EvaluateTask {
+  programs: Program[];
+  bands: Float64Array[];
+  length: number;
+}
+
+/** Tasks of worker threads. */
+export const RENDER_HANDLERS = {
+  evaluate: ({ programs, bands, length }: EvaluateTask): Float64Array[] =>
+    programs.map((program) => evaluateProgram(program, bands, length)),
+  render: renderImage,
+};
+export type RenderHandlers = typeof RENDER_HANDLERS;

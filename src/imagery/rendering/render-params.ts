@@ -22,10 +22,9 @@ import {
   type ValueRange,
 } from '../colours/index.js';
 import { badRenderParameter } from '../errors.js';
-import type { ResamplingMethod } from '../resampling/index.js';
+import { fullCellViewport, type ResamplingMethod } from '../resampling/index.js';
 import { assetBands } from './asset-bands.js';
 import { type RenderContext, type RenderedBands, renderTilePlanes } from './mosaic.js';
-import { fullCellViewport } from '../resampling/index.js';
 
 /** Parameters of maps, with titiler's names. Lists are repeated parameters. */
 export interface RenderParams {
@@ -73,8 +72,8 @@ const TRUE_COLOUR_RANGE: ValueRange = [0, 0.3];
 const MAX_CALIBRATED_SCALE = 0.01;
 
 /**
- * Resolves render parameters. Defaults depend on `reference`, a tile of the collection: true colour if it has red, green and blue bands, else
- * the first band. Throws TW_IMAGERY_EXPRESSION, TW_IMAGERY_BAND and TW_IMAGERY_LOOK.
+ * Resolves render parameters. Defaults depend on `reference`, a tile of the collection: true colour if it has red, green and blue bands,
+ * else the first band. Throws TW_IMAGERY_EXPRESSION, TW_IMAGERY_BAND and TW_IMAGERY_LOOK.
  */
 export async function resolveRenderStyle(
   source: RenderContext,

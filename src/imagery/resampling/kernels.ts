@@ -104,7 +104,8 @@ function taps(
 }
 
 /**
- * Weighted means of a window of the pixels [columns.from, columns.to) x [rows.from, rows.to), along rows first. A mean over NaN values is NaN.
+ * Weighted means of a window of the pixels [columns.from, columns.to) x [rows.from, rows.to), along rows first. A mean over NaN values is
+ * NaN.
  */
 export function convolve(source: Float64Array, columns: Taps, rows: Taps): Float64Array {
   const width = columns.to - columns.from;

@@ -2,10 +2,9 @@
 
 import type { TaskPool } from '../../async/index.js';
 import type { PixelArray, Window } from '../../raster/index.js';
-import { type BandFile, physicalValue } from '../reading/band-files.js';
-import type { TileReader } from '../reading/tile-reader.js';
-import type { Viewport } from './viewport.js';
+import { type BandFile, physicalValue, type TileReader } from '../reading/index.js';
 import { convolve, type KernelName, type Taps, tapsOf } from './kernels.js';
+import type { Viewport } from './viewport.js';
 
 /** Names of titiler and GDAL. */
 export const RESAMPLING_METHODS = [
@@ -31,8 +30,8 @@ export interface ResampleContext {
 export const MAX_MAIN_THREAD_STEPS = 1_000_000;
 
 /**
- * Returns physical values of a band, row by row, NaN if the nearest pixel has no data. Reads the smallest overview that has at least as many
- * pixels as the image. Throws TW_IMAGERY_TILE_FILE.
+ * Returns physical values of a band, row by row, NaN if the nearest pixel has no data. Reads the smallest overview that has at least as
+ * many pixels as the image. Throws TW_IMAGERY_TILE_FILE.
  */
 export async function resampleBand(
   source: ResampleContext,
@@ -64,7 +63,9 @@ const windowOf = (columns: Span, rows: Span): Window => ({
   height: rows.to - rows.from,
 });
 
-/** Kernels without negative weights. The weights of pixels without data or beyond the edge of the file are distributed to the other pixels. */
+/**
+ * Kernels without negative weights. The weights of pixels without data or beyond the edge of the file are distributed to the other pixels.
+ */
 const RENORMALISED_KERNELS: KernelName[] = ['average', 'cubic_spline'];
 
 /** Stored pixels of a window, and the positions of weighted means of them. Plain data, for worker threads. */
@@ -99,8 +100,8 @@ export const RESAMPLE_HANDLERS = { resample: resampleByKernel };
 export type ResampleHandlers = typeof RESAMPLE_HANDLERS;
 
 /**
- * Weighted means of many pixels. A kernel with negative weights needs all of its pixels: if some of them have no data or lie beyond the edge of
- * the file, the value is the bilinear one, as in GDAL's cubic warps.
+ * Weighted means of many pixels. A kernel with negative weights needs all of its pixels: if some of them have no data or lie beyond the
+ * edge of the file, the value is the bilinear one, as in GDAL's cubic warps.
  */
 function resampleByKernel({ pixels, file, columns, rows, kernel }: KernelTask): Float64Array {
   const source = Float64Array.from(pixels, (value) => (value === file.hole ? NaN : value));

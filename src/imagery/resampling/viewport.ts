@@ -2,8 +2,8 @@
 import { type Grid, type GridBounds, quadtile } from '../../grid/index.js';
 
 /**
- * Positions of the centres of an image's columns and rows in a cell: 0 is its western or northern edge, 1 the eastern or southern edge. Cells of
- * both grids have sides along meridians and parallels, as web maps do, so columns and rows are independent.
+ * Positions of the centres of an image's columns and rows in a cell: 0 is its western or northern edge, 1 the eastern or southern edge.
+ * Cells of both grids have sides along meridians and parallels, as web maps do, so columns and rows are independent.
  */
 export interface Viewport {
   /** First column and row of the image that lie in the cell. */

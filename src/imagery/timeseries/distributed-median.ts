@@ -1,6 +1,6 @@
 /**
- * The exact median of values on several nodes, in two rounds without sending all values. In the first round each node returns every k-th of its
- * sorted values, which bounds the median. In the second round it returns the values within these bounds.
+ * The exact median of values on several nodes, in two rounds without sending all values. In the first round each node returns every k-th of
+ * its sorted values, which bounds the median. In the second round it returns the values within these bounds.
  */
 
 /** A sample of sorted values: the first, every `step`th after it, and the last. */

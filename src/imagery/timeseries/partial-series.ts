@@ -15,7 +15,7 @@ import { gridByName } from '../../grid/index.js';
 import { createSearch, type Filter, searchIndex } from '../../query/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { zoneTooLarge } from '../errors.js';
-import { type BandFile, bandFiles, groupsOf, maskFile } from '../reading/band-files.js';
+import { type BandFile, bandFiles, groupsOf, maskFile } from '../reading/index.js';
 import type { MedianBounds } from './distributed-median.js';
 import type { SeriesHandlers } from './series-handlers.js';
 import type { Acquisition, AcquisitionStatistics, ZonePixels } from './zonal-statistics.js';
@@ -62,7 +62,10 @@ export const MAX_EDGE_CROSSINGS = 5_000_000;
 /** Tiles whose files are fetched at once. */
 const FETCH_CONCURRENCY = 16;
 
-/** Reads the part of a series in the tiles of this node. Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW and TW_STORE_ errors. */
+/**
+ * Reads the part of a series in the tiles of this node. Throws TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE, TW_QUERY_TOO_SLOW and TW_STORE_
+ * errors.
+ */
 export async function readPartialSeries(
   storage: Storage,
   pool: TaskPool<SeriesHandlers>,
@@ -102,8 +105,8 @@ export async function readPartialSeries(
 type PlannedDate = Omit<PartialDate, keyof AcquisitionStatistics> & { parts: Acquisition['parts'] };
 
 /**
- * Groups the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each image size; `reads`, `found` and `crossings`
- * are the sums of planned work, and never exceed their limits by much.
+ * Groups the tiles of a series by acquisition. Invariants: a cell has one list of pixels for each image size; `reads`, `found` and
+ * `crossings` are the sums of planned work, and never exceed their limits by much.
  */
 class AcquisitionPlanner {
   skipped = 0;

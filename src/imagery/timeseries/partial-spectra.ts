@@ -7,7 +7,7 @@ import { createSearch, type Filter, searchIndex } from '../../query/index.js';
 import { isHyperspectral, type SpectralTags, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { zoneTooLarge } from '../errors.js';
-import { bandFiles, groupsOf, maskFile } from '../reading/band-files.js';
+import { bandFiles, groupsOf, maskFile } from '../reading/index.js';
 import { MAX_EDGE_CROSSINGS, MAX_TILES } from './partial-series.js';
 import type { SeriesHandlers } from './series-handlers.js';
 import type { SpectrumPart, SpectrumSums } from './zonal-spectra.js';

@@ -51,8 +51,8 @@ export interface TimeSeriesRequest {
 const MAX_ATTEMPTS = 3;
 
 /**
- * Reads a series. A pixel counts if it is clear, filled or not assessed in the mask, and the expression has a value. Bands of several sizes are
- * sampled at the pixel centres of the finest band. Throws TW_IMAGERY_EXPRESSION, TW_IMAGERY_BAND if no tile has the bands,
+ * Reads a series. A pixel counts if it is clear, filled or not assessed in the mask, and the expression has a value. Bands of several sizes
+ * are sampled at the pixel centres of the finest band. Throws TW_IMAGERY_EXPRESSION, TW_IMAGERY_BAND if no tile has the bands,
  * TW_IMAGERY_TOO_MUCH, TW_IMAGERY_TILE_FILE and TW_IMAGERY_CHANGING.
  */
 export async function readSeries(

@@ -1,7 +1,8 @@
-/** Spectra over the pixels of a zone on one date. If several tiles have the same pixel, the first one with data counts. Runs in worker threads. */
-import { type BandFile, physicalValue } from '../reading/band-files.js';
-import { withOpenTile } from '../reading/open-tile.js';
-import { readBlockOfAllBands } from '../reading/tile-geotiff.js';
+/**
+ * Spectra over the pixels of a zone on one date. If several tiles have the same pixel, the first one with data counts. Runs in worker
+ * threads.
+ */
+import { type BandFile, physicalValue, readBlockOfAllBands, withOpenTile } from '../reading/index.js';
 import { clearAt, pixelsByBlock, type ZonePixels } from './zonal-statistics.js';
 
 /** The part of an acquisition in one tile. Plain data. */

@@ -1,13 +1,18 @@
 /**
- * Statistics of an expression over the pixels of a zone on one date. If several tiles have the same pixel, the first one in which it is clear
- * and has a value counts. Runs in worker threads, and reads only the required blocks.
+ * Statistics of an expression over the pixels of a zone on one date. If several tiles have the same pixel, the first one in which it is
+ * clear and has a value counts. Runs in worker threads, and reads only the required blocks.
  */
 
 import { evaluateProgram, type Program } from '../../expressions/index.js';
-import { type BandFile, physicalValue } from '../reading/band-files.js';
-import { isClear } from '../reading/clear-pixels.js';
-import { withOpenTile } from '../reading/open-tile.js';
-import { readBlock, readMaskBlock, type TileGeoTiff } from '../reading/tile-geotiff.js';
+import {
+  type BandFile,
+  isClear,
+  physicalValue,
+  readBlock,
+  readMaskBlock,
+  type TileGeoTiff,
+  withOpenTile,
+} from '../reading/index.js';
 import {
   type MedianBounds,
   medianOfSorted,
@@ -146,8 +151,8 @@ function physicalAt(files: BandFile[], pixels: PixelList, width: number, height:
 const pixelsByBlockCache = new WeakMap<PixelList, Map<string, BlockPixels[]>>();
 
 /**
- * Stored values of bands of one file at the centres of pixels of an image of `width` x `height` over the same cell; NaN for pixels without data
- * in the mask of the file.
+ * Stored values of bands of one file at the centres of pixels of an image of `width` x `height` over the same cell; NaN for pixels without
+ * data in the mask of the file.
  */
 function storedAt(files: BandFile[], pixels: PixelList, width: number, height: number): Float64Array[] {
   const [{ path, width: fileWidth, height: fileHeight }] = files;

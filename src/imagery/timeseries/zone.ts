@@ -100,7 +100,10 @@ export interface PixelList {
   rows: Int32Array;
 }
 
-/** Throws an error if a zone is too large. `work`: sides of the zone times rows of pixels, reported in advance; `pixels`: pixels in the zone. */
+/**
+ * Throws an error if a zone is too large. `work`: sides of the zone times rows of pixels, reported in advance; `pixels`: pixels in the
+ * zone.
+ */
 export type CheckBudget = (work: number, pixels: number) => void;
 
 /** The pixels of a cell whose centres are in a zone, or the pixel that contains a point. Throws the errors of `spend`. */
