@@ -8,5 +8,6 @@ export { mapConcurrent } from './map-concurrent.js';
 export { PeriodicTask } from './periodic-task.js';
 export { Semaphore } from './semaphore.js';
 export { SerialQueue } from './serial-queue.js';
+export { handleTasksByKind, TaskPool } from './task-pool.js';
 export { toArray } from './to-array.js';
 export { handleTasks, WorkerPool } from './worker-pool.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { type ClusterResults, readLibrary } from '../../src/analysis/index.js';
 import { type KMeans, lloyd, type Passes } from '../../src/analysis/passes/k-means.js';
-import { drawWeightedPixel } from '../../src/analysis/passes/weighted-draw.js';
+import { drawWeightedPixel } from '../../src/analysis/tile-passes/weighted-draw.js';
 import { readRaster } from '../../src/raster/index.js';
 import { writeEnvi } from '../raster/envi.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';

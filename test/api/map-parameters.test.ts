@@ -252,7 +252,7 @@ test("titiler's parameters over HTTP", async (t) => {
         `${at}.png?algorithm=hillshade`,
         400,
         'TW_IMAGERY_LOOK',
-        /^algorithm hillshade is made of 1 band, not of 3/,
+        /^algorithm hillshade needs 1 band, not 3/,
       ],
       [
         `${at}.png?algorithm_params=${encoded('{}')}`,

@@ -181,10 +181,10 @@ test('pictures over HTTP', async (t) => {
     for (const [url, detail] of [
       [
         '/xyz/test/0/0/0.png',
-        /zoom 0 is below the minimum zoom of test, which follows from the size of its cells/,
+        /zoom 0 is below the minimum zoom of test, which depends on the size of its cells/,
       ],
-      [`${at}.png?expression=nir;nir`, /^expression gives 2 bands; /],
-      [`${at}.png?bidx=1&bidx=2`, /^assets give 2 bands; /],
+      [`${at}.png?expression=nir;nir`, /^expression gives 2 bands, /],
+      [`${at}.png?bidx=1&bidx=2`, /^assets give 2 bands, /],
       [`${at}.png?expression=(nir-red)/(nir+red)`, /, not "red"; a URL needs %2B in place of \+$/],
     ] as const)
       assert.match((await get(url)).json().detail, detail, url);

@@ -67,7 +67,7 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
     ...which,
   );
   assert.equal(epochs.code, 2);
-  assert.match(epochs.stderr, /epochs is for the classifiers cnn1d, .*TW_ANALYSIS_NET_OPTION/);
+  assert.match(epochs.stderr, /epochs apply only to the classifiers cnn1d, .*TW_ANALYSIS_NET_OPTION/);
   const maps = await tilewright('search', '--source', 'unmix', '--format', 'json', ...which);
   assert.ok(JSON.parse(maps.stdout).features.length > 0);
 
@@ -122,7 +122,7 @@ test('indices, smoothing, resampling and continuum removal by the command', asyn
   assert.match(resample.stdout, made('resample'));
   await writeFile(sensor, '560,40\n660,wide\n');
   const wrong = await tilewright('analyse', 'resample', '--sensor', sensor, ...which);
-  assert.match(wrong.stderr, /line 2 does not hold a centre and a FWHM.*TW_ANALYSIS_SENSOR_FILE/);
+  assert.match(wrong.stderr, /line 2 does not contain a centre and a FWHM.*TW_ANALYSIS_SENSOR_FILE/);
 
   const range = (text: string) =>
     tilewright('analyse', 'continuum', '--range', text, '--depth', ...which, '--output', output);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ConcludeContext } from '../../jobs/index.js';
 import { asStorageError, type Storage } from '../../storage/index.js';
 
-/** Writes files of a job's results, by their names. Throws the errors of the data folder. */
+/** Writes result files of a job, by name. Throws the errors of the data folder. */
 export async function writeFiles(
   storage: Storage,
   job: Pick<ConcludeContext, 'id' | 'file'>,

@@ -2,7 +2,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import type { MapResults, TileCounts } from '../../../analysis/index.js';
+import type { MapResults } from '../../../analysis/index.js';
+import type { TileCounts } from '../../../derive/index.js';
 import type { Timed } from '../../../jobs/index.js';
 import { connect } from '../../connect.js';
 import {

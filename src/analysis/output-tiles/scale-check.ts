@@ -2,12 +2,12 @@ import { otherScale } from '../errors.js';
 
 /** Reflectance is at most about 1, and a little more in glint and on slopes. */
 const MAX_REFLECTANCE = 2;
-/** Water and snow differ by less from the mean of land. */
+/** Means of water and snow differ from that of land by smaller factors. */
 const MAX_MEAN_RATIO = 50;
 
 /**
- * Detects that a classifier was trained on reflectance and is applied to larger numbers, such as reflectance times 10,000, or the other
- * way round: its map would be wrong, and nothing would show it. `centre`: the mean of each band over the training pixels.
+ * Detects that a classifier was trained on reflectance and is applied to larger numbers, such as reflectance times 10,000, or vice versa.
+ * Its map would be wrong without a visible sign. `centre`: the mean of each band over the training pixels.
  */
 export class ScaleCheck {
   private readonly sums: Float64Array;
@@ -17,9 +17,9 @@ export class ScaleCheck {
     this.sums = new Float64Array(centre.length);
   }
 
-  /** Adds a pixel by the physical value of each band. */
-  add(physical: (band: number) => number): void {
-    for (let band = 0; band < this.sums.length; band++) this.sums[band]! += physical(band);
+  /** Adds the physical values of a pixel. */
+  add(spectrum: ArrayLike<number>): void {
+    for (let band = 0; band < this.sums.length; band++) this.sums[band] += spectrum[band];
     this.count++;
   }
 
@@ -27,7 +27,8 @@ export class ScaleCheck {
   finish(): void {
     const found = Math.max(...this.sums) / this.count;
     const trained = Math.max(...Array.from(this.centre));
-    const [least, most] = [Math.min(found, trained), Math.max(found, trained)];
+    const least = Math.min(found, trained);
+    const most = Math.max(found, trained);
     if (least > 0 && least <= MAX_REFLECTANCE && most > MAX_REFLECTANCE && most > MAX_MEAN_RATIO * least)
       throw otherScale(found, trained);
   }

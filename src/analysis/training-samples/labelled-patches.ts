@@ -1,27 +1,25 @@
-/** The labelled pixels of a tile with the spectra around them, as networks are trained on them. Runs in worker threads. */
+/** The labelled pixels of a tile with the standardised spectra around them. Runs in worker threads. */
 
-import { type Standardisation, standardiseValue } from '../dense-networks/dense-network.js';
-import { type SpectraValues, samplingHash } from '../dense-networks/labelled-spectra.js';
-import { eachLabelled, type LabelledTile } from '../labels/labelled-pixels.js';
-import { SETS, setOf } from '../labels/split.js';
-import { toFloat16 } from '../numeric/float16.js';
-import { copyToSharedMemory } from '../numeric/shared-memory.js';
-import { eachPixelWithNeighbours, type Neighbour } from '../tile-reading/neighbour-blocks.js';
-import type { Precision } from './network-specs.js';
+import { eachLabelled, type LabelledTile, SETS, setOf } from '../labels/index.js';
+import { copyToSharedMemory } from '../numeric/index.js';
+import { type Standardisation, standardiseValue } from '../pixel-methods/index.js';
+import { eachPixelWithNeighbours, type Neighbour, pixelNumber } from '../tile-reading/index.js';
+import { samplingHash } from './labelled-spectra.js';
+import { inPrecision, type Precision, type SpectraValues } from './precision.js';
 
 const ALL_SETS = 2 ** SETS.length - 1;
 
-/** Plain data, in memory that threads share. */
+/** Plain data in shared memory. */
 export interface LabelledPatches {
-  /** Standardised spectra, one after another; each is held once, however many patches show it. Halves are their bits. */
+  /** Standardised spectra, one after another. Each is stored once, even if several patches contain it. */
   spectra: SpectraValues;
-  /** Labels of the labelled pixels, which are in the order of the rows. */
+  /** Labels of the labelled pixels, row by row. */
   codes: Uint8Array;
-  /** Their sets, indexes of `SETS`. */
+  /** Sets of the labelled pixels, indexes of `SETS`. */
   sets: Uint8Array;
-  /** The sets whose ground their patches show: bit s is set for set s. */
+  /** The sets whose squares the patches overlap: bit s is set for set s. */
   shown: Uint8Array;
-  /** The side x side spectra of their patches, row by row; -1 where there is none. */
+  /** Indexes of the side x side spectra of each patch, row by row; -1 for pixels without data. */
   patches: Int32Array;
 }
 
@@ -36,31 +34,31 @@ export interface PatchesTask extends LabelledTile {
 }
 
 export function labelledPatches(task: PatchesTask): LabelledPatches {
-  const { file, place, split, standard, shares, side, around, precision } = task;
+  const { file, cell, split, standard, shares, side, around, precision } = task;
   const bands = standard.centre.length;
   const labelled: { pixel: number; set: number; code: number }[] = [];
-  eachLabelled(task, ({ column, row, stride }, groups) => {
+  eachLabelled(task, (block, groups) => {
     for (const { set, code, indexes } of groups)
       for (const index of indexes) {
-        const pixel = (row + Math.floor(index / stride)) * file.width + column + (index % stride);
-        if (samplingHash(place.geocode, pixel) < shares[code]!) labelled.push({ pixel, set, code });
+        const pixel = pixelNumber(block, index, file.width);
+        if (samplingHash(cell.geocode, pixel) < shares[code]) labelled.push({ pixel, set, code });
       }
   });
   labelled.sort((a, b) => a.pixel - b.pixel);
 
   const reach = (side - 1) / 2;
   const width = file.width + 2 * reach;
-  const setAt = setOf(place.geocode, split);
-  // Single pixels of a random split lie among those of other sets, which is what it is compared for.
+  const setAt = setOf(cell.geocode, split);
+  // In a random split, patches always contain pixels of other sets. The comparison with the split by place shows this effect.
   const shownBy = (pixel: number) =>
     split === 'random' ? 0 : setsIn(file, setAt, pixel % file.width, Math.floor(pixel / file.width), reach);
   /** Positions of a patch in the widened tile. */
-  const places = labelled.flatMap(({ pixel }) => {
+  const positions = labelled.flatMap(({ pixel }) => {
     const corner = Math.floor(pixel / file.width) * width + (pixel % file.width);
     return Array.from({ length: side * side }, (_, i) => corner + Math.floor(i / side) * width + (i % side));
   });
   const wanted = new Uint8Array(width * (file.height + 2 * reach));
-  for (const at of places) wanted[at] = 1;
+  for (const at of positions) wanted[at] = 1;
   const numbers = new Int32Array(wanted.length).fill(-1);
   const most = wanted.reduce((sum, one) => sum + one, 0) * bands;
   const spectra: SpectraValues =
@@ -68,24 +66,24 @@ export function labelledPatches(task: PatchesTask): LabelledPatches {
       ? new Uint16Array(new SharedArrayBuffer(2 * most))
       : new Float32Array(new SharedArrayBuffer(4 * most));
   let found = 0;
-  eachPixelWithNeighbours(file, around, { reach, wanted }, (places, spectrum) => {
-    for (const at of places) numbers[at] = found;
+  eachPixelWithNeighbours(file, around, { reach, wanted }, (own, spectrum) => {
+    for (const at of own) numbers[at] = found;
     const values = Float32Array.from(spectrum, (value, b) => standardiseValue(value, b, standard));
-    spectra.set(precision === 'mixed' ? toFloat16(values) : values, found++ * bands);
+    spectra.set(inPrecision(values, precision), found++ * bands);
   });
   return {
-    // Pixels without data leave the end empty.
+    // The end is unused if pixels have no data.
     spectra: found * bands === most ? spectra : copyToSharedMemory(spectra.subarray(0, found * bands)),
     codes: copyToSharedMemory(Uint8Array.from(labelled, ({ code }) => code)),
     sets: copyToSharedMemory(Uint8Array.from(labelled, ({ set }) => set)),
     shown: copyToSharedMemory(Uint8Array.from(labelled, ({ pixel, set }) => shownBy(pixel) | (1 << set))),
-    patches: copyToSharedMemory(Int32Array.from(places, (at) => numbers[at]!)),
+    patches: copyToSharedMemory(Int32Array.from(positions, (at) => numbers[at])),
   };
 }
 
 /**
- * Bits of the sets whose ground lies in a square around a pixel. Patches are smaller than the squares of a set, so the corners suffice. Beyond
- * the tile are squares of another cell, which may be of any set.
+ * Bits of the sets whose squares overlap a patch around a pixel. Patches are smaller than the squares of a set, so the corners suffice.
+ * Pixels beyond the tile belong to another cell and may be of any set.
  */
 function setsIn(
   { width, height }: { width: number; height: number },

@@ -1,6 +1,6 @@
-/** Classifiers of spectra: dense layers over standardised values, of which linear classifiers are those with one layer. */
+/** Classifiers of spectra by dense layers over standardised values. Linear classifiers have one layer. */
 
-/** weights (rows x columns, row by row) times the values before it, plus the bias. */
+/** Computes weights (rows x columns, row by row) times its input, plus the bias. */
 export interface DenseLayer {
   weights: Float64Array;
   bias: Float64Array;
@@ -12,7 +12,7 @@ export interface Standardisation {
   deviation: Float64Array;
 }
 
-/** Standardised values beyond it take the limit, so that damaged pixels do not dominate sums. */
+/** Standardised values are clamped to this limit, so that damaged pixels do not dominate sums. */
 const MAX_STANDARDISED_VALUE = 1e4;
 
 export function standardiseValue(
@@ -20,13 +20,11 @@ export function standardiseValue(
   band: number,
   { centre, deviation }: Standardisation,
 ): number {
-  return Math.max(
-    -MAX_STANDARDISED_VALUE,
-    Math.min(MAX_STANDARDISED_VALUE, (value - centre[band]!) / deviation[band]!),
-  );
+  const standardised = (value - centre[band]) / deviation[band];
+  return Math.max(-MAX_STANDARDISED_VALUE, Math.min(MAX_STANDARDISED_VALUE, standardised));
 }
 
-/** tanh follows each layer but the last; softmax of the last are the probabilities of the classes. */
+/** Hidden layers are followed by tanh. The softmax of the last layer gives the probabilities of the classes. */
 export interface DenseNetwork extends Standardisation {
   layers: DenseLayer[];
 }
@@ -36,28 +34,28 @@ export type Sizes = readonly number[];
 
 /** Numbers of all weights and biases. */
 export function countOf(sizes: Sizes): number {
-  return sizes.slice(1).reduce((sum, rows, i) => sum + rows * (sizes[i]! + 1), 0);
+  return sizes.slice(1).reduce((sum, rows, i) => sum + rows * (sizes[i] + 1), 0);
 }
 
-/** Views of the weights and biases in a vector: of each layer the weights, then the bias. */
+/** Views of the weights and biases in a vector, which has the weights and then the bias of each layer. */
 export function layerViews(parameters: Float64Array, sizes: Sizes): DenseLayer[] {
   let at = 0;
   const take = (count: number) => {
     at += count;
     return parameters.subarray(at - count, at);
   };
-  return sizes.slice(1).map((rows, i) => ({ weights: take(rows * sizes[i]!), bias: take(rows) }));
+  return sizes.slice(1).map((rows, i) => ({ weights: take(rows * sizes[i]), bias: take(rows) }));
 }
 
-/** `rows` x n numbers, row by row, as n x `rows`. */
+/** Transposes a matrix of `rows` x n numbers, row by row. */
 export function transposed(values: Float64Array, rows: number): Float64Array {
   const columns = values.length / rows;
-  return values.map((_, at) => values[(at % rows) * columns + Math.floor(at / rows)]!);
+  return values.map((_, at) => values[(at % rows) * columns + Math.floor(at / rows)]);
 }
 
-/** The layers for values that are only centred. */
+/** The layers for input that is centred but not divided by the deviation. */
 export function centredLayers({ deviation, layers: [first, ...others] }: DenseNetwork): DenseLayer[] {
-  const weights = first!.weights.map((value, at) => value / deviation[at % deviation.length]!);
+  const weights = first!.weights.map((value, at) => value / deviation[at % deviation.length]);
   return [{ weights, bias: first!.bias }, ...others];
 }
 

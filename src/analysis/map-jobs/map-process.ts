@@ -1,10 +1,9 @@
 /** Analyses that make a map of each tile, as jobs. */
-import { join } from 'node:path';
 import {
   DERIVE_RESULTS,
   type DeriveResults,
-  deriveTiles,
-  mergeSkipped,
+  emptyCounts,
+  mergeCounts,
   type PlannedDerivation,
   RESUMABLE_PROCESS,
   selectedTiles,
@@ -19,58 +18,56 @@ import {
   parseFilter,
   requireCollections,
 } from '../../query/index.js';
-import { isHyperspectral } from '../../raster/index.js';
 import type { Storage, TileSource } from '../../storage/index.js';
-import type { MapTask } from '../analysis-tasks.js';
-import type { NetMethod } from '../convolutional-networks/network-method.js';
-import { withMappers } from '../convolutional-networks/network-processes.js';
 import { noSpectra } from '../errors.js';
-import { sha256Digest } from '../numeric/hash.js';
-import type { LocalRx } from '../pixel-methods/local-rx.js';
-import type { PixelMethod } from '../pixel-methods/pixel-methods.js';
-import type { Curve } from '../report/charts.js';
-import { exampleSpectra } from '../report/example-spectra.js';
-import { mapSections, type ReportMapStyle } from '../report/map-sections.js';
-import { bandsText, renderAnalysisReport, type Section, tilesText } from '../report/render-report.js';
-import { writeFiles } from '../report/result-files.js';
-import { findNeighbourSpectra, neighbourFiles } from '../tile-reading/neighbour-tiles.js';
-import type { AnalysedBand } from '../tile-reading/tile-spectrum.js';
-import { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './analysis-inputs.js';
 import {
+  ANALYSIS_PROPERTIES,
   type AnalysedCollection,
   type AnalysisContext,
+  type AnalysisInputs,
   agreeOnBands,
   BANDS_SCHEMA,
-  MAX_LISTED_FAILURES,
-  NO_PIXEL,
-  spectrumFile,
-} from './analysis-run.js';
+  checkAnalysis,
+  collectionOf,
+} from '../jobs/index.js';
+import { sha256Digest } from '../numeric/index.js';
+import type { MapTask } from '../output-tiles/index.js';
+import {
+  bandsText,
+  type Curve,
+  exampleSpectra,
+  mapSections,
+  type ReportMapStyle,
+  renderAnalysisReport,
+  type Section,
+  tilesText,
+  writeFiles,
+} from '../report/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
+import { deriveMaps, type FittedMap, type MapMethod, mapDerivation } from './make-maps.js';
 
-type MapMethod = PixelMethod | LocalRx | NetMethod;
-type FittedMap<Method> = Pick<MapTask<Method>, 'method' | 'bands' | 'tags' | 'classes'>;
-
-/** How maps are made of tiles: what `fit` has found, the same in all runs of a job. */
+/** A fitted analysis: the maps to make, equal in all runs of a job. */
 export interface FittedAnalysis<Fit> {
-  map: FittedMap<MapMethod>;
-  /** With the bands that the method takes, if these are not all that were agreed on. */
+  map: FittedMap;
+  /** Present if the method reads only some of the bands that the nodes agreed on. */
   analysed?: AnalysedCollection;
   /** Plain JSON. */
   fit: Fit;
 }
 
-/** An analysis: what is asked for, what is fitted to all tiles, and what is said of it. */
+/** An analysis: its inputs, the fit to all tiles, and the conclusions. */
 export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
-  /** Also the source of its tiles, and the end of its process id. */
+  /** The source of its tiles, and the end of its process id. */
   name: TileSource;
   title: string;
   description: string;
-  /** JSON Schemas of inputs beside those of all analyses. */
+  /** JSON Schemas of its own inputs. */
   properties: object;
-  /** Names of inputs that must be given. */
+  /** Names of required inputs. */
   required?: string[];
-  /** JSON Schema of what is fitted, by which that of other nodes is checked. */
+  /** JSON Schema of the fit, which validates fits of other nodes. */
   fit: object;
-  /** Throws where inputs that match the schema cannot be used, whatever the data is. */
+  /** Throws if inputs that match the schema cannot be used with any data. */
   check?(inputs: Inputs): void | Promise<void>;
   /** Set if the report shows spectra of the collection. */
   showsSpectra?: true;
@@ -83,7 +80,7 @@ export interface MapAnalysis<Inputs extends AnalysisInputs, Fit> {
   ): Promise<FittedAnalysis<Fit>>;
   /** `examples`: spectra of the collection, if the report shows some. */
   conclude(fit: Fit, inputs: Inputs, bands: AnalysedBand[], examples: Curve[]): Conclusion;
-  /** Stores what stays beside the tiles, once for a job. Returns members of the results. */
+  /** Stores results beside the tiles, such as a model, once per job. Returns members of the results. */
   publish?(storage: Storage, ended: FinishedMaps<Inputs, Fit>): Promise<object>;
 }
 
@@ -104,7 +101,7 @@ export interface Conclusion {
   files: Record<string, Uint8Array>;
   facts: string[];
   sections: Section[];
-  /** Pictures of the tiles for the report. */
+  /** Render styles for maps in the report. */
   looks: ReportMapStyle[];
 }
 
@@ -129,7 +126,9 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
 ): Process {
   const { name, title, description, properties, required = [] } = analysis;
   return {
-    ...{ id: `analyse-${name}`, title, description },
+    id: `analyse-${name}`,
+    title,
+    description,
     inputs: {
       type: 'object',
       required: ['filter', ...required],
@@ -156,18 +155,20 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
       const published = await publish(context, analysis, { ...results, fit }, inputs as Inputs, job);
       job.message('writing the report');
       const { filter } = inputs as Inputs;
-      // A picture that cannot be drawn must not fail a job whose maps are made.
+      // A picture that cannot be rendered must not fail a job whose maps are complete.
       const warn = (tile: string, error: unknown) =>
         job.log('warning', `the report lacks ${tile}: ${messageOf(error)}`);
       const examples = analysis.showsSpectra
         ? await exampleSpectra(context, defaultToRawSource(parseFilter(filter)), bands, warn)
         : [];
-      const { summary, files, facts, sections, looks } = analysis.conclude(
-        ...([fit, inputs as Inputs, bands, examples] as const),
-      );
+      const conclusion = analysis.conclude(fit, inputs as Inputs, bands, examples);
+      const { summary, files, facts, sections, looks } = conclusion;
       const report = renderAnalysisReport({
-        ...{ title, collection, counts: results, madeAt: Date.now() },
-        facts: [bandsText(bands), ...facts, `${tilesText(results.tiles + results.unchanged)}`],
+        title,
+        collection,
+        counts: results,
+        madeAt: Date.now(),
+        facts: [bandsText(bands), ...facts, tilesText(results.tiles + results.unchanged)],
         sections: [...(await mapSections(context, mapFilter(filter, name), looks, warn)), ...sections],
       });
       const all = { 'report.html': report, ...files };
@@ -177,7 +178,9 @@ export function mapProcess<Inputs extends AnalysisInputs, Fit>(
   };
 }
 
-/** Stores the trained model. Throws TW_QUERY_NO_COLLECTION if the collection was deleted, because nothing would ever delete the model. */
+/**
+ * Stores the trained model. Throws TW_QUERY_NO_COLLECTION if the collection was deleted, because no later deletion would remove the model.
+ */
 async function publish<Inputs extends AnalysisInputs, Fit>(
   { storage }: AnalysisContext,
   analysis: MapAnalysis<Inputs, Fit>,
@@ -193,7 +196,7 @@ async function publish<Inputs extends AnalysisInputs, Fit>(
   return analysis.publish(storage, { job: job.id, inputs, fit, bands, seconds });
 }
 
-/** Returns the filter of the maps of an analysis. The ids of the inputs' filter are those of other tiles. */
+/** Returns the filter of the maps of an analysis. Ids in the filter of the inputs are those of the input tiles. */
 function mapFilter({ ids: _, ...filter }: FilterParams, source: TileSource): Filter {
   return parseFilter({ ...filter, source });
 }
@@ -207,32 +210,15 @@ async function run<Inputs extends AnalysisInputs, Fit>(
   const agreed = await agreeOnBands(context, inputs, job);
   const { map, fit, analysed = agreed } = await analysis.run(context, agreed, inputs, job);
   job.message(`making maps of ${map.bands.length} bands`);
-  const results = await makeMaps(context, analysis.name, analysed, map, secondHalf(job, analysed.tiles));
-  const { skipped, failed, failures } = analysed.counts;
-  results.skipped = mergeSkipped([results, { skipped }]);
-  results.failed = [...failed, ...results.failed].slice(0, MAX_LISTED_FAILURES);
-  results.failures += failures;
-  return { ...results, bands: analysed.bands, fit };
-}
-
-/** Maps of networks are made by processes with an engine, the others by threads. */
-async function makeMaps(
-  context: AnalysisContext,
-  source: TileSource,
-  analysed: AnalysedCollection,
-  { method, ...map }: FittedAnalysis<unknown>['map'],
-  job: JobContext,
-): Promise<DeriveResults> {
-  if (method.kind !== 'net')
-    return deriveTiles(context, planTiles(context, source, analysed, { ...map, method }, job), job, NO_PIXEL);
-  return withMappers(context, undefined, (workers) =>
-    deriveTiles(
-      { ...context, workers },
-      planTiles(context, source, analysed, { ...map, method }, job),
-      job,
-      NO_PIXEL,
-    ),
+  const results = await deriveMaps(
+    context,
+    map,
+    (map) => planMaps(context, analysis.name, analysed, map, job),
+    secondHalf(job, analysed.tiles),
   );
+  const { skipped, failed, failures } = analysed.counts;
+  const left = { ...emptyCounts(), skipped, failed, failures };
+  return { ...results, ...mergeCounts([left, results]), bands: analysed.bands, fit };
 }
 
 /** The progress of work that begins when half of the job is done. */
@@ -246,46 +232,24 @@ function secondHalf(job: JobContext, tiles: number): JobContext {
   };
 }
 
-/** Pixels that a method sees around a pixel. */
-function neighbourhoodRadius(method: MapMethod): number {
-  if (method.kind === 'local-distance') return (method.outer - 1) / 2;
-  return method.kind === 'net' ? (method.side - 1) / 2 : 0;
-}
-
-async function* planTiles<Method extends MapMethod>(
-  { storage, finder }: AnalysisContext,
+async function* planMaps<Method extends MapMethod>(
+  context: AnalysisContext,
   source: TileSource,
   { filter, spectrumOf, counts }: AnalysedCollection,
   map: FittedMap<Method>,
   job: JobContext,
 ): AsyncGenerator<PlannedDerivation<MapTask<Method>>> {
   const recipe = sha256Digest(map);
+  const metadata = { ANALYSIS: `${source} ${recipe}` };
   const failed = new Set(counts.failed.map(({ tile }) => tile));
-  for await (const tile of selectedTiles(storage, filter, job.isMine)) {
+  for await (const tile of selectedTiles(context.storage, filter, job.isMine)) {
     const spectrum = spectrumOf(tile);
     const { id, collection, scene, grid, geocode, start, end, platform } = tile;
-    const made = {
-      facts: { collection, scene, grid, geocode, source, start, end, platform },
-      inputs: [tile],
-      parameters: {},
-    };
-    if (!spectrum || failed.has(id)) {
-      // A former map does not fit the new ones, unless its tile has only failed.
-      if (!spectrum) yield { obsolete: made };
-      continue;
-    }
-    const around = await findNeighbourSpectra(finder, tile, neighbourhoodRadius(map.method), spectrumOf);
-    yield {
-      ...made,
-      around: around.map((one) => one.tile),
-      recipe,
-      task: async (newTile, _, stage) => ({
-        ...{ kind: 'map', ...map, group: spectrum.group.name },
-        tile: { ...newTile, metadata: { ...newTile.metadata, ANALYSIS: `${source} ${recipe}` } },
-        file: spectrumFile(storage, tile, spectrum),
-        ...(isHyperspectral(map.tags ?? []) && { path: join(await stage(), `${spectrum.group.name}.tif`) }),
-        ...(around.length > 0 && { around: neighbourFiles(storage, around) }),
-      }),
-    };
+    const facts = { collection, scene, grid, geocode, source, start, end, platform };
+    const parameters = {};
+    // The former map of a tile without a spectrum does not fit the new maps. A tile that has only failed keeps its map.
+    if (!spectrum) yield { obsolete: { facts, inputs: [tile], parameters } };
+    else if (!failed.has(id))
+      yield mapDerivation(context, tile, spectrum, map, { facts, parameters, recipe, metadata, spectrumOf });
   }
 }

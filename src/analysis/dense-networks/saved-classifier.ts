@@ -1,13 +1,13 @@
-/** A classifier as files: a layers model of TensorFlow.js, as all models are, and a card. */
+/** The files of a dense network: a layers model of TensorFlow.js, as for all models. */
 
+import { damagedClassifier } from '../errors.js';
 import {
   type DenseLayer,
   type DenseNetwork,
   layerViews,
   type Sizes,
   transposed,
-} from '../dense-networks/dense-network.js';
-import { damagedClassifier } from '../errors.js';
+} from '../pixel-methods/index.js';
 
 /** Returns `model.json` and `weights.bin`. The model reads physical values of the bands and returns probabilities of the classes. */
 export function saveClassifier({ centre, deviation, layers }: DenseNetwork): Record<string, Uint8Array> {
@@ -15,7 +15,8 @@ export function saveClassifier({ centre, deviation, layers }: DenseNetwork): Rec
   const norm = 'standardise';
   const names = layers.map((_, l) => (l === layers.length - 1 ? 'output' : `hidden_${l + 1}`));
   const layer = (class_name: string, name: string, config: object, input?: string) => ({
-    ...{ class_name, name },
+    class_name,
+    name,
     config: { name, trainable: true, ...config },
     inbound_nodes: input === undefined ? [] : [[[input, 0, 0, {}]]],
   });
@@ -38,13 +39,13 @@ export function saveClassifier({ centre, deviation, layers }: DenseNetwork): Rec
         ...layers.map(({ bias }, l) =>
           layer(
             'Dense',
-            names[l]!,
+            names[l],
             {
               units: bias.length,
               activation: l === layers.length - 1 ? 'softmax' : 'tanh',
               use_bias: true,
             },
-            l === 0 ? norm : names[l - 1]!,
+            l === 0 ? norm : names[l - 1],
           ),
         ),
       ],
@@ -86,11 +87,11 @@ export function saveClassifier({ centre, deviation, layers }: DenseNetwork): Rec
   };
 }
 
-/** The network of `weights.bin`. All numbers are those of f32. Throws TW_ANALYSIS_CLASSIFIER if it has another size. */
+/** Parses the network of `weights.bin`. All numbers are float32 values. Throws TW_ANALYSIS_CLASSIFIER if the size does not match. */
 export function parseNetwork(id: string, weights: Uint8Array, sizes: Sizes): DenseNetwork {
   const values = Float64Array.from(new Float32Array(Uint8Array.from(weights).buffer));
-  const bands = sizes[0]!;
-  const count = sizes.slice(1).reduce((sum, rows, l) => sum + rows * (sizes[l]! + 1), 2 * bands);
+  const bands = sizes[0];
+  const count = sizes.slice(1).reduce((sum, rows, l) => sum + rows * (sizes[l] + 1), 2 * bands);
   if (values.length !== count)
     throw damagedClassifier(id, `it has ${values.length} weights in place of ${count}`);
   const layers = layerViews(values.subarray(2 * bands), sizes).map(

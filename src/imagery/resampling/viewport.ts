@@ -1,17 +1,17 @@
-/** Which part of a cell a picture shows, and where the pixels of the picture lie in it. */
+/** The positions of the pixels of an image in a cell. */
 import { type Grid, type GridBounds, quadtile } from '../../grid/index.js';
 
 /**
- * Positions of the centres of a picture's columns and rows in a cell: 0 is its western or northern edge, 1 the eastern or
- * southern. Both grids have cells with sides along meridians and parallels, as web maps do, so columns and rows are apart.
+ * Positions of the centres of an image's columns and rows in a cell: 0 is its western or northern edge, 1 the eastern or southern edge.
+ * Cells of both grids have sides along meridians and parallels, as web maps do, so columns and rows are independent.
  */
 export interface Viewport {
-  /** Where the view begins in the picture. */
+  /** First column and row of the image that lie in the cell. */
   left: number;
   top: number;
   columns: Float64Array;
   rows: Float64Array;
-  /** From one column or row to the next, roughly. */
+  /** Approximate distance between columns and between rows. */
   columnStep: number;
   rowStep: number;
 }
@@ -35,7 +35,7 @@ export interface MapPixelCentres {
 export const mapPixelSize = ({ z }: MapTile, size: number): number =>
   (quadtile.extent.east - quadtile.extent.west) / 2 ** z / size;
 
-/** `buffer`: pixels beyond each side of the tile, in steps of a half. */
+/** `buffer`: additional pixels on each side of the tile, a multiple of 0.5. */
 export function mapPixelCentres(tile: MapTile, size: number, grid: Grid, buffer = 0): MapPixelCentres {
   const { west, north } = quadtile.extent;
   const pixel = mapPixelSize(tile, size);
@@ -49,7 +49,7 @@ export function mapPixelCentres(tile: MapTile, size: number, grid: Grid, buffer 
   };
 }
 
-/** The part of a map tile that a cell fills: pixels whose centres are in it. Undefined for none. */
+/** The pixels of a map tile whose centres are in a cell; undefined if there are none. */
 export function viewportOfCell(
   { xs, ys }: MapPixelCentres,
   { west, south, east, north }: GridBounds,
@@ -69,7 +69,7 @@ export function viewportOfCell(
   };
 }
 
-/** A part of a cell: shares of its sides, 0 at the western and northern edge. */
+/** A part of a cell, in shares of its sides from the western and northern edge. */
 export interface CellPart {
   west: number;
   east: number;
@@ -79,25 +79,29 @@ export interface CellPart {
 
 export const FULL_CELL: CellPart = { west: 0, east: 1, north: 0, south: 1 };
 
-/** A whole cell as a picture of a size. */
+/** The viewport of an image of an entire cell. */
 export const fullCellViewport = (width: number, height: number): Viewport =>
   cellPartViewport(width, height, FULL_CELL);
 
-/** A part of a cell as a picture of a size. */
+/** The viewport of an image of a part of a cell. */
 export function cellPartViewport(
   width: number,
   height: number,
   { west, east, north, south }: CellPart,
 ): Viewport {
-  const [columnStep, rowStep] = [(east - west) / width, (south - north) / height];
+  const columnStep = (east - west) / width;
+  const rowStep = (south - north) / height;
   return {
-    ...{ left: 0, top: 0, columnStep, rowStep },
+    left: 0,
+    top: 0,
+    columnStep,
+    rowStep,
     columns: Float64Array.from({ length: width }, (_, i) => west + (i + 0.5) * columnStep),
     rows: Float64Array.from({ length: height }, (_, i) => north + (i + 0.5) * rowStep),
   };
 }
 
-/** The first of `count` indexes that holds; those after it hold too. */
+/** The first of `count` indexes for which `holds` is true, by bisection: it is true for all later indexes. */
 function firstIndex(count: number, holds: (index: number) => boolean): number {
   let low = 0;
   let high = count;
