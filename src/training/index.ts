@@ -1,7 +1,6 @@
 /** Importing this loads no TensorFlow: only the child processes do. */
 
 export type { AcquisitionFiles } from './data/acquisitions.js';
-export { describeTraffic } from './distributed/distributed-report.js';
 export { Rendezvous } from './distributed/rendezvous.js';
 export { mixedEngines, nothingTrained, unknownTexture } from './errors.js';
 export type { ImageScores } from './evaluation/image-scores.js';
@@ -12,17 +11,24 @@ export {
   regressionMetrics,
   targetStatistics,
 } from './evaluation/metrics.js';
-export { type PredictResults, predictProcess } from './inference/predict-process.js';
-export { DEFAULT_SEED, TRAINING_MODES, type TrainingMode } from './jobs/train-options.js';
+export { DEFAULT_SEED } from './jobs/train-options.js';
 export { trainProcess } from './jobs/train-process.js';
 export { summariseReasons, type TrainResults } from './jobs/train-results.js';
 export { BatchGradients } from './loop/gradients.js';
 export { getModelSpec } from './models/builtin-models.js';
 export type { ModelSpec } from './models/model-spec.js';
+export { loadModel, saveModel } from './models/saved-model.js';
 export { exportOnnx } from './onnx/export-onnx.js';
 export { validationDate } from './patches/hold-out.js';
-export { type CardSummary, type ModelCard, modelCard } from './registry/model-card.js';
-export { loadModel, saveModel } from './registry/saved-model.js';
+export { type PredictResults, predictProcess } from './predict/predict-process.js';
+export { describeTraffic } from './registry/distributed-report.js';
+export {
+  type CardSummary,
+  type ModelCard,
+  modelCard,
+  TRAINING_MODES,
+  type TrainingMode,
+} from './registry/model-card.js';
 export {
   type CellCheck,
   type CellInputs,

@@ -8,19 +8,22 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { randomStream, shuffledOrder } from '../../random.js';
 import { diverged, trainingFailed } from '../errors.js';
-import { addSufficientStatistics, initialFitStatistics, ridge } from '../evaluation/baselines.js';
-import { displayRange } from '../evaluation/display-range.js';
-import { evaluateBaselines, evaluatePredictions, maskedPairs } from '../evaluation/evaluate.js';
+import { initialFitStatistics } from '../evaluation/baselines.js';
+import type { DisplayRange } from '../evaluation/display-range.js';
+import { maskedPairs } from '../evaluation/evaluate.js';
 import { type EpochLosses, targetStatistics } from '../evaluation/metrics.js';
 import { scoreTile, type TileImages } from '../evaluation/tile-scores.js';
 import { predictPatches } from '../inference/predict-patches.js';
 import { bestEpoch, hasStalled, WeightsSnapshot } from '../loop/early-stopping.js';
 import { asVariables } from '../loop/learner.js';
-import { cosineLearningRate, createLearner } from '../loop/train-model.js';
+import { cosineLearningRate } from '../loop/learning-rate.js';
+import { createLearner } from '../loop/train-model.js';
+import { reportOf } from '../loop/training-report.js';
 import { type ModelSpec, startsWithLinearFit } from '../models/model-spec.js';
 import { augmentedBatch } from '../patches/batches.js';
 import { concatPatches } from '../patches/concat-patches.js';
 import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/patches.js';
+import { addSufficientStatistics, ridge } from '../ridge-regression.js';
 import { type CheckpointLocation, RankCheckpoints, type ResumePoint } from './rank-checkpoints.js';
 import type {
   BytesTransferred,
@@ -237,23 +240,14 @@ async function scoreOf(
   model: LayersModel,
   { geocode, tiles, dataset, source }: CellPatches,
 ): Promise<CellScore> {
-  const { train, validation, counts, split, holdOut } = dataset;
-  const range = displayRange(train);
-  const score = (patches: Patches, values: Float32Array) => evaluatePredictions(patches, values, range);
-  const spread = (patches: Patches) => targetStatistics(maskedPairs(patches, patches.targets).truth);
+  const score =
+    source && ((model: LayersModel, range: DisplayRange) => scoreTile(tf, model, spec, range, source));
+  const { report, spread } = await reportOf(tf, model, spec, dataset, score);
+  const train = filledOnly(dataset.train);
   return {
     geocode,
     tiles,
-    patches: counts,
-    split,
-    holdOut,
-    metrics: {
-      train: score(filledOnly(train), predictPatches(tf, model, train)),
-      validation: score(validation, predictPatches(tf, model, validation)),
-      ...(range && source && { tile: await scoreTile(tf, model, spec, range, source) }),
-    },
-    ...(range && { displayRange: range }),
-    spread: { train: spread(filledOnly(train)), validation: spread(validation) },
-    baseline: evaluateBaselines(spec.target, dataset, range),
+    ...report,
+    spread: { train: targetStatistics(maskedPairs(train, train.targets).truth), validation: spread },
   };
 }

@@ -2,8 +2,12 @@
 import { join } from 'node:path';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
-import { type CheckpointState, findCheckpoint, writeTrainingCheckpoint } from '../loop/checkpoint.js';
-import { CHECKPOINT_INTERVAL_S } from '../loop/train-model.js';
+import {
+  CHECKPOINT_INTERVAL_S,
+  type CheckpointState,
+  findCheckpoint,
+  writeTrainingCheckpoint,
+} from '../loop/checkpoint.js';
 import { allGather, type ProcessGroup } from './ring-all-reduce.js';
 
 /** Where a member keeps a training. */
@@ -70,4 +74,12 @@ export class RankCheckpoints {
   private path(file: number): string {
     return join(this.kept.folder, `checkpoint-${file}`);
   }
+}
+
+/** Describes for people from which epoch the training resumes, or why it starts from the beginning. */
+export function describeResumePoint({ epoch, unlike }: ResumePoint): string {
+  if (epoch > 0) return `goes on from epoch ${epoch}`;
+  return unlike
+    ? 'begins anew: the nodes have no checkpoint of the same epoch'
+    : 'begins with epoch 1: there is no checkpoint of this training';
 }

@@ -1,12 +1,10 @@
 /** The requests that the process of a node in a distributed training answers, and the result of the training. */
 
 import type { Handler } from '../../engines/index.js';
-import type { Baselines } from '../evaluation/baselines.js';
-import type { DisplayRange } from '../evaluation/display-range.js';
-import type { EpochLosses, ModelMetrics, TargetStatistics } from '../evaluation/metrics.js';
-import type { AppliedHoldOut, TrainValidationPatches } from '../patches/patches.js';
+import type { EpochLosses, TargetStatistics } from '../evaluation/metrics.js';
+import type { CellReport } from '../loop/training-report.js';
+import type { ModelFiles } from '../models/saved-model.js';
 import type { ModelCardContext } from '../registry/model-card.js';
-import type { ModelFiles } from '../registry/saved-model.js';
 import type { TrainCellTask, TrainingError } from '../workers/training-messages.js';
 import type { CheckpointLocation, ResumePoint } from './rank-checkpoints.js';
 import type { RankInfo } from './ring-connection.js';
@@ -40,18 +38,10 @@ export interface TrainRankRequest extends RankInfo {
   checkpoint: CheckpointLocation;
 }
 
-/** How the model does at one place. */
-export interface CellScore extends RankCell {
-  patches: TrainValidationPatches['counts'];
-  split: string;
-  holdOut: AppliedHoldOut;
-  metrics: ModelMetrics;
-  /** Display range of the place's own training patches. Absent if a patch has one value. */
-  displayRange?: DisplayRange;
-  /** Of the true values. */
+/** Scores of the model at one cell. Display range and baselines are fitted to the training patches of that cell. */
+export interface CellScore extends RankCell, CellReport {
+  /** Statistics of the true values. */
   spread: { train: TargetStatistics; validation: TargetStatistics };
-  /** On the same validation patches, fitted to the place's own training patches. */
-  baseline: Baselines;
 }
 
 /** One member's part in it. */

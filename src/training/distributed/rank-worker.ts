@@ -6,9 +6,9 @@ import { readAcquisitions } from '../data/read-acquisitions.js';
 import { trainingFailed } from '../errors.js';
 import { imagesToScore } from '../evaluation/tile-scores.js';
 import { getModelSpec } from '../models/builtin-models.js';
+import { saveModel } from '../models/saved-model.js';
 import { labelImages } from '../patches/labelled-images.js';
 import { makePatches } from '../patches/patches.js';
-import { saveModel } from '../registry/saved-model.js';
 import { type CellPatches, trainDataParallel } from './data-parallel-training.js';
 import {
   NEXT_RANK_FD,

@@ -1,8 +1,11 @@
-/** How good predictions are. */
-
+/** Scores predictions and baselines on patches. */
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
+import { predictPatches } from '../inference/predict-patches.js';
 import type { TargetSpec } from '../models/model-spec.js';
 import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/patches.js';
-import { type Baselines, linearPredictor, ridge, sufficientStatistics, trainingMean } from './baselines.js';
+import { ridge } from '../ridge-regression.js';
+import { type Baselines, linearPredictor, sufficientStatistics, trainingMean } from './baselines.js';
 import type { DisplayRange } from './display-range.js';
 import type { ImagePair } from './image-metrics.js';
 import { imageScores, meanScores } from './image-scores.js';
@@ -20,7 +23,12 @@ export function evaluatePredictions(
   return { ...basic, ...meanScores(scores) };
 }
 
-/** What needs no training, on the validation patches. */
+/** Mean squared error of a model over all values that count. */
+export function meanSquaredError(tf: Tf, model: LayersModel, patches: Patches): number {
+  return regressionMetrics(maskedPairs(patches, predictPatches(tf, model, patches))).mse;
+}
+
+/** Scores baselines, which need no training, on the validation patches. */
 export function evaluateBaselines(
   target: TargetSpec,
   { train, validation }: Pick<TrainValidationPatches, 'train' | 'validation'>,

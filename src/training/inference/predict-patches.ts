@@ -2,8 +2,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { maskedPairs } from '../evaluation/evaluate.js';
-import { regressionMetrics } from '../evaluation/metrics.js';
 import { inferenceBatches } from '../patches/batches.js';
 import type { Patches } from '../patches/patches.js';
 
@@ -37,9 +35,4 @@ export function runModel(tf: Tf, model: LayersModel, input: Tensor): Float32Arra
   } finally {
     output.dispose();
   }
-}
-
-/** Over all that counts. */
-export function meanSquaredError(tf: Tf, model: LayersModel, patches: Patches): number {
-  return regressionMetrics(maskedPairs(patches, predictPatches(tf, model, patches))).mse;
 }

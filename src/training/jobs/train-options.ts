@@ -3,14 +3,9 @@ import { type FilterParams, parseInstant, type TileFinder } from '../../query/in
 import type { Storage } from '../../storage/index.js';
 import type { Rendezvous } from '../distributed/rendezvous.js';
 import type { FreezingSchedule } from '../loop/layer-freezing.js';
+import type { TrainingMode } from '../registry/model-card.js';
+import type { TransferPolicy } from '../registry/transfer-provenance.js';
 import type { TextureIndex } from '../texture/texture-index.js';
-import type { TransferPolicy } from '../transfer/transfer-policy.js';
-
-/**
- * How the work is shared out: a model for each place; one model over all nodes; or a model for each place in processes with limits.
- */
-export const TRAINING_MODES = ['partitioned', 'distributed', 'contained'] as const;
-export type TrainingMode = (typeof TRAINING_MODES)[number];
 
 export interface TrainContext {
   storage: Storage;

@@ -4,20 +4,14 @@ import { ENGINE_NAMES } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
 import { checkFilter, filterBody, requireCollections } from '../../query/index.js';
-import { trainDistributed } from '../distributed/train-distributed.js';
 import { nothingTrained, oneModelDistributed, unusedMemoryLimit, unusedTransfer } from '../errors.js';
 import { FREEZING_SCHEDULES } from '../loop/layer-freezing.js';
 import { MODEL_NAMES } from '../models/builtin-models.js';
-import { TRANSFER_POLICIES } from '../transfer/transfer-policy.js';
+import { TRAINING_MODES, type TrainingMode } from '../registry/model-card.js';
+import { TRANSFER_POLICIES } from '../registry/transfer-provenance.js';
 import { mergeResults, type PartialTrainResults, TRAIN_PART } from './merge-results.js';
-import {
-  requestedModels,
-  TRAINING_MODES,
-  type TrainContext,
-  type TrainInputs,
-  type TrainingMode,
-  validationTime,
-} from './train-options.js';
+import { trainDistributed } from './train-distributed.js';
+import { requestedModels, type TrainContext, type TrainInputs, validationTime } from './train-options.js';
 import { trainPerCell } from './train-per-cell.js';
 import { summariseReasons, type TrainResults } from './train-results.js';
 import { withValidationDate } from './validation-date.js';

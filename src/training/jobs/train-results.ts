@@ -1,40 +1,15 @@
 /** What a training job answers, and what it says of places without a model. */
-import type { GridName } from '../../grid/index.js';
 import { plural, reasonKey } from '../../plural.js';
-import type { DistributedReport } from '../distributed/distributed-report.js';
 import type { Baselines } from '../evaluation/baselines.js';
-import type { EpochLosses, Metrics, ModelMetrics, TileScore } from '../evaluation/metrics.js';
-import type { ModelCard } from '../registry/model-card.js';
-import type { TransferProvenance } from '../transfer/provenance.js';
-import type { TrainingMode } from './train-options.js';
+import type { Metrics, TileScore } from '../evaluation/metrics.js';
+import type { TrainingMode } from '../registry/model-card.js';
+import type { ModelResult } from '../registry/store-model.js';
 
 export interface TrainResults {
   /** Name of the engine. */
   engine: string;
   mode: TrainingMode;
-  models: {
-    id: string;
-    collection: string;
-    grid: GridName;
-    geocode: string;
-    model: string;
-    version: string;
-    epochs: number;
-    metrics: ModelMetrics;
-    baseline: Baselines;
-    seconds: number;
-    /** Id of the model whose weights it started from. */
-    parent?: string;
-    /** How it came to that, where it was asked to start from another. */
-    transfer?: TransferProvenance;
-    /** Of one model for many places. */
-    distributed?: DistributedReport;
-    /** This and the next two: only of models that are not stored. Stored models have them in their cards. */
-    losses?: EpochLosses[];
-    patches?: ModelCard['patches'];
-    /** Values in its validation patches that are compared with the truth. */
-    validationValues?: number;
-  }[];
+  models: ModelResult[];
   /** Places without a model, because their data are too little or unfit. */
   skipped: { geocode: string; model: string; reason: string }[];
   /** Places whose data could not be read, or whose training failed. */

@@ -8,8 +8,8 @@ import { plural } from '../../plural.js';
 import { defaultToRawSource, type Filter, parseFilter, searchTiles } from '../../query/index.js';
 import { type PinnedTile, pinTiles } from '../../storage/index.js';
 import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } from '../data/training-cells.js';
+import type { TrainedCell } from '../loop/training-report.js';
 import { getModelSpec } from '../models/builtin-models.js';
-import { reasonNotTrainableByMasks } from '../patches/trainability.js';
 import {
   describeUnstoredModel,
   modelStoredByJob,
@@ -22,7 +22,7 @@ import {
   type TransferPlan,
   transferProvenance,
 } from '../transfer/provenance.js';
-import type { TrainCellTask, TrainedCell } from '../workers/training-messages.js';
+import type { TrainCellTask } from '../workers/training-messages.js';
 import { type CellProgress, trainCells } from '../workers/training-pool.js';
 import type { PartialTrainResults } from './merge-results.js';
 import {
@@ -33,6 +33,7 @@ import {
   validationTime,
 } from './train-options.js';
 import { cellLabel, summariseReasons } from './train-results.js';
+import { reasonNotTrainableByMasks } from './trainability.js';
 
 /** A model to be trained. */
 export interface PlannedModel {

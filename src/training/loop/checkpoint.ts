@@ -4,9 +4,12 @@ import { crc32 } from 'node:zlib';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
 import type { EpochLosses } from '../evaluation/metrics.js';
-import type { WarmStartResult } from '../transfer/warm-start.js';
+import type { WarmStartResult } from '../warm-start/warm-start.js';
 
-/** What a checkpoint belongs to, and how far it is. */
+/** Upper bound on the seconds of training that a kill may cost, besides the current epoch. */
+export const CHECKPOINT_INTERVAL_S = 5;
+
+/** The training that a checkpoint belongs to, and its state. */
 export interface CheckpointState {
   /** Names the task with all that shapes its result; a checkpoint of another is not used. */
   task: string;

@@ -6,9 +6,10 @@
 import type { Tensor, Tensor4D } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
+import type { Batch } from '../patches/batches.js';
 import { Adam } from './adam.js';
 import { lossAndGradients } from './gradients.js';
-import { asVariables, type Batch, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
+import { asVariables, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
 import { maskedMean } from './regression-learner.js';
 
 const L1_WEIGHT = 100;

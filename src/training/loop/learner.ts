@@ -1,15 +1,7 @@
 /** What trains a model, batch by batch. */
-import type { Tensor, Tensor4D, Variable } from '@tensorflow/tfjs-core';
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-
-/** Samples of one step. Shapes as in `Patches`; `counts` and `cloud` with one channel. */
-export interface Batch {
-  size: number;
-  inputs: Tensor4D;
-  targets: Tensor;
-  counts?: Tensor4D;
-  cloud?: Tensor4D;
-}
+import type { Batch } from '../patches/batches.js';
 
 /**
  * Gradients as they are applied: of all nodes that train the model together, their weighted mean. The tensors that go in are

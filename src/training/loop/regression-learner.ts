@@ -2,9 +2,10 @@
 import type { Scalar, Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
+import type { Batch } from '../patches/batches.js';
 import { Adam } from './adam.js';
 import { BatchGradients } from './gradients.js';
-import { asVariables, type Batch, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
+import { asVariables, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
 
 export function regressionLearner(tf: Tf, model: LayersModel): Learner {
   const layers = trainableLayers(model);

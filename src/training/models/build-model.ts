@@ -1,7 +1,7 @@
 /** Turns a model's description into a tfjs layers model, of standard layers alone, so that it opens anywhere. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { LinearModel } from '../evaluation/baselines.js';
+import type { LinearModel } from '../ridge-regression.js';
 import { apply, LayerBuilder } from './layer-builder.js';
 import { inputPlanes, type LayerSpec, type ModelSpec } from './model-spec.js';
 import { attentionMap } from './spatial-attention.js';

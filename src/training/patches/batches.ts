@@ -1,9 +1,17 @@
 /** Patches as tensors. */
-import type { Tensor4D } from '@tensorflow/tfjs-core';
+import type { Tensor, Tensor4D } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
-import type { Batch } from '../loop/learner.js';
 import { applyD4 } from './augmentation.js';
 import type { Patches } from './patches.js';
+
+/** Samples of one training step. Shapes as in `Patches`; `counts` and `cloud` have one channel. */
+export interface Batch {
+  size: number;
+  inputs: Tensor4D;
+  targets: Tensor;
+  counts?: Tensor4D;
+  cloud?: Tensor4D;
+}
 
 /** The chosen patches, each turned or mirrored at random, its targets and masks with it. Dispose its tensors. */
 export function augmentedBatch(tf: Tf, patches: Patches, chosen: Uint32Array, random: () => number): Batch {

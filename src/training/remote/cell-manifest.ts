@@ -13,9 +13,9 @@ import type { AcquisitionFiles, DatePair } from '../data/acquisitions.js';
 import { groupTilesByCell, type TrainingCell, trainingFiles } from '../data/training-cells.js';
 import { nothingTrained, oneCellAtATime } from '../errors.js';
 import { validationTime } from '../jobs/train-options.js';
+import { reasonNotTrainable } from '../jobs/trainability.js';
 import { getModelSpec } from '../models/builtin-models.js';
 import { validationDate } from '../patches/hold-out.js';
-import { reasonNotTrainable } from '../patches/trainability.js';
 
 /** Of the kind `model`, at the one place that the filter picks. */
 export interface CellInputs {

@@ -6,8 +6,8 @@
 import { ENGINE_NAMES } from '../../engines/index.js';
 import { parseInstant } from '../../query/index.js';
 import { wrongModel } from '../errors.js';
-import type { ModelFiles } from '../registry/saved-model.js';
-import type { TrainedCell } from '../workers/training-messages.js';
+import type { TrainedCell } from '../loop/training-report.js';
+import type { ModelFiles } from '../models/saved-model.js';
 
 /** A `TrainedCell` as JSON. */
 export interface ModelUpload

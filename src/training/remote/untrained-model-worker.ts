@@ -3,7 +3,7 @@ import { type EngineName, loadEngine, serveRequests } from '../../engines/index.
 import { trainingFailed } from '../errors.js';
 import { buildModel } from '../models/build-model.js';
 import { getModelSpec } from '../models/builtin-models.js';
-import { saveModel } from '../registry/saved-model.js';
+import { saveModel } from '../models/saved-model.js';
 import type { UntrainedModelHandlers } from './untrained-model.js';
 
 const [engine] = process.argv.slice(2);

@@ -23,7 +23,6 @@ import {
   type TrainingCell,
 } from '../data/training-cells.js';
 import { fewTextures, noTextures, textureFailed } from '../errors.js';
-import { DEFAULT_SEED } from '../jobs/train-options.js';
 import { RGB_BANDS } from '../models/rgb-inputs.js';
 import { clearestTile } from './clearest-tile.js';
 import { membersOf } from './k-means.js';
@@ -45,6 +44,7 @@ export interface TextureInputs {
   seed?: number;
 }
 
+const DEFAULT_SEED = 1;
 /** Beyond these, clusters say nothing that people could look through. */
 const MAX_CLUSTERS = 1000;
 const MAX_LISTED_FAILURES = 1000;

@@ -4,9 +4,9 @@ import { plural } from '../../plural.js';
 import type { Storage } from '../../storage/index.js';
 import type { TrainingCell } from '../data/training-cells.js';
 import type { FreezingSchedule } from '../loop/layer-freezing.js';
+import type { TransferPolicy, TransferProvenance } from '../registry/transfer-provenance.js';
+import type { SourceModelFiles, WarmStartOptions, WarmStartResult } from '../warm-start/warm-start.js';
 import type { SourceModelFinder, SourceModelSearch } from './source-models.js';
-import type { TransferPolicy } from './transfer-policy.js';
-import type { SourceModelFiles, WarmStartOptions, WarmStartResult } from './warm-start.js';
 
 /** How the places of a job come to what they start from. */
 export interface TransferPlan {
@@ -14,18 +14,6 @@ export interface TransferPlan {
   fineTuning: FreezingSchedule;
   /** By the kind of model. */
   finders: ReadonlyMap<string, SourceModelFinder>;
-}
-
-/** How a model came to the weights that it started with. */
-export interface TransferProvenance extends Omit<WarmStartResult, 'parent'> {
-  policy: TransferPlan['policy'];
-  fineTuning: FreezingSchedule;
-  /** Of the parent. */
-  version?: string;
-  /** How unlike the parent's place looks, as `similar` has it. */
-  distance?: number;
-  /** Why it started fresh. */
-  fresh?: string;
 }
 
 /** What was found for one place: for the process that trains it, and for the lineage. */

@@ -5,8 +5,8 @@ import { randomStream } from '../../random.js';
 import { bestVersion, type ModelVersionRecord, type Storage, versionsOf } from '../../storage/index.js';
 import type { TrainingCell } from '../data/training-cells.js';
 import type { CardSummary } from '../registry/model-card.js';
+import type { TransferPolicy } from '../registry/transfer-provenance.js';
 import type { TextureIndex } from '../texture/texture-index.js';
-import type { TransferPolicy } from './transfer-policy.js';
 
 /** A model that a place may start from. */
 export interface SourceModel {

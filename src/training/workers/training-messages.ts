@@ -1,14 +1,10 @@
-/** The requests that a training process answers, and the types of a place's task and outcome. */
-
+/** The requests that a training process answers, and the types of a cell's task and outcome. */
 import type { Handler } from '../../engines/index.js';
 import type { AcquisitionFiles, DatePair } from '../data/acquisitions.js';
-import type { Baselines } from '../evaluation/baselines.js';
-import type { DisplayRange } from '../evaluation/display-range.js';
-import type { EpochLosses, ModelMetrics, Predictions, TargetStatistics } from '../evaluation/metrics.js';
+import type { EpochLosses } from '../evaluation/metrics.js';
 import type { FreezingSchedule } from '../loop/layer-freezing.js';
-import type { AppliedHoldOut, TrainValidationPatches } from '../patches/patches.js';
-import type { ModelFiles } from '../registry/saved-model.js';
-import type { WarmStartOptions, WarmStartResult } from '../transfer/warm-start.js';
+import type { TrainedCell } from '../loop/training-report.js';
+import type { WarmStartOptions } from '../warm-start/warm-start.js';
 
 /** One model to train. */
 export interface TrainCellTask {
@@ -33,33 +29,6 @@ export interface TrainCellTask {
   fineTuning?: FreezingSchedule;
   /** File in which the training is kept as it stands, and from which it goes on. */
   checkpoint?: string;
-}
-
-export interface TrainedCell {
-  files: ModelFiles;
-  epochs: number;
-  losses: EpochLosses[];
-  /** The epoch whose weights are kept. */
-  bestEpoch: number;
-  /** Where there were models that it may have started from. */
-  start?: WarmStartResult;
-  metrics: ModelMetrics;
-  /** With which images are scored. */
-  displayRange?: DisplayRange;
-  /** Of the validation patches, where a patch has one value. */
-  predictions?: Predictions;
-  /** Of the true values in the validation patches. */
-  spread: TargetStatistics;
-  baseline: Baselines;
-  /** Patches side by side, without the overlap that training uses. */
-  patches: TrainValidationPatches['counts'];
-  split: string;
-  /** Absent for a model of several places. */
-  holdOut?: AppliedHoldOut;
-  /** Bytes of the files that it needs, also where another model of the place had read them. */
-  bytesRead: number;
-  /** From the first byte read to the weights. */
-  seconds: number;
 }
 
 export interface TrainingError {

@@ -15,9 +15,9 @@ import { imagesToScore, scoreTile, type TileImages } from '../evaluation/tile-sc
 import { trainModel } from '../loop/train-model.js';
 import { getModelSpec } from '../models/builtin-models.js';
 import type { ModelSpec } from '../models/model-spec.js';
+import { saveModel } from '../models/saved-model.js';
 import { labelImages } from '../patches/labelled-images.js';
 import { makePatches, type TrainValidationPatches } from '../patches/patches.js';
-import { saveModel } from '../registry/saved-model.js';
 import type { TrainCellTask, TrainingHandlers } from './training-messages.js';
 
 const [engine] = process.argv.slice(2);
@@ -61,7 +61,11 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   if ('skipped' in data) return data;
   const { dataset, source, bytesRead } = data;
   const { model, ...result } = await trainModel(tf, spec, dataset, {
-    ...{ seed, epochs, patience, start, fineTuning },
+    seed,
+    epochs,
+    patience,
+    start,
+    fineTuning,
     scoreTile: (model, range) => scoreTile(tf, model, spec, range, source, cachedRasters?.rasters),
     onEpoch: (epoch) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
@@ -73,9 +77,6 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
       ...result,
       files,
       epochs: result.losses.length,
-      patches: dataset.counts,
-      split: dataset.split,
-      holdOut: dataset.holdOut,
       bytesRead,
       seconds: (performance.now() - started) / 1000,
     },

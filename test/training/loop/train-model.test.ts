@@ -14,10 +14,10 @@ import type { EpochLosses } from '../../../src/training/evaluation/metrics.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { predictPatches } from '../../../src/training/inference/predict-patches.js';
 import { trainModel } from '../../../src/training/loop/train-model.js';
+import { saveModel } from '../../../src/training/models/saved-model.js';
 import { applyD4 } from '../../../src/training/patches/augmentation.js';
 import { labelImages } from '../../../src/training/patches/labelled-images.js';
 import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
-import { saveModel } from '../../../src/training/registry/saved-model.js';
 import { tempFolder } from '../../support/temp.js';
 import { clouded, type Field, field } from '../synthetic-land.js';
 

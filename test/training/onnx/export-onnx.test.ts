@@ -17,7 +17,7 @@ import type { Tf } from '../../../src/engines/tfjs.js';
 import { randomStream } from '../../../src/random.js';
 import { exportOnnx, getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
-import { type ModelFiles, saveModel } from '../../../src/training/registry/saved-model.js';
+import { type ModelFiles, saveModel } from '../../../src/training/models/saved-model.js';
 import { installPython } from '../../conformance/python.js';
 import { tempFolder } from '../../support/temp.js';
 

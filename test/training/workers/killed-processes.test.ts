@@ -16,10 +16,10 @@ import {
   type TrainCellTask,
   trainCells,
 } from '../../../src/training/index.js';
-import { InferencePool } from '../../../src/training/inference/inference-pool.js';
-import type { PredictTask } from '../../../src/training/inference/predict-tile.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
-import { saveModel } from '../../../src/training/registry/saved-model.js';
+import { saveModel } from '../../../src/training/models/saved-model.js';
+import { InferencePool } from '../../../src/training/predict/inference-pool.js';
+import type { PredictTask } from '../../../src/training/predict/predict-task.js';
 import { untrainedModel } from '../../../src/training/remote/untrained-model.js';
 import { atEnd } from '../../support/at-end.js';
 import { children, childrenGone, HAS_PROC } from '../../support/child-processes.js';

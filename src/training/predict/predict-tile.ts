@@ -1,34 +1,17 @@
 /** Makes one tile of what a model says of another. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { type MadeTile, type NewTile, validityStatistics } from '../../derive/index.js';
+import { type MadeTile, validityStatistics } from '../../derive/index.js';
 import type { Tf } from '../../engines/index.js';
-import type { PixelGrid } from '../../grid/index.js';
 import { type CellGroup, encodeMaskFile, encodeTile } from '../../ingest/index.js';
 import { type DataType, Mask } from '../../raster/index.js';
-import type { ModelFileLocation } from '../../storage/index.js';
 import { mappableMask } from '../data/acquisition-pixels.js';
-import type { AcquisitionFiles } from '../data/acquisitions.js';
 import { readAcquisitions } from '../data/read-acquisitions.js';
 import { predictionFailed } from '../errors.js';
+import { predictImage } from '../inference/sliding-window.js';
 import type { ModelSpec } from '../models/model-spec.js';
 import { cloudFreeTile } from './cloud-free-tile.js';
-import { predictImage } from './sliding-window.js';
-
-export interface PredictTask {
-  tile: NewTile;
-  /** Name of the model's description, and its files. */
-  model: { name: string; topology: ModelFileLocation; weights: ModelFileLocation };
-  date: AcquisitionFiles;
-  /** Other dates of the place, for a model that removes cloud. */
-  others?: AcquisitionFiles[];
-  /** At which the inputs are read and the tile is written; by default that of the coarsest input. */
-  size?: PixelGrid;
-  /** True if the bands are 8-bit counts without a scale, which are read as parts of 255. */
-  areCounts?: boolean;
-  /** Names of the tile's groups by their size, `<width>x<height>`. */
-  groups: Record<string, string>;
-}
+import type { PredictTask } from './predict-task.js';
 
 /** Stored as value / SCALE; ten thousandths are far below any error of a model. */
 const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, most: 32767 };

@@ -2,7 +2,7 @@
 import type { MadeTile, TileMaker } from '../../derive/index.js';
 import { type EngineName, EnginePool, type Handler, resultOrFailure } from '../../engines/index.js';
 import { predictionFailed } from '../errors.js';
-import type { PredictTask } from './predict-tile.js';
+import type { PredictTask } from './predict-task.js';
 
 export type PredictionHandlers = { predict: Handler<PredictTask, MadeTile | null> };
 

@@ -7,8 +7,8 @@ import { coarsenMask, differInSize } from '../data/read-acquisitions.js';
 import { coarsestGroup, type TrainingCell, trainingFiles } from '../data/training-cells.js';
 import { getModelSpec } from '../models/builtin-models.js';
 import { type ModelSpec, requiredBands } from '../models/model-spec.js';
-import type { LabelledImage } from './labelled-images.js';
-import { tooFewPatches } from './patches.js';
+import type { LabelledImage } from '../patches/labelled-images.js';
+import { tooFewPatches } from '../patches/patches.js';
 
 /** Why a model cannot be trained at a place, without reading a band; undefined if nothing speaks against it. Throws the TW_STORE_ and TW_RASTER_ errors. */
 export async function reasonNotTrainable(

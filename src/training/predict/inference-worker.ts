@@ -4,9 +4,10 @@ import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engin
 import { readModelFile } from '../../storage/index.js';
 import { predictionFailed } from '../errors.js';
 import { getModelSpec } from '../models/builtin-models.js';
-import { loadModel } from '../registry/saved-model.js';
+import { loadModel } from '../models/saved-model.js';
 import type { PredictionHandlers } from './inference-pool.js';
-import { type PredictTask, predictTile } from './predict-tile.js';
+import type { PredictTask } from './predict-task.js';
+import { predictTile } from './predict-tile.js';
 
 const [engine] = process.argv.slice(2);
 /** Tiles of one place come one after another. */

@@ -42,7 +42,7 @@ import type { ModelSpec } from '../models/model-spec.js';
 import type { CardSummary } from '../registry/model-card.js';
 import { InferencePool } from './inference-pool.js';
 import { modelPixels } from './model-pixel-size.js';
-import type { PredictTask } from './predict-tile.js';
+import type { PredictTask } from './predict-task.js';
 
 export interface PredictContext {
   storage: Storage;

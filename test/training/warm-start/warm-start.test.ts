@@ -9,15 +9,16 @@ import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import type { ModelFileLocation } from '../../../src/storage/index.js';
-import { linearPredictor, ridge, sufficientStatistics } from '../../../src/training/evaluation/baselines.js';
-import { maskedPairs } from '../../../src/training/evaluation/evaluate.js';
+import { linearPredictor, sufficientStatistics } from '../../../src/training/evaluation/baselines.js';
+import { maskedPairs, meanSquaredError } from '../../../src/training/evaluation/evaluate.js';
 import { regressionMetrics } from '../../../src/training/evaluation/metrics.js';
 import { getModelSpec } from '../../../src/training/index.js';
-import { meanSquaredError, predictPatches } from '../../../src/training/inference/predict-patches.js';
+import { predictPatches } from '../../../src/training/inference/predict-patches.js';
 import { headLayerNames } from '../../../src/training/loop/layer-freezing.js';
 import { type TrainOptions, trainModel } from '../../../src/training/loop/train-model.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { inputPlanes, type ModelSpec } from '../../../src/training/models/model-spec.js';
+import { type ModelFiles, parseWeights, saveModel } from '../../../src/training/models/saved-model.js';
 import { labelImages } from '../../../src/training/patches/labelled-images.js';
 import {
   makePatches,
@@ -25,8 +26,8 @@ import {
   subsamplePatches,
   type TrainValidationPatches,
 } from '../../../src/training/patches/patches.js';
-import { type ModelFiles, parseWeights, saveModel } from '../../../src/training/registry/saved-model.js';
-import { type SourceModelFiles, warmStart } from '../../../src/training/transfer/warm-start.js';
+import { ridge } from '../../../src/training/ridge-regression.js';
+import { type SourceModelFiles, warmStart } from '../../../src/training/warm-start/warm-start.js';
 import { tempFolder } from '../../support/temp.js';
 import { clouded, field } from '../synthetic-land.js';
 

@@ -14,7 +14,7 @@ import {
   type TileRecord,
 } from '../../../src/storage/index.js';
 import type { CardSummary, PredictResults, TrainResults } from '../../../src/training/index.js';
-import { modelPixels } from '../../../src/training/inference/model-pixel-size.js';
+import { modelPixels } from '../../../src/training/predict/model-pixel-size.js';
 import { ingest, testNode, tilesOf } from '../../support/node.js';
 import { runProcess } from '../../support/process.js';
 import { writeRaster } from '../../support/rasters.js';

@@ -8,9 +8,9 @@ import type { AcquisitionPixels } from '../data/acquisition-pixels.js';
 import type { AcquisitionFiles } from '../data/acquisitions.js';
 import { type ReadRasters, readAcquisitions } from '../data/read-acquisitions.js';
 import { predictionFailed } from '../errors.js';
+import { fillClouds } from '../inference/fill-clouds.js';
 import type { ModelSpec } from '../models/model-spec.js';
-import { fillClouds } from './fill-clouds.js';
-import type { PredictTask } from './predict-tile.js';
+import type { PredictTask } from './predict-task.js';
 
 /** How the pixels of a tile are stored. */
 interface StoredBands {

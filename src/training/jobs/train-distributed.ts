@@ -15,28 +15,25 @@ import {
   trainedPixels,
   trainingFiles,
 } from '../data/training-cells.js';
+import { distributedReport, pooledCellScores } from '../distributed/build-report.js';
+import { describeResumePoint } from '../distributed/rank-checkpoints.js';
+import type { DataParallelResult, ReadCellsRequest } from '../distributed/rank-messages.js';
+import { RankProcess } from '../distributed/rank-process.js';
+import type { PendingConnection, Rendezvous } from '../distributed/rendezvous.js';
 import { mixedEngines, severalCollections } from '../errors.js';
-import type { PartialTrainResults } from '../jobs/merge-results.js';
+import { getModelSpec } from '../models/builtin-models.js';
+import type { ModelSpec } from '../models/model-spec.js';
+import { describeTraffic } from '../registry/distributed-report.js';
+import { describeUnstoredModel, type StoreModelContext, storeModel } from '../registry/store-model.js';
+import type { PartialTrainResults } from './merge-results.js';
 import {
   DEFAULT_SEED,
   requestedModels,
   type TrainContext,
   type TrainInputs,
   validationTime,
-} from '../jobs/train-options.js';
-import { summariseReasons } from '../jobs/train-results.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import { describeUnstoredModel, type StoreModelContext, storeModel } from '../registry/store-model.js';
-import {
-  describeResumePoint,
-  describeTraffic,
-  distributedReport,
-  pooledCellScores,
-} from './distributed-report.js';
-import type { DataParallelResult, ReadCellsRequest } from './rank-messages.js';
-import { RankProcess } from './rank-process.js';
-import type { PendingConnection, Rendezvous } from './rendezvous.js';
+} from './train-options.js';
+import { summariseReasons } from './train-results.js';
 
 /** What a node says of itself before the ring is made. */
 interface RankAnnouncement {
