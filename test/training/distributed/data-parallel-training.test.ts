@@ -90,7 +90,7 @@ describe('training together', () => {
     ({ tf } = await loadEngine('wasm'));
   });
   // The last member has few patches, in many steps none.
-  const small = { ...spec, leastPatches: 6, leastValidation: 2 };
+  const small = { ...spec, minPatches: 6, minValidationPatches: 2 };
   const datasets = [
     [field(140, 163, { seed: 1 }), field(150, 150, { seed: 2 })],
     [field(128, 128, { seed: 3 })],
@@ -249,7 +249,7 @@ describe('training together', () => {
 
   it('scores images with the range of their place, on its patches and on its whole tiles', async (t) => {
     const folder = await tempFolder(t);
-    const ndmi = { ...getModelSpec('ndmi'), mostPatches: 4, leastPatches: 4, leastValidation: 1 };
+    const ndmi = { ...getModelSpec('ndmi'), maxPatches: 4, minPatches: 4, minValidationPatches: 1 };
     const own = [1, 2].map((one) => {
       const date = field(256, 192, { seed: one, time: Date.UTC(2020, 5, one) });
       for (const [at, value] of date.bands.swir16.entries()) date.bands.swir16[at] = value / one;
@@ -290,7 +290,7 @@ describe('training together', () => {
   });
 
   it('averages the moving averages of batch normalisation over the members', async () => {
-    const ndmi = { ...getModelSpec('ndmi'), mostPatches: 4, leastPatches: 4, leastValidation: 1 };
+    const ndmi = { ...getModelSpec('ndmi'), maxPatches: 4, minPatches: 4, minValidationPatches: 1 };
     const own = [1, 2].map((one) => [place(`p${one}`, datasetOf(ndmi, [field(320, 256, { seed: one })]))]);
     const { all, weights } = await trainAll(tf, ndmi, own, 1);
     assert.deepEqual(weights[1], weights[0]);
@@ -298,7 +298,7 @@ describe('training together', () => {
   });
 
   it('shares the gradients of a discriminator too', async () => {
-    const removal = { ...getModelSpec('cloud-removal'), mostPatches: 2, leastPatches: 2, leastValidation: 1 };
+    const removal = { ...getModelSpec('cloud-removal'), maxPatches: 2, minPatches: 2, minValidationPatches: 1 };
     const own = [1, 2].map((one) => {
       const clear = field(320, 256, { seed: one });
       return [place(`p${one}`, datasetOf(removal, [clouded(clear), clear], [{ cloudy: 0, clear: 1 }]))];

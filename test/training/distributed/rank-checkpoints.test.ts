@@ -18,7 +18,7 @@ import { field } from '../synthetic-land.js';
 import { ringOf } from './process-groups.js';
 
 const EPOCHS = 6;
-const spec = { ...getModelSpec('ndvi'), batchSize: 8, leastPatches: 6, leastValidation: 2 };
+const spec = { ...getModelSpec('ndvi'), batchSize: 8, minPatches: 6, minValidationPatches: 2 };
 
 function datasetOf(side: number, seed: number): TrainValidationPatches {
   const outcome = makePatches(spec, labelImages(spec, [field(side, side, { seed })]));

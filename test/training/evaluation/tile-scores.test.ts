@@ -55,7 +55,7 @@ describe('scores of whole tiles', () => {
 
   it('are those of the straight line that an untrained model is, with five scales, and leave no tensors behind', async (t) => {
     const folder = await tempFolder(t);
-    const spec = { ...getModelSpec('ndmi'), leastPatches: 6, leastValidation: 1 };
+    const spec = { ...getModelSpec('ndmi'), minPatches: 6, minValidationPatches: 1 };
     const dates = [0, 1, 2].map((day) =>
       writeDate(folder, `${day}`, date(240, 256, day, day === 2 ? 20 : 0)),
     );

@@ -42,7 +42,7 @@ function datasetOf(
   const clear = field(side, side, { seed });
   const isPair = spec.target.kind === 'clear';
   const dates = isPair ? [clouded(clear), clear] : [clear];
-  const least = { ...spec, leastPatches: Math.min(8, spec.minPatches) };
+  const least = { ...spec, minPatches: Math.min(8, spec.minPatches) };
   const outcome = makePatches(
     least,
     labelImages(spec, dates, isPair ? [{ cloudy: 0, clear: 1 }] : undefined),
