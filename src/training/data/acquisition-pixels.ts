@@ -1,6 +1,6 @@
 /** The pixels of one date of a place, and which of them can be used. */
 import { Mask } from '../../raster/index.js';
-import type { BandName, ModelSpec } from '../models/model-spec.js';
+import type { BandName, ModelSpec } from '../models/index.js';
 
 /** One date of a place: reflectances (0-1) and mask codes, row by row from the north-west. NaN marks missing values. */
 export interface AcquisitionPixels {

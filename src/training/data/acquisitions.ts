@@ -1,5 +1,5 @@
 /** The dates of a place, by their files. */
-import type { BandName } from '../models/model-spec.js';
+import type { BandName } from '../models/index.js';
 
 /** One band of a raster file. Physical value = stored * scale + offset. */
 export interface BandSource {

@@ -1,7 +1,7 @@
 /** Reads the pixels of a place's dates as physical values. */
 import type { PixelGrid } from '../../grid/index.js';
 import { Mask, type PixelArray, type RasterHeader, readRaster } from '../../raster/index.js';
-import type { BandName } from '../models/model-spec.js';
+import type { BandName } from '../models/index.js';
 import type { AcquisitionPixels } from './acquisition-pixels.js';
 import type { AcquisitionFiles, BandSource } from './acquisitions.js';
 

@@ -3,7 +3,7 @@
  * The nearest clear value and the median are also what a user would take without a model.
  */
 import type { TileRecord } from '../../storage/index.js';
-import type { BandName } from '../models/model-spec.js';
+import type { BandName } from '../models/index.js';
 import { type LinearModel, ridge, type SufficientStatistics } from '../ridge-regression.js';
 import { type AcquisitionPixels, clearMask } from './acquisition-pixels.js';
 import { dilateMask } from './dilate-mask.js';

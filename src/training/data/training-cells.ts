@@ -4,7 +4,7 @@ import { type BandIndex, findBands } from '../../expressions/index.js';
 import type { GridName } from '../../grid/index.js';
 import { plural } from '../../plural.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
-import { type BandName, type ModelSpec, requiredBands } from '../models/model-spec.js';
+import { type BandName, type ModelSpec, requiredBands } from '../models/index.js';
 import type { AcquisitionFiles, BandSource, DatePair } from './acquisitions.js';
 import { priorDates } from './temporal-prior.js';
 import type { BandValueKind, TrainedPixels } from './trained-pixels.js';

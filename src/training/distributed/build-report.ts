@@ -1,8 +1,8 @@
 /** Combines the results of the ranks of a distributed training into a report and pooled scores. */
 import { plural } from '../../plural.js';
-import { type Metrics, pooledScore, pooledTargetStatistics, pooledTile } from '../evaluation/metrics.js';
-import type { TrainedCell } from '../loop/training-report.js';
-import type { DistributedReport } from '../registry/distributed-report.js';
+import { type Metrics, pooledScore, pooledTargetStatistics, pooledTile } from '../evaluation/index.js';
+import type { TrainedCell } from '../loop/index.js';
+import type { DistributedReport } from '../registry/index.js';
 import type { CellScore, DataParallelResult } from './rank-messages.js';
 
 /** `names`: the names of the ranks. `nodes`: the number of running nodes. */

@@ -8,21 +8,33 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { randomStream, shuffledOrder } from '../../random.js';
 import { diverged, trainingFailed } from '../errors.js';
-import { initialFitStatistics } from '../evaluation/baselines.js';
-import type { DisplayRange } from '../evaluation/display-range.js';
-import { maskedPairs } from '../evaluation/evaluate.js';
-import { type EpochLosses, targetStatistics } from '../evaluation/metrics.js';
-import { scoreTile, type TileImages } from '../evaluation/tile-scores.js';
-import { predictPatches } from '../inference/predict-patches.js';
-import { bestEpoch, hasStalled, WeightsSnapshot } from '../loop/early-stopping.js';
-import { asVariables } from '../loop/learner.js';
-import { cosineLearningRate } from '../loop/learning-rate.js';
-import { createLearner } from '../loop/train-model.js';
-import { reportOf } from '../loop/training-report.js';
-import { type ModelSpec, startsWithLinearFit } from '../models/model-spec.js';
-import { augmentedBatch } from '../patches/batches.js';
-import { concatPatches } from '../patches/concat-patches.js';
-import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/patches.js';
+import {
+  type DisplayRange,
+  type EpochLosses,
+  initialFitStatistics,
+  maskedPairs,
+  scoreTile,
+  type TileImages,
+  targetStatistics,
+} from '../evaluation/index.js';
+import { predictPatches } from '../inference/index.js';
+import {
+  asVariables,
+  bestEpoch,
+  cosineLearningRate,
+  createLearner,
+  hasStalled,
+  reportOf,
+  WeightsSnapshot,
+} from '../loop/index.js';
+import { type ModelSpec, startsWithLinearFit } from '../models/index.js';
+import {
+  augmentedBatch,
+  concatPatches,
+  filledOnly,
+  type Patches,
+  type TrainValidationPatches,
+} from '../patches/index.js';
 import { addSufficientStatistics, ridge } from '../ridge-regression.js';
 import { type CheckpointLocation, RankCheckpoints, type ResumePoint } from './rank-checkpoints.js';
 import type {

@@ -7,7 +7,7 @@ import {
   type CheckpointState,
   findCheckpoint,
   writeTrainingCheckpoint,
-} from '../loop/checkpoint.js';
+} from '../loop/index.js';
 import { allGather, type ProcessGroup } from './ring-all-reduce.js';
 
 /** Where a member keeps a training. */

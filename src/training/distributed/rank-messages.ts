@@ -1,11 +1,11 @@
 /** The requests that the process of a node in a distributed training answers, and the result of the training. */
 
 import type { Handler } from '../../engines/index.js';
-import type { EpochLosses, TargetStatistics } from '../evaluation/metrics.js';
-import type { CellReport } from '../loop/training-report.js';
-import type { ModelFiles } from '../models/saved-model.js';
-import type { ModelCardContext } from '../registry/model-card.js';
-import type { TrainCellTask, TrainingError } from '../workers/training-messages.js';
+import type { EpochLosses, TargetStatistics } from '../evaluation/index.js';
+import type { CellReport } from '../loop/index.js';
+import type { ModelFiles } from '../models/index.js';
+import type { ModelCardContext } from '../registry/index.js';
+import type { TrainCellTask, TrainingError } from '../workers/index.js';
 import type { CheckpointLocation, ResumePoint } from './rank-checkpoints.js';
 import type { RankInfo } from './ring-connection.js';
 

@@ -2,13 +2,11 @@
 import { Socket } from 'node:net';
 import { type EngineName, loadEngine, serveRequests } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { readAcquisitions } from '../data/read-acquisitions.js';
+import { readAcquisitions } from '../data/index.js';
 import { trainingFailed } from '../errors.js';
-import { imagesToScore } from '../evaluation/tile-scores.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import { saveModel } from '../models/saved-model.js';
-import { labelImages } from '../patches/labelled-images.js';
-import { makePatches } from '../patches/patches.js';
+import { imagesToScore } from '../evaluation/index.js';
+import { getModelSpec, saveModel } from '../models/index.js';
+import { labelImages, makePatches } from '../patches/index.js';
 import { type CellPatches, trainDataParallel } from './data-parallel-training.js';
 import {
   NEXT_RANK_FD,

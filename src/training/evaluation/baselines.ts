@@ -1,5 +1,5 @@
 /** Baselines that a model must beat to be useful: the training mean, and ridge regression. */
-import type { Patches } from '../patches/patches.js';
+import type { Patches } from '../patches/index.js';
 import type { LinearModel, SufficientStatistics } from '../ridge-regression.js';
 import type { Metrics } from './metrics.js';
 

@@ -2,7 +2,7 @@
  * The 8-bit rendering on which images are scored: values are mapped linearly from the display range of a place to 0 and 255, and clipped.
  * They are not rounded: it would change a PSNR of 30 dB by 0.01 dB, and call images the same that differ by less than a grey level.
  */
-import type { Patches } from '../patches/patches.js';
+import type { Patches } from '../patches/index.js';
 
 /** The values that are shown as 0 and as 255: reflectance, or an index from -1 to 1. */
 export type DisplayRange = [low: number, high: number];

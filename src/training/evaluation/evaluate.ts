@@ -1,9 +1,9 @@
 /** Scores predictions and baselines on patches. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { predictPatches } from '../inference/predict-patches.js';
-import type { TargetSpec } from '../models/model-spec.js';
-import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/patches.js';
+import { predictPatches } from '../inference/index.js';
+import type { TargetSpec } from '../models/index.js';
+import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/index.js';
 import { ridge } from '../ridge-regression.js';
 import { type Baselines, linearPredictor, sufficientStatistics, trainingMean } from './baselines.js';
 import type { DisplayRange } from './display-range.js';

@@ -5,14 +5,17 @@
  */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { AcquisitionPixels } from '../data/acquisition-pixels.js';
-import type { AcquisitionFiles, DatePair } from '../data/acquisitions.js';
-import { type ReadRasters, readAcquisitions } from '../data/read-acquisitions.js';
+import {
+  type AcquisitionFiles,
+  type AcquisitionPixels,
+  type DatePair,
+  type ReadRasters,
+  readAcquisitions,
+} from '../data/index.js';
 import { trainingFailed } from '../errors.js';
-import { fillClouds } from '../inference/fill-clouds.js';
-import { predictImage } from '../inference/sliding-window.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import { type LabelledImage, labelImages } from '../patches/labelled-images.js';
+import { fillClouds, predictImage } from '../inference/index.js';
+import type { ModelSpec } from '../models/index.js';
+import { type LabelledImage, labelImages } from '../patches/index.js';
 import type { DisplayRange } from './display-range.js';
 import { imageScores, meanScores } from './image-scores.js';
 import type { TileScore } from './metrics.js';

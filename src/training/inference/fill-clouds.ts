@@ -1,9 +1,8 @@
 /** Replaces the cloudy pixels of a date by what a model makes of them, and keeps all others as they are. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { type AcquisitionPixels, inputMaskOf, isCloudy } from '../data/acquisition-pixels.js';
-import { cloudInputs } from '../data/temporal-prior.js';
-import type { ModelSpec } from '../models/model-spec.js';
+import { type AcquisitionPixels, cloudInputs, inputMaskOf, isCloudy } from '../data/index.js';
+import type { ModelSpec } from '../models/index.js';
 import { predictImage } from './sliding-window.js';
 
 export interface FilledDate {

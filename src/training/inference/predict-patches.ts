@@ -2,8 +2,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { inferenceBatches } from '../patches/batches.js';
-import type { Patches } from '../patches/patches.js';
+import { inferenceBatches, type Patches } from '../patches/index.js';
 
 /** Pixels of patches that go through a model at once where it does not learn. */
 const MAX_BATCH_PIXELS = 2 ** 16;

@@ -1,7 +1,7 @@
 /** Applies a model to one date of a place. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { ModelSpec } from '../models/model-spec.js';
+import type { ModelSpec } from '../models/index.js';
 import { runModel } from './predict-patches.js';
 import { slidingWindows, WindowBlender, type Windows } from './window-blending.js';
 

@@ -1,6 +1,6 @@
 /** Puts together what was trained of some of the places each. */
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { type Metrics, pooledScore, pooledTile, type TargetStatistics } from '../evaluation/metrics.js';
+import { type Metrics, pooledScore, pooledTile, type TargetStatistics } from '../evaluation/index.js';
 import type { PooledScores, TrainResults } from './train-results.js';
 
 /** What was trained of some of the places. */

@@ -7,24 +7,32 @@ import { plural } from '../../plural.js';
 import { defaultToRawSource, parseFilter, searchTiles } from '../../query/index.js';
 import { commonCell, type PinnedTile, pinTiles, type Storage } from '../../storage/index.js';
 import { version } from '../../version.js';
-import type { TrainedPixels } from '../data/trained-pixels.js';
 import {
   commonPixels,
   groupTilesByCell,
+  type TrainedPixels,
   type TrainingCell,
   trainedPixels,
   trainingFiles,
-} from '../data/training-cells.js';
-import { distributedReport, pooledCellScores } from '../distributed/build-report.js';
-import { describeResumePoint } from '../distributed/rank-checkpoints.js';
-import type { DataParallelResult, ReadCellsRequest } from '../distributed/rank-messages.js';
-import { RankProcess } from '../distributed/rank-process.js';
-import type { PendingConnection, Rendezvous } from '../distributed/rendezvous.js';
+} from '../data/index.js';
+import {
+  type DataParallelResult,
+  describeResumePoint,
+  distributedReport,
+  type PendingConnection,
+  pooledCellScores,
+  RankProcess,
+  type ReadCellsRequest,
+  type Rendezvous,
+} from '../distributed/index.js';
 import { mixedEngines, severalCollections } from '../errors.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import { describeTraffic } from '../registry/distributed-report.js';
-import { describeUnstoredModel, type StoreModelContext, storeModel } from '../registry/store-model.js';
+import { getModelSpec, type ModelSpec } from '../models/index.js';
+import {
+  describeTraffic,
+  describeUnstoredModel,
+  type StoreModelContext,
+  storeModel,
+} from '../registry/index.js';
 import type { PartialTrainResults } from './merge-results.js';
 import {
   DEFAULT_SEED,

@@ -1,11 +1,10 @@
 /** What training is asked for, and what it stands on. */
 import { type FilterParams, parseInstant, type TileFinder } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
-import type { Rendezvous } from '../distributed/rendezvous.js';
-import type { FreezingSchedule } from '../loop/layer-freezing.js';
-import type { TrainingMode } from '../registry/model-card.js';
-import type { TransferPolicy } from '../registry/transfer-provenance.js';
-import type { TextureIndex } from '../texture/texture-index.js';
+import type { Rendezvous } from '../distributed/index.js';
+import type { FreezingSchedule } from '../loop/index.js';
+import type { TrainingMode, TransferPolicy } from '../registry/index.js';
+import type { TextureIndex } from '../texture/index.js';
 
 export interface TrainContext {
   storage: Storage;

@@ -3,14 +3,15 @@
 import { selectEngineCached } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import type { ModelVersionRecord } from '../../storage/index.js';
-import { awaitSeedModels, electClusterSeeds } from '../transfer/cluster-seeds.js';
-import type { TransferPlan } from '../transfer/provenance.js';
 import {
   availableSourceModels,
+  awaitSeedModels,
+  electClusterSeeds,
   isUsableSource,
   type SourceModelFinder,
   sourceModelFinder,
-} from '../transfer/source-models.js';
+  type TransferPlan,
+} from '../transfer/index.js';
 import type { PartialTrainResults } from './merge-results.js';
 import { DEFAULT_SEED, requestedModels, type TrainContext, type TrainInputs } from './train-options.js';
 import { type PlannedModel, TrainingRun } from './training-run.js';

@@ -1,9 +1,7 @@
 /** What a training job answers, and what it says of places without a model. */
 import { plural, reasonKey } from '../../plural.js';
-import type { Baselines } from '../evaluation/baselines.js';
-import type { Metrics, TileScore } from '../evaluation/metrics.js';
-import type { TrainingMode } from '../registry/model-card.js';
-import type { ModelResult } from '../registry/store-model.js';
+import type { Baselines, Metrics, TileScore } from '../evaluation/index.js';
+import type { ModelResult, TrainingMode } from '../registry/index.js';
 
 export interface TrainResults {
   /** Name of the engine. */

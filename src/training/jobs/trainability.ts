@@ -1,14 +1,21 @@
 /** Checks whether a place has enough patches to be trained, before a process is started for it. */
 import { readRaster } from '../../raster/index.js';
 import { type GroupRecord, pinTiles, type Storage } from '../../storage/index.js';
-import { type AcquisitionPixels, clearMask, inputMaskOf, isCloudy } from '../data/acquisition-pixels.js';
-import type { AcquisitionFiles, DatePair } from '../data/acquisitions.js';
-import { coarsenMask, differInSize } from '../data/read-acquisitions.js';
-import { coarsestGroup, type TrainingCell, trainingFiles } from '../data/training-cells.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import { type ModelSpec, requiredBands } from '../models/model-spec.js';
-import type { LabelledImage } from '../patches/labelled-images.js';
-import { tooFewPatches } from '../patches/patches.js';
+import {
+  type AcquisitionFiles,
+  type AcquisitionPixels,
+  clearMask,
+  coarsenMask,
+  coarsestGroup,
+  type DatePair,
+  differInSize,
+  inputMaskOf,
+  isCloudy,
+  type TrainingCell,
+  trainingFiles,
+} from '../data/index.js';
+import { getModelSpec, type ModelSpec, requiredBands } from '../models/index.js';
+import { type LabelledImage, tooFewPatches } from '../patches/index.js';
 
 /** Why a model cannot be trained at a place, without reading a band; undefined if nothing speaks against it. Throws the TW_STORE_ and TW_RASTER_ errors. */
 export async function reasonNotTrainable(

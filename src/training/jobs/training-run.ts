@@ -7,23 +7,17 @@ import type { JobContext } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
 import { defaultToRawSource, type Filter, parseFilter, searchTiles } from '../../query/index.js';
 import { type PinnedTile, pinTiles } from '../../storage/index.js';
-import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } from '../data/training-cells.js';
-import type { TrainedCell } from '../loop/training-report.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import {
-  describeUnstoredModel,
-  modelStoredByJob,
-  type StoredModel,
-  storeModel,
-} from '../registry/store-model.js';
+import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } from '../data/index.js';
+import type { TrainedCell } from '../loop/index.js';
+import { getModelSpec } from '../models/index.js';
+import { describeUnstoredModel, modelStoredByJob, type StoredModel, storeModel } from '../registry/index.js';
 import {
   findSources,
   type SourceCandidates,
   type TransferPlan,
   transferProvenance,
-} from '../transfer/provenance.js';
-import type { TrainCellTask } from '../workers/training-messages.js';
-import { type CellProgress, trainCells } from '../workers/training-pool.js';
+} from '../transfer/index.js';
+import { type CellProgress, type TrainCellTask, trainCells } from '../workers/index.js';
 import type { PartialTrainResults } from './merge-results.js';
 import {
   DEFAULT_SEED,

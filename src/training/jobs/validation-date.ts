@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { searchTilePages, tilesOutOfReach } from '../../derive/index.js';
 import type { PrepareContext } from '../../jobs/index.js';
 import { defaultToRawSource, type Filter, parseFilter, type TileFinder } from '../../query/index.js';
-import { trainingCellKey } from '../data/training-cells.js';
-import { validationDate } from '../patches/hold-out.js';
+import { trainingCellKey } from '../data/index.js';
+import { validationDate } from '../patches/index.js';
 import type { TrainInputs } from './train-options.js';
 
 /** How long nodes that do not answer are waited for. */

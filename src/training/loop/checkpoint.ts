@@ -3,8 +3,8 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
-import type { EpochLosses } from '../evaluation/metrics.js';
-import type { WarmStartResult } from '../warm-start/warm-start.js';
+import type { EpochLosses } from '../evaluation/index.js';
+import type { WarmStartResult } from '../warm-start/index.js';
 
 /** Upper bound on the seconds of training that a kill may cost, besides the current epoch. */
 export const CHECKPOINT_INTERVAL_S = 5;

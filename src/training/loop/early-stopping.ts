@@ -2,7 +2,7 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { EpochLosses } from '../evaluation/metrics.js';
+import type { EpochLosses } from '../evaluation/index.js';
 import { asVariables } from './learner.js';
 
 /**

@@ -6,7 +6,7 @@
 import type { Tensor, Tensor4D } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { Batch } from '../patches/batches.js';
+import type { Batch } from '../patches/index.js';
 import { Adam } from './adam.js';
 import { lossAndGradients } from './gradients.js';
 import { asVariables, freezeAllExcept, type Learner, trainableLayers } from './learner.js';

@@ -1,7 +1,7 @@
 /** Value and gradients of a loss. */
 import type { NamedTensorMap, Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
 import { type CapturedKernels, captureKernels, type Tf } from '../../engines/index.js';
-import type { Batch } from '../patches/batches.js';
+import type { Batch } from '../patches/index.js';
 
 /** The gradients are in the order of the variables. All are the caller's to dispose. */
 export interface LossAndGradients {

@@ -1,6 +1,6 @@
 /** Which layers learn when: schedules of a model that starts from one of another place. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import type { ModelSpec } from '../models/model-spec.js';
+import type { ModelSpec } from '../models/index.js';
 import { trainableLayers } from './learner.js';
 
 /**

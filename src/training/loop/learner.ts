@@ -1,7 +1,7 @@
 /** What trains a model, batch by batch. */
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import type { Batch } from '../patches/batches.js';
+import type { Batch } from '../patches/index.js';
 
 /**
  * Gradients as they are applied: of all nodes that train the model together, their weighted mean. The tensors that go in are

@@ -1,5 +1,5 @@
 /** Schedule of the learning rate. */
-import type { ModelSpec } from '../models/model-spec.js';
+import type { ModelSpec } from '../models/index.js';
 
 /**
  * Fraction of the steps used for learning-rate warm-up when fine-tuning, counted separately for each phase of a schedule. A full learning

@@ -2,7 +2,7 @@
 import type { Scalar, Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { Batch } from '../patches/batches.js';
+import type { Batch } from '../patches/index.js';
 import { Adam } from './adam.js';
 import { BatchGradients } from './gradients.js';
 import { asVariables, freezeAllExcept, type Learner, trainableLayers } from './learner.js';

@@ -3,16 +3,11 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { randomStream, shuffledOrder } from '../../random.js';
 import { diverged } from '../errors.js';
-import { initialFitStatistics } from '../evaluation/baselines.js';
-import { meanSquaredError } from '../evaluation/evaluate.js';
-import type { EpochLosses } from '../evaluation/metrics.js';
-import { buildModel } from '../models/build-model.js';
-import { type ModelSpec, startsWithLinearFit } from '../models/model-spec.js';
-import { buildDiscriminator } from '../models/patchgan-discriminator.js';
-import { augmentedBatch } from '../patches/batches.js';
-import type { TrainValidationPatches } from '../patches/patches.js';
+import { type EpochLosses, initialFitStatistics, meanSquaredError } from '../evaluation/index.js';
+import { buildDiscriminator, buildModel, type ModelSpec, startsWithLinearFit } from '../models/index.js';
+import { augmentedBatch, type TrainValidationPatches } from '../patches/index.js';
 import { type LinearModel, ridge } from '../ridge-regression.js';
-import { type WarmStartOptions, type WarmStartResult, warmStart } from '../warm-start/warm-start.js';
+import { type WarmStartOptions, type WarmStartResult, warmStart } from '../warm-start/index.js';
 import {
   CHECKPOINT_INTERVAL_S,
   readCheckpoint,

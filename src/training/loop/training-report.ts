@@ -1,27 +1,29 @@
 /** Results of a training. The model card, the results of a job and the messages between processes extend these types. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { Baselines } from '../evaluation/baselines.js';
-import { type DisplayRange, displayRange } from '../evaluation/display-range.js';
-import { evaluateBaselines, evaluatePredictions, maskedPairs } from '../evaluation/evaluate.js';
 import {
+  type Baselines,
+  type DisplayRange,
+  displayRange,
   type EpochLosses,
+  evaluateBaselines,
+  evaluatePredictions,
   type ModelMetrics,
+  maskedPairs,
   type Predictions,
   type TargetStatistics,
   type TileScore,
   targetStatistics,
-} from '../evaluation/metrics.js';
-import { predictPatches } from '../inference/predict-patches.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import type { ModelFiles } from '../models/saved-model.js';
+} from '../evaluation/index.js';
+import { predictPatches } from '../inference/index.js';
+import type { ModelFiles, ModelSpec } from '../models/index.js';
 import {
   type AppliedHoldOut,
   filledOnly,
   type Patches,
   type TrainValidationPatches,
-} from '../patches/patches.js';
-import type { WarmStartResult } from '../warm-start/warm-start.js';
+} from '../patches/index.js';
+import type { WarmStartResult } from '../warm-start/index.js';
 
 /** Scores of a model at one cell, and how the patches of the cell were split. */
 export interface CellReport {

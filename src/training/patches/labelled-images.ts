@@ -1,8 +1,13 @@
 /** What one date, or a pair of dates, shows of a place: the planes that go into a model and those that should come out. */
-import { type AcquisitionPixels, clearMask, inputMaskOf, isCloudy } from '../data/acquisition-pixels.js';
-import type { DatePair } from '../data/acquisitions.js';
-import { cloudInputs } from '../data/temporal-prior.js';
-import { type ModelSpec, requiredBands, type TargetSpec } from '../models/model-spec.js';
+import {
+  type AcquisitionPixels,
+  clearMask,
+  cloudInputs,
+  type DatePair,
+  inputMaskOf,
+  isCloudy,
+} from '../data/index.js';
+import { type ModelSpec, requiredBands, type TargetSpec } from '../models/index.js';
 
 /** All planes have width x height values. */
 export interface LabelledImage {

@@ -6,7 +6,7 @@
  * dates for both, and only the ground differs. The choice looks at masks only, never at values.
  */
 import { Mask, type Window } from '../../raster/index.js';
-import type { ModelSpec } from '../models/model-spec.js';
+import type { ModelSpec } from '../models/index.js';
 import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out.js';
 import type { LabelledImage } from './labelled-images.js';
 

@@ -4,12 +4,15 @@ import { conversion, type MadeTile, validityStatistics } from '../../derive/inde
 import type { Tf } from '../../engines/index.js';
 import { type CellGroup, encodeMaskFile, encodeTile } from '../../ingest/index.js';
 import { allocatePixels, type DataType, declaredNodata, Mask, type PixelArray } from '../../raster/index.js';
-import type { AcquisitionPixels } from '../data/acquisition-pixels.js';
-import type { AcquisitionFiles } from '../data/acquisitions.js';
-import { type ReadRasters, readAcquisitions } from '../data/read-acquisitions.js';
+import {
+  type AcquisitionFiles,
+  type AcquisitionPixels,
+  type ReadRasters,
+  readAcquisitions,
+} from '../data/index.js';
 import { predictionFailed } from '../errors.js';
-import { fillClouds } from '../inference/fill-clouds.js';
-import type { ModelSpec } from '../models/model-spec.js';
+import { fillClouds } from '../inference/index.js';
+import type { ModelSpec } from '../models/index.js';
 import type { PredictTask } from './predict-task.js';
 
 /** How the pixels of a tile are stored. */

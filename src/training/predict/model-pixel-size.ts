@@ -1,7 +1,7 @@
 /** The pixel size at which a model reads a tile. */
 import type { PixelGrid } from '../../grid/index.js';
 import type { TileRecord } from '../../storage/index.js';
-import type { TilePixels } from '../data/trained-pixels.js';
+import type { TilePixels } from '../data/index.js';
 
 /**
  * Pixels of a tile at the size that a model was trained at: those of the tile's group of that name, else, of the place of the model,

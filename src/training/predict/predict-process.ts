@@ -33,13 +33,17 @@ import {
   versionNamed,
   WORLD_CELL,
 } from '../../storage/index.js';
-import type { AcquisitionFiles } from '../data/acquisitions.js';
-import { priorDates } from '../data/temporal-prior.js';
-import { acquisitionFiles, areAlike, bandValueKinds, coarsestGroup } from '../data/training-cells.js';
+import {
+  type AcquisitionFiles,
+  acquisitionFiles,
+  areAlike,
+  bandValueKinds,
+  coarsestGroup,
+  priorDates,
+} from '../data/index.js';
 import { noTrainedModel } from '../errors.js';
-import { getModelSpec, MODEL_NAMES } from '../models/builtin-models.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import type { CardSummary } from '../registry/model-card.js';
+import { getModelSpec, MODEL_NAMES, type ModelSpec } from '../models/index.js';
+import type { CardSummary } from '../registry/index.js';
 import { InferencePool } from './inference-pool.js';
 import { modelPixels } from './model-pixel-size.js';
 import type { PredictTask } from './predict-task.js';

@@ -1,7 +1,7 @@
 import type { NewTile } from '../../derive/index.js';
 import type { PixelGrid } from '../../grid/index.js';
 import type { ModelFileLocation } from '../../storage/index.js';
-import type { AcquisitionFiles } from '../data/acquisitions.js';
+import type { AcquisitionFiles } from '../data/index.js';
 
 /** Task of a child process: the prediction of one tile. */
 export interface PredictTask {

@@ -5,11 +5,10 @@ import { type MadeTile, validityStatistics } from '../../derive/index.js';
 import type { Tf } from '../../engines/index.js';
 import { type CellGroup, encodeMaskFile, encodeTile } from '../../ingest/index.js';
 import { type DataType, Mask } from '../../raster/index.js';
-import { mappableMask } from '../data/acquisition-pixels.js';
-import { readAcquisitions } from '../data/read-acquisitions.js';
+import { mappableMask, readAcquisitions } from '../data/index.js';
 import { predictionFailed } from '../errors.js';
-import { predictImage } from '../inference/sliding-window.js';
-import type { ModelSpec } from '../models/model-spec.js';
+import { predictImage } from '../inference/index.js';
+import type { ModelSpec } from '../models/index.js';
 import { cloudFreeTile } from './cloud-free-tile.js';
 import type { PredictTask } from './predict-task.js';
 

@@ -1,6 +1,6 @@
 /** Report of a model that several nodes trained together. */
 import { plural } from '../../plural.js';
-import type { CellReport } from '../loop/training-report.js';
+import type { CellReport } from '../loop/index.js';
 
 export interface DistributedReport {
   members: {

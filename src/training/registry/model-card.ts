@@ -2,10 +2,9 @@
 import type { SelectedEngine } from '../../engines/index.js';
 import type { GridName } from '../../grid/index.js';
 import type { ModelScore } from '../../storage/index.js';
-import type { BandValueKind, TilePixels } from '../data/trained-pixels.js';
-import type { TrainedCell, TrainingReport } from '../loop/training-report.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import { hasBatchNorm } from '../models/model-spec.js';
+import type { BandValueKind, TilePixels } from '../data/index.js';
+import type { TrainedCell, TrainingReport } from '../loop/index.js';
+import { getModelSpec, hasBatchNorm } from '../models/index.js';
 import type { DistributedReport } from './distributed-report.js';
 import type { TransferProvenance } from './transfer-provenance.js';
 

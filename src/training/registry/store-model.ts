@@ -2,9 +2,9 @@
 import { type Filter, toCql2Json } from '../../query/index.js';
 import { modelId, newVersion, type Storage, versionsOf } from '../../storage/index.js';
 import { version as softwareVersion } from '../../version.js';
-import type { TrainingCell } from '../data/training-cells.js';
-import type { TargetStatistics } from '../evaluation/metrics.js';
-import type { TrainedCell } from '../loop/training-report.js';
+import type { TrainingCell } from '../data/index.js';
+import type { TargetStatistics } from '../evaluation/index.js';
+import type { TrainedCell } from '../loop/index.js';
 import {
   type CardSummary,
   cardSummary,

@@ -1,6 +1,6 @@
 /** How a model came to the weights that its training started from, as its card records it. */
-import type { FreezingSchedule } from '../loop/layer-freezing.js';
-import type { WarmStartResult } from '../warm-start/warm-start.js';
+import type { FreezingSchedule } from '../loop/index.js';
+import type { WarmStartResult } from '../warm-start/index.js';
 
 /**
  * The model that the training of a cell starts from. `none`: it starts fresh. `random`: the model of a cell of another cluster, as a control.

@@ -9,13 +9,17 @@ import {
   type TileFinder,
 } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
-import type { AcquisitionFiles, DatePair } from '../data/acquisitions.js';
-import { groupTilesByCell, type TrainingCell, trainingFiles } from '../data/training-cells.js';
+import {
+  type AcquisitionFiles,
+  type DatePair,
+  groupTilesByCell,
+  type TrainingCell,
+  trainingFiles,
+} from '../data/index.js';
 import { nothingTrained, oneCellAtATime } from '../errors.js';
-import { validationTime } from '../jobs/train-options.js';
-import { reasonNotTrainable } from '../jobs/trainability.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import { validationDate } from '../patches/hold-out.js';
+import { reasonNotTrainable, validationTime } from '../jobs/index.js';
+import { getModelSpec } from '../models/index.js';
+import { validationDate } from '../patches/index.js';
 
 /** Of the kind `model`, at the one place that the filter picks. */
 export interface CellInputs {

@@ -6,8 +6,8 @@
 import { ENGINE_NAMES } from '../../engines/index.js';
 import { parseInstant } from '../../query/index.js';
 import { wrongModel } from '../errors.js';
-import type { TrainedCell } from '../loop/training-report.js';
-import type { ModelFiles } from '../models/saved-model.js';
+import type { TrainedCell } from '../loop/index.js';
+import type { ModelFiles } from '../models/index.js';
 
 /** A `TrainedCell` as JSON. */
 export interface ModelUpload

@@ -1,6 +1,6 @@
 import { EngineProcess, type Handler, ProcessEnded } from '../../engines/index.js';
 import { trainingFailed } from '../errors.js';
-import type { ModelFiles } from '../models/saved-model.js';
+import type { ModelFiles } from '../models/index.js';
 
 export interface UntrainedModelRequest {
   model: string;

@@ -1,5 +1,5 @@
 import { WorkerPool } from '../../async/index.js';
-import type { AcquisitionFiles } from '../data/acquisitions.js';
+import type { AcquisitionFiles } from '../data/index.js';
 import type { FoundClusters } from './cluster-textures.js';
 import type { TileTexture } from './tile-texture.js';
 

@@ -16,14 +16,9 @@ import {
   searchTiles,
 } from '../../query/index.js';
 import { pinTiles, type Storage, type TextureRecord, type TileRecord } from '../../storage/index.js';
-import {
-  acquisitionFiles,
-  bandValueKinds,
-  groupTilesByCell,
-  type TrainingCell,
-} from '../data/training-cells.js';
+import { acquisitionFiles, bandValueKinds, groupTilesByCell, type TrainingCell } from '../data/index.js';
 import { fewTextures, noTextures, textureFailed } from '../errors.js';
-import { RGB_BANDS } from '../models/rgb-inputs.js';
+import { RGB_BANDS } from '../models/index.js';
 import { clearestTile } from './clearest-tile.js';
 import { membersOf } from './k-means.js';
 import { isSound, storedTextures } from './stored-textures.js';

@@ -1,8 +1,6 @@
 /** The texture of a stored tile. */
-import { clearMask } from '../data/acquisition-pixels.js';
-import type { AcquisitionFiles } from '../data/acquisitions.js';
-import { readAcquisitions } from '../data/read-acquisitions.js';
-import { RGB_BANDS } from '../models/rgb-inputs.js';
+import { type AcquisitionFiles, clearMask, readAcquisitions } from '../data/index.js';
+import { RGB_BANDS } from '../models/index.js';
 import { textureOf } from './glcm.js';
 import { greyLevels } from './grey-levels.js';
 

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobContext } from '../../jobs/index.js';
 import { type ModelVersionRecord, type Storage, versionNamed } from '../../storage/index.js';
-import type { TextureIndex } from '../texture/texture-index.js';
+import type { TextureIndex } from '../texture/index.js';
 
 /** A model that is or will be trained, by its kind and place. */
 export interface CellModel {

@@ -2,10 +2,10 @@
 import { TilewrightError } from '../../errors.js';
 import { plural } from '../../plural.js';
 import type { Storage } from '../../storage/index.js';
-import type { TrainingCell } from '../data/training-cells.js';
-import type { FreezingSchedule } from '../loop/layer-freezing.js';
-import type { TransferPolicy, TransferProvenance } from '../registry/transfer-provenance.js';
-import type { SourceModelFiles, WarmStartOptions, WarmStartResult } from '../warm-start/warm-start.js';
+import type { TrainingCell } from '../data/index.js';
+import type { FreezingSchedule } from '../loop/index.js';
+import type { TransferPolicy, TransferProvenance } from '../registry/index.js';
+import type { SourceModelFiles, WarmStartOptions, WarmStartResult } from '../warm-start/index.js';
 import type { SourceModelFinder, SourceModelSearch } from './source-models.js';
 
 /** How the places of a job come to what they start from. */

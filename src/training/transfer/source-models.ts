@@ -3,10 +3,9 @@ import type { JobContext } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
 import { randomStream } from '../../random.js';
 import { bestVersion, type ModelVersionRecord, type Storage, versionsOf } from '../../storage/index.js';
-import type { TrainingCell } from '../data/training-cells.js';
-import type { CardSummary } from '../registry/model-card.js';
-import type { TransferPolicy } from '../registry/transfer-provenance.js';
-import type { TextureIndex } from '../texture/texture-index.js';
+import type { TrainingCell } from '../data/index.js';
+import type { CardSummary, TransferPolicy } from '../registry/index.js';
+import type { TextureIndex } from '../texture/index.js';
 
 /** A model that a place may start from. */
 export interface SourceModel {

@@ -2,9 +2,8 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { randomStream, shuffledOrder } from '../../random.js';
-import { inferenceBatchSize } from '../inference/predict-patches.js';
-import { inferenceBatches } from '../patches/batches.js';
-import { type Patches, selectPatches } from '../patches/patches.js';
+import { inferenceBatchSize } from '../inference/index.js';
+import { inferenceBatches, type Patches, selectPatches } from '../patches/index.js';
 
 /**
  * Replaces the averages of all batch normalisations by those of these patches (AdaBN, Li et al. 2016, "Revisiting batch

@@ -2,11 +2,10 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { initialFitStatistics } from '../evaluation/baselines.js';
-import { inferenceBatchSize, predictPatches } from '../inference/predict-patches.js';
-import { LINEAR_LAYER, RESIDUAL_LAYER, setLinearWeights } from '../models/build-model.js';
-import { inferenceBatches } from '../patches/batches.js';
-import type { Patches } from '../patches/patches.js';
+import { initialFitStatistics } from '../evaluation/index.js';
+import { inferenceBatchSize, predictPatches } from '../inference/index.js';
+import { LINEAR_LAYER, RESIDUAL_LAYER, setLinearWeights } from '../models/index.js';
+import { inferenceBatches, type Patches } from '../patches/index.js';
 import { type LinearModel, ridge } from '../ridge-regression.js';
 
 /** Fits the line of a model anew to what all else of it leaves of the targets. */

@@ -4,9 +4,9 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import type { ModelFileLocation } from '../../storage/index.js';
-import { meanSquaredError } from '../evaluation/evaluate.js';
-import { parseWeights, type WeightValues } from '../models/saved-model.js';
-import { type Patches, subsamplePatches, type TrainValidationPatches } from '../patches/patches.js';
+import { meanSquaredError } from '../evaluation/index.js';
+import { parseWeights, type WeightValues } from '../models/index.js';
+import { type Patches, subsamplePatches, type TrainValidationPatches } from '../patches/index.js';
 import { adaptBatchNorm } from './adapt-batch-norm.js';
 import { refitLinearLayer, refitOutputLayers } from './refit-output-layers.js';
 

@@ -1,10 +1,9 @@
 /** The requests that a training process answers, and the types of a cell's task and outcome. */
 import type { Handler } from '../../engines/index.js';
-import type { AcquisitionFiles, DatePair } from '../data/acquisitions.js';
-import type { EpochLosses } from '../evaluation/metrics.js';
-import type { FreezingSchedule } from '../loop/layer-freezing.js';
-import type { TrainedCell } from '../loop/training-report.js';
-import type { WarmStartOptions } from '../warm-start/warm-start.js';
+import type { AcquisitionFiles, DatePair } from '../data/index.js';
+import type { EpochLosses } from '../evaluation/index.js';
+import type { FreezingSchedule, TrainedCell } from '../loop/index.js';
+import type { WarmStartOptions } from '../warm-start/index.js';
 
 /** One model to train. */
 export interface TrainCellTask {

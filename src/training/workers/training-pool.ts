@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { allowedCpus, type EngineName, EngineProcess, ProcessEnded } from '../../engines/index.js';
 import { TilewrightError } from '../../errors.js';
 import { memoryLimitExceeded, processCrashed, trainingFailed } from '../errors.js';
-import type { EpochLosses } from '../evaluation/metrics.js';
+import type { EpochLosses } from '../evaluation/index.js';
 import type { EpochProgress, TrainCellResult, TrainCellTask, TrainingHandlers } from './training-messages.js';
 
 export type CellResult = { id: string } & TrainCellResult;

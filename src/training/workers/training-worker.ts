@@ -9,15 +9,12 @@ import {
 } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { version as software } from '../../version.js';
-import { type ReadOutcome, type ReadRasters, readAcquisitions } from '../data/read-acquisitions.js';
+import { type ReadOutcome, type ReadRasters, readAcquisitions } from '../data/index.js';
 import { memoryLimitExceeded, trainingFailed } from '../errors.js';
-import { imagesToScore, scoreTile, type TileImages } from '../evaluation/tile-scores.js';
-import { trainModel } from '../loop/train-model.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import { saveModel } from '../models/saved-model.js';
-import { labelImages } from '../patches/labelled-images.js';
-import { makePatches, type TrainValidationPatches } from '../patches/patches.js';
+import { imagesToScore, scoreTile, type TileImages } from '../evaluation/index.js';
+import { trainModel } from '../loop/index.js';
+import { getModelSpec, type ModelSpec, saveModel } from '../models/index.js';
+import { labelImages, makePatches, type TrainValidationPatches } from '../patches/index.js';
 import type { TrainCellTask, TrainingHandlers } from './training-messages.js';
 
 const [engine] = process.argv.slice(2);
