@@ -1,17 +1,17 @@
-/** A model as files: what `tf.loadLayersModel` opens, here and in a browser. */
+/** A model as files in the format that `tf.loadLayersModel` opens, in Node and in browsers. */
 import type { io } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 
 const WEIGHTS_FILE = 'weights.bin';
 
-/** Topology and list of weights; the weights themselves, float32 little-endian one after another. */
+/** Topology and weight list, and the weights as consecutive little-endian float32. */
 export interface ModelFiles extends Record<string, Uint8Array> {
   'model.json': Uint8Array;
   'weights.bin': Uint8Array;
 }
 
-/** For inference: without the optimiser's state. */
+/** Serialises a model for inference, without the state of the optimiser. */
 export async function saveModel(tf: Tf, model: LayersModel): Promise<ModelFiles> {
   let saved: io.ModelArtifacts | undefined;
   await model.save(
@@ -34,13 +34,13 @@ export async function saveModel(tf: Tf, model: LayersModel): Promise<ModelFiles>
   };
 }
 
-/** One of a model's weights, in the order in which the model has them. */
+/** One weight tensor of a model. */
 export interface WeightValues {
   shape: number[];
   values: Float32Array;
 }
 
-/** The weights of such files. Throws a SyntaxError, RangeError or TypeError where they are none. */
+/** Returns the weights in the order of the model. Throws a SyntaxError, RangeError or TypeError if the files are not those of a model. */
 export function parseWeights(topology: Uint8Array, weights: Uint8Array): WeightValues[] {
   const { weightsManifest } = JSON.parse(Buffer.from(topology).toString()) as {
     weightsManifest: io.WeightsManifestConfig;
@@ -59,11 +59,11 @@ export function parseWeights(topology: Uint8Array, weights: Uint8Array): WeightV
   });
 }
 
-/** The model of such files. Dispose it when done. */
+/** Loads a model. The caller must dispose it. */
 export async function loadModel(tf: Tf, topology: Uint8Array, weights: Uint8Array): Promise<LayersModel> {
   const { modelTopology, weightsManifest } = JSON.parse(Buffer.from(topology).toString());
   const weightSpecs = weightsManifest.flatMap((group: io.WeightsManifestConfig[number]) => group.weights);
-  // Weights are read in place: they must begin where a float may.
+  // A copy, because float32 views need an aligned buffer.
   return tf.loadLayersModel(
     tf.io.fromMemory({ modelTopology, weightSpecs, weightData: Uint8Array.from(weights).buffer }),
   );

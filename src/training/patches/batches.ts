@@ -13,18 +13,21 @@ export interface Batch {
   cloud?: Tensor4D;
 }
 
-/** The chosen patches, each turned or mirrored at random, its targets and masks with it. Dispose its tensors. */
+/**
+ * Returns the chosen patches, each randomly rotated and mirrored together with its targets and masks. The caller must dispose the
+ * tensors.
+ */
 export function augmentedBatch(tf: Tf, patches: Patches, chosen: Uint32Array, random: () => number): Batch {
   const { size, inputBands, targetBands, targetMask, cloud } = patches;
   const symmetries = Array.from(chosen, () => Math.floor(random() * 8));
   const planes = (values: Float32Array, bands: number) => {
     const length = size * size * bands;
-    const turned = new Float32Array(chosen.length * length);
+    const transformed = new Float32Array(chosen.length * length);
     chosen.forEach((n, i) => {
       const from = values.subarray(n * length, (n + 1) * length);
-      applyD4(from, turned.subarray(i * length, (i + 1) * length), size, bands, symmetries[i]);
+      applyD4(from, transformed.subarray(i * length, (i + 1) * length), size, bands, symmetries[i]);
     });
-    return tf.tensor4d(turned, [chosen.length, size, size, bands]);
+    return tf.tensor4d(transformed, [chosen.length, size, size, bands]);
   };
   return {
     size: chosen.length,
@@ -40,7 +43,7 @@ export function augmentedBatch(tf: Tf, patches: Patches, chosen: Uint32Array, ra
   };
 }
 
-/** All inputs of a set, `most` patches at a time. */
+/** Yields the inputs of all patches, at most `most` patches at a time. */
 export function* inferenceBatches(tf: Tf, { count, size, inputBands, inputs }: Patches, most: number) {
   const length = size * size * inputBands;
   for (let from = 0; from < count; from += most) {
