@@ -119,13 +119,13 @@ export function trainProcess(context: TrainContext): Process {
       if (mode === 'distributed' && models.length > 1) throw oneModelDistributed(models.join(', '));
       if (placeMemory !== undefined && mode !== 'contained') throw unusedMemoryLimit(mode);
       if (mode === 'distributed' && transfer !== 'none')
-        throw unusedTransfer(`transfer ${transfer} goes`, 'the modes partitioned and contained');
+        throw unusedTransfer(`transfer ${transfer}`, 'the mode partitioned or contained');
       const { curriculum = false, fineTuning = 'all', store = true } = rest;
       if (curriculum && !store)
-        throw unusedTransfer('curriculum goes', 'models that are stored: the others start from these');
+        throw unusedTransfer('curriculum', 'stored models: the other places start from them');
       if (transfer === 'none' && (curriculum || fineTuning !== 'all'))
         throw unusedTransfer(
-          curriculum ? 'curriculum goes' : `fineTuning ${fineTuning} goes`,
+          curriculum ? 'curriculum' : `fineTuning ${fineTuning}`,
           'a transfer, such as similar',
         );
     },

@@ -1,4 +1,4 @@
-/** Training by the mean squared error over the pixels that count. */
+/** Trains with the mean squared error over the pixels that count. */
 import type { Scalar, Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
@@ -38,7 +38,7 @@ export function regressionLearner(tf: Tf, model: LayersModel): Learner {
   };
 }
 
-/** Mean over all channels of the pixels that count. */
+/** Returns the mean over all channels of the pixels that count. */
 export function maskedMean(tf: Tf, values: Tensor, counts?: Tensor): Scalar {
   if (!counts) return tf.mean(values);
   const channels = values.shape.at(-1)!;

@@ -1,4 +1,4 @@
-/** Where the training of a place starts: fresh, or with the weights of a model of another place. */
+/** Start of a training: a fresh model, or the weights of the model of another cell. */
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
@@ -10,7 +10,7 @@ import { type Patches, subsamplePatches, type TrainValidationPatches } from '../
 import { adaptBatchNorm } from './adapt-batch-norm.js';
 import { refitLinearLayer, refitOutputLayers } from './refit-output-layers.js';
 
-/** A model of another place, by its files. */
+/** Files of a model of another cell. */
 export interface SourceModelFiles {
   id: string;
   version: string;
@@ -18,36 +18,36 @@ export interface SourceModelFiles {
   weights: ModelFileLocation;
 }
 
-/** What a model may start from. */
+/** Models from which a training may start. */
 export interface WarmStartOptions {
-  /** Where they are probed the best is taken, or else the first that fits. */
+  /** With `probe` the best is used, otherwise the first that matches. */
   parents: SourceModelFiles[];
-  /** Compares them with each other and with a fresh model, on some of the training patches. */
+  /** Compares the models with each other and with a fresh one, on some of the training patches. */
   probe: boolean;
 }
 
 export interface WarmStartResult {
-  /** Absent where it started fresh. */
+  /** Absent if it started fresh. */
   parent?: { id: string; version: string };
-  /** What was compared, by the mean squared error on the probe; the fresh model without an id. */
+  /** The compared models with their mean squared errors; the fresh model has no id. */
   probed?: { id?: string; mse: number }[];
-  /** Models that cannot be taken, and why. */
+  /** Models that could not be used, with the reasons. */
   refused?: { id: string; reason: string }[];
 }
 
-/** Pixels of patches that parents are compared on: enough to tell them apart, and a small part of an epoch. */
+/** Number of pixels on which models are compared: enough to distinguish them, and a small part of an epoch. */
 const PROBE_PIXELS = 2 ** 14;
-/** At least so many patches, as the pixels of one are much alike. */
+/** Minimum number of patches, because the pixels of one patch are similar. */
 const MIN_PROBED_PATCHES = 16;
-/** Pixels of patches that the output layers of a parent are adapted to. */
+/** Number of pixels to which the output layers are adapted. */
 const ADAPTATION_PIXELS = 2 ** 16;
 const UNREADABLE_WEIGHTS_ERRORS = [SyntaxError, RangeError, TypeError];
 
 /**
- * Puts the weights of a parent into a fresh model, and adapts it to the training patches: the averages of its normalisations, then its
- * output layers. If parents are compared, each and the fresh one are adapted to some training patches, and the errors are those on
- * some selection patches, which are other ground. A parent whose files are damaged,
- * that cannot be read, whose layers are others, or that says no numbers of this place is refused, which leaves the model as it was.
+ * Copies the weights of a parent into a fresh model, and adapts it to the training patches: first batch normalisation, then the output
+ * layers. With `probe`, each parent and the fresh model are adapted to some training patches and compared on some selection patches,
+ * which are other ground. A parent is refused if its files are damaged or unreadable, if its layers differ, or if its predictions for
+ * this cell are not finite; the model is then unchanged.
  */
 export async function warmStart(
   tf: Tf,
@@ -111,21 +111,21 @@ async function valuesOf(
   model: LayersModel,
 ): Promise<{ values: WeightValues[] } | { reason: string }> {
   try {
-    // Loaded here, because its imports would be much of the start of a process whose place starts fresh.
+    // Imported here, because it would slow down the start of processes whose cells start fresh.
     const { readModelFile } = await import('../../storage/index.js');
     const values = parseWeights(await readModelFile(topology), await readModelFile(weights));
     const own = model.weights;
     const fits =
       values.length === own.length && values.every(({ shape }, i) => String(shape) === String(own[i].shape));
-    if (!fits) return { reason: 'its layers are others' };
+    if (!fits) return { reason: 'its layers differ' };
     if (!values.every(({ values }) => values.every(Number.isFinite)))
-      return { reason: 'a weight of it is no number' };
+      return { reason: 'a weight is not finite' };
     return { values };
   } catch (error) {
     if (error instanceof TilewrightError) return { reason: error.message };
-    // What weightsOf says of bytes that are none.
+    // Errors of `parseWeights` for files that are not those of a model.
     if (!UNREADABLE_WEIGHTS_ERRORS.some((kind) => error instanceof kind)) throw error;
-    return { reason: `its files are those of no model: ${messageOf(error)}` };
+    return { reason: `its files are not those of a model: ${messageOf(error)}` };
   }
 }
 

@@ -7,26 +7,26 @@ import type { WarmStartOptions } from '../warm-start/index.js';
 
 /** One model to train. */
 export interface TrainCellTask {
-  /** Names the task in progress and results. */
+  /** Name of the task in progress and results. */
   id: string;
-  /** The same of all tasks of one place. Default: it shares nothing with others. */
+  /** Same value for all tasks of one cell. Default: the task shares nothing with others. */
   cell?: string;
   model: string;
   seed: number;
-  /** Default: the model's. */
+  /** Default: the value of the model. */
   epochs?: number;
   /** Stops if the selection loss has not improved for this number of epochs. */
   patience?: number;
   dates: AcquisitionFiles[];
-  /** Of a model that removes cloud. */
+  /** For cloud removal. */
   pairs?: DatePair[];
-  /** The first time that the job holds out, milliseconds since 1970. Default: only ground is held out. */
+  /** First held-out time of the job, milliseconds since 1970. Default: only ground is held out. */
   validationFrom?: number;
-  /** Models of other places that it may start from, the best first. Default: it starts fresh. */
+  /** Models of other cells that it may start from, the best first. Default: it starts fresh. */
   start?: WarmStartOptions;
-  /** Which layers learn when, of a model that starts from another. */
+  /** Schedule of the trainable layers if the training starts from another model. */
   fineTuning?: FreezingSchedule;
-  /** File in which the training is kept as it stands, and from which it goes on. */
+  /** File in which the state of the training is saved, and from which it resumes. */
   checkpoint?: string;
 }
 
@@ -41,7 +41,7 @@ export interface TrainRequest {
   task: TrainCellTask;
   /** Memory that the process may use, in bytes. */
   limit?: number;
-  /** The process keeps the decoded bands, because another task for the same place is queued. */
+  /** True if the process should keep the decoded bands, because another task for the same cell is queued. */
   keep: boolean;
 }
 

@@ -209,7 +209,7 @@ test('one model over all nodes', { skip: noEtcd || process.platform !== 'linux' 
     await until('it is under way', isTraining(a, id));
     const one = members().find(({ parent }) => parent === victim().process.pid);
     process.kill(one!.pid, 'SIGKILL');
-    assert.match(await failsCleanly(b, id), new RegExp(`node ${ids[[a, b, c].indexOf(victim())]} fell out`));
+    assert.match(await failsCleanly(b, id), new RegExp(`node ${ids[[a, b, c].indexOf(victim())]} was lost`));
   });
 
   await t.test('so does a node that hangs', async () => {

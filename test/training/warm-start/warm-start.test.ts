@@ -275,12 +275,12 @@ describe('a start from another model', () => {
         ['others', 'longer', 'no number', 'no json', 'no manifest', 'damaged', 'absurd', 'large'],
       );
       const reasons = start!.refused!.map(({ reason }) => reason);
-      assert.equal(reasons[0], 'its layers are others');
+      assert.equal(reasons[0], 'its layers differ');
       assert.match(
         reasons[1]!,
-        /^its files are those of no model: weights.bin has \d+ bytes, and its list names \d+$/,
+        /^its files are not those of a model: weights.bin has \d+ bytes, and its list names \d+$/,
       );
-      assert.equal(reasons[2], 'a weight of it is no number');
+      assert.equal(reasons[2], 'a weight is not finite');
       assert.match(reasons[5]!, /bytes/);
       for (const reason of reasons.slice(6))
         assert.equal(reason, 'its predictions for this place are not finite');

@@ -239,7 +239,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
     };
     const fellOut = (how: string) => ({
       code: 'TW_TRAIN_RING',
-      message: new RegExp(`node n fell out .*\\(${how}\\)`),
+      message: new RegExp(`node n was lost .*\\(${how}\\)`),
     });
 
     for (const wait of MOMENTS)
