@@ -1,4 +1,4 @@
-/** The distributed mode: one model for all places, at which all nodes that hold some work together. */
+/** The distributed mode: one model for all cells, trained by all nodes that have some. */
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { selectEngineCached } from '../../engines/index.js';
@@ -43,27 +43,28 @@ import {
 } from './train-options.js';
 import { summariseReasons } from './train-results.js';
 
-/** What a node says of itself before the ring is made. */
+/** Announcement of a node before the ring is formed. */
 interface RankAnnouncement {
   node: string;
-  /** Where it is reached, and where it waits for the member before it; absent where it is alone. */
+  /** Address of the node, and the id of its waiting rank. Absent for a single node. */
   url?: string;
   door?: string;
-  /** The engine and this program, whose other versions may weight otherwise. */
+  /** Versions of the engine and the program; other versions may compute other weights. */
   engine: string;
-  /** Patches for training. Nodes without any are no members. */
+  /** Training patches. Nodes without any do not take part. */
   patches: number;
-  /** Collections and grids of its places, and what their values are. */
+  /** Collections and grids of its cells, and the kinds of their values. */
   kinds: string[];
-  /** The distinct pixel sizes of the places. */
+  /** Distinct pixel sizes of the cells. */
   pixels: TrainedPixels[];
-  /** Names the versions of all tiles that it trains on. */
+  /** Digest of the versions of all tiles that it trains on. */
   data: string;
 }
 
 /**
- * The part of this node: reads its places in one process, agrees with the other nodes on who trains, and trains with them. The first
- * member stores the model; then all remove their checkpoints. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS, TW_TRAIN_DIVERGED.
+ * Runs the part of this node: reads its cells in one process, agrees with the other nodes on the ranks, and trains with them. The first
+ * rank stores the model; then all remove their checkpoints. Throws TW_TRAIN_RING, TW_TRAIN_ENGINES, TW_TRAIN_COLLECTIONS,
+ * TW_TRAIN_DIVERGED.
  */
 export async function trainDistributed(
   { storage, cores = availableParallelism(), rendezvous }: TrainContext,
@@ -84,7 +85,11 @@ export async function trainDistributed(
   job.signal.throwIfAborted();
 
   const results: PartialTrainResults = {
-    ...{ engine: engine.name, mode: 'distributed', models: [], skipped: [], failed: [] },
+    engine: engine.name,
+    mode: 'distributed',
+    models: [],
+    skipped: [],
+    failed: [],
     spreads: {},
   };
   job.partial(() => results);
@@ -104,7 +109,7 @@ export async function trainDistributed(
   try {
     job.message('reading places');
     const tasks = readRequests(storage, { model, validationFrom }, places, results);
-    // Until the end, when the tiles are read again to score the model.
+    // Pinned until the end, because the tiles are read again to score the model.
     held = await pinTiles(
       storage,
       tasks.flatMap(({ place }) => place.tiles.map((tile) => ({ tile, groups: tile.groups }))),
@@ -113,13 +118,16 @@ export async function trainDistributed(
     const { used, patches } = await readCells(member, model, tasks, results);
     count(0);
     for (const reason of summariseReasons(results, [model])) job.log('warning', `skipped ${reason}`);
-    const words = await job.allGather<RankAnnouncement>({
-      ...{ node, engine: `${engine.name} ${engine.version}, tilewright ${version}`, patches },
-      ...{ kinds: kindsOf(used, getModelSpec(model)), pixels: pixelsOf(used, getModelSpec(model)) },
-      ...{ data: digest(used.map(versionsOf)) },
+    const announcements = await job.allGather<RankAnnouncement>({
+      node,
+      engine: `${engine.name} ${engine.version}, tilewright ${version}`,
+      patches,
+      kinds: kindsOf(used, getModelSpec(model)),
+      pixels: pixelsOf(used, getModelSpec(model)),
+      data: digest(used.map(versionsOf)),
       ...(rendezvous && door && { url: rendezvous.url, door: door.id }),
     });
-    const members = words.filter((word) => word.patches > 0);
+    const members = announcements.filter((one) => one.patches > 0);
     assertSameEngines(members);
     const index = members.findIndex((one) => one.node === node);
     if (index >= 0) {
@@ -134,7 +142,7 @@ export async function trainDistributed(
           ? await connectRing(next, rendezvous.doors, door, job.signal)
           : undefined;
       const names = members.map((one) => one.node);
-      // A job that stores nothing measures a whole training, and leaves the checkpoints of others alone.
+      // A job that stores nothing measures a complete training, and must not use the checkpoints of other jobs.
       const own = isStored ? [] : [job.id];
       const task = digest([
         version,
@@ -161,9 +169,14 @@ export async function trainDistributed(
         const site = commonAncestorCell(used[0], trained);
         const pooled = pooledCellScores(trained);
         const about: StoreModelContext = {
-          ...{ mode: 'distributed', model, filter, engine, seed, job: job.id },
+          mode: 'distributed',
+          model,
+          filter,
+          engine,
+          seed,
+          job: job.id,
           ...commonPixels(members.flatMap((one) => one.pixels)),
-          distributed: distributedReport(trained, names, words.length),
+          distributed: distributedReport(trained, names, announcements.length),
         };
         const { model: stored, spread } = isStored
           ? await storeModel(storage, site, pooled, about)
@@ -190,7 +203,7 @@ export async function trainDistributed(
 
 type Task = ReadCellsRequest['places'][number];
 
-/** The places that have the files that a model needs. The others go to the results. */
+/** Returns the cells that have the files that a model needs. The others are added to the results. */
 function readRequests(
   storage: Storage,
   { model, validationFrom }: { model: string; validationFrom?: number },
@@ -209,7 +222,7 @@ function readRequests(
   });
 }
 
-/** The places that can be trained on. The others go to the results. */
+/** Returns the cells that can be trained on. The others are added to the results. */
 async function readCells(
   member: RankProcess,
   model: string,
@@ -244,7 +257,7 @@ function pixelsOf(places: TrainingCell[], spec: ModelSpec): TrainedPixels[] {
 
 const versionsOf = ({ tiles }: TrainingCell) => tiles.map(({ id, version }) => [id, version]);
 
-/** What of a member shapes the result. */
+/** The parts of an announcement that affect the weights. */
 const shaping = ({ node, engine, data }: RankAnnouncement) => [node, engine, data];
 
 function digest(value: unknown): string {
@@ -258,7 +271,7 @@ function assertSameEngines(members: RankAnnouncement[]): void {
     throw mixedEngines(members.map(({ node, engine }) => `${node}: ${engine}`).join(', '));
 }
 
-/** The connections to the members before and after this one. */
+/** Returns the connections to the ranks before and after this one. */
 async function connectRing(
   { node, url, door: to }: RankAnnouncement,
   doors: Rendezvous,
@@ -285,7 +298,7 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** The smallest cell that contains all places, with their tiles. */
+/** Returns the smallest cell that contains all cells, with their tiles. */
 function commonAncestorCell({ collection, grid }: TrainingCell, { members }: DataParallelResult) {
   const places = members.flatMap((member) => member.places);
   const geocode = commonCell(places.map((place) => place.geocode));

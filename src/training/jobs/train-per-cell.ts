@@ -1,4 +1,4 @@
-/** The partitioned and the contained mode: a model for each place, stored as they come. */
+/** The partitioned and the contained mode: one model for each cell, stored as soon as it is trained. */
 
 import { selectEngineCached } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
@@ -38,7 +38,9 @@ export async function trainPerCell(
   return results;
 }
 
-/** One place of each cluster, then the others from the models of these. Where a place cannot be trained, the next of its cluster is the first. */
+/**
+ * Trains one cell of each cluster, then the others from these models. If a cell cannot be trained, the next of its cluster is the seed.
+ */
 async function trainSeedsFirst(
   context: TrainContext,
   inputs: TrainInputs,
@@ -50,7 +52,7 @@ async function trainSeedsFirst(
   const isFirst: SourceModelFinder = async () => ({ none: 'it is the first of its cluster' });
   const seeds: ModelVersionRecord[] = [];
   let left = planned;
-  // What the job had stored before it was cut off.
+  // Models that the job stored before it was interrupted.
   let stored = training.results.models.slice();
   for (;;) {
     job.message('training the first place of each cluster');
@@ -88,7 +90,7 @@ function transferPlanFrom(
   );
 }
 
-/** Of inputs that ask for a transfer. */
+/** For inputs that request a transfer. */
 function transferPlan(
   inputs: TrainInputs,
   finderOf: (kind: string, policy: TransferPlan['policy']) => SourceModelFinder,

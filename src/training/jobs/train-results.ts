@@ -1,4 +1,4 @@
-/** What a training job answers, and what it says of places without a model. */
+/** Results of a training job, and a summary of the cells without a model. */
 import { plural, reasonKey } from '../../plural.js';
 import type { Baselines, Metrics, TileScore } from '../evaluation/index.js';
 import type { ModelResult, TrainingMode } from '../registry/index.js';
@@ -8,20 +8,20 @@ export interface TrainResults {
   engine: string;
   mode: TrainingMode;
   models: ModelResult[];
-  /** Places without a model, because their data are too little or unfit. */
+  /** Cells without a model, because their data are too few or unsuitable. */
   skipped: { geocode: string; model: string; reason: string }[];
-  /** Places whose data could not be read, or whose training failed. */
+  /** Cells whose data could not be read, or whose training failed. */
   failed: { geocode: string; model: string; code: string; message: string }[];
   /**
-   * All validation patches taken as one set, and all whole tiles; null without models, and where they are of several kinds, whose errors
-   * have no common unit.
+   * Scores over all validation patches, and over all entire tiles. Null without models, and if the models are of several kinds, whose
+   * errors have no common unit.
    */
   pooled: PooledScores | null;
-  /** Bytes of tiles that had to be fetched, where there were some. */
+  /** Bytes of tiles that were fetched from other nodes. Absent if none were. */
   bytesFetched?: number;
 }
 
-/** Those that some of the places lack are absent. */
+/** Members that are missing for some cells are absent. */
 export interface PooledScores extends Baselines {
   model: Metrics;
   tile?: TileScore;
@@ -29,15 +29,15 @@ export interface PooledScores extends Baselines {
 
 const MAX_LISTED_REASONS = 3;
 
-/** A place as people are told of it: with the model where there are several. */
+/** Label of a cell for people: with the model if there are several. */
 export function cellLabel(place: string, model: string, models: string[]): string {
   return models.length > 1 ? `${place} (${model})` : place;
 }
 
 /**
- * Places without a model by the reason, the most frequent first: "12 places, such as u26xe: 9 usable patches, at least 40 are
- * needed". Reasons that differ in their numbers alone are one, and so are failures of one code. Of several `models`, each has reasons of
- * its own: "u26xe (ndmi): no date holds swir16".
+ * Summarises the cells without a model by reason, the most frequent first: "12 places, such as u26xe: 9 usable patches, at least 40 are
+ * needed". Reasons that differ only in their numbers are one reason, and so are failures of one code. With several `models`, each has its
+ * own reasons: "u26xe (ndmi): no date holds swir16".
  */
 export function summariseReasons(
   { skipped, failed }: Pick<TrainResults, 'skipped' | 'failed'>,

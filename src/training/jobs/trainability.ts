@@ -1,4 +1,4 @@
-/** Checks whether a place has enough patches to be trained, before a process is started for it. */
+/** Checks whether a cell has enough patches to be trained, before a process is started for it. */
 import { readRaster } from '../../raster/index.js';
 import { type GroupRecord, pinTiles, type Storage } from '../../storage/index.js';
 import {
@@ -17,7 +17,10 @@ import {
 import { getModelSpec, type ModelSpec, requiredBands } from '../models/index.js';
 import { type LabelledImage, tooFewPatches } from '../patches/index.js';
 
-/** Why a model cannot be trained at a place, without reading a band; undefined if nothing speaks against it. Throws the TW_STORE_ and TW_RASTER_ errors. */
+/**
+ * Returns the reason why a model cannot be trained at a cell, from masks only; undefined if none is found. Throws the TW_STORE_ and
+ * TW_RASTER_ errors.
+ */
 export async function reasonNotTrainable(
   storage: Storage,
   model: string,
@@ -40,9 +43,9 @@ export async function reasonNotTrainable(
 }
 
 /**
- * The same of a place whose bands are there, and whose masks are on this node. Bands may have more gaps than their mask, which make the
- * patches fewer: so a place that is unfit here is unfit, and the process that reads the bands may still find one unfit that passes.
- * Throws the TW_RASTER_ errors.
+ * Like `reasonNotTrainable`, for a cell that has the bands, and whose masks are on this node. Bands may have more gaps than their mask,
+ * which reduces the patches: a cell that is rejected here is unsuitable, but the process that reads the bands may reject a cell that
+ * passes. Throws the TW_RASTER_ errors.
  */
 export async function reasonNotTrainableByMasks(
   storage: Pick<Storage, 'tilePath'>,
@@ -69,13 +72,17 @@ export async function reasonNotTrainableByMasks(
   return tooFewPatches(spec, masksAsImages(spec, pixels, pairs), validationFrom);
 }
 
-/** What the masks say of the images that `imagesOf` makes: a pixel counts unless the mask speaks against it. */
+/** Returns images like `labelImages`, from masks only: a pixel counts unless its mask code excludes it. */
 function masksAsImages(spec: ModelSpec, dates: AcquisitionPixels[], pairs: DatePair[] = []): LabelledImage[] {
   const withoutBands = { ...spec, inputs: [] };
   const image = (date: AcquisitionPixels, targetMask: Uint8Array): LabelledImage => {
     const { time, width, height, mask } = date;
     return {
-      ...{ time, width, height, mask, targetMask },
+      time,
+      width,
+      height,
+      mask,
+      targetMask,
       inputs: [],
       targets: [],
       inputMask: inputMaskOf(withoutBands, date),

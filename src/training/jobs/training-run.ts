@@ -1,4 +1,4 @@
-/** The models of many places: what there is to train, and what came of it. */
+/** A training run over many cells: the planned models, and their results. */
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -36,17 +36,15 @@ export interface PlannedModel {
   task: TrainCellTask;
 }
 
-/**
- * Invariant: each model that is planned becomes one entry of `models`, `skipped` or `failed`, once it was given to `train`.
- */
+/** Invariant: each planned model becomes exactly one entry of `models`, `skipped` or `failed`, after it has been passed to `train`. */
 export class TrainingRun {
   readonly results: PartialTrainResults;
   private readonly models: string[];
   private readonly filter: Filter;
-  /** Models that the filter asks for, also those that are not trained. */
+  /** Number of models for the matching cells, including those that are not trained. */
   private total = 0;
   private planned = 0;
-  /** Of the planned models, the share of each that is done, and their sum. */
+  /** Completed fraction of each planned model, and their sum. */
   private readonly fractions = new Map<string, number>();
   private worked = 0;
 
@@ -57,17 +55,24 @@ export class TrainingRun {
     private readonly engine: SelectedEngine,
   ) {
     const memoryOf = (model: string) => getModelSpec(model).memoryPerCell;
-    // The first process shows what one takes.
+    // The first process determines the memory use of all, so the largest model goes first.
     this.models = requestedModels(inputs).toSorted((a, b) => memoryOf(b) - memoryOf(a));
     this.filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
     const { mode = 'partitioned' } = inputs;
     this.results = {
-      ...{ engine: engine.name, mode, models: [], skipped: [], failed: [] },
+      engine: engine.name,
+      mode,
+      models: [],
+      skipped: [],
+      failed: [],
       spreads: {},
     };
   }
 
-  /** What is to be trained. What the job has stored before it was cut off, and places whose tiles do not suffice, go to the results. */
+  /**
+   * Returns the models to be trained. Models that the job stored before an interruption, and cells with too few tiles, go directly to the
+   * results.
+   */
   async plan(): Promise<PlannedModel[]> {
     const { results, models, job } = this;
     const { storage } = this.context;
@@ -93,8 +98,8 @@ export class TrainingRun {
     return planned;
   }
 
-  /** Trains and stores each of them, from the models that `descent` finds. */
-  async train(models: PlannedModel[], descent?: TransferPlan): Promise<void> {
+  /** Trains and stores the models, starting from the source models that `plan` finds. */
+  async train(models: PlannedModel[], transfer?: TransferPlan): Promise<void> {
     const { job, inputs, engine, context } = this;
     const { cores = availableParallelism(), memory } = context;
     const { mode, epochs, placeMemory = getModelSpec(this.models[0]).memoryPerCell } = inputs;
@@ -112,21 +117,27 @@ export class TrainingRun {
       }
       held.set(task.id, files);
       if (limit !== undefined) {
-        // No process is started for a place that has too little.
+        // No process is started for a cell with too little data.
         const reason = await reasonNotTrainableByMasks(context.storage, getModelSpec(model), place, task);
         if (reason !== undefined) return { skipped: reason };
       }
-      if (!descent) return undefined;
-      const ancestors = await findSources(context.storage, descent, model, place);
-      found.set(task.id, ancestors);
-      if (ancestors.start) Object.assign(task, { start: ancestors.start, fineTuning: descent.fineTuning });
+      if (!transfer) return undefined;
+      const sources = await findSources(context.storage, transfer, model, place);
+      found.set(task.id, sources);
+      if (sources.start) Object.assign(task, { start: sources.start, fineTuning: transfer.fineTuning });
       return undefined;
     };
     const onEpoch = ({ id, epoch }: CellProgress) =>
       this.advance(id, epoch / (epochs ?? getModelSpec(byId.get(id)!.model).epochs));
     const options = {
-      ...{ engine: engine.name, cores, memory, limit, pinned: limit !== undefined },
-      ...{ signal: job.signal, onEpoch, prepare },
+      engine: engine.name,
+      cores,
+      memory,
+      limit,
+      pinned: limit !== undefined,
+      signal: job.signal,
+      onEpoch,
+      prepare,
     };
     const tasks = models.map(({ task }) => task);
     try {
@@ -134,11 +145,11 @@ export class TrainingRun {
         held.get(result.id)?.release();
         held.delete(result.id);
         const planned = byId.get(result.id)!;
-        const ancestors = found.get(result.id);
+        const sources = found.get(result.id);
         if ('trained' in result) {
           const { start } = result.trained;
-          const lineage = descent && ancestors && transferProvenance(descent, ancestors, start);
-          await this.store(planned, result.trained, lineage);
+          const provenance = transfer && sources && transferProvenance(transfer, sources, start);
+          await this.store(planned, result.trained, provenance);
         } else if ('skipped' in result) this.skip(planned, result.skipped);
         else this.fail(planned, result.error);
         found.delete(result.id);
@@ -146,7 +157,7 @@ export class TrainingRun {
         this.count();
       }
     } finally {
-      // Places that are being prepared when the job stops let go of their files themselves.
+      // Cells in preparation when the job stops release their files themselves.
       hasEnded = true;
       for (const files of held.values()) files.release();
     }
@@ -191,15 +202,20 @@ export class TrainingRun {
   private async store(
     { place, model }: PlannedModel,
     trained: TrainedCell,
-    lineage: ReturnType<typeof transferProvenance> | undefined,
+    provenance: ReturnType<typeof transferProvenance> | undefined,
   ): Promise<void> {
     const { job, engine, filter, results } = this;
     const { seed = DEFAULT_SEED, store: isStored = true } = this.inputs;
     const name = cellLabel(place.geocode, model, this.models);
     const about = {
-      ...{ mode: results.mode, model, filter, engine, seed, job: job.id },
+      mode: results.mode,
+      model,
+      filter,
+      engine,
+      seed,
+      job: job.id,
       ...trainedPixels(getModelSpec(model), place),
-      ...lineage,
+      ...provenance,
     };
     const stored = isStored
       ? await storeModel(this.context.storage, place, trained, about)
@@ -236,7 +252,7 @@ export class TrainingRun {
   }
 }
 
-/** A short file name for any place. */
+/** Returns a short file name for any cell. */
 function checkpointName(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 16);
 }

@@ -34,7 +34,7 @@ export function describeTraffic({ members, parameters, steps, nodes = 1 }: Distr
   const work = `${plural(size, 'node')}, ${parameters} parameters, ${plural(steps, 'step')}`;
   const most = members.reduce((a, b) => (b.bytesSent > a.bytesSent ? b : a));
   if (most.ratio === null)
-    return `${work}: nothing sent${nodes > 1 ? `, as ${most.places === 1 ? 'the place is' : `all ${most.places} places are`} with one of ${nodes} nodes` : ''}`;
+    return `${work}: nothing sent${nodes > 1 ? `, because one of ${nodes} nodes has ${most.places === 1 ? 'the only place' : `all ${most.places} places`}` : ''}`;
   const sent = (most.bytesSent / 1e6).toFixed(2);
-  return `${work}: at most ${sent} MB sent by a node, ${most.ratio.toFixed(3)} times 2 (N - 1) / N x 4 x parameters x steps`;
+  return `${work}: a node sent at most ${sent} MB, ${most.ratio.toFixed(3)} times 2 (N - 1) / N x 4 x parameters x steps`;
 }

@@ -149,7 +149,7 @@ test('one model over all nodes', { skip: noEtcd || process.platform !== 'linux' 
     assert.deepEqual([nodes, members.length], [3, 1]);
     assert.match(
       describeTraffic(models[0]!.distributed!),
-      /nothing sent, as the place is with one of 3 nodes$/,
+      /nothing sent, because one of 3 nodes has the only place$/,
     );
   });
 
