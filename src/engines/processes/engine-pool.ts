@@ -46,6 +46,6 @@ export async function resultOrFailure<T>(
     return await answer;
   } catch (error) {
     if (!(error instanceof ProcessEnded)) throw error;
-    throw failed.because(error, `its process ended with ${error.message}, most often for want of memory`);
+    throw failed.because(error, `its process ended with ${error.message}, usually because of too little memory`);
   }
 }

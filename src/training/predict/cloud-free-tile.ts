@@ -1,4 +1,4 @@
-/** Makes a tile without cloud: clear pixels with the numbers that are stored, cloudy ones filled by a model. */
+/** Makes a cloud-free tile: clear pixels keep their stored values, cloudy ones are filled by a model. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { conversion, type MadeTile, validityStatistics } from '../../derive/index.js';
 import type { Tf } from '../../engines/index.js';
@@ -15,18 +15,18 @@ import { fillClouds } from '../inference/index.js';
 import type { ModelSpec } from '../models/index.js';
 import type { PredictTask } from './predict-task.js';
 
-/** How the pixels of a tile are stored. */
+/** Encoding of the pixels of a tile. */
 interface StoredBands {
   dataType: DataType;
   nodata: number | undefined;
   bands: { pixels: PixelArray; scale: number; offset: number }[];
 }
 
-/** For bands that are stored in different ways. */
-const COMMON = { dataType: 'int16' as DataType, nodata: -32768, scale: 1e-4, offset: 0 };
-const REFLECTANCE = { dataType: 'float64' as DataType, scale: 1, offset: 0, nodata: undefined };
+/** Encoding for bands that are stored in different ways. */
+const DEFAULT_ENCODING = { dataType: 'int16', nodata: -32768, scale: 1e-4, offset: 0 } as const;
+const REFLECTANCE = { dataType: 'float64', scale: 1, offset: 0, nodata: undefined } as const;
 
-/** Null if no pixel with cloud or shadow can be filled. Throws TW_TRAIN_PREDICT. */
+/** Returns null if no pixel with cloud or shadow can be filled. Throws TW_TRAIN_PREDICT. */
 export async function cloudFreeTile(
   tf: Tf,
   model: LayersModel,
@@ -36,10 +36,10 @@ export async function cloudFreeTile(
   const rasters: ReadRasters = new Map();
   const [date] = await datesOf([files], size, rasters);
   const { width, height, mask } = date;
-  const made = fillClouds(tf, model, spec, date, await datesOf(others, size));
-  if (!made) return null;
-  const { filled, planes } = made;
-  const { dataType, nodata, bands } = storedAlike(spec, files, date, rasters) ?? converted(spec, date);
+  const fill = fillClouds(tf, model, spec, date, await datesOf(others, size));
+  if (!fill) return null;
+  const { filled, planes } = fill;
+  const { dataType, nodata, bands } = storedBands(spec, files, date, rasters) ?? convertedBands(spec, date);
   for (const [b, { pixels, scale, offset }] of bands.entries()) {
     const store = conversion(REFLECTANCE, { dataType, scale, offset, nodata })!;
     for (let at = 0; at < filled.length; at++) if (filled[at]) pixels[at] = store(planes[b][at]);
@@ -47,8 +47,15 @@ export async function cloudFreeTile(
   const codes = mask.map((code, at) => (filled[at] ? Mask.filled : code));
   const valid = codes.map((code) => (code === Mask.nodata ? 0 : 1));
   const cell: CellGroup = {
-    ...{ ...tile, width, height, name: groups[`${width}x${height}`] },
-    ...{ role: 'data', resampling: 'bilinear', dataType, nodata: nodata ?? null, colours: undefined },
+    ...tile,
+    width,
+    height,
+    name: groups[`${width}x${height}`],
+    role: 'data',
+    resampling: 'bilinear',
+    dataType,
+    nodata: nodata ?? null,
+    colours: undefined,
     bands: spec.inputs.map((name, b) => {
       const { scale, offset } = areCounts ? { scale: 1, offset: 0 } : bands[b];
       return { name, commonName: name, scale, offset };
@@ -71,8 +78,8 @@ async function datesOf(
   return read.dates;
 }
 
-/** The stored numbers themselves, if all bands have one data type and the size of the tile. */
-function storedAlike(
+/** Returns the stored values unchanged, if all bands have the same data type and the size of the tile. */
+function storedBands(
   { inputs }: ModelSpec,
   { bands }: AcquisitionFiles,
   { width, height }: AcquisitionPixels,
@@ -81,7 +88,7 @@ function storedAlike(
   const files = inputs.map((name) => bands[name]!);
   const headers = files.map(({ path }) => rasters.get(path)!.header);
   const [{ dataType }] = headers;
-  // Tiles of older versions declare no nodata value if they are floats.
+  // Float tiles of older versions declare no nodata value.
   const nodata = declaredNodata(dataType, headers[0].nodata);
   const isAlike = headers.every(
     (header) =>
@@ -92,18 +99,22 @@ function storedAlike(
   );
   if (!isAlike) return undefined;
   return {
-    ...{ dataType, nodata },
+    dataType,
+    nodata,
     bands: files.map(({ path, band, scale, offset }) => ({
-      ...{ pixels: rasters.get(path)!.bands.get(band)!, scale, offset },
+      pixels: rasters.get(path)!.bands.get(band)!,
+      scale,
+      offset,
     })),
   };
 }
 
-function converted({ inputs }: ModelSpec, date: AcquisitionPixels): StoredBands {
-  const { dataType, nodata, scale, offset } = COMMON;
+function convertedBands({ inputs }: ModelSpec, date: AcquisitionPixels): StoredBands {
+  const { dataType, nodata, scale, offset } = DEFAULT_ENCODING;
   const store = conversion(REFLECTANCE, { dataType, scale, offset, nodata })!;
   return {
-    ...{ dataType, nodata },
+    dataType,
+    nodata,
     bands: inputs.map((name) => {
       const pixels = allocatePixels(dataType, date.mask.length);
       for (const [at, value] of date.bands[name]!.entries())

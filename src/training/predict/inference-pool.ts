@@ -1,4 +1,4 @@
-/** Child processes that apply models to tiles, several at once. */
+/** Child processes that apply models to tiles in parallel. */
 import type { MadeTile, TileMaker } from '../../derive/index.js';
 import { type EngineName, EnginePool, type Handler, resultOrFailure } from '../../engines/index.js';
 import { predictionFailed } from '../errors.js';
@@ -6,7 +6,7 @@ import type { PredictTask } from './predict-task.js';
 
 export type PredictionHandlers = { predict: Handler<PredictTask, MadeTile | null> };
 
-/** Close it when done. */
+/** The caller must close it. */
 export class InferencePool implements TileMaker<PredictTask> {
   private readonly pool: EnginePool<PredictionHandlers>;
 
@@ -17,14 +17,14 @@ export class InferencePool implements TileMaker<PredictTask> {
     this.pool = new EnginePool(new URL('./inference-worker.js', import.meta.url), engine, threads);
   }
 
-  /** A child that dies fails its tile alone. Throws TW_TRAIN_PREDICT, the signal's reason, and what the child throws. */
+  /** If a child dies, only its tile fails. Throws TW_TRAIN_PREDICT, the reason of the signal, and the errors of the child. */
   make(task: PredictTask, signal: AbortSignal): Promise<MadeTile | null> {
     return this.pool.run(signal, (child) =>
       resultOrFailure(child.request('predict', task, { signal }), predictionFailed),
     );
   }
 
-  /** Call it when no task runs or waits. */
+  /** Call it only when no task is running or waiting. */
   close(): void {
     this.pool.close();
   }

@@ -1,4 +1,4 @@
-/** The child process that applies models: one engine, one tile after another. Started by inference-pool.ts. */
+/** Child process that applies models to one tile after another on one engine. Started by inference-pool.ts. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { type EngineName, loadEngine, serveRequests, type Tf } from '../../engines/index.js';
 import { readModelFile } from '../../storage/index.js';
@@ -9,7 +9,7 @@ import type { PredictTask } from './predict-task.js';
 import { predictTile } from './predict-tile.js';
 
 const [engine] = process.argv.slice(2);
-/** Tiles of one place come one after another. */
+/** The last model, because consecutive tiles are often of one cell. */
 let cachedModel: { topology: string; model: LayersModel } | undefined;
 
 serveRequests<PredictionHandlers>(

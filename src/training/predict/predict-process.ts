@@ -1,4 +1,4 @@
-/** Prediction as a job: tiles of what models say of the tiles that a filter picks. */
+/** Prediction as a job: applies models to the tiles that match a filter, and stores the results as tiles. */
 import { availableParallelism } from 'node:os';
 import {
   DERIVE_RESULTS,
@@ -48,38 +48,38 @@ import { InferencePool } from './inference-pool.js';
 import { modelPixels } from './model-pixel-size.js';
 import type { PredictTask } from './predict-task.js';
 
-export interface PredictContext {
+interface PredictContext {
   storage: Storage;
   finder: TileFinder;
-  /** Tiles made side by side at most. */
+  /** Maximum number of tiles made in parallel. */
   cores?: number;
-  /** Functions that apply kinds of models of other parts, by the names of the kinds. Such models apply to any collection. */
+  /** Functions that apply kinds of models of other parts, by the name of the kind. Such models apply to any collection. */
   appliers?: Record<string, ApplyModel>;
 }
 
-/** Makes predictions for the tiles that match. `engine`: the engine that was requested, for models that need one. */
-export type ApplyModel = (
+/** Predicts the tiles that match. `engine`: the requested engine, for models that need one. */
+type ApplyModel = (
   model: ModelVersionRecord,
   filter: Filter,
   job: JobContext,
   engine?: string,
 ) => Promise<DeriveResults>;
 
-export interface PredictInputs {
-  /** A model's name: each tile by the model of its place. A model's id: that one. */
+interface PredictInputs {
+  /** The name of a model: each tile by the model of its cell. Or the id of a model. */
   model: string;
-  /** Of each model: `latest`, `best` or one by its name. Default: `latest`. */
+  /** Version of each model: `latest`, `best` or a version name. Default: `latest`. */
   version?: string;
   filter?: FilterParams;
   engine?: string;
 }
 
 export interface PredictResults extends DeriveResults {
-  /** Models that were applied though they are worse on their validation patches than the mean of their training, by their ids. */
+  /** Applied models that are worse on their validation patches than the mean of their training values, by id. */
   worse: BelowBaselineModel[];
 }
 
-export interface BelowBaselineModel {
+interface BelowBaselineModel {
   id: string;
   version: string;
   geocode: string;
@@ -89,26 +89,26 @@ export interface BelowBaselineModel {
 }
 
 const OUTPUTS = {
-  tiles: { title: 'Tiles made', schema: { type: 'integer' } },
-  unchanged: { title: 'Tiles that were there already', schema: { type: 'integer' } },
+  tiles: { title: 'New tiles', schema: { type: 'integer' } },
+  unchanged: { title: 'Tiles that already existed', schema: { type: 'integer' } },
   skipped: {
-    title: 'Tiles of which none was made, by the reason',
+    title: 'Tiles without a prediction, by reason',
     schema: { type: 'object', additionalProperties: { type: 'integer' } },
   },
   failed: {
-    title: 'The first tiles that failed, and why',
+    title: 'The first tiles that failed, with reasons',
     schema: { type: 'array', items: { type: 'object' } },
   },
   failures: { title: 'Tiles that failed', schema: { type: 'integer' } },
   worse: {
-    title: 'Models that were applied though they are worse than the mean of their training',
+    title: 'Applied models that are worse than the mean of their training values',
     schema: { type: 'array', items: { type: 'object' } },
   },
-  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+  seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };
 
 const BELOW_BASELINE_SCHEMA = objectOf({ id: TEXT, version: TEXT, geocode: TEXT, mse: NUMBER, mean: NUMBER });
-/** Older versions name no worse models. */
+/** Older versions do not report such models. */
 const PART = { allOf: [DERIVE_RESULTS, objectOf({}, { worse: listOf(BELOW_BASELINE_SCHEMA) })] };
 
 export function predictProcess(context: PredictContext): Process {
@@ -117,7 +117,7 @@ export function predictProcess(context: PredictContext): Process {
     id: 'predict',
     title: 'Predict tiles',
     description:
-      'Makes tiles of what models say: maps of NDVI and NDMI, and places without cloud. A name takes the model of each place, an id one model.',
+      'Applies models and stores the predictions as tiles: maps of NDVI and NDMI, and images without cloud. A name selects the model of each place, an id one model.',
     inputs: {
       type: 'object',
       required: ['model'],
@@ -133,7 +133,7 @@ export function predictProcess(context: PredictContext): Process {
           type: 'string',
           maxLength: 40,
           default: 'latest',
-          description: 'Of each model: latest, best, or one version by its name',
+          description: 'Version of each model: latest, best, or the name of a version',
         },
         filter: { type: 'object', additionalProperties: false, properties: filterBody },
         engine: { enum: ENGINE_NAMES },
@@ -171,12 +171,12 @@ async function predict(
   const workers = new InferencePool(engine.name, cores);
   try {
     const applied = new Map<string, ModelVersionRecord>();
-    const chosen = (model: ModelRecord) => {
+    const choose = (model: ModelRecord) => {
       const made = versionNamed(model, version);
       if (made) applied.set(made.id, made);
       return made;
     };
-    const planned = planPredictions(storage, one ?? inputs.model, chosen, filter, job.isMine);
+    const planned = planPredictions(storage, one ?? inputs.model, choose, filter, job.isMine);
     const results = await deriveTiles(
       { storage, finder, workers },
       planned,
@@ -187,7 +187,7 @@ async function predict(
     for (const { id, version, mse, mean } of worse)
       job.log(
         'warning',
-        `${id}, version ${version}, is worse than the mean of its training: MSE ${mse.toExponential(2)}, mean ${mean.toExponential(2)}; take another version, train it anew or delete it`,
+        `${id}, version ${version}, is worse than the mean of its training values: MSE ${mse.toExponential(2)}, mean ${mean.toExponential(2)}; use another version, train it again or delete it`,
       );
     return { ...results, worse };
   } finally {
@@ -200,7 +200,7 @@ function mergePredicted(parts: PredictResults[]): PredictResults {
   return { ...RESUMABLE_PROCESS.merge(parts), worse: [...worse.keys()].sort().map((id) => worse.get(id)!) };
 }
 
-/** On the validation patches. */
+/** Compares the scores on the validation patches. */
 function belowMeanBaseline({ id, version, geocode, card }: ModelVersionRecord): BelowBaselineModel[] {
   const { metrics, baseline } = card as CardSummary;
   const [mse, mean] = [metrics.validation.mse, baseline.mean.mse];
@@ -210,29 +210,29 @@ function belowMeanBaseline({ id, version, geocode, card }: ModelVersionRecord): 
 async function* planPredictions(
   storage: Storage,
   by: ModelRecord | string,
-  chosen: (model: ModelRecord) => ModelVersionRecord | undefined,
+  choose: (model: ModelRecord) => ModelVersionRecord | undefined,
   filter: Filter,
   isMine: JobContext['isMine'],
 ): AsyncGenerator<PlannedDerivation<PredictTask>> {
   for await (const tile of selectedTiles(storage, filter, isMine)) {
     const { collection, grid, geocode } = tile;
     if (typeof by !== 'string') {
-      if (isFor(by, tile)) yield* planOne(storage, chosen(by)!, tile);
+      if (isFor(by, tile)) yield* planOne(storage, choose(by)!, tile);
       continue;
     }
     const scanned = await storage.scanModel(modelId(by, collection, grid, geocode));
     if (scanned?.error) {
-      yield { skipped: 'the records of their models are damaged; "tilewright models" names these' };
+      yield { skipped: 'the records of their models are damaged; "tilewright models" lists these' };
       continue;
     }
     const model = scanned?.record;
-    const made = model && chosen(model);
+    const made = model && choose(model);
     if (made) yield* planOne(storage, made, tile);
     else yield { skipped: `their places have no ${model ? 'such version of their ' : ''}model ${by}` };
   }
 }
 
-/** A model is for its own place, or for all places in the cell for which it was trained as one. */
+/** A model applies to its own cell, or to all cells within the cell of a distributed training. */
 function isFor({ collection, grid, geocode, card }: ModelRecord, tile: TileRecord): boolean {
   if (collection !== tile.collection || grid !== tile.grid) return false;
   if ((card as CardSummary).mode !== 'distributed') return geocode === tile.geocode;
@@ -261,7 +261,7 @@ async function* planOne(
     yield { obsolete: derivation };
     return yield { skipped: tile.cloudCover === 0 ? 'they have no cloud' : 'their cloud was not assessed' };
   }
-  // Models of older versions, whose cards have no held-out ground, read the date alone.
+  // Models of older versions, whose cards have no held-out ground, read only the date itself.
   const { holdOut, distributed } = model.card as CardSummary;
   const readsPrior = isCloudRemoval && (holdOut ?? distributed?.places[0]?.holdOut) !== undefined;
   const others = readsPrior ? await priorTiles(storage, spec, tile) : [];
@@ -269,9 +269,9 @@ async function* planOne(
   const found = bandValueKinds(spec.inputs, [tile]);
   if (found.some((one) => one !== values))
     return yield {
-      skipped: `their values are ${found.join(' and ')}, those of the model's training ${values}`,
+      skipped: `their values are ${found.join(' and ')}, but the model was trained on ${values}`,
     };
-  // Models that older versions of the program trained name no size, and read a tile at the size of its bands.
+  // Models of older versions have no pixel size, and read a tile at the size of its bands.
   const own = coarsestGroup(spec.inputs, tile)!;
   const size = pixelSize && modelPixels(pixelSize, tile, own, tile.geocode === model.geocode);
   if (size && 'skipped' in size) return yield size;
@@ -281,7 +281,7 @@ async function* planOne(
     ...derivation,
     // A new or changed date of the prior replaces the tile.
     around: others.map((other) => other.tile),
-    // Tiles of older versions repainted clear pixels.
+    // The recipe distinguishes tiles of older versions, which also changed clear pixels.
     ...(isCloudRemoval && { recipe: 'fills cloud and shadow' }),
     task: (made) => ({
       tile: { ...made, metadata: { ...made.metadata, MODEL: `${model.id} ${model.version}` } },
@@ -302,7 +302,7 @@ async function* planOne(
   };
 }
 
-/** Other dates of a tile's place from which the prior of cloud removal is made, the nearest in time first. */
+/** Returns other dates of the cell of a tile for the prior of cloud removal, the nearest in time first. */
 async function priorTiles(
   storage: Storage,
   { inputs }: ModelSpec,

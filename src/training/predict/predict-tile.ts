@@ -1,4 +1,4 @@
-/** Makes one tile of what a model says of another. */
+/** Makes one tile with the predictions of a model for another tile. */
 
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { type MadeTile, validityStatistics } from '../../derive/index.js';
@@ -12,10 +12,10 @@ import type { ModelSpec } from '../models/index.js';
 import { cloudFreeTile } from './cloud-free-tile.js';
 import type { PredictTask } from './predict-task.js';
 
-/** Stored as value / SCALE; ten thousandths are far below any error of a model. */
-const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, most: 32767 };
+/** Encoding of predicted indices. Ten thousandths are far below any error of a model. */
+const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, maximum: 32767 };
 
-/** Null where nothing of the tile can be read. Throws TW_TRAIN_PREDICT. */
+/** Returns null if no pixel of the tile can be read. Throws TW_TRAIN_PREDICT. */
 export async function predictTile(
   tf: Tf,
   model: LayersModel,
@@ -32,11 +32,11 @@ export async function predictTile(
   if (!inputMask.includes(1)) return null;
   const inputs = spec.inputs.map((name) => pixels.bands[name]!);
   const planes = predictImage(tf, model, spec, { width, height, inputs, inputMask });
-  // The outputs of a model may be no numbers, where its weights or a pixel are too large.
+  // Predictions can be NaN or infinite if weights or a pixel are too large.
   const valid = inputMask.map((is, at) =>
     is && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0,
   );
-  if (!valid.includes(1)) throw predictionFailed('the model makes no finite number of any of its pixels');
+  if (!valid.includes(1)) throw predictionFailed('the prediction is not finite for any of its pixels');
   const bands = planes.map((plane) => storedValues(plane, valid));
   const cell: CellGroup = {
     ...tile,
@@ -51,7 +51,7 @@ export async function predictTile(
     bands: [{ name: spec.name, scale: OUTPUT_ENCODING.scale, offset: 0 }],
   };
   const codes = pixels.mask.map((code, at) => {
-    // The model cannot tell whether a pixel is clear.
+    // The model does not know whether a pixel is clear.
     if (valid[at]) return code;
     // A pixel that the model could not read keeps its code of cloud, shadow or snow.
     const isBlocked = code === Mask.cloud || code === Mask.shadow || code === Mask.snow;
@@ -64,9 +64,9 @@ export async function predictTile(
 }
 
 function storedValues(plane: Float32Array, valid: Uint8Array): Int16Array {
-  const { scale, nodata, most } = OUTPUT_ENCODING;
+  const { scale, nodata, maximum } = OUTPUT_ENCODING;
   const stored = new Int16Array(plane.length);
   for (let i = 0; i < plane.length; i++)
-    stored[i] = valid[i] ? Math.max(-most, Math.min(most, Math.round(plane[i] / scale))) : nodata;
+    stored[i] = valid[i] ? Math.max(-maximum, Math.min(maximum, Math.round(plane[i] / scale))) : nodata;
   return stored;
 }

@@ -1,4 +1,4 @@
-/** A place that is trained outside of its node, as in a Job of Kubernetes: what is read there. */
+/** A cell that is trained outside of its node, for example in a Kubernetes Job: the data to read there. */
 import { createHash } from 'node:crypto';
 import { searchAllTiles } from '../../derive/index.js';
 import {
@@ -21,21 +21,21 @@ import { reasonNotTrainable, validationTime } from '../jobs/index.js';
 import { getModelSpec } from '../models/index.js';
 import { validationDate } from '../patches/index.js';
 
-/** Of the kind `model`, at the one place that the filter picks. */
+/** Identifies a model: the kind `model`, at the only cell that matches the filter. */
 export interface CellInputs {
   model: string;
   filter?: FilterParams;
-  /** First time that is held out, RFC 3339. Default: the last quarter of the place's dates. */
+  /** First held-out time, RFC 3339. Default: the last quarter of the dates of the cell. */
   validationFrom?: string;
 }
 
 export interface CellManifest extends Omit<TrainingCell, 'tiles'> {
   /** Digest of the tiles and their versions. */
   tiles: string;
-  /** Files are named by their paths in the API. */
+  /** Files are identified by their paths in the API. */
   dates: AcquisitionFiles[];
   pairs?: DatePair[];
-  /** The first time that is held out, milliseconds since 1970. */
+  /** First held-out time, milliseconds since 1970. */
   validationFrom?: number;
 }
 
@@ -47,11 +47,14 @@ export interface CheckInputs {
 }
 
 export interface CellCheck extends Omit<TrainingCell, 'tiles'> {
-  /** The models that cannot be trained there, and why. */
+  /** Models that cannot be trained there, with reasons. */
   skipped: { model: string; reason: string }[];
 }
 
-/** Which models cannot be trained at the one place that the filter picks. Throws as `selectedCell` does, and the TW_STORE_ and TW_RASTER_ errors. */
+/**
+ * Checks which models cannot be trained at the only cell that matches the filter. Throws the errors of `selectedCell`, and the TW_STORE_
+ * and TW_RASTER_ errors.
+ */
 export async function checkCell(
   { storage, finder }: { storage: Storage; finder: TileFinder },
   { models, ...inputs }: CheckInputs,
@@ -66,7 +69,7 @@ export async function checkCell(
   return { collection, grid, geocode, skipped };
 }
 
-/** The only place that the filter picks, of any node. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE, TW_QUERY_INSTANT. */
+/** Returns the only cell that matches the filter, on any node. Throws TW_TRAIN_NOTHING, TW_TRAIN_ONE_PLACE, TW_QUERY_INSTANT. */
 export async function selectedCell(
   finder: TileFinder,
   inputs: Pick<CellInputs, 'filter' | 'validationFrom'>,
@@ -80,7 +83,7 @@ export async function selectedCell(
   return { place, filter };
 }
 
-/** What has to be read to train it. Throws the same. */
+/** Returns the data that the training of the cell reads. Throws the errors of `selectedCell`. */
 export async function cellManifest(finder: TileFinder, inputs: CellInputs): Promise<CellManifest> {
   const { place } = await selectedCell(finder, inputs);
   const { collection, grid, geocode } = place;
@@ -97,14 +100,14 @@ export async function cellManifest(finder: TileFinder, inputs: CellInputs): Prom
   };
 }
 
-/** Tiles never change; those of a place do. */
+/** Tiles never change, but the set of tiles of a cell does. */
 export function tileVersionsDigest({ tiles }: TrainingCell): string {
   return createHash('sha256')
     .update(JSON.stringify(tiles.map(({ id, version }) => [id, version])))
     .digest('hex');
 }
 
-/** The first time that is held out: the given one, or by the dates of the place alone. */
+/** Returns the first held-out time: the given one, or one from the dates of this cell. */
 function validationFrom(
   inputs: Pick<CellInputs, 'validationFrom'>,
   { tiles }: Pick<TrainingCell, 'tiles'>,

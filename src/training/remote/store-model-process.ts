@@ -1,4 +1,7 @@
-/** Stores a model that was trained outside of the node, as if a child of the node had trained it. A job, so that it is there as a whole or not at all. */
+/**
+ * Stores a model that was trained outside of the node, as if a child of the node had trained it. It is a job, so that it is stored
+ * completely or not at all.
+ */
 import { readFile } from 'node:fs/promises';
 import type { SelectedEngine } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
@@ -15,14 +18,14 @@ import { untrainedModel } from './untrained-model.js';
 
 export interface StoreInputs extends CellInputs {
   seed?: number;
-  /** As `CellManifest` has it. */
+  /** As in `CellManifest`. */
   tiles: string;
-  /** That has trained. */
+  /** The engine that trained the model. */
   engine: SelectedEngine;
   trained: ModelUpload;
 }
 
-/** What the job gets in place of the model itself: the file that holds it. */
+/** Inputs of the job: the path of a file in place of the model. */
 export type StoreJobInputs = Omit<StoreInputs, 'trained'> & { path: string };
 
 export interface StoreContext {
@@ -30,15 +33,15 @@ export interface StoreContext {
   finder: TileFinder;
 }
 
-/** What says which place is meant. */
-const namedCellSchema = {
+/** Schemas of the inputs that identify a cell. */
+const cellSchema = {
   model: { enum: MODEL_NAMES },
   filter: { type: 'object', additionalProperties: false, properties: filterBody },
 };
 
 /** JSON Schemas of `CellInputs`. */
 export const cellInputsSchema = {
-  ...namedCellSchema,
+  ...cellSchema,
   validationFrom: { type: 'string', format: 'date-time' },
 };
 
@@ -47,27 +50,31 @@ export function storeModelProcess(context: StoreContext): Process {
     id: 'store-model',
     title: 'Store a trained model',
     description:
-      'Stores the model of one place that was trained outside of the node, such as in a Job of Kubernetes.',
+      'Stores the model of one place that was trained outside of the node, for example in a Kubernetes Job.',
     inputs: {
       type: 'object',
       required: ['model', 'tiles', 'engine', 'trained'],
       additionalProperties: false,
       properties: {
-        ...namedCellSchema,
+        ...cellSchema,
         seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
-        tiles: { type: 'string', pattern: '^[0-9a-f]{64}$', description: 'As the place was told' },
+        tiles: {
+          type: 'string',
+          pattern: '^[0-9a-f]{64}$',
+          description: 'Digest of the tiles, from the manifest of the place',
+        },
         engine: uploadedEngineSchema,
         trained: modelUploadSchema,
       },
     },
     resumable: true,
-    // The file that was sent is on this node.
+    // The uploaded file is on this node.
     canTakeOver: async () => false,
     run: (given, job) => store(context, given as StoreJobInputs, job),
   };
 }
 
-/** Throws TW_TRAIN_CHANGED, TW_TRAIN_WRONG_MODEL, and what `selectedCell` throws. */
+/** Throws TW_TRAIN_CHANGED, TW_TRAIN_WRONG_MODEL and the errors of `selectedCell`. */
 async function store(
   { storage, finder }: StoreContext,
   { model, seed = DEFAULT_SEED, tiles, engine, path, ...inputs }: StoreJobInputs,
