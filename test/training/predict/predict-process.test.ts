@@ -254,7 +254,7 @@ describe('predict', { timeout: 300_000 }, () => {
     await damageRecords(dir, `!models!${lost.id}`);
     const node = await testNode(t, dir);
     const made = await predict(node, { model: 'ndvi' });
-    const reason = 'the records of their models are damaged; "tilewright models" names these';
+    const reason = 'the records of their models are damaged; "tilewright models" lists these';
     assert.deepEqual([made.tiles, made.skipped[reason]], [1, 1]);
     const filter = { geocode: tiles[0]!.geocode };
     const { models } = await train(node, { model: 'ndvi', epochs: 1, filter });

@@ -66,7 +66,7 @@ test('a value that is not finite becomes nodata, and a tile of nothing else fail
   assert.ok(codes!.slice(0, 40).every((code) => code === Mask.cloud));
   assert.equal(made.coverage, (100 * (1600 - holes)) / 1600);
 
-  await assert.rejects(predicted(-1), { code: 'TW_TRAIN_PREDICT', message: /no finite number/ });
+  await assert.rejects(predicted(-1), { code: 'TW_TRAIN_PREDICT', message: /not finite/ });
 });
 
 test('pixels of which nobody knows whether they are clear stay so', async (t) => {

@@ -200,7 +200,7 @@ test('each policy finds what a scan of all places finds', async (t) => {
     assert.ok('none' in answer);
     return answer.none;
   };
-  assert.match(await none(similar, 'zzzzz'), /not known what it looks like; "tilewright texture"/);
+  assert.match(await none(similar, 'zzzzz'), /its texture is unknown; compute it with "tilewright texture"/);
   assert.match(await none(similar, textures[0]!.geocode, 'other'), /not known what it looks like/);
   const apart = { ...textures[0]!, collection: 'd' };
   await storage.catalogue.write([storage.catalogue.collections.set('d', { id: 'd', ...about })]);
