@@ -18,58 +18,58 @@ import {
   FILTER_GRADIENT,
   FORWARD,
   INPUT_GRADIENT,
-} from '../../compute-primitives/compute-primitives.js';
-import type { Tf } from '../../tfjs.js';
-import type { WithDilations } from '../../tfjs-extensions/conv2d-grad.js';
-import { applyActivation } from '../fused-activation.js';
-import { float32View, wasmKernel } from '../wasm-kernel.js';
+} from '../compute-primitives/compute-primitives.js';
+import type { Tf } from '../tfjs.js';
+import type { WithDilations } from '../tfjs-extensions/conv2d-grad.js';
+import { applyActivation } from './fused-activation.js';
+import { float32View, wasmKernel } from './wasm-kernel.js';
 
 type Shape = [number, number, number, number];
 
-export function conv2d(tf: Tf, loops: ComputePrimitives): KernelConfig {
+export function conv2d(tf: Tf, primitives: ComputePrimitives): KernelConfig {
   return wasmKernel<Conv2DInputs, Conv2DAttrs>(tf.Conv2D, ({ inputs: { x, filter }, attrs, backend }) =>
-    forward(loops, backend, x, filter, undefined, infoOf(tf, x.shape, filter.shape, attrs)),
+    forward(primitives, backend, x, filter, undefined, infoOf(tf, x.shape, filter.shape, attrs)),
   );
 }
 
-export function fusedConv2d(tf: Tf, loops: ComputePrimitives): KernelConfig {
+export function fusedConv2d(tf: Tf, primitives: ComputePrimitives): KernelConfig {
   return wasmKernel<FusedConv2DInputs, FusedConv2DAttrs>(
     tf.FusedConv2D,
     ({ inputs: { x, filter, bias, preluActivationWeights }, attrs, backend }) => {
-      const y = forward(loops, backend, x, filter, bias, infoOf(tf, x.shape, filter.shape, attrs));
+      const y = forward(primitives, backend, x, filter, bias, infoOf(tf, x.shape, filter.shape, attrs));
       return applyActivation(tf, backend, y, attrs, preluActivationWeights);
     },
   );
 }
 
-export function conv2dBackpropInput(tf: Tf, loops: ComputePrimitives): KernelConfig {
+export function conv2dBackpropInput(tf: Tf, primitives: ComputePrimitives): KernelConfig {
   return wasmKernel<Conv2DBackpropInputInputs, Conv2DBackpropInputAttrs & WithDilations>(
     tf.Conv2DBackpropInput,
     ({ inputs: { dy, filter }, attrs, backend }) => {
       const dx = backend.makeOutput(attrs.inputShape, 'float32');
       const info = infoOf(tf, attrs.inputShape, filter.shape, attrs);
       const [toDx, ofFilter, ofDy] = [dx, filter, dy].map((tensor) => float32View(backend, tensor));
-      loops.convolve(INPUT_GRADIENT, geometryOf(info), toDx, ofFilter, ofDy, null);
+      primitives.convolve(INPUT_GRADIENT, geometryOf(info), toDx, ofFilter, ofDy, null);
       return dx;
     },
   );
 }
 
-export function conv2dBackpropFilter(tf: Tf, loops: ComputePrimitives): KernelConfig {
+export function conv2dBackpropFilter(tf: Tf, primitives: ComputePrimitives): KernelConfig {
   return wasmKernel<Conv2DBackpropFilterInputs, Conv2DBackpropFilterAttrs & WithDilations>(
     tf.Conv2DBackpropFilter,
     ({ inputs: { x, dy }, attrs, backend }) => {
       const dw = backend.makeOutput(attrs.filterShape, 'float32');
       const info = infoOf(tf, x.shape, attrs.filterShape, attrs);
       const [ofX, toDw, ofDy] = [x, dw, dy].map((tensor) => float32View(backend, tensor));
-      loops.convolve(FILTER_GRADIENT, geometryOf(info), ofX, toDw, ofDy, null);
+      primitives.convolve(FILTER_GRADIENT, geometryOf(info), ofX, toDw, ofDy, null);
       return dw;
     },
   );
 }
 
 function forward(
-  loops: ComputePrimitives,
+  primitives: ComputePrimitives,
   backend: BackendWasm,
   x: TensorInfo,
   filter: TensorInfo,
@@ -78,7 +78,14 @@ function forward(
 ): TensorInfo {
   const y = backend.makeOutput(info.outShape, 'float32');
   const [ofX, ofFilter, toY] = [x, filter, y].map((tensor) => float32View(backend, tensor));
-  loops.convolve(FORWARD, geometryOf(info), ofX, ofFilter, toY, bias ? float32View(backend, bias) : null);
+  primitives.convolve(
+    FORWARD,
+    geometryOf(info),
+    ofX,
+    ofFilter,
+    toY,
+    bias ? float32View(backend, bias) : null,
+  );
   return y;
 }
 
@@ -94,7 +101,12 @@ function infoOf(
   if ([...x, ...filter].slice(1).includes(0)) throw new Error('a convolution of nothing is not supported');
   if (dataFormat !== 'NHWC') throw new Error(`a convolution of ${dataFormat} is not supported, only NHWC`);
   const info = tf.backend_util.computeConv2DInfo(
-    ...([x as Shape, filter as Shape, strides, dilations, pad, dimRoundingMode] as const),
+    x as Shape,
+    filter as Shape,
+    strides,
+    dilations,
+    pad,
+    dimRoundingMode,
   );
   const { top, left, bottom, right } = info.padInfo;
   if (Math.min(top, left, bottom, right) < 0)
@@ -105,8 +117,20 @@ function infoOf(
 function geometryOf(info: backend_util.Conv2DInfo): Int32Array {
   const { batchSize, inHeight, inWidth, inChannels, outChannels, filterHeight, filterWidth, padInfo } = info;
   return Int32Array.of(
-    ...[batchSize, inHeight, inWidth, inChannels, outChannels, filterHeight, filterWidth],
-    ...[info.strideHeight, info.strideWidth, info.dilationHeight, info.dilationWidth],
-    ...[padInfo.top, padInfo.left, padInfo.bottom, padInfo.right],
+    batchSize,
+    inHeight,
+    inWidth,
+    inChannels,
+    outChannels,
+    filterHeight,
+    filterWidth,
+    info.strideHeight,
+    info.strideWidth,
+    info.dilationHeight,
+    info.dilationWidth,
+    padInfo.top,
+    padInfo.left,
+    padInfo.bottom,
+    padInfo.right,
   );
 }
