@@ -5,7 +5,7 @@
 import { messageOf } from '../errors.js';
 import { engineUnavailable, noEngine } from './errors.js';
 import { type EngineName, loadEngine } from './load-engine.js';
-import { type Handler, serveRequests } from './processes/serve-requests.js';
+import { type Handler, serveRequests } from './processes/index.js';
 import { selfTest } from './self-test.js';
 
 /** `reason`: one line that says why the engine does not work. */

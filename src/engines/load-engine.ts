@@ -4,13 +4,12 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { messageOf } from '../errors.js';
-import { hasMultiplyAdd } from './compute-primitives/wasm-heap.js';
-import { wasmPrimitives } from './compute-primitives/wasm-primitives.js';
+import { hasMultiplyAdd, wasmPrimitives } from './compute-primitives/index.js';
 import { engineUnavailable } from './errors.js';
 import { loadOneDnn } from './onednn-addon.js';
 import type { Tf } from './tfjs.js';
-import { completeNativeConvolutions } from './tfjs-extensions/native-conv.js';
-import { registerTrainingKernels } from './wasm-kernels/register.js';
+import { completeNativeConvolutions } from './tfjs-extensions/index.js';
+import { registerTrainingKernels } from './wasm-kernels/index.js';
 
 /** Version of our own convolution kernels. Results differ between versions in the last bits. */
 const KERNELS_VERSION = 2;

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { ComputePrimitives } from './compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from './compute-primitives/index.js';
 
 /** Pooling operations, which the addon lacks. */
 export type PoolingOperation = `${'max' | 'avg'}Pool${'' | 'Gradient'}`;

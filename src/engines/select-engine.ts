@@ -3,7 +3,7 @@
 import type { ProbeHandlers, ProbeResult } from './engine-probe.js';
 import { engineUnavailable, noEngine } from './errors.js';
 import { ENGINE_NAMES, type EngineName } from './load-engine.js';
-import { EngineProcess, ProcessEnded } from './processes/engine-process.js';
+import { EngineProcess, ProcessEnded } from './processes/index.js';
 
 export interface SelectedEngine {
   name: EngineName;

@@ -1,6 +1,6 @@
 import type { KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
-import { ADAM_KERNEL, type AdamHyperparameters } from '../tfjs-extensions/fused-adam.js';
+import type { ComputePrimitives } from '../compute-primitives/index.js';
+import { ADAM_KERNEL, type AdamHyperparameters } from '../tfjs-extensions/index.js';
 import { float32View, wasmKernel } from './wasm-kernel.js';
 
 type Inputs = Record<'variable' | 'gradient' | 'first' | 'second', TensorInfo>;

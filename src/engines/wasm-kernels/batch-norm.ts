@@ -9,7 +9,7 @@ import type {
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { layers } from '@tensorflow/tfjs-layers';
-import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
 import { float32View, wasmKernel } from './wasm-kernel.js';
 

@@ -18,9 +18,9 @@ import {
   FILTER_GRADIENT,
   FORWARD,
   INPUT_GRADIENT,
-} from '../compute-primitives/compute-primitives.js';
+} from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
-import type { WithDilations } from '../tfjs-extensions/conv2d-grad.js';
+import type { WithDilations } from '../tfjs-extensions/index.js';
 import { applyActivation } from './fused-activation.js';
 import { float32View, wasmKernel } from './wasm-kernel.js';
 

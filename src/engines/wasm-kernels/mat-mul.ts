@@ -8,7 +8,7 @@ import type {
   KernelConfig,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
 import { applyActivation } from './fused-activation.js';
 import { float32View, wasmKernel } from './wasm-kernel.js';

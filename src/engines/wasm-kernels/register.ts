@@ -3,11 +3,9 @@
  * kernels of this folder add and replace them with primitives on the heap of the backend, so that no tensor is copied.
  */
 import type { GradConfig, KernelConfig } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
-import { replaceConvolutionOfLayers } from '../tfjs-extensions/conv-layer.js';
-import { conv2dGrad } from '../tfjs-extensions/conv2d-grad.js';
-import { replaceKernel } from '../tfjs-extensions/replace-kernel.js';
+import { conv2dGrad, replaceConvolutionOfLayers, replaceKernel } from '../tfjs-extensions/index.js';
 import { adamKernel } from './adam.js';
 import {
   fusedBatchNorm,
