@@ -46,9 +46,10 @@ export interface TrainResult extends Omit<TrainedCell, 'files' | 'epochs' | 'byt
 }
 
 /**
- * Trains a model, fresh or from the model of another cell, with Adam, on shuffled patches that are rotated and mirrored at random. Keeps the
- * weights of the epoch with the lowest loss on the selection patches; the validation patches affect no choice. The same seed, data, parents,
- * engine and number of threads give the same weights, bit for bit, even after a resume from a checkpoint. Throws TW_TRAIN_DIVERGED.
+ * Trains a model, fresh or from the model of another cell, with Adam, on shuffled patches that are rotated and mirrored at random. Keeps
+ * the weights of the epoch with the lowest loss on the selection patches; the validation patches affect no choice. The same seed, data,
+ * parents, engine and number of threads give the same weights, bit for bit, even after a resume from a checkpoint. Throws
+ * TW_TRAIN_DIVERGED.
  */
 export async function trainModel(
   tf: Tf,

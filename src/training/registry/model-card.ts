@@ -9,8 +9,8 @@ import type { DistributedReport } from './distributed-report.js';
 import type { TransferProvenance } from './transfer-provenance.js';
 
 /**
- * How the work is divided. `partitioned`: one model for each cell. `distributed`: one model for all cells, trained by all nodes. `contained`: one
- * model for each cell, in processes with limits.
+ * How the work is divided. `partitioned`: one model for each cell. `distributed`: one model for all cells, trained by all nodes.
+ * `contained`: one model for each cell, in processes with limits.
  */
 export const TRAINING_MODES = ['partitioned', 'distributed', 'contained'] as const;
 export type TrainingMode = (typeof TRAINING_MODES)[number];
@@ -24,8 +24,8 @@ interface CardTile {
 }
 
 /**
- * `displayRange` and `holdOut` are absent in cards of older versions, whose held-out ground may touch training ground of other cells. They are
- * also absent for one model of many cells, which has them per cell in `distributed`.
+ * `displayRange` and `holdOut` are absent in cards of older versions, whose held-out ground may touch training ground of other cells.
+ * They are also absent for one model of many cells, which has them per cell in `distributed`.
  */
 export interface ModelCard extends Omit<TrainingReport, 'bestEpoch'> {
   model: string;
@@ -46,8 +46,8 @@ export interface ModelCard extends Omit<TrainingReport, 'bestEpoch'> {
   engine: SelectedEngine;
   seed: number;
   /**
-   * Statistics that batch normalisation used in training, if the model has it: of each batch, or of each node's own part of a batch. Inference
-   * uses moving averages.
+   * Statistics that batch normalisation used in training, if the model has it: of each batch, or of each node's own part of a batch.
+   * Inference uses moving averages.
    */
   batchNorm?: 'batch' | 'local';
   /** Pixel size of the training, at which the model reads tiles. Absent in cards of older versions. */
@@ -124,7 +124,9 @@ export function modelCard(
   };
 }
 
-/** Score on the validation patches. Two sets of patches are equal if their true values have the same count, mean and spread, bit for bit. */
+/**
+ * Score on the validation patches. Two sets of patches are equal if their true values have the same count, mean and spread, bit for bit.
+ */
 export function validationScore({ metrics, spread: { count, mean, squares } }: CardSummary): ModelScore {
   return { error: metrics.validation.mse, data: `${count} ${mean} ${squares}` };
 }

@@ -72,7 +72,9 @@ function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
   };
 }
 
-/** The model that a job stored for a cell before it was interrupted. Undefined if there is none, or if its record has been damaged since. */
+/**
+ * The model that a job stored for a cell before it was interrupted. Undefined if there is none, or if its record has been damaged since.
+ */
 export async function modelStoredByJob(
   storage: Storage,
   job: string,

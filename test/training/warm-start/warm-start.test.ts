@@ -111,7 +111,8 @@ describe('a start from another model', () => {
       );
       assert.deepEqual(own, its);
       assert.ok(meanSquaredError(tf, fresh, train) < before / 2, 'the line does not fit the place');
-      // What is left of the patches that it was adapted to has no mean; where a map of attention stands between, the line is no regression of it.
+      // What is left of the patches that it was adapted to has no mean; where a map of attention stands between, the line is no
+      // regression of it.
       const adapted = subsamplePatches(train, 2 ** 16 / spec.patchSize ** 2);
       const { truth, predicted } = maskedPairs(adapted, predictPatches(tf, fresh, adapted));
       const left = truth.reduce((sum, one, i) => sum + one - predicted[i]!, 0) / truth.length;

@@ -1,4 +1,6 @@
-/** Child processes of every kind that are killed or exit by themselves, busy and idle: their task fails with its code, the next one works. */
+/**
+ * Child processes of every kind that are killed or exit by themselves, busy and idle: their task fails with its code, the next one works.
+ */
 import assert from 'node:assert/strict';
 import { getEventListeners, once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
