@@ -25,17 +25,16 @@ export const trainingCellKey = ({
 }: Pick<TrainingCell, 'collection' | 'grid' | 'geocode'>): string => `${collection} ${grid} ${geocode}`;
 
 export function groupTilesByCell(tiles: TileRecord[]): TrainingCell[] {
-  const places = new Map<string, TrainingCell>();
+  const cells = new Map<string, TrainingCell>();
   for (const tile of tiles) {
     const { collection, grid, geocode } = tile;
     const key = trainingCellKey(tile);
-    const place = places.get(key) ?? { collection, grid, geocode, tiles: [] };
-    place.tiles.push(tile);
-    places.set(key, place);
+    const cell = cells.get(key) ?? { collection, grid, geocode, tiles: [] };
+    cell.tiles.push(tile);
+    cells.set(key, cell);
   }
-  for (const place of places.values())
-    place.tiles.sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1));
-  return [...places.values()].sort((a, b) => (a.geocode < b.geocode ? -1 : a.geocode > b.geocode ? 1 : 0));
+  for (const cell of cells.values()) cell.tiles.sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1));
+  return [...cells.values()].sort((a, b) => (a.geocode < b.geocode ? -1 : a.geocode > b.geocode ? 1 : 0));
 }
 
 /** Maximum time between a clear date and the cloudy date it is paired with. */
@@ -131,12 +130,12 @@ export function acquisitionFiles(
   names: readonly BandName[],
   tile: TileRecord,
 ): AcquisitionFiles | null {
-  const places = findBands(tile.groups, names);
-  if (!places) return null;
-  const files = places.map((place, i): [BandName, BandSource] => {
-    const { group, band } = bandAt(tile, place);
+  const positions = findBands(tile.groups, names);
+  if (!positions) return null;
+  const files = positions.map((position, i): [BandName, BandSource] => {
+    const { group, band } = bandAt(tile, position);
     const { scale, offset } = isCount(group, band) ? { scale: 1 / MAX_COUNT, offset: 0 } : band;
-    return [names[i], { path: storage.tilePath(tile, group.name), band: place.band, scale, offset }];
+    return [names[i], { path: storage.tilePath(tile, group.name), band: position.band, scale, offset }];
   });
   return { time: tile.start, bands: Object.fromEntries(files), mask: storage.tilePath(tile, 'mask') };
 }
@@ -144,8 +143,8 @@ export function acquisitionFiles(
 /** Returns the distinct kinds of values of these bands, over the tiles that have them. */
 export function bandValueKinds(names: readonly BandName[], tiles: TileRecord[]): BandValueKind[] {
   const values = tiles.flatMap((tile) =>
-    (findBands(tile.groups, names) ?? []).map((place): BandValueKind => {
-      const { group, band } = bandAt(tile, place);
+    (findBands(tile.groups, names) ?? []).map((position): BandValueKind => {
+      const { group, band } = bandAt(tile, position);
       return isCount(group, band) ? 'scaled counts' : 'reflectance';
     }),
   );
@@ -171,9 +170,9 @@ export function trainedPixels(spec: ModelSpec, { tiles }: Pick<TrainingCell, 'ti
 }
 
 /** Returns the pixels that many cells have in common. All must have the same kind of values. */
-export function commonPixels(places: TrainedPixels[]): TrainedPixels {
-  const [{ values }] = places;
-  const groups = [...new Set(places.map(({ pixelSize }) => pixelSize?.group))];
+export function commonPixels(cells: TrainedPixels[]): TrainedPixels {
+  const [{ values }] = cells;
+  const groups = [...new Set(cells.map(({ pixelSize }) => pixelSize?.group))];
   const [group] = groups;
   return groups.length === 1 && group !== undefined ? { pixelSize: { group }, values } : { values };
 }

@@ -56,10 +56,10 @@ async function trainSeedsFirst(
   let stored = training.results.models.slice();
   for (;;) {
     job.message('training the first place of each cluster');
-    const offered = [...left.map(({ model, place }) => ({ model, ...place })), ...stored];
+    const offered = [...left.map(({ model, cell }) => ({ model, ...cell })), ...stored];
     const isSeed = await electClusterSeeds(textures, offered, seeds, job);
     if (!isSeed) break;
-    const isNext = ({ model, place }: PlannedModel) => isSeed({ model, ...place });
+    const isNext = ({ model, cell }: PlannedModel) => isSeed({ model, ...cell });
     await training.train(
       left.filter(isNext),
       transferPlan(inputs, () => isFirst),

@@ -30,8 +30,8 @@ export interface PooledScores extends Baselines {
 const MAX_LISTED_REASONS = 3;
 
 /** Label of a cell for people: with the model if there are several. */
-export function cellLabel(place: string, model: string, models: string[]): string {
-  return models.length > 1 ? `${place} (${model})` : place;
+export function cellLabel(cell: string, model: string, models: string[]): string {
+  return models.length > 1 ? `${cell} (${model})` : cell;
 }
 
 /**
@@ -43,20 +43,20 @@ export function summariseReasons(
   { skipped, failed }: Pick<TrainResults, 'skipped' | 'failed'>,
   models: string[],
 ): string[] {
-  const reasons = new Map<string, { reason: string; place: string; count: number }>();
+  const reasons = new Map<string, { reason: string; cell: string; count: number }>();
   const add = ({ geocode, model }: { geocode: string; model: string }, kind: string, reason: string) => {
     const key = `${model} ${kind}`;
     const known = reasons.get(key);
     if (known) known.count++;
-    else reasons.set(key, { reason, place: cellLabel(geocode, model, models), count: 1 });
+    else reasons.set(key, { reason, cell: cellLabel(geocode, model, models), count: 1 });
   };
   for (const one of failed) add(one, one.code, `${one.message} [${one.code}]`);
   for (const one of skipped) add(one, reasonKey(one.reason), one.reason);
   const all = [...reasons.values()].sort((a, b) => b.count - a.count);
   const named = all
     .slice(0, MAX_LISTED_REASONS)
-    .map(({ reason, place, count }) =>
-      count === 1 ? `${place}: ${reason}` : `${count} places, such as ${place}: ${reason}`,
+    .map(({ reason, cell, count }) =>
+      count === 1 ? `${cell}: ${reason}` : `${count} places, such as ${cell}: ${reason}`,
     );
   const others = all.slice(MAX_LISTED_REASONS).reduce((sum, { count }) => sum + count, 0);
   const one = models.length > 1 ? 'model' : 'place';

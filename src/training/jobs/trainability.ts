@@ -24,19 +24,19 @@ import { type LabelledImage, tooFewPatches } from '../patches/index.js';
 export async function reasonNotTrainable(
   storage: Storage,
   model: string,
-  place: TrainingCell,
+  cell: TrainingCell,
   validationFrom: number | undefined,
 ): Promise<string | undefined> {
   const spec = getModelSpec(model);
-  const files = trainingFiles(storage, spec, place);
+  const files = trainingFiles(storage, spec, cell);
   if ('skipped' in files) return files.skipped;
   const masks = ({ role }: GroupRecord) => role === 'mask';
   const held = await pinTiles(
     storage,
-    place.tiles.map((tile) => ({ tile, groups: tile.groups.filter(masks) })),
+    cell.tiles.map((tile) => ({ tile, groups: tile.groups.filter(masks) })),
   );
   try {
-    return await reasonNotTrainableByMasks(storage, spec, place, { ...files, validationFrom });
+    return await reasonNotTrainableByMasks(storage, spec, cell, { ...files, validationFrom });
   } finally {
     held.release();
   }

@@ -32,7 +32,7 @@ import { reasonNotTrainableByMasks } from './trainability.js';
 /** A model to be trained. */
 export interface PlannedModel {
   model: string;
-  place: TrainingCell;
+  cell: TrainingCell;
   task: TrainCellTask;
 }
 
@@ -77,23 +77,23 @@ export class TrainingRun {
     const { results, models, job } = this;
     const { storage } = this.context;
     const picked = await storage.getTiles(searchTiles(storage.index, this.filter).ids);
-    const places = groupTilesByCell(picked.filter(job.isMine));
+    const cells = groupTilesByCell(picked.filter(job.isMine));
     const checkpoints = await storage.jobScratch(job.id);
     const planned: PlannedModel[] = [];
-    for (const place of places)
+    for (const cell of cells)
       for (const model of models) {
-        const stored = await modelStoredByJob(storage, job.id, model, place);
-        const files = trainingFiles(storage, getModelSpec(model), place);
+        const stored = await modelStoredByJob(storage, job.id, model, cell);
+        const files = trainingFiles(storage, getModelSpec(model), cell);
         if (stored) this.keep(stored);
         else if ('skipped' in files)
-          results.skipped.push({ geocode: place.geocode, model, reason: files.skipped });
-        else planned.push({ model, place, task: this.taskOf(place, model, files, checkpoints) });
+          results.skipped.push({ geocode: cell.geocode, model, reason: files.skipped });
+        else planned.push({ model, cell, task: this.taskOf(cell, model, files, checkpoints) });
       }
-    this.total = places.length * models.length;
+    this.total = cells.length * models.length;
     this.planned = planned.length;
     this.count();
     job.message(`training ${models.join(', ')} with ${this.engine.name}`);
-    job.log('info', `${plural(places.length, 'place')}, engine ${this.engine.name}`);
+    job.log('info', `${plural(cells.length, 'place')}, engine ${this.engine.name}`);
     for (const reason of summariseReasons(results, models)) job.log('warning', `skipped ${reason}`);
     return planned;
   }
@@ -109,8 +109,8 @@ export class TrainingRun {
     const found = new Map<string, SourceCandidates>();
     let hasEnded = false;
     const prepare = async (task: TrainCellTask): Promise<{ skipped: string } | undefined> => {
-      const { place, model } = byId.get(task.id)!;
-      const files = await this.pinTiles(place);
+      const { cell, model } = byId.get(task.id)!;
+      const files = await this.pinTiles(cell);
       if (hasEnded) {
         files.release();
         return undefined;
@@ -118,11 +118,11 @@ export class TrainingRun {
       held.set(task.id, files);
       if (limit !== undefined) {
         // No process is started for a cell with too little data.
-        const reason = await reasonNotTrainableByMasks(context.storage, getModelSpec(model), place, task);
+        const reason = await reasonNotTrainableByMasks(context.storage, getModelSpec(model), cell, task);
         if (reason !== undefined) return { skipped: reason };
       }
       if (!transfer) return undefined;
-      const sources = await findSources(context.storage, transfer, model, place);
+      const sources = await findSources(context.storage, transfer, model, cell);
       found.set(task.id, sources);
       if (sources.start) Object.assign(task, { start: sources.start, fineTuning: transfer.fineTuning });
       return undefined;
@@ -164,13 +164,13 @@ export class TrainingRun {
   }
 
   private taskOf(
-    place: TrainingCell,
+    cell: TrainingCell,
     model: string,
     files: Pick<TrainCellTask, 'dates' | 'pairs'>,
     checkpoints: string,
   ): TrainCellTask {
     const { epochs, patience, seed = DEFAULT_SEED } = this.inputs;
-    const name = `${place.collection} ${place.geocode}`;
+    const name = `${cell.collection} ${cell.geocode}`;
     const id = cellLabel(name, model, this.models);
     const checkpoint = join(checkpoints, checkpointName(id));
     return {
@@ -186,8 +186,8 @@ export class TrainingRun {
     };
   }
 
-  private async pinTiles(place: TrainingCell): Promise<PinnedTile> {
-    const tiles = place.tiles.map((tile) => ({ tile, groups: tile.groups }));
+  private async pinTiles(cell: TrainingCell): Promise<PinnedTile> {
+    const tiles = cell.tiles.map((tile) => ({ tile, groups: tile.groups }));
     const files = await pinTiles(this.context.storage, tiles);
     const { results } = this;
     if (files.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + files.fetched;
@@ -200,13 +200,13 @@ export class TrainingRun {
   }
 
   private async store(
-    { place, model }: PlannedModel,
+    { cell, model }: PlannedModel,
     trained: TrainedCell,
     provenance: ReturnType<typeof transferProvenance> | undefined,
   ): Promise<void> {
     const { job, engine, filter, results } = this;
     const { seed = DEFAULT_SEED, store: isStored = true } = this.inputs;
-    const name = cellLabel(place.geocode, model, this.models);
+    const name = cellLabel(cell.geocode, model, this.models);
     const about = {
       mode: results.mode,
       model,
@@ -214,12 +214,12 @@ export class TrainingRun {
       engine,
       seed,
       job: job.id,
-      ...trainedPixels(getModelSpec(model), place),
+      ...trainedPixels(getModelSpec(model), cell),
       ...provenance,
     };
     const stored = isStored
-      ? await storeModel(this.context.storage, place, trained, about)
-      : describeUnstoredModel(place, trained, about);
+      ? await storeModel(this.context.storage, cell, trained, about)
+      : describeUnstoredModel(cell, trained, about);
     this.keep(stored);
     const { metrics, parent, transfer } = stored.model;
     const from = parent ? `, from ${parent}` : transfer?.fresh ? `, started fresh: ${transfer.fresh}` : '';
@@ -228,12 +228,12 @@ export class TrainingRun {
       job.log('warning', `${name} does not start from ${id}: ${reason}`);
   }
 
-  private skip({ place: { geocode }, model }: PlannedModel, reason: string): void {
+  private skip({ cell: { geocode }, model }: PlannedModel, reason: string): void {
     this.results.skipped.push({ geocode, model, reason });
     this.job.log('warning', `${cellLabel(geocode, model, this.models)}: ${reason}`);
   }
 
-  private fail({ place: { geocode }, model }: PlannedModel, error: { code: string; message: string }): void {
+  private fail({ cell: { geocode }, model }: PlannedModel, error: { code: string; message: string }): void {
     this.results.failed.push({ geocode, model, ...error });
     const { code, message } = error;
     this.job.log('error', `${cellLabel(geocode, model, this.models)}: ${message} [${code}]`);

@@ -248,9 +248,9 @@ async function* planOne(
   const { collection, scene, grid, geocode, start, end, platform } = tile;
   const isCloudRemoval = spec.target.kind === 'clear';
   const source: TileSource = isCloudRemoval ? 'cloud-free' : 'predicted';
-  const place = { collection, scene, grid, geocode };
+  const cell = { collection, scene, grid, geocode };
   const derivation = {
-    facts: { ...place, source, start, end, platform, model: { id: model.id, version: model.version } },
+    facts: { ...cell, source, start, end, platform, model: { id: model.id, version: model.version } },
     inputs: [tile],
     parameters: { model: model.id },
   };

@@ -59,13 +59,13 @@ export async function checkCell(
   { storage, finder }: { storage: Storage; finder: TileFinder },
   { models, ...inputs }: CheckInputs,
 ): Promise<CellCheck> {
-  const { place } = await selectedCell(finder, inputs);
+  const { cell } = await selectedCell(finder, inputs);
   const skipped: CellCheck['skipped'] = [];
   for (const model of models) {
-    const reason = await reasonNotTrainable(storage, model, place, validationFrom(inputs, place));
+    const reason = await reasonNotTrainable(storage, model, cell, validationFrom(inputs, cell));
     if (reason !== undefined) skipped.push({ model, reason });
   }
-  const { collection, grid, geocode } = place;
+  const { collection, grid, geocode } = cell;
   return { collection, grid, geocode, skipped };
 }
 
@@ -73,30 +73,30 @@ export async function checkCell(
 export async function selectedCell(
   finder: TileFinder,
   inputs: Pick<CellInputs, 'filter' | 'validationFrom'>,
-): Promise<{ place: TrainingCell; filter: Filter }> {
+): Promise<{ cell: TrainingCell; filter: Filter }> {
   validationTime(inputs);
   const filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
-  const places = groupTilesByCell(await searchAllTiles(finder, filter));
-  const [place] = places;
-  if (!place) throw nothingTrained(0, []);
-  if (places.length > 1) throw oneCellAtATime(places.length);
-  return { place, filter };
+  const cells = groupTilesByCell(await searchAllTiles(finder, filter));
+  const [cell] = cells;
+  if (!cell) throw nothingTrained(0, []);
+  if (cells.length > 1) throw oneCellAtATime(cells.length);
+  return { cell, filter };
 }
 
 /** Returns the data that the training of the cell reads. Throws the errors of `selectedCell`. */
 export async function cellManifest(finder: TileFinder, inputs: CellInputs): Promise<CellManifest> {
-  const { place } = await selectedCell(finder, inputs);
-  const { collection, grid, geocode } = place;
+  const { cell } = await selectedCell(finder, inputs);
+  const { collection, grid, geocode } = cell;
   const tilePath = ({ id }: { id: string }, group: string) => `/tiles/${id}/${group}.tif`;
-  const files = trainingFiles({ tilePath }, getModelSpec(inputs.model), place);
+  const files = trainingFiles({ tilePath }, getModelSpec(inputs.model), cell);
   if ('skipped' in files) throw nothingTrained(1, [`${geocode}: ${files.skipped}`]);
   return {
     collection,
     grid,
     geocode,
-    tiles: tileVersionsDigest(place),
+    tiles: tileVersionsDigest(cell),
     ...files,
-    validationFrom: validationFrom(inputs, place),
+    validationFrom: validationFrom(inputs, cell),
   };
 }
 

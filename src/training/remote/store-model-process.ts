@@ -80,19 +80,19 @@ async function store(
   { model, seed = DEFAULT_SEED, tiles, engine, path, ...inputs }: StoreJobInputs,
   job: JobContext,
 ): Promise<TrainResults> {
-  const { place, filter } = await selectedCell(finder, inputs);
-  const { collection, geocode } = place;
+  const { cell, filter } = await selectedCell(finder, inputs);
+  const { collection, geocode } = cell;
   job.progress({ total: 1 });
-  let stored = await modelStoredByJob(storage, job.id, model, place);
+  let stored = await modelStoredByJob(storage, job.id, model, cell);
   if (!stored) {
-    if (tileVersionsDigest(place) !== tiles) throw cellChanged(`${collection} ${geocode}`);
+    if (tileVersionsDigest(cell) !== tiles) throw cellChanged(`${collection} ${geocode}`);
     const sent: ModelUpload = JSON.parse(await readFile(path, 'utf8'));
     const trained = decodeUpload(sent, await untrainedModel({ model, seed }, job.signal));
     const about = { mode: 'contained', model, filter, engine, seed, job: job.id } as const;
-    const files = trainingFiles(storage, getModelSpec(model), place);
+    const files = trainingFiles(storage, getModelSpec(model), cell);
     if ('skipped' in files) throw wrongModel(`${geocode}: ${files.skipped}`);
-    const pixels = trainedPixels(getModelSpec(model), place);
-    stored = await storeModel(storage, place, trained, { ...about, ...pixels });
+    const pixels = trainedPixels(getModelSpec(model), cell);
+    stored = await storeModel(storage, cell, trained, { ...about, ...pixels });
   }
   const { r2 } = stored.model.metrics.validation;
   job.log('info', `${geocode}: validation R2 ${r2.toFixed(3)}`);

@@ -17,7 +17,7 @@ export interface SourceModel {
 /** At least one parent, the best first; or the reason why there is none. */
 export type SourceModelSearch = { parents: SourceModel[] } | { none: string };
 export type SourceModelFinder = (
-  place: Pick<TrainingCell, 'collection' | 'geocode'>,
+  cell: Pick<TrainingCell, 'collection' | 'geocode'>,
 ) => Promise<SourceModelSearch>;
 
 /** Maximum number of source cells: if the model of one cannot be used, the next is tried. */
@@ -73,29 +73,27 @@ export function sourceModelFinder(
   policy: Exclude<TransferPolicy, 'none'>,
   seed: number,
 ): SourceModelFinder {
-  const byPlace = new Map(models.map((model) => [keyOf(model), model]));
+  const byCell = new Map(models.map((model) => [keyOf(model), model]));
   return async ({ collection, geocode }) => {
     const own = await textures.clusterMembership(collection, geocode);
     if (!own) return { none: 'its texture is unknown; compute it with "tilewright texture"' };
     if (policy !== 'probe' && own.cluster === undefined)
       return { none: 'its collection has no clusters; compute them with "tilewright texture"' };
     // Cells of another size are excluded: their held-out ground may overlap the training ground of this cell.
-    const isAlike = (place: { geocode: string }) => place.geocode.length === geocode.length;
+    const isAlike = (cell: { geocode: string }) => cell.geocode.length === geocode.length;
     const nearest: Nearest = async (count, fits) => {
       const found = await textures.nearest(
         collection,
         geocode,
         count,
-        (place) =>
-          isAlike(place) && fits(place) && byPlace.has(keyOf({ collection, geocode: place.geocode })),
+        (cell) => isAlike(cell) && fits(cell) && byCell.has(keyOf({ collection, geocode: cell.geocode })),
       );
       // Undefined if the collection has been deleted in the meantime.
-      return (found?.similar ?? []).map((place) => ({ ...place, model: byPlace.get(keyOf(place))! }));
+      return (found?.similar ?? []).map((cell) => ({ ...cell, model: byCell.get(keyOf(cell))! }));
     };
     const drawOther = async () => {
       const others = (await textures.places(collection)).filter(
-        (place) =>
-          isAlike(place) && place.cluster !== own.cluster && byPlace.has(keyOf({ collection, ...place })),
+        (cell) => isAlike(cell) && cell.cluster !== own.cluster && byCell.has(keyOf({ collection, ...cell })),
       );
       return others[Math.floor(randomStream(seed + hash(geocode)).next() * others.length)]?.geocode;
     };
@@ -113,7 +111,7 @@ const keyOf = ({ collection, geocode }: { collection: string; geocode: string })
 type FoundSourceModel = SourceModel & { geocode: string; cluster?: number };
 type Nearest = (
   count: number,
-  fits: (place: { geocode: string; cluster?: number }) => boolean,
+  fits: (cell: { geocode: string; cluster?: number }) => boolean,
 ) => Promise<FoundSourceModel[]>;
 
 const CHOICES: Record<
@@ -129,7 +127,7 @@ const CHOICES: Record<
   }
 > = {
   similar: {
-    choose: (nearest, cluster) => nearest(MAX_SOURCES_TRIED, (place) => place.cluster === cluster),
+    choose: (nearest, cluster) => nearest(MAX_SOURCES_TRIED, (cell) => cell.cluster === cluster),
     none: 'no other place of its cluster has a usable model (--curriculum trains one first)',
   },
   random: {
