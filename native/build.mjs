@@ -1,6 +1,6 @@
 /**
- * Builds the addon over oneDNN, if this machine has what it needs: training is two to three times as fast with it, and works without.
- * Runs after `npm install`, where it never fails; `npm run onednn` runs it again and tells what is wrong.
+ * Builds the oneDNN addon if this machine has the requirements: training is two to three times as fast with it, and works without. Runs
+ * after `npm install`, where it never fails; `npm run onednn` runs it again and reports errors.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync } from 'node:fs';
@@ -14,13 +14,13 @@ const temporary = join(folder, 'build', `onednn-${process.pid}.node`);
 const isRequired = process.argv.includes('--required');
 const NEEDS = 'apt-get install g++ libdnnl-dev';
 
-/** Why it cannot be built; undefined where it was. */
+/** Returns the reason why the addon cannot be built; undefined if it was built. */
 function build() {
   if (process.platform !== 'linux') return `on Linux only, and this is ${process.platform}`;
   const require = createRequire(import.meta.url);
   const headers = require('node-api-headers').include_dir;
   mkdirSync(join(folder, 'build'), { recursive: true });
-  // No flags for this processor: oneDNN finds out what it can, and the file may be copied to another machine.
+  // No flags for this processor: oneDNN detects its features, and the file may be copied to another machine.
   const flags = ['-std=c++17', '-O3', '-fno-trapping-math', '-shared', '-fPIC', '-I', headers];
   const compiler = process.env.CXX ?? 'g++';
   const arguments_ = [...flags, join(folder, 'onednn.cc'), '-ldnnl', '-o', temporary];
@@ -45,7 +45,7 @@ try {
 }
 rmSync(temporary, { force: true });
 if (reason !== undefined) {
-  // One of an older version might be called in another way.
+  // Removes an addon of an older version, which might have another interface.
   rmSync(built, { force: true });
   process.stderr.write(
     `the training engine on oneDNN was not built: ${reason}\nTraining works without it, on WASM. For it: ${NEEDS}, then npm run onednn\n`,

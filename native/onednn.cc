@@ -1,9 +1,9 @@
 /**
- * N-API addon: the slow operations of training, by oneDNN (v2 or v3). Tensors are float32 as TensorFlow lays them out:
- * activations [batch, height, width, channels], filters [height, width, in, out]. All work on the memory of the typed
- * arrays that they get, which may be views of a WASM heap, so no tensor is copied.
+ * N-API addon: compute primitives of training with oneDNN (v2 or v3). Tensors are float32 in the layout of TensorFlow: activations
+ * [batch, height, width, channels], filters [height, width, in, out]. All functions work on the memory of the typed arrays that they
+ * receive, which may be views of a WASM heap, so no tensor is copied.
  *
- * One thread calls all of it. What is kept between calls is bounded: MAX_CACHED_PRIMITIVES primitives, and one buffer for each
+ * All calls come from one thread. Memory kept between calls is bounded: MAX_CACHED_PRIMITIVES primitives, and one buffer for each
  * operand, as large as the largest so far.
  */
 #include <node_api.h>
@@ -29,7 +29,7 @@ using tag = memory::format_tag;
 constexpr auto f32 = memory::data_type::f32;
 
 const dnnl::engine& cpu() {
-  // Never destroyed, as all that is kept here: at the end nobody knows what oneDNN still has.
+  // Never destroyed, like all state here: at exit, oneDNN may still use it.
   static const auto& engine = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
@@ -39,7 +39,7 @@ dnnl::stream& stream() {
   return stream;
 }
 
-/** Memory that grows and is used again. */
+/** Reusable buffer that grows. */
 class Buffer {
  public:
   void* ofAtLeast(size_t bytes) {
@@ -66,14 +66,14 @@ class Buffer {
 enum Direction : int32_t { FORWARD, TO_INPUT, TO_FILTER };
 enum Operand { X, FILTER, Y, OPERANDS };
 
-/** In the order in which `convolve` gets it. */
+/** In the order of the geometry of `convolve`. */
 struct Geometry {
   int32_t batch, height, width, inChannels, outChannels, filterHeight, filterWidth, strideHeight, strideWidth,
       dilationHeight, dilationWidth, top, left, bottom, right;
 };
 constexpr size_t GEOMETRY = sizeof(Geometry) / sizeof(int32_t);
 
-/** Throws where one is not; padding may be less. */
+/** Throws if a size is not positive; padding may be 0 or negative. */
 void checkSizes(const Geometry& g) {
   const std::array<int32_t, 11> sizes{g.batch, g.height, g.width, g.inChannels, g.outChannels, g.filterHeight, g.filterWidth,
                                       g.strideHeight, g.strideWidth, g.dilationHeight, g.dilationWidth};
@@ -86,9 +86,9 @@ int64_t outputSize(int64_t size, int64_t filter, int64_t stride, int64_t dilatio
 
 struct Convolution {
   dnnl::primitive run;
-  /** As the caller has it, and as the primitive wants it. */
+  /** Layout of the caller, and layout of the primitive. */
   std::array<memory::desc, OPERANDS> given, wanted;
-  /** Between the two, where they differ. */
+  /** Conversion between the two, if they differ. */
   std::array<dnnl::primitive, OPERANDS> reorder;
   memory::desc bias, scratch;
   std::array<size_t, OPERANDS> sizes;
@@ -115,7 +115,7 @@ Convolution makeConvolution(Direction direction, const Geometry& g, bool hasBias
   Convolution made;
   made.given = {memory::desc(xSize, f32, tag::nhwc), memory::desc(filterSize, f32, tag::hwio), memory::desc(ySize, f32, tag::nhwc)};
   for (int i = 0; i < OPERANDS; i++) made.sizes[i] = made.given[i].get_size() / sizeof(float);
-  // Laid out as it suits the processor: that gains more, above all for the gradient by the filter, than the copies cost.
+  // oneDNN chooses the layout: that saves more time than the copies cost, especially for the gradient by the filter.
   const memory::desc x(xSize, f32, tag::any), filter(filterSize, f32, tag::any), y(ySize, f32, tag::any);
   if (hasBias) made.bias = memory::desc(dims{g.outChannels}, f32, tag::x);
   dnnl::primitive_attr attributes;
@@ -164,7 +164,7 @@ Convolution makeConvolution(Direction direction, const Geometry& g, bool hasBias
 
 constexpr size_t MAX_CACHED_PRIMITIVES = 512;
 
-/** Making a primitive takes longer than many runs of it: those that were used last are kept. */
+/** Creating a primitive takes longer than many runs of it, so the last used ones are cached. */
 Convolution& keptConvolution(Direction direction, const Geometry& geometry, bool hasBias) {
   using Entry = std::pair<std::string, Convolution>;
   static auto& entries = *new std::list<Entry>;
@@ -212,7 +212,7 @@ void convolve(Direction direction, const Convolution& convolution, std::array<fl
 
 // Products
 
-/** c[m, n] = a[m, k] b[k, n] + (adds ? c : 0), either stored transposed. */
+/** c[m, n] = a[m, k] b[k, n] + (adds ? c : 0). a and b may be transposed. */
 void multiply(bool transposeA, bool transposeB, int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
               bool adds = false) {
   const auto status = dnnl::sgemm(transposeA ? 'T' : 'N', transposeB ? 'T' : 'N', m, n, k, 1.f, a, transposeA ? m : k, b,
@@ -220,7 +220,10 @@ void multiply(bool transposeA, bool transposeB, int64_t m, int64_t n, int64_t k,
   if (status != dnnl::status::success) throw std::runtime_error("oneDNN refuses the product");
 }
 
-/** Whether each pixel is by itself: then a convolution is a product, which takes half the time, as it needs no other layout. */
+/**
+ * True if each output pixel depends only on its input pixel: such a convolution is a matrix product, which takes half the time, because
+ * it needs no other layout.
+ */
 bool isOfPixels(const Geometry& g) {
   return g.filterHeight == 1 && g.filterWidth == 1 && g.strideHeight == 1 && g.strideWidth == 1 && g.top == 0 && g.left == 0 &&
          g.bottom == 0 && g.right == 0;
@@ -236,11 +239,11 @@ void convolvePixels(Direction direction, const Geometry& g, std::array<float*, O
   multiply(false, false, pixels, out, in, x, filter, y, bias != nullptr);
 }
 
-// The others
+// Other operations
 
 constexpr int64_t BLOCK = 256;
 
-/** The sum of each column of a matrix. Blocks of rows are summed in float32, which is fast, and the blocks in float64. */
+/** Sums each column of a matrix. Blocks of rows are summed in float32, which is fast, and the blocks in float64. */
 void columnSums(const float* x, float* sums, int64_t rows, int64_t columns) {
   std::vector<float> block(columns);
   std::vector<double> all(columns, 0.0);
@@ -253,9 +256,9 @@ void columnSums(const float* x, float* sums, int64_t rows, int64_t columns) {
   for (int64_t c = 0; c < columns; c++) sums[c] = static_cast<float>(all[c]);
 }
 
-/** x where it is positive, else alpha x; alpha is 0 for a plain ReLU. */
+/** y = x if x is positive, otherwise alpha x. Alpha 0 is a plain ReLU. */
 void leakyRelu(float alpha, const float* x, float* __restrict y, size_t length) {
-  // Both are computed and one is taken, which leaves no branch that the processor would have to guess.
+  // Both values are computed and one is selected, which avoids a branch.
   for (size_t i = 0; i < length; i++) {
     const float scaled = alpha == 0 ? 0 : alpha * x[i];
     y[i] = x[i] < 0 ? scaled : x[i];
@@ -266,14 +269,14 @@ void leakyReluGradient(float alpha, const float* x, const float* dy, float* __re
   for (size_t i = 0; i < length; i++) dx[i] = dy[i] * (x[i] > 0 ? 1 : alpha);
 }
 
-/** y = scale (x - mean) + offset, of each channel. */
+/** y = scale (x - mean) + offset, for each channel. */
 void scaleChannels(const float* x, const float* mean, const float* scale, const float* offset, float* __restrict y, int64_t rows,
                    int64_t channels) {
   for (int64_t row = 0; row < rows; row++)
     for (int64_t c = 0; c < channels; c++) y[row * channels + c] = (x[row * channels + c] - mean[c]) * scale[c] + offset[c];
 }
 
-/** Of each channel the sum of dy, and that of dy (x - mean). Blocks as in `columnSums`. */
+/** Computes for each channel the sum of dy and of dy (x - mean), in blocks as in `columnSums`. */
 void batchNormSums(const float* x, const float* dy, const float* mean, float* sums, float* products, int64_t rows, int64_t channels) {
   std::vector<float> sum(channels), product(channels);
   std::vector<double> allSums(channels, 0.0), allProducts(channels, 0.0);
@@ -298,8 +301,8 @@ void batchNormSums(const float* x, const float* dy, const float* mean, float* su
 }
 
 /**
- * Mean and variance of each channel, by distances from the first row, since a mean that is large beside the deviations would
- * swallow these. Blocks as in `columnSums`.
+ * Computes mean and variance of each channel relative to the first row, because a mean that is large relative to the deviations would
+ * cancel them. Blocks as in `columnSums`.
  */
 void channelMoments(const float* x, float* mean, float* variance, int64_t rows, int64_t channels) {
   std::vector<float> sum(channels), square(channels);
@@ -328,7 +331,7 @@ void channelMoments(const float* x, float* mean, float* variance, int64_t rows, 
   }
 }
 
-/** dx = scale dy + slope (x - mean) + offset, of each channel. */
+/** dx = scale dy + slope (x - mean) + offset, for each channel. */
 void batchNormGradient(const float* x, const float* dy, const float* mean, const float* scale, const float* slope,
                        const float* offset, float* __restrict dx, int64_t rows, int64_t channels) {
   for (int64_t row = 0; row < rows; row++)
@@ -338,12 +341,12 @@ void batchNormGradient(const float* x, const float* dy, const float* mean, const
     }
 }
 
-/** Of beta1 and beta2 what is missing to 1. */
+/** `first` is 1 - beta1, `second` is 1 - beta2. */
 struct AdamHyperparameters {
   float first, second, decay, rate, epsilon;
 };
 
-/** One step of Adam: where it is and the gradient, where it goes. */
+/** One step of Adam. */
 void adam(const AdamHyperparameters& n, const float* variable, const float* gradient, const float* first, const float* second,
           float* __restrict toVariable, float* __restrict toFirst, float* __restrict toSecond, size_t length) {
   for (size_t i = 0; i < length; i++) {
@@ -356,14 +359,14 @@ void adam(const AdamHyperparameters& n, const float* variable, const float* grad
   }
 }
 
-/** A run of columns of each row of one matrix into another. */
+/** Copies a range of columns of each row of a matrix into another. */
 void copyColumns(const float* from, int64_t fromWidth, float* to, int64_t toWidth, int64_t rows, int64_t columns) {
   for (int64_t row = 0; row < rows; row++) std::copy_n(from + row * fromWidth, columns, to + row * toWidth);
 }
 
-// What JavaScript calls
+// Functions that JavaScript calls
 
-/** The arguments of a call; what does not fit throws. */
+/** Arguments of a call. Invalid arguments throw. */
 class Arguments {
  public:
   Arguments(napi_env env, napi_callback_info info, size_t count) : env_(env), values_(count) {
@@ -409,7 +412,7 @@ class Arguments {
   std::vector<napi_value> values_;
 };
 
-/** Errors of C++ become those of JavaScript. */
+/** Converts C++ exceptions to JavaScript errors. */
 template <void (*Call)(napi_env, napi_callback_info)>
 napi_value guarded(napi_env env, napi_callback_info info) {
   try {
@@ -444,7 +447,7 @@ void callConvolve(napi_env env, napi_callback_info info) {
   }
 }
 
-/** multiply([m, n, k, transposeA, transposeB], a, b, c): c[m, n] = a[m, k] b[k, n], either stored transposed. */
+/** multiply([m, n, k, transposeA, transposeB], a, b, c): c[m, n] = a[m, k] b[k, n]; a and b may be transposed. */
 void callMultiply(napi_env env, napi_callback_info info) {
   const Arguments given(env, info, 4);
   const int32_t* shape = given.ints(0, 5);
@@ -504,7 +507,7 @@ void callBatchNormGradient(napi_env env, napi_callback_info info) {
                     given.floats(6, channels), given.floats(7, channels), given.floats(8, all), rows, channels);
 }
 
-/** adam(length, beta1, beta2, decay, rate, epsilon, variable, gradient, first, second, next variable, first and second) */
+/** adam(length, beta1, beta2, decay, rate, epsilon, variable, gradient, first, second, toVariable, toFirst, toSecond) */
 void callAdam(napi_env env, napi_callback_info info) {
   const Arguments given(env, info, 13);
   const size_t length = given.number(0);
@@ -514,7 +517,7 @@ void callAdam(napi_env env, napi_callback_info info) {
        given.floats(10, length), given.floats(11, length), given.floats(12, length), length);
 }
 
-/** copyColumns([rows, columns, width and first column of from, width and first column of to], from, to) */
+/** copyColumns([rows, columns, width and first column of the source, width and first column of the target], from, to) */
 void callCopyColumns(napi_env env, napi_callback_info info) {
   const Arguments given(env, info, 3);
   const int32_t* g = given.ints(0, 6);

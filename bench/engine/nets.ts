@@ -2,11 +2,12 @@
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../src/engines/tfjs.js';
 import { ganLearner } from '../../src/training/loop/gan-learner.js';
-import type { Batch, Learner } from '../../src/training/loop/learner.js';
+import type { Learner } from '../../src/training/loop/learner.js';
 import { regressionLearner } from '../../src/training/loop/regression-learner.js';
 import { buildModel } from '../../src/training/models/build-model.js';
 import { buildDiscriminator } from '../../src/training/models/patchgan-discriminator.js';
 import { cloudRemovalModel } from '../../src/training/models/spa-gan.js';
+import type { Batch } from '../../src/training/patches/batches.js';
 
 export const NETS = {
   ndvi: { title: 'NDVI CNN, 16 x 64 x 64 x 3', input: [16, 64, 64, 3], target: [16, 1] },

@@ -15,9 +15,9 @@ import { trainModel } from '../../src/training/loop/train-model.js';
 import { validationDate } from '../../src/training/patches/hold-out.js';
 import { labelImages } from '../../src/training/patches/labelled-images.js';
 import { makePatches, type TrainValidationPatches } from '../../src/training/patches/patches.js';
+import type { TransferPolicy } from '../../src/training/registry/transfer-provenance.js';
 import { findSources, type TransferPlan } from '../../src/training/transfer/provenance.js';
 import { availableSourceModels, sourceModelFinder } from '../../src/training/transfer/source-models.js';
-import type { TransferPolicy } from '../../src/training/transfer/transfer-policy.js';
 
 export interface PlaceData {
   place: TrainingCell;

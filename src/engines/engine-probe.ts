@@ -1,14 +1,14 @@
 /**
- * A short child process that tries one engine: loads it and checks its gradients. A native library that crashes, hangs or
- * prints takes only this process along.
+ * Child process that tries one engine: loads it and checks its gradients. If a native library crashes, hangs or prints, only this process
+ * is affected.
  */
 import { messageOf } from '../errors.js';
 import { engineUnavailable, noEngine } from './errors.js';
 import { type EngineName, loadEngine } from './load-engine.js';
-import { type Handler, serveRequests } from './processes/serve-requests.js';
+import { type Handler, serveRequests } from './processes/index.js';
 import { selfTest } from './self-test.js';
 
-/** `reason` says in one line why the engine does not work. */
+/** `reason`: one line that says why the engine does not work. */
 export type ProbeResult = { works: true; version: string } | { works: false; reason: string };
 
 export type ProbeHandlers = {
@@ -22,10 +22,10 @@ const probe: ProbeHandlers['probe'] = async ({ engine, packagesFrom }) => {
     if (passed) return { works: true, version };
     return {
       works: false,
-      reason: `self-test failed: ${where} is off by ${error.toExponential(1)} of its size`,
+      reason: `self-test failed: ${where} has a relative error of ${error.toExponential(1)}`,
     };
   } catch (error) {
-    // The wrapper of a loading error repeats the engine's name; its cause is the reason.
+    // The error of `loadEngine` repeats the name of the engine; its cause is the reason.
     const reason = engineUnavailable.is(error) && error.cause !== undefined ? error.cause : error;
     return { works: false, reason: messageOf(reason).split('\n', 1)[0] };
   }

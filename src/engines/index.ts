@@ -4,11 +4,15 @@
  */
 export { engineMemory, engineUnavailable, noEngine } from './errors.js';
 export { ENGINE_NAMES, type EngineName, type LoadedEngine, loadEngine } from './load-engine.js';
-export { allowedCpus } from './processes/cpu-affinity.js';
-export { EnginePool, resultOrFailure } from './processes/engine-pool.js';
-export { EngineProcess, ProcessEnded } from './processes/engine-process.js';
-export { type Handler, serveRequests } from './processes/serve-requests.js';
+export {
+  allowedCpus,
+  EnginePool,
+  EngineProcess,
+  type Handler,
+  ProcessEnded,
+  resultOrFailure,
+  serveRequests,
+} from './processes/index.js';
 export { type SelectedEngine, selectEngine, selectEngineCached } from './select-engine.js';
 export type { Tf } from './tfjs.js';
-export { adamStep } from './tfjs-extensions/fused-adam.js';
-export { type CapturedKernels, captureKernels } from './tfjs-extensions/kernel-capture.js';
+export { adamStep, type CapturedKernels, captureKernels } from './tfjs-extensions/index.js';

@@ -1,18 +1,17 @@
-/** Loads one training engine into the current process. Which one is decided by `selectEngine`. */
+/** Loads one training engine into the current process. `selectEngine` decides which one. */
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { messageOf } from '../errors.js';
-import { hasMultiplyAdd } from './compute-primitives/wasm-heap.js';
-import { wasmPrimitives } from './compute-primitives/wasm-primitives.js';
+import { hasMultiplyAdd, wasmPrimitives } from './compute-primitives/index.js';
 import { engineUnavailable } from './errors.js';
 import { loadOneDnn } from './onednn-addon.js';
 import type { Tf } from './tfjs.js';
-import { completeNativeConvolutions } from './tfjs-extensions/native-conv.js';
-import { registerTrainingKernels } from './wasm-kernels/register.js';
+import { completeNativeConvolutions } from './tfjs-extensions/index.js';
+import { registerTrainingKernels } from './wasm-kernels/index.js';
 
-/** Version of our own kernels of convolutions, whose results differ from those of other versions in the last bits. */
+/** Version of our own convolution kernels. Results differ between versions in the last bits. */
 const KERNELS_VERSION = 2;
 
 /** Fastest first. */
@@ -30,9 +29,8 @@ const require = createRequire(import.meta.url);
 let loaded: { name: EngineName; engine: Promise<LoadedEngine> } | undefined;
 
 /**
- * Loads an engine, once a process: two native TensorFlow libraries in one process break each other.
- * `packagesFrom` is a file beside whose `node_modules` the tfjs-node packages are looked for; default: this installation's.
- * Throws TW_TRAIN_ENGINE.
+ * Loads an engine, once per process: two native TensorFlow libraries in one process break each other. `packagesFrom`: a file beside whose
+ * `node_modules` the tfjs-node packages are searched; default: this installation. Throws TW_TRAIN_ENGINE.
  */
 export function loadEngine(
   name: EngineName,
@@ -42,7 +40,7 @@ export function loadEngine(
     return Promise.reject(
       engineUnavailable(
         name,
-        `this process already runs ${loaded.name}, and one process can hold one engine`,
+        `this process already runs ${loaded.name}, and a process can run only one engine`,
       ),
     );
   }
@@ -63,7 +61,7 @@ async function loadWasm(name: Exclude<EngineName, NativeName>): Promise<LoadedEn
     const wasm: typeof import('@tensorflow/tfjs-backend-wasm') = require('@tensorflow/tfjs-backend-wasm');
     wasm.setWasmPaths(`${dirname(require.resolve('@tensorflow/tfjs-backend-wasm'))}/`);
     wasm.setThreadsCount(1);
-    // The threaded build runs one thread under Node all the same, and costs its set-up.
+    // The threaded build also runs one thread under Node, but has a set-up cost.
     tf.env().set('WASM_HAS_MULTITHREAD_SUPPORT', false);
     if (!(await tf.env().getAsync('WASM_HAS_SIMD_SUPPORT')))
       throw new Error('this processor has no WASM SIMD');
@@ -85,7 +83,7 @@ async function loadNative(name: NativeName, packagesFrom: string): Promise<Loade
     await tf.ready();
     if (tf.getBackend() !== 'tensorflow') {
       throw new Error(
-        `its backend is ${tf.getBackend()}, not TensorFlow, and plain JavaScript is refused for training`,
+        `its backend is ${tf.getBackend()} instead of TensorFlow, and plain JavaScript is not used for training`,
       );
     }
     if (name === 'tfjs-node-gpu' && !usesGpu(tf)) throw new Error('TensorFlow found no GPU');

@@ -1,21 +1,21 @@
-/** The addon over oneDNN, which `native/build.mjs` builds where it can. */
+/** The oneDNN addon, which `native/build.mjs` builds if possible. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { ComputePrimitives } from './compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from './compute-primitives/index.js';
 
-/** Loops of pooling, which are those on the heap. */
+/** Pooling operations, which the addon lacks. */
 export type PoolingOperation = `${'max' | 'avg'}Pool${'' | 'Gradient'}`;
 
-/** Loops in C++, the convolutions and products by oneDNN. */
+/** Primitives in C++, with convolutions and products by oneDNN. */
 export interface OneDnnAddon extends Omit<ComputePrimitives, PoolingOperation> {
-  /** Of oneDNN. */
+  /** Version of oneDNN. */
   version: string;
 }
 
 const ADDON = fileURLToPath(new URL('../../../native/build/onednn.node', import.meta.url));
 
-/** Throws where it was not built, or does not load. */
+/** Throws if the addon was not built or cannot be loaded. */
 export function loadOneDnn(): OneDnnAddon {
   if (!existsSync(ADDON))
     throw new Error('its addon is not built; install g++ and libdnnl-dev, then run "npm run onednn"');

@@ -1,29 +1,29 @@
-/** Decides which engine trains: the first of tfjs-node-gpu, WASM on oneDNN, WASM and tfjs-node that works on this machine. */
+/** Selects the training engine: the first of tfjs-node-gpu, WASM with oneDNN, WASM and tfjs-node that works on this machine. */
 
 import type { ProbeHandlers, ProbeResult } from './engine-probe.js';
 import { engineUnavailable, noEngine } from './errors.js';
 import { ENGINE_NAMES, type EngineName } from './load-engine.js';
-import { EngineProcess, ProcessEnded } from './processes/engine-process.js';
+import { EngineProcess, ProcessEnded } from './processes/index.js';
 
 export interface SelectedEngine {
   name: EngineName;
   version: string;
-  /** The engines that come before it, with what spoke against each. */
+  /** Faster engines, each with the reason why it was not selected. */
   why: { engine: EngineName; reason: string }[];
 }
 
-export interface EngineChoice {
-  /** Take this engine or fail. */
+interface EngineChoice {
+  /** Only this engine is tried. */
   engine?: string;
-  /** A file beside whose `node_modules` the tfjs-node packages are looked for; default: this installation's. */
+  /** A file beside whose `node_modules` the tfjs-node packages are searched. Default: this installation. */
   packagesFrom?: string;
-  /** Milliseconds that an engine has to load and to pass its self-test. Default 60,000: a GPU may compile its kernels. */
+  /** Maximum time for an engine to load and pass its self-test. Default: 60,000 ms, because a GPU may compile its kernels. */
   timeoutMs?: number;
 }
 
 /**
- * Tries the engines in child processes, fastest first, and stops at the first that loads, uses a GPU where it claims to, and
- * passes the gradient self-test. Throws TW_TRAIN_ENGINE (the one asked for does not work) or TW_TRAIN_NO_ENGINE.
+ * Tries the engines in child processes, fastest first, and returns the first that loads, uses a GPU if it should, and passes the gradient
+ * self-test. Throws TW_TRAIN_ENGINE (the requested engine does not work) or TW_TRAIN_NO_ENGINE.
  */
 export async function selectEngine(choice: EngineChoice = {}): Promise<SelectedEngine> {
   const candidates = choice.engine === undefined ? ENGINE_NAMES : [engineNamed(choice.engine)];
@@ -39,7 +39,7 @@ export async function selectEngine(choice: EngineChoice = {}): Promise<SelectedE
 
 const selectedEngines = new Map<string | undefined, Promise<SelectedEngine>>();
 
-/** `selectEngine` for this installation. What was found holds as long as the process runs; what failed is tried anew. */
+/** `selectEngine` for this installation. A result is cached as long as the process runs; after a failure the next call tries again. */
 export function selectEngineCached(engine?: string): Promise<SelectedEngine> {
   const known = selectedEngines.get(engine);
   if (known) return known;

@@ -1,27 +1,27 @@
 /**
- * An engine trains only if it computes what training and prediction need: this net has each operation of the models. Its loss, gradients
- * and predictions, and a step of Adam, are compared with those that PyTorch computed in float64
+ * An engine is used only if it computes correctly what training and inference need. The reference network has every operation of the
+ * models. Its loss, gradients and predictions, and a step of Adam, are compared with those of PyTorch in float64
  * (test/fixtures/training/reference_self_test.py).
  */
 import type { Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import { EXPECTED } from './self-test-values.js';
 import type { Tf } from './tfjs.js';
-import { adamStep } from './tfjs-extensions/fused-adam.js';
+import { adamStep } from './tfjs-extensions/index.js';
 
-/** Largest error that passes, relative to the norm of each result. Float32 engines stay near 1e-6. */
+/** Maximum relative error, relative to the norm of each result. Float32 engines stay near 1e-6. */
 const SELF_TEST_TOLERANCE = 1e-4;
 
-export interface SelfTestResult {
+interface SelfTestResult {
   passed: boolean;
-  /** Largest relative error, infinite if a result is not a number, and the name of that result. */
+  /** Largest relative error, infinite for NaN, and the name of that result. */
   error: number;
   where: string;
 }
 
 type Layer = LayersModel['layers'][number];
 
-/** Runs the net forward and backward once on the current backend. Throws if the engine lacks an operation. */
+/** Runs the network forward and backward once on the current backend. Throws if the engine lacks an operation. */
 export async function selfTest(tf: Tf): Promise<SelfTestResult> {
   const { net, layers } = referenceNet(tf);
   let seed = 1;
@@ -56,7 +56,7 @@ export async function selfTest(tf: Tf): Promise<SelfTestResult> {
   return { passed: worst.error <= SELF_TEST_TOLERANCE, ...worst };
 }
 
-/** Value i = low + (high - low) * fractional part of 43758.5453 * sin(12.9898 * (i + 1) + seed). */
+/** Returns pseudo-random values: value i = low + (high - low) * fractional part of 43758.5453 * sin(12.9898 * (i + 1) + seed). */
 function values(size: number, seed: number, low: number, high: number): Float32Array {
   return Float32Array.from({ length: size }, (_, i) => {
     const raw = 43758.5453 * Math.sin(12.9898 * (i + 1) + seed);
@@ -68,7 +68,7 @@ function seeded(tf: Tf, shape: number[], seed: number, low: number, high: number
   return tf.tensor(values(tf.util.sizeFromShape(shape), seed, low, high), shape);
 }
 
-/** Kernels keep the variance of what goes in; factors and variances are positive. */
+/** Kernels preserve the variance of their inputs; factors and variances are positive. */
 function weight(tf: Tf, name: string, shape: (number | null)[], seed: number): Tensor {
   const size = shape as number[];
   const limit = size.length === 1 ? 0.5 : Math.sqrt(3 / tf.util.sizeFromShape(size.slice(0, -1)));
@@ -77,7 +77,7 @@ function weight(tf: Tf, name: string, shape: (number | null)[], seed: number): T
     : seeded(tf, size, seed, -limit, limit);
 }
 
-/** The largest error of the projections, relative to the norm. Infinite for NaN. */
+/** Returns the largest error of the projections, relative to the norm; infinite for NaN. */
 function relativeError(result: Float32Array, [first, second, norm]: [number, number, number]): number {
   const errors = [first, second].map((expected, k) => {
     const direction = values(result.length, 200 + k, -1, 1);
@@ -87,7 +87,10 @@ function relativeError(result: Float32Array, [first, second, norm]: [number, num
   return errors.some(Number.isNaN) ? Infinity : Math.max(...errors);
 }
 
-/** Its outputs are a map, a mean and a value for each of three classes. The layers are those with weights, in the order of their seeds. */
+/**
+ * Builds the reference network. Its outputs are a map, a mean and a value for each of three classes. `layers` are those with weights, in
+ * the order of their seeds.
+ */
 function referenceNet(tf: Tf): { net: LayersModel; layers: Layer[] } {
   const { layers } = tf;
   const weighted: Layer[] = [];
@@ -96,7 +99,7 @@ function referenceNet(tf: Tf): { net: LayersModel; layers: Layer[] } {
     if (layer.weights.length > 0) weighted.push(layer);
     return y;
   };
-  // The weights are set afterwards.
+  // The weights are set later.
   const zeros = { kernelInitializer: 'zeros' } as const;
   const conv = (
     name: string,
@@ -143,7 +146,7 @@ function referenceNet(tf: Tf): { net: LayersModel; layers: Layer[] } {
   return { net: tf.model({ inputs: input, outputs: [map, mean, classes] }), layers: weighted };
 }
 
-/** The parts of the losses of all models. */
+/** Returns the terms of the losses of all models. */
 function termsOf(tf: Tf, net: LayersModel, x: Tensor): () => Tensor[] {
   const ofMap = seeded(tf, [1, 16, 16, 1], 102, 0, 1);
   const counts = seeded(tf, [1, 16, 16, 1], 103, 0, 1);
@@ -163,7 +166,10 @@ function termsOf(tf: Tf, net: LayersModel, x: Tensor): () => Tensor[] {
   };
 }
 
-/** The variable and its moments after the second step of Adam with rate 1, betas 0.5 and 0.999, epsilon 0.01 and weight decay 0.5. */
+/**
+ * Returns the variable and its moments after the second step of Adam with learning rate 1, betas 0.5 and 0.999, epsilon 0.01 and weight
+ * decay 0.5.
+ */
 function secondAdamStep(tf: Tf, variable: Tensor, gradient: Tensor): Tensor[] {
   const first = seeded(tf, variable.shape, 106, -1, 1);
   const second = seeded(tf, variable.shape, 107, 0, 1);

@@ -1,4 +1,4 @@
-/** The tfjs API that models and trainers are written against, whichever engine runs below it. */
+/** The tfjs API that models and training use, independent of the engine. */
 import type * as core from '@tensorflow/tfjs-core';
 import type * as layers from '@tensorflow/tfjs-layers';
 

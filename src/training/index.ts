@@ -1,41 +1,54 @@
-/** Importing this loads no TensorFlow: only the child processes do. */
+/**
+ * Trains small models for each cell, evaluates them beside baselines, stores them with a model card, and applies them. Data flow: data,
+ * patches, loop, evaluation, registry, predict. Invariants: validation never uses ground or dates that training uses; importing this
+ * index loads no TensorFlow, which only the child processes do. Imports `async`, `derive`, `dht`, `engines`, `expressions`, `grid`,
+ * `ingest`, `jobs`, `query`, `raster` and `storage`.
+ */
 
-export type { AcquisitionFiles } from './data/acquisitions.js';
-export { describeTraffic } from './distributed/distributed-report.js';
-export { Rendezvous } from './distributed/rendezvous.js';
+export type { AcquisitionFiles } from './data/index.js';
+export { Rendezvous } from './distributed/index.js';
 export { mixedEngines, nothingTrained, unknownTexture } from './errors.js';
-export type { ImageScores } from './evaluation/image-scores.js';
 export {
+  type ImageScores,
   type Metrics,
   type ModelMetrics,
   pooledScore,
   regressionMetrics,
   targetStatistics,
-} from './evaluation/metrics.js';
-export { type PredictResults, predictProcess } from './inference/predict-process.js';
-export { DEFAULT_SEED, TRAINING_MODES, type TrainingMode } from './jobs/train-options.js';
-export { trainProcess } from './jobs/train-process.js';
-export { summariseReasons, type TrainResults } from './jobs/train-results.js';
-export { BatchGradients } from './loop/gradients.js';
-export { getModelSpec } from './models/builtin-models.js';
-export type { ModelSpec } from './models/model-spec.js';
-export { exportOnnx } from './onnx/export-onnx.js';
-export { validationDate } from './patches/hold-out.js';
-export { type CardSummary, type ModelCard, modelCard } from './registry/model-card.js';
-export { loadModel, saveModel } from './registry/saved-model.js';
+} from './evaluation/index.js';
+export { DEFAULT_SEED, summariseReasons, type TrainResults, trainProcess } from './jobs/index.js';
+export { BatchGradients } from './loop/index.js';
+export { getModelSpec, loadModel, type ModelSpec, saveModel } from './models/index.js';
+export { exportOnnx } from './onnx/index.js';
+export { validationDate } from './patches/index.js';
+export { type PredictResults, predictProcess } from './predict/index.js';
+export {
+  type CardSummary,
+  describeTraffic,
+  type ModelCard,
+  modelCard,
+  TRAINING_MODES,
+  type TrainingMode,
+} from './registry/index.js';
 export {
   type CellCheck,
   type CellInputs,
   type CellManifest,
   type CheckInputs,
+  cellInputsSchema,
   cellManifest,
   checkCell,
-} from './remote/cell-manifest.js';
-export { encodeUpload, MAX_UPLOAD_BYTES } from './remote/model-upload.js';
-export { cellInputsSchema, type StoreInputs, storeModelProcess } from './remote/store-model-process.js';
-export { TextureIndex, type TextureNeighbour } from './texture/texture-index.js';
-export { TexturePool } from './texture/texture-pool.js';
-export { textureProcess } from './texture/texture-process.js';
-export type { ClusteredCollection, TextureResults } from './texture/texture-results.js';
-export type { TrainCellTask } from './workers/training-messages.js';
-export { type CellProgress, type CellResult, trainCells } from './workers/training-pool.js';
+  encodeUpload,
+  MAX_UPLOAD_BYTES,
+  type StoreInputs,
+  storeModelProcess,
+} from './remote/index.js';
+export {
+  type ClusteredCollection,
+  TextureIndex,
+  type TextureNeighbour,
+  TexturePool,
+  type TextureResults,
+  textureProcess,
+} from './texture/index.js';
+export { type CellProgress, type CellResult, type TrainCellTask, trainCells } from './workers/index.js';

@@ -26,7 +26,7 @@ import { inPrecision } from '../../src/analysis/training-samples/precision.js';
 import { loadEngine } from '../../src/engines/load-engine.js';
 import { randomStream } from '../../src/random.js';
 import { exportOnnx } from '../../src/training/index.js';
-import { loadModel } from '../../src/training/registry/saved-model.js';
+import { loadModel } from '../../src/training/models/saved-model.js';
 
 const { next } = randomStream(7);
 const normal = () => Math.sqrt(-2 * Math.log(1 - next())) * Math.cos(2 * Math.PI * next());

@@ -8,9 +8,10 @@ import { captureKernels } from '../../src/engines/tfjs-extensions/kernel-capture
 import { randomStream } from '../../src/random.js';
 import { Adam } from '../../src/training/loop/adam.js';
 import { BatchGradients, lossAndGradients } from '../../src/training/loop/gradients.js';
-import { asVariables, type Batch } from '../../src/training/loop/learner.js';
+import { asVariables } from '../../src/training/loop/learner.js';
 import { buildModel } from '../../src/training/models/build-model.js';
 import { getModelSpec } from '../../src/training/models/builtin-models.js';
+import type { Batch } from '../../src/training/patches/batches.js';
 import { augmentedBatch } from '../../src/training/patches/batches.js';
 
 const STRAIGHT = { weights: [[0.1, 0.2, 0.3]], bias: [0.1] };

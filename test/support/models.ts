@@ -5,8 +5,8 @@ import { type ModelRecord, newVersion, type Storage, type TileRecord } from '../
 import type { TileScore } from '../../src/training/evaluation/metrics.js';
 import { getModelSpec, type ImageScores, type ModelCard } from '../../src/training/index.js';
 import { buildModel } from '../../src/training/models/build-model.js';
+import { saveModel } from '../../src/training/models/saved-model.js';
 import { cardSummary } from '../../src/training/registry/model-card.js';
-import { saveModel } from '../../src/training/registry/saved-model.js';
 
 /** What a test wants to be special about a version. */
 export interface ModelChange {

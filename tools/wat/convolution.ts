@@ -1,4 +1,4 @@
-/** Kernels of convolutions: products of matrices and the transforms of Winograd's tiles. Addresses and distances are in bytes. */
+/** Kernels of convolutions: matrix products and the Winograd transforms of tiles. Addresses and strides are in bytes. */
 
 import {
   add,
@@ -25,13 +25,14 @@ import {
 import { LinearMap, type MultiplyAdd } from './linear-map.js';
 import { type Matrix, OF_FOUR, OF_SIX, type Winograd } from './winograd.js';
 
-/** Rows and vectors of the part of a product that is held in registers. More would not fit into the 16 of x86 and ARM. */
+/** Rows and vectors of the part of a product that is kept in registers. More would not fit into the 16 registers of x86 and ARM. */
 const ROWS = 4;
 const VECTORS = 2;
 
 /**
- * c [m, 8] = a [m, chunks x k] b [chunks x k, 8], m a multiple of 4. Sums begin at the 8 numbers at `start`; if it is 0, at what c holds. Four rows
- * of a lie `aRow` apart, the next four `aNext` behind them; k columns lie `aColumn` apart, and chunks `aChunk`. Rows of b lie `bRow` apart.
+ * c [m, 8] = a [m, chunks x k] b [chunks x k, 8], m a multiple of 4. Sums start with the 8 values at `start`; if it is 0, with the values
+ * of c. Strides: `aRow` between four rows of a, `aNext` between groups of four rows, `aColumn` between k columns, `aChunk` between
+ * chunks, `bRow` between rows of b.
  */
 const PANEL = [
   'm',
@@ -95,7 +96,10 @@ function multiplyPanel(multiplyAdd: MultiplyAdd): Code {
   });
 }
 
-/** A product for each of `points` matrices and each of `panels` panels of 8 columns; parameters as of `multiplyPanel`, without chunks. */
+/**
+ * Computes a product for each of `points` matrices and each of `panels` panels of 8 columns. Parameters as in `multiplyPanel`, without
+ * chunks.
+ */
 function multiplyPoints(): Code {
   const parameters = [
     ...['points', 'panels', 'm', 'k', 'a', 'aRow', 'aColumn', 'aNext', 'aPoint'],
@@ -122,9 +126,10 @@ function multiplyPoints(): Code {
 }
 
 /**
- * A tile lies in an image of rows and pixels, and in points: its n x n numbers, `pointStep` apart. `count` tiles follow each other: the next one is
- * `imageTile` and `pointTile` further, and `left` grows by `across` pixels. Each has `groups` of four channels; pairs of groups are `pointPair` apart
- * in points. The upper left pixel of the first tile is at row `top` and column `left` of an image of `height` x `width`; pixels outside are 0, or not written.
+ * Parameters of the transforms. A tile is stored in an image of rows and pixels, and as points: n x n values with the stride `pointStep`.
+ * For `count` consecutive tiles, the strides are `imageTile` and `pointTile`, and `left` grows by `across` pixels. Each tile has `groups`
+ * of four channels; pairs of groups have the stride `pointPair` in the points. The upper left pixel of the first tile is at row `top` and
+ * column `left` of an image of `height` x `width`; pixels outside are read as 0 and not written.
  */
 const TILE = [
   ...[
@@ -143,7 +148,7 @@ const TILE = [
   ...['points', 'pointStep', 'pointTile', 'pointPair'],
 ] as const;
 
-/** From pixels to points: applies the matrix to the columns and to the rows of each tile. */
+/** Transforms pixels to points: applies the matrix to the columns and to the rows of each tile. */
 function toPoints(name: string, matrix: Matrix, multiplyAdd: MultiplyAdd): Code {
   const side = matrix[0].length;
   return tileFunction(name, [], side, multiplyAdd, (t) => {
@@ -176,7 +181,7 @@ function toPoints(name: string, matrix: Matrix, multiplyAdd: MultiplyAdd): Code 
   });
 }
 
-/** From points to pixels; adds the numbers at `bias`, of each channel, if it is not 0. */
+/** Transforms points to pixels. Adds the values at `bias`, one for each channel, if it is not 0. */
 function toPixels(name: string, matrix: Matrix, multiplyAdd: MultiplyAdd): Code {
   const side = matrix.length;
   const width = matrix[0].length;
@@ -216,14 +221,14 @@ interface Tile {
   map: LinearMap;
   scope: Scope;
   p: Record<string, Local>;
-  /** The address of a pixel. */
+  /** Address of a pixel. */
   at: (i: number, j: number) => Code;
-  /** The address of the points. */
+  /** Address of the points. */
   to: Local;
-  /** True if the whole tile is inside the image; `isIn`: if one pixel is. */
+  /** True if the complete tile is inside the image; `isIn`: if one pixel is. */
   isInside: Local;
   isIn: (i: number, j: number) => Code;
-  /** Bytes before the group of channels. */
+  /** Byte offset of the group of channels. */
   channel: Local;
 }
 
@@ -262,7 +267,7 @@ function tileFunction(
           to.set(add(p.points.get, pair.get, `(i32.and ${channel.get} ${i32(VECTOR)})`)),
           ...body,
           advance(channel, i32(VECTOR)),
-          // After each second group.
+          // After every second group.
           when(`(i32.eqz (i32.and ${channel.get} ${i32(VECTOR)}))`, [advance(pair, p.pointPair.get)]),
         ]),
         advance(p.image, p.imageTile.get),
@@ -273,7 +278,7 @@ function tileFunction(
   });
 }
 
-/** The transforms of tiles of some outputs of filters of some taps; their names end with the side of the tile. */
+/** The transforms of tiles for given numbers of outputs and taps; their names end with the side of the tile. */
 function transforms(
   { side, inputs, filters, outputs }: Winograd,
   tile: number,
@@ -284,7 +289,7 @@ function transforms(
     toPoints(`inputPoints${side}`, inputs, multiplyAdd),
     toPoints(`filterPoints${side}`, filters(taps), multiplyAdd),
     toPixels(`outputPixels${side}`, outputs(tile), multiplyAdd),
-    // The gradient of the filter is a convolution of the input with the gradients, of which a tile has as many as outputs.
+    // The gradient of the filter is a convolution of the input with the gradients; a tile has as many gradients as outputs.
     toPoints(`gradientPoints${side}`, filters(tile), multiplyAdd),
     toPixels(`filterPixels${side}`, outputs(taps), multiplyAdd),
   ];

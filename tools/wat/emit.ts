@@ -1,11 +1,11 @@
-/** Writes WebAssembly text: expressions are strings, and a function is a list of statements over named locals. */
+/** Emits WebAssembly text: expressions are strings, and a function is a list of statements over named locals. */
 
 export type Code = string;
 
 /** A local variable or parameter. */
 export interface Local {
   readonly name: string;
-  /** Its value, as an expression. */
+  /** Its value as an expression. */
   readonly get: Code;
   set(value: Code): Code;
 }
@@ -38,7 +38,7 @@ export function when(condition: Code, then: Code[], otherwise: Code[] = []): Cod
 export const choose = (condition: Code, yes: Code, no: Code): Code =>
   `(if (result v128) ${condition} (then ${yes}) (else ${no}))`;
 
-/** The locals of one function. */
+/** Locals of one function. */
 export class Scope {
   readonly declared: string[] = [];
   private labels = 0;
@@ -51,19 +51,19 @@ export class Scope {
     return this.local(name, 'v128');
   }
 
-  /** Runs `body` as often as `counter` says, at least once, and counts it down to 0. */
+  /** Runs `body` `counter` times, at least once, and counts `counter` down to 0. */
   countDown(counter: Local, body: Code[]): Code {
     const label = `$again${this.labels++}`;
     const next = `(br_if ${label} (local.tee $${counter.name} ${sub(counter.get, i32(1))}))`;
     return `(loop ${label} ${body.join('\n')} ${next})`;
   }
 
-  /** Runs `body` as often as `counter` says, and counts it down to 0. */
+  /** Runs `body` `counter` times, and counts `counter` down to 0. */
   repeat(counter: Local, body: Code[]): Code {
     return when(counter.get, [this.countDown(counter, body)]);
   }
 
-  /** Runs `body`, which changes `value`, until that is not below `limit`. */
+  /** Runs `body`, which changes `value`, until `value` is not less than `limit`. */
   whileBelow(value: Local, limit: Local, body: Code[]): Code {
     const label = `$again${this.labels++}`;
     return when(isBelow(value.get, limit.get), [
@@ -83,7 +83,7 @@ const localOf = (name: string): Local => ({
   set: (value) => `(local.set $${name} ${value})`,
 });
 
-/** A parameter that is not an i32. */
+/** A parameter of another type than i32. */
 interface Float<Name extends string> {
   name: Name;
   type: 'f32';
@@ -91,7 +91,9 @@ interface Float<Name extends string> {
 
 export const f32 = <Name extends string>(name: Name): Float<Name> => ({ name, type: 'f32' });
 
-/** A function that is exported by its name. Its parameters are i32 unless said otherwise. `write` returns its statements. */
+/**
+ * Returns a function that is exported under its name. Parameters are i32 unless another type is given. `write` returns its statements.
+ */
 export function functionOf<Name extends string>(
   name: string,
   parameters: readonly (Name | Float<Name>)[],

@@ -1,4 +1,4 @@
-/** Generates the WebAssembly text of the loops under the kernels of training. */
+/** Generates the WebAssembly text of the compute primitives of training. */
 import { convolutionKernels } from './convolution.js';
 import { type Code, moduleOf } from './emit.js';
 import { type MultiplyAdd, plain, relaxed } from './linear-map.js';
@@ -8,6 +8,6 @@ import { rowKernels } from './rows.js';
 const loops = (multiplyAdd: MultiplyAdd): Code =>
   moduleOf([...rowKernels(), ...poolingKernels(), ...convolutionKernels(multiplyAdd)]);
 
-/** The module for all processors with SIMD, and the one with relaxed SIMD. */
+/** The module for all processors with SIMD, and the module with relaxed SIMD. */
 export const plainLoops = () => loops(plain);
 export const relaxedLoops = () => loops(relaxed);

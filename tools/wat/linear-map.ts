@@ -1,12 +1,12 @@
-/** Straight-line code that multiplies vectors of four pixels' or channels' values by a small constant matrix. */
+/** Straight-line code that multiplies vectors, of the values of four pixels or channels, by a small constant matrix. */
 import { type Code, f32x4, type Local, type Scope, ZERO } from './emit.js';
 import type { Matrix } from './winograd.js';
 
 export type MultiplyAdd = (factor: Code, value: Code, sum: Code) => Code;
 
-/** Multiplies and adds, rounding twice. */
+/** Multiply and add with two roundings. */
 export const plain: MultiplyAdd = (factor, value, sum) => f32x4('add', sum, f32x4('mul', factor, value));
-/** Rounds once where the processor has such an instruction. */
+/** Multiply and add with one rounding if the processor has such an instruction. */
 export const relaxed: MultiplyAdd = (factor, value, sum) => f32x4('relaxed_madd', factor, value, sum);
 
 interface Term {
@@ -15,8 +15,8 @@ interface Term {
 }
 
 /**
- * Multiplies inputs by a matrix. Rows, or columns, that differ only in signs share their sums and differences, which halves the work: the points
- * of Winograd's matrices come in pairs of opposite signs.
+ * Multiplies inputs by a matrix. Rows or columns that differ only in signs share their sums and differences, which halves the work: the
+ * points of Winograd's matrices come in pairs of opposite signs.
  */
 export class LinearMap {
   private readonly constants = new Map<number, Local>();
@@ -26,14 +26,17 @@ export class LinearMap {
     private readonly multiplyAdd: MultiplyAdd,
   ) {}
 
-  /** Statements that set the constants; they come before all others of the function. */
+  /** Statements that set the constants. They must come first in the function. */
   setConstants(): Code[] {
     return [...this.constants].map(([value, local]) =>
       local.set(`(v128.const f32x4${` ${value}`.repeat(4)})`),
     );
   }
 
-  /** Statements that set `results` to the matrix times `inputs`. No result is an input. `temporaries`: at least as many as inputs. */
+  /**
+   * Returns statements that set `results` to the matrix times `inputs`. No result may be an input. `temporaries`: at least as many as
+   * inputs.
+   */
   apply(
     matrix: Matrix,
     inputs: readonly Local[],

@@ -1,4 +1,4 @@
-/** Kernels of pooling. Addresses and distances are in bytes. */
+/** Kernels of pooling. Addresses and strides are in bytes. */
 import {
   add,
   advance,
@@ -18,12 +18,12 @@ import {
 } from './emit.js';
 
 /**
- * `count` windows of rows x columns pixels follow each other `step` apart in x. Rows of x lie `row` apart, pixels `pixel`; each pixel has
- * `groups` of four channels. In y there is a pixel for each window.
+ * `count` consecutive windows of rows x columns pixels, with the stride `step` in x. Rows of x have the stride `row`, pixels the stride
+ * `pixel`; each pixel has `groups` of four channels. y has one pixel for each window.
  */
 const WINDOWS = ['count', 'groups', 'rows', 'columns', 'x', 'row', 'pixel', 'step', 'y'] as const;
 
-/** Visits the pixels of a window in the image that begins at `from`, with the address of four channels and the number of the pixel. */
+/** Visits the pixels of a window in the image at `from`, with the address of four channels and the index of the pixel. */
 type EachPixel = (from: Local, body: (at: Code, index: Code) => Code[]) => Code[];
 
 interface Windows<Name extends string> {
@@ -34,7 +34,7 @@ interface Windows<Name extends string> {
   eachPixel: EachPixel;
 }
 
-/** A kernel that reads or writes x; `more` are images that lie like it. `body` handles four channels of one window. */
+/** Returns a kernel that reads or writes x; `more` are images with the same layout. `body` handles four channels of one window. */
 function windowFunction<Name extends string>(
   name: string,
   more: readonly string[],
@@ -45,7 +45,7 @@ function windowFunction<Name extends string>(
     const p = given as Record<string, Local>;
     const [group, i, j] = ['group', 'i', 'j'].map((one) => scope.i32(one));
     const [channel, at, lineAt, index] = ['channel', 'at', 'lineAt', 'index'].map((one) => scope.i32(one));
-    // Most windows have 2 x 2 pixels, for which counting them takes longer than the rest.
+    // Most windows have 2 x 2 pixels, for which the loop would take longer than the computation.
     const eachOfFour: EachPixel = (from, visit) => [
       at.set(add(from.get, channel.get)),
       ...visit(at.get, i32(0)),
@@ -87,7 +87,7 @@ function windowFunction<Name extends string>(
 
 const NOTHING = '(v128.const f32x4 -inf -inf -inf -inf)';
 
-/** The maximum of each window; NaN if the window has one. */
+/** Computes the maximum of each window; NaN if the window has one. */
 function maxPool(): Code {
   return windowFunction('maxPool', [], ['most'], ({ p, vectors: { most }, eachPixel }) => [
     most.set(NOTHING),
@@ -96,11 +96,11 @@ function maxPool(): Code {
   ]);
 }
 
-/** Stores a gradient at a pixel: overlapping windows add to what is there, disjoint windows overwrite it. */
+/** Stores a gradient at a pixel: overlapping windows add to the value, disjoint windows overwrite it. */
 type Put = (at: Code, value: Code) => Code;
 const adds: Put = (at, value) => store(at, f32x4('add', load(at), value));
 
-/** Stores the gradients y in dx, which lies like x, at the first maximum of each window, and 0 at its other pixels. */
+/** Stores the gradients y in dx, which has the layout of x, at the first maximum of each window, and 0 at its other pixels. */
 function maxPoolGradient(name: string, put: Put): Code {
   const names = ['most', 'where', 'value', 'mask'] as const;
   return windowFunction(name, ['dx'], names, ({ p, vectors, first, eachPixel }) => {
@@ -125,7 +125,7 @@ function maxPoolGradient(name: string, put: Put): Code {
   });
 }
 
-/** The mean of each window. */
+/** Computes the mean of each window. */
 function avgPool(): Code {
   return windowFunction('avgPool', [], ['sum'], ({ p, vectors: { sum }, eachPixel }) => [
     sum.set(ZERO),
@@ -134,7 +134,7 @@ function avgPool(): Code {
   ]);
 }
 
-/** Stores the gradients y in x, in equal parts for the pixels of each window. */
+/** Distributes the gradients y equally over the pixels of each window in x. */
 function avgPoolGradient(name: string, put: Put): Code {
   return windowFunction(name, [], ['part'], ({ p, vectors: { part }, eachPixel }) => [
     part.set(f32x4('div', load(p.y.get), pixelsOf(p))),

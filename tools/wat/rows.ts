@@ -1,6 +1,6 @@
 /**
- * Kernels over rows of values: activations, batch normalisation, sums, copies, and the step of Adam. Addresses and distances are in bytes. Each
- * computes four values at a time, and the rest of a row one by one, by the same expression.
+ * Kernels over rows of values: activations, batch normalisation, sums, copies, and the step of Adam. Addresses and strides are in bytes.
+ * Each kernel computes four values at a time, and the rest of a row one by one, with the same expression.
  */
 import {
   add,
@@ -19,11 +19,11 @@ import {
 
 const FLOAT = 4;
 
-/** Reads and writes the values of a row at which a loop is: four of them, or one in the first lane. */
+/** Reads and writes the current values of a row in a loop: four values, or one in the first lane. */
 interface Access {
   load(from: Local): Code;
   store(to: Local, value: Code): Code;
-  /** Adds to float64, which lie in `to` as the values lie in their row; `ofHalf` are the two lower values, or the two upper ones. */
+  /** Adds to float64 sums in `to`, in the order of the values of the row. `ofHalf`: the two lower values, or the two upper ones. */
   addTo(to: Local, ofHalf: (promote: (value: Code) => Code) => Code): Code[];
 }
 
@@ -48,7 +48,7 @@ function accessOf(offset: Local, isWhole: boolean): Access {
   };
 }
 
-/** Runs `body` for all values of a row, of which there are as many as `length` says. */
+/** Runs `body` for all `length` values of a row. */
 function eachValue(scope: Scope, length: Local, body: (access: Access) => Code[]): Code[] {
   const [offset, end, whole] = ['offset', 'end', 'whole'].map((name) => scope.i32(name));
   const until = (limit: Local, step: number, isWhole: boolean) =>
@@ -65,7 +65,7 @@ function eachValue(scope: Scope, length: Local, body: (access: Access) => Code[]
 const splat = (value: Code): Code => f32x4('splat', value);
 const select = (yes: Code, no: Code, mask: Code): Code => `(v128.bitselect ${yes} ${no} ${mask})`;
 
-/** y = x if that is not negative, else alpha x; 0 if alpha is 0, also for infinity. */
+/** y = x if x is not negative, otherwise alpha x; 0 if alpha is 0, even for infinity. */
 function leakyRelu(): Code {
   return functionOf('leakyRelu', ['length', f32('alpha'), 'x', 'y'], (p, scope) => {
     const [value, alpha, isLeaky] = ['value', 'factor', 'isLeaky'].map((name) => scope.v128(name));
@@ -80,7 +80,7 @@ function leakyRelu(): Code {
   });
 }
 
-/** dx = dy if x is positive, else alpha dy. */
+/** dx = dy if x is positive, otherwise alpha dy. */
 function leakyReluGradient(): Code {
   return functionOf('leakyReluGradient', ['length', f32('alpha'), 'x', 'dy', 'dx'], (p, scope) =>
     eachValue(scope, p.length, ({ load, store }) => {
@@ -117,7 +117,7 @@ function channelSums(): Code {
   });
 }
 
-/** y = scale (x - mean) + shift, of each channel. */
+/** y = scale (x - mean) + shift, for each channel. */
 function scaleChannels(): Code {
   const parameters = ['rows', 'channels', 'x', 'mean', 'scale', 'shift', 'y'] as const;
   return functionOf('scaleChannels', parameters, (p, scope) =>
@@ -130,7 +130,7 @@ function scaleChannels(): Code {
   );
 }
 
-/** dx = scale dy + slope (x - mean) + shift, of each channel. */
+/** dx = scale dy + slope (x - mean) + shift, for each channel. */
 function batchNormGradient(): Code {
   const parameters = ['rows', 'channels', 'x', 'dy', 'mean', 'scale', 'slope', 'shift', 'dx'] as const;
   return functionOf('batchNormGradient', parameters, (p, scope) =>
@@ -142,7 +142,7 @@ function batchNormGradient(): Code {
   );
 }
 
-/** Rows without gaps between them, to whose end the pointers move. */
+/** Rows without gaps. The pointers move to their end. */
 function eachRow(
   scope: Scope,
   rows: Local,
@@ -156,7 +156,7 @@ function eachRow(
   ];
 }
 
-/** Writes a run of `columns` values of each row; the rows lie `fromRow` and `toRow` apart. */
+/** Writes a range of `columns` values of each row; `fromRow` and `toRow` are the strides of the rows. */
 function runs(name: string, combine: (load: Access['load'], from: Local, to: Local) => Code): Code {
   return functionOf(name, ['rows', 'columns', 'from', 'fromRow', 'to', 'toRow'], (p, scope) => [
     scope.repeat(p.rows, [
@@ -167,7 +167,7 @@ function runs(name: string, combine: (load: Access['load'], from: Local, to: Loc
   ]);
 }
 
-/** Copies a matrix whose columns lie `fromColumn` apart into rows without gaps between their values. */
+/** Copies a matrix, whose columns have the stride `fromColumn`, into rows without gaps between their values. */
 function copyStrided(): Code {
   const parameters = ['rows', 'columns', 'from', 'fromRow', 'fromColumn', 'to', 'toRow'] as const;
   return functionOf('copyStrided', parameters, (p, scope) => {
@@ -189,7 +189,7 @@ function copyStrided(): Code {
   });
 }
 
-/** A step of Adam, as `Loops.adam`; `first` and `second` are what the betas lack to 1. */
+/** One step of Adam, as in `ComputePrimitives.adam`; `first` is 1 - beta1, `second` is 1 - beta2. */
 function adam(): Code {
   const numbers = [f32('first'), f32('second'), f32('decay'), f32('rate'), f32('epsilon')] as const;
   const arrays = ['variable', 'gradient', 'mean', 'square', 'toVariable', 'toMean', 'toSquare'] as const;

@@ -1,23 +1,23 @@
 /**
- * The matrices of Winograd's convolution (Lavin and Gray 2016, "Fast algorithms for convolutional neural networks"): F(n, r) computes n outputs
- * of r taps from n + r - 1 inputs as outputs(n) [(filters(r) taps) * (inputs x)], with a multiplication for each input. In two dimensions
- * each matrix is applied to the columns and then to the rows. The points of interpolation are small whole numbers and infinity.
+ * Matrices of Winograd's convolution (Lavin and Gray 2016, "Fast algorithms for convolutional neural networks"): F(n, r) computes n
+ * outputs of r taps from n + r - 1 inputs as outputs(n) [(filters(r) taps) * (inputs x)], with one multiplication for each input. In two
+ * dimensions each matrix is applied to the columns and then to the rows. The interpolation points are small integers and infinity.
  */
 
 export type Matrix = readonly (readonly number[])[];
 
-/** Matrices of tiles that take `side` multiplications in one dimension. */
+/** Matrices of tiles with `side` multiplications in one dimension. */
 export interface Winograd {
   side: number;
   inputs: Matrix;
-  /** Evaluates a polynomial of `taps` coefficients at the points; at infinity that is its last coefficient. */
+  /** Evaluates a polynomial of `taps` coefficients at the points; at infinity the value is its last coefficient. */
   filters: (taps: number) => Matrix;
   /** The transpose of such an evaluation, without scales. */
   outputs: (count: number) => Matrix;
 }
 
 function winograd(points: readonly number[], inputs: Matrix): Winograd {
-  /** 1 / the product of the distances of a point from the others. */
+  /** 1 / the product of the distances between a point and the others. */
   const scaleOf = (point: number) =>
     points.reduce((scale, other) => (other === point ? scale : scale / (point - other)), 1);
   return {

@@ -1,6 +1,6 @@
 /**
- * Convolutions without dilation: the inputs of a pixel are a run of neighbouring values in each row of the filter, so products read them where they
- * are, and only padding takes a copy.
+ * Convolutions without dilation. The inputs of a pixel are consecutive values in each row of the filter, so products read them in place;
+ * only padding requires a copy.
  */
 
 import { blockedSum, PANEL_ROWS, PANEL_WIDTH, packPanels } from './gemm.js';
@@ -8,22 +8,25 @@ import type { ConvolutionShape } from './im2col-convolution.js';
 import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-heap.js';
 
 const PANEL_BYTES = PANEL_WIDTH * FLOAT32_BYTES;
-/** Floats of inputs and outputs that the second cache should hold, so that the panels of the outputs of a pixel fill its lines together. */
+/**
+ * Floats of inputs and outputs that should fit into the second-level cache, so that the output panels of a pixel fill its cache lines
+ * together.
+ */
 const BLOCK_FLOATS = 2 ** 16;
-/** Pixels of a product by the filter, whose inputs the first cache should hold. */
+/** Pixels of a product by the filter, whose inputs should fit into the first-level cache. */
 const MAX_PIXELS = 128;
 const MAX_NARROW_PIXELS = 64;
 
-/** True if `forward` and `filterGradient` can compute it: no dilation, whole panels of outputs, and rows of at least four pixels. */
+/** True if `forward` and `filterGradient` support it: no dilation, complete panels of outputs, and rows of at least four pixels. */
 export function isDirect({ filter, dilation, outputs, columns }: ConvolutionShape): boolean {
   const isDense = filter.every((taps, axis) => taps === 1 || dilation[axis] === 1);
   return isDense && outputs % PANEL_WIDTH === 0 && columns >= PANEL_ROWS;
 }
 
-/** By how much `inputGradient` may enlarge a filter, so that the same number of taps reaches every pixel of the input. */
+/** Maximum factor by which `inputGradient` may enlarge a filter, so that the same number of taps reaches every pixel of the input. */
 const MAX_FILTER_GROWTH = 1.2;
 
-/** True if `inputGradient` can compute it. */
+/** True if `inputGradient` supports it. */
 export function isDirectInputGradient({
   filter,
   stride,
@@ -49,22 +52,22 @@ export function forward(
   const padding = isPadded(s) ? s : undefined;
   const image = { height: s.height, width: s.width, channels: s.channels };
   const [panels, start, copy] = heap.scratch(
-    ...[taps * s.outputs, s.outputs, padding ? paddedSize(s.batch, image, padding) : 0],
+    taps * s.outputs,
+    s.outputs,
+    padding ? paddedSize(s.batch, image, padding) : 0,
   );
   packPanels(heap, { address: filter, row: s.outputs, column: 1 }, taps, s.outputs, panels);
   heap.float32View(start, s.outputs).fill(0);
   if (bias !== undefined) heap.run.copyRuns(1, s.outputs, bias, 0, start, 0);
   const from = padded(heap, s.batch, image, x, padding, copy);
   convolveRows(heap, {
-    ...{
-      batch: s.batch,
-      rows: s.rows,
-      columns: s.columns,
-      chunks: s.filter[0],
-      run,
-      panels,
-      outputs: s.outputs,
-    },
+    batch: s.batch,
+    rows: s.rows,
+    columns: s.columns,
+    chunks: s.filter[0],
+    run,
+    panels,
+    outputs: s.outputs,
     from: { ...from, pixel: s.stride[1] * from.pixel },
     rowStep: s.stride[0] * from.row,
     to: imageStrides(y, { height: s.rows, width: s.columns, channels: s.outputs }),
@@ -74,8 +77,8 @@ export function forward(
 }
 
 /**
- * The pixels of the input that lie alike between the steps of the filter are an image of their own: a convolution, of stride 1, of the gradients
- * with every n-th tap, in reverse. A filter whose taps are no multiple of the stride is padded with zeros.
+ * Pixels of the input at the same position between the steps of the filter form an image: the convolution, with stride 1, of the
+ * gradients with every n-th tap in reverse order. If the taps are not a multiple of the stride, the filter is padded with zeros.
  */
 export function inputGradient(
   heap: WasmHeap,
@@ -96,7 +99,9 @@ export function inputGradient(
   const needsCopy = isPadded(padding);
   const run = wide * s.outputs;
   const [panels, zeros, copy] = heap.scratch(
-    ...[tall * run * s.channels, PANEL_WIDTH, needsCopy ? paddedSize(s.batch, gradients, padding) : 0],
+    tall * run * s.channels,
+    PANEL_WIDTH,
+    needsCopy ? paddedSize(s.batch, gradients, padding) : 0,
   );
   heap.float32View(zeros, PANEL_WIDTH).fill(0);
   const from = padded(heap, s.batch, gradients, dy, needsCopy ? padding : undefined, copy);
@@ -114,15 +119,16 @@ export function inputGradient(
               heap.float32View(panel, PANEL_WIDTH * s.outputs).fill(0);
             else
               heap.run.copyStrided(
-                ...[
-                  s.outputs,
-                  PANEL_WIDTH,
-                  filter + (row * s.filter[1] + column) * size + c * s.outputs * FLOAT32_BYTES,
-                ],
-                ...[FLOAT32_BYTES, s.outputs * FLOAT32_BYTES, panel, PANEL_BYTES],
+                s.outputs,
+                PANEL_WIDTH,
+                filter + (row * s.filter[1] + column) * size + c * s.outputs * FLOAT32_BYTES,
+                FLOAT32_BYTES,
+                s.outputs * FLOAT32_BYTES,
+                panel,
+                PANEL_BYTES,
               );
           }
-      // The first pixel of the input at these taps, and the last of the gradients that reach it.
+      // First pixel of the input at these taps, and last pixel of the gradients that reaches it.
       const first = (at: number, pad: number, step: number) => Math.max(0, Math.ceil((pad - at) / step));
       const [u, v] = [first(y, s.top, s.stride[0]), first(x, s.left, s.stride[1])];
       const [top, left] = [u * s.stride[0] + y - s.top, v * s.stride[1] + x - s.left];
@@ -130,7 +136,12 @@ export function inputGradient(
         batch: s.batch,
         rows: Math.max(0, Math.ceil((s.height - top) / s.stride[0])),
         columns: Math.max(0, Math.ceil((s.width - left) / s.stride[1])),
-        ...{ chunks: tall, run, panels, outputs: s.channels, start: zeros, startStep: 0 },
+        chunks: tall,
+        run,
+        panels,
+        outputs: s.channels,
+        start: zeros,
+        startStep: 0,
         from: { ...from, address: from.address + u * from.row + v * from.pixel },
         rowStep: from.row,
         to: {
@@ -143,7 +154,7 @@ export function inputGradient(
     }
 }
 
-/** Distances of an image in bytes. */
+/** Address and strides of an image in bytes. */
 interface ImageStrides {
   address: number;
   image: number;
@@ -168,14 +179,14 @@ interface Rows {
   columns: number;
   from: ImageStrides;
   to: ImageStrides;
-  /** Bytes in the input from a row of the output to the next. */
+  /** Bytes in the input between consecutive rows of the output. */
   rowStep: number;
-  /** Rows of the filter, and values in each. */
+  /** Rows of the filter, and values in each row. */
   chunks: number;
   run: number;
   panels: number;
   outputs: number;
-  /** Address of the initial values of the sums of the first panel, and the bytes from panel to panel. */
+  /** Address of the initial values of the sums of the first panel, and the bytes between panels. */
   start: number;
   startStep: number;
 }
@@ -183,7 +194,7 @@ interface Rows {
 function convolveRows({ run: { multiplyPanel } }: WasmHeap, p: Rows): void {
   const lines = p.batch * p.rows;
   const parts = partsOfRow(p.columns);
-  // A block of rows reads the whole filter, so it is at least as large.
+  // A block of rows reads the complete filter, so it is at least as large.
   const floats = Math.max(BLOCK_FLOATS, p.chunks * p.run * p.outputs);
   const block = Math.max(1, Math.floor(floats / (p.rowStep / FLOAT32_BYTES + p.columns * p.outputs)));
   for (let first = 0; first < lines; first += block)
@@ -219,7 +230,7 @@ export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, d
   const padding = isPadded(s) || !isWholeRun(s) ? s : undefined;
   const rows = Math.max(1, Math.floor(MAX_PIXELS / s.columns));
   const width = Math.min(s.columns, MAX_PIXELS);
-  // The first cache holds the gradients as they are, unless their rows share the same few lines of it.
+  // The gradients are read in place if they fit into the first-level cache, unless their rows share the same few cache lines.
   const isNarrow = s.outputs <= MAX_NARROW_PIXELS;
   const length = s.filter[0] * tall * s.outputs;
   const [sums, total, panels, copy] = heap.scratch(
@@ -269,7 +280,10 @@ export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, d
   }
 }
 
-/** First column and number of columns of at most two products, of a multiple of four; the last columns are computed twice if they are not. */
+/**
+ * Returns first column and number of columns of at most two products, each a multiple of four columns; if needed, the last columns are
+ * computed twice.
+ */
 function partsOfRow(columns: number): [number, number][] {
   const whole = columns - (columns % PANEL_ROWS);
   const first: [number, number] = [0, whole];
@@ -280,15 +294,15 @@ type Padding = Pick<ConvolutionShape, 'top' | 'left' | 'bottom' | 'right'>;
 
 const isPadded = ({ top, left, bottom, right }: Padding) => top + left + bottom + right > 0;
 
-/** True if `filterGradient`, which reads four values at once, stays within a run. */
+/** True if `filterGradient`, which reads four values at a time, stays within a run. */
 const isWholeRun = ({ filter, channels }: ConvolutionShape) => (filter[1] * channels) % PANEL_ROWS === 0;
 
-/** Floats of a padded copy. Reads of the last run may reach a few floats too far. */
+/** Returns the number of floats of a padded copy. Reads of the last run may exceed it by a few floats. */
 function paddedSize(batch: number, { height, width, channels }: Size, pad: Padding): number {
   return batch * (pad.top + height + pad.bottom) * (pad.left + width + pad.right) * channels + PANEL_ROWS;
 }
 
-/** Returns an image, or its copy at `copy` with the padding. */
+/** Returns the image, or its padded copy at `copy`. */
 function padded(
   heap: WasmHeap,
   batch: number,
@@ -305,8 +319,12 @@ function padded(
   const to = imageStrides(copy, whole);
   for (let n = 0; n < batch; n++)
     heap.run.copyRuns(
-      ...[height, width * channels, address + n * own.image, own.row],
-      ...[copy + n * to.image + pad.top * to.row + pad.left * to.pixel, to.row],
+      height,
+      width * channels,
+      address + n * own.image,
+      own.row,
+      copy + n * to.image + pad.top * to.row + pad.left * to.pixel,
+      to.row,
     );
   return to;
 }

@@ -1,18 +1,18 @@
-/** Products of matrices on the heap, in panels of eight columns. */
+/** Matrix products on the heap, in panels of eight columns. */
 import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-heap.js';
 
-/** Columns and rows that the WebAssembly computes at once. */
+/** Columns and rows that the WebAssembly computes at a time. */
 export const PANEL_WIDTH = 8;
 export const PANEL_ROWS = 4;
 
-export interface Matrix {
+interface Matrix {
   address: number;
-  /** Values from a row, and from a column, to the next. */
+  /** Number of values between consecutive rows, and between consecutive columns. */
   row: number;
   column: number;
 }
 
-/** Writes the columns of b [k,n] as panels, each without gaps; they take `upTo(PANEL, n) * k` floats. */
+/** Writes the columns of b [k,n] as panels without gaps, which take `roundUpTo(PANEL_WIDTH, n) * k` floats. */
 export function packPanels({ run }: WasmHeap, b: Matrix, k: number, n: number, to: number): void {
   for (let first = 0; first < n; first += PANEL_WIDTH) {
     const from = b.address + first * b.column * FLOAT32_BYTES;
@@ -33,10 +33,13 @@ export function packPanels({ run }: WasmHeap, b: Matrix, k: number, n: number, t
   }
 }
 
-/** Products that are added up before they are added to the sum of all. */
+/** Number of products that are summed before they are added to the total. */
 const BLOCK_TERMS = 32;
 
-/** Blocked summation: a long running sum of float32 loses digits. The sums are in `total` after `finish`; both regions begin with zeros. */
+/**
+ * Blocked summation, because a long running sum of float32 loses digits. The sums are in `total` after `finish`; both regions are
+ * initialised with zeros.
+ */
 export function blockedSum(heap: WasmHeap, length: number, partial: number, total: number) {
   heap.float32View(partial, length).fill(0);
   heap.float32View(total, length).fill(0);
@@ -47,7 +50,7 @@ export function blockedSum(heap: WasmHeap, length: number, partial: number, tota
     count = 0;
   };
   return {
-    /** Call after each product that was added to `partial`. */
+    /** Call it after each product that was added to `partial`. */
     added: () => {
       if (++count === BLOCK_TERMS) finish();
     },
@@ -55,19 +58,19 @@ export function blockedSum(heap: WasmHeap, length: number, partial: number, tota
   };
 }
 
-export interface Product {
+interface Product {
   m: number;
   n: number;
   k: number;
-  /** Up to three rows behind the last are read. */
+  /** Up to three rows after the last one are read. */
   a: Matrix;
   /** b, packed. */
   panels: number;
-  /** What the sums of each column begin at, up to a whole panel. */
+  /** Initial values of the sums of each column, up to a complete panel. */
   start: number;
   /** [m,n] without gaps. */
   c: number;
-  /** Memory for `upTo(ROWS, m) * PANEL` floats. */
+  /** Memory for `roundUpTo(PANEL_ROWS, m) * PANEL_WIDTH` floats. */
   edge: number;
 }
 
@@ -78,18 +81,18 @@ export function gemm({ run }: WasmHeap, { m, n, k, a, panels, start, c, edge }: 
     const fits = rows === m && columns === PANEL_WIDTH;
     const target = c + first * FLOAT32_BYTES;
     run.multiplyPanel(
-      ...[
-        rows,
-        1,
-        k,
-        a.address,
-        a.row * FLOAT32_BYTES,
-        a.column * FLOAT32_BYTES,
-        0,
-        PANEL_ROWS * a.row * FLOAT32_BYTES,
-      ],
-      ...[panels + first * k * FLOAT32_BYTES, PANEL_WIDTH * FLOAT32_BYTES],
-      ...(fits ? [target, n * FLOAT32_BYTES] : [edge, PANEL_WIDTH * FLOAT32_BYTES]),
+      rows,
+      1,
+      k,
+      a.address,
+      a.row * FLOAT32_BYTES,
+      a.column * FLOAT32_BYTES,
+      0,
+      PANEL_ROWS * a.row * FLOAT32_BYTES,
+      panels + first * k * FLOAT32_BYTES,
+      PANEL_WIDTH * FLOAT32_BYTES,
+      fits ? target : edge,
+      (fits ? n : PANEL_WIDTH) * FLOAT32_BYTES,
       start + first * FLOAT32_BYTES,
     );
     if (!fits) run.copyRuns(m, columns, edge, PANEL_WIDTH * FLOAT32_BYTES, target, n * FLOAT32_BYTES);

@@ -1,16 +1,16 @@
 /**
- * Convolutions on the heap as products of matrices: the surroundings of some pixels are laid side by side, as rows [pixels,taps],
- * and multiplied with the filter [taps,outputs].
+ * Convolutions on the heap as matrix products (im2col): the inputs of each pixel form a row of a matrix [pixels,taps], which is
+ * multiplied with the filter [taps,outputs].
  */
 
 import { blockedSum, gemm, PANEL_ROWS, PANEL_WIDTH, packPanels } from './gemm.js';
 import { FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-heap.js';
 
-/** Pixels of a product: as many as the second cache holds the surroundings of. */
+/** Pixels of a product, whose inputs should fit into the second-level cache. */
 const MAX_PIXELS = 128;
 const MIN_PIXELS = 32;
 const MAX_FLOATS = 2 ** 17;
-/** A line of the cache, in floats. */
+/** A cache line, in floats. */
 const SKEW = 16;
 
 export interface ConvolutionShape {
@@ -26,17 +26,17 @@ export interface ConvolutionShape {
   left: number;
   bottom: number;
   right: number;
-  /** Of the output. */
+  /** Size of the output. */
   rows: number;
   columns: number;
   pixels: number;
-  /** Values of the input that go into a pixel of the output. */
+  /** Number of input values of each output pixel. */
   taps: number;
   /** Pixels of a product. */
   block: number;
 }
 
-/** The geometry is that of `Loops.convolve`. */
+/** The geometry is that of `ComputePrimitives.convolve`. */
 export function convolutionShape(geometry: Int32Array): ConvolutionShape {
   const [batch, height, width, channels, outputs, ...rest] = geometry;
   const [filterHeight, filterWidth, strideHeight, strideWidth, dilationHeight, dilationWidth] = rest;
@@ -49,7 +49,19 @@ export function convolutionShape(geometry: Int32Array): ConvolutionShape {
   const taps = filterHeight * filterWidth * channels;
   const most = Math.max(MIN_PIXELS, Math.min(MAX_PIXELS, MAX_FLOATS / taps));
   return {
-    ...{ batch, height, width, channels, outputs, top, left, bottom, right, rows, columns, pixels, taps },
+    batch,
+    height,
+    width,
+    channels,
+    outputs,
+    top,
+    left,
+    bottom,
+    right,
+    rows,
+    columns,
+    pixels,
+    taps,
     filter: [filterHeight, filterWidth],
     stride: [strideHeight, strideWidth],
     dilation: [dilationHeight, dilationWidth],
@@ -57,13 +69,13 @@ export function convolutionShape(geometry: Int32Array): ConvolutionShape {
   };
 }
 
-/** True if the surroundings of a pixel are its own values. */
+/** True if each output pixel depends only on the input pixel at the same position. */
 function isPointwise({ filter, stride, top, left, bottom, right }: ConvolutionShape): boolean {
   const isOne = [...filter, ...stride].every((one) => one === 1);
   return isOne && [top, left, bottom, right].every((pad) => pad === 0);
 }
 
-/** y of the others; all are addresses. */
+/** Computes y. `x`, `filter`, `y` and `bias` are addresses. */
 export function forward(
   heap: WasmHeap,
   s: ConvolutionShape,
@@ -73,8 +85,12 @@ export function forward(
   bias?: number,
 ): void {
   const wide = roundUpTo(PANEL_WIDTH, s.outputs);
-  const [panels, start, zeros, surroundings, edge] = heap.scratch(
-    ...[wide * s.taps, wide, s.channels, s.block * s.taps, s.block * PANEL_WIDTH],
+  const [panels, start, zeros, patches, edge] = heap.scratch(
+    wide * s.taps,
+    wide,
+    s.channels,
+    s.block * s.taps,
+    s.block * PANEL_WIDTH,
   );
   packPanels(heap, { address: filter, row: s.outputs, column: 1 }, s.taps, s.outputs, panels);
   heap.float32View(start, wide).fill(0);
@@ -82,10 +98,10 @@ export function forward(
   heap.float32View(zeros, s.channels).fill(0);
   for (let first = 0; first < s.pixels; first += s.block) {
     const m = Math.min(s.block, s.pixels - first);
-    // Products read whole groups of rows, which may end behind the heap.
+    // Products read complete groups of rows, which may extend beyond the heap.
     const isInPlace = isPointwise(s) && m % PANEL_ROWS === 0;
-    if (!isInPlace) im2col(heap, s, first, m, x, zeros, surroundings, s.taps);
-    const address = isInPlace ? x + first * s.taps * FLOAT32_BYTES : surroundings;
+    if (!isInPlace) im2col(heap, s, first, m, x, zeros, patches, s.taps);
+    const address = isInPlace ? x + first * s.taps * FLOAT32_BYTES : patches;
     const a = { address, row: s.taps, column: 1 };
     gemm(heap, {
       m,
@@ -108,8 +124,12 @@ export function inputGradient(
   dy: number,
 ): void {
   const wide = roundUpTo(PANEL_WIDTH, s.taps);
-  const [panels, start, surroundings, edge, last] = heap.scratch(
-    ...[wide * s.outputs, wide, s.block * s.taps, s.block * PANEL_WIDTH, s.block * s.outputs],
+  const [panels, start, patches, edge, last] = heap.scratch(
+    wide * s.outputs,
+    wide,
+    s.block * s.taps,
+    s.block * PANEL_WIDTH,
+    s.block * s.outputs,
   );
   packPanels(heap, { address: filter, row: 1, column: s.outputs }, s.outputs, s.taps, panels);
   heap.float32View(start, wide).fill(0);
@@ -118,17 +138,17 @@ export function inputGradient(
     const m = Math.min(s.block, s.pixels - first);
     let address = dy + first * s.outputs * FLOAT32_BYTES;
     if (m % PANEL_ROWS !== 0) {
-      // Rows behind the last are read, which may be behind the heap.
+      // Rows after the last one are read, which may be beyond the heap.
       heap.run.copyRuns(1, m * s.outputs, address, 0, last, 0);
       address = last;
     }
     const a = { address, row: s.outputs, column: 1 };
-    const c = isPointwise(s) ? dx + first * s.taps * FLOAT32_BYTES : surroundings;
+    const c = isPointwise(s) ? dx + first * s.taps * FLOAT32_BYTES : patches;
     gemm(heap, { m, n: s.taps, k: s.outputs, a, panels, start, c, edge });
-    if (c !== surroundings) continue;
+    if (c !== patches) continue;
     forEachRun(s, first, m, ({ isInside, count, pixel, step, row, tap }) => {
       if (!isInside) return;
-      const from = surroundings + (row * s.taps + tap) * FLOAT32_BYTES;
+      const from = patches + (row * s.taps + tap) * FLOAT32_BYTES;
       heap.run.addRuns(
         count,
         s.channels,
@@ -151,28 +171,37 @@ export function filterGradient(
   // Each block reads and writes all sums, so it has more pixels than fit into the cache.
   const s = { ...shape, block: Math.min(roundUpTo(PANEL_ROWS, shape.pixels), MAX_PIXELS) };
   const [tall, wide] = [roundUpTo(PANEL_ROWS, s.taps), roundUpTo(PANEL_WIDTH, s.outputs)];
-  // Rows that are a power of two apart would share the same few lines of the cache.
+  // Padded, because rows at a distance of a power of two would share the same few cache lines.
   const row = tall + SKEW;
-  const [sums, total, zeros, panels, surroundings] = heap.scratch(
-    ...[tall * wide, tall * wide, s.channels, wide * s.block, s.block * row],
+  const [sums, total, zeros, panels, patches] = heap.scratch(
+    tall * wide,
+    tall * wide,
+    s.channels,
+    wide * s.block,
+    s.block * row,
   );
   const sum = blockedSum(heap, tall * wide, sums, total);
   heap.float32View(zeros, s.channels).fill(0);
   for (let first = 0; first < s.pixels; first += s.block) {
     const k = Math.min(s.block, s.pixels - first);
-    im2col(heap, s, first, k, x, zeros, surroundings, row);
+    im2col(heap, s, first, k, x, zeros, patches, row);
     const gradients = { address: dy + first * s.outputs * FLOAT32_BYTES, row: s.outputs, column: 1 };
     packPanels(heap, gradients, k, s.outputs, panels);
     for (let o = 0; o < s.outputs; o += PANEL_WIDTH)
       heap.run.multiplyPanel(
-        ...[tall, 1, k, surroundings, FLOAT32_BYTES, row * FLOAT32_BYTES, 0, PANEL_ROWS * FLOAT32_BYTES],
-        ...[
-          panels + o * k * FLOAT32_BYTES,
-          PANEL_WIDTH * FLOAT32_BYTES,
-          sums + o * FLOAT32_BYTES,
-          wide * FLOAT32_BYTES,
-          0,
-        ],
+        tall,
+        1,
+        k,
+        patches,
+        FLOAT32_BYTES,
+        row * FLOAT32_BYTES,
+        0,
+        PANEL_ROWS * FLOAT32_BYTES,
+        panels + o * k * FLOAT32_BYTES,
+        PANEL_WIDTH * FLOAT32_BYTES,
+        sums + o * FLOAT32_BYTES,
+        wide * FLOAT32_BYTES,
+        0,
       );
     sum.added();
   }
@@ -180,11 +209,19 @@ export function filterGradient(
   heap.run.copyRuns(s.taps, s.outputs, total, wide * FLOAT32_BYTES, dw, s.outputs * FLOAT32_BYTES);
 }
 
-/** The surroundings of `count` pixels from `first` on, one row of `width` floats each. `zeros` are as many as channels. */
+/**
+ * Copies the inputs of `count` pixels from `first` on, one row of `width` floats for each pixel. `zeros`: an address with one zero for
+ * each channel.
+ */
 function im2col(
   { run }: WasmHeap,
   s: ConvolutionShape,
-  ...[first, count, x, zeros, to, width]: [number, number, number, number, number, number]
+  first: number,
+  count: number,
+  x: number,
+  zeros: number,
+  to: number,
+  width: number,
 ): void {
   forEachRun(s, first, count, ({ isInside, count, pixel, step, row, tap }) => {
     const [from, distance] = isInside ? [x + pixel * FLOAT32_BYTES, step * FLOAT32_BYTES] : [zeros, 0];
@@ -199,14 +236,14 @@ function im2col(
   });
 }
 
-/** Neighbouring pixels of the output, and where one tap of the filter meets the input for them. */
+/** Consecutive output pixels, and the position of one tap of the filter in the input for them. */
 interface PixelRun {
   isInside: boolean;
   count: number;
-  /** The first value in the input, and the distance from pixel to pixel. */
+  /** First value in the input, and distance between pixels. */
   pixel: number;
   step: number;
-  /** The first row of the surroundings, and the first value in it. */
+  /** First row of the matrix, and first column in it. */
   row: number;
   tap: number;
 }
@@ -225,7 +262,7 @@ function forEachRun(s: ConvolutionShape, first: number, count: number, visit: (r
       for (let j = 0; j < s.filter[1]; j++) {
         const tap = (i * s.filter[1] + j) * s.channels;
         const shift = j * s.dilation[1] - s.left;
-        // Columns from `low` to `high` meet the input.
+        // Columns from `low` to `high` are inside the input.
         const low = y < 0 || y >= s.height ? end : within(Math.ceil(-shift / strideX));
         const high = Math.max(low, within(Math.ceil((s.width - shift) / strideX)));
         const send = (isInside: boolean, from: number, to: number) => {

@@ -1,10 +1,12 @@
-/** Pooling on the heap. Each geometry is that of `Loops.maxPoolKernel`. The WebAssembly works on whole vectors of channels. */
+/**
+ * Pooling on the heap. The geometry is that of `ComputePrimitives.maxPool`. The WebAssembly processes complete vectors of channels; other
+ * numbers of channels are computed in TypeScript.
+ */
 import { FLOAT32_BYTES, type WasmHeap } from './wasm-heap.js';
 
 /** Channels of a vector. */
 const VECTOR = 4;
 
-/** The maximum of each window, NaN if the window has one. */
 export function maxPool(heap: WasmHeap, geometry: Int32Array, x: Float32Array, y: Float32Array): void {
   if (geometry[3] % VECTOR !== 0) maxPoolOfChannels(geometry, x, y);
   else
@@ -21,7 +23,6 @@ function areDisjoint(geometry: Int32Array): boolean {
   return isWhole && strideHeight === filterHeight && strideWidth === filterWidth && top + left === 0;
 }
 
-/** dx: each gradient at the first maximum of its window. */
 export function maxPoolGradient(
   heap: WasmHeap,
   geometry: Int32Array,
@@ -39,7 +40,6 @@ export function maxPoolGradient(
     });
 }
 
-/** The mean of each window. */
 export function avgPool(heap: WasmHeap, geometry: Int32Array, x: Float32Array, y: Float32Array): void {
   if (geometry[3] % VECTOR !== 0) avgPoolOfChannels(geometry, x, y);
   else
@@ -48,7 +48,6 @@ export function avgPool(heap: WasmHeap, geometry: Int32Array, x: Float32Array, y
     });
 }
 
-/** dx: each gradient, in equal parts, at the pixels of its window. */
 export function avgPoolGradient(
   heap: WasmHeap,
   geometry: Int32Array,
@@ -95,8 +94,8 @@ function avgPoolGradientOfChannels(geometry: Int32Array, dy: Float32Array, dx: F
 }
 
 /**
- * Visits runs of windows of equal size that follow each other in a row: their first parameters for the WebAssembly, given the address of
- * their image, and where they begin in x and y, in bytes.
+ * Visits runs of consecutive windows of equal size in a row: their first parameters for the WebAssembly, given the address of their
+ * image, and their offsets in x and y in bytes.
  */
 function eachRun(
   geometry: Int32Array,
@@ -109,7 +108,7 @@ function eachRun(
     const [firstRow, endRow] = within((line % rows) * strideHeight - top, filterHeight, height);
     for (let column = 0; column < columns; ) {
       const [first, end] = within(column * strideWidth - left, filterWidth, width);
-      // Windows that are whole follow each other up to the right edge.
+      // Complete windows are consecutive up to the right edge.
       const last = Math.floor((width - filterWidth + left) / strideWidth);
       const count = end - first === filterWidth ? Math.max(1, Math.min(columns - 1, last) - column + 1) : 1;
       if (endRow > firstRow && end > first) {
@@ -123,7 +122,7 @@ function eachRun(
   }
 }
 
-/** Visits each channel of each window: its place in the output, and those of the pixels in the input, row by row. */
+/** Visits each channel of each window: its index in the output, and the indices of its pixels in the input, row by row. */
 function eachWindow(geometry: Int32Array, visit: (output: number, pixels: readonly number[]) => void): void {
   const [batch, height, width, channels, rows, columns, filterHeight, filterWidth] = geometry;
   const [strideHeight, strideWidth, top, left] = geometry.subarray(8);
@@ -143,7 +142,7 @@ function eachWindow(geometry: Int32Array, visit: (output: number, pixels: readon
   }
 }
 
-/** The part of a window that is inside the image. */
+/** Returns the part of a window that is inside the image. */
 function within(first: number, length: number, size: number): [from: number, to: number] {
   return [Math.max(0, first), Math.min(size, first + length)];
 }

@@ -1,4 +1,4 @@
-/** The memory of the WASM backend, and the WebAssembly of ours that works on it. */
+/** The memory of the WASM backend, and our own WebAssembly on it. */
 import { readFileSync } from 'node:fs';
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { engineMemory } from '../errors.js';
@@ -23,7 +23,7 @@ export type Exports = Record<
   (...numbers: number[]) => void
 >;
 
-/** What the backend has of its module. */
+/** Members of the module of the backend. */
 interface Module {
   asm: { memory: WebAssembly.Memory };
   _malloc(bytes: number): number;
@@ -32,7 +32,7 @@ interface Module {
 
 const codeOf = (name: string) => readFileSync(new URL(name, import.meta.url));
 
-/** True if relaxed SIMD, which Node has from version 22 on, multiplies and adds with one rounding: that depends on the processor, too. */
+/** True if relaxed SIMD (Node 22 and later) multiplies and adds with one rounding, which depends on the processor. */
 function roundsOnce(code: ReturnType<typeof codeOf>): boolean {
   if (!WebAssembly.validate(code)) return false;
   const memory = new WebAssembly.Memory({ initial: 1 });
@@ -64,15 +64,14 @@ function roundsOnce(code: ReturnType<typeof codeOf>): boolean {
   return floats[c] === -(e ** 2);
 }
 
-/** Of a float32. */
 export const FLOAT32_BYTES = 4;
 
 const relaxed = codeOf('loops-relaxed.wasm');
-/** Results differ in their last bits from those with two roundings, so the version of the engine names it. */
+/** Results differ in the last bits from those with two roundings, so the version of the engine includes it. */
 export const hasMultiplyAdd = roundsOnce(relaxed);
 const code = hasMultiplyAdd ? relaxed : codeOf('loops.wasm');
 
-/** Arrays of values of channels get memory in advance: growth of the heap detaches the views that callers hold. */
+/** Memory for arrays of channel values, allocated in advance: growth of the heap detaches the views of callers. */
 const PREALLOCATED_BYTES = 2 ** 20;
 const ALIGNMENT_BYTES = 16;
 
@@ -84,7 +83,7 @@ export class WasmHeap {
   private readonly forArrays: ScratchRegion;
   private readonly forProducts: ScratchRegion;
 
-  /** Of the started backend. */
+  /** The backend must have been started. */
   constructor(backend: BackendWasm) {
     this.module = backend.wasm as unknown as Module;
     const imports = { tfjs: { memory: this.module.asm.memory } };
@@ -99,28 +98,28 @@ export class WasmHeap {
     return new Float32Array(this.module.asm.memory.buffer, address, length);
   }
 
-  /** Calls `use` with the arrays' addresses. Arrays that lie elsewhere are on the heap meanwhile. */
+  /** Calls `use` with the addresses of the arrays. Arrays outside of the heap are copied to the heap and back. */
   withAddresses(arrays: readonly Float32Array[], use: (...addresses: number[]) => void): void {
-    const places = arrays.map((array) => ({
+    const slots = arrays.map((array) => ({
       array,
       address: array.byteOffset,
       length: array.length,
-      isAway: array.buffer !== this.module.asm.memory.buffer,
+      isOutside: array.buffer !== this.module.asm.memory.buffer,
     }));
-    const away = places.filter(({ isAway }) => isAway);
+    const outside = slots.filter(({ isOutside }) => isOutside);
     let next = this.forArrays.reserve(
-      away.reduce((sum, { length }) => sum + roundUpTo(ALIGNMENT_BYTES, length * FLOAT32_BYTES), 0),
+      outside.reduce((sum, { length }) => sum + roundUpTo(ALIGNMENT_BYTES, length * FLOAT32_BYTES), 0),
     );
-    for (const place of away) {
-      place.address = next;
-      next += roundUpTo(ALIGNMENT_BYTES, place.length * FLOAT32_BYTES);
-      this.float32View(place.address, place.length).set(place.array);
+    for (const slot of outside) {
+      slot.address = next;
+      next += roundUpTo(ALIGNMENT_BYTES, slot.length * FLOAT32_BYTES);
+      this.float32View(slot.address, slot.length).set(slot.array);
     }
-    use(...places.map(({ address }) => address));
-    for (const { array, address, length } of away) array.set(this.float32View(address, length));
+    use(...slots.map(({ address }) => address));
+    for (const { array, address, length } of outside) array.set(this.float32View(address, length));
   }
 
-  /** Addresses of memory for so many floats each, until the next call. Views of the heap may be detached afterwards. */
+  /** Returns addresses of memory for these numbers of floats, valid until the next call. Views of the heap may be detached afterwards. */
   scratch(...lengths: number[]): number[] {
     let next = this.forProducts.reserve(
       lengths.reduce((sum, length) => sum + roundUpTo(ALIGNMENT_BYTES, length * FLOAT32_BYTES), 0),
@@ -133,12 +132,12 @@ export class WasmHeap {
   }
 }
 
-/** Bytes that an address of WebAssembly can reach. malloc takes larger sizes modulo this. */
+/** Size of the address space of WebAssembly. malloc truncates larger sizes to 32 bits. */
 const MAX_ADDRESSABLE_BYTES = 2 ** 32;
 
-/** tfjs takes the address 0 of a failed allocation for a place, and writes there. */
+/** Throws for failed allocations, for which malloc returns 0: tfjs would write to address 0. */
 function refuseFailedAllocations(module: Module): void {
-  // Emscripten replaces its functions at their first call, and would replace this one.
+  // Emscripten reslots its functions at their first call, and would replace this one.
   module._free(module._malloc(1));
   const malloc = module._malloc;
   module._malloc = (bytes) => {
@@ -148,18 +147,19 @@ function refuseFailedAllocations(module: Module): void {
   };
 }
 
-/** Invariant: `size` bytes from `address` on are ours. They grow and are used again. */
+/** A reusable allocation that grows. Invariant: it owns `size` bytes from `address` on. */
 class ScratchRegion {
   private address = 0;
   private size = 0;
 
   constructor(private readonly module: Module) {}
 
-  /** Throws TW_TRAIN_ENGINE_MEMORY, and then holds nothing. */
+  /** Throws TW_TRAIN_ENGINE_MEMORY; the allocation is then empty. */
   reserve(bytes: number): number {
     if (bytes > this.size) {
       this.module._free(this.address);
-      [this.address, this.size] = [0, 0];
+      this.address = 0;
+      this.size = 0;
       this.address = this.module._malloc(bytes) >>> 0;
       this.size = bytes;
     }

@@ -1,4 +1,4 @@
-/** The loops on the heap of tfjs: WebAssembly (tools/wat) where the time goes, TypeScript around it. */
+/** Primitives on the heap of tfjs: WebAssembly (tools/wat) for the expensive parts, and TypeScript around it. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import { type ComputePrimitives, FILTER_GRADIENT, FORWARD } from './compute-primitives.js';
 import * as direct from './direct-convolution.js';
@@ -18,18 +18,18 @@ function methodFor(direction: number, shape: general.ConvolutionShape) {
   return direct.isDirectInputGradient(shape) ? direct.inputGradient : general.inputGradient;
 }
 
-/** Values that are added faster than they are handed over. */
+/** Below this number of values, summing in TypeScript is faster than calling WebAssembly. */
 const MIN_WASM_LENGTH = 2048;
 
-/** Returns the loops on the heap of a started backend. Arrays that lie elsewhere are copied to the heap and back. */
+/** Returns the primitives on the heap of a started backend. Arrays outside of the heap are copied to the heap and back. */
 export function wasmPrimitives(backend: BackendWasm): ComputePrimitives {
   const heap = new WasmHeap(backend);
 
-  const loops: ComputePrimitives = {
+  const primitives: ComputePrimitives = {
     convolve(direction, geometry, x, filter, y, bias) {
       const shape = general.convolutionShape(geometry);
       const compute = methodFor(direction, shape);
-      heap.withAddresses(bias ? [x, filter, y, bias] : [x, filter, y], (...[ofX, ofFilter, ofY, ofBias]) =>
+      heap.withAddresses(bias ? [x, filter, y, bias] : [x, filter, y], (ofX, ofFilter, ofY, ofBias) =>
         compute(heap, shape, ofX, ofFilter, ofY, ofBias),
       );
     },
@@ -85,7 +85,7 @@ export function wasmPrimitives(backend: BackendWasm): ComputePrimitives {
     },
 
     channelMoments(rows, channels, x, mean, variance) {
-      // Distances from the first row, since a mean that is large beside the deviations would swallow these.
+      // Relative to the first row, because a mean that is large relative to the deviations would cancel them.
       const first = x.slice(0, channels);
       const [sums, products] = channelSums(rows, channels, x, x, first);
       for (let c = 0; c < channels; c++) {
@@ -113,8 +113,12 @@ export function wasmPrimitives(backend: BackendWasm): ComputePrimitives {
     copyColumns([rows, columns, fromWidth, fromColumn, toWidth, toColumn], from, to) {
       heap.withAddresses([from, to], (source, target) =>
         heap.run.copyRuns(
-          ...[rows, columns, source + fromColumn * FLOAT32_BYTES, fromWidth * FLOAT32_BYTES],
-          ...[target + toColumn * FLOAT32_BYTES, toWidth * FLOAT32_BYTES],
+          rows,
+          columns,
+          source + fromColumn * FLOAT32_BYTES,
+          fromWidth * FLOAT32_BYTES,
+          target + toColumn * FLOAT32_BYTES,
+          toWidth * FLOAT32_BYTES,
         ),
       );
     },
@@ -128,7 +132,11 @@ export function wasmPrimitives(backend: BackendWasm): ComputePrimitives {
 
   /** Returns the sums of dy and of dy (x - mean) for each channel. */
   function channelSums(
-    ...[rows, channels, x, dy, mean]: [number, number, Float32Array, Float32Array, Float32Array]
+    rows: number,
+    channels: number,
+    x: Float32Array,
+    dy: Float32Array,
+    mean: Float32Array,
   ): [Float64Array, Float64Array] {
     const results = [0, 1].map(() => new Float64Array(channels));
     const asFloats = results.map(({ buffer }) => new Float32Array(buffer));
@@ -136,5 +144,5 @@ export function wasmPrimitives(backend: BackendWasm): ComputePrimitives {
     return results as [Float64Array, Float64Array];
   }
 
-  return loops;
+  return primitives;
 }

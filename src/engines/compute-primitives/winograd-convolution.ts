@@ -1,7 +1,7 @@
 /**
  * Convolutions by Winograd's method, whose matrices are in tools/wat/winograd.ts: a tile of 4 x 4 outputs of a 3 x 3 filter takes 36
- * multiplications for each pair of channels in place of 144. Filters of 4 x 4 with stride 2 are filters of 2 x 2 of four images, of every second
- * row and column; tiles of 3 x 3 outputs take 16 multiplications in place of 36.
+ * multiplications for each pair of channels instead of 144. Filters of 4 x 4 with stride 2 are filters of 2 x 2 on four images of every
+ * second row and column; tiles of 3 x 3 outputs take 16 multiplications instead of 36.
  */
 
 import { PANEL_ROWS, PANEL_WIDTH } from './gemm.js';
@@ -11,16 +11,19 @@ import { type Exports, FLOAT32_BYTES, roundUpTo, type WasmHeap } from './wasm-he
 /** Channels of a vector. */
 const VECTOR = 4;
 const PANEL_BYTES = PANEL_WIDTH * FLOAT32_BYTES;
-/** Floats of a block of tiles, which the second cache should hold. */
+/** Floats of a block of tiles, which should fit into the second-level cache. */
 const BLOCK_FLOATS = 2 ** 17;
 const MAX_TILES = 192;
-/** Tiles of which the sums of a gradient are added up at once: each time, all sums are read and written. */
+/** Minimum number of tiles whose gradients are summed in one block: each block reads and writes all sums. */
 const MIN_TILES_SUMMED = 64;
-/** With fewer outputs, the points of a 4 x 4 filter, four times its size, take longer than the multiplications that they save. */
+/**
+ * With fewer outputs, transforming a 4 x 4 filter, whose points are four times as large, costs more than the multiplications that it
+ * saves.
+ */
 const MIN_OUTPUTS_4X4 = 256;
 
 interface Method {
-  /** Outputs of a tile, taps and multiplications, of one dimension. */
+  /** Outputs of a tile, taps, and multiplications, in one dimension. */
   tile: number;
   taps: number;
   side: number;
@@ -28,7 +31,9 @@ interface Method {
 }
 
 const OF_3X3: Method = {
-  ...{ tile: 4, taps: 3, side: 6 },
+  tile: 4,
+  taps: 3,
+  side: 6,
   transforms: {
     input: 'inputPoints6',
     filter: 'filterPoints6',
@@ -38,7 +43,9 @@ const OF_3X3: Method = {
   },
 };
 const OF_2X2: Method = {
-  ...{ tile: 3, taps: 2, side: 4 },
+  tile: 3,
+  taps: 2,
+  side: 4,
   transforms: {
     input: 'inputPoints4',
     filter: 'filterPoints4',
@@ -48,7 +55,7 @@ const OF_2X2: Method = {
   },
 };
 
-/** Pixels on the heap. Distances are in bytes. Its first pixel is at row `top` and column `left` of the tiles. */
+/** Pixels on the heap. Strides are in bytes. The first pixel is at row `top` and column `left` of the tiles. */
 interface Image {
   address: number;
   height: number;
@@ -61,28 +68,28 @@ interface Image {
   left: number;
 }
 
-/** A convolution of stride 1 without dilation. The channels of several inputs, or outputs, follow each other. */
+/** A convolution with stride 1 without dilation. The channels of several inputs, or outputs, are concatenated. */
 interface Convolved {
   batch: number;
   inputs: Image[];
   outputs: Image[];
 }
 
-/** Every n-th tap of a filter [height, width, inputs, outputs]: the first, and the bytes from tap to tap. */
+/** Every n-th tap of a filter [height, width, inputs, outputs]: address of the first, and bytes between taps. */
 interface Taps {
   address: number;
   row: number;
   pixel: number;
 }
 
-/** How a convolution is computed. */
+/** Plan of a convolution. */
 interface Plan {
   method: Method;
   convolutions: Convolved[];
   filters: (address: number) => Taps[];
 }
 
-/** True if `planOf` knows how to compute it. */
+/** True if `planOf` supports it. */
 export function isWinograd(s: ConvolutionShape): boolean {
   if (s.channels % PANEL_WIDTH !== 0 || s.outputs % PANEL_WIDTH !== 0) return false;
   return is3x3(s) || is4x4(s);
@@ -116,7 +123,7 @@ function planOf(s: ConvolutionShape, x: number, y: number): Plan {
     };
   }
   const inputs = pairsBelow(2).map((at) => {
-    // Pixels of which 2 n + at - pad are in the image.
+    // First pixel for which 2 n + at - pad is inside the image.
     const first = [s.top, s.left].map((pad, axis) => Math.max(0, Math.ceil((pad - at[axis]) / 2)));
     const pixel = [s.top, s.left].map((pad, axis) => 2 * first[axis] + at[axis] - pad);
     return everyNth(ofX, 2, pixel, first);
@@ -135,7 +142,7 @@ function planOf(s: ConvolutionShape, x: number, y: number): Plan {
 
 const pairsBelow = (n: number) => Array.from({ length: n * n }, (_, i) => [Math.floor(i / n), i % n]);
 
-/** Every n-th pixel of an image, from one on. */
+/** Returns every n-th pixel of an image from a start pixel on. */
 function everyNth(
   of: Pick<Image, 'address' | 'height' | 'width' | 'channels'>,
   n: number,
@@ -151,7 +158,8 @@ function everyNth(
     pixel: n * pixel,
     row: n * of.width * pixel,
     image: of.height * of.width * pixel,
-    ...{ top, left },
+    top,
+    left,
   };
 }
 
@@ -177,7 +185,7 @@ export function forward(
   for (const one of convolutions) convolve(heap, method, one, work, bias);
 }
 
-/** Convolves the gradients with the filter turned by half a turn, whose channels and outputs change places. */
+/** Convolves the gradients with the filter rotated by 180 degrees, with inputs and outputs swapped. */
 export function inputGradient(
   heap: WasmHeap,
   s: ConvolutionShape,
@@ -215,7 +223,7 @@ export function inputGradient(
   }
 }
 
-/** Convolves the input with the gradients, and adds the tiles up before they leave the points. */
+/** Convolves the input with the gradients, and sums the tiles before the inverse transform. */
 export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, dw: number, dy: number): void {
   const { method, convolutions, filters } = planOf(s, x, dy);
   const { channels, outputs } = s;
@@ -223,12 +231,17 @@ export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, d
   const count = method.side ** 2;
   const block = blockOf(method, k + outputs, MIN_TILES_SUMMED);
   const [sums, inputs, gradients] = heap.scratch(
-    ...[count * k * outputs, count * block * k, count * block * outputs],
+    count * k * outputs,
+    count * block * k,
+    count * block * outputs,
   );
   heap.float32View(sums, count * k * outputs).fill(0);
   // Panels of eight channels, which the products read without gaps.
   const panels = (address: number, all: number) => ({
-    ...{ address, step: block * all * FLOAT32_BYTES, tile: PANEL_BYTES, pair: block * PANEL_BYTES },
+    address,
+    step: block * all * FLOAT32_BYTES,
+    tile: PANEL_BYTES,
+    pair: block * PANEL_BYTES,
   });
   for (const part of convolutions)
     eachBlock(method, part, block, (first, tiles) => {
@@ -246,44 +259,45 @@ export function filterGradient(heap: WasmHeap, s: ConvolutionShape, x: number, d
       });
       for (let c = 0; c < k; c += PANEL_WIDTH)
         heap.run.multiplyPoints(
-          ...[count, outputs / PANEL_WIDTH, PANEL_WIDTH, tiles],
-          ...[
-            inputs + c * block * FLOAT32_BYTES,
-            FLOAT32_BYTES,
-            PANEL_BYTES,
-            PANEL_ROWS * FLOAT32_BYTES,
-            block * k * FLOAT32_BYTES,
-          ],
-          ...[gradients, block * PANEL_BYTES],
-          ...[sums + c * outputs * FLOAT32_BYTES, outputs * FLOAT32_BYTES, k * outputs * FLOAT32_BYTES, 0],
+          count,
+          outputs / PANEL_WIDTH,
+          PANEL_WIDTH,
+          tiles,
+          inputs + c * block * FLOAT32_BYTES,
+          FLOAT32_BYTES,
+          PANEL_BYTES,
+          PANEL_ROWS * FLOAT32_BYTES,
+          block * k * FLOAT32_BYTES,
+          gradients,
+          block * PANEL_BYTES,
+          sums + c * outputs * FLOAT32_BYTES,
+          outputs * FLOAT32_BYTES,
+          k * outputs * FLOAT32_BYTES,
+          0,
         );
     });
   for (const [i, { address, row, pixel }] of filters(dw).entries())
     heap.run[method.transforms.taps](
-      ...[
-        channels,
-        outputs / VECTOR,
-        address,
-        row,
-        pixel,
-        outputs * FLOAT32_BYTES,
-        0,
-        0,
-        method.taps,
-        method.taps,
-        0,
-      ],
-      ...[
-        sums + i * channels * outputs * FLOAT32_BYTES,
-        k * outputs * FLOAT32_BYTES,
-        outputs * FLOAT32_BYTES,
-        PANEL_BYTES,
-        0,
-      ],
+      channels,
+      outputs / VECTOR,
+      address,
+      row,
+      pixel,
+      outputs * FLOAT32_BYTES,
+      0,
+      0,
+      method.taps,
+      method.taps,
+      0,
+      sums + i * channels * outputs * FLOAT32_BYTES,
+      k * outputs * FLOAT32_BYTES,
+      outputs * FLOAT32_BYTES,
+      PANEL_BYTES,
+      0,
     );
 }
 
-/** Regions of the heap: points of the filter, zeros, points of the inputs and of the outputs of a block, and more. */
+/** Scratch regions: transformed filter, zeros, transformed inputs and outputs of a block, and additional memory. */
 interface ScratchRegions {
   k: number;
   n: number;
@@ -299,7 +313,11 @@ function reserveScratch(heap: WasmHeap, method: Method, k: number, n: number, fl
   const count = method.side ** 2;
   const block = blockOf(method, k + n, PANEL_ROWS);
   const [points, zeros, inputs, outputs, more] = heap.scratch(
-    ...[count * k * n, PANEL_WIDTH, count * block * k, count * block * n, floats],
+    count * k * n,
+    PANEL_WIDTH,
+    count * block * k,
+    count * block * n,
+    floats,
   );
   heap.float32View(zeros, PANEL_WIDTH).fill(0);
   return { k, n, block, points, zeros, inputs, outputs, more };
@@ -310,7 +328,7 @@ function blockOf({ side }: Method, channels: number, least: number): number {
   return Math.max(least, Math.min(MAX_TILES, Math.floor(tiles / PANEL_ROWS) * PANEL_ROWS));
 }
 
-/** Writes some of the k inputs and n outputs of a filter as points, in panels of eight outputs. */
+/** Transforms some of the k inputs and n outputs of a filter, in panels of eight outputs. */
 function toFilterPoints(
   { run }: WasmHeap,
   { taps, transforms }: Method,
@@ -320,20 +338,21 @@ function toFilterPoints(
 ): void {
   for (let first = 0; first < outputs; first += PANEL_WIDTH)
     run[transforms.filter](
-      ...[
-        inputs,
-        PANEL_WIDTH / VECTOR,
-        address + first * FLOAT32_BYTES,
-        row,
-        pixel,
-        outputs * FLOAT32_BYTES,
-        0,
-        0,
-        taps,
-        taps,
-        0,
-      ],
-      ...[points + first * k * FLOAT32_BYTES, k * n * FLOAT32_BYTES, PANEL_BYTES, 0],
+      inputs,
+      PANEL_WIDTH / VECTOR,
+      address + first * FLOAT32_BYTES,
+      row,
+      pixel,
+      outputs * FLOAT32_BYTES,
+      0,
+      0,
+      taps,
+      taps,
+      0,
+      points + first * k * FLOAT32_BYTES,
+      k * n * FLOAT32_BYTES,
+      PANEL_BYTES,
+      0,
     );
 }
 
@@ -347,7 +366,10 @@ function convolve(
   const { k, n, block } = work;
   const part = fromFirstOutput(given);
   const rows = (address: number, all: number) => ({
-    ...{ address, step: block * all * FLOAT32_BYTES, tile: all * FLOAT32_BYTES, pair: PANEL_BYTES },
+    address,
+    step: block * all * FLOAT32_BYTES,
+    tile: all * FLOAT32_BYTES,
+    pair: PANEL_BYTES,
   });
   const offset = (images: Image[], i: number) => i * images[0].channels * FLOAT32_BYTES;
   eachBlock(method, part, block, (first, tiles) => {
@@ -356,22 +378,21 @@ function convolve(
         transform(heap, method, 'input', image, run, rows(work.inputs + offset(part.inputs, i), k));
     });
     heap.run.multiplyPoints(
-      ...[method.side ** 2, n / PANEL_WIDTH, roundUpTo(PANEL_ROWS, tiles), k],
-      ...[
-        work.inputs,
-        k * FLOAT32_BYTES,
-        FLOAT32_BYTES,
-        PANEL_ROWS * k * FLOAT32_BYTES,
-        block * k * FLOAT32_BYTES,
-      ],
-      ...[
-        work.points,
-        k * PANEL_BYTES,
-        work.outputs,
-        n * FLOAT32_BYTES,
-        block * n * FLOAT32_BYTES,
-        work.zeros,
-      ],
+      method.side ** 2,
+      n / PANEL_WIDTH,
+      roundUpTo(PANEL_ROWS, tiles),
+      k,
+      work.inputs,
+      k * FLOAT32_BYTES,
+      FLOAT32_BYTES,
+      PANEL_ROWS * k * FLOAT32_BYTES,
+      block * k * FLOAT32_BYTES,
+      work.points,
+      k * PANEL_BYTES,
+      work.outputs,
+      n * FLOAT32_BYTES,
+      block * n * FLOAT32_BYTES,
+      work.zeros,
     );
     eachRun(method, part, first, tiles, (run) => {
       for (const [i, image] of part.outputs.entries())
@@ -380,7 +401,7 @@ function convolve(
   });
 }
 
-/** Moves all images so that tiles begin at the first output. */
+/** Shifts all images so that tiles start at the first output. */
 function fromFirstOutput({ batch, inputs, outputs }: Convolved): Convolved {
   const [top, left] = [outputs.map((one) => one.top), outputs.map((one) => one.left)].map((all) =>
     Math.min(...all),
@@ -390,7 +411,7 @@ function fromFirstOutput({ batch, inputs, outputs }: Convolved): Convolved {
   return { batch, inputs: moved(inputs), outputs: moved(outputs) };
 }
 
-/** Where the points of tiles are, in bytes: from a point, a tile and a pair of groups of channels to the next. */
+/** Location of the points of tiles, in bytes: address, and distances between points, tiles and pairs of channel groups. */
 interface Points {
   address: number;
   step: number;
@@ -398,7 +419,7 @@ interface Points {
   pair: number;
 }
 
-/** Neighbouring tiles of a row: the first one, in its block and in its image. */
+/** Consecutive tiles of a row: index of the first one in its block, and its position in its image. */
 interface Run {
   at: number;
   count: number;
@@ -418,14 +439,26 @@ function transform(
 ): void {
   const [y, x] = [tile * run.row - top, tile * run.column - left];
   heap.run[transforms[name]](
-    ...[run.count, channels / VECTOR, address + run.image * image + y * row + x * pixel],
-    ...[row, pixel, tile * pixel, y, x, height, width, tile],
-    ...[points.address + run.at * points.tile, points.step, points.tile, points.pair],
+    run.count,
+    channels / VECTOR,
+    address + run.image * image + y * row + x * pixel,
+    row,
+    pixel,
+    tile * pixel,
+    y,
+    x,
+    height,
+    width,
+    tile,
+    points.address + run.at * points.tile,
+    points.step,
+    points.tile,
+    points.pair,
     ...more,
   );
 }
 
-/** Rows and columns of the tiles that reach all outputs. */
+/** Returns the numbers of rows and columns of tiles that cover all outputs. */
 function tilesOf({ tile }: Method, { outputs }: Convolved): [number, number] {
   const most = (size: (of: Image) => number) => Math.ceil(Math.max(...outputs.map(size)) / tile);
   return [most(({ top, height }) => top + height), most(({ left, width }) => left + width)];

@@ -1,6 +1,9 @@
 import { spawnSync } from 'node:child_process';
 
-/** Numbers of the cores that this process may use; none where there is no `taskset` (util-linux), which says so and holds others to them. */
+/**
+ * Returns the numbers of the cores that this process may use. Empty without `taskset` (util-linux), which reads the affinity and pins
+ * children.
+ */
 export function allowedCpus(): number[] {
   const { status, stdout } = spawnSync('taskset', ['-cp', String(process.pid)], { encoding: 'utf8' });
   if (status !== 0) return [];

@@ -1,10 +1,13 @@
-/** Child processes with an engine that work side by side, each on one task at a time. */
+/** Child processes with an engine that work in parallel, each on one task at a time. */
 import { Semaphore } from '../../async/index.js';
 import type { EngineName } from '../load-engine.js';
 import { EngineProcess, ProcessEnded } from './engine-process.js';
 import type { Handlers } from './serve-requests.js';
 
-/** Invariants: at most `threads` processes are alive, each busy with at most one task; a dead one gets no task. Close it when done. */
+/**
+ * Invariants: at most `threads` processes are alive, each with at most one task; a dead process gets no task. The caller must close the
+ * pool.
+ */
 export class EnginePool<H extends Handlers> {
   private children: EngineProcess<H>[] = [];
   private readonly semaphore: Semaphore;
@@ -22,7 +25,7 @@ export class EnginePool<H extends Handlers> {
     return this.semaphore.run(() => task(this.idleChild()), signal);
   }
 
-  /** Call it when no task runs or waits. */
+  /** Call it only when no task is running or waiting. */
   close(): void {
     for (const child of this.children) child.close();
   }
@@ -37,7 +40,7 @@ export class EnginePool<H extends Handlers> {
   }
 }
 
-/** The answer of a process. Throws the error that `failed` makes of the reason if the process ends before it answers. */
+/** Returns the answer of a process. If the process ends before it answers, throws the error that `failed` creates from the reason. */
 export async function resultOrFailure<T>(
   answer: Promise<T>,
   failed: { because(cause: unknown, reason: string): Error },
@@ -46,6 +49,9 @@ export async function resultOrFailure<T>(
     return await answer;
   } catch (error) {
     if (!(error instanceof ProcessEnded)) throw error;
-    throw failed.because(error, `its process ended with ${error.message}, most often for want of memory`);
+    throw failed.because(
+      error,
+      `its process ended with ${error.message}, usually because of too little memory`,
+    );
   }
 }

@@ -1,4 +1,4 @@
-/** The parent's half of the request/response protocol with the child processes in which an engine runs. */
+/** Parent side of the request/response protocol with the child processes in which an engine runs. */
 import type { ChildProcess } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import type { Duplex } from 'node:stream';
@@ -7,24 +7,24 @@ import type { EngineName } from '../load-engine.js';
 import { type ForkOptions, forkWithEngine } from './fork-engine.js';
 import type { Handler, Handlers, Reply, Request } from './serve-requests.js';
 
-/** How long after the exit of a child its last messages and error output are awaited. */
+/** Time after the exit of a child in which its last messages and error output are awaited. */
 const DRAIN_TIMEOUT_MS = 1000;
-/** How much of the error output is kept, in characters. */
+/** Maximum number of characters of the error output that are kept. */
 const MAX_STDERR_LENGTH = 8192;
-/** How much of a line of error output goes into a message, in characters. */
+/** Maximum number of characters of a line of error output in a message. */
 const MAX_LINE_LENGTH = 300;
 
-/** The process ended before it answered. The message says how: a signal or exit code, and the error that it printed. */
+/** The process ended before it answered. The message contains the signal or exit code, and the error that it printed. */
 export class ProcessEnded extends Error {
   override readonly name = 'ProcessEnded';
 }
 
-export interface EngineProcessOptions extends ForkOptions {
-  /** Keeps the child's error output from this process's own. */
+interface EngineProcessOptions extends ForkOptions {
+  /** Does not forward the error output of the child to the error output of this process. */
   quiet?: boolean;
 }
 
-export interface RequestOptions<Progress> {
+interface RequestOptions<Progress> {
   /** Kills the process; the request rejects with the signal's reason. */
   signal?: AbortSignal;
   /** If it throws, the process is killed and the request rejects with that error. */
@@ -37,17 +37,17 @@ type ProgressOf<H> = H extends Handler<never, unknown, infer Progress> ? Progres
 
 interface Pending {
   onProgress: ((progress: never) => void) | undefined;
-  /** Removes what the request has added to its signal. */
+  /** Removes the listener of the request from its signal. */
   release: () => void;
   resolve: (result: never) => void;
   reject: (error: unknown) => void;
 }
 
 /**
- * A child process that answers requests, one at a time. `H` lists what it answers; its script calls `serveRequests`.
+ * A child process that answers one request at a time. `H` lists its requests; its script calls `serveRequests`.
  *
  * Invariants:
- * - Every request settles exactly once: by the child's result or error, the end of the process, an abort, or a failure to send.
+ * - Every request settles exactly once: by the result or error of the child, the end of the process, an abort, or a failure to send.
  * - No event of the child can throw in this process, before or after its end.
  * - Once `alive` is false it stays false, and the process has ended or is being killed.
  * - The child ends when this process ends, because its channel then closes.
@@ -56,12 +56,12 @@ export class EngineProcess<H extends Handlers> {
   /** Undefined if the system could not start it. */
   private readonly child: ChildProcess | undefined;
   private pending: Pending | undefined;
-  /** The end of the error output since the last request was sent. */
+  /** End of the error output since the last request was sent. */
   private stderr = '';
   private isDead = false;
-  /** Whether a request was given up whose replies may still arrive. They must not answer a later one. */
+  /** True if a request was abandoned. Its late replies must not answer a later request. */
   private hasAbandoned = false;
-  /** Set when nothing more can come from the child. */
+  /** Set when no more messages can arrive from the child. */
   private ended: ProcessEnded | undefined;
 
   /** Never throws: if the process cannot be started, requests reject. */
@@ -80,7 +80,7 @@ export class EngineProcess<H extends Handlers> {
     child.on('exit', (code, signal) => {
       this.isDead = true;
       const finish = () => this.finish(this.endOf(code, signal));
-      // The last messages and error output may still be on their way; but a pipe that nobody reads may never close.
+      // The last messages and error output may still be in transit; but a pipe without a reader may never close.
       child.once('close', finish);
       setTimeout(finish, DRAIN_TIMEOUT_MS).unref();
     });
@@ -97,7 +97,7 @@ export class EngineProcess<H extends Handlers> {
     return this.child?.pid;
   }
 
-  /** True if it can take a request, now or after the one that it is busy with. */
+  /** True if it can accept a request, now or after the current one. */
   get alive(): boolean {
     return !this.isDead && this.child?.connected === true;
   }
@@ -106,7 +106,9 @@ export class EngineProcess<H extends Handlers> {
     return this.pending !== undefined;
   }
 
-  /** The stream at a file descriptor of the child, from 4 on; see `ForkOptions.streams`. None if the process could not be started. */
+  /**
+   * The stream at a file descriptor of the child, from 4 on; see `ForkOptions.streams`. Undefined if the process could not be started.
+   */
   stream(descriptor: number): Duplex | undefined {
     return this.child?.stdio?.[descriptor] as Duplex | undefined;
   }
@@ -135,7 +137,7 @@ export class EngineProcess<H extends Handlers> {
     });
   }
 
-  /** Kills the process. A request that it is busy with rejects with ProcessEnded. */
+  /** Kills the process. A pending request rejects with ProcessEnded. */
   close(): void {
     this.isDead = true;
     // Without an id there is no process, and libuv would signal our own process group.
@@ -153,15 +155,15 @@ export class EngineProcess<H extends Handlers> {
         if (error) this.close();
       });
     } catch (error) {
-      // It cannot be serialized. The child has seen nothing of it.
-      this.collectStderr()?.reject(error);
+      // The request cannot be serialised, and the child has received nothing.
+      this.takePending()?.reject(error);
     }
   }
 
   private receive(reply: Reply): void {
     if (this.hasAbandoned) return;
-    if ('result' in reply) this.collectStderr()?.resolve(reply.result as never);
-    else if ('error' in reply) this.collectStderr()?.reject(fromErrorDocument(reply.error));
+    if ('result' in reply) this.takePending()?.resolve(reply.result as never);
+    else if ('error' in reply) this.takePending()?.reject(fromErrorDocument(reply.error));
     else
       try {
         this.pending?.onProgress?.(reply.progress as never);
@@ -170,20 +172,20 @@ export class EngineProcess<H extends Handlers> {
       }
   }
 
-  /** The child goes on with a request that is no longer wanted: only its end stops it. */
+  /** The child would continue with an abandoned request; only ending the process stops it. */
   private abandon(reason: unknown): void {
     this.hasAbandoned = true;
     this.close();
-    this.collectStderr()?.reject(reason);
+    this.takePending()?.reject(reason);
   }
 
   private finish(how: string): void {
     this.close();
     this.ended ??= new ProcessEnded(how);
-    this.collectStderr()?.reject(this.ended);
+    this.takePending()?.reject(this.ended);
   }
 
-  private collectStderr(): Pending | undefined {
+  private takePending(): Pending | undefined {
     const { pending } = this;
     this.pending = undefined;
     pending?.release();
@@ -198,7 +200,7 @@ export class EngineProcess<H extends Handlers> {
   }
 }
 
-/** The first line that begins with the name of an error, as Node and V8 print it before a stack; else the last line. */
+/** Returns the first line that starts with the name of an error, as Node and V8 print it before a stack; otherwise the last line. */
 function errorLine(stderr: string): string {
   const lines = stderr
     .split('\n')

@@ -1,4 +1,4 @@
-/** The child's half of the request/response protocol with `EngineProcess`. */
+/** Child side of the request/response protocol with `EngineProcess`. */
 import {
   type ErrorDocument,
   type ErrorMaker,
@@ -21,11 +21,11 @@ export interface Request {
   input: unknown;
 }
 
-/** Any number of `progress`, then one of the others. */
+/** Any number of `progress`, then one `result` or `error`. */
 export type Reply = { progress: unknown } | { result: unknown } | { error: ErrorDocument };
 
 /**
- * Answers the parent's requests until the channel closes, which ends the process. An error that is not a TilewrightError is sent as
+ * Answers the requests of the parent until the channel closes, which ends the process. An error that is not a TilewrightError is sent as
  * `failure`.
  */
 export function serveRequests<H extends Handlers>(handlers: H, failure: ErrorMaker<[reason: string]>): void {
@@ -40,10 +40,10 @@ export function serveRequests<H extends Handlers>(handlers: H, failure: ErrorMak
   process.on('disconnect', () => process.exit());
 }
 
-/** Resolves when the message is out, so that a busy child does not delay its messages until it is done. */
+/** Resolves when the message has been sent, so that a busy child does not delay its messages until it has finished. */
 function send(reply: Reply): Promise<void> {
   return new Promise((resolve) => {
-    // If the parent is gone, the channel closes, and that ends this process.
+    // If the parent has ended, the channel closes, which ends this process.
     process.send!(reply, () => resolve());
   });
 }

@@ -16,8 +16,9 @@ interface ConvLayer {
 }
 
 /**
- * In training, tfjs adds the bias of a convolution with a ReLU in a pass of its own, and computes the gradient of a linear one by its
- * input even where it is not used, as in the first layer. Here the bias is part of the convolution, and only gradients that are read are computed.
+ * In training, tfjs adds the bias of a convolution with ReLU in a separate pass, and computes the gradient of a linear convolution by its
+ * input even if it is not used, as in the first layer. This replacement includes the bias in the convolution, and computes only gradients
+ * that are used.
  */
 export function replaceConvolutionOfLayers(tf: Tf): void {
   const layer = tf.layers.conv2d({ filters: 1, kernelSize: 1, name: 'any' });

@@ -1,13 +1,13 @@
 import type { Conv2DAttrs, GradConfig, NamedAttrMap, Tensor, Tensor4D } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tfjs.js';
 
-/** What the kernels of the two gradients get beside the attributes that tfjs knows. */
+/** Attribute of the kernels of the two gradients that tfjs does not declare. */
 export interface WithDilations {
-  /** Distance of the filter's taps; 1 by default. */
+  /** Distance between the taps of the filter. Default: 1. */
   dilations?: Conv2DAttrs['dilations'];
 }
 
-/** Gradient of `Conv2D` or of a linear `FusedConv2D`, also of one whose filter is spread out; the stock one refuses these. */
+/** Gradient of `Conv2D` or of a linear `FusedConv2D`, including dilated ones, which the stock gradient refuses. */
 export function conv2dGrad(tf: Tf, kernelName: string): GradConfig {
   return {
     kernelName,

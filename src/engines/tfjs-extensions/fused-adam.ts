@@ -1,16 +1,16 @@
-/** The step of Adam of one variable: a kernel of its own where the engine has one, else composed. */
+/** One step of Adam for one variable: a fused kernel if the engine has one, otherwise composed of tfjs operations. */
 import type { NamedAttrMap, Tensor } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tfjs.js';
 
-/** A kernel that tfjs does not have. */
+/** Name of a kernel that tfjs does not have. */
 export const ADAM_KERNEL = 'AdamStep';
 
 export interface AdamHyperparameters {
   beta1: number;
   beta2: number;
-  /** This times the variable is added to the gradient. */
+  /** Weight decay: this times the variable is added to the gradient. */
   decay: number;
-  /** Both already corrected for the moments' start at zero. */
+  /** `rate` and `epsilon` include the bias correction of the moments. */
   rate: number;
   epsilon: number;
 }
@@ -22,7 +22,7 @@ export interface AdamTensors extends Record<string, Tensor> {
   second: Tensor;
 }
 
-/** The variable and its two moments after the step. */
+/** Returns the variable and its two moments after the step. */
 export function adamStep(tf: Tf, tensors: AdamTensors, numbers: AdamHyperparameters): Tensor[] {
   if (tf.getKernel(ADAM_KERNEL, tf.getBackend()))
     return tf

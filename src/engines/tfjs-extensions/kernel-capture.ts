@@ -1,7 +1,7 @@
 /**
- * Computations that are done again and again with other values. tfjs makes all that leads to its kernels anew each time: layers,
- * scopes, a tape, functions of gradients. In a step of a small net that takes as long as the kernels do. So the calls of kernels
- * are written down once, and then made alone. The results are the same, bit for bit.
+ * Captures the kernel calls of one computation and replays them with new data. tfjs repeats everything around its kernels in each step:
+ * layers, scopes, tape, gradient functions. In a step of a small network that takes as long as the kernels. The results of a replay are
+ * the same, bit for bit.
  */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
@@ -17,34 +17,34 @@ import type { Tf } from '../tfjs.js';
 type DataId = TensorInfo['dataId'];
 type KernelArguments = Parameters<KernelFunc>[0];
 
-/** A call of a kernel. Values have numbers: first the given tensors, then constants and results as they come. */
+/** A kernel call. Values are numbered: first the given tensors, then constants and results in the order of their occurrence. */
 interface KernelCall {
   kernel: KernelFunc;
   attrs: KernelArguments['attrs'];
   inputs: NamedTensorInfoMap;
-  /** The inputs, whose data are put in before the call. */
+  /** Inputs whose data are inserted before the call. */
   reads: { info: TensorInfo; value: number }[];
   writes: number[];
-  /** Results that nothing reads afterwards. */
+  /** Values that no later call reads. */
   lastUses: number[];
 }
 
-/** Values that are handed out. */
+/** Value that is returned to the caller. */
 interface Output extends Pick<Tensor, 'shape' | 'dtype'> {
   value: number;
-  /** Nothing else holds its data. */
+  /** True if nothing else references its data. */
   isOwn: boolean;
 }
 
-/** A given variable, by its place in the list, that the calls assign a value. */
+/** A given variable, by its index, to which the computation assigns a value. */
 interface Update {
   given: number;
   value: number;
 }
 
 /**
- * Calls that were written down. Invariant: the data of a result live from its call to that of its last reader, those of outputs on,
- * those of constants until `dispose`.
+ * Captured calls. Invariant: the data of a result exist from its call to its last reader, those of outputs until the caller disposes
+ * them, those of constants until `dispose`.
  */
 export class CapturedKernels {
   constructor(
@@ -56,7 +56,7 @@ export class CapturedKernels {
     private readonly updates: Update[],
   ) {}
 
-  /** Of tensors of the shapes that were recorded, in the same order. The caller disposes what comes out. */
+  /** Replays the calls with tensors of the captured shapes, in the same order. The caller must dispose the outputs. */
   replay(given: Tensor[]): Tensor[] {
     const backend = this.tf.backend() as BackendWasm;
     const values = this.values;
@@ -67,8 +67,8 @@ export class CapturedKernels {
     try {
       for (const { kernel, attrs, inputs, reads, writes, lastUses } of this.calls) {
         for (const { info, value } of reads) info.dataId = values[value];
-        const made = [kernel({ inputs, attrs, backend })].flat();
-        for (let i = 0; i < made.length; i++) values[writes[i]] = made[i].dataId;
+        const results = [kernel({ inputs, attrs, backend })].flat();
+        for (let i = 0; i < results.length; i++) values[writes[i]] = results[i].dataId;
         for (const value of lastUses) backend.disposeData(values[value]);
         done++;
       }
@@ -81,7 +81,7 @@ export class CapturedKernels {
     }
     const tensorOf = (value: number, { shape, dtype }: Pick<Tensor, 'shape' | 'dtype'>) =>
       this.tf.engine().makeTensorFromTensorInfo({ dataId: values[value], shape, dtype });
-    // An output may be the former value of a variable.
+    // Created before the updates, because an output may be the previous value of a variable.
     const outputs = this.outputs.map((output) => {
       if (!output.isOwn) backend.incRef(values[output.value]);
       return tensorOf(output.value, output);
@@ -101,8 +101,8 @@ export class CapturedKernels {
 }
 
 /**
- * Runs `compute`, which must depend on the given tensors alone, and writes it down. It may assign results of kernels to given variables, as batch
- * normalisation does. Returns no replay if `compute` reads values, or if two of the given tensors share their data.
+ * Runs `compute`, which must depend only on the given tensors, and captures its kernel calls. It may assign results of kernels to given
+ * variables, as batch normalisation does. Returns no replay if `compute` reads values, or if two of the given tensors share their data.
  */
 export function captureKernels(
   tf: Tf,
@@ -124,20 +124,20 @@ export function captureKernels(
     constants.push(dataId);
     return add(dataId);
   };
-  const note = (kernel: KernelFunc, { inputs, attrs }: KernelArguments, made: TensorInfo[]) => {
-    // Lists of tensors are passed as arrays, and inputs that an operation does without as undefined.
+  const record = (kernel: KernelFunc, { inputs, attrs }: KernelArguments, made: TensorInfo[]) => {
+    // Lists of tensors are passed as arrays, and omitted optional inputs as undefined.
     const copies = Object.entries(inputs).map(([name, info]) => [name, info && infoOf(info)] as const);
     const reads = copies.flatMap(([, info]) =>
       info ? [{ info, value: known.get(info.dataId) ?? constant(info.dataId) }] : [],
     );
-    // The same data in another shape: who reads them has it.
+    // The call only reshapes data that are known already.
     if (made.every(({ dataId }) => known.has(dataId))) return;
     if (made.some((info) => known.has(info.dataId) || info instanceof tf.Tensor)) canReplay = false;
     const copied = Object.assign(Array.isArray(inputs) ? [] : {}, Object.fromEntries(copies));
     const writes = made.map(({ dataId }) => add(dataId));
     calls.push({ kernel, attrs, inputs: copied, reads, writes, lastUses: [] });
   };
-  const unwatch = watch(tf, note, () => {
+  const unwatch = watch(tf, record, () => {
     canReplay = false;
   });
   let outputs: Tensor[] | undefined;
@@ -147,32 +147,30 @@ export function captureKernels(
     unwatch();
     if (!outputs) for (const dataId of constants) backend.disposeData(dataId);
   }
-  const handedOut = outputs.map(({ dataId, shape, dtype }) => ({
+  const returned = outputs.map(({ dataId, shape, dtype }) => ({
     value: known.get(dataId) ?? constant(dataId),
     shape,
     dtype,
   }));
   const results = new Set(calls.flatMap(({ writes }) => writes));
   const isOwn = ({ value }: { value: number }, i: number) =>
-    results.has(value) && handedOut.findIndex((other) => other.value === value) === i;
+    results.has(value) && returned.findIndex((other) => other.value === value) === i;
   const updates = given.flatMap(({ dataId }, i) =>
     dataId === values[i] ? [] : [{ given: i, value: known.get(dataId) ?? -1 }],
   );
   const assigned = updates.map(({ value }) => value);
-  const lasting = new Set([...handedOut.map(({ value }) => value), ...assigned]);
+  const lasting = new Set([...returned.map(({ value }) => value), ...assigned]);
   const replay = new CapturedKernels(
     tf,
     calls,
     values,
     constants,
-    handedOut.map((output, i) => ({ ...output, isOwn: isOwn(output, i) })),
+    returned.map((output, i) => ({ ...output, isOwn: isOwn(output, i) })),
     updates,
   );
-  // A value that is assigned twice, handed out as well, or not computed by a call has other owners.
+  // A value that is assigned twice, is also returned, or is not the result of a call has other owners.
   const isAssignable = (value: number, i: number) =>
-    results.has(value) &&
-    assigned.indexOf(value) === i &&
-    handedOut.every((output) => output.value !== value);
+    results.has(value) && assigned.indexOf(value) === i && returned.every((output) => output.value !== value);
   if (!canReplay || !assigned.every(isAssignable)) {
     replay.dispose();
     return { outputs, replay: null };
@@ -187,7 +185,10 @@ export function captureKernels(
 
 const infoOf = ({ dataId, shape, dtype }: TensorInfo): TensorInfo => ({ dataId, shape, dtype });
 
-/** Tells of each call of a kernel that no other kernel makes, and of values that are read outside of kernels, until it is undone. */
+/**
+ * Reports each kernel call that is not made by another kernel, and each read of values outside of kernels, until the returned function is
+ * called.
+ */
 function watch(
   tf: Tf,
   onCall: (kernel: KernelFunc, given: KernelArguments, made: TensorInfo[]) => void,

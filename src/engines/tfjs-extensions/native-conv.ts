@@ -1,6 +1,6 @@
 /**
- * Completes the convolutions of tfjs-node (4.22). Its gradients ignore dilation, and tfjs-core refuses to call them with it; none of its
- * convolutions accepts a padding in pixels.
+ * Completes the convolutions of tfjs-node (4.22). Its gradients ignore dilation, and tfjs-core refuses to call them with dilation; none
+ * of its convolutions accepts padding in pixels.
  */
 import type {
   Conv2DAttrs,
@@ -22,7 +22,7 @@ type Shape = [number, number, number, number];
 type Pairs = [[number, number], [number, number]];
 type Attributes = Pick<Conv2DAttrs, 'strides' | 'pad' | 'dimRoundingMode' | 'dataFormat'> & WithDilations;
 
-/** Call once for a `tf`, after the backend of tfjs-node has started. */
+/** Call it once for a `tf`, after the backend of tfjs-node has started. */
 export function completeNativeConvolutions(tf: Tf): void {
   const replace = (name: string, make: (stock: KernelFunc) => KernelFunc) =>
     replaceKernel(tf, BACKEND, name, (stock) => ({ kernelFunc: make(stock.kernelFunc) }));
@@ -34,11 +34,11 @@ export function completeNativeConvolutions(tf: Tf): void {
     if (tf.getGradient(name)) tf.unregisterGradient(name);
     tf.registerGradient(conv2dGrad(tf, name));
   }
-  // Its gradient is the one registered above; that of the stock layer refuses dilation.
+  // The layer then uses the gradient registered above; the stock layer refuses dilation.
   replaceConvolutionOfLayers(tf);
 }
 
-/** TensorFlow accepts the padding of each side, not one number. */
+/** TensorFlow accepts the padding of each side, but not one number. */
 function explicitlyPadded(attrs: Given['attrs']): Given['attrs'] {
   const { pad } = attrs as NamedAttrMap & Attributes;
   if (typeof pad !== 'number') return attrs;
@@ -87,9 +87,10 @@ function isStock({ pad, dilations = 1 }: Attributes): boolean {
 }
 
 /**
- * A convolution with dilation d is a plain one, without padding, of every d-th row and column of the padded input, for each of the d x d
- * offsets (the space-to-batch of Yu and Koltun's atrous convolutions in TensorFlow). Returns d of both axes, the padding after which they
- * divide the input, the padding of the output that goes with it, and the shape of the divided input. Strides are 1 if d is not, in tfjs.
+ * A convolution with dilation d is a plain convolution, without padding, of every d-th row and column of the padded input, for each of
+ * the d x d offsets (the space-to-batch of Yu and Koltun's atrous convolutions in TensorFlow). Returns d of both axes, the padding that
+ * makes the input divisible, the corresponding padding of the output, and the shape of the divided input. In tfjs, strides are 1 if d is
+ * not.
  */
 function spaceToBatchConvolution(
   tf: Tf,
@@ -98,7 +99,12 @@ function spaceToBatchConvolution(
   { strides, pad, dimRoundingMode, dilations = 1 }: Attributes,
 ): { block: [number, number]; padding: Pairs; ends: Pairs; shape: Shape } {
   const { dilationHeight, dilationWidth, padInfo, ...info } = tf.backend_util.computeConv2DInfo(
-    ...([input as Shape, filter as Shape, strides, dilations, pad, dimRoundingMode] as const),
+    input as Shape,
+    filter as Shape,
+    strides,
+    dilations,
+    pad,
+    dimRoundingMode,
   );
   const { top, bottom, left, right } = padInfo;
   const missing = (size: number, d: number) => (d - (size % d)) % d;

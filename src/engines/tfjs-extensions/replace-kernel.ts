@@ -1,7 +1,7 @@
 import type { KernelConfig } from '@tensorflow/tfjs-core';
 import type { Tf } from '../tfjs.js';
 
-/** Replaces a kernel of a backend. The stock set-up stays: it binds the native function that the new kernel may still call. */
+/** Replaces a kernel of a backend. The stock set-up is kept: it binds the native function that the new kernel may still call. */
 export function replaceKernel(
   tf: Tf,
   backend: string,

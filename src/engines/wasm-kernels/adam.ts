@@ -1,12 +1,12 @@
 import type { KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
-import { ADAM_KERNEL, type AdamHyperparameters } from '../tfjs-extensions/fused-adam.js';
+import type { ComputePrimitives } from '../compute-primitives/index.js';
+import { ADAM_KERNEL, type AdamHyperparameters } from '../tfjs-extensions/index.js';
 import { float32View, wasmKernel } from './wasm-kernel.js';
 
 type Inputs = Record<'variable' | 'gradient' | 'first' | 'second', TensorInfo>;
 
-/** A step of Adam of one variable in one pass. */
-export function adamKernel(loops: ComputePrimitives): KernelConfig {
+/** One step of Adam for one variable in one pass. */
+export function adamKernel(primitives: ComputePrimitives): KernelConfig {
   return wasmKernel<Inputs, AdamHyperparameters>(
     ADAM_KERNEL,
     ({ inputs: { variable, gradient, first, second }, attrs, backend }) => {
@@ -14,7 +14,7 @@ export function adamKernel(loops: ComputePrimitives): KernelConfig {
       const { beta1, beta2, decay, rate, epsilon } = attrs;
       const [w, g, m, v] = [variable, gradient, first, second].map((one) => float32View(backend, one));
       const [toW, toM, toV] = outputs.map((one) => float32View(backend, one));
-      loops.adam(w.length, beta1, beta2, decay, rate, epsilon, w, g, m, v, toW, toM, toV);
+      primitives.adam(w.length, beta1, beta2, decay, rate, epsilon, w, g, m, v, toW, toM, toV);
       return outputs;
     },
   );

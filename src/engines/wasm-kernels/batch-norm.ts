@@ -1,4 +1,4 @@
-/** Batch normalisation with one mean, variance, scale and offset a channel, in as few passes as it takes. */
+/** Batch normalisation with one mean, variance, scale and offset for each channel, in as few passes as possible. */
 import type {
   FusedBatchNormAttrs,
   FusedBatchNormInputs,
@@ -9,16 +9,16 @@ import type {
   TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { layers } from '@tensorflow/tfjs-layers';
-import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
 import { float32View, wasmKernel } from './wasm-kernel.js';
 
-/** A kernel that tfjs does not have. */
+/** Names of kernels that tfjs does not have. */
 const TRAINING = 'TrainingBatchNorm';
 const TRAINING_GRAD = 'TrainingBatchNormGrad';
 
-/** Other shapes stay with `stock`. */
-export function fusedBatchNorm(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
+/** Other shapes are delegated to `stock`. */
+export function fusedBatchNorm(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<FusedBatchNormInputs, FusedBatchNormAttrs>(
     tf.FusedBatchNorm,
     ({ inputs, attrs, backend }) => {
@@ -33,7 +33,7 @@ export function fusedBatchNorm(tf: Tf, loops: ComputePrimitives, stock: KernelCo
       const terms = offsets ?? new Float32Array(means.length);
       const channels = means.length;
       const [ofX, toY] = [x, y].map((tensor) => float32View(backend, tensor));
-      loops.scaleChannels(toY.length / channels, channels, ofX, means, factors, terms, toY);
+      primitives.scaleChannels(toY.length / channels, channels, ofX, means, factors, terms, toY);
       return y;
     },
   );
@@ -45,8 +45,8 @@ interface TrainingInputs {
   offset: TensorInfo;
 }
 
-/** x normalised by its own mean and variance, then scaled and moved; with it the mean and the variance. */
-export function trainingBatchNorm(loops: ComputePrimitives): KernelConfig {
+/** Normalises x by its own mean and variance, scales and shifts it. Also returns the mean and the variance. */
+export function trainingBatchNorm(primitives: ComputePrimitives): KernelConfig {
   return wasmKernel<TrainingInputs, FusedBatchNormAttrs>(
     TRAINING,
     ({ inputs: { x, scale, offset }, attrs, backend }) => {
@@ -57,9 +57,9 @@ export function trainingBatchNorm(loops: ComputePrimitives): KernelConfig {
       const [ofX, scales, offsets] = [x, scale, offset].map((one) => float32View(backend, one));
       const channels = scales.length;
       const rows = ofX.length / channels;
-      loops.channelMoments(rows, channels, ofX, mean, variance);
+      primitives.channelMoments(rows, channels, ofX, mean, variance);
       const factors = scales.map((value, c) => value / Math.sqrt(variance[c] + attrs.varianceEpsilon));
-      loops.scaleChannels(rows, channels, ofX, mean, factors, offsets, toY);
+      primitives.scaleChannels(rows, channels, ofX, mean, factors, offsets, toY);
       return outputs;
     },
   );
@@ -74,10 +74,10 @@ interface GradientInputs {
 }
 
 /**
- * With r = 1 / sqrt(variance + epsilon), N rows and sums over these: dOffset = sum dy, dScale = r sum dy (x - mean),
- * dx = scale r (dy - sum dy / N - (x - mean) r² sum dy (x - mean) / N), as Ioffe and Szegedy 2015 have it.
+ * With r = 1 / sqrt(variance + epsilon), N rows and sums over the rows: dOffset = sum dy, dScale = r sum dy (x - mean), dx = scale r (dy
+ * - sum dy / N - (x - mean) r² sum dy (x - mean) / N) (Ioffe and Szegedy 2015).
  */
-export function trainingBatchNormGrad(loops: ComputePrimitives): KernelConfig {
+export function trainingBatchNormGrad(primitives: ComputePrimitives): KernelConfig {
   return wasmKernel<GradientInputs, FusedBatchNormAttrs>(
     TRAINING_GRAD,
     ({ inputs: { x, dy, mean, variance, scale }, attrs, backend }) => {
@@ -91,19 +91,19 @@ export function trainingBatchNormGrad(loops: ComputePrimitives): KernelConfig {
       const channels = scales.length;
       const rows = ofX.length / channels;
       const products = new Float32Array(channels);
-      loops.batchNormSums(rows, channels, ofX, ofDy, means, dOffset, products);
+      primitives.batchNormSums(rows, channels, ofX, ofDy, means, dOffset, products);
       const r = variances.map((value) => 1 / Math.sqrt(value + attrs.varianceEpsilon));
       const factors = scales.map((value, c) => value * r[c]);
       const slopes = factors.map((factor, c) => (-factor * r[c] ** 2 * products[c]) / rows);
       const terms = factors.map((factor, c) => (-factor * dOffset[c]) / rows);
-      loops.batchNormGradient(rows, channels, ofX, ofDy, means, factors, slopes, terms, dx);
+      primitives.batchNormGradient(rows, channels, ofX, ofDy, means, factors, slopes, terms, dx);
       for (let c = 0; c < channels; c++) dScale[c] = products[c] * r[c];
       return outputs;
     },
   );
 }
 
-/** Mean and variance are taken as constants: nothing that trains depends on them but by y. */
+/** Mean and variance are treated as constants: training depends on them only through y. */
 export function trainingBatchNormGradient(tf: Tf): GradConfig {
   return {
     kernelName: TRAINING,
@@ -120,8 +120,8 @@ export function trainingBatchNormGradient(tf: Tf): GradConfig {
   };
 }
 
-/** What the layer has, most of it declared private. */
-interface Normalising {
+/** Members of the layer, most of which are declared private. */
+interface BatchNormLayer {
   call: ReturnType<typeof layers.batchNormalization>['call'];
   readonly axis: number;
   readonly epsilon: number;
@@ -137,13 +137,13 @@ interface Weight {
 }
 
 /**
- * The layer of tfjs in training takes some ten passes over its input, and more over its gradient. In its place, for the last
- * axis, one kernel each way; prediction, configuration and saved weights stay as they are.
+ * In training, the layer of tfjs makes about ten passes over its input, and more over its gradient. This replacement uses one kernel for
+ * each direction if the axis is the last one. Inference, configuration and saved weights are unchanged.
  */
 export function replaceTrainingOfBatchNormalization(tf: Tf): void {
-  const prototype = Object.getPrototypeOf(tf.layers.batchNormalization({ name: 'any' })) as Normalising;
+  const prototype = Object.getPrototypeOf(tf.layers.batchNormalization({ name: 'any' })) as BatchNormLayer;
   const stock = prototype.call;
-  prototype.call = function (this: Normalising, inputs, kwargs) {
+  prototype.call = function (this: BatchNormLayer, inputs, kwargs) {
     const x = Array.isArray(inputs) ? inputs[0] : inputs;
     const { axis, epsilon, gamma, beta } = this;
     const isLast = axis === -1 || axis === x.rank - 1;
@@ -156,12 +156,12 @@ export function replaceTrainingOfBatchNormalization(tf: Tf): void {
           { x, scale: gamma.read(), offset: beta.read() },
           { varianceEpsilon: epsilon },
         ) as unknown as Tensor[];
-      const follow = (average: Weight, value: Tensor) => {
+      const updateAverage = (average: Weight, value: Tensor) => {
         const old = average.read();
         average.write(tf.add(old, tf.mul(tf.sub(value, old), 1 - this.momentum)));
       };
-      follow(this.movingMean, mean);
-      follow(this.movingVariance, variance);
+      updateAverage(this.movingMean, mean);
+      updateAverage(this.movingVariance, variance);
       return y;
     });
   };

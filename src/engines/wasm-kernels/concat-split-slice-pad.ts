@@ -1,4 +1,4 @@
-/** Cutting boxes out of tensors and putting them into others: joins and parts along channels, shifts of images by padding. */
+/** Copies of subarrays: concatenation and split along channels, shifts of images by slice and padding. */
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type {
   ConcatAttrs,
@@ -13,12 +13,12 @@ import type {
   Tensor,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
 import { float32View, wasmKernel } from './wasm-kernel.js';
 
-/** Types other than float32 stay with `stock`, here and below. */
-export function concat(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
+/** Types other than float32 are delegated to `stock`, here and below. */
+export function concat(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<ConcatInputs, ConcatAttrs>(tf.Concat, ({ inputs, attrs, backend }) => {
     const parts = Object.values(inputs) as TensorInfo[];
     if (parts.some(({ dtype }) => dtype !== 'float32'))
@@ -28,13 +28,19 @@ export function concat(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): K
     const y = backend.makeOutput(withAxis(parts[0].shape, axis, sumOf(sizes)), 'float32');
     parts.forEach((part, i) => {
       const begin = withAxis(zerosOf(y), axis, sumOf(sizes.slice(0, i)));
-      copySubarray(loops, backend, part.shape, { tensor: part, begin: zerosOf(part) }, { tensor: y, begin });
+      copySubarray(
+        primitives,
+        backend,
+        part.shape,
+        { tensor: part, begin: zerosOf(part) },
+        { tensor: y, begin },
+      );
     });
     return y;
   });
 }
 
-export function splitV(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
+export function splitV(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<SplitVInputs, SplitVAttrs>(tf.SplitV, ({ inputs: { x }, attrs, backend }) => {
     if (x.dtype !== 'float32')
       return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
@@ -42,7 +48,7 @@ export function splitV(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): K
     const sizes = tf.backend_util.prepareSplitSize(x as Tensor, attrs.numOrSizeSplits, axis);
     return sizes.map((size, i) =>
       sliceTensor(
-        loops,
+        primitives,
         backend,
         x,
         withAxis(zerosOf(x), axis, sumOf(sizes.slice(0, i))),
@@ -52,16 +58,16 @@ export function splitV(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): K
   });
 }
 
-export function slice(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
+export function slice(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<SliceInputs, SliceAttrs>(tf.Slice, ({ inputs: { x }, attrs, backend }) => {
     if (x.dtype !== 'float32')
       return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
     const [begin, size] = tf.slice_util.parseSliceParams(x as Tensor, attrs.begin, attrs.size);
-    return sliceTensor(loops, backend, x, begin, size);
+    return sliceTensor(primitives, backend, x, begin, size);
   });
 }
 
-export function pad(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
+export function pad(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<PadV2Inputs, PadV2Attrs>(tf.PadV2, ({ inputs: { x }, attrs, backend }) => {
     if (x.dtype !== 'float32')
       return stock.kernelFunc({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
@@ -70,20 +76,20 @@ export function pad(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): Kern
     const y = backend.makeOutput(shape, 'float32');
     float32View(backend, y).fill(constantValue);
     const begin = paddings.map(([before]) => before);
-    copySubarray(loops, backend, x.shape, { tensor: x, begin: zerosOf(x) }, { tensor: y, begin });
+    copySubarray(primitives, backend, x.shape, { tensor: x, begin: zerosOf(x) }, { tensor: y, begin });
     return y;
   });
 }
 
 function sliceTensor(
-  loops: ComputePrimitives,
+  primitives: ComputePrimitives,
   backend: BackendWasm,
   x: TensorInfo,
   begin: number[],
   size: number[],
 ): TensorInfo {
   const y = backend.makeOutput(size, 'float32');
-  copySubarray(loops, backend, size, { tensor: x, begin }, { tensor: y, begin: zerosOf(y) });
+  copySubarray(primitives, backend, size, { tensor: x, begin }, { tensor: y, begin: zerosOf(y) });
   return y;
 }
 
@@ -93,7 +99,7 @@ interface Subarray {
 }
 
 function copySubarray(
-  loops: ComputePrimitives,
+  primitives: ComputePrimitives,
   backend: BackendWasm,
   size: number[],
   from: Subarray,
@@ -105,15 +111,15 @@ function copySubarray(
     begin: [0, 0, ...begin],
   }));
   const box = [1, 1, ...size];
-  // An axis that is whole on both sides is one with the axis before it.
+  // An axis that is copied completely is merged with the axis before it.
   while (box.length > 2 && sides.every(({ shape }) => shape.at(-1) === box.at(-1))) {
-    const whole = box.pop()!;
-    box[box.length - 1] *= whole;
+    const size = box.pop()!;
+    box[box.length - 1] *= size;
     for (const { shape, begin } of sides) {
       shape.pop();
       begin.pop();
-      shape[shape.length - 1] *= whole;
-      begin[begin.length - 1] *= whole;
+      shape[shape.length - 1] *= size;
+      begin[begin.length - 1] *= size;
     }
   }
   const [rows, columns] = box.splice(-2);
@@ -129,10 +135,8 @@ function copySubarray(
     return { width, column, at };
   });
   const [source, target] = planes;
-  const geometry = Int32Array.of(
-    ...[rows, columns, source.width, source.column, target.width, target.column],
-  );
-  forEachIndex(box, (index) => loops.copyColumns(geometry, source.at(index), target.at(index)));
+  const geometry = Int32Array.of(rows, columns, source.width, source.column, target.width, target.column);
+  forEachIndex(box, (index) => primitives.copyColumns(geometry, source.at(index), target.at(index)));
 }
 
 function forEachIndex(shape: number[], visit: (index: number[]) => void): void {

@@ -7,7 +7,7 @@ interface ActivationAttrs {
   leakyreluAlpha?: number;
 }
 
-/** The activation of a fused operation on its result, which is gone afterwards. */
+/** Applies the activation of a fused operation to its result, and disposes the result. */
 export function applyActivation(
   tf: Tf,
   backend: BackendWasm,

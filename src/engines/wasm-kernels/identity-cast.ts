@@ -3,12 +3,12 @@ import type { CastAttrs, CastInputs, IdentityInputs, KernelConfig, TensorInfo } 
 import type { Tf } from '../tfjs.js';
 import { wasmKernel } from './wasm-kernel.js';
 
-/** A tensor with the same values. Values are never changed, so that both may have them; the stock kernel copies them. */
+/** Returns a tensor that shares the data, which are never changed; the stock kernel copies them. */
 export function identity(tf: Tf): KernelConfig {
   return wasmKernel<IdentityInputs, object>(tf.Identity, ({ inputs: { x }, backend }) => shared(backend, x));
 }
 
-/** Gradients cast to the type that a tensor has already. */
+/** Shares the data if the type is the same: gradients cast to the type that a tensor already has. */
 export function cast(tf: Tf, stock: KernelConfig): KernelConfig {
   return wasmKernel<CastInputs, CastAttrs>(tf.Cast, ({ inputs: { x }, attrs, backend }) =>
     x.dtype === attrs.dtype

@@ -8,26 +8,26 @@ import type {
   KernelConfig,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
 import { applyActivation } from './fused-activation.js';
 import { float32View, wasmKernel } from './wasm-kernel.js';
 
-/** Types other than float32 stay with `stock`, and so do products whose one side is repeated for the batches of the other, or is empty. */
-export function batchMatMul(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
+/** Types other than float32, broadcast batches and empty matrices are delegated to `stock`. */
+export function batchMatMul(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<BatchMatMulInputs, BatchMatMulAttrs>(
     tf.BatchMatMul,
     ({ inputs: { a, b }, attrs, backend }) =>
-      product(loops, backend, a, b, attrs) ??
+      product(primitives, backend, a, b, attrs) ??
       (stock.kernelFunc({ inputs: { a, b }, attrs: { ...attrs }, backend }) as TensorInfo),
   );
 }
 
-export function fusedMatMul(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
+export function fusedMatMul(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
   return wasmKernel<_FusedMatMulInputs, _FusedMatMulAttrs>(tf._FusedMatMul, ({ inputs, attrs, backend }) => {
     const { a, b, bias, preluActivationWeights } = inputs;
     const isRow = bias === undefined || bias.shape.length === 1;
-    const y = isRow ? product(loops, backend, a, b, attrs) : undefined;
+    const y = isRow ? product(primitives, backend, a, b, attrs) : undefined;
     if (!y) return stock.kernelFunc({ inputs: { ...inputs }, attrs: { ...attrs }, backend }) as TensorInfo;
     if (bias) addToRows(float32View(backend, y), float32View(backend, bias));
     return applyActivation(tf, backend, y, attrs, preluActivationWeights);
@@ -35,7 +35,7 @@ export function fusedMatMul(tf: Tf, loops: ComputePrimitives, stock: KernelConfi
 }
 
 function product(
-  loops: ComputePrimitives,
+  primitives: ComputePrimitives,
   backend: BackendWasm,
   a: TensorInfo,
   b: TensorInfo,
@@ -51,11 +51,11 @@ function product(
   const y = backend.makeOutput([...outer, m, n], 'float32');
   const shape = Int32Array.of(m, n, k, Number(transposeA), Number(transposeB));
   const batches = outer.reduce((all, size) => all * size, 1);
-  // Made anew each time, since a product may make the heap grow.
+  // Created for each product, because a product may grow the heap, which detaches views.
   const part = (tensor: TensorInfo, size: number, i: number) =>
     float32View(backend, tensor).subarray(i * size, (i + 1) * size);
   for (let i = 0; i < batches; i++)
-    loops.multiply(shape, part(a, m * k, i), part(b, k * n, i), part(y, m * n, i));
+    primitives.multiply(shape, part(a, m * k, i), part(b, k * n, i), part(y, m * n, i));
   return y;
 }
 

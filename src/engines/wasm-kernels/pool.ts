@@ -9,17 +9,19 @@ import type {
   MaxPoolInputs,
   TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
 import { float32View, wasmKernel } from './wasm-kernel.js';
 
-/** The stock kernels turn NaN into other values, which hides a model that has diverged. Types other than float32 stay with them. */
-export function maxPoolKernel(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
-  return pool(tf, tf.MaxPool, stock, loops.maxPool);
+/**
+ * The stock kernels replace NaN by other values, which hides a model that has diverged. Types other than float32 are delegated to them.
+ */
+export function maxPoolKernel(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
+  return pool(tf, tf.MaxPool, stock, primitives.maxPool);
 }
 
-export function avgPoolKernel(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
-  return pool(tf, tf.AvgPool, stock, loops.avgPool);
+export function avgPoolKernel(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
+  return pool(tf, tf.AvgPool, stock, primitives.avgPool);
 }
 
 function pool(
@@ -41,12 +43,12 @@ function pool(
 }
 
 /**
- * Each output's gradient goes to the first maximum of its window.
+ * The gradient of each output goes to the first maximum of its window.
  *
- * The stock kernel starts its search just above zero, so a window without a positive value (after leaky ReLU, tanh or
- * batch normalisation) sends its gradient to the wrong pixel, silently.
+ * The stock kernel starts its search just above zero. So if a window has no positive value (after leaky ReLU, tanh or batch
+ * normalisation), it silently sends the gradient to the wrong pixel.
  */
-export function maxPoolGrad(tf: Tf, loops: ComputePrimitives): KernelConfig {
+export function maxPoolGrad(tf: Tf, primitives: ComputePrimitives): KernelConfig {
   return wasmKernel<MaxPoolGradInputs, MaxPoolGradAttrs>(
     tf.MaxPoolGrad,
     ({ inputs: { input, dy }, attrs, backend }) => {
@@ -54,20 +56,23 @@ export function maxPoolGrad(tf: Tf, loops: ComputePrimitives): KernelConfig {
       if (input.shape.includes(0)) return dx;
       const geometry = geometryOf(tf, input.shape, attrs);
       const [ofX, ofDy, toDx] = [input, dy, dx].map((one) => float32View(backend, one));
-      loops.maxPoolGradient(geometry, ofX, ofDy, toDx);
+      primitives.maxPoolGradient(geometry, ofX, ofDy, toDx);
       return dx;
     },
   );
 }
 
-/** Each output is the mean of the pixels of its window that are inside the image. The stock kernel takes twenty times as long. */
-export function avgPoolGrad(tf: Tf, loops: ComputePrimitives): KernelConfig {
+/**
+ * Distributes the gradient of each output over the pixels of its window that are inside the image. The stock kernel takes twenty times as
+ * long.
+ */
+export function avgPoolGrad(tf: Tf, primitives: ComputePrimitives): KernelConfig {
   return wasmKernel<AvgPoolGradInputs, AvgPoolGradAttrs>(
     tf.AvgPoolGrad,
     ({ inputs: { input, dy }, attrs, backend }) => {
       const dx = backend.makeOutput(input.shape, 'float32');
       if (input.shape.includes(0)) return dx;
-      loops.avgPoolGradient(
+      primitives.avgPoolGradient(
         geometryOf(tf, input.shape, attrs),
         float32View(backend, dy),
         float32View(backend, dx),
@@ -88,7 +93,14 @@ function geometryOf(
   if (Math.max(top, bottom) >= pool.filterHeight || Math.max(left, right) >= pool.filterWidth)
     throw new Error('pooling by windows that may lie outside of the image is not supported');
   return Int32Array.of(
-    ...[...shape, pool.outHeight, pool.outWidth, pool.filterHeight, pool.filterWidth],
-    ...[pool.strideHeight, pool.strideWidth, pool.padInfo.top, pool.padInfo.left],
+    ...shape,
+    pool.outHeight,
+    pool.outWidth,
+    pool.filterHeight,
+    pool.filterWidth,
+    pool.strideHeight,
+    pool.strideWidth,
+    top,
+    left,
   );
 }

@@ -1,21 +1,21 @@
-/** Sums and means of each channel, which batch normalisation and biases take of large tensors. */
+/** Sums and means of each channel, which batch normalisation and biases compute on large tensors. */
 import type { KernelConfig, MeanAttrs, SumAttrs, SumInputs, TensorInfo } from '@tensorflow/tfjs-core';
-import type { ComputePrimitives } from '../compute-primitives/compute-primitives.js';
+import type { ComputePrimitives } from '../compute-primitives/index.js';
 import type { Tf } from '../tfjs.js';
 import { float32View, wasmKernel } from './wasm-kernel.js';
 
-/** Of the axes before the last, all of them or those of each image; others stay with `stock`. */
-export function sum(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
-  return channelSums(tf.Sum, loops, stock, () => 1);
+/** Handles reductions over all axes before the last, or over those of each image; others are delegated to `stock`. */
+export function sum(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
+  return channelSums(tf.Sum, primitives, stock, () => 1);
 }
 
-export function mean(tf: Tf, loops: ComputePrimitives, stock: KernelConfig): KernelConfig {
-  return channelSums(tf.Mean, loops, stock, (rows) => rows);
+export function mean(tf: Tf, primitives: ComputePrimitives, stock: KernelConfig): KernelConfig {
+  return channelSums(tf.Mean, primitives, stock, (rows) => rows);
 }
 
 function channelSums(
   name: string,
-  loops: ComputePrimitives,
+  primitives: ComputePrimitives,
   stock: KernelConfig,
   divisorOf: (rows: number) => number,
 ): KernelConfig {
@@ -29,11 +29,11 @@ function channelSums(
     const rows = x.shape.slice(first, -1).reduce((all, size) => all * size, 1);
     const between = attrs.keepDims ? x.shape.slice(first, -1).map(() => 1) : [];
     const result = backend.makeOutput([...outer, ...between, channels], 'float32');
-    // Made anew each time, since a sum may make the heap grow.
+    // Created for each sum, because a sum may grow the heap, which detaches views.
     const part = (tensor: TensorInfo, size: number, i: number) =>
       float32View(backend, tensor).subarray(i * size, (i + 1) * size);
     for (let i = 0; i < images; i++)
-      loops.columnSums(rows, channels, part(x, rows * channels, i), part(result, channels, i));
+      primitives.columnSums(rows, channels, part(x, rows * channels, i), part(result, channels, i));
     const divisor = divisorOf(rows);
     const sums = float32View(backend, result);
     if (divisor !== 1) for (let i = 0; i < sums.length; i++) sums[i] /= divisor;
@@ -41,7 +41,7 @@ function channelSums(
   });
 }
 
-/** The first of axes that reach from one to the last but one. */
+/** Returns the first axis if the axes are consecutive up to the last but one. */
 function firstOfRun(axis: number | number[] | undefined, rank: number): number | undefined {
   if (axis === undefined || rank < 2) return undefined;
   const axes = [axis].flat().map((one) => (one < 0 ? one + rank : one));

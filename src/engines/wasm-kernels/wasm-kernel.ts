@@ -1,4 +1,4 @@
-/** What the kernels of this folder share: typed kernel arguments and views of tensors on the WASM heap. */
+/** Shared by the kernels: typed arguments, and views of tensors on the WASM heap. */
 
 import type { BackendWasm } from '@tensorflow/tfjs-backend-wasm';
 import type { KernelConfig, KernelFunc, TensorInfo } from '@tensorflow/tfjs-core';
@@ -6,16 +6,16 @@ import type { KernelConfig, KernelFunc, TensorInfo } from '@tensorflow/tfjs-core
 /** Name of the backend. */
 export const WASM = 'wasm';
 
-/** Inputs that the op always passes: tfjs types every named input as possibly missing. */
-export type RequiredInputs<Inputs> = { [Name in keyof Inputs]-?: NonNullable<Inputs[Name]> };
+/** Inputs that the operation always passes. tfjs declares every named input as optional. */
+type RequiredInputs<Inputs> = { [Name in keyof Inputs]-?: NonNullable<Inputs[Name]> };
 
-export interface KernelArguments<Inputs, Attributes> {
+interface KernelArguments<Inputs, Attributes> {
   inputs: RequiredInputs<Inputs>;
   attrs: Attributes;
   backend: BackendWasm;
 }
 
-/** A kernel for the WASM backend. tfjs stores kernels untyped, so this is the one place that narrows them. */
+/** Returns a kernel for the WASM backend. tfjs stores kernels untyped, so the types are narrowed here. */
 export function wasmKernel<Inputs, Attributes>(
   kernelName: string,
   compute: (args: KernelArguments<Inputs, Attributes>) => TensorInfo | TensorInfo[],
@@ -24,22 +24,8 @@ export function wasmKernel<Inputs, Attributes>(
 }
 
 /**
- * The values of a float32 tensor where they lie on the heap. Allocate outputs first: growing the heap detaches every
- * view made before.
+ * Returns a view of the values of a float32 tensor on the heap. Allocate outputs first: growth of the heap detaches all existing views.
  */
 export function float32View(backend: BackendWasm, tensor: TensorInfo): Float32Array {
   return backend.typedArrayFromHeap(tensor) as Float32Array;
-}
-
-export function int32View(backend: BackendWasm, tensor: TensorInfo): Int32Array {
-  return backend.typedArrayFromHeap(tensor) as Int32Array;
-}
-
-/** A new float32 tensor of zeros and the view of its values. Kernels write into recycled memory, so it must be cleared. */
-export function newZeros(
-  backend: BackendWasm,
-  shape: number[],
-): { tensor: TensorInfo; clear: () => Float32Array } {
-  const tensor = backend.makeOutput(shape, 'float32');
-  return { tensor, clear: () => float32View(backend, tensor).fill(0) };
 }

@@ -1,9 +1,9 @@
-/** Grows the pixels of a mask (1) by `radius` pixels in all directions, diagonals included. */
+/** Dilates a mask (pixels of value 1) by `radius` pixels in all directions, including diagonals. */
 export function dilateMask(mask: Uint8Array, width: number, height: number, radius: number): Uint8Array {
   const along = (from: Uint8Array, length: number, step: number, lines: number, lineStep: number) => {
     const to = new Uint8Array(from.length);
     for (let line = 0; line < lines; line++) {
-      // Where the last pixel of the mask was, from the front and then from the back.
+      // Distance to the last masked pixel, in a forward and a backward pass.
       for (const [first, direction] of [
         [0, 1],
         [length - 1, -1],

@@ -1,33 +1,39 @@
-/** Reads the pixels of a place's dates as physical values. */
+/** Reads the pixels of the dates of a cell as physical values. */
 import type { PixelGrid } from '../../grid/index.js';
 import { Mask, type PixelArray, type RasterHeader, readRaster } from '../../raster/index.js';
-import type { BandName } from '../models/model-spec.js';
+import type { BandName } from '../models/index.js';
 import type { AcquisitionPixels } from './acquisition-pixels.js';
 import type { AcquisitionFiles, BandSource } from './acquisitions.js';
 
 export type ReadOutcome = { dates: AcquisitionPixels[]; bytesRead: number } | { skipped: string };
 
-/** Which mask code speaks for a pixel that covers several: the first of these that occurs. */
-const MASK_PRIORITY = [
-  ...[Mask.nodata, Mask.cloud, Mask.shadow, Mask.snow, Mask.filled, Mask.notAssessed, Mask.clear],
+/** Mask codes by priority: a coarse pixel has the first of these codes that occurs in the pixels that it covers. */
+const MASK_PRIORITY: number[] = [
+  Mask.nodata,
+  Mask.cloud,
+  Mask.shadow,
+  Mask.snow,
+  Mask.filled,
+  Mask.notAssessed,
+  Mask.clear,
 ];
 
-/** Reflectance is 0 to 1; clouds and sun glint may be a little brighter. */
+/** Upper bound on the mean of a band. Reflectance is 0 to 1; clouds and sun glint can be slightly brighter. */
 const MAX_REFLECTANCE = 1.5;
 
-/** What was read of a file: bands as they are stored, by their number. */
+/** The bands that were read from a file: stored values by band index. */
 interface ReadRaster {
   header: RasterHeader;
   bands: Map<number, PixelArray>;
 }
 
-/** By path. */
+/** Files that were read, by path. */
 export type ReadRasters = Map<string, ReadRaster>;
 
 /**
- * All dates of a place, or the reason why their sizes do not fit together. What is in `kept` is not read again, and all that is read is
- * added to it; without it, each date is let go before the next. `size`, which must not be finer than any band, is the size of all bands;
- * by default that of the coarsest. `bytesRead` is of all files that are needed, kept or not.
+ * Reads all dates of a cell, or returns the reason why they cannot be used together. Files in `kept` are not read again, and files that
+ * are read are added to it; without `kept`, each date is released before the next. All bands are resampled to `size`, which must not be
+ * finer than any band; default: the size of the coarsest band. `bytesRead` includes files that were kept.
  */
 export async function readAcquisitions(
   files: AcquisitionFiles[],
@@ -48,13 +54,13 @@ export async function readAcquisitions(
   return { dates, bytesRead };
 }
 
-/** Why two dates of a place cannot be trained together; undefined if their sizes are equal. */
+/** Returns the reason why two dates of a cell cannot be trained together; undefined if their sizes are equal. */
 export function differInSize(a: PixelGrid, b: PixelGrid): string | undefined {
   if (a.width === b.width && a.height === b.height) return undefined;
   return `its dates differ in size: ${sizeOf(a)} and ${sizeOf(b)} px`;
 }
 
-/** All bands come at one size, to which finer ones are averaged. */
+/** Finer bands are averaged to the common size. */
 async function readAcquisition(
   files: AcquisitionFiles,
   rasters: ReadRasters,
@@ -83,7 +89,7 @@ async function readAcquisition(
   };
 }
 
-/** Each file is opened once for all of its bands that are wanted and not there. */
+/** Opens each file once and reads the missing bands. */
 async function readOnce(wanted: Pick<BandSource, 'path' | 'band'>[], rasters: ReadRasters): Promise<void> {
   for (const path of new Set(wanted.map((file) => file.path))) {
     const known: ReadRaster['bands'] = rasters.get(path)?.bands ?? new Map();
@@ -122,7 +128,7 @@ function sizeOf({ width, height }: PixelGrid): string {
   return `${width}x${height}`;
 }
 
-/** Mask codes at the bands' size: a pixel takes the worst code of those that it covers, also in part. */
+/** Resamples mask codes to a coarser size. A pixel has the worst code of all pixels that it covers, even partly. */
 export function coarsenMask(codes: PixelArray, fine: PixelGrid, coarse: PixelGrid): Uint8Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return new Uint8Array(codes);
   const severity = new Uint8Array(256).fill(MASK_PRIORITY.length);
@@ -145,7 +151,7 @@ export function coarsenMask(codes: PixelArray, fine: PixelGrid, coarse: PixelGri
   });
 }
 
-/** The mean of the pixels with a finite value that each of the coarser ones touches. */
+/** Resamples to a coarser size by the mean of all finite values that a pixel covers, even partly. */
 function coarsenByMean(values: Float32Array, fine: PixelGrid, coarse: PixelGrid): Float32Array {
   if (fine.width === coarse.width && fine.height === coarse.height) return values;
   const columns = pixelSpans(fine.width, coarse.width);
@@ -167,7 +173,7 @@ function coarsenByMean(values: Float32Array, fine: PixelGrid, coarse: PixelGrid)
   });
 }
 
-/** For each of `coarse` equal parts of a line, the fine pixels [from, to) that it touches. */
+/** For each of `coarse` equal parts of a row or column, the range of fine pixels [from, to) that it covers, even partly. */
 function pixelSpans(fine: number, coarse: number): [from: number, to: number][] {
   return Array.from({ length: coarse }, (_, i) => [
     Math.floor((i * fine) / coarse),

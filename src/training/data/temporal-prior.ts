@@ -1,24 +1,24 @@
 /**
- * What the other dates of a place show below the clouds of one date. A model that removes cloud reads it beside the cloudy date.
- * The nearest clear value and the median are also what a user would take without a model.
+ * Temporal prior for cloud removal: estimates of the ground under the clouds of one date from other dates of the cell. A cloud-removal
+ * model reads it beside the cloudy date. The nearest clear value and the median are also the baselines.
  */
 import type { TileRecord } from '../../storage/index.js';
-import { type LinearModel, ridge, type SufficientStatistics } from '../evaluation/baselines.js';
-import type { BandName } from '../models/model-spec.js';
+import type { BandName } from '../models/index.js';
+import { type LinearModel, ridge, type SufficientStatistics } from '../ridge-regression.js';
 import { type AcquisitionPixels, clearMask } from './acquisition-pixels.js';
 import { dilateMask } from './dilate-mask.js';
 
-/** Dates that a prior is made of, at most: those nearest in time. */
+/** Maximum number of dates in a prior, the nearest in time. */
 const MAX_PRIOR_DATES = 6;
-/** Percent of cloud of such a date, at most. */
+/** Maximum cloud cover of such a date. */
 const MAX_CLOUD_PERCENT = 60;
-/** Two tiles so near in time, ms, may be of one overpass, and then share their clouds and their ground. */
+/** Two tiles closer in time than this may belong to one overpass, and then share clouds and ground. */
 const SAME_OVERPASS_MS = 86_400_000 / 2;
-/** Pixels around clouds that an adjustment leaves out. */
+/** Radius around clouds that the adjustment excludes, because masks miss thin cloud edges. */
 const HAZE_RADIUS_PX = 8;
-/** Errors beyond so many times their root mean square are outliers: changes of the ground, and clouds that the mask misses. */
+/** Errors larger than this multiple of their root mean square are outliers: changes of the ground, and clouds that the mask misses. */
 const OUTLIER_RMS = 2.5;
-/** Clear pixels that an adjustment needs. */
+/** Minimum number of clear pixels for an adjustment. */
 const MIN_CLEAR_PIXELS = 256;
 
 /** One plane for each band. */
@@ -27,13 +27,13 @@ export interface TemporalPrior {
   nearest: Float32Array[];
   /** The median of the clear values. */
   median: Float32Array[];
-  /** The nearest clear values, adjusted to the date: by the linear regression of its own clear pixels on theirs. */
+  /** The nearest clear values, adjusted to the date by linear regression between its own clear pixels and theirs. */
   adjusted: Float32Array[];
 }
 
 /**
- * Returns the dates for the prior of `tiles[date]`, as indices, the nearest in time first. Dates of one overpass with it or with
- * `except` are left out.
+ * Returns the indices of the dates for the prior of `tiles[date]`, the nearest in time first. Dates from the same overpass as `date` or
+ * `except` are excluded.
  */
 export function priorDates(
   tiles: Pick<TileRecord, 'start' | 'cloudCover'>[],
@@ -49,9 +49,9 @@ export function priorDates(
 }
 
 /**
- * The planes that go into a model that removes cloud: the bands of the date with its clouds replaced by the adjusted nearest values,
- * those of the nearest clear values, of the medians, and of the adjusted nearest values, and 1 where there is cloud or shadow. What
- * clouds look like is left out: it says little about the ground, and differs from date to date.
+ * Returns the input planes of a cloud-removal model: the bands of the date with its clouds replaced by the adjusted nearest values; the
+ * nearest clear values; the medians; the adjusted nearest values; and 1 where there is cloud or shadow. The cloudy values themselves are
+ * excluded, because they contain little about the ground and differ from date to date.
  */
 export function cloudInputs(
   date: AcquisitionPixels,
@@ -67,8 +67,8 @@ export function cloudInputs(
 }
 
 /**
- * The prior of a date from some other dates of the same size, the nearest in time first. If no other date is clear at a pixel, it has
- * the mean of all clear pixels of the band at all of these dates, or 0 without any.
+ * Computes the prior of a date from other dates of the same size, the nearest in time first. A pixel that is clear on no other date has
+ * the mean of all clear pixels of the band on all of these dates, or 0 if there are none.
  */
 export function temporalPrior(
   date: AcquisitionPixels,
@@ -99,7 +99,6 @@ export function temporalPrior(
     median.push(middle);
   }
   const truth = bands.map((band) => date.bands[band]!);
-  // Masks miss the thin edges of clouds.
   const hazy = dilateMask(
     clear[0].map((is) => 1 - is),
     date.width,
@@ -110,7 +109,9 @@ export function temporalPrior(
   return { nearest, median, adjusted: adjustedTo(truth, nearest, both) };
 }
 
-/** Planes plus what the linear regression of the difference to `truth` on them adds, fitted to the known pixels without outliers. */
+/**
+ * Adds to the planes the linear regression of the difference between `truth` and the planes, fitted to the known pixels without outliers.
+ */
 function adjustedTo(truth: Float32Array[], planes: Float32Array[], known: Uint8Array): Float32Array[] {
   const count = known.reduce((sum, is) => sum + is, 0);
   if (count < MIN_CLEAR_PIXELS) return planes.map((plane) => plane.slice());

@@ -1,23 +1,23 @@
-/** The pixels that a model is trained on: their size and the kind of their values. */
+/** Size and value kind of the pixels that a model is trained on. */
 
 /**
- * The kind of the values of bands. Scaled counts are 8-bit numbers that have no scale, divided by 255: a part of the range
- * of their type, without calibration.
+ * Kind of band values. Scaled counts are 8-bit numbers without a scale, divided by 255: fractions of the range of their type, without
+ * calibration.
  */
 export type BandValueKind = 'reflectance' | 'scaled counts';
 
 /** A pixel size of tiles. */
 export interface TilePixels {
-  /** The name of the band group that has it, such as `20m`. */
+  /** Name of the band group with this pixel size, such as `20m`. */
   group: string;
-  /** Pixels of the cell; absent if it is about many cells. */
+  /** Size of the cell in pixels. Absent if it describes many cells. */
   width?: number;
   height?: number;
 }
 
-/** The pixels of a training, as the card of the model describes them. */
+/** Pixels of a training, as the model card describes them. */
 export interface TrainedPixels {
-  /** Absent if the places of one model differ in it. */
+  /** Absent if the cells of one model have different pixel sizes. */
   pixelSize?: TilePixels;
   values: BandValueKind;
 }

@@ -1,6 +1,6 @@
 /**
- * Trains one model on the patches of all members of a ring: synchronous data parallel. In every step each member works out the
- * gradients of its own batch; the mean of all, weighted by the values that count, moves the weights of every member alike.
+ * Trains one model on the patches of all ranks of a ring: synchronous data parallelism. In every step each rank computes the gradients of
+ * its own batch; their mean, weighted by the values that count, updates the weights of every rank.
  */
 import { crc32 } from 'node:zlib';
 import type { Tensor } from '@tensorflow/tfjs-core';
@@ -8,19 +8,34 @@ import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { randomStream, shuffledOrder } from '../../random.js';
 import { diverged, trainingFailed } from '../errors.js';
-import { addSufficientStatistics, initialFitStatistics, ridge } from '../evaluation/baselines.js';
-import { displayRange } from '../evaluation/display-range.js';
-import { evaluateBaselines, evaluatePredictions, maskedPairs } from '../evaluation/evaluate.js';
-import { type EpochLosses, targetStatistics } from '../evaluation/metrics.js';
-import { scoreTile, type TileImages } from '../evaluation/tile-scores.js';
-import { predictPatches } from '../inference/predict-patches.js';
-import { bestEpoch, hasStalled, WeightsSnapshot } from '../loop/early-stopping.js';
-import { asVariables } from '../loop/learner.js';
-import { cosineLearningRate, createLearner } from '../loop/train-model.js';
-import { type ModelSpec, startsWithLinearFit } from '../models/model-spec.js';
-import { augmentedBatch } from '../patches/batches.js';
-import { concatPatches } from '../patches/concat-patches.js';
-import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/patches.js';
+import {
+  type DisplayRange,
+  type EpochLosses,
+  initialFitStatistics,
+  maskedPairs,
+  scoreTile,
+  type TileImages,
+  targetStatistics,
+} from '../evaluation/index.js';
+import { predictPatches } from '../inference/index.js';
+import {
+  asVariables,
+  bestEpoch,
+  cosineLearningRate,
+  createLearner,
+  hasStalled,
+  reportOf,
+  WeightsSnapshot,
+} from '../loop/index.js';
+import { type ModelSpec, startsWithLinearFit } from '../models/index.js';
+import {
+  augmentedBatch,
+  concatPatches,
+  filledOnly,
+  type Patches,
+  type TrainValidationPatches,
+} from '../patches/index.js';
+import { addSufficientStatistics, ridge } from '../ridge-regression.js';
 import { type CheckpointLocation, RankCheckpoints, type ResumePoint } from './rank-checkpoints.js';
 import type {
   BytesTransferred,
@@ -33,35 +48,35 @@ import { allGather, type ProcessGroup } from './ring-all-reduce.js';
 import { allReduceRunningStatistics, allReduceTensorMean, runningStatistics } from './tensor-all-reduce.js';
 
 export interface DataParallelOptions {
-  /** Default: the model's. */
+  /** Default: the value of the model. */
   epochs?: number;
   /** Stops if the selection loss has not improved for this number of epochs. */
   patience?: number;
   seed: number;
-  /** Where this member keeps the training as it stands. All members keep it, or none. */
+  /** Checkpoint files of this rank. Either all ranks save checkpoints, or none. */
   checkpoint?: CheckpointLocation;
-  /** Both are waited for. */
+  /** Both callbacks are awaited. */
   onBegin?: (beginning: ResumePoint) => void | Promise<void>;
   onEpoch?: (loss: EpochLosses) => void | Promise<void>;
 }
 
-/** Patches of one place. */
+/** Patches of one cell. */
 export interface CellPatches extends RankCell {
   dataset: TrainValidationPatches;
-  /** Files that are read again at the end to score whole tiles. Default: whole tiles are not scored. */
+  /** Files that are read again at the end to score entire tiles. Default: no tile scores. */
   source?: TileImages;
 }
 
 /**
- * Trains a fresh model with Adam, as `trainModel` does, on the places of all members. An epoch shows every patch once, on all members
- * in the same number of steps: as many as the member with the most patches needs for batches of the model's size. The others spread
- * theirs evenly over them, so that every step is made of all places; in a step for which a member has none, it counts nothing.
+ * Trains a fresh model with Adam, like `trainModel`, on the cells of all ranks. An epoch uses every patch once, on all ranks in the same
+ * number of steps: the number that the rank with the most patches needs for batches of the size of the model. The other ranks spread
+ * their patches evenly over these steps, so that every step uses all cells; a rank without a patch for a step contributes with weight 0.
  *
- * With checkpoints, it goes on from the last one that all members have, to the same weights, bit for bit.
+ * With checkpoints, training resumes from the last one that all ranks have, to the same weights, bit for bit.
  *
- * Batch normalisation takes the statistics of a member's own batch; its moving averages are pooled over the members, weighted by
- * patches, after every epoch. So all members hold the same weights, bit for bit, which is checked after each epoch. Throws TW_TRAIN_DIVERGED,
- * and what the ring throws. Dispose the model.
+ * Batch normalisation uses the statistics of the own batch of a rank; after every epoch its moving averages are averaged over the ranks,
+ * weighted by patches. So all ranks have the same weights, bit for bit, which is checked after each epoch. Throws TW_TRAIN_DIVERGED and
+ * the errors of the ring. The caller must dispose the model.
  */
 export async function trainDataParallel(
   tf: Tf,
@@ -78,20 +93,20 @@ export async function trainDataParallel(
   const starts = await allGather(ring, {
     patches: train.count,
     weight,
-    line: startsWithLinearFit(spec) ? initialFitStatistics(train) : undefined,
+    fit: startsWithLinearFit(spec) ? initialFitStatistics(train) : undefined,
   });
   const totalWeight = sumOf(starts.map((one) => one.weight));
-  const lines = starts.flatMap(({ line }) => line ?? []);
-  const straight = lines.length > 0 ? ridge(lines.reduce(addSufficientStatistics)) : undefined;
-  const stepsAnEpoch = Math.max(...starts.map((one) => Math.ceil(one.patches / spec.batchSize)));
-  const steps = epochs * stepsAnEpoch;
-  const learner = createLearner(tf, spec, seed, straight);
+  const fits = starts.flatMap(({ fit }) => fit ?? []);
+  const linear = fits.length > 0 ? ridge(fits.reduce(addSufficientStatistics)) : undefined;
+  const stepsPerEpoch = Math.max(...starts.map((one) => Math.ceil(one.patches / spec.batchSize)));
+  const steps = epochs * stepsPerEpoch;
+  const learner = createLearner(tf, spec, seed, linear);
   const moments = runningStatistics(learner.model);
   const random = randomStream(seed + ring.index);
   const best = new WeightsSnapshot(tf, learner.model);
   const variables = () => [...learner.stateVariables(), ...best.variables];
   const checkpoints = checkpoint && new RankCheckpoints(ring, variables, checkpoint);
-  let exchanged = 0;
+  let exchangedValues = 0;
   const selected = places.flatMap(({ dataset }) => dataset.selection ?? []);
   const startLoss = async () => {
     const all = await allGather(ring, sumOfSquares(tf, learner.model, selected));
@@ -99,33 +114,33 @@ export async function trainDataParallel(
     return Number.isNaN(loss) ? undefined : loss;
   };
   try {
-    const begun = await checkpoints?.resume(tf);
-    const kept = begun?.state;
-    if (kept) random.state = kept.random;
-    const losses = kept?.losses ?? [];
-    const initial = kept ? kept.initial : await startLoss();
-    let step = kept?.step ?? 0;
+    const resumed = await checkpoints?.resume(tf);
+    const saved = resumed?.state;
+    if (saved) random.state = saved.random;
+    const losses = saved?.losses ?? [];
+    const initial = saved ? saved.initial : await startLoss();
+    let step = saved?.step ?? 0;
     const firstStep = step;
-    const before = kept?.traffic ?? { bytesSent: 0, bytesReceived: 0 };
+    const before = saved?.traffic ?? { bytesSent: 0, bytesReceived: 0 };
     const traffic = (): BytesTransferred => ({
       bytesSent: before.bytesSent + ring.sent,
       bytesReceived: before.bytesReceived + ring.received,
     });
-    if (begun) await onBegin?.(begun.beginning);
+    if (resumed) await onBegin?.(resumed.beginning);
     for (let epoch = losses.length + 1; epoch <= epochs; epoch++) {
       const order = shuffledOrder(train.count, random.next);
       let sum = 0;
-      for (let part = 0; part < stepsAnEpoch; part++) {
-        const edge = (at: number) => Math.floor((at * train.count) / stepsAnEpoch);
+      for (let part = 0; part < stepsPerEpoch; part++) {
+        const edge = (at: number) => Math.floor((at * train.count) / stepsPerEpoch);
         const chosen = order.subarray(edge(part), edge(part + 1));
         const weight = sumOf(Array.from(chosen, weightOf));
         const reduceGradients = async (gradients: Tensor[]) => {
           const mean = await allReduceTensorMean(tf, ring, gradients, weight);
-          exchanged += gradients.reduce((all, { size }) => all + size, 0);
+          exchangedValues += gradients.reduce((all, { size }) => all + size, 0);
           tf.dispose(gradients);
           return mean;
         };
-        // Without a patch of its own it goes along with one that does not count.
+        // A rank without a patch for this step computes one that does not count, to take part in the exchange.
         const batch = augmentedBatch(tf, train, weight > 0 ? chosen : order.subarray(0, 1), random.next);
         const learningRate = cosineLearningRate(spec, step++, steps);
         const loss = await learner
@@ -153,7 +168,9 @@ export async function trainDataParallel(
       if (!Number.isFinite(validation)) throw diverged(epoch);
       const selection = meanSquare(reports.map((one) => one.selection));
       losses.push({
-        ...{ epoch, train: sumOf(reports.map(({ loss }) => loss)) / totalWeight, validation },
+        epoch,
+        train: sumOf(reports.map(({ loss }) => loss)) / totalWeight,
+        validation,
         ...(!Number.isNaN(selection) && { selection }),
       });
       if (bestEpoch(losses, initial) === epoch) best.save();
@@ -168,7 +185,7 @@ export async function trainDataParallel(
     for (const place of places) scored.push(await scoreOf(tf, spec, learner.model, place));
     const own: RankContribution = { places: scored, patches: train.count, bytesRead };
     const shares = await allGather(ring, own);
-    // Last, so that they are of all that the training has sent but these few bytes.
+    // Gathered last, so that only these few bytes are missing from the totals.
     const bytes = await allGather(ring, traffic());
     return {
       model: learner.model,
@@ -176,7 +193,7 @@ export async function trainDataParallel(
         losses,
         bestEpoch: bestEpoch(losses, initial),
         steps: step,
-        parameters: exchanged / (step - firstStep),
+        parameters: exchangedValues / (step - firstStep),
         members: shares.map((share, member) => ({ ...share, ...bytes[member] })),
         seconds: (performance.now() - started) / 1000,
       },
@@ -190,7 +207,7 @@ export async function trainDataParallel(
   }
 }
 
-/** Returns the number of values of a patch that count in the loss: its pixels with a target, or one for a mean. */
+/** Returns the number of values of a patch that count in the loss: its pixels with a target, or 1 for a mean. */
 function countedValues({ count, targetMask }: Patches): (patch: number) => number {
   if (!targetMask) return () => 1;
   const pixels = targetMask.length / count;
@@ -214,7 +231,7 @@ interface SumOfSquares {
   values: number;
 }
 
-/** Sum of the squared errors over all values in these sets that count, and the number of values. */
+/** Returns the sum of squared errors over all values of these sets that count, and the number of values. */
 function sumOfSquares(tf: Tf, model: LayersModel, sets: Patches[]): SumOfSquares {
   let squares = 0;
   let values = 0;
@@ -237,23 +254,14 @@ async function scoreOf(
   model: LayersModel,
   { geocode, tiles, dataset, source }: CellPatches,
 ): Promise<CellScore> {
-  const { train, validation, counts, split, holdOut } = dataset;
-  const range = displayRange(train);
-  const score = (patches: Patches, values: Float32Array) => evaluatePredictions(patches, values, range);
-  const spread = (patches: Patches) => targetStatistics(maskedPairs(patches, patches.targets).truth);
+  const score =
+    source && ((model: LayersModel, range: DisplayRange) => scoreTile(tf, model, spec, range, source));
+  const { report, spread } = await reportOf(tf, model, spec, dataset, score);
+  const train = filledOnly(dataset.train);
   return {
     geocode,
     tiles,
-    patches: counts,
-    split,
-    holdOut,
-    metrics: {
-      train: score(filledOnly(train), predictPatches(tf, model, train)),
-      validation: score(validation, predictPatches(tf, model, validation)),
-      ...(range && source && { tile: await scoreTile(tf, model, spec, range, source) }),
-    },
-    ...(range && { displayRange: range }),
-    spread: { train: spread(filledOnly(train)), validation: spread(validation) },
-    baseline: evaluateBaselines(spec.target, dataset, range),
+    ...report,
+    spread: { train: targetStatistics(maskedPairs(train, train.targets).truth), validation: spread },
   };
 }

@@ -1,32 +1,36 @@
-/** Checkpoints of a training of several members, which go on together from one that all of them have. */
+/** Checkpoints of a distributed training, which resumes from one that all ranks have. */
 import { join } from 'node:path';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
-import { type CheckpointState, findCheckpoint, writeTrainingCheckpoint } from '../loop/checkpoint.js';
-import { CHECKPOINT_INTERVAL_S } from '../loop/train-model.js';
+import {
+  CHECKPOINT_INTERVAL_S,
+  type CheckpointState,
+  findCheckpoint,
+  writeTrainingCheckpoint,
+} from '../loop/index.js';
 import { allGather, type ProcessGroup } from './ring-all-reduce.js';
 
-/** Where a member keeps a training. */
+/** Location of the checkpoints of a rank. */
 export interface CheckpointLocation {
-  /** Of this member and this training alone. */
+  /** Folder of this rank and this training only. */
   folder: string;
-  /** Names the training with all that shapes its result, the same at all members. */
+  /** Identifies the training with everything that affects its result; the same on all ranks. */
   task: string;
   everySeconds?: number;
 }
 
-/** How a training begins, the same at all members. */
+/** Where a training starts; the same on all ranks. */
 export interface ResumePoint {
-  /** After this epoch; 0 at the start. */
+  /** Resumes after this epoch; 0 at the start. */
   epoch: number;
-  /** Checkpoints are of no use, because no epoch is among those of all members. */
+  /** True if there are checkpoints, but none of an epoch that all ranks have. */
   unlike: boolean;
 }
 
 /**
- * What one member keeps, in two files that take turns. Members meet at the end of an epoch before any of them writes, and by then all have
- * written the checkpoint before; so wherever they are cut off, all have one of the same epoch. Invariant: `newest` is the file that was
- * written last, or from which the training went on; the other one is not needed any more.
+ * Checkpoints of one rank, in two files that alternate. Ranks synchronise at the end of an epoch before writing, and by then the previous
+ * checkpoint is complete everywhere. So after a crash at any point, all ranks share a checkpoint of one epoch. Invariant: `newest` is the
+ * file that was written last, or from which the training resumed; the other one is no longer needed.
  */
 export class RankCheckpoints {
   private newest = 0;
@@ -35,13 +39,13 @@ export class RankCheckpoints {
   constructor(
     private readonly ring: ProcessGroup,
     private readonly variables: () => Variable[],
-    private readonly kept: CheckpointLocation,
+    private readonly location: CheckpointLocation,
   ) {}
 
-  /** Restores the variables from the latest epoch for which all members have a complete checkpoint. Returns no state if there is no such epoch. */
+  /** Restores the variables from the latest epoch for which all ranks have a complete checkpoint. Returns no state if there is none. */
   async resume(tf: Tf): Promise<{ beginning: ResumePoint; state?: CheckpointState }> {
     const own = await Promise.all(
-      [0, 1].map((file) => findCheckpoint(this.path(file), this.kept.task, this.variables)),
+      [0, 1].map((file) => findCheckpoint(this.path(file), this.location.task, this.variables)),
     );
     const ownEpochs = own.map((one) => one?.state.losses.length ?? 0);
     const all = await allGather(this.ring, ownEpochs);
@@ -53,21 +57,29 @@ export class RankCheckpoints {
     return { beginning: { epoch, unlike: false }, state };
   }
 
-  /** Whether it is time for the next one. All go by the clock of the first member; the others say no. */
+  /** True if the next checkpoint is due. Only the clock of the first rank counts; on other ranks it is false. */
   get isDue(): boolean {
-    const { everySeconds = CHECKPOINT_INTERVAL_S } = this.kept;
+    const { everySeconds = CHECKPOINT_INTERVAL_S } = this.location;
     return this.ring.index === 0 && performance.now() - this.writtenAt >= 1000 * everySeconds;
   }
 
-  /** All members write after the same epoch. */
+  /** All ranks write after the same epoch. */
   async write(state: Omit<CheckpointState, 'task'>): Promise<void> {
     const file = 1 - this.newest;
-    await writeTrainingCheckpoint(this.path(file), { task: this.kept.task, ...state }, this.variables());
+    await writeTrainingCheckpoint(this.path(file), { task: this.location.task, ...state }, this.variables());
     this.newest = file;
     this.writtenAt = performance.now();
   }
 
   private path(file: number): string {
-    return join(this.kept.folder, `checkpoint-${file}`);
+    return join(this.location.folder, `checkpoint-${file}`);
   }
+}
+
+/** Describes for people from which epoch the training resumes, or why it starts from the beginning. */
+export function describeResumePoint({ epoch, unlike }: ResumePoint): string {
+  if (epoch > 0) return `resumes from epoch ${epoch}`;
+  return unlike
+    ? 'starts from the beginning: the nodes have no checkpoint of the same epoch'
+    : 'starts with epoch 1: this training has no checkpoint';
 }

@@ -1,33 +1,31 @@
-/** The requests that the process of a node in a distributed training answers, and the result of the training. */
+/** The requests that the process of a rank answers, and the result of the training. */
 
 import type { Handler } from '../../engines/index.js';
-import type { Baselines } from '../evaluation/baselines.js';
-import type { DisplayRange } from '../evaluation/display-range.js';
-import type { EpochLosses, ModelMetrics, TargetStatistics } from '../evaluation/metrics.js';
-import type { AppliedHoldOut, TrainValidationPatches } from '../patches/patches.js';
-import type { ModelCardContext } from '../registry/model-card.js';
-import type { ModelFiles } from '../registry/saved-model.js';
-import type { TrainCellTask, TrainingError } from '../workers/training-messages.js';
+import type { EpochLosses, TargetStatistics } from '../evaluation/index.js';
+import type { CellReport } from '../loop/index.js';
+import type { ModelFiles } from '../models/index.js';
+import type { ModelCardContext } from '../registry/index.js';
+import type { TrainCellTask, TrainingError } from '../workers/index.js';
 import type { CheckpointLocation, ResumePoint } from './rank-checkpoints.js';
 import type { RankInfo } from './ring-connection.js';
 
-/** What is said of a place. */
+/** Identity of a cell. */
 export interface RankCell {
   geocode: string;
-  /** Those that it is trained and validated on. */
+  /** Tiles that the cell is trained and validated on. */
   tiles: ModelCardContext['tiles'];
 }
 
-/** The places of one node. */
+/** The cells of one node. */
 export interface ReadCellsRequest {
   model: string;
   places: (RankCell & Pick<TrainCellTask, 'id' | 'dates' | 'pairs' | 'validationFrom'>)[];
 }
 
-/** What of them can be trained on. */
+/** The usable cells, and the others with reasons. */
 export interface ReadCellsResult {
   usable: string[];
-  /** Patches for training, with their overlap. */
+  /** Training patches, including their overlap. */
   patches: number;
   skipped: { id: string; reason: string }[];
   failed: ({ id: string } & TrainingError)[];
@@ -40,54 +38,46 @@ export interface TrainRankRequest extends RankInfo {
   checkpoint: CheckpointLocation;
 }
 
-/** How the model does at one place. */
-export interface CellScore extends RankCell {
-  patches: TrainValidationPatches['counts'];
-  split: string;
-  holdOut: AppliedHoldOut;
-  metrics: ModelMetrics;
-  /** Display range of the place's own training patches. Absent if a patch has one value. */
-  displayRange?: DisplayRange;
-  /** Of the true values. */
+/** Scores of the model at one cell. Display range and baselines are fitted to the training patches of that cell. */
+export interface CellScore extends RankCell, CellReport {
+  /** Statistics of the true values. */
   spread: { train: TargetStatistics; validation: TargetStatistics };
-  /** On the same validation patches, fitted to the place's own training patches. */
-  baseline: Baselines;
 }
 
-/** One member's part in it. */
+/** Contribution of one rank. */
 export interface RankContribution {
   places: CellScore[];
-  /** Patches for training, with their overlap. */
+  /** Training patches, including their overlap. */
   patches: number;
   bytesRead: number;
 }
 
 export interface DataParallelResult {
-  /** The same at all members, but for the files: only the first gives them. */
+  /** Only the first rank returns the files; all other members are equal on all ranks. */
   files?: ModelFiles;
   losses: EpochLosses[];
   /** The epoch whose weights are kept. */
   bestEpoch: number;
   steps: number;
-  /** Numbers that are exchanged in a step. */
+  /** Values exchanged in each step. */
   parameters: number;
   members: (RankContribution & BytesTransferred)[];
   seconds: number;
 }
 
-/** Bytes that went over a member's connections, also before the checkpoint from which it went on. */
+/** Bytes over the connections of a rank, including those before the checkpoint from which it resumed. */
 export interface BytesTransferred {
   bytesSent: number;
   bytesReceived: number;
 }
 
-/** Its file descriptors, to the members before and after it. */
+/** File descriptors of the connections to the ranks before and after this one. */
 export const PREVIOUS_RANK_FD = 4;
 export const NEXT_RANK_FD = 5;
 
 export type RankHandlers = {
   read: Handler<ReadCellsRequest, ReadCellsResult>;
   train: Handler<TrainRankRequest, DataParallelResult, { begins: ResumePoint } | { epoch: EpochLosses }>;
-  /** Sent when the model is stored. Resolves when the other members leave as well. */
+  /** Sent when the model is stored. Resolves when the other ranks leave as well. */
   leave: Handler<undefined, void>;
 };

@@ -13,7 +13,7 @@ import {
 } from './rank-messages.js';
 import { pipeBothWays } from './rendezvous.js';
 
-/** The process of this node in a distributed training. Every method throws TW_TRAIN_RING if the process ends, and what it throws. */
+/** The process of this rank. Every method throws TW_TRAIN_RING if the process ends, and the errors of the process. */
 export class RankProcess {
   private readonly process: EngineProcess<RankHandlers>;
 
@@ -26,12 +26,12 @@ export class RankProcess {
     this.process = new EngineProcess(script, engine, { threads, streams: 2 });
   }
 
-  /** Reads the node's places, and says what of them can be trained on. */
+  /** Reads the cells of the node, and returns which are usable. */
   read(task: ReadCellsRequest): Promise<ReadCellsResult> {
     return this.orNodeLost(this.process.request('read', task));
   }
 
-  /** Trains with the others, who are reached by `links`; a ring of one has none. */
+  /** Trains with the other ranks over `links`; undefined for a single rank. */
   train(
     training: TrainRankRequest,
     links: { previous: Duplex; next: Duplex } | undefined,
@@ -50,7 +50,7 @@ export class RankProcess {
     return this.orNodeLost(trained);
   }
 
-  /** Resolves when all members are ready to leave, as it is called when this one needs nothing more of the others. */
+  /** Call it when this rank needs nothing more from the others. Resolves when all ranks are ready to leave. */
   shutdown(): Promise<void> {
     return this.orNodeLost(this.process.request('leave', undefined));
   }
@@ -64,7 +64,7 @@ export class RankProcess {
       return await answer;
     } catch (error) {
       if (!(error instanceof ProcessEnded)) throw error;
-      const detail = `its training process ended (${error.message}), most often for want of memory`;
+      const detail = `its training process ended (${error.message}), usually because of too little memory`;
       throw nodeLost.because(error, this.node, detail);
     }
   }

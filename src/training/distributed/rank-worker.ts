@@ -1,14 +1,12 @@
-/** The process of a node in a distributed training: reads the node's places, then trains with the others. Started by rank-process.ts. */
+/** The process of a rank: reads the cells of its node, then trains with the other ranks. Started by rank-process.ts. */
 import { Socket } from 'node:net';
 import { type EngineName, loadEngine, serveRequests } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
-import { readAcquisitions } from '../data/read-acquisitions.js';
+import { readAcquisitions } from '../data/index.js';
 import { trainingFailed } from '../errors.js';
-import { imagesToScore } from '../evaluation/tile-scores.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import { labelImages } from '../patches/labelled-images.js';
-import { makePatches } from '../patches/patches.js';
-import { saveModel } from '../registry/saved-model.js';
+import { imagesToScore } from '../evaluation/index.js';
+import { getModelSpec, saveModel } from '../models/index.js';
+import { labelImages, makePatches } from '../patches/index.js';
 import { type CellPatches, trainDataParallel } from './data-parallel-training.js';
 import {
   NEXT_RANK_FD,
@@ -24,7 +22,7 @@ const [engine] = process.argv.slice(2);
 let model = '';
 let bytesRead = 0;
 const places: CellPatches[] = [];
-/** None in a ring of one. */
+/** Undefined for a single rank. */
 let connection: RingConnection | undefined;
 
 async function read(task: ReadCellsRequest): Promise<ReadCellsResult> {
@@ -51,7 +49,7 @@ async function read(task: ReadCellsRequest): Promise<ReadCellsResult> {
         places.push({ geocode, tiles, dataset, source: { dates, pairs, scored } });
       }
     } catch (error) {
-      const { code, message } = known(error);
+      const { code, message } = toKnownError(error);
       failed.push({ id, code, message });
     }
   }
@@ -68,43 +66,49 @@ const train: RankHandlers['train'] = async (
   if (members.length > 1)
     connection = new RingConnection({ index, members }, stream(PREVIOUS_RANK_FD), stream(NEXT_RANK_FD));
   const spec = getModelSpec(model);
-  const { model: made, trained } = await trainDataParallel(
+  const { model: network, trained } = await trainDataParallel(
     tf,
     spec,
     places,
     bytesRead,
     connection ?? SINGLE_PROCESS_GROUP,
     {
-      ...{ seed, epochs, patience, checkpoint },
+      seed,
+      epochs,
+      patience,
+      checkpoint,
       onBegin: (begins) => report({ begins }),
       onEpoch: (epoch) => report({ epoch }),
     },
   );
-  const files = index === 0 ? { files: await saveModel(tf, made) } : {};
-  made.dispose();
+  const files = index === 0 ? { files: await saveModel(tf, network) } : {};
+  network.dispose();
   return { ...trained, ...files };
 };
 
 async function leave(): Promise<void> {
-  // Nobody goes, and gives up its checkpoints, before the first member has stored the model.
+  // No rank leaves, and removes its checkpoints, before the first rank has stored the model.
   await allGather(connection ?? SINGLE_PROCESS_GROUP, null);
   await connection?.shutdown();
 }
 
-function known(error: unknown): TilewrightError {
+function toKnownError(error: unknown): TilewrightError {
   return error instanceof TilewrightError ? error : trainingFailed.because(error, messageOf(error));
 }
 
-/** If the handler fails, the other members are told why. */
-function orFail<Args extends unknown[], Result>(handler: (...args: Args) => Promise<Result>) {
+/** Sends the error to the other ranks if the handler fails. */
+function reportingFailure<Args extends unknown[], Result>(handler: (...args: Args) => Promise<Result>) {
   return async (...args: Args): Promise<Result> => {
     try {
       return await handler(...args);
     } catch (error) {
-      connection?.fail(known(error));
+      connection?.fail(toKnownError(error));
       throw error;
     }
   };
 }
 
-serveRequests<RankHandlers>({ read, train: orFail(train), leave: orFail(leave) }, trainingFailed);
+serveRequests<RankHandlers>(
+  { read, train: reportingFailure(train), leave: reportingFailure(leave) },
+  trainingFailed,
+);

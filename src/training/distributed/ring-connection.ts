@@ -1,4 +1,4 @@
-/** A member's two connections in a ring: messages as frames with a checksum. */
+/** The two connections of a rank in a ring: messages as frames with checksums. */
 import type { Duplex } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import {
@@ -13,13 +13,13 @@ import { messageCheck } from '../../json-schema.js';
 import { nodeLost, trainingFailed } from '../errors.js';
 import type { ProcessGroup } from './ring-all-reduce.js';
 
-/** Kind (1 byte), length of the content, its CRC-32, and the CRC-32 of these three: 4 bytes each, little-endian. */
+/** Kind (1 byte), length of the content, CRC-32 of the content, and CRC-32 of these three; 4 bytes each, little-endian. */
 const HEADER_BYTES = 13;
 const LENGTH_OFFSET = 1;
 const CHECKSUM_OFFSET = 5;
 const HEADER_CHECKSUM_OFFSET = 9;
 const CONTENT = 0;
-/** Why a member gives up, as JSON. */
+/** The error with which a rank gives up, as JSON. */
 const FAILURE = 1;
 
 interface Frame {
@@ -29,13 +29,13 @@ interface Frame {
 
 export interface RankInfo {
   index: number;
-  /** Names of all members, in their order. */
+  /** Names of all ranks, in their order. */
   members: string[];
 }
 
 /**
- * Invariant: once it has failed, all that waits is rejected by the first failure, and both neighbours have been told of it; they
- * tell theirs. After `leave` nothing fails any more.
+ * Invariant: once it has failed, all pending operations are rejected with the first failure, and both neighbours receive that failure and
+ * forward it. After `shutdown` nothing fails any more.
  */
 export class RingConnection implements ProcessGroup {
   readonly index: number;
@@ -55,7 +55,7 @@ export class RingConnection implements ProcessGroup {
   ) {
     this.index = index;
     this.size = members.length;
-    // What becomes of them is seen by reading them.
+    // Errors are noticed by the readers.
     for (const stream of [previous, next]) stream.on('error', () => undefined);
     void this.listen(previous, members.at(index - 1)!);
     this.nextName = members[(index + 1) % members.length];
@@ -83,9 +83,9 @@ export class RingConnection implements ProcessGroup {
     });
   }
 
-  /** Ends it in order: no member goes before its neighbours have all that they need of it. */
+  /** Ends the connections in order: no rank leaves before its neighbours have received everything they need from it. */
   async shutdown(): Promise<void> {
-    // The next member goes as soon as it has this, and needs nothing more.
+    // The next rank leaves as soon as it has this message, and needs nothing more.
     this.state = 'leaving';
     await this.send(new Uint8Array());
     await this.receive();
@@ -94,7 +94,7 @@ export class RingConnection implements ProcessGroup {
     this.previous.end();
   }
 
-  /** Gives up, and tells the others why. */
+  /** Gives up, and sends the error to the neighbours. */
   fail(error: TilewrightError): void {
     if (this.failure) return;
     this.failure = error;
@@ -117,7 +117,7 @@ export class RingConnection implements ProcessGroup {
       if (this.state === 'left' || (this.state === 'leaving' && stream === this.next)) return;
       this.fail(error instanceof TilewrightError ? error : nodeLost.because(error, name, messageOf(error)));
     } finally {
-      // Its end is only seen where it is read.
+      // A stream only reports its end if it is read.
       stream.resume();
     }
   }
@@ -140,20 +140,20 @@ function failureOf(content: Buffer): TilewrightError {
   return checkError(error) === undefined ? fromErrorDocument(error as ErrorDocument) : damaged();
 }
 
-const damaged = () => trainingFailed('what another node has sent is damaged');
+const damaged = () => trainingFailed('a message of another node is damaged');
 
 async function* framesOf(stream: Duplex): AsyncGenerator<Frame> {
   let pieces: Buffer[] = [];
   let bytes = 0;
   let needed = HEADER_BYTES;
-  // Who finds fault with what has come must still be able to answer.
+  // The stream must stay open, so that the reader can send an error.
   for await (const piece of stream.iterator({ destroyOnReturn: false })) {
     pieces.push(piece as Buffer);
     bytes += (piece as Buffer).length;
     while (bytes >= needed) {
       const all = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces);
       pieces = [all];
-      // A length that is wrong would be waited for.
+      // Otherwise the reader would wait for the bytes of a wrong length.
       if (crc32(all.subarray(0, HEADER_CHECKSUM_OFFSET)) !== all.readUInt32LE(HEADER_CHECKSUM_OFFSET))
         throw damaged();
       const end = HEADER_BYTES + all.readUInt32LE(LENGTH_OFFSET);

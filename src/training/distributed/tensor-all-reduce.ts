@@ -1,11 +1,11 @@
-/** Means over the members of a ring: of tensors, and of the statistics of batch normalisation. */
+/** Means over all ranks: of tensors, and of the statistics of batch normalisation. */
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { asVariables } from '../loop/learner.js';
+import { asVariables } from '../loop/index.js';
 import { allReduceWeightedMean, type ProcessGroup } from './ring-all-reduce.js';
 
-/** Returns the weighted mean of tensors over all members, in one exchange. */
+/** Returns the weighted mean of tensors over all ranks, in one exchange. */
 export async function allReduceTensorMean(
   tf: Tf,
   ring: ProcessGroup,
@@ -26,7 +26,7 @@ export async function allReduceTensorMean(
   });
 }
 
-/** Moving averages of a layer of batch normalisation, by which a trained model predicts. */
+/** Moving averages of a batch normalisation layer, which inference uses. */
 export interface RunningStatistics {
   mean: Variable;
   variance: Variable;
@@ -42,8 +42,8 @@ export function runningStatistics(model: LayersModel): RunningStatistics[] {
 }
 
 /**
- * Replaces moments by those of the values of all members together: the variance is the mean of the variances and of the squared distances of
- * the means from their mean (law of total variance).
+ * Replaces the moments by those of the values of all ranks together: the variance is the mean of the variances plus the mean of the
+ * squared distances of the means from their mean (law of total variance).
  */
 export async function allReduceRunningStatistics(
   tf: Tf,

@@ -1,14 +1,17 @@
-/** How good predictions are. */
-
-import type { TargetSpec } from '../models/model-spec.js';
-import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/patches.js';
-import { type Baselines, linearPredictor, ridge, sufficientStatistics, trainingMean } from './baselines.js';
+/** Scores predictions and baselines on patches. */
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Tf } from '../../engines/index.js';
+import { predictPatches } from '../inference/index.js';
+import type { TargetSpec } from '../models/index.js';
+import { filledOnly, type Patches, type TrainValidationPatches } from '../patches/index.js';
+import { ridge } from '../ridge-regression.js';
+import { type Baselines, linearPredictor, sufficientStatistics, trainingMean } from './baselines.js';
 import type { DisplayRange } from './display-range.js';
 import type { ImagePair } from './image-metrics.js';
 import { imageScores, meanScores } from './image-scores.js';
 import { type Metrics, type Predictions, regressionMetrics } from './metrics.js';
 
-/** Measures of predictions in the shape of the targets: with a range, those of images too. */
+/** Scores predictions in the shape of the targets. With a display range, the result includes image metrics. */
 export function evaluatePredictions(
   patches: Patches,
   predicted: Float32Array,
@@ -20,7 +23,12 @@ export function evaluatePredictions(
   return { ...basic, ...meanScores(scores) };
 }
 
-/** What needs no training, on the validation patches. */
+/** Mean squared error of a model over all values that count. */
+export function meanSquaredError(tf: Tf, model: LayersModel, patches: Patches): number {
+  return regressionMetrics(maskedPairs(patches, predictPatches(tf, model, patches))).mse;
+}
+
+/** Scores baselines, which need no training, on the validation patches. */
 export function evaluateBaselines(
   target: TargetSpec,
   { train, validation }: Pick<TrainValidationPatches, 'train' | 'validation'>,
@@ -37,7 +45,7 @@ export function evaluateBaselines(
   return { ...fitted, unchanged: score(validation.cloudy!), nearest, median };
 }
 
-/** Bands of the inputs of cloud removal (`cloudInputs`): the nearest clear values (1), or the medians (2). */
+/** Selects bands from the inputs of cloud removal (`cloudInputs`): the nearest clear values (1) or the medians (2). */
 function bandsFrom({ inputs, inputBands, targetBands }: Patches, source: number): Float32Array {
   const pixels = inputs.length / inputBands;
   return Float32Array.from({ length: pixels * targetBands }, (_, i) => {
@@ -46,17 +54,17 @@ function bandsFrom({ inputs, inputBands, targetBands }: Patches, source: number)
   });
 }
 
-/** True and predicted values of all that counts. */
+/** Returns the true and the predicted values that count. */
 export function maskedPairs(
   { targets, targetMask, targetBands }: Patches,
   predicted: Float32Array,
 ): Predictions {
   if (!targetMask) return { truth: targets, predicted };
-  const counting = (_: number, i: number) => targetMask[Math.floor(i / targetBands)] === 1;
-  return { truth: targets.filter(counting), predicted: predicted.filter(counting) };
+  const counts = (_: number, i: number) => targetMask[Math.floor(i / targetBands)] === 1;
+  return { truth: targets.filter(counts), predicted: predicted.filter(counts) };
 }
 
-/** Each patch as an image. */
+/** Returns each patch as an image. */
 function imagesOf(
   { count, size, targetBands, targets, targetMask }: Patches,
   predicted: Float32Array,

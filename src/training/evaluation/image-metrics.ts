@@ -1,16 +1,15 @@
 /**
- * How much a predicted image is like the true one: PSNR, SSIM (Wang, Bovik, Sheikh and Simoncelli 2004) and multi-scale SSIM
- * (Wang, Simoncelli and Bovik 2003). Pixels that do not count are left out: of PSNR themselves, of the others every window
- * that holds one.
+ * Image quality metrics: PSNR, SSIM (Wang, Bovik, Sheikh and Simoncelli 2004) and multi-scale SSIM (Wang, Simoncelli and Bovik 2003).
+ * Masked pixels are excluded: PSNR excludes the pixels, SSIM every window that contains one.
  */
 
 export interface ImagePair {
   width: number;
   height: number;
-  /** A plane for each band, row by row; as many in both. Pixels that do not count may hold anything. */
+  /** One plane for each band, row by row, the same number in both. Masked pixels may have any value. */
   truth: Float32Array[];
   predicted: Float32Array[];
-  /** 1 for each pixel that counts; by default all do. */
+  /** 1 for each pixel that counts. Default: all pixels count. */
   counts?: Uint8Array;
 }
 
@@ -25,7 +24,7 @@ const RADIUS = 5;
 const SIGMA = 1.5;
 const K1 = 0.01;
 const K2 = 0.03;
-/** The exponents of the scales, the finest first. */
+/** Exponents of the scales, the finest first. */
 const SCALE_WEIGHTS = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
 
 const GAUSSIAN_WINDOW = gaussian();
@@ -38,7 +37,10 @@ function gaussian(): Float64Array {
   return weights.map((weight) => weight / sum);
 }
 
-/** Decibels, of the mean squared error over all bands; infinite if the images are the same. `peak` is the largest possible value. Null if no pixel counts. */
+/**
+ * Returns the PSNR in decibels over all bands; infinite if the images are equal, null if no pixel counts. `peak` is the maximum possible
+ * value.
+ */
 export function psnr({ truth, predicted, counts }: ImagePair, peak: number): number | null {
   let squares = 0;
   let count = 0;
@@ -60,17 +62,17 @@ export interface Similarity {
 export interface MultiScale {
   /** 0 to 1. */
   value: number;
-  /** How many scales the image is large enough for, 1 to 5; of fewer than 5, the exponents are scaled up to the same sum. */
+  /** Number of scales that fit into the image, 1 to 5. With fewer than 5, the exponents are scaled up to the same sum. */
   scales: number;
 }
 
 /**
- * SSIM and multi-scale SSIM, means over bands (as scikit-image's `channel_axis`). `peak` is the range of possible values. Null if no
- * window of 11 x 11 pixels counts as a whole.
+ * Returns SSIM and multi-scale SSIM, averaged over bands (like `channel_axis` of scikit-image); null if no window of 11 x 11 pixels
+ * counts completely. `peak` is the range of possible values.
  */
 export function similarity({ truth, predicted, ...shape }: ImagePair, peak: number): Similarity | null {
   const bands = truth.map((plane, b) => scalesOf({ ...shape, truth: plane, predicted: predicted[b] }, peak));
-  // The bands count alike, so that they reach the same scales.
+  // All bands have the same mask and therefore the same number of scales.
   const scales = bands[0].length;
   if (scales === 0) return null;
   const mean = (of: (band: ScaleSimilarity[]) => number) =>
@@ -79,12 +81,12 @@ export function similarity({ truth, predicted, ...shape }: ImagePair, peak: numb
 }
 
 interface ScaleSimilarity {
-  /** Means over all windows that count: of brightness, contrast and structure; of contrast and structure alone. */
+  /** Means over all windows that count: of luminance, contrast and structure; of contrast and structure only. */
   ssim: number;
   contrast: number;
 }
 
-/** At most five scales, the finest first. */
+/** Similarity at up to five scales, the finest first. */
 function scalesOf(plane: Plane, peak: number): ScaleSimilarity[] {
   const found: ScaleSimilarity[] = [];
   for (let at = plane; found.length < SCALE_WEIGHTS.length; at = downsampleByTwo(at)) {
@@ -97,12 +99,12 @@ function scalesOf(plane: Plane, peak: number): ScaleSimilarity[] {
 
 function productOf(found: ScaleSimilarity[]): number {
   const weights = SCALE_WEIGHTS.slice(0, found.length);
-  const whole = SCALE_WEIGHTS.reduce((sum, weight) => sum + weight, 0);
+  const total = SCALE_WEIGHTS.reduce((sum, weight) => sum + weight, 0);
   const used = weights.reduce((sum, weight) => sum + weight, 0);
-  // Brightness is compared at the coarsest scale alone. A negative mean counts as none.
+  // Luminance is compared only at the coarsest scale. A negative mean counts as 0.
   return found.reduce((product, { contrast, ssim }, i) => {
     const base = Math.max(0, i === found.length - 1 ? ssim : contrast);
-    return product * base ** ((weights[i] * whole) / used);
+    return product * base ** ((weights[i] * total) / used);
   }, 1);
 }
 
@@ -112,7 +114,7 @@ function similarityAt(plane: Plane, peak: number): ScaleSimilarity | null {
   const windows = validWindows(plane);
   const values = new Float64Array(truth.length);
   const blurred = (of: (x: number, y: number) => number) => {
-    // Pixels that do not count must not spoil the sums of their rows and columns.
+    // Zero, so that NaN in masked pixels does not spread to other windows.
     for (let i = 0; i < values.length; i++)
       values[i] = plane.counts?.[i] === 0 ? 0 : of(truth[i], predicted[i]);
     return blur(values, width, height);
@@ -122,12 +124,14 @@ function similarityAt(plane: Plane, peak: number): ScaleSimilarity | null {
   const squareX = blurred((x) => x * x);
   const squareY = blurred((_, y) => y * y);
   const product = blurred((x, y) => x * y);
-  const [c1, c2] = [(K1 * peak) ** 2, (K2 * peak) ** 2];
+  const c1 = (K1 * peak) ** 2;
+  const c2 = (K2 * peak) ** 2;
   const sum = { ssim: 0, contrast: 0 };
   let count = 0;
   for (let i = 0; i < meanX.length; i++) {
     if (windows[i] === 0) continue;
-    const [x, y] = [meanX[i], meanY[i]];
+    const x = meanX[i];
+    const y = meanY[i];
     const contrast = (2 * (product[i] - x * y) + c2) / (squareX[i] - x * x + squareY[i] - y * y + c2);
     sum.contrast += contrast;
     sum.ssim += (contrast * (2 * x * y + c1)) / (x * x + y * y + c1);
@@ -136,7 +140,7 @@ function similarityAt(plane: Plane, peak: number): ScaleSimilarity | null {
   return count === 0 ? null : { ssim: sum.ssim / count, contrast: sum.contrast / count };
 }
 
-/** Weighted means over the windows that lie wholly inside: the result is ten pixels smaller each way. */
+/** Returns the Gaussian mean of each window that lies completely inside: the result is ten pixels smaller in each dimension. */
 function blur(values: Float64Array, width: number, height: number): Float64Array {
   const columns = width - 2 * RADIUS;
   const rows = height - 2 * RADIUS;
@@ -159,13 +163,13 @@ function blur(values: Float64Array, width: number, height: number): Float64Array
   return result;
 }
 
-/** 1 for each window that lies wholly inside and whose pixels all count. */
+/** Returns 1 for each window that lies completely inside and whose pixels all count. */
 function validWindows({ width, height, counts }: Plane): Uint8Array {
   const columns = width - 2 * RADIUS;
   const rows = height - 2 * RADIUS;
   const result = new Uint8Array(columns * rows).fill(1);
   if (!counts) return result;
-  // How many pixels in a row, up to this one, count without a gap; and so many rows down of whole windows.
+  // For each window column, the number of consecutive rows up to this one in which all pixels of the window count.
   const depth = new Uint16Array(columns);
   for (let row = 0; row < height; row++) {
     let run = 0;
@@ -181,10 +185,14 @@ function validWindows({ width, height, counts }: Plane): Uint8Array {
   return result;
 }
 
-/** Means of 2 x 2 pixels; a last odd row or column is left out. A mean of pixels that do not all count does not count. */
+/** Averages 2 x 2 pixels. A last odd row or column is dropped. The mean counts only if all four pixels count. */
 function downsampleByTwo({ width, height, truth, predicted, counts }: Plane): Plane {
   const [columns, rows] = [width >> 1, height >> 1];
-  const half = (values: ArrayLike<number>, to: Float32Array | Uint8Array, of: (sum: number) => number) => {
+  const downsample = <T extends Float32Array | Uint8Array>(
+    values: ArrayLike<number>,
+    to: T,
+    of: (sum: number) => number,
+  ): T => {
     for (let row = 0; row < rows; row++)
       for (let column = 0; column < columns; column++) {
         const at = 2 * (row * width + column);
@@ -195,11 +203,14 @@ function downsampleByTwo({ width, height, truth, predicted, counts }: Plane): Pl
     return to;
   };
   const mean = (values: Float32Array) =>
-    half(values, new Float32Array(columns * rows), (sum) => sum / 4) as Float32Array;
+    downsample(values, new Float32Array(columns * rows), (sum) => sum / 4);
   return {
-    ...{ width: columns, height: rows, truth: mean(truth), predicted: mean(predicted) },
+    width: columns,
+    height: rows,
+    truth: mean(truth),
+    predicted: mean(predicted),
     ...(counts && {
-      counts: half(counts, new Uint8Array(columns * rows), (sum) => (sum === 4 ? 1 : 0)) as Uint8Array,
+      counts: downsample(counts, new Uint8Array(columns * rows), (sum) => (sum === 4 ? 1 : 0)),
     }),
   };
 }

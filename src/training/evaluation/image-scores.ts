@@ -3,35 +3,35 @@ import { DISPLAY_PEAK, type DisplayRange, rendered } from './display-range.js';
 import { type ImagePair, type MultiScale, psnr, similarity } from './image-metrics.js';
 
 /**
- * Means over images, of their 8-bit rendering (display-range.ts). An image is a patch or a tile with all its bands: PSNR is over all bands
- * together, the others are means over bands. A measure is absent if no image has it.
+ * Means over images, computed on their 8-bit rendering (display-range.ts). An image is a patch or a tile with all its bands: PSNR is over
+ * all bands together, the others are means over bands. A metric is absent if no image has it.
  */
 export interface ImageScores {
-  /** Decibels, with a peak of 255. Images without any difference, whose PSNR is infinite, are left out. */
+  /** Decibels, with a peak of 255. Excludes images without any difference, whose PSNR is infinite. */
   psnr?: number;
   ssim?: number;
-  /** Of the images with the most scales alone, since other numbers of scales do not compare. */
+  /** Mean only over the images with the most scales, because values of different numbers of scales are not comparable. */
   msSsim?: MultiScale;
-  /** How many images each mean is of. */
+  /** Number of images in each mean. */
   images: Record<'psnr' | 'ssim' | 'msSsim', number>;
 }
 
-/** Scores of one image, whose values are reflectances or indices as the model makes them. */
+/** Scores one image, whose values are reflectances or indices. */
 export function imageScores({ truth, predicted, ...shape }: ImagePair, range: DisplayRange): ImageScores {
   const shown = (planes: Float32Array[]) => planes.map((plane) => rendered(plane, range));
   const image = { ...shape, truth: shown(truth), predicted: shown(predicted) };
-  const ratio = psnr(image, DISPLAY_PEAK);
-  const alike = similarity(image, DISPLAY_PEAK);
-  const hasRatio = Number.isFinite(ratio);
-  const isAlike = Number.isFinite(alike?.ssim);
+  const decibels = psnr(image, DISPLAY_PEAK);
+  const similar = similarity(image, DISPLAY_PEAK);
+  const hasPsnr = Number.isFinite(decibels);
+  const hasSimilarity = Number.isFinite(similar?.ssim);
   return {
-    ...(hasRatio && { psnr: ratio! }),
-    ...(isAlike && alike!),
-    images: { psnr: Number(hasRatio), ssim: Number(isAlike), msSsim: Number(isAlike) },
+    ...(hasPsnr && { psnr: decibels! }),
+    ...(hasSimilarity && similar!),
+    images: { psnr: Number(hasPsnr), ssim: Number(hasSimilarity), msSsim: Number(hasSimilarity) },
   };
 }
 
-/** Means weighted by the images behind them, the same as over all images at once. */
+/** Averages scores weighted by their numbers of images, which equals the mean over all images. */
 export function meanScores(scores: readonly ImageScores[]): ImageScores {
   const scales = scores.reduce((most, { msSsim }) => Math.max(most, msSsim?.scales ?? 0), 0);
   const psnr = meanOf(scores, ({ psnr, images }) => [psnr, images.psnr]);

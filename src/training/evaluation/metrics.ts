@@ -1,23 +1,23 @@
-/** How far predictions are from the truth. */
+/** Regression metrics of predictions, and their combination over cells. */
 import { type ImageScores, meanScores } from './image-scores.js';
 
 /**
- * Measures of images are those of patches, and absent if a patch has one value. If they are there without `images`, an older version
- * measured them: of each band as an image of its own, with a range of 1 (2 for an index) and no 8-bit rendering.
+ * Image metrics are those of patches; absent if a patch has one value. If they are present without `images`, an older version computed
+ * them: each band as a separate image, with a range of 1 (2 for an index) and without 8-bit rendering.
  */
 export interface Metrics extends Partial<ImageScores> {
   /** Mean squared error. */
   mse: number;
-  /** Coefficient of determination: 1 is perfect, 0 no better than the truth's own mean, negative worse. */
+  /** Coefficient of determination: 1 is perfect, 0 is no better than the mean of the true values, negative is worse. */
   r2: number;
 }
 
 /**
- * Scores of whole tiles, with room for the five scales of multi-scale SSIM (176 pixels), which the validation side is too narrow for. A tile
- * includes the ground that the model was trained on: at other dates, or at the same one if there is only one.
+ * Scores of entire tiles, which are large enough for the five scales of multi-scale SSIM (176 pixels); the validation side is too narrow.
+ * A tile includes the ground that the model was trained on: on other dates, or on the same date if there is only one.
  */
 export interface TileScore extends ImageScores {
-  /** Those that go in, RFC 3339, the earliest first. */
+  /** Scored dates, RFC 3339, the earliest first. */
   dates: string[];
 }
 
@@ -31,11 +31,11 @@ export interface ModelMetrics {
 export interface EpochLosses {
   /** From 1. */
   epoch: number;
-  /** Mean over the epoch's batches, while the weights moved. */
+  /** Mean over the batches of the epoch, during which the weights changed. */
   train: number;
   /** Mean squared error. */
   validation: number;
-  /** Mean squared error on the selection patches, by which the best epoch is chosen. Absent without such patches. */
+  /** Mean squared error on the selection patches, which choose the best epoch. Absent without such patches. */
   selection?: number;
 }
 
@@ -45,7 +45,10 @@ export interface Predictions {
   predicted: Float32Array;
 }
 
-/** Metrics of at least one pair. A truth without variance has R2 1 where it is met exactly, else 0, as scikit-learn has it. */
+/**
+ * Returns the metrics of at least one pair. If the true values have no variance, R2 is 1 for an exact prediction and 0 otherwise, as in
+ * scikit-learn.
+ */
 export function regressionMetrics({ truth, predicted }: Predictions): Metrics {
   const mean = truth.reduce((sum, value) => sum + value, 0) / truth.length;
   let residual = 0;
@@ -54,14 +57,14 @@ export function regressionMetrics({ truth, predicted }: Predictions): Metrics {
     residual += (truth[i] - predicted[i]) ** 2;
     total += (truth[i] - mean) ** 2;
   }
-  return { mse: residual / truth.length, r2: scoreOf(residual, total) };
+  return { mse: residual / truth.length, r2: rSquared(residual, total) };
 }
 
-/** What the pooled score needs of the truth of a place. */
+/** Statistics of the true values of a cell, from which pooled scores are computed. */
 export interface TargetStatistics {
   count: number;
   mean: number;
-  /** Squared deviations from the mean, added up. */
+  /** Sum of squared deviations from the mean. */
   squares: number;
 }
 
@@ -73,39 +76,39 @@ export function targetStatistics(truth: ArrayLike<number>): TargetStatistics {
 }
 
 /**
- * Several places taken as one set, from the truth of each and its scores: R2 is against the mean over all of them. Measures of images are
- * means over all images; they are absent if those of some place are by the definition of older versions.
+ * Combines the scores of several cells as if their values were one set. R2 is relative to the mean over all cells. Image metrics are
+ * means over all images; they are absent if any cell has them in the definition of older versions.
  */
 export function pooledScore(truths: TargetStatistics[], scores: Metrics[]): Metrics {
   const { count, squares } = pooledTargetStatistics(truths);
   const residual = truths.reduce((sum, truth, i) => sum + truth.count * scores[i].mse, 0);
-  return { mse: residual / count, r2: scoreOf(residual, squares), ...pooledImages(scores) };
+  return { mse: residual / count, r2: rSquared(residual, squares), ...pooledImages(scores) };
 }
 
 function pooledImages(scores: Metrics[]): ImageScores | undefined {
-  const ofOlder = ({ images, psnr, ssim, msSsim }: Metrics) =>
+  const isOlder = ({ images, psnr, ssim, msSsim }: Metrics) =>
     !images && (psnr ?? ssim ?? msSsim) !== undefined;
   const known = scores.filter((one): one is Metrics & ImageScores => one.images !== undefined);
-  return known.length === 0 || scores.some(ofOlder) ? undefined : meanScores(known);
+  return known.length === 0 || scores.some(isOlder) ? undefined : meanScores(known);
 }
 
-/** Whole tiles of several places; undefined if none has scores. */
-export function pooledTile(places: { metrics: ModelMetrics }[]): TileScore | undefined {
-  const tiles = places.flatMap(({ metrics }) => metrics.tile ?? []);
+/** Combines the tile scores of several cells; undefined if no cell has any. */
+export function pooledTile(cells: { metrics: ModelMetrics }[]): TileScore | undefined {
+  const tiles = cells.flatMap(({ metrics }) => metrics.tile ?? []);
   if (tiles.length === 0) return undefined;
   return { ...meanScores(tiles), dates: [...new Set(tiles.flatMap(({ dates }) => dates))].sort() };
 }
 
-/** The truth of several places taken as one set. */
+/** Combines the statistics of several cells as if their values were one set. */
 export function pooledTargetStatistics(truths: TargetStatistics[]): TargetStatistics {
   const sum = (of: (truth: TargetStatistics) => number) =>
     truths.reduce((total, truth) => total + of(truth), 0);
   const count = sum((truth) => truth.count);
   const mean = sum((truth) => truth.count * truth.mean) / count;
-  // The squares within the places, and those between them.
+  // Sums of squares within and between the cells.
   return { count, mean, squares: sum((truth) => truth.squares + truth.count * (truth.mean - mean) ** 2) };
 }
 
-function scoreOf(residual: number, total: number): number {
+function rSquared(residual: number, total: number): number {
   return total > 0 ? 1 - residual / total : residual === 0 ? 1 : 0;
 }

@@ -1,33 +1,36 @@
 /**
- * Scores a model on whole tiles of its validation dates. A tile has room for the five scales of multi-scale SSIM (176 pixels); the held-out
- * side is narrower. So these scores include the ground that the model was trained on: at other dates, or at the same one if there is only
- * one. They stand beside those of the validation patches, and do not replace them.
+ * Scores a model on entire tiles of its validation dates. A tile is large enough for the five scales of multi-scale SSIM (176 pixels);
+ * the held-out side is narrower. So these scores include the ground that the model was trained on: on other dates, or on the same date if
+ * there is only one. They complement the scores of the validation patches.
  */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { AcquisitionPixels } from '../data/acquisition-pixels.js';
-import type { AcquisitionFiles, DatePair } from '../data/acquisitions.js';
-import { type ReadRasters, readAcquisitions } from '../data/read-acquisitions.js';
+import {
+  type AcquisitionFiles,
+  type AcquisitionPixels,
+  type DatePair,
+  type ReadRasters,
+  readAcquisitions,
+} from '../data/index.js';
 import { trainingFailed } from '../errors.js';
-import { fillClouds } from '../inference/fill-clouds.js';
-import { predictImage } from '../inference/sliding-window.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import { type LabelledImage, labelImages } from '../patches/labelled-images.js';
+import { fillClouds, predictImage } from '../inference/index.js';
+import type { ModelSpec } from '../models/index.js';
+import { type LabelledImage, labelImages } from '../patches/index.js';
 import type { DisplayRange } from './display-range.js';
 import { imageScores, meanScores } from './image-scores.js';
 import type { TileScore } from './metrics.js';
 
-/** Images of a place that are predicted, at most: each takes seconds. */
+/** Maximum number of scored images of a cell: each takes seconds. */
 const MAX_IMAGES = 3;
 
-/** The files of a place, and which of its images are scored: the number of a date, or of a pair if there are pairs. */
+/** Files of a cell, and the scored images: indices of dates, or of pairs if there are pairs. */
 export interface TileImages {
   dates: AcquisitionFiles[];
   pairs?: DatePair[];
   scored: number[];
 }
 
-/** Of the validation images, at most three: those with the most pixels that count, in their order. */
+/** Returns at most three of the validation images: those with the most pixels that count, in their order. */
 export function imagesToScore(images: LabelledImage[], validation: number[]): number[] {
   const counting = new Map(
     validation.map((i) => [i, images[i].targetMask.reduce((sum, one) => sum + one, 0)] as const),
@@ -39,8 +42,8 @@ export function imagesToScore(images: LabelledImage[], validation: number[]): nu
 }
 
 /**
- * Reads, predicts and scores one image after another, so that one is in memory at a time; what is in `kept` is not read again. Throws what
- * `readPlace` throws.
+ * Reads, predicts and scores one image after another, so that only one is in memory. Files in `kept` are not read again. Throws what
+ * `readAcquisitions` throws.
  */
 export async function scoreTile(
   tf: Tf,
@@ -58,7 +61,7 @@ export async function scoreTile(
     const predicted =
       spec.target.kind === 'clear' ? cloudFree(tf, model, spec, dates) : predictImage(tf, model, spec, image);
     scores.push(imageScores({ width, height, truth, predicted, counts: targetMask }, range));
-    // Of a pair, the cloudy date.
+    // The first date of a pair is the cloudy one.
     times.add(dates[0].time);
   }
   const dates = [...times].sort((a, b) => a - b).map((time) => new Date(time).toISOString());
@@ -81,7 +84,7 @@ async function readImage(
   return { image: labelImages(spec, read.dates, own)[0], dates: read.dates };
 }
 
-/** The bands of the cloudy date with its clouds filled, as a tile without cloud has them. */
+/** Returns the bands of the cloudy date with its clouds filled, as in a cloud-free tile. */
 function cloudFree(
   tf: Tf,
   model: LayersModel,

@@ -1,20 +1,17 @@
-/** What a model says of patches. */
+/** Applies a model to patches. */
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import { maskedPairs } from '../evaluation/evaluate.js';
-import { regressionMetrics } from '../evaluation/metrics.js';
-import { inferenceBatches } from '../patches/batches.js';
-import type { Patches } from '../patches/patches.js';
+import { inferenceBatches, type Patches } from '../patches/index.js';
 
-/** Pixels of patches that go through a model at once where it does not learn. */
+/** Maximum number of pixels in one inference batch. */
 const MAX_BATCH_PIXELS = 2 ** 16;
 
 export function inferenceBatchSize({ size }: Patches): number {
   return Math.max(1, Math.floor(MAX_BATCH_PIXELS / size ** 2));
 }
 
-/** The model's output for each patch, in the shape of the targets. */
+/** Returns the output of the model for each patch, in the shape of the targets. */
 export function predictPatches(tf: Tf, model: LayersModel, patches: Patches): Float32Array {
   const predicted = new Float32Array(patches.targets.length);
   const values = patches.targets.length / patches.count;
@@ -25,21 +22,16 @@ export function predictPatches(tf: Tf, model: LayersModel, patches: Patches): Fl
   return predicted;
 }
 
-/** Values of the model's first output. */
+/** Returns the values of the first output of the model. */
 export function runModel(tf: Tf, model: LayersModel, input: Tensor): Float32Array {
   const output = tf.tidy(() => {
     const outputs = model.apply(input, { training: false }) as Tensor | Tensor[];
     return Array.isArray(outputs) ? outputs[0] : outputs;
   });
   try {
-    // Outside of tidy, which would look for tensors in each of the values.
+    // Outside of tidy, which would search each value for tensors.
     return output.dataSync<'float32'>();
   } finally {
     output.dispose();
   }
-}
-
-/** Over all that counts. */
-export function meanSquaredError(tf: Tf, model: LayersModel, patches: Patches): number {
-  return regressionMetrics(maskedPairs(patches, predictPatches(tf, model, patches))).mse;
 }

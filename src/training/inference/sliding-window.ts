@@ -1,26 +1,23 @@
-/** Applies a model to one date of a place. */
+/** Applies a model to an image of any size. */
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { ModelSpec } from '../models/model-spec.js';
+import type { ModelSpec } from '../models/index.js';
 import { runModel } from './predict-patches.js';
 import { slidingWindows, WindowBlender, type Windows } from './window-blending.js';
 
 export interface InferenceImage {
   width: number;
   height: number;
-  /** One plane an input of the net. */
+  /** One plane for each input of the model. */
   inputs: Float32Array[];
-  /** 1 where the inputs may be shown to the model. */
+  /** 1 where the model may read the inputs. */
   inputMask: Uint8Array;
 }
 
-/** Pixels in one call of the model. */
+/** Maximum number of pixels in one call of the model. */
 const MAX_PIXELS = 2 ** 17;
 
-/**
- * Planes of what the model makes of the image, NaN where no window has enough to be read. Only windows with a pixel of `wanted` are
- * computed.
- */
+/** Returns the predicted planes, NaN where no window has enough readable pixels. Only windows with a pixel of `wanted` are computed. */
 export function predictImage(
   tf: Tf,
   model: LayersModel,
@@ -29,23 +26,23 @@ export function predictImage(
   wanted = image.inputMask,
 ): Float32Array[] {
   const { patchSize, target, inputs } = spec;
-  // A model for means says one value of a patch; the others take larger windows, of which less overlaps.
+  // A model for means predicts one value for each patch; the others use larger windows, of which a smaller part overlaps.
   const size = target.kind === 'mean' ? patchSize : 2 * patchSize;
   const windows = slidingWindows(image.width, image.height, size, patchSize / 2);
   const planes = target.kind === 'clear' ? inputs.length : 1;
   const blend = new WindowBlender(image.width, image.height, planes);
   const most = Math.max(1, Math.floor(MAX_PIXELS / size ** 2));
-  const used = windows.origins.filter((origin) => holdsAny(wanted, image, origin, size));
-  for (let from = 0; from < used.length; from += most) {
-    const origins = used.slice(from, from + most);
-    const shown = tf.tensor4d(windowBatch(image, origins, size), [
+  const needed = windows.origins.filter((origin) => holdsAny(wanted, image, origin, size));
+  for (let from = 0; from < needed.length; from += most) {
+    const origins = needed.slice(from, from + most);
+    const batch = tf.tensor4d(windowBatch(image, origins, size), [
       origins.length,
       size,
       size,
       image.inputs.length,
     ]);
-    const values = runModel(tf, model, shown);
-    shown.dispose();
+    const values = runModel(tf, model, batch);
+    batch.dispose();
     for (const [i, origin] of origins.entries()) {
       const first = i * size * size * planes;
       blend.add(origin, size, (pixel, plane) =>
@@ -71,7 +68,7 @@ function holdsAny(
   return false;
 }
 
-/** Windows as the model takes them: what must not be read has the mean of the window, what is outside the nearest pixel. */
+/** Returns windows as model inputs: masked pixels have the mean of the window, pixels outside of the image the nearest pixel. */
 function windowBatch(
   { width, height, inputs, inputMask }: InferenceImage,
   origins: Origin[],

@@ -1,13 +1,13 @@
-/** Covers an image with windows that overlap, and joins what was made of them without seams. */
+/** Covers an image with overlapping windows, and blends their predictions without seams. */
 
 export interface Windows {
-  /** Pixels of a window's side. */
+  /** Side of a window in pixels. */
   size: number;
-  /** North-western pixels. Windows of an image that is smaller reach beyond it. */
+  /** North-western pixels. If the image is smaller than a window, windows extend beyond it. */
   origins: { row: number; column: number }[];
 }
 
-/** At least `overlap` pixels of neighbouring windows are the same. The last ones end at the image's edge. */
+/** Neighbouring windows share at least `overlap` pixels. The last windows end at the edge of the image. */
 export function slidingWindows(width: number, height: number, size: number, overlap: number): Windows {
   const starts = (length: number) => {
     const found: number[] = [];
@@ -22,8 +22,8 @@ export function slidingWindows(width: number, height: number, size: number, over
 }
 
 /**
- * Means of windows where these overlap, each pixel with a weight that falls towards its window's edges. Invariant: `sums` of a
- * pixel are weighted values of all windows so far, `weights` their weights.
+ * Averages overlapping windows; the weight of a pixel falls towards the edges of its window. Invariant: for each pixel, `sums` has the
+ * weighted sum of all windows so far, and `weights` the sum of their weights.
  */
 export class WindowBlender {
   private readonly sums: Float32Array[];
@@ -38,7 +38,7 @@ export class WindowBlender {
     this.sums = Array.from({ length: planes }, () => new Float32Array(width * height));
   }
 
-  /** `valueAt` gives the window's value of a plane at its pixel. */
+  /** `valueAt` returns the value of a plane at a pixel of the window. */
   add(
     { row, column }: Windows['origins'][number],
     size: number,
@@ -56,7 +56,7 @@ export class WindowBlender {
     }
   }
 
-  /** NaN where no window was. */
+  /** Returns the averages, NaN where there was no window. */
   planes(): Float32Array[] {
     return this.sums.map((sums) => sums.map((sum, at) => sum / this.weights[at]));
   }

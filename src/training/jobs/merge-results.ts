@@ -1,11 +1,11 @@
-/** Puts together what was trained of some of the places each. */
+/** Merges the results of the nodes. */
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
-import { type Metrics, pooledScore, pooledTile, type TargetStatistics } from '../evaluation/metrics.js';
+import { type Metrics, pooledScore, pooledTile, type TargetStatistics } from '../evaluation/index.js';
 import type { PooledScores, TrainResults } from './train-results.js';
 
-/** What was trained of some of the places. */
+/** Results for the cells of one node. */
 export interface PartialTrainResults extends Omit<TrainResults, 'pooled'> {
-  /** Of the validation patches, by model. */
+  /** Statistics of the true values in the validation patches, by model id. */
   spreads: Record<string, TargetStatistics>;
 }
 
@@ -15,7 +15,7 @@ const IMAGES = {
   msSsim: objectOf({ value: NUMBER, scales: COUNT }),
   images: objectOf({ psnr: COUNT, ssim: COUNT, msSsim: COUNT }),
 };
-/** JSON has no NaN. */
+/** JSON has null instead of NaN. */
 const ERROR = objectOf({ mse: { type: ['number', 'null'] } }, IMAGES);
 const { images, ...MEANS } = IMAGES;
 const TILE = objectOf({ images, dates: listOf(TEXT) }, MEANS);
@@ -45,14 +45,14 @@ export const TRAIN_PART = objectOf(
 
 export function mergeResults(parts: PartialTrainResults[]): TrainResults {
   const spreads: PartialTrainResults['spreads'] = Object.assign({}, ...parts.map((part) => part.spreads));
-  const models = parts.flatMap((part) => part.models).sort(byPlace);
+  const models = parts.flatMap((part) => part.models).sort(byCell);
   const fetched = parts.reduce((sum, { bytesFetched = 0 }) => sum + bytesFetched, 0);
   return {
     engine: [...new Set(parts.map(({ engine }) => engine))].sort().join(', '),
     mode: parts[0]?.mode ?? 'partitioned',
     models,
-    skipped: parts.flatMap(({ skipped }) => skipped).sort(byPlace),
-    failed: parts.flatMap(({ failed }) => failed).sort(byPlace),
+    skipped: parts.flatMap(({ skipped }) => skipped).sort(byCell),
+    failed: parts.flatMap(({ failed }) => failed).sort(byCell),
     pooled: new Set(models.map(({ model }) => model)).size === 1 ? pooledScores(models, spreads) : null,
     ...(fetched > 0 && { bytesFetched: fetched }),
   };
@@ -76,12 +76,9 @@ function pooledScores(models: TrainResults['models'], spreads: PartialTrainResul
   };
 }
 
-interface Placed {
-  geocode: string;
-  model: string;
-}
+type Keys = Record<'geocode' | 'model', string>;
 
-function byPlace(a: Placed, b: Placed): number {
+function byCell(a: Keys, b: Keys): number {
   return compare(a.geocode, b.geocode) || compare(a.model, b.model);
 }
 

@@ -1,58 +1,52 @@
-/** What training is asked for, and what it stands on. */
+/** Inputs of a training job, and the services that it uses. */
 import { type FilterParams, parseInstant, type TileFinder } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
-import type { Rendezvous } from '../distributed/rendezvous.js';
-import type { FreezingSchedule } from '../loop/layer-freezing.js';
-import type { TextureIndex } from '../texture/texture-index.js';
-import type { TransferPolicy } from '../transfer/transfer-policy.js';
-
-/**
- * How the work is shared out: a model for each place; one model over all nodes; or a model for each place in processes with limits.
- */
-export const TRAINING_MODES = ['partitioned', 'distributed', 'contained'] as const;
-export type TrainingMode = (typeof TRAINING_MODES)[number];
+import type { Rendezvous } from '../distributed/index.js';
+import type { FreezingSchedule } from '../loop/index.js';
+import type { TrainingMode, TransferPolicy } from '../registry/index.js';
+import type { TextureIndex } from '../texture/index.js';
 
 export interface TrainContext {
   storage: Storage;
   finder: TileFinder;
   textures: TextureIndex;
-  /** Places trained side by side at most. */
+  /** Maximum number of cells trained in parallel. */
   cores?: number;
-  /** Bytes that the processes that train may take together. */
+  /** Memory for all training processes together, in bytes. */
   memory?: number;
   /** Called after each epoch of a training that this node takes part in. */
   onEpoch?: () => void;
-  /** Of a node that is one of many: its address, and how it reaches the others. */
+  /** Address of a node of a cluster, and its connections to other nodes. */
   rendezvous?: { url: string; doors: Rendezvous };
 }
 
 export interface TrainInputs {
-  /** One kind of model, or several that differ. */
+  /** One kind of model, or several different ones. */
   model: string | string[];
   mode?: TrainingMode;
   filter?: FilterParams;
   epochs?: number;
   /** Stops a training if the selection loss has not improved for this number of epochs. */
   patience?: number;
-  /** First time that is held out for validation, RFC 3339. Default: the last quarter of the dates, see `validationDate`. */
+  /** First held-out time, RFC 3339. Default: the last quarter of the dates, see `validationDate`. */
   validationFrom?: string;
   seed?: number;
   engine?: string;
-  /** Bytes that the process of a place may take, in the contained mode. */
+  /** Memory limit of the process of a cell in bytes, in the contained mode. */
   placeMemory?: number;
-  /** Whose model each place starts from. Default: none. */
+  /** Source model of each cell. Default: none. */
   transfer?: TransferPolicy;
-  /** Which layers learn when, of a model that starts from another. Default: all. */
+  /** Schedule of the trainable layers if the training starts from another model. Default: all. */
   fineTuning?: FreezingSchedule;
   /** False: the models are scored and not stored, and the results contain their losses. Default: true. */
   store?: boolean;
-  /** One place of each cluster trains first, the others start from these models. */
+  /** One cell of each cluster trains first, and the others start from these models. */
   curriculum?: boolean;
 }
 
 export const requestedModels = ({ model }: Pick<TrainInputs, 'model'>): string[] => [model].flat();
 
-/** The first held-out time that the inputs name, milliseconds since 1970. Throws TW_QUERY_INSTANT. */
+/** Returns the first held-out time of the inputs, milliseconds since 1970. Throws TW_QUERY_INSTANT. */
 export const validationTime = ({
   validationFrom,
 }: Pick<TrainInputs, 'validationFrom'>): number | undefined =>

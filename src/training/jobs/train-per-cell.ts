@@ -1,16 +1,17 @@
-/** The partitioned and the contained mode: a model for each place, stored as they come. */
+/** The partitioned and the contained mode: one model for each cell, stored as soon as it is trained. */
 
 import { selectEngineCached } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import type { ModelVersionRecord } from '../../storage/index.js';
-import { awaitSeedModels, electClusterSeeds } from '../transfer/cluster-seeds.js';
-import type { TransferPlan } from '../transfer/provenance.js';
 import {
   availableSourceModels,
+  awaitSeedModels,
+  electClusterSeeds,
   isUsableSource,
   type SourceModelFinder,
   sourceModelFinder,
-} from '../transfer/source-models.js';
+  type TransferPlan,
+} from '../transfer/index.js';
 import type { PartialTrainResults } from './merge-results.js';
 import { DEFAULT_SEED, requestedModels, type TrainContext, type TrainInputs } from './train-options.js';
 import { type PlannedModel, TrainingRun } from './training-run.js';
@@ -37,7 +38,9 @@ export async function trainPerCell(
   return results;
 }
 
-/** One place of each cluster, then the others from the models of these. Where a place cannot be trained, the next of its cluster is the first. */
+/**
+ * Trains one cell of each cluster, then the others from these models. If a cell cannot be trained, the next of its cluster is the seed.
+ */
 async function trainSeedsFirst(
   context: TrainContext,
   inputs: TrainInputs,
@@ -49,14 +52,14 @@ async function trainSeedsFirst(
   const isFirst: SourceModelFinder = async () => ({ none: 'it is the first of its cluster' });
   const seeds: ModelVersionRecord[] = [];
   let left = planned;
-  // What the job had stored before it was cut off.
+  // Models that the job stored before it was interrupted.
   let stored = training.results.models.slice();
   for (;;) {
     job.message('training the first place of each cluster');
-    const offered = [...left.map(({ model, place }) => ({ model, ...place })), ...stored];
+    const offered = [...left.map(({ model, cell }) => ({ model, ...cell })), ...stored];
     const isSeed = await electClusterSeeds(textures, offered, seeds, job);
     if (!isSeed) break;
-    const isNext = ({ model, place }: PlannedModel) => isSeed({ model, ...place });
+    const isNext = ({ model, cell }: PlannedModel) => isSeed({ model, ...cell });
     await training.train(
       left.filter(isNext),
       transferPlan(inputs, () => isFirst),
@@ -87,7 +90,7 @@ function transferPlanFrom(
   );
 }
 
-/** Of inputs that ask for a transfer. */
+/** For inputs that request a transfer. */
 function transferPlan(
   inputs: TrainInputs,
   finderOf: (kind: string, policy: TransferPlan['policy']) => SourceModelFinder,

@@ -4,20 +4,13 @@ import { ENGINE_NAMES } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
 import { checkFilter, filterBody, requireCollections } from '../../query/index.js';
-import { trainDistributed } from '../distributed/train-distributed.js';
 import { nothingTrained, oneModelDistributed, unusedMemoryLimit, unusedTransfer } from '../errors.js';
-import { FREEZING_SCHEDULES } from '../loop/layer-freezing.js';
-import { MODEL_NAMES } from '../models/builtin-models.js';
-import { TRANSFER_POLICIES } from '../transfer/transfer-policy.js';
+import { FREEZING_SCHEDULES } from '../loop/index.js';
+import { MODEL_NAMES } from '../models/index.js';
+import { TRAINING_MODES, TRANSFER_POLICIES, type TrainingMode } from '../registry/index.js';
 import { mergeResults, type PartialTrainResults, TRAIN_PART } from './merge-results.js';
-import {
-  requestedModels,
-  TRAINING_MODES,
-  type TrainContext,
-  type TrainInputs,
-  type TrainingMode,
-  validationTime,
-} from './train-options.js';
+import { trainDistributed } from './train-distributed.js';
+import { requestedModels, type TrainContext, type TrainInputs, validationTime } from './train-options.js';
 import { trainPerCell } from './train-per-cell.js';
 import { summariseReasons, type TrainResults } from './train-results.js';
 import { withValidationDate } from './validation-date.js';
@@ -27,20 +20,20 @@ const MODES: Record<
   (context: TrainContext, inputs: TrainInputs, job: JobContext) => Promise<PartialTrainResults>
 > = { partitioned: trainPerCell, distributed: trainDistributed, contained: trainPerCell };
 
-/** Places that a retry names; a filter has room for more. */
+/** Maximum number of cells that a retry lists in its filter. */
 const MAX_RETRY_CELLS = 5000;
 
 const OUTPUTS = {
-  engine: { title: 'Engine that trained', schema: { type: 'string' } },
-  mode: { title: 'How the work was shared out', schema: { type: 'string' } },
+  engine: { title: 'Engine', schema: { type: 'string' } },
+  mode: { title: 'How the work was divided', schema: { type: 'string' } },
   models: { title: 'Models with their metrics', schema: { type: 'array', items: { type: 'object' } } },
   skipped: {
-    title: 'Places without a model, and why',
+    title: 'Places without a model, with reasons',
     schema: { type: 'array', items: { type: 'object' } },
   },
-  failed: { title: 'Places that failed, and why', schema: { type: 'array', items: { type: 'object' } } },
+  failed: { title: 'Places that failed, with reasons', schema: { type: 'array', items: { type: 'object' } } },
   pooled: { title: 'Scores over all places', schema: { type: 'object', nullable: true } },
-  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+  seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };
 
 export function trainProcess(context: TrainContext): Process {
@@ -48,7 +41,7 @@ export function trainProcess(context: TrainContext): Process {
     id: 'train',
     title: 'Train models',
     description:
-      'Trains one small model for each place that the filter picks, or one for all of them, at which all nodes work together.',
+      'Trains one small model for each place that matches the filter, or one for all places with all nodes.',
     inputs: {
       type: 'object',
       required: ['model'],
@@ -60,13 +53,13 @@ export function trainProcess(context: TrainContext): Process {
             { type: 'array', minItems: 1, uniqueItems: true, items: { enum: MODEL_NAMES } },
           ],
           description:
-            'What to train, or several, for which each place is read once. The distributed mode trains one',
+            'Kind of model, or several kinds, for which each place is read once. The distributed mode trains one',
         },
         mode: {
           enum: TRAINING_MODES,
           default: 'partitioned',
           description:
-            'A model for each place, one model for all places over all nodes, or a model for each place in processes with limits',
+            'One model for each place, one model for all places by all nodes, or one model for each place in processes with limits',
         },
         filter: { type: 'object', additionalProperties: false, properties: filterBody },
         epochs: { type: 'integer', minimum: 1, maximum: 10_000 },
@@ -89,31 +82,31 @@ export function trainProcess(context: TrainContext): Process {
           type: 'integer',
           minimum: 1_000_000,
           maximum: 1e15,
-          description: 'Bytes that the process of a place may take, in the contained mode alone',
+          description: 'Memory limit of the process of a place in bytes, only in the contained mode',
         },
         transfer: {
           enum: TRANSFER_POLICIES,
           default: 'none',
           description:
-            'Whose model each place starts from: none, that of a random place of another cluster, of the most similar place of its cluster, or of some the one that is best on a few of its patches. A place for which there is none starts fresh. Not in the distributed mode',
+            'The model that each place starts from: none, the model of a random place of another cluster, of the most similar place of its cluster, or the best of several on some of its patches. A place without such a model starts fresh. Not in the distributed mode',
         },
         fineTuning: {
           enum: FREEZING_SCHEDULES,
           default: 'all',
           description:
-            'Of a model that starts from another: all layers learn, the last ones alone, or these alone for a third of the epochs',
+            'Layers that are trained if the training starts from another model: all, only the last ones, or only the last ones for a third of the epochs',
         },
         store: {
           type: 'boolean',
           default: true,
           description:
-            'False: the models are trained and scored, and not stored. The results then hold their losses',
+            'False: the models are trained and scored, but not stored. The results then contain their losses',
         },
         curriculum: {
           type: 'boolean',
           default: false,
           description:
-            'Trains the most typical place of each cluster first; the others start from these models, as `transfer` says',
+            'Trains the most typical place of each cluster first; the others start from these models according to `transfer`',
         },
       },
     },
@@ -126,18 +119,18 @@ export function trainProcess(context: TrainContext): Process {
       if (mode === 'distributed' && models.length > 1) throw oneModelDistributed(models.join(', '));
       if (placeMemory !== undefined && mode !== 'contained') throw unusedMemoryLimit(mode);
       if (mode === 'distributed' && transfer !== 'none')
-        throw unusedTransfer(`transfer ${transfer} goes`, 'the modes partitioned and contained');
+        throw unusedTransfer(`transfer ${transfer}`, 'the mode partitioned or contained');
       const { curriculum = false, fineTuning = 'all', store = true } = rest;
       if (curriculum && !store)
-        throw unusedTransfer('curriculum goes', 'models that are stored: the others start from these');
+        throw unusedTransfer('curriculum', 'stored models: the other places start from them');
       if (transfer === 'none' && (curriculum || fineTuning !== 'all'))
         throw unusedTransfer(
-          curriculum ? 'curriculum goes' : `fineTuning ${fineTuning} goes`,
+          curriculum ? 'curriculum' : `fineTuning ${fineTuning}`,
           'a transfer, such as similar',
         );
     },
     prepare: async (inputs, job) => withValidationDate(context.finder, inputs as TrainInputs, job),
-    // Models are stored one by one and whole; those that the job has stored before it was cut off stay.
+    // Each model is stored completely; models that the job stored before an interruption are kept.
     resumable: true,
     merge: (parts) => mergeResults(parts as PartialTrainResults[]),
     part: TRAIN_PART,
@@ -155,16 +148,16 @@ export function trainProcess(context: TrainContext): Process {
   };
 }
 
-/** The inputs of a run over the places that failed in another one; null where none did. */
+/** Returns the inputs of a run over the cells that failed; null if none failed. */
 function failedInputs(inputs: TrainInputs, { failed }: Partial<TrainResults>): TrainInputs | null {
   if (!failed?.length) return null;
   const geocodes = [...new Set(failed.map(({ geocode }) => geocode))];
   const query = (inputs.filter?.query ?? {}) as { geocode?: object };
-  // One model for all places needs them all. Of a query that is text, or compares geocodes by more than a list, all is tried again.
+  // One model for all cells needs all of them. All cells are retried if the query is text, or compares geocodes by more than a list.
   const isOther = typeof query !== 'object' || Object.keys(query.geocode ?? {}).some((name) => name !== 'in');
   if (inputs.mode === 'distributed' || isOther || geocodes.length > MAX_RETRY_CELLS) return inputs;
   const filter = { ...inputs.filter, query: { ...query, geocode: { in: geocodes } } };
-  // The first places of the clusters have their models now.
+  // The seeds of the clusters have their models now.
   return { ...inputs, curriculum: false, filter };
 }
 
@@ -177,6 +170,6 @@ function conclude(results: TrainResults, { message }: Pick<JobContext, 'message'
   if (trained.length > 0) return;
   const without = [...skipped, ...failed];
   const models = [...new Set(without.map(({ model }) => model))];
-  // Every place is there once for each model.
+  // Every cell occurs once for each model.
   throw nothingTrained(without.length / Math.max(1, models.length), summariseReasons(results, models));
 }

@@ -1,54 +1,27 @@
-/** What a training job answers, and what it says of places without a model. */
-import type { GridName } from '../../grid/index.js';
+/** Results of a training job, and a summary of the cells without a model. */
 import { plural, reasonKey } from '../../plural.js';
-import type { DistributedReport } from '../distributed/distributed-report.js';
-import type { Baselines } from '../evaluation/baselines.js';
-import type { EpochLosses, Metrics, ModelMetrics, TileScore } from '../evaluation/metrics.js';
-import type { ModelCard } from '../registry/model-card.js';
-import type { TransferProvenance } from '../transfer/provenance.js';
-import type { TrainingMode } from './train-options.js';
+import type { Baselines, Metrics, TileScore } from '../evaluation/index.js';
+import type { ModelResult, TrainingMode } from '../registry/index.js';
 
 export interface TrainResults {
   /** Name of the engine. */
   engine: string;
   mode: TrainingMode;
-  models: {
-    id: string;
-    collection: string;
-    grid: GridName;
-    geocode: string;
-    model: string;
-    version: string;
-    epochs: number;
-    metrics: ModelMetrics;
-    baseline: Baselines;
-    seconds: number;
-    /** Id of the model whose weights it started from. */
-    parent?: string;
-    /** How it came to that, where it was asked to start from another. */
-    transfer?: TransferProvenance;
-    /** Of one model for many places. */
-    distributed?: DistributedReport;
-    /** This and the next two: only of models that are not stored. Stored models have them in their cards. */
-    losses?: EpochLosses[];
-    patches?: ModelCard['patches'];
-    /** Values in its validation patches that are compared with the truth. */
-    validationValues?: number;
-  }[];
-  /** Places without a model, because their data are too little or unfit. */
+  models: ModelResult[];
+  /** Cells without a model, because their data are too few or unsuitable. */
   skipped: { geocode: string; model: string; reason: string }[];
-  /** Places whose data could not be read, or whose training failed. */
+  /** Cells whose data could not be read, or whose training failed. */
   failed: { geocode: string; model: string; code: string; message: string }[];
   /**
-   * All validation patches taken as one set, and all whole tiles; null without models, and where they are of several kinds, whose errors
-   * have no common unit.
+   * Scores over all validation patches, and over all entire tiles. Null without models, and if the models are of several kinds, whose
+   * errors have no common unit.
    */
   pooled: PooledScores | null;
-  /** Bytes of tiles that had to be fetched, where there were some. */
+  /** Bytes of tiles that were fetched from other nodes. Absent if none were. */
   bytesFetched?: number;
 }
 
-/** Those that some of the places lack are absent. */
+/** Members that are missing for some cells are absent. */
 export interface PooledScores extends Baselines {
   model: Metrics;
   tile?: TileScore;
@@ -56,34 +29,34 @@ export interface PooledScores extends Baselines {
 
 const MAX_LISTED_REASONS = 3;
 
-/** A place as people are told of it: with the model where there are several. */
-export function cellLabel(place: string, model: string, models: string[]): string {
-  return models.length > 1 ? `${place} (${model})` : place;
+/** Label of a cell for people: with the model if there are several. */
+export function cellLabel(cell: string, model: string, models: string[]): string {
+  return models.length > 1 ? `${cell} (${model})` : cell;
 }
 
 /**
- * Places without a model by the reason, the most frequent first: "12 places, such as u26xe: 9 usable patches, at least 40 are
- * needed". Reasons that differ in their numbers alone are one, and so are failures of one code. Of several `models`, each has reasons of
- * its own: "u26xe (ndmi): no date holds swir16".
+ * Summarises the cells without a model by reason, the most frequent first: "12 places, such as u26xe: 9 usable patches, at least 40 are
+ * needed". Reasons that differ only in their numbers are one reason, and so are failures of one code. With several `models`, each has its
+ * own reasons: "u26xe (ndmi): no date holds swir16".
  */
 export function summariseReasons(
   { skipped, failed }: Pick<TrainResults, 'skipped' | 'failed'>,
   models: string[],
 ): string[] {
-  const reasons = new Map<string, { reason: string; place: string; count: number }>();
+  const reasons = new Map<string, { reason: string; cell: string; count: number }>();
   const add = ({ geocode, model }: { geocode: string; model: string }, kind: string, reason: string) => {
     const key = `${model} ${kind}`;
     const known = reasons.get(key);
     if (known) known.count++;
-    else reasons.set(key, { reason, place: cellLabel(geocode, model, models), count: 1 });
+    else reasons.set(key, { reason, cell: cellLabel(geocode, model, models), count: 1 });
   };
   for (const one of failed) add(one, one.code, `${one.message} [${one.code}]`);
   for (const one of skipped) add(one, reasonKey(one.reason), one.reason);
   const all = [...reasons.values()].sort((a, b) => b.count - a.count);
   const named = all
     .slice(0, MAX_LISTED_REASONS)
-    .map(({ reason, place, count }) =>
-      count === 1 ? `${place}: ${reason}` : `${count} places, such as ${place}: ${reason}`,
+    .map(({ reason, cell, count }) =>
+      count === 1 ? `${cell}: ${reason}` : `${count} places, such as ${cell}: ${reason}`,
     );
   const others = all.slice(MAX_LISTED_REASONS).reduce((sum, { count }) => sum + count, 0);
   const one = models.length > 1 ? 'model' : 'place';

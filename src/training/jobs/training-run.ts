@@ -1,4 +1,4 @@
-/** The models of many places: what there is to train, and what came of it. */
+/** A training run over many cells: the planned models, and their results. */
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -7,23 +7,17 @@ import type { JobContext } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
 import { defaultToRawSource, type Filter, parseFilter, searchTiles } from '../../query/index.js';
 import { type PinnedTile, pinTiles } from '../../storage/index.js';
-import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } from '../data/training-cells.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import { reasonNotTrainableByMasks } from '../patches/trainability.js';
-import {
-  describeUnstoredModel,
-  modelStoredByJob,
-  type StoredModel,
-  storeModel,
-} from '../registry/store-model.js';
+import { groupTilesByCell, type TrainingCell, trainedPixels, trainingFiles } from '../data/index.js';
+import type { TrainedCell } from '../loop/index.js';
+import { getModelSpec } from '../models/index.js';
+import { describeUnstoredModel, modelStoredByJob, type StoredModel, storeModel } from '../registry/index.js';
 import {
   findSources,
   type SourceCandidates,
   type TransferPlan,
   transferProvenance,
-} from '../transfer/provenance.js';
-import type { TrainCellTask, TrainedCell } from '../workers/training-messages.js';
-import { type CellProgress, trainCells } from '../workers/training-pool.js';
+} from '../transfer/index.js';
+import { type CellProgress, type TrainCellTask, trainCells } from '../workers/index.js';
 import type { PartialTrainResults } from './merge-results.js';
 import {
   DEFAULT_SEED,
@@ -33,25 +27,24 @@ import {
   validationTime,
 } from './train-options.js';
 import { cellLabel, summariseReasons } from './train-results.js';
+import { reasonNotTrainableByMasks } from './trainability.js';
 
 /** A model to be trained. */
 export interface PlannedModel {
   model: string;
-  place: TrainingCell;
+  cell: TrainingCell;
   task: TrainCellTask;
 }
 
-/**
- * Invariant: each model that is planned becomes one entry of `models`, `skipped` or `failed`, once it was given to `train`.
- */
+/** Invariant: each planned model becomes exactly one entry of `models`, `skipped` or `failed`, after it has been passed to `train`. */
 export class TrainingRun {
   readonly results: PartialTrainResults;
   private readonly models: string[];
   private readonly filter: Filter;
-  /** Models that the filter asks for, also those that are not trained. */
+  /** Number of models for the matching cells, including those that are not trained. */
   private total = 0;
   private planned = 0;
-  /** Of the planned models, the share of each that is done, and their sum. */
+  /** Completed fraction of each planned model, and their sum. */
   private readonly fractions = new Map<string, number>();
   private worked = 0;
 
@@ -62,44 +55,51 @@ export class TrainingRun {
     private readonly engine: SelectedEngine,
   ) {
     const memoryOf = (model: string) => getModelSpec(model).memoryPerCell;
-    // The first process shows what one takes.
+    // The first process determines the memory use of all, so the largest model goes first.
     this.models = requestedModels(inputs).toSorted((a, b) => memoryOf(b) - memoryOf(a));
     this.filter = defaultToRawSource(parseFilter(inputs.filter ?? {}));
     const { mode = 'partitioned' } = inputs;
     this.results = {
-      ...{ engine: engine.name, mode, models: [], skipped: [], failed: [] },
+      engine: engine.name,
+      mode,
+      models: [],
+      skipped: [],
+      failed: [],
       spreads: {},
     };
   }
 
-  /** What is to be trained. What the job has stored before it was cut off, and places whose tiles do not suffice, go to the results. */
+  /**
+   * Returns the models to be trained. Models that the job stored before an interruption, and cells with too few tiles, go directly to the
+   * results.
+   */
   async plan(): Promise<PlannedModel[]> {
     const { results, models, job } = this;
     const { storage } = this.context;
     const picked = await storage.getTiles(searchTiles(storage.index, this.filter).ids);
-    const places = groupTilesByCell(picked.filter(job.isMine));
+    const cells = groupTilesByCell(picked.filter(job.isMine));
     const checkpoints = await storage.jobScratch(job.id);
     const planned: PlannedModel[] = [];
-    for (const place of places)
+    for (const cell of cells)
       for (const model of models) {
-        const stored = await modelStoredByJob(storage, job.id, model, place);
-        const files = trainingFiles(storage, getModelSpec(model), place);
+        const stored = await modelStoredByJob(storage, job.id, model, cell);
+        const files = trainingFiles(storage, getModelSpec(model), cell);
         if (stored) this.keep(stored);
         else if ('skipped' in files)
-          results.skipped.push({ geocode: place.geocode, model, reason: files.skipped });
-        else planned.push({ model, place, task: this.taskOf(place, model, files, checkpoints) });
+          results.skipped.push({ geocode: cell.geocode, model, reason: files.skipped });
+        else planned.push({ model, cell, task: this.taskOf(cell, model, files, checkpoints) });
       }
-    this.total = places.length * models.length;
+    this.total = cells.length * models.length;
     this.planned = planned.length;
     this.count();
     job.message(`training ${models.join(', ')} with ${this.engine.name}`);
-    job.log('info', `${plural(places.length, 'place')}, engine ${this.engine.name}`);
+    job.log('info', `${plural(cells.length, 'place')}, engine ${this.engine.name}`);
     for (const reason of summariseReasons(results, models)) job.log('warning', `skipped ${reason}`);
     return planned;
   }
 
-  /** Trains and stores each of them, from the models that `descent` finds. */
-  async train(models: PlannedModel[], descent?: TransferPlan): Promise<void> {
+  /** Trains and stores the models, starting from the source models that `plan` finds. */
+  async train(models: PlannedModel[], transfer?: TransferPlan): Promise<void> {
     const { job, inputs, engine, context } = this;
     const { cores = availableParallelism(), memory } = context;
     const { mode, epochs, placeMemory = getModelSpec(this.models[0]).memoryPerCell } = inputs;
@@ -109,22 +109,22 @@ export class TrainingRun {
     const found = new Map<string, SourceCandidates>();
     let hasEnded = false;
     const prepare = async (task: TrainCellTask): Promise<{ skipped: string } | undefined> => {
-      const { place, model } = byId.get(task.id)!;
-      const files = await this.pinTiles(place);
+      const { cell, model } = byId.get(task.id)!;
+      const files = await this.pinTiles(cell);
       if (hasEnded) {
         files.release();
         return undefined;
       }
       held.set(task.id, files);
       if (limit !== undefined) {
-        // No process is started for a place that has too little.
-        const reason = await reasonNotTrainableByMasks(context.storage, getModelSpec(model), place, task);
+        // No process is started for a cell with too little data.
+        const reason = await reasonNotTrainableByMasks(context.storage, getModelSpec(model), cell, task);
         if (reason !== undefined) return { skipped: reason };
       }
-      if (!descent) return undefined;
-      const ancestors = await findSources(context.storage, descent, model, place);
-      found.set(task.id, ancestors);
-      if (ancestors.start) Object.assign(task, { start: ancestors.start, fineTuning: descent.fineTuning });
+      if (!transfer) return undefined;
+      const sources = await findSources(context.storage, transfer, model, cell);
+      found.set(task.id, sources);
+      if (sources.start) Object.assign(task, { start: sources.start, fineTuning: transfer.fineTuning });
       return undefined;
     };
     const onEpoch = ({ id, epoch }: CellProgress) => {
@@ -132,8 +132,14 @@ export class TrainingRun {
       this.advance(id, epoch / (epochs ?? getModelSpec(byId.get(id)!.model).epochs));
     };
     const options = {
-      ...{ engine: engine.name, cores, memory, limit, pinned: limit !== undefined },
-      ...{ signal: job.signal, onEpoch, prepare },
+      engine: engine.name,
+      cores,
+      memory,
+      limit,
+      pinned: limit !== undefined,
+      signal: job.signal,
+      onEpoch,
+      prepare,
     };
     const tasks = models.map(({ task }) => task);
     try {
@@ -141,11 +147,11 @@ export class TrainingRun {
         held.get(result.id)?.release();
         held.delete(result.id);
         const planned = byId.get(result.id)!;
-        const ancestors = found.get(result.id);
+        const sources = found.get(result.id);
         if ('trained' in result) {
           const { start } = result.trained;
-          const lineage = descent && ancestors && transferProvenance(descent, ancestors, start);
-          await this.store(planned, result.trained, lineage);
+          const provenance = transfer && sources && transferProvenance(transfer, sources, start);
+          await this.store(planned, result.trained, provenance);
         } else if ('skipped' in result) this.skip(planned, result.skipped);
         else this.fail(planned, result.error);
         found.delete(result.id);
@@ -153,20 +159,20 @@ export class TrainingRun {
         this.count();
       }
     } finally {
-      // Places that are being prepared when the job stops let go of their files themselves.
+      // Cells in preparation when the job stops release their files themselves.
       hasEnded = true;
       for (const files of held.values()) files.release();
     }
   }
 
   private taskOf(
-    place: TrainingCell,
+    cell: TrainingCell,
     model: string,
     files: Pick<TrainCellTask, 'dates' | 'pairs'>,
     checkpoints: string,
   ): TrainCellTask {
     const { epochs, patience, seed = DEFAULT_SEED } = this.inputs;
-    const name = `${place.collection} ${place.geocode}`;
+    const name = `${cell.collection} ${cell.geocode}`;
     const id = cellLabel(name, model, this.models);
     const checkpoint = join(checkpoints, checkpointName(id));
     return {
@@ -182,8 +188,8 @@ export class TrainingRun {
     };
   }
 
-  private async pinTiles(place: TrainingCell): Promise<PinnedTile> {
-    const tiles = place.tiles.map((tile) => ({ tile, groups: tile.groups }));
+  private async pinTiles(cell: TrainingCell): Promise<PinnedTile> {
+    const tiles = cell.tiles.map((tile) => ({ tile, groups: tile.groups }));
     const files = await pinTiles(this.context.storage, tiles);
     const { results } = this;
     if (files.fetched > 0) results.bytesFetched = (results.bytesFetched ?? 0) + files.fetched;
@@ -196,21 +202,26 @@ export class TrainingRun {
   }
 
   private async store(
-    { place, model }: PlannedModel,
+    { cell, model }: PlannedModel,
     trained: TrainedCell,
-    lineage: ReturnType<typeof transferProvenance> | undefined,
+    provenance: ReturnType<typeof transferProvenance> | undefined,
   ): Promise<void> {
     const { job, engine, filter, results } = this;
     const { seed = DEFAULT_SEED, store: isStored = true } = this.inputs;
-    const name = cellLabel(place.geocode, model, this.models);
+    const name = cellLabel(cell.geocode, model, this.models);
     const about = {
-      ...{ mode: results.mode, model, filter, engine, seed, job: job.id },
-      ...trainedPixels(getModelSpec(model), place),
-      ...lineage,
+      mode: results.mode,
+      model,
+      filter,
+      engine,
+      seed,
+      job: job.id,
+      ...trainedPixels(getModelSpec(model), cell),
+      ...provenance,
     };
     const stored = isStored
-      ? await storeModel(this.context.storage, place, trained, about)
-      : describeUnstoredModel(place, trained, about);
+      ? await storeModel(this.context.storage, cell, trained, about)
+      : describeUnstoredModel(cell, trained, about);
     this.keep(stored);
     const { metrics, parent, transfer } = stored.model;
     const from = parent ? `, from ${parent}` : transfer?.fresh ? `, started fresh: ${transfer.fresh}` : '';
@@ -219,12 +230,12 @@ export class TrainingRun {
       job.log('warning', `${name} does not start from ${id}: ${reason}`);
   }
 
-  private skip({ place: { geocode }, model }: PlannedModel, reason: string): void {
+  private skip({ cell: { geocode }, model }: PlannedModel, reason: string): void {
     this.results.skipped.push({ geocode, model, reason });
     this.job.log('warning', `${cellLabel(geocode, model, this.models)}: ${reason}`);
   }
 
-  private fail({ place: { geocode }, model }: PlannedModel, error: { code: string; message: string }): void {
+  private fail({ cell: { geocode }, model }: PlannedModel, error: { code: string; message: string }): void {
     this.results.failed.push({ geocode, model, ...error });
     const { code, message } = error;
     this.job.log('error', `${cellLabel(geocode, model, this.models)}: ${message} [${code}]`);
@@ -243,7 +254,7 @@ export class TrainingRun {
   }
 }
 
-/** A short file name for any place. */
+/** Returns a short file name for any cell. */
 function checkpointName(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, 16);
 }

@@ -1,17 +1,17 @@
-/** Finds the date from which on a training job holds out dates, the same for all places on all nodes. */
+/** Finds the first held-out date of a training job, which is the same for all cells on all nodes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { searchTilePages, tilesOutOfReach } from '../../derive/index.js';
 import type { PrepareContext } from '../../jobs/index.js';
 import { defaultToRawSource, type Filter, parseFilter, type TileFinder } from '../../query/index.js';
-import { trainingCellKey } from '../data/training-cells.js';
-import { validationDate } from '../patches/hold-out.js';
+import { trainingCellKey } from '../data/index.js';
+import { validationDate } from '../patches/index.js';
 import type { TrainInputs } from './train-options.js';
 
-/** How long nodes that do not answer are waited for. */
+/** Maximum time to wait for unreachable nodes. */
 const UNREACHABLE_TIMEOUT_MS = 60_000;
 const RETRY_DELAY_MS = 1000;
 
-/** Returns the inputs with `validationFrom`, unless no place has several dates. Throws TW_WRANGLE_OUT_OF_REACH. */
+/** Returns the inputs with `validationFrom`, unless no cell has several dates. Throws TW_WRANGLE_OUT_OF_REACH. */
 export async function withValidationDate(
   finder: TileFinder,
   inputs: TrainInputs,
@@ -42,7 +42,7 @@ async function timesWithRetry(
   }
 }
 
-/** The times of all tiles that the filter matches, on all nodes, by place. */
+/** Returns the times of all tiles that match the filter, on all nodes, by cell. */
 async function timesByCell(
   finder: TileFinder,
   filter: Filter,

@@ -1,19 +1,19 @@
-/** Adam (Kingma and Ba 2015, algorithm 1), whose whole state can be saved and put back. */
+/** Adam (Kingma and Ba 2015, algorithm 1). Its complete state can be saved and restored. */
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { adamStep, type Tf } from '../../engines/index.js';
 import type { LossAndGradients } from './gradients.js';
 import type { StepOptions } from './learner.js';
 
-export interface AdamOptions {
+interface AdamOptions {
   beta1?: number;
-  /** The gradient of half this times the squared weights is added to that of the loss. */
+  /** L2 penalty: the gradient of half this times the squared weights is added to the gradient of the loss. */
   weightDecay?: number;
 }
 
 const BETA2 = 0.999;
 const EPSILON = 1e-7;
 
-/** Invariant: `moments` holds two of each variable's shape, the first and the second, in the order of the variables. */
+/** Invariant: `moments` has the first and the second moment of each variable, in the order of the variables. */
 export class Adam {
   readonly moments: Variable[];
 
@@ -27,12 +27,15 @@ export class Adam {
     );
   }
 
-  /** Moves the variables by one step against the gradients of a loss, and resolves to its value before that. Disposes both. */
+  /**
+   * Moves the variables by one step against the gradients of a loss, and resolves to the loss before the step. Disposes the loss and the
+   * gradients.
+   */
   async minimiseStep(
-    { value, gradients: own }: LossAndGradients,
+    { value, gradients: local }: LossAndGradients,
     { learningRate, step, reduceGradients }: StepOptions,
   ): Promise<number> {
-    const gradients = reduceGradients ? await reduceGradients(own) : own;
+    const gradients = reduceGradients ? await reduceGradients(local) : local;
     this.apply(gradients, learningRate, step);
     const [before] = await value.data();
     this.tf.dispose([value, ...gradients]);
@@ -42,7 +45,7 @@ export class Adam {
   private apply(gradients: Tensor[], rate: number, step: number): void {
     const { tf } = this;
     const { beta1 = 0.9, weightDecay = 0 } = this.options;
-    // Both corrections of the moments at once.
+    // Bias corrections of both moments.
     const correction = Math.sqrt(1 - BETA2 ** step);
     const numbers = {
       beta1,

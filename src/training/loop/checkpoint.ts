@@ -1,39 +1,41 @@
-/** Training as it stands after an epoch: enough to go on from there to the same weights. */
+/** State of a training after an epoch, from which it resumes to the same weights. */
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
-import type { EpochLosses } from '../evaluation/metrics.js';
-import type { WarmStartResult } from '../transfer/warm-start.js';
+import type { EpochLosses } from '../evaluation/index.js';
+import type { WarmStartResult } from '../warm-start/index.js';
 
-/** What a checkpoint belongs to, and how far it is. */
+/** Upper bound on the seconds of training that a kill may cost, besides the current epoch. */
+export const CHECKPOINT_INTERVAL_S = 5;
+
+/** The training that a checkpoint belongs to, and its state. */
 export interface CheckpointState {
-  /** Names the task with all that shapes its result; a checkpoint of another is not used. */
+  /** Identifies the task with everything that affects its result. A checkpoint of another task is not used. */
   task: string;
   losses: EpochLosses[];
   /** Selection loss before the first epoch; absent without selection patches. */
   initial?: number;
-  /** Where there were models that it may have started from. */
+  /** Absent if there were no models to start from. */
   start?: WarmStartResult;
-  /** Of the random stream. */
+  /** State of the random stream. */
   random: number;
-  /** Steps taken. */
+  /** Number of completed steps. */
   step: number;
-  /** Of a training on several nodes: bytes that went over the member's connections. */
+  /** For a distributed training: bytes over the connections of this rank. */
   traffic?: { bytesSent: number; bytesReceived: number };
 }
 
-/** One that is whole and fits; nothing is put back yet. */
+/** A complete checkpoint that matches the variables. Nothing is restored yet. */
 export interface ValidCheckpoint {
   state: CheckpointState;
-  /** Puts the values back into the variables. */
+  /** Restores the values of the variables. */
   restore(tf: Tf): void;
 }
 
-/** Little-endian. */
 const CHECKSUM_BYTES = 4;
 
-/** A line of JSON, the values of all variables, float32, and the CRC-32 of both. */
+/** Writes a line of JSON, the values of all variables as float32, and the CRC-32 of both (little-endian). */
 export async function writeTrainingCheckpoint(
   path: string,
   state: CheckpointState,
@@ -51,7 +53,7 @@ export async function writeTrainingCheckpoint(
   await rename(`${path}.new`, path);
 }
 
-/** Undefined where there is no whole checkpoint of `task` that fits the variables. */
+/** Returns undefined if there is no complete checkpoint of `task` that matches the variables. */
 export async function findCheckpoint(
   path: string,
   task: string,
@@ -73,7 +75,7 @@ export async function findCheckpoint(
   return values.length === expected ? { state, restore: (tf) => assign(tf, variables, values) } : undefined;
 }
 
-/** Puts the values back into the variables. Undefined, and nothing changed, where `findCheckpoint` finds none. */
+/** Restores the values of the variables. If `findCheckpoint` finds none, returns undefined and changes nothing. */
 export async function readCheckpoint(
   tf: Tf,
   path: string,

@@ -1,18 +1,18 @@
-/** The epoch whose weights are kept: the one with the lowest loss on the selection patches. */
+/** Early stopping: the weights of the epoch with the lowest loss on the selection patches are kept. */
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { EpochLosses } from '../evaluation/metrics.js';
+import type { EpochLosses } from '../evaluation/index.js';
 import { asVariables } from './learner.js';
 
 /**
- * Returns the epoch with the lowest selection loss, the earliest of equals; 0 if none is lower than `initial`, the loss before the
- * first epoch. Without selection patches it is the last epoch.
+ * Returns the epoch with the lowest selection loss, the earliest of equals; 0 if none is lower than `initial`, the loss before the first
+ * epoch. Without selection patches it is the last epoch.
  */
 export function bestEpoch(losses: EpochLosses[], initial?: number): number {
   const last = losses.at(-1);
   if (last && last.selection === undefined) return last.epoch;
-  // A checkpoint has null in place of a number that is not finite.
+  // Checkpoints have null instead of NaN and infinity.
   let best = { epoch: 0, loss: Number.isFinite(initial) ? initial! : Infinity };
   for (const { epoch, selection = Infinity } of losses)
     if (selection < best.loss) best = { epoch, loss: selection };
@@ -25,7 +25,7 @@ export function hasStalled(losses: EpochLosses[], initial?: number, patience = I
   return last?.selection !== undefined && last.epoch - bestEpoch(losses, initial) >= patience;
 }
 
-/** A copy of a model's weights on the engine. Checkpoints store its variables with those of the learner. */
+/** A copy of the weights of a model on the engine. Checkpoints save its variables with those of the learner. */
 export class WeightsSnapshot {
   readonly variables: Variable[];
   private readonly own: Variable[];
@@ -35,14 +35,13 @@ export class WeightsSnapshot {
     this.variables = this.own.map((weight) => tf.variable(weight, false));
   }
 
-  /** Copies the model's weights. */
   save(): void {
     this.variables.forEach((copy, i) => {
       copy.assign(this.own[i]);
     });
   }
 
-  /** Gives the model the weights that `keep` copied last. */
+  /** Restores the weights of the last `save`. */
   restore(): void {
     this.own.forEach((weight, i) => {
       weight.assign(this.variables[i]);

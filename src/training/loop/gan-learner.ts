@@ -1,14 +1,14 @@
 /**
- * Training against a discriminator, as SpA-GAN is (Pan 2020): the generator minimises
- * mean softplus(-D(fake)) + 100 x L1(fake, clear) + MSE(attention, cloud), the discriminator
- * mean softplus(D(fake)) + mean softplus(-D(clear)).
+ * Adversarial training as in SpA-GAN (Pan 2020): the generator minimises mean softplus(-D(fake)) + 100 x L1(fake, clear) + MSE(attention,
+ * cloud), the discriminator mean softplus(D(fake)) + mean softplus(-D(clear)).
  */
 import type { Tensor, Tensor4D } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
+import type { Batch } from '../patches/index.js';
 import { Adam } from './adam.js';
 import { lossAndGradients } from './gradients.js';
-import { asVariables, type Batch, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
+import { asVariables, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
 import { maskedMean } from './regression-learner.js';
 
 const L1_WEIGHT = 100;
@@ -16,61 +16,64 @@ const ADAM = { beta1: 0.5, weightDecay: 1e-5 };
 
 export function ganLearner(tf: Tf, generator: LayersModel, discriminator: LayersModel): Learner {
   const layers = trainableLayers(generator);
-  let ofGenerator = new Adam(tf, asVariables(generator.trainableWeights), ADAM);
-  let ofDiscriminator = new Adam(tf, asVariables(discriminator.trainableWeights), ADAM);
-  const judge = (batch: Batch, candidate: Tensor) =>
+  let generatorAdam = new Adam(tf, asVariables(generator.trainableWeights), ADAM);
+  let discriminatorAdam = new Adam(tf, asVariables(discriminator.trainableWeights), ADAM);
+  const discriminate = (batch: Batch, candidate: Tensor) =>
     discriminator.apply([dateOf(tf, batch), candidate as Tensor4D], { training: true }) as Tensor;
   return {
     model: generator,
     async step(batch, options) {
       const { inputs, targets, counts, cloud } = batch;
       let fake: Tensor | undefined;
-      const ofFake = lossAndGradients(tf, ofGenerator.variables, () => {
+      const generatorLoss = lossAndGradients(tf, generatorAdam.variables, () => {
         const [made, attention] = generator.apply(inputs, { training: true }) as Tensor[];
-        fake = tf.keep(shown(tf, batch, made));
-        const adversarial = tf.mean(tf.softplus(tf.neg(judge(batch, fake))));
+        fake = tf.keep(composited(tf, batch, made));
+        const adversarial = tf.mean(tf.softplus(tf.neg(discriminate(batch, fake))));
         const distance = maskedMean(tf, tf.abs(tf.sub(made, targets)), counts);
-        const seen = maskedMean(tf, tf.square(tf.sub(attention, cloud!)), counts);
-        return tf.add(tf.add(adversarial, tf.mul(distance, L1_WEIGHT)), seen);
+        const attentionLoss = maskedMean(tf, tf.square(tf.sub(attention, cloud!)), counts);
+        return tf.add(tf.add(adversarial, tf.mul(distance, L1_WEIGHT)), attentionLoss);
       });
-      const loss = await ofGenerator.minimiseStep(ofFake, options);
-      const real = tf.tidy(() => shown(tf, batch, targets));
-      const ofBoth = lossAndGradients(tf, ofDiscriminator.variables, () =>
-        tf.add(tf.mean(tf.softplus(judge(batch, fake!))), tf.mean(tf.softplus(tf.neg(judge(batch, real))))),
+      const loss = await generatorAdam.minimiseStep(generatorLoss, options);
+      const real = tf.tidy(() => composited(tf, batch, targets));
+      const discriminatorLoss = lossAndGradients(tf, discriminatorAdam.variables, () =>
+        tf.add(
+          tf.mean(tf.softplus(discriminate(batch, fake!))),
+          tf.mean(tf.softplus(tf.neg(discriminate(batch, real)))),
+        ),
       );
-      await ofDiscriminator.minimiseStep(ofBoth, options);
+      await discriminatorAdam.minimiseStep(discriminatorLoss, options);
       tf.dispose([fake!, real]);
       return loss;
     },
     setTrainableLayers(names) {
-      ofGenerator.dispose();
-      ofDiscriminator.dispose();
+      generatorAdam.dispose();
+      discriminatorAdam.dispose();
       freezeAllExcept(layers, names);
-      ofGenerator = new Adam(tf, asVariables(generator.trainableWeights), ADAM);
-      ofDiscriminator = new Adam(tf, asVariables(discriminator.trainableWeights), ADAM);
+      generatorAdam = new Adam(tf, asVariables(generator.trainableWeights), ADAM);
+      discriminatorAdam = new Adam(tf, asVariables(discriminator.trainableWeights), ADAM);
     },
     stateVariables: () => [
       ...asVariables(generator.weights),
       ...asVariables(discriminator.weights),
-      ...ofGenerator.moments,
-      ...ofDiscriminator.moments,
+      ...generatorAdam.moments,
+      ...discriminatorAdam.moments,
     ],
     dispose() {
-      ofGenerator.dispose();
-      ofDiscriminator.dispose();
+      generatorAdam.dispose();
+      discriminatorAdam.dispose();
       discriminator.dispose();
       freezeAllExcept(layers);
     },
   };
 }
 
-/** The image with the date's own pixels where the clear ones are not known, so that these tell the discriminator nothing. */
-function shown(tf: Tf, batch: Batch, image: Tensor): Tensor {
+/** Replaces pixels without a known clear value by those of the date, so that they contain no information for the discriminator. */
+function composited(tf: Tf, batch: Batch, image: Tensor): Tensor {
   const counts = batch.counts!;
   return tf.add(tf.mul(image, counts), tf.mul(dateOf(tf, batch), tf.sub(1, counts)));
 }
 
-/** The bands of the date with its clouds replaced, without the other planes. */
+/** Returns the bands of the date with its clouds replaced, without the other planes. */
 function dateOf(tf: Tf, { inputs, targets }: Batch): Tensor4D {
   return tf.slice(inputs, [0, 0, 0, 0], targets.shape as Tensor4D['shape']);
 }

@@ -1,9 +1,9 @@
 /** Value and gradients of a loss. */
 import type { NamedTensorMap, Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
 import { type CapturedKernels, captureKernels, type Tf } from '../../engines/index.js';
-import type { Batch } from './learner.js';
+import type { Batch } from '../patches/index.js';
 
-/** The gradients are in the order of the variables. All are the caller's to dispose. */
+/** The gradients are in the order of the variables. The caller must dispose all tensors. */
 export interface LossAndGradients {
   value: Tensor;
   gradients: Tensor[];
@@ -15,9 +15,9 @@ export function lossAndGradients(tf: Tf, variables: Variable[], loss: () => Tens
 }
 
 /**
- * The same for one batch after another. `loss` may depend on the batch and on `state` alone, to which the variables belong; on the WASM
- * backend it is then asked only once for batches of one size. Invariant: `replays` has all sizes that were seen, null for those
- * that cannot be replayed.
+ * Computes loss and gradients for consecutive batches. `loss` may depend only on the batch and on `state`, which includes the variables;
+ * on the WASM backend it is called only once for batches of the same size, and its kernel calls are replayed afterwards. Invariant:
+ * `captures` has an entry for each size so far, null if it cannot be replayed.
  */
 export class BatchGradients {
   private readonly captures = new Map<number, CapturedKernels | null>();

@@ -1,54 +1,42 @@
-/** What trains a model, batch by batch. */
-import type { Tensor, Tensor4D, Variable } from '@tensorflow/tfjs-core';
+/** Trains a model batch by batch. */
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
+import type { Batch } from '../patches/index.js';
 
-/** Samples of one step. Shapes as in `Patches`; `counts` and `cloud` with one channel. */
-export interface Batch {
-  size: number;
-  inputs: Tensor4D;
-  targets: Tensor;
-  counts?: Tensor4D;
-  cloud?: Tensor4D;
-}
-
-/**
- * Gradients as they are applied: of all nodes that train the model together, their weighted mean. The tensors that go in are
- * disposed.
- */
+/** Replaces local gradients by their weighted mean over all nodes. Disposes the tensors passed in. */
 export type ReduceGradients = (gradients: Tensor[]) => Promise<Tensor[]>;
 
 export interface StepOptions {
-  /** Size of the step. */
   learningRate: number;
-  /** Its number, from 1. */
+  /** Number of the step, from 1. */
   step: number;
   reduceGradients?: ReduceGradients;
 }
 
 export interface Learner {
-  /** What is saved in the end. */
+  /** The model that is saved in the end. */
   readonly model: LayersModel;
-  /** Moves the weights by one batch, and resolves to its loss before that. */
+  /** Updates the weights by one batch, and resolves to the loss before the update. */
   step(batch: Batch, options: StepOptions): Promise<number>;
-  /** From now on the layers of these names learn alone, or all without names; steps are counted anew. */
+  /** Trains only the layers with these names from now on, or all layers without names. Step numbers restart. */
   setTrainableLayers(layers?: string[]): void;
-  /** All that later steps depend on, in an order that is fixed for the layers that learn. */
+  /** All variables that later steps depend on, in an order that is fixed for the same trainable layers. */
   stateVariables(): Variable[];
-  /** All but the model. */
+  /** Disposes everything except the model. */
   dispose(): void;
 }
 
-/** The layers that are trained where none is held. */
+/** Returns the layers with trainable weights. */
 export function trainableLayers(model: LayersModel): LayersModel['layers'] {
   return model.layers.filter((layer) => layer.trainable && layer.weights.length > 0);
 }
 
-/** Holds all layers but those of these names; none without names. */
+/** Freezes all layers except those with these names; without names, none. */
 export function freezeAllExcept(layers: LayersModel['layers'], names?: string[]): void {
   for (const layer of layers) layer.trainable = names?.includes(layer.name) ?? true;
 }
 
-/** The variables of a model's weights, trained or not. */
+/** Returns the variables of weights, trainable or not. */
 export function asVariables(weights: LayersModel['weights']): Variable[] {
   return weights.map((weight) => weight.read() as Variable);
 }

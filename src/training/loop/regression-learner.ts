@@ -1,10 +1,11 @@
-/** Training by the mean squared error over the pixels that count. */
+/** Trains with the mean squared error over the pixels that count. */
 import type { Scalar, Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
+import type { Batch } from '../patches/index.js';
 import { Adam } from './adam.js';
 import { BatchGradients } from './gradients.js';
-import { asVariables, type Batch, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
+import { asVariables, freezeAllExcept, type Learner, trainableLayers } from './learner.js';
 
 export function regressionLearner(tf: Tf, model: LayersModel): Learner {
   const layers = trainableLayers(model);
@@ -37,7 +38,7 @@ export function regressionLearner(tf: Tf, model: LayersModel): Learner {
   };
 }
 
-/** Mean over all channels of the pixels that count. */
+/** Returns the mean over all channels of the pixels that count. */
 export function maskedMean(tf: Tf, values: Tensor, counts?: Tensor): Scalar {
   if (!counts) return tf.mean(values);
   const channels = values.shape.at(-1)!;

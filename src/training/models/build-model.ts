@@ -1,30 +1,30 @@
-/** Turns a model's description into a tfjs layers model, of standard layers alone, so that it opens anywhere. */
+/** Builds a tfjs layers model from its specification. It uses only standard layers, so any tfjs program can open it. */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
-import type { LinearModel } from '../evaluation/baselines.js';
+import type { LinearModel } from '../ridge-regression.js';
 import { apply, LayerBuilder } from './layer-builder.js';
 import { inputPlanes, type LayerSpec, type ModelSpec } from './model-spec.js';
 import { attentionMap } from './spatial-attention.js';
 
-/** The layer that holds the line with which a model begins. */
+/** Layer with the linear function that a fresh model starts from. */
 export const LINEAR_LAYER = 'line';
-/** The layers that take the date with its clouds replaced, and where these are, out of the inputs of a model that removes cloud. */
+/** Fixed layers of a cloud-removal model that select, from its inputs, the date with its clouds replaced, and the cloud mask. */
 const DATE_LAYER = 'date';
 const CLOUD_LAYER = 'cloud';
-/** The layer that makes, of the features, what is added to it. */
+/** Layer that computes, from the features, the residual that is added to the linear function. */
 export const RESIDUAL_LAYER = 'change';
 
 /**
- * A fresh model, the same for the same seed. It begins as the straight line that fits the training data best, and learns what
- * that leaves. So it takes few epochs to be of use, and is seldom worse than what needs no training. A model that removes cloud
- * returns the date as it is where there is no cloud, and begins with its prior elsewhere. Without `straight` there is no line.
- * A model with attention has its latest map as a second output.
+ * Builds a fresh model. It is initialised with the ridge-regression fit, and the network learns the residual; so it needs few epochs, and
+ * is rarely worse than the baselines. A cloud-removal model returns cloud-free pixels unchanged and starts from its prior elsewhere.
+ * Without `linear` there is no linear fit. A model with attention has its last attention map as a second output. The same seed gives the
+ * same model.
  */
-export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: LinearModel): LayersModel {
+export function buildModel(tf: Tf, spec: ModelSpec, seed: number, linear?: LinearModel): LayersModel {
   const { inputs, patchSize, target } = spec;
   const { layers } = tf;
   const make = new LayerBuilder(tf, seed);
-  // A net without dense layers takes any size, so that a whole tile can be predicted in large pieces.
+  // A fully convolutional network accepts any size, so that a tile can be predicted in large windows.
   const side = target.kind === 'mean' ? patchSize : null;
   const input = tf.input({ shape: [side, side, inputPlanes(spec)], name: 'input' });
   const state: Graph = { x: input, skips: [] };
@@ -48,7 +48,7 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: Lin
       apply(layers.dense({ units: 1, ...zeros }), state.x),
     ],
     map: () => [make.conv(input, 1, 1, line), make.conv(state.x, 1, 1, zeros)],
-    // The line and the change are added where there is cloud.
+    // The linear function and the residual apply only to cloudy pixels.
     clear: () => [
       make.conv(input, inputs.length, 1, { trainable: false, useBias: false, name: DATE_LAYER }),
       make.multiply(
@@ -71,14 +71,14 @@ export function buildModel(tf: Tf, spec: ModelSpec, seed: number, straight?: Lin
     setLinearWeights(tf, model, DATE_LAYER, date, []);
     setLinearWeights(tf, model, CLOUD_LAYER, cloud, []);
   }
-  if (straight) {
-    const ofBands = planes.map((plane) => straight.weights.map((row) => row[plane]));
-    setLinearWeights(tf, model, LINEAR_LAYER, ofBands, straight.bias);
+  if (linear) {
+    const byInput = planes.map((plane) => linear.weights.map((row) => row[plane]));
+    setLinearWeights(tf, model, LINEAR_LAYER, byInput, linear.bias);
   }
   return model;
 }
 
-/** Of a layer that is linear: `weights` by input, then by output. */
+/** Sets the weights of a linear layer. `weights` are indexed by input, then by output. */
 export function setLinearWeights(
   tf: Tf,
   model: LayersModel,
@@ -94,10 +94,10 @@ export function setLinearWeights(
   tf.dispose(values);
 }
 
-/** A graph as far as it is made. */
+/** Graph under construction. */
 interface Graph {
   x: SymbolicTensor;
-  /** Results that wait for an `up` of their size, the smallest last. */
+  /** Feature maps for the skip connections of later `up` layers, the smallest last. */
   skips: SymbolicTensor[];
   attention?: SymbolicTensor;
 }
@@ -124,9 +124,9 @@ function addLayer(make: LayerBuilder, graph: Graph, layer: Exclude<LayerSpec, { 
       graph.x = make.block(x, layer.filters);
       return;
     case 'down': {
-      const kept = make.block(x, layer.filters);
-      graph.skips.push(kept);
-      graph.x = apply(layers.maxPooling2d({ poolSize: 2, ...make.uniqueName('pool') }), kept);
+      const skip = make.block(x, layer.filters);
+      graph.skips.push(skip);
+      graph.x = apply(layers.maxPooling2d({ poolSize: 2, ...make.uniqueName('pool') }), skip);
       return;
     }
     case 'up': {
@@ -150,10 +150,10 @@ function addLayer(make: LayerBuilder, graph: Graph, layer: Exclude<LayerSpec, { 
   }
 }
 
-/** Convolution 1x1, ReLU, 3x3 with dilation 2, ReLU, 1x1, of as many filters as `x` has, without bias. */
+/** Bottleneck without bias: convolution 1x1, ReLU, 3x3 with dilation 2, ReLU, 1x1. It keeps the number of filters of `x`. */
 function bottleneck(make: LayerBuilder, x: SymbolicTensor): SymbolicTensor {
   const filters = x.shape.at(-1) as number;
   const first = make.conv(x, filters, 1, { useBias: false, activation: 'relu' });
-  const wide = make.conv(first, filters, 3, { useBias: false, activation: 'relu', dilationRate: 2 });
-  return make.conv(wide, filters, 1, { useBias: false });
+  const dilated = make.conv(first, filters, 3, { useBias: false, activation: 'relu', dilationRate: 2 });
+  return make.conv(dilated, filters, 1, { useBias: false });
 }

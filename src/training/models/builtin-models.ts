@@ -8,7 +8,7 @@ export const BUILTIN_MODELS: readonly ModelSpec[] = [ndviModel, ndmiModel, cloud
 
 export const MODEL_NAMES = BUILTIN_MODELS.map(({ name }) => name);
 
-/** A model's description by its name. Throws TW_TRAIN_MODEL. */
+/** Returns the specification of a built-in model. Throws TW_TRAIN_MODEL. */
 export function getModelSpec(name: string): ModelSpec {
   const spec = BUILTIN_MODELS.find((model) => model.name === name);
   if (spec === undefined) throw unknownModel(name, MODEL_NAMES.join(', '));

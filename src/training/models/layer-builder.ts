@@ -1,12 +1,12 @@
-/** Layers of a graph, applied as they are made. */
+/** Creates the layers of a graph and applies them. */
 import type { SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 
-/** Of the batch normalisation's averages, by which a trained model predicts. */
+/** Momentum of the moving averages of batch normalisation, which inference uses. */
 const BATCH_NORM_MOMENTUM = 0.9;
 const LEAKY_RELU_SLOPE = 0.2;
 
-/** Layers of one graph, with fixed names and seeds in the order of their making, so that equal models are equal files. */
+/** Names and seeds follow the order of creation, so that equal models give equal files. */
 export class LayerBuilder {
   private made = 0;
 
@@ -15,7 +15,7 @@ export class LayerBuilder {
     private readonly seed: number,
   ) {}
 
-  /** Applies a new convolution; by default with a bias, zero-padded, He-initialised and linear. */
+  /** Applies a new convolution. Default: with bias, zero padding, He initialisation and linear activation. */
   conv(
     x: SymbolicTensor,
     filters: number,
@@ -34,7 +34,7 @@ export class LayerBuilder {
   }
 
   kernel() {
-    // Spread out, so that neighbouring seeds share no kernel.
+    // Multiplied, so that neighbouring seeds share no kernel.
     return this.tf.initializers.heNormal({ seed: Math.imul(this.seed, 0x9e3779b1) + this.made });
   }
 
@@ -49,7 +49,7 @@ export class LayerBuilder {
   /** Convolution, batch normalisation, leaky ReLU. */
   block(x: SymbolicTensor, filters: number, kernelSize = 3, strides = 1): SymbolicTensor {
     const { layers } = this.tf;
-    // A bias would be taken out again by the normalisation.
+    // The normalisation would remove a bias.
     const y = this.conv(x, filters, kernelSize, { strides, useBias: false });
     const normal = apply(
       layers.batchNormalization({ momentum: BATCH_NORM_MOMENTUM, ...this.uniqueName('norm') }),

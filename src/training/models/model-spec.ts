@@ -1,91 +1,94 @@
-/** A model as data: what goes in, its layers, what it is trained for and how. */
+/** A model as data: inputs, layers, target and training parameters. */
 
-/** Common names of bands (STAC `eo`). Each of `nir` and `nir08` stands for the other in tiles that hold only one of them. */
+/** Common band names (STAC `eo`). `nir` and `nir08` replace each other in tiles that have only one of them. */
 export type BandName = 'red' | 'green' | 'blue' | 'nir' | 'nir08' | 'swir16';
 
 export type LayerSpec =
   /**
-   * A fixed linear mix of the input bands, never trained: output o = bias[o] + sum of weights[band][o] * input[band]. It
-   * gives every place the same scaling.
+   * Fixed linear function of the input bands: output o = bias[o] + sum of weights[band][o] * input[band]. It is not trained, so all cells
+   * have the same normalisation.
    */
   | { type: 'mix'; weights: number[][]; bias: number[] }
-  /** Convolution 3x3 + ReLU + average pooling 2x2, the cell of the paper's figure 5. */
+  /** Convolution 3x3 + ReLU + average pooling 2x2, the cell of figure 5 of the paper. */
   | { type: 'cell'; filters: number }
   /** Mean over all pixels of each filter. */
   | { type: 'average' }
   | { type: 'dense'; units: number; activation: 'relu' }
   /** Convolution 3x3, batch normalisation, leaky ReLU: the block of figure 6. */
   | { type: 'block'; filters: number }
-  /** A block whose result is kept for the `up` of the same size, then maximum pooling 2x2. */
+  /** A block whose output is also the skip connection of the `up` layer of the same size, then maximum pooling 2x2. */
   | { type: 'down'; filters: number }
-  /** Transposed convolution 2x2 with stride 2, joined with what the `down` of this size kept, then a block. */
+  /** Transposed convolution 2x2 with stride 2, concatenated with the output of the `down` block of this size, then a block. */
   | { type: 'up'; filters: number }
   /** Convolution 3x3 + ReLU, without bias. */
   | { type: 'conv'; filters: number }
-  /** relu(B(x) + x), B = convolution 1x1, ReLU, 3x3 with dilation 2, ReLU, 1x1, all without bias. */
+  /** relu(B(x) + x). B: convolution 1x1, ReLU, 3x3 with dilation 2, ReLU, 1x1, all without bias. */
   | { type: 'residual' }
-  /** Makes a map of one channel, 0 to 1, of the features as they are here; they go on unchanged. */
+  /** Computes an attention map of one channel, 0 to 1, from the features, and passes the features on unchanged. */
   | { type: 'attention' }
-  /** relu(B(x) * A + x), with B as in `residual` and A the latest map of attention. */
+  /** relu(B(x) * A + x). B as in `residual`, A the last attention map. */
   | { type: 'attentive' };
 
-/** What a model should say of a patch. */
+/** The target that a model predicts for a patch. */
 export type TargetSpec =
   /** The mean of (a - b) / (a + b) over the patch. */
   | { kind: 'mean'; index: readonly [a: BandName, b: BandName] }
   /** (a - b) / (a + b) of each pixel. */
   | { kind: 'map'; index: readonly [a: BandName, b: BandName] }
-  /** The input bands of each pixel as a date without cloud shows them. */
+  /** The input bands of each pixel, as on a date without cloud. */
   | { kind: 'clear' };
 
 export interface ModelSpec {
   name: string;
-  /** For lists and help: what it predicts from what. */
+  /** Inputs and prediction in a few words, for lists and help. */
   title: string;
-  /** Its kind, by the name that the literature has for it. */
+  /** Name of the network architecture in the literature. */
   architecture: string;
   inputs: readonly BandName[];
   target: TargetSpec;
-  /** Pixels of a patch's side. */
+  /** Side of a patch, in pixels. */
   patchSize: number;
-  /** Least patches, counted side by side without overlap, in training and validation together, and in validation alone. */
+  /** Minimum numbers of patches, counted side by side without overlap: training and validation together, and validation alone. */
   minPatches: number;
   minValidationPatches: number;
-  /** More patches than this, of a large tile or of many dates, add much time and little accuracy: a fixed share is taken. */
+  /**
+   * Maximum number of patches. More patches, from a large tile or many dates, cost much time and add little accuracy; a fixed subset is
+   * used.
+   */
   maxPatches: number;
-  /** First to last; an output of the target's shape follows. */
+  /** From first to last. An output of the shape of the target follows. */
   layers: LayerSpec[];
-  /** Of the layers that are trained, so many at the end make the answer from features that places share. */
+  /** Number of trainable layers at the end that compute the output from features which cells share. */
   headLayers: number;
-  /** `adversarial`: against a discriminator, see gan-learner.ts. */
+  /** `adversarial`: against a discriminator, see loop/gan-learner.ts. */
   loss: 'squared error' | 'adversarial';
   epochs: number;
   batchSize: number;
-  /** Bytes that the process of a place may take where nothing else is said, in the contained mode. */
+  /** Default memory limit of the process of a cell in the contained mode, in bytes. */
   memoryPerCell: number;
-  /** Adam's step size at the start; it falls to zero along half a cosine. */
+  /** Initial learning rate of Adam. It falls to zero along half a cosine. */
   learningRate: number;
 }
 
-/** Values of one patch's target. */
+/** Shape of the target of one patch. */
 export function targetShape({ target, inputs, patchSize }: ModelSpec): number[] {
   if (target.kind === 'mean') return [1];
   return [patchSize, patchSize, target.kind === 'map' ? 1 : inputs.length];
 }
 
-/** Planes that go into the net: the input bands; for a model that removes cloud those of `cloudInputs` in temporal-prior.ts. */
+/** Number of input planes: the input bands, or for cloud removal those of `cloudInputs` in temporal-prior.ts. */
 export function inputPlanes({ inputs, target }: Pick<ModelSpec, 'inputs' | 'target'>): number {
   return target.kind === 'clear' ? 4 * inputs.length + 1 : inputs.length;
 }
 
 /**
- * True if a fresh model begins with the ridge regression of its training data. A model that removes cloud begins with the adjusted
- * nearest values of its prior instead (temporal-prior.ts), because its few pairs of dates say little about other seasons.
+ * True if a fresh model starts from the ridge regression of its training data. A cloud-removal model starts from the adjusted nearest
+ * values of its prior instead (temporal-prior.ts), because its few pairs of dates contain little about other seasons.
  */
 export const startsWithLinearFit = ({ target }: Pick<ModelSpec, 'target'>): boolean =>
   target.kind !== 'clear';
 
-/** All bands that training reads, each once. */
+/** All bands that training reads, without duplicates. */
 export function requiredBands({ inputs, target }: ModelSpec): BandName[] {
   return [...new Set([...inputs, ...('index' in target ? target.index : [])])];
 }

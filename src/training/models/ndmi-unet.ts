@@ -3,8 +3,8 @@ import type { ModelSpec } from './model-spec.js';
 import { RGB_BANDS, rgbNormalisation } from './rgb-inputs.js';
 
 /**
- * A map of NDMI from red, green and blue reflectance: a U-Net of blocks of convolution, batch normalisation and leaky ReLU
- * (the paper's figure 6). Its filters are few, since it serves one place.
+ * Maps NDMI from red, green and blue reflectance: a U-Net whose blocks are convolution, batch normalisation and leaky ReLU (figure 6 of
+ * the paper). It has few filters, because it is trained on one cell.
  */
 export const ndmiModel: ModelSpec = {
   name: 'ndmi',

@@ -3,9 +3,9 @@ import type { ModelSpec } from './model-spec.js';
 import { RGB_BANDS, rgbNormalisation } from './rgb-inputs.js';
 
 /**
- * Mean NDVI of a patch from its red, green and blue reflectance.
+ * Predicts the mean NDVI of a patch from red, green and blue reflectance.
  *
- * Cells pool by their mean, since the target is itself a mean over pixels; with maxima the same net fell behind ridge
+ * Its cells use average pooling, because the target is a mean over pixels; with maximum pooling the same network was worse than ridge
  * regression on real scenes.
  */
 export const ndviModel: ModelSpec = {

@@ -1,4 +1,7 @@
-/** What tells true images without cloud from made ones, while a model that removes cloud is trained (the paper's figure 8). */
+/**
+ * Discriminator that distinguishes true cloud-free images from generated ones while a cloud-removal model is trained (figure 8 of the
+ * paper).
+ */
 import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tf } from '../../engines/index.js';
 import { LayerBuilder } from './layer-builder.js';
@@ -7,8 +10,8 @@ const FIRST_FILTERS = 32;
 const NEXT_FILTERS = [128, 256, 512];
 
 /**
- * PatchGAN (Isola et al. 2017), six convolutions: the cloudy image and the candidate each through one of 4x4 with stride 2, both
- * together through three more with batch normalisation, then one of 3x3. Out come logits, one for each part of the image.
+ * PatchGAN (Isola et al. 2017), six convolutions: one of 4x4 with stride 2 for the cloudy image and one for the candidate, three more of
+ * 4x4 with batch normalisation for both together, and one of 3x3. Its output are logits, one for each part of the image.
  */
 export function buildDiscriminator(tf: Tf, bands: number, seed: number): LayersModel {
   const make = new LayerBuilder(tf, seed);

@@ -1,11 +1,11 @@
-/** What the models share that read red, green and blue. */
+/** Shared by the models that read red, green and blue. */
 import type { BandName, LayerSpec } from './model-spec.js';
 
 export const RGB_BANDS: readonly BandName[] = ['red', 'green', 'blue'];
 
 /**
- * (mean - 0.1) / 0.1, (red - green) / 0.1, (green - blue) / 0.1: land differs little between the visible bands, so brightness
- * and the two colour differences go in rather than the bands.
+ * Brightness and two colour differences instead of the bands, because land differs little between the visible bands: (mean - 0.1) / 0.1,
+ * (red - green) / 0.1, (green - blue) / 0.1.
  */
 export const rgbNormalisation: LayerSpec = {
   type: 'mix',

@@ -1,17 +1,16 @@
 import type { LayerSpec, ModelSpec } from './model-spec.js';
 import { RGB_BANDS } from './rgb-inputs.js';
 
-/** Filters of all its blocks. */
 const FILTERS = 32;
 
-/** Attentive blocks after the map of attention: three, as the paper's figure 7 draws them. */
+/** Number of attentive blocks after the attention map, as in figure 7 of the paper. */
 const ATTENTIVE_BLOCKS = 3;
 
 const repeatLayer = (count: number, layer: LayerSpec): LayerSpec[] => Array<LayerSpec>(count).fill(layer);
 
 /**
- * A place without cloud from a date with cloud: the generator of SpA-GAN (the paper's figure 7; Pan 2020), from reflectance to
- * reflectance. What it adds to the cloudy date is learned, so that it starts with the date as it is.
+ * Removes cloud from a date: the generator of SpA-GAN (figure 7 of the paper; Pan 2020), from reflectance to reflectance. The network
+ * learns the residual, so training starts from the unchanged date.
  */
 export const cloudRemovalModel: ModelSpec = {
   name: 'cloud-removal',

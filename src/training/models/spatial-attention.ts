@@ -1,8 +1,8 @@
-/** The spatial attention of SpA-GAN: a map of where the cloud is, seen from four directions. */
+/** Spatial attention of SpA-GAN: an attention map that locates cloud from four directions. */
 import type { SymbolicTensor } from '@tensorflow/tfjs-layers';
 import { apply, type LayerBuilder } from './layer-builder.js';
 
-/** Rows and columns to pad before and crop after, so that each pixel comes to lie on its neighbour. */
+/** For each direction, the rows and columns to pad and to crop, so that each pixel is shifted onto its neighbour. */
 const DIRECTIONS = [
   { pad: [[1, 0], [0, 0]], crop: [[0, 1], [0, 0]] },
   { pad: [[0, 1], [0, 0]], crop: [[1, 0], [0, 0]] },
@@ -12,8 +12,8 @@ const DIRECTIONS = [
 const WEIGHT_FILTERS = 16;
 
 /**
- * A map of one channel, 0 to 1 (Pan 2020, `SAM`): two rounds in which each pixel takes in its neighbours, with a weight for
- * each direction, which a side branch makes of the features.
+ * Returns an attention map of one channel, 0 to 1 (Pan 2020, `SAM`): two rounds in which each pixel aggregates its neighbours, with a
+ * weight for each direction that a side branch computes from the features.
  */
 export function attentionMap(make: LayerBuilder, x: SymbolicTensor): SymbolicTensor {
   const filters = x.shape.at(-1) as number;
@@ -27,8 +27,8 @@ export function attentionMap(make: LayerBuilder, x: SymbolicTensor): SymbolicTen
 }
 
 /**
- * Of each direction relu(w * neighbour + b + x), w and b one value a filter, times the direction's weight. A pixel at the edge
- * has no neighbour: relu(x).
+ * For each direction: relu(w * neighbour + b + x) times the weight of the direction, with one w and b for each filter. A pixel at the
+ * edge has no neighbour: relu(x).
  */
 function round(make: LayerBuilder, x: SymbolicTensor, weights: SymbolicTensor[]): SymbolicTensor {
   const { layers } = make.tf;

@@ -1,9 +1,9 @@
-/** A model as an ONNX file, for programs that read no tfjs. */
+/** Exports a model as an ONNX file, for programs that do not read tfjs models. */
 import { onnxLayer, onnxWeights } from '../errors.js';
 import { addLayer, type GraphValue, type LayerConfig, type Weight } from './layer-converters.js';
 import { OnnxGraph, type ValueInfo } from './onnx-graph.js';
 
-/** Where a value comes from: a layer, which of its applications and which of their results. */
+/** Origin of a value: a layer, the index of its application and of the result of that. */
 type Origin = [layer: string, application: number, result: number, options?: object];
 
 interface Layer {
@@ -13,7 +13,7 @@ interface Layer {
   inbound_nodes: Origin[][];
 }
 
-/** `model.json`, as tfjs writes it of a graph of layers. */
+/** `model.json`, as tfjs writes it for a graph of layers. */
 interface SavedModel {
   modelTopology: {
     config: { name: string; layers: Layer[]; input_layers: Origin[]; output_layers: Origin[] };
@@ -22,9 +22,9 @@ interface SavedModel {
 }
 
 /**
- * The ONNX file (operator set 17) of a model that was saved as `model.json` and `weights.bin`. Inputs and outputs have the names of
- * their layers and the axes that they have in tfjs: batch, row, column, channel, or batch and number. `about` goes into the file for
- * people. Throws TW_TRAIN_ONNX_LAYER, TW_TRAIN_ONNX_WEIGHTS.
+ * Returns the ONNX file (operator set 17) of a model that was saved as `model.json` and `weights.bin`. Inputs and outputs have the names
+ * of their layers and the axes of tfjs: batch, row, column, channel; or batch and number. `about`: a description for people, written into
+ * the file. Throws TW_TRAIN_ONNX_LAYER, TW_TRAIN_ONNX_WEIGHTS.
  */
 export function exportOnnx(modelJson: Uint8Array, weightsBin: Uint8Array, about: string): Buffer {
   const { modelTopology, weightsManifest }: SavedModel = JSON.parse(Buffer.from(modelJson).toString());
@@ -76,15 +76,15 @@ function addOutput(graph: OnnxGraph, layer: string, { name, isNchw, channels }: 
   return { name: image, shape: ['batch', null, null, channels] };
 }
 
-/** `weights.bin` is all weights one after another, float32. Their names are `<layer>/<weight>`. */
+/** Splits `weights.bin`, the consecutive float32 weights, by layer. Weight names are `<layer>/<weight>`. */
 function weightsByLayer(
   list: { name: string; shape: number[]; dtype: string }[],
   bin: Uint8Array,
 ): Map<string, Map<string, Weight>> {
   const sizes = list.map(({ shape }) => shape.reduce((product, size) => product * size, 1));
   const bytes = 4 * sizes.reduce((sum, size) => sum + size, 0);
-  if (bytes !== bin.length) throw onnxWeights(`there are ${bin.length} bytes in place of ${bytes}`);
-  // A copy, since its numbers need not lie at a multiple of four bytes.
+  if (bytes !== bin.length) throw onnxWeights(`it has ${bin.length} bytes instead of ${bytes}`);
+  // A copy, because float32 views must be aligned to four bytes.
   const all = new Float32Array(Uint8Array.from(bin).buffer);
   const layers = new Map<string, Map<string, Weight>>();
   let offset = 0;

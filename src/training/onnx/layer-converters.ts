@@ -1,11 +1,11 @@
 /**
- * Layers of tfjs as nodes of ONNX. Within the graph images are batch, channel, row, column, as ONNX has them; tfjs has the channels
- * last. Sizes, paddings and the order of weights are those of https://onnx.ai/onnx/operators/ and of Keras 2.
+ * Converts tfjs layers to ONNX nodes. Images in the graph have the axes of ONNX: batch, channel, row, column; tfjs has the channels last.
+ * Sizes, paddings and the order of weights follow https://onnx.ai/onnx/operators/ and Keras 2.
  */
 import { onnxLayer } from '../errors.js';
 import type { Attribute, OnnxGraph } from './onnx-graph.js';
 
-/** A result in the graph: an image, or one row of numbers an example. */
+/** A value in the graph: an image, or one row of numbers for each example. */
 export interface GraphValue {
   name: string;
   isNchw: boolean;
@@ -17,13 +17,13 @@ export interface Weight {
   values: Float32Array;
 }
 
-/** A layer, as `model.json` describes it, on its way into the graph. */
-export interface LayerContext {
+/** A layer of `model.json` that is being converted. */
+interface LayerContext {
   graph: OnnxGraph;
   name: string;
   kind: string;
   config: LayerConfig;
-  /** By their names in the layer: `kernel`, `bias`. */
+  /** By the name in the layer, such as `kernel` and `bias`. */
   weights: Map<string, Weight>;
 }
 
@@ -40,7 +40,7 @@ export interface LayerConfig {
   dilation_rate?: Pair;
   cropping?: [Pair, Pair];
   axis?: number;
-  /** Sizes after the batch, and the order of such axes from 1. */
+  /** Sizes of the axes after the batch; and the order of these axes, counted from 1. */
   target_shape?: number[];
   dims?: number[];
   epsilon?: number;
@@ -80,7 +80,7 @@ const LAYER_CONVERTERS: Record<string, Convert> = {
   MaxPooling2D: (layer, inputs) => pooled(layer, inputs, 'MaxPool'),
   GlobalAveragePooling2D: (layer, inputs) => globallyPooled(layer, inputs, 'ReduceMean'),
   GlobalMaxPooling2D: (layer, inputs) => globallyPooled(layer, inputs, 'ReduceMax'),
-  BatchNormalization: normalized,
+  BatchNormalization: batchNormalized,
   ReLU: (layer, [x]) => {
     if (typeof layer.config.max_value === 'number') throw unsupported(layer, 'with a maximum');
     return { ...x!, name: node(layer, 'Relu', [x!.name]) };
@@ -92,7 +92,7 @@ const LAYER_CONVERTERS: Record<string, Convert> = {
   Reshape: reshaped,
   Permute: (layer, inputs) => {
     const x = imageOf(layer, inputs);
-    // ONNX counts axes from 0 and has channels second; TensorFlow.js counts these from 1.
+    // ONNX axis of each tfjs axis: ONNX counts from 0 and has channels second; tfjs counts the axes after the batch from 1.
     const axes = [2, 3, 1];
     const [rows, columns, channels] = layer.config.dims!.map((axis) => axes[axis - 1]!);
     if (channels !== 1) throw unsupported(layer, 'of channels');
@@ -116,7 +116,7 @@ const LAYER_CONVERTERS: Record<string, Convert> = {
   Cropping2D: (layer, inputs) => {
     const x = imageOf(layer, inputs);
     const [rows, columns] = layer.config.cropping!;
-    // An end before the last is counted from there; the largest number stands for the end itself.
+    // A negative end counts from the last value; the largest integer is the end itself.
     const ends = [rows[1], columns[1]].map((cut) => (cut === 0 ? 2n ** 63n - 1n : -BigInt(cut)));
     const sizes = { starts: [rows[0], columns[0]], ends, axes: [2, 3] };
     const given = Object.entries(sizes).map(([name, values]) => sizesOf(layer, name, values));
@@ -130,7 +130,7 @@ const LAYER_CONVERTERS: Record<string, Convert> = {
   },
 };
 
-/** Adds a layer that is applied to some values. Throws TW_TRAIN_ONNX_LAYER. */
+/** Adds a layer that is applied to these values. Throws TW_TRAIN_ONNX_LAYER. */
 export function addLayer(layer: LayerContext, inputs: GraphValue[]): GraphValue {
   const convert = Object.hasOwn(LAYER_CONVERTERS, layer.kind) ? LAYER_CONVERTERS[layer.kind] : undefined;
   if (!convert || inputs.some(({ isNchw }) => isNchw !== inputs[0]!.isNchw)) throw unsupported(layer);
@@ -193,7 +193,7 @@ function convolution(
   return applyActivation(layer, { name, isNchw: true, channels: kernel.shape[0]! });
 }
 
-/** With a stride of one the padding is known; else it hangs on the size of the image. */
+/** With stride 1 the padding is known; otherwise it depends on the size of the image. */
 function paddingOf(
   layer: LayerContext,
   sides: Pair,
@@ -202,7 +202,7 @@ function paddingOf(
 ): Record<string, Attribute> {
   if (layer.config.padding !== 'same') return {};
   if (strides.some((stride) => stride > 1)) {
-    // Both at once is refused by Keras as well.
+    // Keras refuses the combination as well.
     if (dilations.some((one) => one > 1)) throw unsupported(layer, 'with strides and dilation');
     return { auto_pad: 'SAME_UPPER' };
   }
@@ -211,7 +211,7 @@ function paddingOf(
   return { pads: [...before, ...all.map((total, i) => total - before[i]!)] };
 }
 
-/** Keras makes the result as many times larger as the stride, or with `valid` padding lets what sticks out stand. */
+/** Keras enlarges the image by the stride; with `valid` padding it keeps the values beyond that size. */
 function transposedConvolution(layer: LayerContext, inputs: GraphValue[]): GraphValue {
   const x = imageOf(layer, inputs);
   const { values, shape } = weightOf(layer, 'kernel');
@@ -249,7 +249,7 @@ function globallyPooled(layer: LayerContext, inputs: GraphValue[], op: string): 
   return { ...x, isNchw: false, name: node(layer, op, [x.name], { axes: [2, 3], keepdims: 0 }) };
 }
 
-/** The same numbers in the order of tfjs, with the channels last, as an image. */
+/** Reshapes to an image, in the value order of tfjs (channels last). */
 function reshaped(layer: LayerContext, [x]: GraphValue[]): GraphValue {
   const sizes = layer.config.target_shape!;
   if (sizes.length !== 3 || sizes.some((size) => !(size > 0)))
@@ -261,8 +261,8 @@ function reshaped(layer: LayerContext, [x]: GraphValue[]): GraphValue {
   return { name: first, isNchw: true, channels: sizes[2]! };
 }
 
-/** By the averages of the training. */
-function normalized(layer: LayerContext, [x]: GraphValue[]): GraphValue {
+/** Normalises with the moving averages of the training. */
+function batchNormalized(layer: LayerContext, [x]: GraphValue[]): GraphValue {
   const { axis = -1, epsilon = 1e-3 } = layer.config;
   if (![-1, x!.isNchw ? 3 : 1].includes(axis)) throw unsupported(layer, 'along another axis than the last');
   const filled = (value: number): Weight => ({
@@ -280,7 +280,7 @@ function normalized(layer: LayerContext, [x]: GraphValue[]): GraphValue {
   return { ...x!, name };
 }
 
-/** Values of fewer channels are taken for each of the others'. */
+/** Combines values; a single channel is broadcast. */
 function combined(layer: LayerContext, inputs: GraphValue[], op: string): GraphValue {
   const name = inputs.map((one) => one.name).reduce((left, right) => node(layer, op, [left, right]));
   return { ...inputs[0]!, name, channels: Math.max(...inputs.map(({ channels }) => channels)) };
@@ -303,7 +303,7 @@ function applyActivation(layer: LayerContext, x: GraphValue): GraphValue {
   return { ...x, name: node(layer, op, [x.name], attributes) };
 }
 
-/** Values in row-major order with their axes in another order, as `numpy.transpose` has them. */
+/** Reorders the axes of row-major values, like `numpy.transpose`. */
 function transpose(values: Float32Array, shape: number[], order: number[]): Float32Array {
   const strides = shape.map((_, axis) => shape.slice(axis + 1).reduce((product, size) => product * size, 1));
   const moved = new Float32Array(values.length);

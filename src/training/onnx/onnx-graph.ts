@@ -1,19 +1,19 @@
-/** An ONNX model as data, and as the bytes of its file. Numbers of fields are those of onnx.proto of ONNX 1.12. */
+/** An ONNX model as data, and its serialisation. Field numbers are those of onnx.proto of ONNX 1.12. */
 import { encodeBytes, encodeFloat, encodeInteger, encodeMessage, encodeText } from './protobuf.js';
 
-/** The format that came with operator set 17. */
+/** IR version that belongs to operator set 17. */
 const IR_VERSION = 8;
 const OPERATOR_SET = 17;
 const FLOAT = 1;
 const INT64 = 7;
 
-/** Whole numbers unless they say that they are none. */
+/** Numbers are integers, except in `{ float }`. */
 export type Attribute = number | number[] | string | { float: number };
 
 interface Node {
   op: string;
   inputs: string[];
-  /** Also the name of the node. */
+  /** Name of the output, and of the node. */
   output: string;
   attributes: Record<string, Attribute>;
 }
@@ -24,26 +24,26 @@ interface Tensor {
   values: Float32Array | BigInt64Array;
 }
 
-/** What goes in or comes out: float32. A size that any value fits has a name, or null where nothing is known of it. */
+/** An input or output of type float32. A variable size has a name, or null if nothing is known about it. */
 export interface ValueInfo {
   name: string;
   shape: (number | string | null)[];
 }
 
-/** A graph as far as it is made. Invariant: a node comes after those whose results it takes, and each name is of one value. */
+/** Graph under construction. Invariants: a node comes after the nodes whose outputs it uses; names are unique. */
 export class OnnxGraph {
   private readonly nodes: Node[] = [];
   private readonly tensors: Tensor[] = [];
   private readonly names = new Set<string>();
 
-  /** Adds a node; `name` is that of its result, which is returned, with a number where it is taken. */
+  /** Adds a node and returns the name of its output: `name`, with a number if it is already used. */
   node(op: string, name: string, inputs: string[], attributes: Record<string, Attribute> = {}): string {
     const output = this.unused(name);
     this.nodes.push({ op, inputs, output, attributes });
     return output;
   }
 
-  /** Adds constant values in row-major order, of which 64-bit integers are for sizes and positions; returns their name. */
+  /** Adds constants in row-major order and returns their name. 64-bit integers are used for sizes and positions. */
   tensor(name: string, shape: number[], values: Float32Array | BigInt64Array): string {
     const unused = this.unused(name);
     this.tensors.push({ name: unused, shape, values });
@@ -57,7 +57,7 @@ export class OnnxGraph {
     return unused;
   }
 
-  /** The file, the same for the same graph. `about` tells people what the model is. */
+  /** Returns the file; it is the same for the same graph. `about`: a description of the model for people. */
   encode(name: string, inputs: ValueInfo[], outputs: ValueInfo[], about: string): Buffer {
     const graph = [
       ...this.nodes.map(encodeNode),
@@ -88,7 +88,7 @@ function encodeNode({ op, inputs, output, attributes }: Node): Buffer {
   ]);
 }
 
-/** The value, then its type. */
+/** Encodes the value, then its type. */
 function encodeValue(value: Attribute): Buffer[] {
   if (typeof value === 'number') return [encodeInteger(3, value), encodeInteger(20, 2)];
   if (typeof value === 'string') return [encodeText(4, value), encodeInteger(20, 3)];

@@ -1,18 +1,18 @@
-/** The wire format of Protocol Buffers (https://protobuf.dev/programming-guides/encoding/), as far as ONNX needs it. */
+/** Wire format of Protocol Buffers (https://protobuf.dev/programming-guides/encoding/), the part that ONNX needs. */
 
 const VARINT = 0;
 const LENGTH = 2;
 const FIXED32 = 5;
 
-/** A whole number of a message, of 64 bits. */
+/** Encodes a 64-bit integer. */
 export function encodeInteger(field: number, value: number | bigint): Buffer {
   return Buffer.concat([tag(field, VARINT), varint(BigInt(value))]);
 }
 
 export function encodeFloat(field: number, value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeFloatLE(value);
-  return Buffer.concat([tag(field, FIXED32), bytes]);
+  const float = Buffer.alloc(4);
+  float.writeFloatLE(value);
+  return Buffer.concat([tag(field, FIXED32), float]);
 }
 
 export function encodeBytes(field: number, value: Uint8Array): Buffer {
@@ -23,14 +23,14 @@ export function encodeText(field: number, value: string): Buffer {
   return encodeBytes(field, Buffer.from(value));
 }
 
-/** A message within another, of these fields. */
+/** Encodes a nested message. */
 export function encodeMessage(field: number, fields: Buffer[]): Buffer {
   return encodeBytes(field, Buffer.concat(fields));
 }
 
 const tag = (field: number, type: number) => varint(BigInt((field << 3) | type));
 
-/** Seven bits a byte, the lowest first; a negative number as 64 bits of its two's complement. */
+/** Seven bits per byte, the lowest first. Negative numbers are encoded as the 64 bits of their two's complement. */
 function varint(value: bigint): Buffer {
   const groups: number[] = [];
   let rest = BigInt.asUintN(64, value);

@@ -1,6 +1,6 @@
-/** Places look alike from every side: the eight turns and mirrorings of a square patch are all true samples. */
+/** Augmentation by symmetry: the eight rotations and reflections of a square patch are all valid samples. */
 
-/** Copies one patch of `size` x `size` pixels, mirrored (bit 2) and turned by quarter turns (bits 0-1) as `symmetry` 0-7 says. */
+/** Copies one patch of `size` x `size` pixels, mirrored (bit 2 of `symmetry`) and rotated by quarter turns (bits 0-1). */
 export function applyD4(
   from: Float32Array,
   to: Float32Array,

@@ -1,22 +1,33 @@
 /** Patches as tensors. */
-import type { Tensor4D } from '@tensorflow/tfjs-core';
+import type { Tensor, Tensor4D } from '@tensorflow/tfjs-core';
 import type { Tf } from '../../engines/index.js';
-import type { Batch } from '../loop/learner.js';
 import { applyD4 } from './augmentation.js';
 import type { Patches } from './patches.js';
 
-/** The chosen patches, each turned or mirrored at random, its targets and masks with it. Dispose its tensors. */
+/** Samples of one training step. Shapes as in `Patches`; `counts` and `cloud` have one channel. */
+export interface Batch {
+  size: number;
+  inputs: Tensor4D;
+  targets: Tensor;
+  counts?: Tensor4D;
+  cloud?: Tensor4D;
+}
+
+/**
+ * Returns the chosen patches, each randomly rotated and mirrored together with its targets and masks. The caller must dispose the
+ * tensors.
+ */
 export function augmentedBatch(tf: Tf, patches: Patches, chosen: Uint32Array, random: () => number): Batch {
   const { size, inputBands, targetBands, targetMask, cloud } = patches;
   const symmetries = Array.from(chosen, () => Math.floor(random() * 8));
   const planes = (values: Float32Array, bands: number) => {
     const length = size * size * bands;
-    const turned = new Float32Array(chosen.length * length);
+    const transformed = new Float32Array(chosen.length * length);
     chosen.forEach((n, i) => {
       const from = values.subarray(n * length, (n + 1) * length);
-      applyD4(from, turned.subarray(i * length, (i + 1) * length), size, bands, symmetries[i]);
+      applyD4(from, transformed.subarray(i * length, (i + 1) * length), size, bands, symmetries[i]);
     });
-    return tf.tensor4d(turned, [chosen.length, size, size, bands]);
+    return tf.tensor4d(transformed, [chosen.length, size, size, bands]);
   };
   return {
     size: chosen.length,
@@ -32,7 +43,7 @@ export function augmentedBatch(tf: Tf, patches: Patches, chosen: Uint32Array, ra
   };
 }
 
-/** All inputs of a set, `most` patches at a time. */
+/** Yields the inputs of all patches, at most `most` patches at a time. */
 export function* inferenceBatches(tf: Tf, { count, size, inputBands, inputs }: Patches, most: number) {
   const length = size * size * inputBands;
   for (let from = 0; from < count; from += most) {

@@ -1,33 +1,33 @@
 /**
- * Which ground and which dates of a place are held out for validation.
+ * Which ground and which dates of a cell are held out for validation.
  *
- * Ground: a side of what is covered of the cell, about a quarter of it. It keeps one patch away from the training ground of its
- * place, and one patch away from the edges of its cell, so it also keeps one patch away from the training ground of every other
- * cell, in whatever job or mode a model was trained there.
+ * Ground: one side of the covered part of the cell, about a quarter of it. It keeps a distance of one patch to the training ground of its
+ * cell and to the edges of the cell. So it is also at least one patch away from the training ground of every other cell, in any job and
+ * mode.
  *
- * Dates: a job has one date from which on dates are held out, the same for all of its places (`validationDate`).
+ * Dates: a job has one date from which on dates are held out, the same for all of its cells (`validationDate`).
  */
 import type { Window } from '../../raster/index.js';
 
 export type Side = 'eastern' | 'western' | 'southern' | 'northern';
 
-/** Windows of a place's pixels. They do not overlap. */
+/** Windows of pixels of a cell. They do not overlap. */
 export interface SpatialSplit {
   side: Side;
   train: Window;
-  /** Part of the training side on which the best epoch is chosen. It touches `train`. */
+  /** Part of the training side on which the best epoch is chosen. It is adjacent to `train`. */
   selection: Window;
-  /** At least one patch away from the other two and from the edges of the cell. */
+  /** At least one patch away from the other two windows and from the edges of the cell. */
   validation: Window;
 }
 
 const VALIDATION_FRACTION = 0.25;
-/** Share of the training ground for selection. */
+/** Fraction of the training ground that is used for selection. */
 export const SELECTION_FRACTION = 1 / 6;
 
 /**
- * The ways to hold out a side of `covered`, a window of a cell of `width` x `height` pixels, for patches of `patchSize` pixels. Sides
- * that leave no room for a patch are left out.
+ * Returns the possible splits of `covered`, a window of a cell of `width` x `height` pixels, for patches of `patchSize` pixels. Sides
+ * without room for a patch are omitted.
  */
 export function spatialSplits(
   { width, height }: { width: number; height: number },
@@ -61,14 +61,14 @@ interface Span {
   length: number;
 }
 
-/** Pixels of a cell along one axis, and those that are covered, `to` excluded. */
+/** Length of a cell along one axis, and its covered range [from, to), in pixels. */
 interface Axis {
   length: number;
   from: number;
   to: number;
 }
 
-/** Along the axis at an end of which a side is held out, and over the other one. */
+/** Split along the axis at an end of which a side is held out, and along the other axis. */
 interface Division {
   along: { validation: Span; train: Span };
   over: { validation: Span; train: Span; selection: Span };
@@ -108,12 +108,12 @@ function holdOutBeginning(along: Axis, over: Axis, patchSize: number): Division 
 const spanOf = (from: number, to: number): Span => ({ from, length: to - from });
 
 /**
- * The first time that a job holds out, from the times of all tiles of each of its places: at or after it lies nearest to a quarter
- * of the tiles of places with several dates. Undefined if no place has several dates.
+ * Returns the first held-out time of a job, from the times of all tiles of each of its cells. At or after this time are as nearly as
+ * possible a quarter of the tiles of cells with several dates. Undefined if no cell has several dates.
  */
-export function validationDate(places: Iterable<readonly number[]>): number | undefined {
+export function validationDate(cells: Iterable<readonly number[]>): number | undefined {
   const counts = new Map<number, number>();
-  for (const times of places) {
+  for (const times of cells) {
     const distinct = new Set(times);
     if (distinct.size > 1) for (const time of distinct) counts.set(time, (counts.get(time) ?? 0) + 1);
   }
@@ -121,7 +121,7 @@ export function validationDate(places: Iterable<readonly number[]>): number | un
   const total = times.reduce((sum, time) => sum + counts.get(time)!, 0);
   let best: { time: number; apart: number } | undefined;
   let held = 0;
-  // The earliest time would leave nothing to train on.
+  // The earliest time would leave no tiles to train on.
   for (const time of times.slice(0, -1)) {
     held += counts.get(time)!;
     const apart = Math.abs(held / VALIDATION_FRACTION - total);

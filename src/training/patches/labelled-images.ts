@@ -1,8 +1,13 @@
-/** What one date, or a pair of dates, shows of a place: the planes that go into a model and those that should come out. */
-import { type AcquisitionPixels, clearMask, inputMaskOf, isCloudy } from '../data/acquisition-pixels.js';
-import type { DatePair } from '../data/acquisitions.js';
-import { cloudInputs } from '../data/temporal-prior.js';
-import { type ModelSpec, requiredBands, type TargetSpec } from '../models/model-spec.js';
+/** Labelled images of a cell, each from one date or a pair of dates: input planes, target planes and masks. */
+import {
+  type AcquisitionPixels,
+  clearMask,
+  cloudInputs,
+  type DatePair,
+  inputMaskOf,
+  isCloudy,
+} from '../data/index.js';
+import { type ModelSpec, requiredBands, type TargetSpec } from '../models/index.js';
 
 /** All planes have width x height values. */
 export interface LabelledImage {
@@ -10,27 +15,28 @@ export interface LabelledImage {
   time: number;
   width: number;
   height: number;
-  /**
-   * Reflectances, one plane an input band; for a pair the planes of `cloudInputs`. Not to be read where `readable` is 0.
-   */
+  /** Reflectances, one plane for each input band; for a pair the planes of `cloudInputs`. Undefined where `inputMask` is 0. */
   inputs: Float32Array[];
-  /** One plane an output. Not to be read where `counts` is 0. */
+  /** One plane for each output. Undefined where `targetMask` is 0. */
   targets: Float32Array[];
-  /** 1 where the inputs may be shown to the model; what it sees elsewhere is made up. */
+  /** 1 where the model may read the inputs. Other pixels are filled with the mean of a patch. */
   inputMask: Uint8Array;
-  /** 1 where the target is known. It is known only where `readable` is 1. */
+  /** 1 where the target is known, which is only where `inputMask` is 1. */
   targetMask: Uint8Array;
-  /** For a pair: the bands of the cloudy date as they are. */
+  /** For a pair: the bands of the cloudy date, unchanged. */
   cloudy?: Float32Array[];
-  /** Where there are pairs: 1 where the cloud that is to be removed, or its shadow, is. */
+  /** For a pair: 1 where there is cloud to be removed, or its shadow. */
   cloud?: Uint8Array;
   mask: Uint8Array;
 }
 
-/** Below this sum of two reflectances, their normalised difference has no meaning. */
+/** Minimum sum of two reflectances: below it, their normalised difference is meaningless. */
 const MIN_BAND_SUM = 1e-6;
 
-/** Of dates with all bands that the model reads: one of each, or one of each pair for a model that removes cloud. */
+/**
+ * Labels the dates of a cell, which must have all bands that the model reads: one image for each date, or for cloud removal one for each
+ * pair.
+ */
 export function labelImages(
   spec: ModelSpec,
   dates: AcquisitionPixels[],
@@ -39,17 +45,17 @@ export function labelImages(
   const { target } = spec;
   return target.kind === 'clear'
     ? pairs.map(({ cloudy, clear, prior = [] }) =>
-        ofPair(
+        labelPair(
           spec,
           dates[cloudy],
           dates[clear],
           prior.map((date) => dates[date]),
         ),
       )
-    : dates.map((date) => ofDate(spec, target, date));
+    : dates.map((date) => labelDate(spec, target, date));
 }
 
-function ofDate(
+function labelDate(
   spec: ModelSpec,
   { index }: TargetSpec & { kind: 'mean' | 'map' },
   date: AcquisitionPixels,
@@ -67,7 +73,7 @@ function ofDate(
   return { time, width, height, inputs, targets: [target], inputMask, targetMask, mask };
 }
 
-function ofPair(
+function labelPair(
   spec: ModelSpec,
   cloudy: AcquisitionPixels,
   clear: AcquisitionPixels,
@@ -79,10 +85,18 @@ function ofPair(
   const inputMask = inputMaskOf(spec, cloudy);
   const known = clearMask(clear, inputs);
   const targetMask = inputMask.map((one, at) => one & known[at]);
-  const [from, to] = [cloudy, clear].map(({ bands }) => inputs.map((name) => bands[name]!));
+  const bandsOf = ({ bands }: AcquisitionPixels) => inputs.map((name) => bands[name]!);
   const cloud = mask.map((code) => (isCloudy(code) ? 1 : 0));
   return {
-    ...{ time, width, height, targets: to, inputMask, targetMask, cloudy: from, cloud, mask },
+    time,
+    width,
+    height,
     inputs: cloudInputs(cloudy, others, inputs, cloud),
+    targets: bandsOf(clear),
+    inputMask,
+    targetMask,
+    cloudy: bandsOf(cloudy),
+    cloud,
+    mask,
   };
 }

@@ -1,75 +1,75 @@
 /**
- * Samples of one place: square patches of the planes that go into a model, with what should come out of it.
+ * Samples of one cell: square patches of the input planes of a model, with their targets.
  *
- * Validation never sees ground that training saw (hold-out.ts). If the job holds out dates, training uses the earlier ones and
- * validation the later ones. Sides are tried in order until enough patches are usable. If no side has enough, the place uses all its
- * dates for both, and only the ground differs. The choice looks at masks only, never at values.
+ * Validation never uses ground that training uses (hold-out.ts). If the job holds out dates, training uses the earlier dates and
+ * validation the later ones. Sides are tried in order until one has enough usable patches. If none has, the cell uses all its dates for
+ * both, and only the ground differs. The choice depends only on masks, never on values.
  */
 import { Mask, type Window } from '../../raster/index.js';
-import type { ModelSpec } from '../models/model-spec.js';
+import type { ModelSpec } from '../models/index.js';
 import { SELECTION_FRACTION, type Side, type SpatialSplit, spatialSplits } from './hold-out.js';
 import type { LabelledImage } from './labelled-images.js';
 
-/** Share of a patch's pixels that must be readable. */
+/** Minimum fraction of readable pixels in a patch. */
 const MIN_READABLE_FRACTION = 0.75;
 
 export interface Patches {
   count: number;
-  /** Pixels of a patch's side. */
+  /** Side of a patch in pixels. */
   size: number;
-  /** Planes of the inputs and of the targets. */
+  /** Numbers of planes of inputs and targets. */
   inputBands: number;
   targetBands: number;
-  /** Reflectance, [count, size, size, inputBands]. What must not be read has the mean of the patch's other pixels. */
+  /** Reflectance, [count, size, size, inputBands]. Masked pixels have the mean of the other pixels of the patch. */
   inputs: Float32Array;
-  /** Of a model for means [count, 1], else [count, size, size, targetBands]; 0 where it does not count. */
+  /** [count, 1] if the target is a mean, otherwise [count, size, size, targetBands], with 0 where it does not count. */
   targets: Float32Array;
   /**
-   * [count, size, size], 1 where a target counts; absent where the targets are means. For the removal of cloud, selection and
-   * validation count only the pixels that are filled.
+   * [count, size, size], 1 where a target counts. Absent if the target is a mean. For cloud removal, selection and validation count only
+   * cloudy pixels.
    */
   targetMask?: Float32Array;
-  /** [count, size, size], 1 where there is cloud to be removed; absent without pairs. */
+  /** [count, size, size], 1 where there is cloud to be removed. Absent without pairs. */
   cloud?: Float32Array;
-  /** [count, size, size, targetBands], the cloudy date as it is; absent without pairs. */
+  /** [count, size, size, targetBands], the cloudy date, unchanged. Absent without pairs. */
   cloudy?: Float32Array;
 }
 
 export interface TrainValidationPatches {
   train: Patches;
-  /** Patches of the training side that no step uses: the best epoch is chosen on them. Undefined if none is usable. */
+  /** Patches of the training side that no training step uses; the best epoch is chosen on them. Undefined if none is usable. */
   selection?: Patches;
   validation: Patches;
   /** Patches side by side, without the overlap that training uses. `train` includes those for selection. */
   counts: { train: number; validation: number };
-  /** How the patches were divided, for the model card. */
+  /** Description of the split for the model card. */
   split: string;
   holdOut: AppliedHoldOut;
   /** Indices of the images of the validation dates. */
   validationImages: number[];
 }
 
-/** How a place was divided, as its model card records it. */
+/** The split of a cell, as its model card records it. */
 export interface AppliedHoldOut {
   side: Side;
-  /** Pixels between the training and the validation ground of this and of every other place. */
+  /** Pixels between the validation ground and the training ground of this and every other cell. */
   gap: number;
-  /** First date that is held out, RFC 3339. Absent if training and validation use the same dates. */
+  /** First held-out date, RFC 3339. Absent if training and validation use the same dates. */
   from?: string;
 }
 
-/** The same set with only the pixels counted that a model that removes cloud fills: those under cloud or shadow. */
+/** Returns the set with only cloudy pixels counted for cloud removal, because these are the pixels that the model fills. */
 export function filledOnly(set: Patches): Patches {
   const { targetMask, cloud } = set;
   return targetMask && cloud ? { ...set, targetMask: targetMask.map((is, at) => is * cloud[at]) } : set;
 }
 
-/** At most so many patches of a set, spread evenly over it. */
+/** Returns at most `limit` patches of a set, spread evenly over it. */
 export function subsamplePatches(set: Patches, limit: number): Patches {
   return selectPatches(set, strideSample([...Array(set.count).keys()], limit));
 }
 
-/** These patches of a set, in this order. */
+/** Returns the chosen patches of a set, in this order. */
 export function selectPatches(set: Patches, chosen: number[]): Patches {
   const pick = (values: Float32Array) => {
     const length = values.length / set.count;
@@ -97,13 +97,13 @@ interface Split {
   ground: SpatialSplit;
   trainDates: LabelledImage[];
   validationDates: LabelledImage[];
-  /** First time that is held out; undefined if both have the same dates. */
+  /** First held-out time; undefined if both sides have the same dates. */
   from?: number;
 }
 
 /**
- * Cuts the patches of one place, or says why there are too few. All images must have the same size. `validationFrom`: the first
- * time that the job holds out, milliseconds since 1970.
+ * Cuts the patches of one cell, or returns the reason why there are too few. All images must have the same size. `validationFrom`: first
+ * held-out time of the job, milliseconds since 1970.
  */
 export function makePatches(spec: ModelSpec, images: LabelledImage[], validationFrom?: number): PatchResult {
   const division = usableDivision(spec, images, validationFrom);
@@ -112,23 +112,26 @@ export function makePatches(spec: ModelSpec, images: LabelledImage[], validation
   const { patchSize } = spec;
   const { ground, trainDates, validationDates, from } = split;
   // Training patches overlap by half.
-  const learned = cloudyOrigins(trainDates, ground.train, patchSize, patchSize / 2);
-  const chosen = cloudyOrigins(trainDates, ground.selection, patchSize, patchSize);
-  // Without a usable patch in its ground, the last of the training patches are for selection.
-  if (chosen.length === 0)
-    chosen.push(...learned.splice(Math.ceil(learned.length * (1 - SELECTION_FRACTION))));
-  const train = collectPatches(spec, images, learned);
-  const selection = filledOnly(collectPatches(spec, images, chosen));
+  const trainOrigins = cloudyOrigins(trainDates, ground.train, patchSize, patchSize / 2);
+  const selectionOrigins = cloudyOrigins(trainDates, ground.selection, patchSize, patchSize);
+  // If the selection ground has no usable patch, the last training patches are used for selection.
+  if (selectionOrigins.length === 0)
+    selectionOrigins.push(...trainOrigins.splice(Math.ceil(trainOrigins.length * (1 - SELECTION_FRACTION))));
+  const train = collectPatches(spec, images, trainOrigins);
+  const selection = filledOnly(collectPatches(spec, images, selectionOrigins));
   const validation = filledOnly(
     collectPatches(spec, images, cloudyOrigins(validationDates, ground.validation, patchSize, patchSize)),
   );
   return {
     dataset: {
-      ...{ train, validation, counts },
+      train,
+      validation,
+      counts,
       ...(selection.count > 0 && { selection }),
       split: describe(split, patchSize),
       holdOut: {
-        ...{ side: ground.side, gap: patchSize },
+        side: ground.side,
+        gap: patchSize,
         ...(from !== undefined && { from: new Date(from).toISOString() }),
       },
       validationImages: split.validationDates.map((image) => images.indexOf(image)),
@@ -136,7 +139,7 @@ export function makePatches(spec: ModelSpec, images: LabelledImage[], validation
   };
 }
 
-/** Why there are too few patches, by the masks of the images and the pixels that count alone; undefined if there are enough. */
+/** Returns the reason why there are too few patches, from the masks of the images only; undefined if there are enough. */
 export function tooFewPatches(
   spec: ModelSpec,
   images: LabelledImage[],
@@ -151,7 +154,7 @@ interface Division {
   counts: TrainValidationPatches['counts'];
 }
 
-/** The first division with enough patches on both sides. */
+/** Returns the first split with enough patches on both sides. */
 function usableDivision(
   spec: ModelSpec,
   images: LabelledImage[],
@@ -169,7 +172,7 @@ function usableDivision(
   return usable ?? { skipped: reasonToSkip(spec, images, splitWithMostPatches(divisions)?.counts) };
 }
 
-/** All sides with divided dates, if there are dates on both sides of `from`; then all sides with the same dates. */
+/** Returns all sides with separate dates, if there are dates before and after `from`; then all sides with the same dates. */
 function candidateSplits(images: LabelledImage[], from: number | undefined, patchSize: number): Split[] {
   const [first] = images;
   if (!first) return [];
@@ -182,14 +185,18 @@ function candidateSplits(images: LabelledImage[], from: number | undefined, patc
   return [...grounds.map((ground) => ({ ground, trainDates, validationDates, from })), ...same];
 }
 
-/** The smallest window with all pixels that hold data at some date. */
+/** Returns the smallest window that contains all pixels with data on any date. */
 function coveredWindow(images: LabelledImage[]): Window {
   const { width, height } = images[0];
-  let [left, top, right, bottom] = [width, height, 0, 0];
+  let left = width;
+  let top = height;
+  let right = 0;
+  let bottom = 0;
   for (const { mask } of images)
     for (let at = 0; at < mask.length; at++) {
       if (mask[at] === Mask.nodata) continue;
-      const [column, row] = [at % width, Math.floor(at / width)];
+      const column = at % width;
+      const row = Math.floor(at / width);
       left = Math.min(left, column);
       right = Math.max(right, column + 1);
       top = Math.min(top, row);
@@ -198,7 +205,7 @@ function coveredWindow(images: LabelledImage[]): Window {
   return { column: left, row: top, width: Math.max(0, right - left), height: Math.max(0, bottom - top) };
 }
 
-/** The candidate that is nearest to enough, for the reason why a place is skipped. */
+/** Returns the split that is nearest to having enough patches, for the reason why a cell is skipped. */
 function splitWithMostPatches<T extends { counts: TrainValidationPatches['counts'] }>(
   candidates: T[],
 ): T | undefined {
@@ -211,13 +218,13 @@ function countPatches(split: Split, patchSize: number): TrainValidationPatches['
   const count = (area: Window) => cloudyOrigins(trainDates, area, patchSize, patchSize).length;
   const train = count(ground.train);
   return {
-    // Without a patch to train on, those for selection are of no use.
+    // Selection patches are useless without training patches.
     train: train === 0 ? 0 : train + count(ground.selection),
     validation: cloudyOrigins(validationDates, ground.validation, patchSize, patchSize).length,
   };
 }
 
-/** Usable patches; for the removal of cloud those with cloud, because the others teach and say nothing. */
+/** Returns the usable patches; for cloud removal only those with cloud, because the others contribute nothing. */
 function cloudyOrigins(images: LabelledImage[], area: Window, patchSize: number, stride: number): Origin[] {
   const origins = usableOrigins(images, area, patchSize, stride);
   return origins.filter((origin) => !origin.image.cloud || hasCloud(origin, patchSize));
@@ -225,7 +232,7 @@ function cloudyOrigins(images: LabelledImage[], area: Window, patchSize: number,
 
 interface Origin {
   image: LabelledImage;
-  /** Index of the patch's north-western pixel. */
+  /** Index of the north-western pixel of the patch. */
   from: number;
 }
 
@@ -242,7 +249,7 @@ function usableOrigins(images: LabelledImage[], area: Window, size: number, stri
   return origins;
 }
 
-/** True if a pixel whose target is known is under cloud or its shadow. */
+/** True if a pixel with a known target is under cloud or its shadow. */
 function hasCloud({ image, from }: Origin, size: number): boolean {
   for (let y = 0; y < size; y++)
     for (let at = from + y * image.width, end = at + size; at < end; at++)
@@ -252,14 +259,14 @@ function hasCloud({ image, from }: Origin, size: number): boolean {
 
 function isUsablePatch({ image, from }: Origin, size: number): boolean {
   let readable = 0;
-  let counting = 0;
+  let counted = 0;
   for (let y = 0; y < size; y++) {
     for (let at = from + y * image.width, end = at + size; at < end; at++) {
       readable += image.inputMask[at];
-      counting += image.targetMask[at];
+      counted += image.targetMask[at];
     }
   }
-  return readable >= MIN_READABLE_FRACTION * size * size && counting > 0;
+  return readable >= MIN_READABLE_FRACTION * size * size && counted > 0;
 }
 
 function collectPatches(spec: ModelSpec, images: LabelledImage[], usable: Origin[]): Patches {
@@ -278,20 +285,20 @@ function collectPatches(spec: ModelSpec, images: LabelledImage[], usable: Origin
     return values;
   };
   const shape = { count, size, inputBands: images[0].inputs.length, targetBands: images[0].targets.length };
-  const inputs = planes((image) => image.inputs, fillPlane);
+  const inputs = planes((image) => image.inputs, filledPlane);
   if (spec.target.kind === 'mean')
     return { ...shape, inputs, targets: Float32Array.from(origins, (origin) => meanTarget(origin, size)) };
   return {
     ...shape,
     inputs,
-    targets: planes((image) => image.targets, countedPlane),
+    targets: planes((image) => image.targets, maskedPlane),
     targetMask: planes((image) => [image.targetMask], copyPlane),
     ...(images[0].cloud && { cloud: planes((image) => [image.cloud!], copyPlane) }),
-    ...(images[0].cloudy && { cloudy: planes((image) => image.cloudy!, fillPlane) }),
+    ...(images[0].cloudy && { cloudy: planes((image) => image.cloudy!, filledPlane) }),
   };
 }
 
-/** At most `limit` of some items, spread evenly over dates and ground. */
+/** Returns at most `limit` of the items, spread evenly over dates and ground. */
 function strideSample<T>(items: T[], limit: number): T[] {
   if (items.length <= limit) return items;
   return Array.from({ length: limit }, (_, i) => items[Math.floor((i * items.length) / limit)]);
@@ -325,16 +332,16 @@ function copyPlane(
   for (let i = 0; i < size * size; i++) patch[i * bands + b] = plane[pixelOf(origin, size, i)];
 }
 
-/** Pixels that do not count are 0. */
-const countedPlane: typeof copyPlane = (origin, size, plane, patch, b, bands) => {
+/** Like `copyPlane`, with 0 for pixels that do not count. */
+const maskedPlane: typeof copyPlane = (origin, size, plane, patch, b, bands) => {
   for (let i = 0; i < size * size; i++) {
     const at = pixelOf(origin, size, i);
     patch[i * bands + b] = origin.image.targetMask[at] ? plane[at] : 0;
   }
 };
 
-/** Pixels that must not be read take the mean of the others. */
-const fillPlane: typeof copyPlane = (origin, size, plane, patch, b, bands) => {
+/** Like `copyPlane`, with the mean of the readable pixels for the others. */
+const filledPlane: typeof copyPlane = (origin, size, plane, patch, b, bands) => {
   const { inputMask } = origin.image;
   let sum = 0;
   let count = 0;
@@ -383,7 +390,7 @@ function reasonToSkip(
     : lacking(validation, 'validation ', minValidationPatches);
 }
 
-/** Percent of pixels with data, and percent of cloud among those that were assessed, over all dates. */
+/** Returns the percentage of pixels with data, and the percentage of cloud among the assessed ones, over all dates. */
 function conditions(images: LabelledImage[]): { coverage: number; cloud: number | undefined } {
   let pixels = 0;
   let data = 0;
@@ -399,7 +406,7 @@ function conditions(images: LabelledImage[]): { coverage: number; cloud: number 
       if (code === Mask.cloud) cloudy++;
     }
   }
-  const percent = (part: number, whole: number) => Math.round((100 * part) / whole);
+  const percent = (part: number, total: number) => Math.round((100 * part) / total);
   return {
     coverage: percent(data, pixels),
     cloud: assessed === 0 ? undefined : percent(cloudy, assessed),

@@ -2,38 +2,50 @@
 import { type Filter, toCql2Json } from '../../query/index.js';
 import { modelId, newVersion, type Storage, versionsOf } from '../../storage/index.js';
 import { version as softwareVersion } from '../../version.js';
-import type { TrainingCell } from '../data/training-cells.js';
-import type { TargetStatistics } from '../evaluation/metrics.js';
-import type { TrainResults } from '../jobs/train-results.js';
-import type { TrainedCell } from '../workers/training-messages.js';
+import type { TrainingCell } from '../data/index.js';
+import type { TargetStatistics } from '../evaluation/index.js';
+import type { TrainedCell } from '../loop/index.js';
 import {
   type CardSummary,
   cardSummary,
+  type ModelCard,
   type ModelCardContext,
   modelCard,
   validationScore,
 } from './model-card.js';
 
-export type StoreModelContext = Pick<
+export type StoreModelContext = Omit<
   ModelCardContext,
-  | 'model'
-  | 'mode'
-  | 'engine'
-  | 'seed'
-  | 'job'
-  | 'distributed'
-  | 'pixelSize'
-  | 'values'
-  | 'parent'
-  | 'transfer'
-> & {
-  filter: Filter;
-};
+  'collection' | 'grid' | 'geocode' | 'version' | 'filter' | 'softwareVersion' | 'tiles' | 'createdAt'
+> & { filter: Filter };
 
-/** A model as the results of a job describe it. */
+/** A model in the results of a job. */
+export interface ModelResult
+  extends Pick<
+      ModelCard,
+      | 'collection'
+      | 'grid'
+      | 'geocode'
+      | 'model'
+      | 'version'
+      | 'epochs'
+      | 'metrics'
+      | 'baseline'
+      | 'seconds'
+      | 'transfer'
+      | 'distributed'
+    >,
+    Partial<Pick<ModelCard, 'losses' | 'patches'>> {
+  id: string;
+  /** Id of the model whose weights it started from. */
+  parent?: string;
+  /** Number of values in its validation patches. Like `losses` and `patches`, only of models that are not stored and have no card. */
+  validationValues?: number;
+}
+
 export interface StoredModel {
-  model: TrainResults['models'][number];
-  /** Of the true values in its validation patches. */
+  model: ModelResult;
+  /** Statistics of the true values in its validation patches. */
   spread: TargetStatistics;
 }
 
@@ -42,7 +54,16 @@ function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
   const { parent, transfer, distributed, spread } = card;
   return {
     model: {
-      ...{ id, model, collection, grid, geocode, version, epochs, metrics, baseline, seconds },
+      id,
+      model,
+      collection,
+      grid,
+      geocode,
+      version,
+      epochs,
+      metrics,
+      baseline,
+      seconds,
       ...(parent !== null && { parent }),
       ...(transfer && { transfer }),
       ...(distributed && { distributed }),
@@ -51,7 +72,9 @@ function storedModel({ id }: { id: string }, card: CardSummary): StoredModel {
   };
 }
 
-/** What a job had stored of a place before it was cut off; where the record is damaged since, nothing. */
+/**
+ * The model that a job stored for a cell before it was interrupted. Undefined if there is none, or if its record has been damaged since.
+ */
 export async function modelStoredByJob(
   storage: Storage,
   job: string,
@@ -60,23 +83,23 @@ export async function modelStoredByJob(
 ): Promise<StoredModel | undefined> {
   const known = (await storage.scanModel(modelId(model, collection, grid, geocode)))?.record;
   const done = known && versionsOf(known).find(({ card }) => (card as CardSummary).job === job);
-  if (!done) return undefined;
-  return storedModel(done, done.card as CardSummary);
+  return done && storedModel(done, done.card as CardSummary);
 }
 
 type TrainedCellTiles = Pick<TrainingCell, 'collection' | 'grid' | 'geocode'> &
   Pick<ModelCardContext, 'tiles'>;
 
-/** Durable when it resolves. */
+/** The model is durable when the promise resolves. */
 export async function storeModel(
   storage: Storage,
-  site: TrainedCellTiles,
+  cell: TrainedCellTiles,
   trained: TrainedCell,
-  about: StoreModelContext,
+  context: StoreModelContext,
 ): Promise<StoredModel> {
-  const { place, card } = cardOf(site, trained, about);
+  const card = cardOf(cell, trained, context);
+  const { model, collection, grid, geocode, version } = card;
   const record = await storage.putModel(
-    { ...place, card: cardSummary(card), score: validationScore(card) },
+    { model, collection, grid, geocode, version, card: cardSummary(card), score: validationScore(card) },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );
   return storedModel(record, card);
@@ -84,26 +107,24 @@ export async function storeModel(
 
 /** Describes a model that is not stored. The results have its losses, which stored models have in their cards. */
 export function describeUnstoredModel(
-  site: TrainedCellTiles,
+  cell: TrainedCellTiles,
   trained: TrainedCell,
-  about: StoreModelContext,
+  context: StoreModelContext,
 ): StoredModel {
-  const { place, card } = cardOf(site, trained, about);
-  const { collection, grid, geocode } = place;
-  const { model, spread } = storedModel({ id: modelId(place.model, collection, grid, geocode) }, card);
-  const { losses, patches } = card;
+  const card = cardOf(cell, trained, context);
+  const { losses, patches, collection, grid, geocode } = card;
+  const { model, spread } = storedModel({ id: modelId(card.model, collection, grid, geocode) }, card);
   return { model: { ...model, losses, patches, validationValues: spread.count }, spread };
 }
 
 function cardOf(
   { collection, grid, geocode, tiles }: TrainedCellTiles,
   trained: TrainedCell,
-  { model, filter, ...about }: StoreModelContext,
-) {
-  const place = { model, collection, grid, geocode, version: newVersion() };
-  const created = { softwareVersion, createdAt: Date.now() };
-  return {
-    place,
-    card: modelCard({ ...place, ...about, ...created, filter: toCql2Json(filter), tiles }, trained),
-  };
+  { filter, ...context }: StoreModelContext,
+): ModelCard {
+  const created = { version: newVersion(), softwareVersion, createdAt: Date.now() };
+  return modelCard(
+    { collection, grid, geocode, ...created, ...context, filter: toCql2Json(filter), tiles },
+    trained,
+  );
 }

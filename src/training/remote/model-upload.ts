@@ -1,24 +1,24 @@
 /**
- * A model that was trained outside of its node, as it is sent there. Who may write may send any numbers, and no more than numbers: the
- * topology is built by the node itself, and so is the card but for what was measured.
+ * Upload of a model that was trained outside of its node. Anyone with write access can upload any numbers, but only numbers: the node
+ * itself builds the topology and the card, except for the measured values.
  */
 
 import { ENGINE_NAMES } from '../../engines/index.js';
 import { parseInstant } from '../../query/index.js';
 import { wrongModel } from '../errors.js';
-import type { ModelFiles } from '../registry/saved-model.js';
-import type { TrainedCell } from '../workers/training-messages.js';
+import type { TrainedCell } from '../loop/index.js';
+import type { ModelFiles } from '../models/index.js';
 
 /** A `TrainedCell` as JSON. */
 export interface ModelUpload
   extends Omit<TrainedCell, 'files' | 'epochs' | 'bestEpoch' | 'predictions' | 'start'> {
   bestEpoch?: number;
-  /** float32 little-endian one after another, as base64. */
+  /** Consecutive little-endian float32, as base64. */
   weights: string;
   predictions?: { truth: number[]; predicted: number[] };
 }
 
-/** Bytes of a sent model with all that is said of it, at most. The largest of ours has 0.95 MB of weights, 1.3 MB as base64. */
+/** Maximum size of an upload. The largest built-in model has 0.95 MB of weights, 1.3 MB as base64. */
 export const MAX_UPLOAD_BYTES = 8 * 2 ** 20;
 
 const number = { type: 'number' };
@@ -37,7 +37,7 @@ const metrics = object({ mse: positive, r2: number }, { ...means, images });
 const tile = object({ images, dates: { type: 'array', maxItems: 10, items: text } }, means);
 const values = { type: 'array', items: number, maxItems: 100_000 };
 
-/** JSON Schema of the engine that has trained, as `selectEngine` found it. */
+/** JSON Schema of the engine used, as returned by `selectEngine`. */
 export const uploadedEngineSchema = object({
   name: { enum: ENGINE_NAMES },
   version: text,
@@ -96,7 +96,7 @@ export function encodeUpload({
   };
 }
 
-/** The model with the topology of `blank`, an untrained one of its kind. Throws TW_TRAIN_WRONG_MODEL, TW_QUERY_INSTANT. */
+/** Returns the model with the topology of `blank`, an untrained model of its kind. Throws TW_TRAIN_WRONG_MODEL, TW_QUERY_INSTANT. */
 export function decodeUpload(
   { weights, predictions, ...measured }: ModelUpload,
   blank: ModelFiles,
@@ -104,12 +104,12 @@ export function decodeUpload(
   const bytes = Uint8Array.from(Buffer.from(weights, 'base64'));
   const wanted = blank['weights.bin'].byteLength;
   if (bytes.byteLength !== wanted)
-    throw wrongModel(`it has ${bytes.byteLength} bytes of weights, and a model of its kind has ${wanted}`);
-  if (!new Float32Array(bytes.buffer).every(Number.isFinite)) throw wrongModel('a weight is no number');
+    throw wrongModel(`it has ${bytes.byteLength} bytes of weights, but a model of its kind has ${wanted}`);
+  if (!new Float32Array(bytes.buffer).every(Number.isFinite)) throw wrongModel('a weight is not finite');
   const { losses, bestEpoch = losses.length, holdOut, displayRange } = measured;
-  if (losses.some(({ epoch }, i) => epoch !== i + 1)) throw wrongModel('its epochs do not go from 1 on');
+  if (losses.some(({ epoch }, i) => epoch !== i + 1)) throw wrongModel('its epochs are not numbered from 1');
   if (bestEpoch > losses.length)
-    throw wrongModel(`its best epoch is ${bestEpoch}, of ${losses.length} epochs`);
+    throw wrongModel(`its best epoch is ${bestEpoch}, but it has ${losses.length} epochs`);
   if (displayRange && displayRange[0] >= displayRange[1]) throw wrongModel('its display range is empty');
   if (holdOut?.from !== undefined) parseInstant(holdOut.from, 'holdOut.from');
   const { truth = [], predicted = [] } = predictions ?? {};

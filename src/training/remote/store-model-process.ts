@@ -1,30 +1,31 @@
-/** Stores a model that was trained outside of the node, as if a child of the node had trained it. A job, so that it is there as a whole or not at all. */
+/**
+ * Stores a model that was trained outside of the node, as if a child of the node had trained it. It is a job, so that it is stored
+ * completely or not at all.
+ */
 import { readFile } from 'node:fs/promises';
 import type { SelectedEngine } from '../../engines/index.js';
 import type { JobContext, Process } from '../../jobs/index.js';
 import { filterBody, type TileFinder } from '../../query/index.js';
 import type { Storage } from '../../storage/index.js';
-import { trainedPixels, trainingFiles } from '../data/training-cells.js';
+import { trainedPixels, trainingFiles } from '../data/index.js';
 import { cellChanged, wrongModel } from '../errors.js';
-import { mergeResults } from '../jobs/merge-results.js';
-import { DEFAULT_SEED } from '../jobs/train-options.js';
-import type { TrainResults } from '../jobs/train-results.js';
-import { getModelSpec, MODEL_NAMES } from '../models/builtin-models.js';
-import { modelStoredByJob, storeModel } from '../registry/store-model.js';
+import { DEFAULT_SEED, mergeResults, type TrainResults } from '../jobs/index.js';
+import { getModelSpec, MODEL_NAMES } from '../models/index.js';
+import { modelStoredByJob, storeModel } from '../registry/index.js';
 import { type CellInputs, selectedCell, tileVersionsDigest } from './cell-manifest.js';
 import { decodeUpload, type ModelUpload, modelUploadSchema, uploadedEngineSchema } from './model-upload.js';
 import { untrainedModel } from './untrained-model.js';
 
 export interface StoreInputs extends CellInputs {
   seed?: number;
-  /** As `CellManifest` has it. */
+  /** As in `CellManifest`. */
   tiles: string;
-  /** That has trained. */
+  /** The engine that trained the model. */
   engine: SelectedEngine;
   trained: ModelUpload;
 }
 
-/** What the job gets in place of the model itself: the file that holds it. */
+/** Inputs of the job: the path of a file in place of the model. */
 export type StoreJobInputs = Omit<StoreInputs, 'trained'> & { path: string };
 
 export interface StoreContext {
@@ -32,15 +33,15 @@ export interface StoreContext {
   finder: TileFinder;
 }
 
-/** What says which place is meant. */
-const namedCellSchema = {
+/** Schemas of the inputs that identify a cell. */
+const cellSchema = {
   model: { enum: MODEL_NAMES },
   filter: { type: 'object', additionalProperties: false, properties: filterBody },
 };
 
 /** JSON Schemas of `CellInputs`. */
 export const cellInputsSchema = {
-  ...namedCellSchema,
+  ...cellSchema,
   validationFrom: { type: 'string', format: 'date-time' },
 };
 
@@ -49,45 +50,49 @@ export function storeModelProcess(context: StoreContext): Process {
     id: 'store-model',
     title: 'Store a trained model',
     description:
-      'Stores the model of one place that was trained outside of the node, such as in a Job of Kubernetes.',
+      'Stores the model of one place that was trained outside of the node, for example in a Kubernetes Job.',
     inputs: {
       type: 'object',
       required: ['model', 'tiles', 'engine', 'trained'],
       additionalProperties: false,
       properties: {
-        ...namedCellSchema,
+        ...cellSchema,
         seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
-        tiles: { type: 'string', pattern: '^[0-9a-f]{64}$', description: 'As the place was told' },
+        tiles: {
+          type: 'string',
+          pattern: '^[0-9a-f]{64}$',
+          description: 'Digest of the tiles, from the manifest of the place',
+        },
         engine: uploadedEngineSchema,
         trained: modelUploadSchema,
       },
     },
     resumable: true,
-    // The file that was sent is on this node.
+    // The uploaded file is on this node.
     canTakeOver: async () => false,
     run: (given, job) => store(context, given as StoreJobInputs, job),
   };
 }
 
-/** Throws TW_TRAIN_CHANGED, TW_TRAIN_WRONG_MODEL, and what `selectedCell` throws. */
+/** Throws TW_TRAIN_CHANGED, TW_TRAIN_WRONG_MODEL and the errors of `selectedCell`. */
 async function store(
   { storage, finder }: StoreContext,
   { model, seed = DEFAULT_SEED, tiles, engine, path, ...inputs }: StoreJobInputs,
   job: JobContext,
 ): Promise<TrainResults> {
-  const { place, filter } = await selectedCell(finder, inputs);
-  const { collection, geocode } = place;
+  const { cell, filter } = await selectedCell(finder, inputs);
+  const { collection, geocode } = cell;
   job.progress({ total: 1 });
-  let stored = await modelStoredByJob(storage, job.id, model, place);
+  let stored = await modelStoredByJob(storage, job.id, model, cell);
   if (!stored) {
-    if (tileVersionsDigest(place) !== tiles) throw cellChanged(`${collection} ${geocode}`);
+    if (tileVersionsDigest(cell) !== tiles) throw cellChanged(`${collection} ${geocode}`);
     const sent: ModelUpload = JSON.parse(await readFile(path, 'utf8'));
     const trained = decodeUpload(sent, await untrainedModel({ model, seed }, job.signal));
     const about = { mode: 'contained', model, filter, engine, seed, job: job.id } as const;
-    const files = trainingFiles(storage, getModelSpec(model), place);
+    const files = trainingFiles(storage, getModelSpec(model), cell);
     if ('skipped' in files) throw wrongModel(`${geocode}: ${files.skipped}`);
-    const pixels = trainedPixels(getModelSpec(model), place);
-    stored = await storeModel(storage, place, trained, { ...about, ...pixels });
+    const pixels = trainedPixels(getModelSpec(model), cell);
+    stored = await storeModel(storage, cell, trained, { ...about, ...pixels });
   }
   const { r2 } = stored.model.metrics.validation;
   job.log('info', `${geocode}: validation R2 ${r2.toFixed(3)}`);

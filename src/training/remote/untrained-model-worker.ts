@@ -1,9 +1,7 @@
-/** The child process that builds a model and trains nothing. Started by untrained-model.ts. */
+/** Child process that builds an untrained model. Started by untrained-model.ts. */
 import { type EngineName, loadEngine, serveRequests } from '../../engines/index.js';
 import { trainingFailed } from '../errors.js';
-import { buildModel } from '../models/build-model.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import { saveModel } from '../registry/saved-model.js';
+import { buildModel, getModelSpec, saveModel } from '../models/index.js';
 import type { UntrainedModelHandlers } from './untrained-model.js';
 
 const [engine] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 import { EngineProcess, type Handler, ProcessEnded } from '../../engines/index.js';
 import { trainingFailed } from '../errors.js';
-import type { ModelFiles } from '../registry/saved-model.js';
+import type { ModelFiles } from '../models/index.js';
 
 export interface UntrainedModelRequest {
   model: string;
@@ -10,8 +10,8 @@ export interface UntrainedModelRequest {
 export type UntrainedModelHandlers = { build: Handler<UntrainedModelRequest, ModelFiles> };
 
 /**
- * The files of an untrained model, built in a process of its own; the topology is the same whatever engine builds it. Rejects with the
- * signal's reason where it aborts, and with TW_TRAIN_MODEL, TW_TRAIN_ENGINE, TW_TRAIN_FAILED.
+ * Returns the files of an untrained model, built in a separate process. The topology does not depend on the engine. Rejects with the
+ * reason of the signal if it aborts, and with TW_TRAIN_MODEL, TW_TRAIN_ENGINE, TW_TRAIN_FAILED.
  */
 export async function untrainedModel(blank: UntrainedModelRequest, signal: AbortSignal): Promise<ModelFiles> {
   const child = new EngineProcess<UntrainedModelHandlers>(

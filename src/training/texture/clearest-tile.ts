@@ -1,22 +1,22 @@
-/** Which of a place's images shows what it looks like. */
+/** Selects the image of a cell from which its texture is computed. */
 import type { TileRecord } from '../../storage/index.js';
 
-/** What the paper takes: percent of cloud at most, and of the cell at least. */
+/** Limits of the paper: maximum cloud cover and minimum coverage of the cell, in percent. */
 const CLEAR_PERCENT = { cloud: 5, coverage: 95 };
 
 type Dated = Pick<TileRecord, 'id' | 'start' | 'coverage' | 'cloudCover'>;
 
 /**
- * Of the images that are whole and nearly without cloud, the one nearest to a time (ms since 1970), or the newest; where none is, the one
- * with the most pixels without cloud. An unknown cloud cover counts as none.
+ * Returns the image nearest to a time (milliseconds since 1970), or the newest, among those with little cloud and full coverage; if there
+ * are none, the image with the most cloud-free pixels. An unknown cloud cover counts as 0.
  */
 export function clearestTile<T extends Dated>(tiles: T[], near = Infinity): T {
-  const isWhole = ({ cloudCover, coverage }: T) =>
+  const isClear = ({ cloudCover, coverage }: T) =>
     (cloudCover ?? 0) <= CLEAR_PERCENT.cloud && coverage >= CLEAR_PERCENT.coverage;
-  const fit = tiles.filter(isWhole);
-  const use = ({ coverage, cloudCover }: T) => coverage * (100 - (cloudCover ?? 0));
+  const clear = tiles.filter(isClear);
+  const clearArea = ({ coverage, cloudCover }: T) => coverage * (100 - (cloudCover ?? 0));
   const away = ({ start }: T) => (near === Infinity ? -start : Math.abs(start - near));
-  const [first] = fit.length > 0 ? fit : tiles.toSorted((a, b) => use(b) - use(a));
-  const candidates = fit.length > 0 ? fit : tiles.filter((tile) => use(tile) === use(first));
+  const [first] = clear.length > 0 ? clear : tiles.toSorted((a, b) => clearArea(b) - clearArea(a));
+  const candidates = clear.length > 0 ? clear : tiles.filter((tile) => clearArea(tile) === clearArea(first));
   return candidates.toSorted((a, b) => away(a) - away(b) || (a.id < b.id ? -1 : 1))[0];
 }

@@ -1,4 +1,4 @@
-/** Clusters of tiles that look alike. */
+/** Clusters of similar textures. */
 import { randomStream, shuffledOrder } from '../../random.js';
 import {
   DISTANCE_NAMES,
@@ -11,31 +11,31 @@ import {
 import { type Clustering, kMeansClusters, membersOf, nearestIndex } from './k-means.js';
 import { pairwise, silhouette } from './silhouette.js';
 
-/** Numbers of clusters that are tried, and vectors that are looked at for that. */
+/** Range of the numbers of clusters that are tried, and maximum number of vectors in that search. */
 const MIN_CLUSTERS = 2;
 const MAX_CLUSTERS = 20;
 const MAX_SAMPLED = 2000;
 
-/** How well so many clusters fit: mean silhouettes, -1 to 1. */
-export type SilhouettePoint = { clusters: number } & Record<DistanceName, number>;
+/** Mean silhouettes of a number of clusters, -1 to 1. */
+type SilhouettePoint = { clusters: number } & Record<DistanceName, number>;
 
 export interface FoundClusters {
   scaling: FeatureScaling;
-  /** In standardised values, of the largest cluster first. */
+  /** In standardised values, the largest cluster first. */
   centres: number[][];
-  /** How well other numbers of clusters fit. Empty where the number was given. */
+  /** Silhouettes of the numbers that were tried. Empty if the number was given. */
   curve: SilhouettePoint[];
   seed: number;
-  /** The number of the cluster of each texture. */
+  /** Cluster number of each texture. */
   labels: Uint32Array;
-  /** For each cluster the index of the texture that is nearest to its centre. */
+  /** For each cluster, the index of the texture nearest to its centre. */
   medoids: number[];
 }
 
 /**
- * Clusters of textures, so many as are given, or else as many as fit best by the mean of the silhouettes over three distances. The same
- * for the same textures in the same order. The number is at least 1 and at most that of the textures; there are fewer where
- * fewer textures differ.
+ * Clusters textures. Without `clusters`, uses the number with the best mean silhouette over three distances. The result is the same for
+ * the same textures in the same order. The number must be between 1 and the number of textures; there are fewer clusters if fewer
+ * textures are distinct.
  */
 export function clusterTextures(
   textures: Vector[],
@@ -57,7 +57,7 @@ function silhouetteCurve(vectors: Vector[], seed: number): SilhouettePoint[] {
   const curve: SilhouettePoint[] = [];
   for (let k = MIN_CLUSTERS; k <= Math.min(MAX_CLUSTERS, vectors.length - 1); k++) {
     const { labels, centres }: Clustering = kMeansClusters(vectors, k, seed);
-    // Fewer vectors differ, or a cluster has lost all of its own.
+    // Fewer vectors are distinct, or a cluster has lost all of its vectors.
     if (centres.length < k) continue;
     const values = distances.map(([name, pairs]) => [name, silhouette(pairs, labels, k)]);
     curve.push({ clusters: k, ...(Object.fromEntries(values) as Record<DistanceName, number>) });
@@ -65,7 +65,7 @@ function silhouetteCurve(vectors: Vector[], seed: number): SilhouettePoint[] {
   return curve;
 }
 
-/** The fewest of those that fit best; 1 where nothing was tried. */
+/** Returns the smallest of the best numbers; 1 if none was tried. */
 function best(curve: SilhouettePoint[]): number {
   const meanOf = (point: SilhouettePoint) =>
     DISTANCE_NAMES.reduce((sum, name) => sum + point[name], 0) / DISTANCE_NAMES.length;

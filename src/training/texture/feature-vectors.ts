@@ -1,11 +1,11 @@
-/** Vectors of equal length that tell what tiles look like, and how far they are from each other. */
+/** Feature vectors of equal length, and distances between them. */
 
 export type Vector = ArrayLike<number>;
 
 export const DISTANCE_NAMES = ['euclidean', 'manhattan', 'cosine'] as const;
 export type DistanceName = (typeof DISTANCE_NAMES)[number];
 
-/** 0 where they are the same (cosine: where they point the same way; 1 beside a vector without length), else more. */
+/** 0 for equal vectors (cosine: for the same direction; 1 if only one vector has length 0), otherwise positive. */
 export const distanceBetween: Record<DistanceName, (a: Vector, b: Vector) => number> = {
   euclidean: (a, b) => Math.sqrt(squaredDistance(a, b)),
   manhattan: (a, b) => {
@@ -31,21 +31,21 @@ function dot(a: Vector, b: Vector): number {
   return sum;
 }
 
-/** How to bring all values to one scale: less their mean, over their standard deviation. */
+/** Standardisation: value minus mean, divided by the standard deviation. */
 export interface FeatureScaling {
   means: number[];
-  /** 1 for what never varies. */
+  /** 1 for constant features. */
   deviations: number[];
 }
 
-/** Of vectors in one order; those of another order give the same but for rounding. Throws nothing; of none it has no values. */
+/** Vectors in another order give the same result except for rounding. Without vectors the result is empty. */
 export function fitScaling(vectors: Vector[]): FeatureScaling {
   const size = vectors[0]?.length ?? 0;
   const meanOf = (of: (vector: Vector) => number) =>
     vectors.reduce((sum, vector) => sum + of(vector), 0) / vectors.length;
   const means = Array.from({ length: size }, (_, i) => meanOf((vector) => vector[i]));
   const deviations = means.map((mean, i) => Math.sqrt(meanOf((vector) => (vector[i] - mean) ** 2)));
-  // What rounding leaves of a constant is no spread.
+  // A deviation this small is rounding error of a constant.
   return { means, deviations: deviations.map((one, i) => (one > 1e-9 * Math.abs(means[i]) ? one : 1)) };
 }
 

@@ -1,7 +1,8 @@
 /**
- * Texture by grey-level co-occurrence matrices (Haralick, Shanmugam and Dinstein, 1973; section 2.5 of the paper).
+ * Texture from grey-level co-occurrence matrices (Haralick, Shanmugam and Dinstein, 1973; section 2.5 of the paper).
  *
- * The values are those of scikit-image's `graycomatrix` (symmetric, normalised, the row and column of level 0 dropped) and `graycoprops`.
+ * The values are those of `graycomatrix` (symmetric, normalised, without the row and column of level 0) and `graycoprops` of
+ * scikit-image.
  */
 import { MASKED } from './grey-levels.js';
 
@@ -16,7 +17,7 @@ const TEXTURE_PROPERTIES = [
 ] as const;
 type TextureProperty = (typeof TEXTURE_PROPERTIES)[number];
 
-/** From one pixel of a pair to the other, in pixels. */
+/** Distance between the pixels of a pair, in pixels. */
 const DISTANCES = [1, 2, 3] as const;
 const ANGLES = [0, Math.PI / 4, Math.PI / 2, (3 * Math.PI) / 4];
 const LEVELS = 256;
@@ -29,18 +30,18 @@ export const TEXTURE_NAMES = DISTANCES.flatMap((distance) =>
 export interface GreyImage {
   width: number;
   height: number;
-  /** Row by row, 0 where it is masked. */
+  /** Row by row; 0 for masked pixels. */
   levels: Uint8Array;
 }
 
 /**
- * The texture of an image: 18 values named by `TEXTURE_NAMES`, each the mean over four angles. Null where at one of the distances and
- * angles no two pixels are seen.
+ * Returns the texture of an image: 18 values named by `TEXTURE_NAMES`, each averaged over four angles. Null if at some distance and angle
+ * no pair of pixels is unmasked.
  */
 export function textureOf(image: GreyImage): Float64Array | null {
   const texture = new Float64Array(TEXTURE_NAMES.length);
   const pairs = new Uint32Array(LEVELS * LEVELS);
-  // At 45 and 135 degrees distances of 1 and 2 are rounded to the same step.
+  // At 45 and 135 degrees, distances 1 and 2 round to the same offset.
   const known = new Map<string, PropertyValues | null>();
   for (const [d, distance] of DISTANCES.entries()) {
     for (const angle of ANGLES) {
@@ -60,7 +61,7 @@ export function textureOf(image: GreyImage): Float64Array | null {
   return texture;
 }
 
-/** How often level a has level b a step down (0 or more) and right: `pairs[256 a + b]`. */
+/** Counts how often level b is `down` (0 or more) and `right` of level a: `pairs[256 a + b]`. */
 function countPairs({ width, height, levels }: GreyImage, down: number, right: number, pairs: Uint32Array) {
   pairs.fill(0);
   const from = Math.max(0, -right);
@@ -74,9 +75,9 @@ function countPairs({ width, height, levels }: GreyImage, down: number, right: n
 
 type PropertyValues = Record<TextureProperty, number>;
 
-/** Of the symmetric matrix of these pairs, without those that have a masked pixel; null where no other is left. */
+/** Returns the properties of the symmetric matrix of these pairs without masked pixels; null if no pair is left. */
 function propertiesOf(pairs: Uint32Array): PropertyValues | null {
-  // Whole numbers, so that no order of adding them changes the result. Of the symmetric matrix the half with i <= j is visited.
+  // Integers, so that the order of summation does not affect the result. Only the half with i <= j of the symmetric matrix is visited.
   const byDifference = new Float64Array(LEVELS);
   const byLevel = new Float64Array(LEVELS);
   let squaredCounts = 0;
@@ -104,7 +105,7 @@ function propertiesOf(pairs: Uint32Array): PropertyValues | null {
     dissimilarity: mean(byDifference, (difference) => difference),
     homogeneity: mean(byDifference, (difference) => 1 / (1 + difference ** 2)),
     energy: Math.sqrt(asm),
-    // E[(i - j)^2] = 2 variance - 2 covariance, as the matrix is symmetric. Of one level alone scikit-image has 1.
+    // E[(i - j)^2] = 2 variance - 2 covariance, because the matrix is symmetric. For a single level scikit-image returns 1.
     correlation: variance > 0 ? 1 - contrast / (2 * variance) : 1,
     ASM: asm,
   };

@@ -1,22 +1,22 @@
-/** Grey levels of a tile, by one scale for all tiles, so that their textures compare. */
+/** Grey levels of a tile on the same scale for all tiles, so that textures are comparable. */
 
-/** Luma of ITU-R BT.601, as most software turns colour into grey. */
+/** Luma of ITU-R BT.601, the usual conversion of colour to grey. */
 const LUMA = { red: 0.299, green: 0.587, blue: 0.114 };
-/** The reflectance that is shown as white: what few pixels without cloud pass. */
+/** Reflectance of the level 255, which few cloud-free pixels exceed. */
 const WHITE_REFLECTANCE = 0.35;
-/** Level 0 stands for what is not to be looked at. */
+/** Level of masked pixels. */
 export const MASKED = 0;
 const DARKEST = 1;
 const BRIGHTEST = 255;
 
-export interface ColourPlanes {
+interface ColourPlanes {
   /** Reflectance, 0 to 1. */
   red: Float32Array;
   green: Float32Array;
   blue: Float32Array;
 }
 
-/** Levels 1 to 255 of reflectance 0 to 0.35, those beyond cut off; 0 where `usable` is 0 or a value is not finite. */
+/** Maps reflectance 0 to 0.35 to levels 1 to 255, clipped. Level 0 where `usable` is 0 or a value is not finite. */
 export function greyLevels({ red, green, blue }: ColourPlanes, usable: Uint8Array): Uint8Array {
   const levels = new Uint8Array(red.length);
   const scale = (BRIGHTEST - DARKEST) / WHITE_REFLECTANCE;

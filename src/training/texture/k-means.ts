@@ -1,10 +1,10 @@
-/** Clusters by k-means (Lloyd, 1982), seeded by k-means++ (Arthur and Vassilvitskii, 2007). */
+/** k-means clustering (Lloyd, 1982) with k-means++ initialisation (Arthur and Vassilvitskii, 2007). */
 import { randomStream } from '../../random.js';
 import { squaredDistance, type Vector } from './feature-vectors.js';
 
 export interface Clustering {
   centres: Float64Array[];
-  /** The number of the cluster of each vector. Clusters are numbered from the largest to the smallest. */
+  /** Cluster number of each vector. Clusters are numbered from the largest to the smallest. */
   labels: Uint32Array;
   /** Sum of the squared distances from the centres. */
   inertia: number;
@@ -12,12 +12,15 @@ export interface Clustering {
 
 const MAX_STARTS = 8;
 const MAX_ITERATIONS = 100;
-/** Of all starts together, distances of a round: beyond them there are fewer starts, so that the most vectors and clusters take minutes. */
+/**
+ * Maximum number of distances in one round of all starts. More vectors or clusters reduce the number of starts, so that the largest
+ * inputs take minutes.
+ */
 const MAX_DISTANCES = 4e7;
 
 /**
- * The best of several starts. The same for the same vectors in the same order and the same seed. There are fewer clusters than `k`
- * where fewer vectors differ. Not one vector: no cluster.
+ * Returns the best of several starts. The result is the same for the same vectors in the same order and the same seed. There are fewer
+ * clusters than `k` if fewer vectors are distinct, and none without vectors.
  */
 export function kMeansClusters(vectors: Vector[], k: number, seed: number): Clustering {
   const { next } = randomStream(seed);
@@ -30,14 +33,14 @@ export function kMeansClusters(vectors: Vector[], k: number, seed: number): Clus
   return bySize(best!);
 }
 
-/** The indices of the members of each of so many clusters. */
+/** Returns the indices of the members of each cluster. */
 export function membersOf(labels: Uint32Array, clusters: number): number[][] {
   const members: number[][] = Array.from({ length: clusters }, () => []);
   for (const [i, label] of labels.entries()) members[label].push(i);
   return members;
 }
 
-/** The number of the nearest of some vectors, the first of equals. */
+/** Returns the index of the nearest vector, the first of equals. */
 export function nearestIndex(vector: Vector, others: Vector[]): number {
   let nearest = 0;
   let least = Infinity;
@@ -48,7 +51,7 @@ export function nearestIndex(vector: Vector, others: Vector[]): number {
   return nearest;
 }
 
-/** Each is drawn by the square of its distance from those before it. */
+/** k-means++: each centre is drawn with a probability proportional to the squared distance from the centres before it. */
 function firstCentres(vectors: Vector[], k: number, random: () => number): Float64Array[] {
   const centres: Float64Array[] = [];
   const distances = new Float64Array(vectors.length).fill(Infinity);
@@ -88,7 +91,7 @@ function refined(vectors: Vector[], centres: Float64Array[]): Clustering {
       labels[i] = label;
       moved = true;
     }
-    // In the last round the centres stay, so that each vector is with its nearest.
+    // In the last round the centres are not moved, so that each vector belongs to its nearest centre.
     if (!moved || round === MAX_ITERATIONS - 1) break;
     moveToMeans(vectors, labels, centres);
   }
@@ -97,7 +100,7 @@ function refined(vectors: Vector[], centres: Float64Array[]): Clustering {
   return { centres, labels, inertia };
 }
 
-/** A centre that has lost all its vectors stays where it is. */
+/** A centre without vectors is not moved. */
 function moveToMeans(vectors: Vector[], labels: Uint32Array, centres: Float64Array[]): void {
   const sums = centres.map(({ length }) => new Float64Array(length));
   const counts = new Float64Array(centres.length);
@@ -110,7 +113,7 @@ function moveToMeans(vectors: Vector[], labels: Uint32Array, centres: Float64Arr
     if (counts[c] > 0) for (let d = 0; d < centre.length; d++) centre[d] = sums[c][d] / counts[c];
 }
 
-/** Without clusters that are empty. */
+/** Sorts the clusters by size and removes empty ones. */
 function bySize({ centres, labels, inertia }: Clustering): Clustering {
   const sizes = centres.map(() => 0);
   for (const label of labels) sizes[label]++;

@@ -1,7 +1,7 @@
-/** How well vectors fit their clusters (Rousseeuw, 1987). */
+/** Silhouettes of clusters (Rousseeuw, 1987). */
 import { type DistanceName, distanceBetween, type Vector } from './feature-vectors.js';
 
-/** Distances of all pairs, row by row: n x n values. */
+/** Returns the distances of all pairs, row by row: n x n values. */
 export function pairwise(vectors: Vector[], distance: DistanceName): Float32Array {
   const between = distanceBetween[distance];
   const size = vectors.length;
@@ -13,8 +13,8 @@ export function pairwise(vectors: Vector[], distance: DistanceName): Float32Arra
 }
 
 /**
- * Mean of (b - a) / max(a, b) over the vectors, -1 to 1: a is the mean distance from the others of its cluster, b from those of the
- * nearest other one. A vector alone in its cluster counts 0. Every one of the `clusters`, at least two, has a vector.
+ * Returns the mean of (b - a) / max(a, b) over the vectors, -1 to 1: a is the mean distance to the other vectors of the cluster, b to
+ * those of the nearest other cluster. A vector alone in its cluster counts as 0. There must be at least two clusters, each with a vector.
  */
 export function silhouette(distances: Float32Array, labels: Uint32Array, clusters: number): number {
   const size = labels.length;

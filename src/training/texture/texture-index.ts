@@ -1,4 +1,4 @@
-/** Places by what they look like, in memory. */
+/** In-memory index of the textures of cells. */
 import { setImmediate } from 'node:timers/promises';
 import type { Storage, TextureRecord } from '../../storage/index.js';
 import { fitScaling, squaredDistance, standardise } from './feature-vectors.js';
@@ -6,38 +6,38 @@ import { nearestIndex } from './k-means.js';
 import { storedTextures } from './stored-textures.js';
 
 export interface TextureNeighbour extends Omit<TextureRecord, 'values'> {
-  /** Euclidean, in standardised values; 0: they look the same. */
+  /** Euclidean distance in standardised values; 0 for equal textures. */
   distance: number;
-  /** The number of its cluster, from 0; absent where no clusters were made. */
+  /** Cluster number, from 0. Absent if there are no clusters. */
   cluster?: number;
 }
 
-/** Places that are compared with all clusters before others have their turn. */
+/** Number of cells after which reading yields to other work. */
 const YIELD_EVERY = 100;
 
 /** All textures of a collection. */
 interface CollectionTextures {
   places: Omit<TextureRecord, 'values'>[];
-  /** By geocode. */
+  /** Row by geocode. */
   rows: Map<string, number>;
-  /** Standardised, one place after another. */
+  /** Standardised values, one cell after another. */
   vectors: Float32Array;
   clusters: Uint16Array | undefined;
-  /** Of the clusters, in standardised values. */
+  /** Centres of the clusters in standardised values. */
   centres: number[][];
 }
 
-/** Where a place lies among the others. */
-export interface ClusterMembership {
-  /** Absent where no clusters were made. */
+/** The cluster of a cell, and its distance to the centre. */
+interface ClusterMembership {
+  /** Absent if there are no clusters. */
   cluster?: number;
   /** Euclidean distance to the centre of its cluster, in standardised values. */
   fromCentre?: number;
 }
 
 /**
- * Invariant: what is kept of a collection was read at its number of changes or later, and is used until there are more. It is read once for all
- * who ask meanwhile.
+ * Invariant: a cached collection was read at its change count or later, and is used until the count changes. Concurrent requests share
+ * one read.
  */
 export class TextureIndex {
   private readonly cached = new Map<string, { changes: number; known: Promise<CollectionTextures> }>();
@@ -45,8 +45,8 @@ export class TextureIndex {
   constructor(private readonly storage: Storage) {}
 
   /**
-   * The `count` places that look most like one of the same collection, the nearest first, without itself; and itself. Of places that
-   * `fits` turns down none is there. Undefined where its texture is not known.
+   * Returns the `count` most similar cells of the same collection that `fits` accepts, the nearest first, without the cell itself; and
+   * the cell itself. Undefined if its texture is unknown.
    */
   async nearest(
     collection: string,
@@ -68,13 +68,13 @@ export class TextureIndex {
     return { place: placeAt(row, 0), similar: found.map(([at, distance]) => placeAt(at, distance)) };
   }
 
-  /** All places of a collection whose texture is known, by geocode. */
+  /** Returns all cells of a collection with a known texture, by geocode. */
   async places(collection: string): Promise<{ geocode: string; cluster?: number }[]> {
     const { places, clusters } = await this.known(collection);
     return places.map(({ geocode }, row) => ({ geocode, cluster: clusters?.[row] }));
   }
 
-  /** Undefined where its texture is not known. */
+  /** Returns undefined if the texture is unknown. */
   async clusterMembership(collection: string, geocode: string): Promise<ClusterMembership | undefined> {
     const { rows, vectors, clusters, centres } = await this.known(collection);
     const row = rows.get(geocode);
@@ -87,15 +87,15 @@ export class TextureIndex {
 
   private known(collection: string): Promise<CollectionTextures> {
     const changes = this.storage.textureChanges(collection);
-    const kept = this.cached.get(collection);
-    if (kept?.changes === changes) return kept.known;
+    const cached = this.cached.get(collection);
+    if (cached?.changes === changes) return cached.known;
     const known = this.read(collection);
     const entry = { changes, known };
     this.cached.set(collection, entry);
     const forget = () => {
       if (this.cached.get(collection) === entry) this.cached.delete(collection);
     };
-    // Collections that are gone are not kept. Who waits has the error; the next reads again.
+    // Empty collections are not cached. A failed read rejects its callers, and the next call reads again.
     known.then(({ places }) => places.length === 0 && forget(), forget);
     return known;
   }
@@ -123,7 +123,7 @@ export class TextureIndex {
   }
 }
 
-/** The rows nearest to one of `rows` vectors, of those that fit, nearest first; of equals the first. */
+/** Returns the rows nearest to one of `rows` vectors among those that fit, nearest first, the first of equals. */
 function nearestRows(
   vectors: Float32Array,
   rows: number,
@@ -133,9 +133,9 @@ function nearestRows(
 ): [row: number, distance: number][] {
   const size = vectors.length / rows;
   const own = vectors.subarray(row * size, (row + 1) * size);
-  // Kept in order; few rows get in, so that moving the others costs little.
+  // Sorted list; few rows are inserted, so shifting the others is cheap.
   const found: [row: number, squared: number][] = [];
-  let most = Infinity;
+  let limit = Infinity;
   for (let other = 0; other < rows; other++) {
     let squared = 0;
     const from = other * size;
@@ -143,13 +143,13 @@ function nearestRows(
       const difference = vectors[from + i] - own[i];
       squared += difference * difference;
     }
-    // Also where a value is no number.
-    if (!(squared < most) || !fits(other)) continue;
+    // Negated, so that NaN is skipped as well.
+    if (!(squared < limit) || !fits(other)) continue;
     let at = found.length;
     while (at > 0 && found[at - 1][1] > squared) at--;
     found.splice(at, 0, [other, squared]);
     if (found.length > count) found.pop();
-    if (found.length === count) most = found[count - 1][1];
+    if (found.length === count) limit = found[count - 1][1];
   }
   return found.map(([other, squared]) => [other, Math.sqrt(squared)]);
 }

@@ -1,5 +1,5 @@
 import { WorkerPool } from '../../async/index.js';
-import type { AcquisitionFiles } from '../data/acquisitions.js';
+import type { AcquisitionFiles } from '../data/index.js';
 import type { FoundClusters } from './cluster-textures.js';
 import type { TileTexture } from './tile-texture.js';
 
@@ -12,7 +12,7 @@ interface ClusterTask {
 export type TextureTask = { date: AcquisitionFiles } | ClusterTask;
 export type TextureResult = TileTexture | FoundClusters;
 
-/** Threads that compute textures; started once and kept. */
+/** Worker threads that compute textures. They are started once and kept. */
 export class TexturePool {
   private readonly pool: WorkerPool<TextureTask, TextureResult>;
 
@@ -24,14 +24,14 @@ export class TexturePool {
     return this.pool.size;
   }
 
-  /** Of a date with red, green and blue. */
+  /** The date must have red, green and blue. */
   texture(date: AcquisitionFiles, signal: AbortSignal): Promise<TileTexture> {
     return this.pool.run({ date }, { signal }) as Promise<TileTexture>;
   }
 
   /** See `clusterTextures`. */
   cluster(task: ClusterTask, signal: AbortSignal): Promise<FoundClusters> {
-    // It does not look up until it is done, and has nothing to close.
+    // It does not check for an abort and has nothing to close, so it is ended immediately.
     return this.pool.run(task, { signal, graceMs: 0 }) as Promise<FoundClusters>;
   }
 

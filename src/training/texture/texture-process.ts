@@ -1,4 +1,4 @@
-/** Textures as a job: each place's, then clusters of the places of a collection. */
+/** The `texture` job: computes the texture of each cell, and then clusters of the cells of each collection. */
 
 import { mapConcurrent } from '../../async/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
@@ -16,15 +16,9 @@ import {
   searchTiles,
 } from '../../query/index.js';
 import { pinTiles, type Storage, type TextureRecord, type TileRecord } from '../../storage/index.js';
-import {
-  acquisitionFiles,
-  bandValueKinds,
-  groupTilesByCell,
-  type TrainingCell,
-} from '../data/training-cells.js';
+import { acquisitionFiles, bandValueKinds, groupTilesByCell, type TrainingCell } from '../data/index.js';
 import { fewTextures, noTextures, textureFailed } from '../errors.js';
-import { DEFAULT_SEED } from '../jobs/train-options.js';
-import { RGB_BANDS } from '../models/rgb-inputs.js';
+import { RGB_BANDS } from '../models/index.js';
 import { clearestTile } from './clearest-tile.js';
 import { membersOf } from './k-means.js';
 import { isSound, storedTextures } from './stored-textures.js';
@@ -38,37 +32,38 @@ export interface TextureContext {
 
 export interface TextureInputs {
   filter?: FilterParams;
-  /** A day or RFC 3339: of the images that are clear and whole, the one nearest to it is looked at. Default: the newest. */
+  /** Day or RFC 3339: the clear image nearest to it is used. Default: the newest. */
   near?: string;
-  /** Default: as many as fit best. */
+  /** Default: the best number by the silhouettes. */
   clusters?: number;
   seed?: number;
 }
 
-/** Beyond these, clusters say nothing that people could look through. */
+const DEFAULT_SEED = 1;
+/** Maximum number of clusters; more are of no use to people. */
 const MAX_CLUSTERS = 1000;
 const MAX_LISTED_FAILURES = 1000;
-/** Places whose textures are stored together. */
+/** Number of cells whose textures are stored together. */
 const BATCH_SIZE = 100;
 
 const OUTPUTS = {
-  textures: { title: 'Places whose texture was computed', schema: { type: 'integer' } },
-  unchanged: { title: 'Places that keep the texture they had', schema: { type: 'integer' } },
+  textures: { title: 'Places with a new texture', schema: { type: 'integer' } },
+  unchanged: { title: 'Places that keep their texture', schema: { type: 'integer' } },
   skipped: {
-    title: 'Places without a texture, by the reason',
+    title: 'Places without a texture, by reason',
     schema: { type: 'object', additionalProperties: { type: 'integer' } },
   },
-  failed: { title: 'The first that failed, and why', schema: { type: 'array', items: { type: 'object' } } },
+  failed: { title: 'The first failures, with reasons', schema: { type: 'array', items: { type: 'object' } } },
   failures: { title: 'Places that failed', schema: { type: 'integer' } },
   collections: {
     title:
-      'Clusters of all places of each collection whose texture is known, and how well other numbers of clusters fit',
+      'Clusters of all places of each collection with a known texture, and silhouettes of other numbers of clusters',
     schema: { type: 'array', items: { type: 'object' } },
   },
-  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+  seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };
 
-/** Result of a run. The clusters are made of the textures of all runs. */
+/** Schema of the results of one node. Clusters are computed from the textures of all nodes. */
 const PART = objectOf({
   textures: COUNT,
   unchanged: COUNT,
@@ -83,7 +78,7 @@ export function textureProcess(context: TextureContext): Process {
     id: 'texture',
     title: 'Textures of places',
     description:
-      'Computes what each place looks like (18 values of grey-level co-occurrence), and puts the places of each collection into clusters of those that look alike.',
+      'Computes the texture of each place (18 values of grey-level co-occurrence), and clusters the places of each collection by similarity.',
     inputs: {
       type: 'object',
       additionalProperties: false,
@@ -92,16 +87,16 @@ export function textureProcess(context: TextureContext): Process {
         near: {
           type: 'string',
           maxLength: 40,
-          // No range.
+          // Excludes time ranges.
           pattern: '^[^/]+$',
           description:
-            'Of the images that hold 95 % of the cell and at most 5 % cloud, the one nearest to this day or time is looked at. Default: the newest',
+            'Among the images that cover 95 % of the cell with at most 5 % cloud, the one nearest to this day or time is used. Default: the newest',
         },
         clusters: {
           type: 'integer',
           minimum: 1,
           maximum: MAX_CLUSTERS,
-          description: 'Default: as many as fit best by the silhouettes',
+          description: 'Default: the best number by the silhouettes',
         },
         seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1 },
       },
@@ -155,7 +150,7 @@ async function computeTextures(
     if (results.failed.length < MAX_LISTED_FAILURES) results.failed.push(failure);
     job.log('error', `${failure.tile}: ${failure.message} [${failure.code}]`);
   };
-  /** Not stored yet. */
+  /** Textures that are not stored yet. */
   let made: TextureRecord[] = [];
   const count = () => {
     const { textures, unchanged, skipped, failures } = results;
@@ -176,7 +171,7 @@ async function computeTextures(
         const outcome = await textureOfCell({ storage, workers }, place, known[i], near, job.signal);
         if (outcome === 'unchanged') results.unchanged++;
         else if ('skipped' in outcome) {
-          // What it looked like before is still known.
+          // The previous texture is kept.
           if (known[i]) results.unchanged++;
           else skip(place, outcome.skipped);
         } else if ('code' in outcome) fail(outcome);
@@ -184,9 +179,9 @@ async function computeTextures(
         count();
       });
     } finally {
-      // Also where the job was stopped: what is made stays, but of tiles that were deleted meanwhile.
-      const there = await storage.getTiles(made.map(({ tile }) => tile));
-      const present = new Set(there.map(({ id }) => id));
+      // Even if the job was stopped, computed textures are stored, except for tiles that have been deleted in the meantime.
+      const existing = await storage.getTiles(made.map(({ tile }) => tile));
+      const present = new Set(existing.map(({ id }) => id));
       await storage.putTextures(made.filter(({ tile }) => present.has(tile)));
       results.textures += present.size;
       made = [];
@@ -196,7 +191,7 @@ async function computeTextures(
   return results;
 }
 
-/** The collections of some places, with no cluster so far. */
+/** Returns the collections of the cells, without clusters. */
 function collectionsOf(places: TrainingCell[]): ClusteredCollection[] {
   const grids = new Map(places.map(({ collection, grid }) => [collection, grid]));
   return [...grids].map(([collection, grid]) => ({ collection, grid, places: 0, clusters: [], curve: [] }));
@@ -220,7 +215,7 @@ async function textureOfCell(
   const tile: TileRecord = clearestTile(coloured, near);
   const { id, version, start } = tile;
   if (known?.tile === id && known.version === version) return 'unchanged';
-  // The grey levels of a texture are those of reflectance: most numbers of a camera are brighter.
+  // Grey levels assume reflectance; most 8-bit values of a camera would be brighter.
   if (bandValueKinds(RGB_BANDS, [tile]).includes('scaled counts'))
     return { skipped: '8-bit numbers without a scale are not reflectance; ingest them with --scale' };
   const date = acquisitionFiles(storage, RGB_BANDS, tile)!;
@@ -244,7 +239,7 @@ async function textureOfCell(
   }
 }
 
-/** The textures of places that are of images which are still there. */
+/** Returns the textures of cells whose images still exist. */
 async function currentTextures(
   storage: Storage,
   places: TrainingCell[],
@@ -257,7 +252,7 @@ async function currentTextures(
   );
 }
 
-/** Reasons that differ in their numbers alone are one, by the first of them. */
+/** Reasons that differ only in their numbers are counted together, under the first of them. */
 function countReason(counts: Record<string, number>, reason: string, count: number): void {
   const known = Object.keys(counts).find((one) => reasonKey(one) === reasonKey(reason)) ?? reason;
   counts[known] = (counts[known] ?? 0) + count;
@@ -279,7 +274,7 @@ function mergeTextures(parts: TextureResults[]): TextureResults {
   };
 }
 
-/** Throws TW_TRAIN_NO_TEXTURE; TW_TRAIN_FEW_TEXTURES where it is so in one of the collections, and all keep the clusters they had. */
+/** Throws TW_TRAIN_NO_TEXTURE, and TW_TRAIN_FEW_TEXTURES if any collection has too few; all collections then keep their clusters. */
 async function cluster(
   { storage, workers }: TextureContext,
   results: TextureResults,
@@ -292,7 +287,7 @@ async function cluster(
     const textures = await storedTextures(storage, collection);
     if (textures.length > 0) known.push(textures);
   }
-  // Before any collection has others than it had.
+  // Checked before any collection is changed.
   for (const [{ collection }, { length }] of known.map((textures) => [textures[0], textures] as const))
     if (clusters !== undefined && length < clusters) throw fewTextures(collection, length, clusters);
   const collections: ClusteredCollection[] = [];
@@ -315,7 +310,9 @@ async function cluster(
   }
   if (collections.length === 0)
     throw noTextures(
-      results.textures + results.unchanged > 0 ? ['it was deleted meanwhile'] : reasonsOf(results),
+      results.textures + results.unchanged > 0
+        ? ['the textures have been deleted in the meantime']
+        : reasonsOf(results),
     );
   job.message(
     collections

@@ -1,18 +1,18 @@
-/** What the `texture` job makes. */
+/** Results of the `texture` job. */
 import type { GridName } from '../../grid/index.js';
 import type { ClusteringRecord } from '../../storage/index.js';
 
 export interface TextureResults {
-  /** Places whose texture was computed. */
+  /** Number of cells whose texture was computed. */
   textures: number;
-  /** Places that keep the texture they had: their image is the same, or shows too little. */
+  /** Number of cells that keep their texture: their image is the same, or has too few clear pixels. */
   unchanged: number;
-  /** Places without a texture, by the reason. */
+  /** Numbers of cells without a texture, by reason. */
   skipped: Record<string, number>;
-  /** The first that failed, and why. */
+  /** The first failures. */
   failed: { tile: string; code: string; message: string }[];
   failures: number;
-  /** Of all places of each collection whose texture is known. */
+  /** Clusters of all cells of each collection with a known texture. */
   collections: ClusteredCollection[];
 }
 
@@ -24,6 +24,6 @@ export interface ClusteredCollection extends Pick<ClusteringRecord, 'collection'
 
 export interface TextureCluster {
   places: string[];
-  /** The place that is nearest to the cluster's centre. */
+  /** The cell nearest to the centre of the cluster. */
   middle: string;
 }

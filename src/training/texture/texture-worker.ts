@@ -1,4 +1,4 @@
-/** A thread that computes the textures of tiles, and finds clusters of them. */
+/** Worker thread that computes textures of tiles and clusters of textures. */
 import { handleTasks } from '../../async/index.js';
 import { clusterTextures } from './cluster-textures.js';
 import type { TextureResult, TextureTask } from './texture-pool.js';

@@ -1,29 +1,29 @@
 /**
- * Seeds first: of each cluster the most typical place trains before the others, which then start from its model (curriculum). All nodes of
- * a job agree on the seeds, and wait for them.
+ * Curriculum: the most typical cell of each cluster (its seed) trains first, and the other cells start from its model. All nodes of a job
+ * agree on the seeds and wait for them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobContext } from '../../jobs/index.js';
 import { type ModelVersionRecord, type Storage, versionNamed } from '../../storage/index.js';
-import type { TextureIndex } from '../texture/texture-index.js';
+import type { TextureIndex } from '../texture/index.js';
 
-/** A model that is or will be trained, by its kind and place. */
+/** A model that is or will be trained, by kind and cell. */
 export interface CellModel {
   model: string;
   collection: string;
   geocode: string;
 }
 
-/** The seed of each cluster, collection and kind of model among the places of one node, or of all. */
+/** The seed of each cluster, collection and kind of model among the cells of one node or of all nodes. */
 type Seeds = Record<string, CellModel & { fromCentre: number }>;
 
-/** What a node waits for a model that another one has stored, ms. */
+/** Maximum time to wait for a model that another node has stored. */
 const MODEL_ARRIVAL_TIMEOUT_MS = 30_000;
 const POLL_INTERVAL_MS = 100;
 
 /**
- * Tells which places train next: of each cluster, collection and kind of model that has no seed so far the place that is nearest to the
- * centre, of those that some node offers. Undefined where no node offers any.
+ * Returns a predicate for the cells that train next: for each cluster, collection and kind of model without a seed so far, the cell
+ * nearest to the centre among those that any node offers. Undefined if no node offers any.
  */
 export async function electClusterSeeds(
   textures: TextureIndex,
@@ -43,20 +43,20 @@ export async function electClusterSeeds(
     if (key !== undefined && !seeded.has(key)) add(own, key, { ...one, fromCentre: fromCentre! });
   }
   const all: Seeds = {};
-  for (const word of await allGather(own))
-    for (const [key, seed] of Object.entries(word)) add(all, key, seed);
+  for (const offer of await allGather(own))
+    for (const [key, seed] of Object.entries(offer)) add(all, key, seed);
   const chosen = new Set(Object.values(all).map(nameOf));
   return chosen.size === 0 ? undefined : (one) => chosen.has(nameOf(one));
 }
 
-/** The models of all seeds, those of other nodes as well, as soon as they are here. */
+/** Returns the models of all seeds, including those of other nodes, as soon as they have arrived. */
 export async function awaitSeedModels(
   storage: Pick<Storage, 'getModel'>,
   own: { id: string; version: string }[],
   { allGather, log, signal }: Pick<JobContext, 'allGather' | 'log' | 'signal'>,
 ): Promise<ModelVersionRecord[]> {
   const seeds = (await allGather(own)).flat();
-  // What was stored here and is gone was deleted meanwhile.
+  // A model that this node stored and that is missing has been deleted.
   const isOwn = (id: string) => own.some((one) => one.id === id);
   const until = performance.now() + MODEL_ARRIVAL_TIMEOUT_MS;
   const arrived: ModelVersionRecord[] = [];

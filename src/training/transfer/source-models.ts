@@ -1,33 +1,35 @@
-/** Which models of other places a place may start from. */
+/** Finds the models of other cells from which a cell may start. */
 import type { JobContext } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
 import { randomStream } from '../../random.js';
 import { bestVersion, type ModelVersionRecord, type Storage, versionsOf } from '../../storage/index.js';
-import type { TrainingCell } from '../data/training-cells.js';
-import type { CardSummary } from '../registry/model-card.js';
-import type { TextureIndex } from '../texture/texture-index.js';
-import type { TransferPolicy } from './transfer-policy.js';
+import type { TrainingCell } from '../data/index.js';
+import type { CardSummary, TransferPolicy } from '../registry/index.js';
+import type { TextureIndex } from '../texture/index.js';
 
-/** A model that a place may start from. */
+/** A model that a cell may start from. */
 export interface SourceModel {
   model: ModelVersionRecord;
-  /** Between the places, as `TextureIndex` has it. */
+  /** Texture distance between the cells, as in `TextureIndex`. */
   distance: number;
 }
 
-/** What is found for a place: at least one parent, the best first, or why there is none. */
+/** At least one parent, the best first; or the reason why there is none. */
 export type SourceModelSearch = { parents: SourceModel[] } | { none: string };
 export type SourceModelFinder = (
-  place: Pick<TrainingCell, 'collection' | 'geocode'>,
+  cell: Pick<TrainingCell, 'collection' | 'geocode'>,
 ) => Promise<SourceModelSearch>;
 
-/** Places that are tried, the next where the model of one cannot be taken. */
+/** Maximum number of source cells: if the model of one cannot be used, the next is tried. */
 const MAX_SOURCES_TRIED = 4;
-/** Places that are probed: the nearest, and the nearest of other clusters. */
+/** Source cells that are compared: the nearest, and the nearest of other clusters. */
 const NEAREST_PROBED = 4;
 const MAX_PROBED = 8;
 
-/** The best version for its place alone of each model of some kinds, where it is better than the mean of its training; none of the job itself. */
+/**
+ * Returns, for each per-cell model of these kinds, its best version if it beats the mean baseline. Versions trained by this job are
+ * excluded.
+ */
 export async function availableSourceModels(
   storage: Pick<Storage, 'scanModels'>,
   kinds: string[],
@@ -53,47 +55,45 @@ export async function availableSourceModels(
   if (older > 0)
     log(
       'warning',
-      `${plural(older, 'model')} of an older version cannot be started from, because their training ground may touch the held-out ground of other places; train them again`,
+      `${plural(older, 'model')} of an older version cannot be used as sources, because their training ground may touch the held-out ground of other places; train them again`,
     );
   return found;
 }
 
-/** One that is worse than the mean has learned nothing. */
+/** A model that is worse than the mean has learned nothing. */
 export function isUsableSource({ card }: ModelVersionRecord): boolean {
   const { metrics, baseline } = card as CardSummary;
   return metrics.validation.mse < baseline.mean.mse;
 }
 
-/** Finds parents among some models of one kind. The same for the same models, textures and seed. */
+/** Finds parents among models of one kind. The result is the same for the same models, textures and seed. */
 export function sourceModelFinder(
   textures: TextureIndex,
   models: ModelVersionRecord[],
   policy: Exclude<TransferPolicy, 'none'>,
   seed: number,
 ): SourceModelFinder {
-  const byPlace = new Map(models.map((model) => [keyOf(model), model]));
+  const byCell = new Map(models.map((model) => [keyOf(model), model]));
   return async ({ collection, geocode }) => {
     const own = await textures.clusterMembership(collection, geocode);
-    if (!own) return { none: 'it is not known what it looks like; "tilewright texture" computes that' };
+    if (!own) return { none: 'its texture is unknown; compute it with "tilewright texture"' };
     if (policy !== 'probe' && own.cluster === undefined)
-      return { none: 'its collection has no clusters; "tilewright texture" finds them' };
-    // The held-out ground of cells of other sizes may overlap the training ground of this one.
-    const isAlike = (place: { geocode: string }) => place.geocode.length === geocode.length;
+      return { none: 'its collection has no clusters; compute them with "tilewright texture"' };
+    // Cells of another size are excluded: their held-out ground may overlap the training ground of this cell.
+    const isAlike = (cell: { geocode: string }) => cell.geocode.length === geocode.length;
     const nearest: Nearest = async (count, fits) => {
       const found = await textures.nearest(
         collection,
         geocode,
         count,
-        (place) =>
-          isAlike(place) && fits(place) && byPlace.has(keyOf({ collection, geocode: place.geocode })),
+        (cell) => isAlike(cell) && fits(cell) && byCell.has(keyOf({ collection, geocode: cell.geocode })),
       );
-      // Undefined where the collection was deleted meanwhile.
-      return (found?.similar ?? []).map((place) => ({ ...place, model: byPlace.get(keyOf(place))! }));
+      // Undefined if the collection has been deleted in the meantime.
+      return (found?.similar ?? []).map((cell) => ({ ...cell, model: byCell.get(keyOf(cell))! }));
     };
     const drawOther = async () => {
       const others = (await textures.places(collection)).filter(
-        (place) =>
-          isAlike(place) && place.cluster !== own.cluster && byPlace.has(keyOf({ collection, ...place })),
+        (cell) => isAlike(cell) && cell.cluster !== own.cluster && byCell.has(keyOf({ collection, ...cell })),
       );
       return others[Math.floor(randomStream(seed + hash(geocode)).next() * others.length)]?.geocode;
     };
@@ -111,7 +111,7 @@ const keyOf = ({ collection, geocode }: { collection: string; geocode: string })
 type FoundSourceModel = SourceModel & { geocode: string; cluster?: number };
 type Nearest = (
   count: number,
-  fits: (place: { geocode: string; cluster?: number }) => boolean,
+  fits: (cell: { geocode: string; cluster?: number }) => boolean,
 ) => Promise<FoundSourceModel[]>;
 
 const CHOICES: Record<
@@ -122,20 +122,20 @@ const CHOICES: Record<
       cluster: number | undefined,
       drawOther: () => Promise<string | undefined>,
     ) => Promise<FoundSourceModel[]>;
-    /** Where nothing is found. */
+    /** Reason if no model is found. */
     none: string;
   }
 > = {
   similar: {
-    choose: (nearest, cluster) => nearest(MAX_SOURCES_TRIED, (place) => place.cluster === cluster),
-    none: 'no other place of its cluster has a model that is of use (--curriculum trains one first)',
+    choose: (nearest, cluster) => nearest(MAX_SOURCES_TRIED, (cell) => cell.cluster === cluster),
+    none: 'no other place of its cluster has a usable model (--curriculum trains one first)',
   },
   random: {
     async choose(nearest, _, drawOther) {
       const drawn = await drawOther();
       return nearest(1, ({ geocode }) => geocode === drawn);
     },
-    none: 'no place of another cluster has a model that is of use',
+    none: 'no place of another cluster has a usable model',
   },
   probe: {
     async choose(nearest) {
@@ -147,7 +147,7 @@ const CHOICES: Record<
       }
       return found;
     },
-    none: 'no other place has a model that is of use (--curriculum trains some first)',
+    none: 'no other place has a usable model (--curriculum trains some first)',
   },
 };
 

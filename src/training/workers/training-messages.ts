@@ -1,65 +1,33 @@
-/** The requests that a training process answers, and the types of a place's task and outcome. */
-
+/** The requests that a training process answers, and the types of a cell's task and outcome. */
 import type { Handler } from '../../engines/index.js';
-import type { AcquisitionFiles, DatePair } from '../data/acquisitions.js';
-import type { Baselines } from '../evaluation/baselines.js';
-import type { DisplayRange } from '../evaluation/display-range.js';
-import type { EpochLosses, ModelMetrics, Predictions, TargetStatistics } from '../evaluation/metrics.js';
-import type { FreezingSchedule } from '../loop/layer-freezing.js';
-import type { AppliedHoldOut, TrainValidationPatches } from '../patches/patches.js';
-import type { ModelFiles } from '../registry/saved-model.js';
-import type { WarmStartOptions, WarmStartResult } from '../transfer/warm-start.js';
+import type { AcquisitionFiles, DatePair } from '../data/index.js';
+import type { EpochLosses } from '../evaluation/index.js';
+import type { FreezingSchedule, TrainedCell } from '../loop/index.js';
+import type { WarmStartOptions } from '../warm-start/index.js';
 
 /** One model to train. */
 export interface TrainCellTask {
-  /** Names the task in progress and results. */
+  /** Name of the task in progress and results. */
   id: string;
-  /** The same of all tasks of one place. Default: it shares nothing with others. */
+  /** Same value for all tasks of one cell. Default: the task shares nothing with others. */
   cell?: string;
   model: string;
   seed: number;
-  /** Default: the model's. */
+  /** Default: the value of the model. */
   epochs?: number;
   /** Stops if the selection loss has not improved for this number of epochs. */
   patience?: number;
   dates: AcquisitionFiles[];
-  /** Of a model that removes cloud. */
+  /** For cloud removal. */
   pairs?: DatePair[];
-  /** The first time that the job holds out, milliseconds since 1970. Default: only ground is held out. */
+  /** First held-out time of the job, milliseconds since 1970. Default: only ground is held out. */
   validationFrom?: number;
-  /** Models of other places that it may start from, the best first. Default: it starts fresh. */
+  /** Models of other cells that it may start from, the best first. Default: it starts fresh. */
   start?: WarmStartOptions;
-  /** Which layers learn when, of a model that starts from another. */
+  /** Schedule of the trainable layers if the training starts from another model. */
   fineTuning?: FreezingSchedule;
-  /** File in which the training is kept as it stands, and from which it goes on. */
+  /** File in which the state of the training is saved, and from which it resumes. */
   checkpoint?: string;
-}
-
-export interface TrainedCell {
-  files: ModelFiles;
-  epochs: number;
-  losses: EpochLosses[];
-  /** The epoch whose weights are kept. */
-  bestEpoch: number;
-  /** Where there were models that it may have started from. */
-  start?: WarmStartResult;
-  metrics: ModelMetrics;
-  /** With which images are scored. */
-  displayRange?: DisplayRange;
-  /** Of the validation patches, where a patch has one value. */
-  predictions?: Predictions;
-  /** Of the true values in the validation patches. */
-  spread: TargetStatistics;
-  baseline: Baselines;
-  /** Patches side by side, without the overlap that training uses. */
-  patches: TrainValidationPatches['counts'];
-  split: string;
-  /** Absent for a model of several places. */
-  holdOut?: AppliedHoldOut;
-  /** Bytes of the files that it needs, also where another model of the place had read them. */
-  bytesRead: number;
-  /** From the first byte read to the weights. */
-  seconds: number;
 }
 
 export interface TrainingError {
@@ -73,7 +41,7 @@ export interface TrainRequest {
   task: TrainCellTask;
   /** Memory that the process may use, in bytes. */
   limit?: number;
-  /** The process keeps the decoded bands, because another task for the same place is queued. */
+  /** True if the process should keep the decoded bands, because another task for the same cell is queued. */
   keep: boolean;
 }
 

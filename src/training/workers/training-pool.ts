@@ -1,51 +1,50 @@
-/** Trains many places at once, in child processes. */
+/** Trains many cells in parallel child processes. */
 import { availableParallelism } from 'node:os';
 import { allowedCpus, type EngineName, EngineProcess, ProcessEnded } from '../../engines/index.js';
 import { TilewrightError } from '../../errors.js';
 import { memoryLimitExceeded, processCrashed, trainingFailed } from '../errors.js';
-import type { EpochLosses } from '../evaluation/metrics.js';
+import type { EpochLosses } from '../evaluation/index.js';
 import type { EpochProgress, TrainCellResult, TrainCellTask, TrainingHandlers } from './training-messages.js';
 
 export type CellResult = { id: string } & TrainCellResult;
 
-/** An epoch of a place has ended. */
+/** An epoch of a cell has ended. */
 export interface CellProgress extends EpochLosses {
   id: string;
 }
 
-/** How often a place is trained until its process does not end. */
+/** Maximum number of attempts for a cell whose process ends. */
 const MAX_ATTEMPTS = 2;
 
-export interface TrainerOptions {
-  /** As `selectEngine` found it. */
+interface TrainerOptions {
+  /** As returned by `selectEngine`. */
   engine: EngineName;
-  /** Places trained side by side at most. Default: the processor's cores. */
+  /** Maximum number of cells trained in parallel. Default: the number of cores. */
   cores?: number;
-  /** Bytes that all children together may take, though one is always there. Default: no bound. */
+  /** Memory for all children together, in bytes; one child always runs. Default: no limit. */
   memory?: number;
-  /** Bytes that a child may take; it is refused more. Default: no bound. */
+  /** Memory limit of each child, in bytes, enforced by the kernel. Default: no limit. */
   limit?: number;
-  /** With a limit: the kernel holds each child to one core, another for each as far as there are enough. Linux alone. */
+  /** Pins each child to one core, a different one as long as there are enough. Requires a limit. Linux only. */
   pinned?: boolean;
-  /** Ends all children at once; the generator then throws the signal's reason. */
+  /** Ends all children immediately; the generator then throws the reason of the signal. */
   signal?: AbortSignal;
   onEpoch?: (progress: CellProgress) => void;
   /**
-   * Is waited for before a process is started for a place; it may complete the task, or skip the place. What it throws fails the place;
-   * where that is of the kind that passes (503), all.
+   * Awaited before a process is started for a cell; it may complete the task, or skip the cell. An error that it throws fails the cell; a
+   * temporary one (503) fails all.
    */
   prepare?: (task: TrainCellTask) => Promise<{ skipped: string } | undefined>;
 }
 
 /**
- * Trains every place and yields its result as soon as it is there, in any order. A place whose child crashes is tried once
- * more in a new child; it then fails alone, with TW_TRAIN_CRASHED, or TW_TRAIN_MEMORY where there is a
- * limit. Leaving the loop ends the children.
+ * Trains every cell and yields each result as soon as it is available, in any order. A cell whose child crashes is retried once in a new
+ * child; it then fails alone, with TW_TRAIN_CRASHED, or TW_TRAIN_MEMORY if there is a limit. Leaving the loop ends the children.
  *
- * Tasks of one place go to one child, which reads it once, as long as no child would be idle for it.
+ * Tasks of one cell go to one child, which reads the cell once, unless another child would be idle.
  *
- * The first child shows what one takes, after its first epoch; the others start as far as `memory` allows for more of that. Where there
- * is a limit, that tells it from the start.
+ * The memory use of the first child after its first epoch decides how many more fit into `memory`. With a memory limit, the limit is used
+ * instead.
  */
 export async function* trainCells(
   tasks: TrainCellTask[],
@@ -62,22 +61,22 @@ export async function* trainCells(
 ): AsyncGenerator<CellResult> {
   signal?.throwIfAborted();
   const waiting = [...tasks];
-  const own = pinned ? allowedCpus() : [];
+  const cpus = pinned ? allowedCpus() : [];
   const workers = Array.from(
     { length: Math.min(cores, tasks.length) },
-    // Several servers on one machine begin with different cores, most often.
-    (_, i) => new TrainingWorker(engine, limit, own[(process.pid + i) % own.length]),
+    // Offset by the process id, so that several servers on one machine usually start with different cores.
+    (_, i) => new TrainingWorker(engine, limit, cpus[(process.pid + i) % cpus.length]),
   );
   const idle = [...workers];
-  /** What a child takes: its limit, or the most that one has taken, bytes. */
-  let taken = limit;
-  const sideBySide = () =>
-    memory === Infinity ? cores : taken ? Math.max(1, Math.floor(memory / taken)) : 1;
+  /** Memory of one child in bytes: its limit, or the largest use so far. */
+  let childMemory = limit;
+  const maxParallel = () =>
+    memory === Infinity ? cores : childMemory ? Math.max(1, Math.floor(memory / childMemory)) : 1;
   const endAll = () => {
     for (const worker of workers) worker.end();
   };
   signal?.addEventListener('abort', endAll);
-  const withoutProcess = async (task: TrainCellTask): Promise<TrainCellResult | undefined> => {
+  const prepareTask = async (task: TrainCellTask): Promise<TrainCellResult | undefined> => {
     try {
       return await prepare?.(task);
     } catch (error) {
@@ -90,22 +89,22 @@ export async function* trainCells(
   const start = (worker: TrainingWorker) => {
     const task = takeNext(waiting, worker, workers);
     worker.cell = task.cell;
-    // Decoded bands would count against a limit.
+    // Decoded bands would count towards a limit.
     const keep = limit === undefined && waiting.some((other) => isSameCell(task, other));
     const onProgress = ({ epoch, memory: now }: EpochProgress) => {
-      taken = limit ?? Math.max(taken ?? 0, now);
+      childMemory = limit ?? Math.max(childMemory ?? 0, now);
       startMore();
       onEpoch?.({ id: task.id, ...epoch });
     };
     running++;
     answers.add(
-      withoutProcess(task)
+      prepareTask(task)
         .then((outcome) => outcome ?? worker.train(task, keep, onProgress))
         .then((outcome) => ({ worker, result: { id: task.id, ...outcome } })),
     );
   };
   const startMore = () => {
-    while (running < sideBySide() && waiting.length > 0 && idle.length > 0) start(idle.shift()!);
+    while (running < maxParallel() && waiting.length > 0 && idle.length > 0) start(idle.shift()!);
   };
   try {
     startMore();
@@ -127,7 +126,7 @@ export async function* trainCells(
 const isSameCell = (a: Pick<TrainCellTask, 'cell'>, b: Pick<TrainCellTask, 'cell'>) =>
   a.cell !== undefined && a.cell === b.cell;
 
-/** Of the place that the worker has read, else of one that none has, else the first. */
+/** Returns a task of the cell that the worker has read, otherwise of a cell that no worker has read, otherwise the first. */
 function takeNext(
   waiting: TrainCellTask[],
   worker: TrainingWorker,
@@ -139,7 +138,7 @@ function takeNext(
   return task;
 }
 
-/** What comes of several promises, in the order in which it comes. Invariant: one `next` waits at a time. */
+/** Yields promises in the order in which they settle. Invariant: at most one `next` waits at a time. */
 class CompletionQueue<T> {
   private readonly settled: Promise<T>[] = [];
   private wake = () => {};
@@ -162,12 +161,11 @@ class CompletionQueue<T> {
 }
 
 /**
- * A child process, and its replacement when it ends.
- * Invariants: at most one task at a time; after `end` no process is started; with a limit, a process whose task failed gets no other, and no
- * task fails for want of memory in a process that had another task before.
+ * A child process, and its replacement when it ends. Invariants: at most one task at a time; after `end` no process is started; with a
+ * limit, a process whose task failed gets no further task, and no task fails because of memory in a process that had another task before.
  */
 class TrainingWorker {
-  /** Of its last task, whose files the child may still have in memory. */
+  /** Cell of its last task, whose files the child may still have in memory. */
   cell: string | undefined;
   private process: EngineProcess<TrainingHandlers> | undefined;
   private ended = false;
@@ -178,7 +176,7 @@ class TrainingWorker {
     private readonly core?: number,
   ) {}
 
-  /** Tries a task again if its process ends. Rejects only with what `onEpoch` throws. */
+  /** Retries a task if its process ends. Rejects only with what `onEpoch` throws. */
   async train(
     task: TrainCellTask,
     keep: boolean,
@@ -190,7 +188,7 @@ class TrainingWorker {
       try {
         return await this.attempt(task, keep, onEpoch);
       } catch (error) {
-        // Memory that earlier tasks have left may be missing now, and not every library names that as the cause.
+        // Memory that earlier tasks have not released may be missing, and not every library reports that as the cause.
         if (isUsed && this.limit !== undefined && (memoryLimitExceeded.is(error) || trainingFailed.is(error)))
           continue;
         if (error instanceof TilewrightError) return { error: { code: error.code, message: error.message } };

@@ -1,4 +1,4 @@
-/** The child process that trains: one engine, one place after another. Started by training-pool.ts. */
+/** Child process that trains one cell after another on one engine. Started by training-pool.ts. */
 import { createHash } from 'node:crypto';
 import {
   type EngineName,
@@ -9,21 +9,18 @@ import {
 } from '../../engines/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
 import { version as software } from '../../version.js';
-import { type ReadOutcome, type ReadRasters, readAcquisitions } from '../data/read-acquisitions.js';
+import { type ReadOutcome, type ReadRasters, readAcquisitions } from '../data/index.js';
 import { memoryLimitExceeded, trainingFailed } from '../errors.js';
-import { imagesToScore, scoreTile, type TileImages } from '../evaluation/tile-scores.js';
-import { trainModel } from '../loop/train-model.js';
-import { getModelSpec } from '../models/builtin-models.js';
-import type { ModelSpec } from '../models/model-spec.js';
-import { labelImages } from '../patches/labelled-images.js';
-import { makePatches, type TrainValidationPatches } from '../patches/patches.js';
-import { saveModel } from '../registry/saved-model.js';
+import { imagesToScore, scoreTile, type TileImages } from '../evaluation/index.js';
+import { trainModel } from '../loop/index.js';
+import { getModelSpec, type ModelSpec, saveModel } from '../models/index.js';
+import { labelImages, makePatches, type TrainValidationPatches } from '../patches/index.js';
 import type { TrainCellTask, TrainingHandlers } from './training-messages.js';
 
 const [engine] = process.argv.slice(2);
 
-/** What was read of one place, for the next model of it, and for the scores of the last one on whole tiles. */
-let cachedRasters: { place?: string; rasters: ReadRasters } | undefined;
+/** Bands read for one cell, for its next model and for the tile scores of its last one. */
+let cachedRasters: { cell?: string; rasters: ReadRasters } | undefined;
 
 serveRequests<TrainingHandlers>(
   {
@@ -31,7 +28,7 @@ serveRequests<TrainingHandlers>(
       try {
         return await train(request, report);
       } catch (error) {
-        throw knownError(error, request.limit);
+        throw toKnownError(error, request.limit);
       } finally {
         if (!request.keep) cachedRasters = undefined;
       }
@@ -40,11 +37,14 @@ serveRequests<TrainingHandlers>(
   trainingFailed,
 );
 
-/** How V8, the engines and the system say that there is no more memory; WebAssembly goes on with the address 0 and meets its bounds. */
+/**
+ * Out-of-memory messages of V8, the engines and the system. Failed allocations in WebAssembly return address 0, and later fail with an
+ * access out of bounds.
+ */
 const NO_MEMORY =
   /out of memory|allocation failed|memory access out of bounds|unable to grow|could not allocate|bad_alloc|ENOMEM|\bOOM\b/i;
 
-function knownError(error: unknown, limit?: number): TilewrightError {
+function toKnownError(error: unknown, limit?: number): TilewrightError {
   const message = messageOf(error);
   if (limit !== undefined && (engineMemory.is(error) || NO_MEMORY.test(message)))
     return memoryLimitExceeded.because(error, limit, message);
@@ -61,7 +61,11 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
   if ('skipped' in data) return data;
   const { dataset, source, bytesRead } = data;
   const { model, ...result } = await trainModel(tf, spec, dataset, {
-    ...{ seed, epochs, patience, start, fineTuning },
+    seed,
+    epochs,
+    patience,
+    start,
+    fineTuning,
     scoreTile: (model, range) => scoreTile(tf, model, spec, range, source, cachedRasters?.rasters),
     onEpoch: (epoch) => report({ epoch, memory: 1024 * process.resourceUsage().maxRSS }),
     checkpoint: checkpoint === undefined ? undefined : { path: checkpoint, task: fingerprint(task, loaded) },
@@ -73,16 +77,13 @@ const train: TrainingHandlers['train'] = async ({ task, keep }, report) => {
       ...result,
       files,
       epochs: result.losses.length,
-      patches: dataset.counts,
-      split: dataset.split,
-      holdOut: dataset.holdOut,
       bytesRead,
       seconds: (performance.now() - started) / 1000,
     },
   };
 };
 
-/** The patches of a place, and what its tiles are scored by. The pixels themselves go, before the training begins. */
+/** Returns the patches of a cell, and the files for its tile scores. The pixels are released before the training starts. */
 async function dataOf(
   spec: ModelSpec,
   task: TrainCellTask,
@@ -99,13 +100,13 @@ async function dataOf(
   return { dataset, source: { dates, pairs, scored }, bytesRead: pixels.bytesRead };
 }
 
-async function read({ cell: place, dates }: TrainCellTask, keep: boolean): Promise<ReadOutcome> {
-  if (cachedRasters?.place !== place) cachedRasters = undefined;
-  if (keep) cachedRasters ??= { place, rasters: new Map() };
+async function read({ cell, dates }: TrainCellTask, keep: boolean): Promise<ReadOutcome> {
+  if (cachedRasters?.cell !== cell) cachedRasters = undefined;
+  if (keep) cachedRasters ??= { cell, rasters: new Map() };
   return readAcquisitions(dates, cachedRasters?.rasters);
 }
 
-/** A digest of all that shapes the result. Files of tiles never change; their paths name their versions. */
+/** Digest of everything that affects the result. Files of tiles never change; their paths contain their versions. */
 function fingerprint({ checkpoint: _, ...task }: TrainCellTask, { name, version }: LoadedEngine): string {
   return createHash('sha256')
     .update(JSON.stringify([software, name, version, task]))

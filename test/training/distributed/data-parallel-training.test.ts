@@ -9,22 +9,18 @@ import { randomStream, shuffledOrder } from '../../../src/random.js';
 import { Mask } from '../../../src/raster/index.js';
 import { commonCell } from '../../../src/storage/index.js';
 import type { DatePair } from '../../../src/training/data/acquisitions.js';
+import { distributedReport, pooledCellScores } from '../../../src/training/distributed/build-report.js';
 import {
   type CellPatches,
   trainDataParallel,
 } from '../../../src/training/distributed/data-parallel-training.js';
-import { distributedReport, pooledCellScores } from '../../../src/training/distributed/distributed-report.js';
 import {
   type ProcessGroup,
   SINGLE_PROCESS_GROUP,
 } from '../../../src/training/distributed/ring-all-reduce.js';
 import { allReduceRunningStatistics } from '../../../src/training/distributed/tensor-all-reduce.js';
 import { diverged } from '../../../src/training/errors.js';
-import {
-  initialFitStatistics,
-  ridge,
-  sufficientStatistics,
-} from '../../../src/training/evaluation/baselines.js';
+import { initialFitStatistics, sufficientStatistics } from '../../../src/training/evaluation/baselines.js';
 import { displayRange } from '../../../src/training/evaluation/display-range.js';
 import { evaluateBaselines } from '../../../src/training/evaluation/evaluate.js';
 import { meanScores } from '../../../src/training/evaluation/image-scores.js';
@@ -32,14 +28,15 @@ import type { Metrics } from '../../../src/training/evaluation/metrics.js';
 import { scoreTile } from '../../../src/training/evaluation/tile-scores.js';
 import { getModelSpec, regressionMetrics } from '../../../src/training/index.js';
 import { predictPatches } from '../../../src/training/inference/predict-patches.js';
-import type { Batch } from '../../../src/training/loop/learner.js';
 import { createLearner } from '../../../src/training/loop/train-model.js';
 import type { ModelSpec } from '../../../src/training/models/model-spec.js';
 import { rgbNormalisation } from '../../../src/training/models/rgb-inputs.js';
+import type { Batch } from '../../../src/training/patches/batches.js';
 import { augmentedBatch } from '../../../src/training/patches/batches.js';
 import { concatPatches } from '../../../src/training/patches/concat-patches.js';
 import { labelImages } from '../../../src/training/patches/labelled-images.js';
 import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
+import { ridge } from '../../../src/training/ridge-regression.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, type Field, field } from '../synthetic-land.js';
@@ -93,7 +90,7 @@ describe('training together', () => {
     ({ tf } = await loadEngine('wasm'));
   });
   // The last member has few patches, in many steps none.
-  const small = { ...spec, leastPatches: 6, leastValidation: 2 };
+  const small = { ...spec, minPatches: 6, minValidationPatches: 2 };
   const datasets = [
     [field(140, 163, { seed: 1 }), field(150, 150, { seed: 2 })],
     [field(128, 128, { seed: 3 })],
@@ -252,7 +249,7 @@ describe('training together', () => {
 
   it('scores images with the range of their place, on its patches and on its whole tiles', async (t) => {
     const folder = await tempFolder(t);
-    const ndmi = { ...getModelSpec('ndmi'), mostPatches: 4, leastPatches: 4, leastValidation: 1 };
+    const ndmi = { ...getModelSpec('ndmi'), maxPatches: 4, minPatches: 4, minValidationPatches: 1 };
     const own = [1, 2].map((one) => {
       const date = field(256, 192, { seed: one, time: Date.UTC(2020, 5, one) });
       for (const [at, value] of date.bands.swir16.entries()) date.bands.swir16[at] = value / one;
@@ -293,7 +290,7 @@ describe('training together', () => {
   });
 
   it('averages the moving averages of batch normalisation over the members', async () => {
-    const ndmi = { ...getModelSpec('ndmi'), mostPatches: 4, leastPatches: 4, leastValidation: 1 };
+    const ndmi = { ...getModelSpec('ndmi'), maxPatches: 4, minPatches: 4, minValidationPatches: 1 };
     const own = [1, 2].map((one) => [place(`p${one}`, datasetOf(ndmi, [field(320, 256, { seed: one })]))]);
     const { all, weights } = await trainAll(tf, ndmi, own, 1);
     assert.deepEqual(weights[1], weights[0]);
@@ -301,7 +298,7 @@ describe('training together', () => {
   });
 
   it('shares the gradients of a discriminator too', async () => {
-    const removal = { ...getModelSpec('cloud-removal'), mostPatches: 2, leastPatches: 2, leastValidation: 1 };
+    const removal = { ...getModelSpec('cloud-removal'), maxPatches: 2, minPatches: 2, minValidationPatches: 1 };
     const own = [1, 2].map((one) => {
       const clear = field(320, 256, { seed: one });
       return [place(`p${one}`, datasetOf(removal, [clouded(clear), clear], [{ cloudy: 0, clear: 1 }]))];

@@ -48,12 +48,12 @@ test('a run that stores nothing leaves the checkpoints of others alone', { timeo
     (await readdir(join(data, 'scratch'), { recursive: true })).filter((name) => name.startsWith('kept-'));
   const hasCheckpoint = async () => (await kept()).some((name) => name.includes('/'));
 
-  assert.match(await beginning({}, hasCheckpoint), /^begins with epoch 1/);
+  assert.match(await beginning({}, hasCheckpoint), /^starts with epoch 1/);
   const before = await kept();
-  assert.match(await beginning({ store: false }, async () => true), /^begins with epoch 1/);
+  assert.match(await beginning({ store: false }, async () => true), /^starts with epoch 1/);
   assert.deepEqual(
     (await kept()).filter((name) => before.includes(name)),
     before,
   );
-  assert.match(await beginning({}, async () => true), /^goes on from epoch/);
+  assert.match(await beginning({}, async () => true), /^resumes from epoch/);
 });

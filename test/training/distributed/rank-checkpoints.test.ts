@@ -6,8 +6,8 @@ import { before, describe, it, type TestContext } from 'node:test';
 import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { messageOf } from '../../../src/errors.js';
+import { distributedReport } from '../../../src/training/distributed/build-report.js';
 import { trainDataParallel } from '../../../src/training/distributed/data-parallel-training.js';
-import { distributedReport } from '../../../src/training/distributed/distributed-report.js';
 import type { ResumePoint } from '../../../src/training/distributed/rank-checkpoints.js';
 import { trainingFailed } from '../../../src/training/errors.js';
 import { getModelSpec } from '../../../src/training/index.js';
@@ -18,7 +18,7 @@ import { field } from '../synthetic-land.js';
 import { ringOf } from './process-groups.js';
 
 const EPOCHS = 6;
-const spec = { ...getModelSpec('ndvi'), batchSize: 8, leastPatches: 6, leastValidation: 2 };
+const spec = { ...getModelSpec('ndvi'), batchSize: 8, minPatches: 6, minValidationPatches: 2 };
 
 function datasetOf(side: number, seed: number): TrainValidationPatches {
   const outcome = makePatches(spec, labelImages(spec, [field(side, side, { seed })]));

@@ -90,7 +90,7 @@ describe('a ring', () => {
     const ends = await Promise.allSettled(steps);
     for (const [i, end] of ends.entries()) {
       assert.ok(end.status === 'rejected' && (i === 2 || nodeLost.is(end.reason)), String(i));
-      if (i !== 2) assert.match(end.reason.message, /node m2 fell out/);
+      if (i !== 2) assert.match(end.reason.message, /node m2 was lost/);
     }
   });
 

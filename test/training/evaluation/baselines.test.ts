@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import {
   linearPredictor,
-  ridge,
   sufficientStatistics,
   trainingMean,
 } from '../../../src/training/evaluation/baselines.js';
 import { pooledScore, regressionMetrics, targetStatistics } from '../../../src/training/index.js';
 import type { Patches } from '../../../src/training/patches/patches.js';
+import { ridge } from '../../../src/training/ridge-regression.js';
 
 const SIZE = 4;
 const BANDS = 3;

@@ -5,7 +5,7 @@ import { loadEngine } from '../../../src/engines/load-engine.js';
 import type { Tf } from '../../../src/engines/tfjs.js';
 import { Mask } from '../../../src/raster/index.js';
 import { readAcquisitions } from '../../../src/training/data/read-acquisitions.js';
-import { initialFitStatistics, linearPredictor, ridge } from '../../../src/training/evaluation/baselines.js';
+import { initialFitStatistics, linearPredictor } from '../../../src/training/evaluation/baselines.js';
 import { displayRange } from '../../../src/training/evaluation/display-range.js';
 import { imageScores, meanScores } from '../../../src/training/evaluation/image-scores.js';
 import { imagesToScore, scoreTile } from '../../../src/training/evaluation/tile-scores.js';
@@ -13,6 +13,7 @@ import { getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
 import { labelImages } from '../../../src/training/patches/labelled-images.js';
 import { makePatches } from '../../../src/training/patches/patches.js';
+import { ridge } from '../../../src/training/ridge-regression.js';
 import { tempFolder } from '../../support/temp.js';
 import { writeDate } from '../acquisition-files.js';
 import { clouded, field } from '../synthetic-land.js';
@@ -54,7 +55,7 @@ describe('scores of whole tiles', () => {
 
   it('are those of the straight line that an untrained model is, with five scales, and leave no tensors behind', async (t) => {
     const folder = await tempFolder(t);
-    const spec = { ...getModelSpec('ndmi'), leastPatches: 6, leastValidation: 1 };
+    const spec = { ...getModelSpec('ndmi'), minPatches: 6, minValidationPatches: 1 };
     const dates = [0, 1, 2].map((day) =>
       writeDate(folder, `${day}`, date(240, 256, day, day === 2 ? 20 : 0)),
     );

@@ -86,7 +86,7 @@ test('after kill -9 a training goes on from its checkpoint, to the same weights'
       assert.deepEqual(card.losses.slice(0, losses.length), losses);
       const { lines } = await ask(`/jobs/${jobID}/logs`);
       const goesOn = lines.some(
-        ({ text }: { text: string }) => text === `goes on from epoch ${losses.length}`,
+        ({ text }: { text: string }) => text === `resumes from epoch ${losses.length}`,
       );
       assert.equal(goesOn, mode === 'distributed', JSON.stringify(lines));
       checkDuration(await ask(`/jobs/${jobID}`), await ask(`/jobs/${jobID}/results`), started);

@@ -14,10 +14,10 @@ import type { EpochLosses } from '../../../src/training/evaluation/metrics.js';
 import { getModelSpec } from '../../../src/training/index.js';
 import { predictPatches } from '../../../src/training/inference/predict-patches.js';
 import { trainModel } from '../../../src/training/loop/train-model.js';
+import { saveModel } from '../../../src/training/models/saved-model.js';
 import { applyD4 } from '../../../src/training/patches/augmentation.js';
 import { labelImages } from '../../../src/training/patches/labelled-images.js';
 import { makePatches, type TrainValidationPatches } from '../../../src/training/patches/patches.js';
-import { saveModel } from '../../../src/training/registry/saved-model.js';
 import { tempFolder } from '../../support/temp.js';
 import { clouded, type Field, field } from '../synthetic-land.js';
 
@@ -200,7 +200,7 @@ describe('models of images', () => {
 
   async function trainedOn(name: string, dates: Field[], pairs: DatePair[]) {
     // Few patches, since these models are slow without oneDNN.
-    const model = { ...getModelSpec(name), leastPatches: 8, leastValidation: 2, mostPatches: 8 };
+    const model = { ...getModelSpec(name), minPatches: 8, minValidationPatches: 2, maxPatches: 8 };
     const outcome = makePatches(model, labelImages(model, dates, pairs));
     assert.ok('dataset' in outcome, JSON.stringify(outcome));
     return trainModel(tf, model, outcome.dataset, { seed: 1, epochs: name === 'ndmi' ? 12 : 2 });
@@ -218,7 +218,7 @@ async function reopened(tf: Tf, model: LayersModel): Promise<LayersModel> {
   return tf.loadLayersModel(tf.io.fromMemory({ modelTopology, weightSpecs, weightData }));
 }
 
-describe('copyTurned', () => {
+describe('applyD4', () => {
   it('gives the eight different symmetries of a patch', () => {
     const patch = Float32Array.from({ length: 16 * 16 * 3 }, (_, i) => i);
     const copies = Array.from({ length: 8 }, (_, symmetry) => {

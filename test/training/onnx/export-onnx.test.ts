@@ -17,7 +17,7 @@ import type { Tf } from '../../../src/engines/tfjs.js';
 import { randomStream } from '../../../src/random.js';
 import { exportOnnx, getModelSpec } from '../../../src/training/index.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
-import { type ModelFiles, saveModel } from '../../../src/training/registry/saved-model.js';
+import { type ModelFiles, saveModel } from '../../../src/training/models/saved-model.js';
 import { installPython } from '../../conformance/python.js';
 import { tempFolder } from '../../support/temp.js';
 
@@ -241,5 +241,5 @@ test('what ONNX lacks here, or what is damaged, is named', async () => {
   await refused(layers.batchNormalization({ axis: 1 }), /another axis/);
   const files = await filesOf(layers.conv2d({ filters: 1, kernelSize: 1 }));
   const cut = { ...files, 'weights.bin': files['weights.bin'].subarray(4) };
-  assert.throws(() => onnxOf(cut), { code: 'TW_TRAIN_ONNX_WEIGHTS', message: /8 bytes in place of 12/ });
+  assert.throws(() => onnxOf(cut), { code: 'TW_TRAIN_ONNX_WEIGHTS', message: /8 bytes instead of 12/ });
 });

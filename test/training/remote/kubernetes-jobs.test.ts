@@ -1,4 +1,7 @@
-/** Jobs of Kubernetes, each of which trains a place in its own container: what they run is run here, and their text is held against the schemas. */
+/**
+ * Jobs of Kubernetes, each of which trains a place in its own container: what they run is run here, and their text is held against the
+ * schemas.
+ */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

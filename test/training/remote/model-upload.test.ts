@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { requestCheck } from '../../../src/json-schema.js';
+import type { TrainedCell } from '../../../src/training/loop/training-report.js';
 import { decodeUpload, encodeUpload, modelUploadSchema } from '../../../src/training/remote/model-upload.js';
-import type { TrainedCell } from '../../../src/training/workers/training-messages.js';
 
 const images = { psnr: 3, ssim: 3, msSsim: 2 };
 const scores = { mse: 0.01, r2: 0.5, psnr: 30, ssim: 0.9, msSsim: { value: 0.8, scales: 3 }, images };

@@ -126,7 +126,7 @@ test('similar lists the nearest places in order, as a scan of all has them', asy
   assert.deepEqual(await similar(own.tile, '--collection', 'planted', '-k', '5'), nearest);
   for (const [flags, message] of [
     [['no_such_tile'], /no item no_such_tile/],
-    [[unseen.id], /no texture of \w+ in collection planted is known/],
+    [[unseen.id], /the texture of \w+ in collection planted is unknown/],
     [[own.geocode, '--collection', 'nope'], /there is no collection nope/],
   ] as const) {
     const { code, stderr } = await tilewright('similar', ...flags, ...target);

@@ -64,7 +64,7 @@ test('no place starts from a model of an older version, or of cells of another s
     await putModel(storage, [tileIn('u200')], { geocode, mse: 0.01, mean: 0.02, isHeldOut });
   const models = await availableSourceModels(storage, ['ndvi'], { id: 'another job', log });
   assert.deepEqual(models.map(({ geocode }) => geocode).sort(), ['u201', 'u2020']);
-  assert.match(warnings.join(), /^1 model of an older version cannot be started from/);
+  assert.match(warnings.join(), /^1 model of an older version cannot be used as sources/);
 
   const about = { title: 'c', grid: 'geohash', precision: 4, license: 'various', createdAt: 0 } as const;
   await storage.catalogue.write([storage.catalogue.collections.set('c', { id: 'c', ...about })]);
@@ -200,7 +200,7 @@ test('each policy finds what a scan of all places finds', async (t) => {
     assert.ok('none' in answer);
     return answer.none;
   };
-  assert.match(await none(similar, 'zzzzz'), /not known what it looks like; "tilewright texture"/);
+  assert.match(await none(similar, 'zzzzz'), /its texture is unknown; compute it with "tilewright texture"/);
   assert.match(await none(similar, textures[0]!.geocode, 'other'), /not known what it looks like/);
   const apart = { ...textures[0]!, collection: 'd' };
   await storage.catalogue.write([storage.catalogue.collections.set('d', { id: 'd', ...about })]);
@@ -208,7 +208,7 @@ test('each policy finds what a scan of all places finds', async (t) => {
   for (const policy of ['similar', 'random'] as const)
     assert.match(
       await none(sourceModelFinder(index, models, policy, 1), apart.geocode, 'd'),
-      /has no clusters; "tilewright texture"/,
+      /has no clusters; compute them with "tilewright texture"/,
     );
   assert.match(await none(sourceModelFinder(index, [], 'similar', 1)), /no other place of its cluster/);
   assert.match(await none(sourceModelFinder(index, [], 'random', 1)), /no place of another cluster/);

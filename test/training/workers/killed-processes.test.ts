@@ -1,4 +1,6 @@
-/** Child processes of every kind that are killed or exit by themselves, busy and idle: their task fails with its code, the next one works. */
+/**
+ * Child processes of every kind that are killed or exit by themselves, busy and idle: their task fails with its code, the next one works.
+ */
 import assert from 'node:assert/strict';
 import { getEventListeners, once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -16,10 +18,10 @@ import {
   type TrainCellTask,
   trainCells,
 } from '../../../src/training/index.js';
-import { InferencePool } from '../../../src/training/inference/inference-pool.js';
-import type { PredictTask } from '../../../src/training/inference/predict-tile.js';
 import { buildModel } from '../../../src/training/models/build-model.js';
-import { saveModel } from '../../../src/training/registry/saved-model.js';
+import { saveModel } from '../../../src/training/models/saved-model.js';
+import { InferencePool } from '../../../src/training/predict/inference-pool.js';
+import type { PredictTask } from '../../../src/training/predict/predict-task.js';
 import { untrainedModel } from '../../../src/training/remote/untrained-model.js';
 import { atEnd } from '../../support/at-end.js';
 import { children, childrenGone, HAS_PROC } from '../../support/child-processes.js';
@@ -239,7 +241,7 @@ describe('child processes that end', { timeout: 400_000, skip: !HAS_PROC && 'nee
     };
     const fellOut = (how: string) => ({
       code: 'TW_TRAIN_RING',
-      message: new RegExp(`node n fell out .*\\(${how}\\)`),
+      message: new RegExp(`node n was lost .*\\(${how}\\)`),
     });
 
     for (const wait of MOMENTS)

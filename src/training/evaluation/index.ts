@@ -1,0 +1,22 @@
+/**
+ * Scores of predictions: regression metrics, PSNR, SSIM and MS-SSIM, baselines, and scores of entire tiles. Most functions depend only on
+ * true and predicted values. Imports `inference`, `patches`, `data` and `models`.
+ */
+export { type Baselines, initialFitStatistics } from './baselines.js';
+export { type DisplayRange, displayRange } from './display-range.js';
+export { evaluateBaselines, evaluatePredictions, maskedPairs, meanSquaredError } from './evaluate.js';
+export type { ImageScores } from './image-scores.js';
+export {
+  type EpochLosses,
+  type Metrics,
+  type ModelMetrics,
+  type Predictions,
+  pooledScore,
+  pooledTargetStatistics,
+  pooledTile,
+  regressionMetrics,
+  type TargetStatistics,
+  type TileScore,
+  targetStatistics,
+} from './metrics.js';
+export { imagesToScore, scoreTile, type TileImages } from './tile-scores.js';

@@ -1,0 +1,18 @@
+/**
+ * One training run: learners, gradients, Adam, learning-rate schedule, layer freezing, early stopping, checkpoints, and the report of its
+ * results. Invariant: a run that resumes from a checkpoint reaches the same weights, bit for bit. Imports `warm-start`, `evaluation`,
+ * `inference`, `patches` and `models`.
+ */
+export {
+  CHECKPOINT_INTERVAL_S,
+  type CheckpointState,
+  findCheckpoint,
+  writeTrainingCheckpoint,
+} from './checkpoint.js';
+export { bestEpoch, hasStalled, WeightsSnapshot } from './early-stopping.js';
+export { BatchGradients } from './gradients.js';
+export { FREEZING_SCHEDULES, type FreezingSchedule } from './layer-freezing.js';
+export { asVariables } from './learner.js';
+export { cosineLearningRate } from './learning-rate.js';
+export { createLearner, trainModel } from './train-model.js';
+export { type CellReport, reportOf, type TrainedCell, type TrainingReport } from './training-report.js';

@@ -1,0 +1,17 @@
+/**
+ * Networks as data (`ModelSpec`), the builder that turns them into tfjs layers models, the built-in models (one file each), and models as
+ * files. Invariant: the same specification and seed give the same files. Imports `engines` (types) and `expressions`.
+ */
+export { buildModel, LINEAR_LAYER, RESIDUAL_LAYER, setLinearWeights } from './build-model.js';
+export { getModelSpec, MODEL_NAMES } from './builtin-models.js';
+export {
+  type BandName,
+  hasBatchNorm,
+  type ModelSpec,
+  requiredBands,
+  startsWithLinearFit,
+  type TargetSpec,
+} from './model-spec.js';
+export { buildDiscriminator } from './patchgan-discriminator.js';
+export { RGB_BANDS } from './rgb-inputs.js';
+export { loadModel, type ModelFiles, parseWeights, saveModel, type WeightValues } from './saved-model.js';

@@ -1,0 +1,72 @@
+/** Makes one tile with the predictions of a model for another tile. */
+
+import type { LayersModel } from '@tensorflow/tfjs-layers';
+import { type MadeTile, validityStatistics } from '../../derive/index.js';
+import type { Tf } from '../../engines/index.js';
+import { type CellGroup, encodeMaskFile, encodeTile } from '../../ingest/index.js';
+import { type DataType, Mask } from '../../raster/index.js';
+import { mappableMask, readAcquisitions } from '../data/index.js';
+import { predictionFailed } from '../errors.js';
+import { predictImage } from '../inference/index.js';
+import type { ModelSpec } from '../models/index.js';
+import { cloudFreeTile } from './cloud-free-tile.js';
+import type { PredictTask } from './predict-task.js';
+
+/** Encoding of predicted indices. Ten thousandths are far below any error of a model. */
+const OUTPUT_ENCODING = { dataType: 'int16' as DataType, scale: 1e-4, nodata: -32768, maximum: 32767 };
+
+/** Returns null if no pixel of the tile can be read. Throws TW_TRAIN_PREDICT. */
+export async function predictTile(
+  tf: Tf,
+  model: LayersModel,
+  spec: ModelSpec,
+  task: PredictTask,
+): Promise<MadeTile | null> {
+  if (spec.target.kind === 'clear') return cloudFreeTile(tf, model, spec, task);
+  const { tile, date, size, groups } = task;
+  const read = await readAcquisitions([date], undefined, size);
+  if ('skipped' in read) throw predictionFailed(read.skipped);
+  const [pixels] = read.dates;
+  const { width, height } = pixels;
+  const inputMask = mappableMask(pixels, spec.inputs);
+  if (!inputMask.includes(1)) return null;
+  const inputs = spec.inputs.map((name) => pixels.bands[name]!);
+  const planes = predictImage(tf, model, spec, { width, height, inputs, inputMask });
+  // Predictions can be NaN or infinite if weights or a pixel are too large.
+  const valid = inputMask.map((is, at) =>
+    is && planes.every((plane) => Number.isFinite(plane[at])) ? 1 : 0,
+  );
+  if (!valid.includes(1)) throw predictionFailed('the prediction is not finite for any of its pixels');
+  const bands = planes.map((plane) => storedValues(plane, valid));
+  const cell: CellGroup = {
+    ...tile,
+    width,
+    height,
+    name: groups[`${width}x${height}`],
+    role: 'data',
+    resampling: 'bilinear',
+    dataType: OUTPUT_ENCODING.dataType,
+    nodata: OUTPUT_ENCODING.nodata,
+    colours: undefined,
+    bands: [{ name: spec.name, scale: OUTPUT_ENCODING.scale, offset: 0 }],
+  };
+  const codes = pixels.mask.map((code, at) => {
+    // The model does not know whether a pixel is clear.
+    if (valid[at]) return code;
+    // A pixel that the model could not read keeps its code of cloud, shadow or snow.
+    const isBlocked = code === Mask.cloud || code === Mask.shadow || code === Mask.snow;
+    return isBlocked ? code : Mask.nodata;
+  });
+  const figures = validityStatistics(bands, OUTPUT_ENCODING.nodata, valid);
+  const { file } = encodeTile(cell, { bands, ...figures, valid, mask: null });
+  const { file: mask, cloudCover, footprint } = encodeMaskFile(cell, codes);
+  return { files: [file, mask], coverage: figures.coverage, cloudCover, footprint, used: [0] };
+}
+
+function storedValues(plane: Float32Array, valid: Uint8Array): Int16Array {
+  const { scale, nodata, maximum } = OUTPUT_ENCODING;
+  const stored = new Int16Array(plane.length);
+  for (let i = 0; i < plane.length; i++)
+    stored[i] = valid[i] ? Math.max(-maximum, Math.min(maximum, Math.round(plane[i] / scale))) : nodata;
+  return stored;
+}

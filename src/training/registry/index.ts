@@ -1,0 +1,22 @@
+/**
+ * A trained model as stored: model card, version, and provenance. Invariant: a model and its card are stored together or not at all.
+ * Imports `loop`, `warm-start`, `evaluation`, `models` and `data`.
+ */
+export { type DistributedReport, describeTraffic } from './distributed-report.js';
+export {
+  type CardSummary,
+  type ModelCard,
+  type ModelCardContext,
+  modelCard,
+  TRAINING_MODES,
+  type TrainingMode,
+} from './model-card.js';
+export {
+  describeUnstoredModel,
+  type ModelResult,
+  modelStoredByJob,
+  type StoredModel,
+  type StoreModelContext,
+  storeModel,
+} from './store-model.js';
+export { TRANSFER_POLICIES, type TransferPolicy, type TransferProvenance } from './transfer-provenance.js';

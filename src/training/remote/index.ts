@@ -1,0 +1,15 @@
+/**
+ * Training outside of the node, for example in a Kubernetes Job: the manifest of a cell, the upload, and the job that stores it.
+ * Invariant: an upload contains numbers only; the node builds topology and card itself. Imports `jobs`, `registry` and the folders below
+ * them.
+ */
+export {
+  type CellCheck,
+  type CellInputs,
+  type CellManifest,
+  type CheckInputs,
+  cellManifest,
+  checkCell,
+} from './cell-manifest.js';
+export { encodeUpload, MAX_UPLOAD_BYTES } from './model-upload.js';
+export { cellInputsSchema, type StoreInputs, storeModelProcess } from './store-model-process.js';

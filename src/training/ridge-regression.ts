@@ -1,0 +1,85 @@
+/** Ridge regression in closed form, from sums over the samples. */
+
+/** Penalty on the squared weights of standardised features, without the intercept (scikit-learn's `alpha`). */
+const RIDGE_LAMBDA = 1;
+/** A variance below this fraction of the squared mean is rounding error. */
+const VARIANCE_EPSILON = 1e-12;
+
+/** Linear function: output o = bias[o] + sum of weights[o][band] * input[band]. */
+export interface LinearModel {
+  weights: number[][];
+  bias: number[];
+}
+
+/** Sums over samples from which `ridge` fits. The sums of several sets are the sum of theirs. */
+export interface SufficientStatistics {
+  count: number;
+  /** Sums of the features, [band], and of their products, [band][band]. */
+  x: number[];
+  xx: number[][];
+  /** Sums of the targets, [output], and of their products with the features, [output][band]. */
+  y: number[];
+  xy: number[][];
+}
+
+export function addSufficientStatistics(
+  a: SufficientStatistics,
+  b: SufficientStatistics,
+): SufficientStatistics {
+  const add = (one: number[], other: number[]) => one.map((value, i) => value + other[i]);
+  return {
+    count: a.count + b.count,
+    x: add(a.x, b.x),
+    xx: a.xx.map((row, i) => add(row, b.xx[i])),
+    y: add(a.y, b.y),
+    xy: a.xy.map((row, i) => add(row, b.xy[i])),
+  };
+}
+
+/**
+ * Weights w that solve (Z'Z + lambda I) w = Z'(y - mean y). Z are the features minus their training mean, divided by their training
+ * standard deviation.
+ */
+export function ridge({ count, x, xx, y, xy }: SufficientStatistics, lambda = RIDGE_LAMBDA): LinearModel {
+  const centre = x.map((sum) => sum / count);
+  const spread = centre.map((middle, f) => {
+    const variance = xx[f][f] / count - middle ** 2;
+    // A constant feature has no information; any non-zero deviation keeps its weight at zero.
+    return variance > VARIANCE_EPSILON * middle ** 2 ? Math.sqrt(variance) : 1;
+  });
+  const gram = xx.map((row, a) =>
+    row.map(
+      (products, b) =>
+        (products - count * centre[a] * centre[b]) / (spread[a] * spread[b]) + (a === b ? lambda : 0),
+    ),
+  );
+  const weights = xy.map((row, t) => {
+    const moments = row.map((products, f) => (products - centre[f] * y[t]) / spread[f]);
+    return solveByCholesky(gram, moments).map((weight, f) => weight / spread[f]);
+  });
+  const bias = y.map((sum, t) => weights[t].reduce((left, w, f) => left - w * centre[f], sum / count));
+  return { weights, bias };
+}
+
+/** Solves a x = b for a symmetric positive definite matrix: a = L L', then L y = b, then L' x = y. */
+function solveByCholesky(a: number[][], b: number[]): number[] {
+  const n = b.length;
+  const lower = a.map((row) => row.map(() => 0));
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j <= i; j++) {
+      let sum = a[i][j];
+      for (let k = 0; k < j; k++) sum -= lower[i][k] * lower[j][k];
+      lower[i][j] = i === j ? Math.sqrt(sum) : sum / lower[j][j];
+    }
+  }
+  const x = [...b];
+  for (let i = 0; i < n; i++) {
+    for (let k = 0; k < i; k++) x[i] -= lower[i][k] * x[k];
+    x[i] /= lower[i][i];
+  }
+  for (let i = n - 1; i >= 0; i--) {
+    for (let k = i + 1; k < n; k++) x[i] -= lower[k][i] * x[k];
+    x[i] /= lower[i][i];
+  }
+  return x;
+}

@@ -1,0 +1,8 @@
+/**
+ * GLCM texture of cells, clusters of similar cells, and nearest neighbours. Knows nothing about training. Invariant: the same textures and
+ * seed give the same clusters. Imports `data` and `models`.
+ */
+export { TextureIndex, type TextureNeighbour } from './texture-index.js';
+export { TexturePool } from './texture-pool.js';
+export { textureProcess } from './texture-process.js';
+export type { ClusteredCollection, TextureResults } from './texture-results.js';

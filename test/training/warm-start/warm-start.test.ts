@@ -1,0 +1,500 @@
+/** Training that starts from a model of another place. */
+import assert from 'node:assert/strict';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, it, type TestContext } from 'node:test';
+import { crc32 } from 'node:zlib';
+import type { Tensor } from '@tensorflow/tfjs-core';
+import type { LayersModel, SymbolicTensor } from '@tensorflow/tfjs-layers';
+import { loadEngine } from '../../../src/engines/load-engine.js';
+import type { Tf } from '../../../src/engines/tfjs.js';
+import type { ModelFileLocation } from '../../../src/storage/index.js';
+import { linearPredictor, sufficientStatistics } from '../../../src/training/evaluation/baselines.js';
+import { maskedPairs, meanSquaredError } from '../../../src/training/evaluation/evaluate.js';
+import { regressionMetrics } from '../../../src/training/evaluation/metrics.js';
+import { getModelSpec } from '../../../src/training/index.js';
+import { predictPatches } from '../../../src/training/inference/predict-patches.js';
+import { headLayerNames } from '../../../src/training/loop/layer-freezing.js';
+import { type TrainOptions, trainModel } from '../../../src/training/loop/train-model.js';
+import { buildModel } from '../../../src/training/models/build-model.js';
+import { inputPlanes, type ModelSpec } from '../../../src/training/models/model-spec.js';
+import { type ModelFiles, parseWeights, saveModel } from '../../../src/training/models/saved-model.js';
+import { labelImages } from '../../../src/training/patches/labelled-images.js';
+import {
+  makePatches,
+  type Patches,
+  subsamplePatches,
+  type TrainValidationPatches,
+} from '../../../src/training/patches/patches.js';
+import { ridge } from '../../../src/training/ridge-regression.js';
+import { type SourceModelFiles, warmStart } from '../../../src/training/warm-start/warm-start.js';
+import { tempFolder } from '../../support/temp.js';
+import { clouded, field } from '../synthetic-land.js';
+
+const ndvi = getModelSpec('ndvi');
+const ndmi = getModelSpec('ndmi');
+
+function datasetOf(
+  spec: ModelSpec,
+  seed: number,
+  side = spec.patchSize > 16 ? 340 : 150,
+): TrainValidationPatches {
+  const clear = field(side, side, { seed });
+  const isPair = spec.target.kind === 'clear';
+  const dates = isPair ? [clouded(clear), clear] : [clear];
+  const least = { ...spec, minPatches: Math.min(8, spec.minPatches) };
+  const outcome = makePatches(
+    least,
+    labelImages(spec, dates, isPair ? [{ cloudy: 0, clear: 1 }] : undefined),
+  );
+  assert.ok('dataset' in outcome, JSON.stringify(outcome));
+  return outcome.dataset;
+}
+
+async function parentIn(t: TestContext, files: ModelFiles, id = 'parent'): Promise<SourceModelFiles> {
+  const folder = await tempFolder(t);
+  const place = (name: keyof ModelFiles): ModelFileLocation => {
+    const bytes = files[name]!;
+    const path = join(folder, String(name));
+    writeFileSync(path, bytes);
+    const file = { name: String(name), bytes: bytes.length, crc32: crc32(bytes) };
+    return { path, file, model: { id, version: 'v1' } };
+  };
+  return { id, version: 'v1', topology: place('model.json'), weights: place('weights.bin') };
+}
+
+describe('a start from another model', () => {
+  let tf: Tf;
+  /** Of a model of `ndvi` that has learned what colours say. */
+  let experienced: ModelFiles;
+  before(async () => {
+    ({ tf } = await loadEngine('wasm'));
+    experienced = (await trained(ndvi, datasetOf(ndvi, 1, 300), { epochs: 20 })).files;
+  });
+
+  const trained = async (
+    spec: ModelSpec,
+    dataset: TrainValidationPatches,
+    options: Partial<TrainOptions> = {},
+  ) => {
+    const { model, ...rest } = await trainModel(tf, spec, dataset, { seed: 1, epochs: 2, ...options });
+    const files = await saveModel(tf, model);
+    model.dispose();
+    return { files, ...rest };
+  };
+  const valuesOf = (model: LayersModel) =>
+    new Map(model.weights.map((weight) => [weight.originalName, weight.read().dataSync<'float32'>()]));
+  /** By their names. */
+  const weightsIn = (files: ModelFiles) => {
+    const { weightsManifest } = JSON.parse(Buffer.from(files['model.json']).toString());
+    const names: string[] = weightsManifest[0].weights.map(({ name }: { name: string }) => name);
+    const values = parseWeights(files['model.json'], files['weights.bin']);
+    return new Map(names.map((weight, i) => [weight, values[i]!.values]));
+  };
+
+  for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
+    it(`gives a model of ${name} the weights of its parent, adapted to the place`, async (t) => {
+      const spec = getModelSpec(name);
+      const original = buildModel(tf, spec, 5, line(spec));
+      const parent = await parentIn(t, await saveModel(tf, original));
+      const fresh = buildModel(tf, spec, 6);
+      const { train } = datasetOf(spec, 1);
+      const before = meanSquaredError(tf, original, train);
+      const { numTensors } = tf.memory();
+      const start = await warmStart(tf, fresh, { train }, { parents: [parent], probe: false });
+      assert.equal(tf.memory().numTensors, numTensors);
+      assert.deepEqual(start, { parent: { id: 'parent', version: 'v1' } });
+      const outputs = name === 'ndmi' ? /^(line|change)\// : /^line\//;
+      const isAdapted = (weight: string) => outputs.test(weight) || weight.includes('moving');
+      const [own, its] = [valuesOf(fresh), valuesOf(original)].map(
+        (values) => new Map([...values].filter(([weight]) => !isAdapted(weight))),
+      );
+      assert.deepEqual(own, its);
+      assert.ok(meanSquaredError(tf, fresh, train) < before / 2, 'the line does not fit the place');
+      // What is left of the patches that it was adapted to has no mean; where a map of attention stands between, the line is no
+      // regression of it.
+      const adapted = subsamplePatches(train, 2 ** 16 / spec.patchSize ** 2);
+      const { truth, predicted } = maskedPairs(adapted, predictPatches(tf, fresh, adapted));
+      const left = truth.reduce((sum, one, i) => sum + one - predicted[i]!, 0) / truth.length;
+      if (name !== 'cloud-removal') assert.ok(Math.abs(left) < 1e-4, `${left}`);
+      for (const model of [original, fresh]) model.dispose();
+    });
+
+  /** A model of `ndmi` that says more than its line. */
+  const withChange = (seed: number) => {
+    const model = buildModel(tf, ndmi, seed, line(ndmi));
+    setChange(model, seed);
+    return model;
+  };
+  const setChange = (model: LayersModel, seed: number) => {
+    const change = model.getLayer('change');
+    const values = tf.randomNormal(change.weights[0]!.shape as number[], 0, 0.1, 'float32', seed);
+    change.setWeights([values]);
+    values.dispose();
+  };
+
+  for (const spec of [ndvi, ndmi])
+    it(`moves the line of a parent of ${spec.name} as far as the place outweighs it`, async (t) => {
+      const original = withChange(5);
+      const files = spec === ndvi ? experienced : await saveModel(tf, original);
+      const parent = await parentIn(t, files);
+      const { train } = datasetOf(spec, 2);
+      // Other land than the parent's: the same colours have half of the index.
+      const targets = train.targets.map((target) => target / 2);
+      const model = buildModel(tf, spec, 6);
+      await warmStart(tf, model, { train: { ...train, targets } }, { parents: [parent], probe: false });
+      const before = weightsIn(files).get('line/kernel')!;
+      const after = valuesOf(model).get('line/kernel')!;
+      const adapted = subsamplePatches({ ...train, targets }, 2 ** 16 / spec.patchSize ** 2);
+      const samples = samplesIn(adapted, predictPatches(tf, model, adapted));
+      const meanOf = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
+      // Where the sum of squares that are left, and as many times the squared change of the weights as there are patches, of features of
+      // spread 1, is least.
+      const left = meanOf(samples.map(({ left }) => left));
+      assert.ok(Math.abs(left) < 1e-6, `${left}`);
+      for (const band of [0, 1, 2]) {
+        const middle = meanOf(samples.map(({ bands }) => bands[band]!));
+        const spread = Math.sqrt(meanOf(samples.map(({ bands }) => (bands[band]! - middle) ** 2)));
+        const slope = meanOf(samples.map(({ bands, left }) => ((bands[band]! - middle) / spread) * left));
+        const change = (after[band]! - before[band]!) * spread;
+        const expected = (change * adapted.count) / samples.length;
+        assert.ok(Math.abs(change) > 1e-5, 'nothing moved');
+        assert.ok(
+          Math.abs(slope - expected) < 1e-2 * Math.abs(expected) + 1e-8,
+          `${slope} beside ${expected}`,
+        );
+      }
+      for (const one of [original, model]) one.dispose();
+    });
+
+  it('takes the averages of batch normalisation from the place', async (t) => {
+    const original = withChange(5);
+    const parent = await parentIn(t, await saveModel(tf, original));
+    const model = buildModel(tf, ndmi, 6);
+    const train = subsamplePatches(datasetOf(ndmi, 1).train, 8);
+    await warmStart(tf, model, { train }, { parents: [parent], probe: false });
+    const norms = model.layers.filter((layer) => layer.getClassName() === 'BatchNormalization');
+    assert.ok(norms.length === 7 && norms.every((layer) => layer.getConfig().momentum === 0.9));
+    // By its averages it says of these patches what it says by their own.
+    const input = tf.tensor4d(train.inputs, [train.count, train.size, train.size, 3]);
+    const [byAverages, byTheirOwn] = [false, true].map((training) =>
+      tf.tidy(() => (model.apply(input, { training }) as Tensor).dataSync<'float32'>()),
+    );
+    const apart = byAverages!.map((one, i) => Math.abs(one - byTheirOwn![i]!));
+    const range = Math.max(...byTheirOwn!.slice(0, 4096)) - Math.min(...byTheirOwn!.slice(0, 4096));
+    assert.ok(
+      apart.every((one) => one < 0.02 * range),
+      `${apart.reduce((a, b) => Math.max(a, b))} of ${range}`,
+    );
+    input.dispose();
+    for (const one of [original, model]) one.dispose();
+  });
+
+  it('takes averages of batch normalisation from all over the place, though neighbours are alike', async (t) => {
+    const original = withChange(5);
+    const parent = await parentIn(t, await saveModel(tf, original));
+    const { train } = datasetOf(ndmi, 1, 420);
+    // Half of the place is five times as bright as the other half.
+    const length = train.size ** 2 * 3;
+    const inputs = train.inputs.map((one, i) => (i < (length * train.count) / 2 ? 0.3 : 1.5) * one);
+    const model = buildModel(tf, ndmi, 6);
+    await warmStart(tf, model, { train: { ...train, inputs } }, { parents: [parent], probe: false });
+    const norm = model.layers.find((layer) => layer.getClassName() === 'BatchNormalization')!;
+    const upTo = tf.model({ inputs: model.inputs, outputs: norm.input as SymbolicTensor });
+    const [means, variances] = tf.tidy(() => {
+      const input = tf.tensor4d(inputs, [train.count, train.size, train.size, 3]);
+      const { mean, variance } = tf.moments(upTo.apply(input) as Tensor, [0, 1, 2]);
+      return [mean, variance].map((one) => one.dataSync<'float32'>());
+    });
+    const [, , mean, variance] = norm.getWeights().map((one) => one.dataSync<'float32'>());
+    assert.ok(train.count > 16);
+    means!.forEach((one, i) => {
+      assert.ok(Math.abs(mean![i]! - one) < 1e-3 * Math.sqrt(variances![i]!), `${mean![i]} beside ${one}`);
+      const share = variance![i]! / variances![i]!;
+      assert.ok(share > 0.85 && share < 1.1, `${share} of the variance`);
+    });
+    for (const one of [original, model]) one.dispose();
+  });
+
+  it('fits the last layer of a model for maps to what the features say of the place', async (t) => {
+    const original = withChange(5);
+    const parent = await parentIn(t, await saveModel(tf, original));
+    const { train } = datasetOf(ndmi, 1);
+    const model = buildModel(tf, ndmi, 6);
+    const start = { parents: [parent], probe: false };
+    await warmStart(tf, model, { train }, start);
+    // Of the same features, something else.
+    setChange(model, 7);
+    const targets = predictPatches(tf, model, train);
+    await warmStart(tf, model, { train: { ...train, targets } }, start);
+    const { truth, predicted } = maskedPairs({ ...train, targets }, predictPatches(tf, model, train));
+    const { r2 } = regressionMetrics({ truth, predicted });
+    assert.ok(r2 > 0.999, `${r2}`);
+    for (const one of [original, model]) one.dispose();
+  });
+
+  it('knows from the start what the parent has learned of land of the same kind', async (t) => {
+    const parent = await parentIn(t, experienced);
+    const dataset = datasetOf(ndvi, 2);
+    const fresh = await trained(ndvi, dataset);
+    const other = await trained(ndvi, dataset, { start: { parents: [parent], probe: false } });
+    const first = ({ losses }: typeof fresh) => losses[0]!.validation;
+    assert.ok(first(other) < first(fresh) / 2, `${first(other)} beside ${first(fresh)}`);
+    assert.deepEqual(other.start, { parent: { id: 'parent', version: 'v1' } });
+  });
+
+  it('refuses models of other layers, of no numbers and damaged ones, and starts fresh', async (t) => {
+    const { files } = await trained(ndvi, datasetOf(ndvi, 1), { epochs: 1 });
+    const others = buildModel(tf, getModelSpec('ndmi'), 1);
+    const weights = new Float32Array(Uint8Array.from(files['weights.bin']).buffer);
+    const all = (value: number) => new Uint8Array(weights.map(() => value).buffer);
+    weights[7] = Number.NaN;
+    const damaged = await parentIn(t, files, 'damaged');
+    writeFileSync(damaged.weights.path, files['weights.bin'].subarray(4));
+    const parents = [
+      await parentIn(t, await saveModel(tf, others), 'others'),
+      await parentIn(
+        t,
+        { ...files, 'weights.bin': Buffer.concat([files['weights.bin'], Buffer.alloc(8)]) },
+        'longer',
+      ),
+      await parentIn(t, { ...files, 'weights.bin': new Uint8Array(weights.buffer) }, 'no number'),
+      await parentIn(t, { ...files, 'model.json': Buffer.from('{"a":') }, 'no json'),
+      await parentIn(t, { ...files, 'model.json': Buffer.from('{"weightsManifest": 3}') }, 'no manifest'),
+      damaged,
+      await parentIn(t, { ...files, 'weights.bin': all(1e38) }, 'absurd'),
+      await parentIn(t, { ...files, 'weights.bin': all(1e17) }, 'large'),
+    ];
+    others.dispose();
+    const fresh = await trained(ndvi, datasetOf(ndvi, 2));
+    for (const probe of [false, true]) {
+      const { files, start } = await trained(ndvi, datasetOf(ndvi, 2), { start: { parents, probe } });
+      assert.deepEqual(files, fresh.files);
+      assert.equal(start!.parent, undefined);
+      assert.deepEqual(
+        start!.refused!.map(({ id }) => id),
+        ['others', 'longer', 'no number', 'no json', 'no manifest', 'damaged', 'absurd', 'large'],
+      );
+      const reasons = start!.refused!.map(({ reason }) => reason);
+      assert.equal(reasons[0], 'its layers differ');
+      assert.match(
+        reasons[1]!,
+        /^its files are not those of a model: weights.bin has \d+ bytes, and its list names \d+$/,
+      );
+      assert.equal(reasons[2], 'a weight is not finite');
+      assert.match(reasons[5]!, /bytes/);
+      for (const reason of reasons.slice(6))
+        assert.equal(reason, 'its predictions for this place are not finite');
+    }
+    // The next that fits is taken.
+    const good = await parentIn(t, files, 'good');
+    const start = { parents: [...parents, good], probe: false };
+    assert.equal((await trained(ndvi, datasetOf(ndvi, 2), { start })).start!.parent!.id, 'good');
+  });
+
+  it('probes its parents and a fresh model on training patches, and takes the best', async (t) => {
+    const dataset = datasetOf(ndvi, 2, 300);
+    const good = await parentIn(t, experienced, 'good');
+    const wild = buildModel(tf, ndvi, 1);
+    const change = wild.getLayer('change');
+    change.setWeights([tf.randomNormal(change.weights[0]!.shape as number[], 0, 100, 'float32', 1)]);
+    const bad = await parentIn(t, await saveModel(tf, wild), 'bad');
+    wild.dispose();
+    const probing = async (parents: SourceModelFiles[]) => {
+      const model = buildModel(tf, ndvi, 4, { weights: [[0, 0, 0]], bias: [0.4] });
+      const before = valuesOf(model);
+      const start = await warmStart(tf, model, dataset, { parents, probe: true });
+      const after = { start, mse: meanSquaredError(tf, model, dataset.validation), values: valuesOf(model) };
+      model.dispose();
+      return { ...after, before };
+    };
+    const { start, mse } = await probing([bad, good]);
+    assert.equal(start.parent!.id, 'good');
+    assert.deepEqual(
+      start.probed!.map(({ id }) => id),
+      [undefined, 'bad', 'good'],
+    );
+    const [fresh, ofBad, ofGood] = start.probed!.map((one) => one.mse);
+    assert.ok(ofGood! < fresh! && fresh! < ofBad!);
+    // Adapted to training patches, compared on selection patches.
+    const [known, unknown] = [subsamplePatches(dataset.train, 32), subsamplePatches(dataset.selection!, 32)];
+    const straight = linearPredictor(ridge(sufficientStatistics(known)))(unknown);
+    const { mse: expected } = regressionMetrics({ truth: unknown.targets, predicted: straight });
+    assert.ok(Math.abs(fresh! - expected) < 1e-4 * expected, `${fresh} beside ${expected}`);
+    assert.ok(Math.abs(mse - ofGood!) < ofGood!);
+    const alone = buildModel(tf, ndvi, 4);
+    await warmStart(tf, alone, { train: known }, { parents: [good], probe: false });
+    assert.equal(ofGood, meanSquaredError(tf, alone, unknown));
+    alone.dispose();
+    const none = await probing([bad]);
+    assert.equal(none.start.parent, undefined);
+    assert.deepEqual(none.values, none.before);
+  });
+
+  it('probes large patches too by several of them', async (t) => {
+    const original = withChange(5);
+    const parent = await parentIn(t, await saveModel(tf, original));
+    const { train } = datasetOf(ndmi, 2);
+    const selection = datasetOf(ndmi, 3).train;
+    const model = buildModel(tf, ndmi, 4);
+    const { probed } = await warmStart(tf, model, { train, selection }, { parents: [parent], probe: true });
+    const [known, unknown] = [subsamplePatches(train, 8), subsamplePatches(selection, 8)];
+    assert.deepEqual([known.count, unknown.count], [8, 8]);
+    const straight = linearPredictor(ridge(sufficientStatistics(known)))(unknown);
+    const { mse: expected } = regressionMetrics(maskedPairs(unknown, straight));
+    assert.ok(
+      Math.abs(probed![0]!.mse - expected) < 1e-4 * expected,
+      `${probed![0]!.mse} beside ${expected}`,
+    );
+    for (const one of [original, model]) one.dispose();
+  });
+
+  for (const name of ['ndvi', 'ndmi', 'cloud-removal'])
+    it(`holds the features of ${name} while its last layers learn`, { timeout: 240_000 }, async (t) => {
+      const spec = getModelSpec(name);
+      const dataset = datasetOf(spec, 1);
+      // Without selection patches the last epoch is kept.
+      const few = { ...dataset, train: subsamplePatches(dataset.train, 8), selection: undefined };
+      const original = buildModel(tf, spec, 5, line(spec));
+      const parent = await parentIn(t, await saveModel(tf, original));
+      const head = headLayerNames(spec, original);
+      const before = valuesOf(original);
+      const learned = [...before.keys()].filter((weight) => !weight.includes('moving'));
+      const isHead = (weight: string) => head.includes(weight.split('/')[0]!);
+      const features = learned.filter((weight) => !isHead(weight));
+      // But for those that are fitted before.
+      const held = learned.filter((weight) => isHead(weight) && !/^(line|change)\//.test(weight));
+      assert.ok(features.length >= 3 && head.includes('line') && head.includes('change'), head.join());
+      const start = { parents: [parent], probe: false };
+      const changedBy = async (fineTuning: 'all' | 'head' | 'gradual', epochs: number) => {
+        const { files } = await trained(spec, few, { start, fineTuning, epochs });
+        const after = weightsIn(files);
+        const changed = (weight: string) =>
+          before.get(weight)!.some((one, i) => one !== after.get(weight)![i]);
+        return { features: features.some(changed), head: held.some(changed) };
+      };
+      assert.deepEqual(await changedBy('head', 2), { features: false, head: true });
+      assert.deepEqual(await changedBy('gradual', 3), { features: true, head: true });
+      assert.deepEqual(await changedBy('all', 2), { features: true, head: true });
+      original.dispose();
+    });
+
+  it('takes small steps at first, and when other layers begin to learn', async (t) => {
+    const dataset = datasetOf(ndvi, 2);
+    // One step an epoch; the first step of Adam moves a weight by the size of the step.
+    const train = subsamplePatches(dataset.train, ndvi.batchSize);
+    // Large targets have gradients that are.
+    const targets = train.targets.map((one) => 100 * one);
+    const few = { ...dataset, train: { ...train, targets }, selection: undefined };
+    const parent = await parentIn(t, experienced);
+    const start = { parents: [parent], probe: false };
+    const before = weightsIn(experienced);
+    const moved = async (options: Partial<TrainOptions>) => {
+      const after = weightsIn((await trained(ndvi, few, { start, ...options })).files);
+      const [name] = before.keys();
+      const most = before
+        .get(name!)!
+        .reduce((most, one, i) => Math.max(most, Math.abs(after.get(name!)![i]! - one)), 0);
+      return most / ndvi.learningRate;
+    };
+    const [all, gradual] = [await moved({ epochs: 1 }), await moved({ epochs: 2, fineTuning: 'gradual' })];
+    assert.ok(Math.abs(all - 2 / 3) < 1e-2, `${all}`);
+    // Half of the cosine is done.
+    assert.ok(Math.abs(gradual - 1 / 3) < 1e-2, `${gradual}`);
+  });
+
+  it('says so where the very last step leaves weights of no number', async (t) => {
+    const original = buildModel(tf, ndvi, 5, line(ndvi));
+    const files = await saveModel(tf, original);
+    original.dispose();
+    const weights = new Float32Array(Uint8Array.from(files['weights.bin']).buffer).map((one) => 1e6 * one);
+    const huge = { ...files, 'weights.bin': new Uint8Array(weights.buffer) };
+    const start = { parents: [await parentIn(t, huge)], probe: false };
+    const dataset = datasetOf(ndvi, 2);
+    const few = { ...dataset, train: subsamplePatches(dataset.train, 60) };
+    const training = trained(ndvi, few, { start, epochs: 1 });
+    await assert.rejects(training, { code: 'TW_TRAIN_DIVERGED' });
+  });
+
+  it('goes on from a checkpoint to the same weights, on both sides of the change of layers', async (t) => {
+    const folder = await tempFolder(t);
+    const parent = await parentIn(t, experienced);
+    const dataset = datasetOf(ndvi, 2);
+    const train = (cutAt?: number) =>
+      trained(ndvi, dataset, {
+        ...{ epochs: 6, fineTuning: 'gradual', start: { parents: [parent], probe: false } },
+        checkpoint: { path: join(folder, 'place'), task: 'a', everySeconds: 0 },
+        onEpoch: ({ epoch }) => {
+          if (epoch === cutAt) throw new Error('cut off');
+        },
+      });
+    const whole = await train();
+    assert.equal(whole.start!.parent!.id, 'parent');
+    // The last layers learn alone for two epochs; what is cut off goes on from the epoch before.
+    for (const epoch of [2, 3, 4, 5]) {
+      await assert.rejects(train(epoch), /cut off/);
+      const { files, losses, start } = await train();
+      assert.deepEqual(
+        { files, losses, start },
+        { files: whole.files, losses: whole.losses, start: whole.start },
+      );
+    }
+  });
+
+  it('goes on from a checkpoint with the parent that it took, though that is gone since', async (t) => {
+    const folder = await tempFolder(t);
+    const [parent, other] = [await parentIn(t, experienced), await parentIn(t, experienced, 'other')];
+    const train = (cutAt?: number) =>
+      trained(ndvi, datasetOf(ndvi, 2), {
+        ...{ epochs: 3, start: { parents: [parent, other], probe: false } },
+        checkpoint: { path: join(folder, 'place'), task: 'a', everySeconds: 0 },
+        onEpoch: ({ epoch }) => {
+          if (epoch === cutAt) throw new Error('cut off');
+        },
+      });
+    const whole = await train();
+    await assert.rejects(train(2), /cut off/);
+    rmSync(parent.weights.path);
+    const { files, start } = await train();
+    assert.deepEqual({ files, start }, { files: whole.files, start: whole.start });
+  });
+
+  it('passes over a parent whose files cannot be read', async (t) => {
+    const [unread, good] = [await parentIn(t, experienced, 'unread'), await parentIn(t, experienced, 'good')];
+    rmSync(unread.weights.path);
+    mkdirSync(unread.weights.path);
+    const from = { parents: [unread, good], probe: false };
+    const { start } = await trained(ndvi, datasetOf(ndvi, 2), { start: from });
+    assert.equal(start!.parent!.id, 'good');
+    assert.deepEqual(
+      start!.refused!.map(({ id }) => id),
+      ['unread'],
+    );
+    assert.match(start!.refused![0]!.reason, /EISDIR/);
+  });
+});
+
+/** What counts, with the values that go into the line. */
+function samplesIn(patches: Patches, predicted: Float32Array): { bands: number[]; left: number }[] {
+  const pixels = patches.size ** 2;
+  return [...patches.targets].flatMap((target, n) => {
+    if (patches.targetMask?.[n] === 0) return [];
+    const values = (band: number) => {
+      if (patches.targetMask) return patches.inputs[3 * n + band]!;
+      const own = patches.inputs.subarray(3 * pixels * n, 3 * pixels * (n + 1));
+      return own.filter((_, at) => at % 3 === band).reduce((sum, one) => sum + one, 0) / pixels;
+    };
+    return [{ bands: [0, 1, 2].map(values), left: target - predicted[n]! }];
+  });
+}
+
+/** Some line that is not zero, so that all weights get gradients. */
+function line(spec: ModelSpec) {
+  const { inputs, target } = spec;
+  const outputs = target.kind === 'clear' ? inputs.length : 1;
+  const row = Array.from({ length: inputPlanes(spec) }, (_, i) => 0.1 * (i + 1));
+  return {
+    weights: Array.from({ length: outputs }, () => row),
+    bias: Array.from({ length: outputs }, () => 0.1),
+  };
+}
