@@ -1,20 +1,6 @@
 /** What an ingest is given, and whom it tells how far it is. */
 import type { GridName } from '../grid/index.js';
-import type { Storage } from '../storage/index.js';
-import type { IngestPool } from './cut/ingest-pool.js';
-import type { SharedMemory } from './cut/shared-memory.js';
-import type { FileDigests } from './job/fingerprint.js';
 import type { DescribeOptions } from './scene.js';
-
-export interface IngestContext {
-  storage: Storage;
-  pool: IngestPool;
-  /** Holds the source rows of all scenes that are being cut. */
-  memory: SharedMemory;
-  /** LightGBM model of s2cloudless, where the operator has one. */
-  cloudModel: string | undefined;
-  digests: FileDigests;
-}
 
 /** Plain JSON. */
 export interface IngestOptions extends Omit<DescribeOptions, 'nodata'> {

@@ -83,6 +83,11 @@ export function sourceFiles({ groups }: Scene): string[] {
   ];
 }
 
+/** The finest data group: it sets the default precision and the size of the mask. */
+export function referenceGroup({ groups }: Scene): SourceGroup {
+  return groups.find(({ role }) => role === 'data') ?? groups[0];
+}
+
 /** Throws an Error if the scene has no group of this name. */
 export function requireGroup({ groups }: Scene, name: string): SourceGroup {
   const group = groups.find((one) => one.name === name);

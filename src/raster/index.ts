@@ -15,7 +15,12 @@ export { readHdf5Lists, readHdf5Points } from './hdf5/read-values.js';
 export { type OdlNode, odlList, odlNodes, parseOdl } from './metadata/odl.js';
 export { pamPath } from './metadata/pam.js';
 export { isHyperspectral, nearestBand, spectralTags } from './metadata/spectral-tags.js';
-export { toNanometres } from './metadata/wavelength-units.js';
+export {
+  isWavelength,
+  MAX_WAVELENGTH_NM,
+  MIN_WAVELENGTH_NM,
+  toNanometres,
+} from './metadata/wavelength-units.js';
 export { elementsOf, localName, parseXmlTree, textOf, type XmlElement } from './metadata/xml-tree.js';
 export { openRaster } from './open-raster.js';
 export { convexHull, type PixelCorner } from './pixels/convex-hull.js';

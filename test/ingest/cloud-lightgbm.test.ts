@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { parseLightgbm, predictLightgbm } from '../../src/ingest/cloud/index.js';
-import { MAX_MODEL_BYTES } from '../../src/ingest/cloud/lightgbm-model.js';
-import { readCloudModelFile } from '../../src/ingest/cloud/model-file.js';
+import { MAX_MODEL_BYTES, parseLightgbm, readCloudModelFile } from '../../src/ingest/cloud/lightgbm-model.js';
+import { predictLightgbm } from '../../src/ingest/cloud/lightgbm-predict.js';
 import { tempFolder } from '../support/temp.js';
 
 const folder = new URL('../../../test/fixtures/ingest/lightgbm/', import.meta.url);

@@ -1,9 +1,21 @@
-/** Which test tells the cloud of a scene, where it is not the product's own mask. */
+/** Chooses how cloud is detected in a scene. */
+import { referenceGroup, type Scene, type SourceBand } from '../scene.js';
+import { MODEL_BANDS } from './s2cloudless.js';
 
-import type { CloudDetection, DetectorBand } from '../cut/ingest-tasks.js';
-import { referenceGroup } from '../plan/scene-cells.js';
-import type { Scene, SourceBand } from '../scene.js';
-import { MODEL_BANDS } from './index.js';
+export type CloudDetection =
+  | { kind: 'reflectance' }
+  /** `pixelSize`: of the mask, metres. */
+  | { kind: 'model'; path: string; pixelSize: number };
+
+/** A band among the staged files of a cell. Physical value = stored * scale + offset. */
+export interface DetectorBand {
+  group: string;
+  /** Index within the group's file. */
+  band: number;
+  scale: number;
+  offset: number;
+  nodata: number | null;
+}
 
 /** A test, and the bands that it reads under the names by which it knows them. */
 export interface CloudDetector {

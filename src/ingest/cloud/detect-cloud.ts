@@ -2,19 +2,23 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Mask, nodataAsType, type PixelArray, readRaster } from '../../raster/index.js';
-import type { DetectCloudTask, DetectorBand } from '../cut/ingest-tasks.js';
 import { cloudModelUnreadable } from '../errors.js';
-import {
-  type BandPixels,
-  detectCloudByModel,
-  detectCloudByReflectance,
-  type LightgbmModel,
-  parseLightgbm,
-  readCloudModelFile,
-} from './index.js';
+import type { BandPixels } from './area-mean.js';
+import type { CloudDetector, DetectorBand } from './choose-detector.js';
+import { type LightgbmModel, parseLightgbm, readCloudModelFile } from './lightgbm-model.js';
+import { detectCloudByReflectance } from './reflectance-detector.js';
+import { detectCloudByModel } from './s2cloudless.js';
+
+/** A cell whose files are staged. */
+export interface CloudRequest extends CloudDetector {
+  /** Size of the mask in pixels. */
+  cell: { width: number; height: number };
+  /** Folder of the staged files. */
+  folder: string;
+}
 
 /** Mask codes of the cell, in place of those of its staged mask. */
-export async function detectCloud({ cell, folder, test, bands }: DetectCloudTask): Promise<Uint8Array> {
+export async function detectCloud({ cell, folder, test, bands }: CloudRequest): Promise<Uint8Array> {
   const { width, height } = cell;
   const staged = await readRaster(join(folder, 'mask.tif'));
   const valid = (staged.bands[0] as Uint8Array).map((code) => (code === Mask.nodata ? 0 : 1));

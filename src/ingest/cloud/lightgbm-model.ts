@@ -3,7 +3,8 @@
  * a binary objective. What else such a file can hold is refused by name. Meaning of the fields: LightGBM, src/io/tree.cpp and
  * include/LightGBM/tree.h.
  */
-import { badCloudModel } from '../errors.js';
+import { openFile } from '../../raster/index.js';
+import { badCloudModel, cloudModelUnreadable } from '../errors.js';
 
 export const MAX_MODEL_BYTES = 64 * 2 ** 20;
 
@@ -207,4 +208,20 @@ function integer(fields: Fields, key: string, refuse: Refuse): number {
 
 function nameOf(fields: Fields): string {
   return fields.has('Tree') ? `Tree=${fields.get('Tree')}` : 'the header';
+}
+
+/** The bytes of a model's file. Throws TW_INGEST_CLOUD_MODEL_UNREADABLE, and TW_INGEST_BAD_CLOUD_MODEL where it is too large. */
+export async function readCloudModelFile(path: string): Promise<Buffer> {
+  const file = await openFile(path).catch((error) => {
+    throw cloudModelUnreadable.because(error, path, error);
+  });
+  try {
+    const status = await file.stat();
+    if (!status.isFile()) throw cloudModelUnreadable(path, 'it is a folder');
+    const { size } = status;
+    if (size > MAX_MODEL_BYTES) throw badCloudModel(path, `${size} bytes are more than ${MAX_MODEL_BYTES}`);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
 }

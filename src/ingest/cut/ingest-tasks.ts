@@ -10,6 +10,7 @@ import type {
   SpectralTags,
 } from '../../raster/index.js';
 import type { ClassRecord, GroupRecord } from '../../storage/index.js';
+import type { CloudRequest } from '../cloud/detect-cloud.js';
 import type { DescribeOptions, Scene } from '../scene.js';
 import type { DecodeRequest } from './row-buffer.js';
 
@@ -138,31 +139,11 @@ export interface EmptyTileTask {
   mask: boolean;
 }
 
-/** How cloud is told without a mask of the product. */
-export type CloudDetection =
-  | { kind: 'reflectance' }
-  /** `pixelSize`: metres of a pixel of the mask. */
-  | { kind: 'model'; path: string; pixelSize: number };
-
-/** A band among the staged files of a cell. Physical value = stored * scale + offset. */
-export interface DetectorBand {
-  group: string;
-  /** Index within the group's file. */
-  band: number;
-  scale: number;
-  offset: number;
-  nodata: number | null;
-}
-
-/** Make the mask anew from the staged files of a cell. */
-export interface DetectCloudTask {
+/** Replace the mask of a cell by one that is detected in its staged files. */
+export interface DetectCloudTask extends CloudRequest {
   kind: 'assess';
   /** The group whose size the mask has. */
   cell: CellGroup;
-  folder: string;
-  test: CloudDetection;
-  /** By the names that the test knows them by. */
-  bands: Record<string, DetectorBand>;
 }
 
 /** A file of a tile, not yet written. */

@@ -1,4 +1,8 @@
-import { dirname, join, resolve } from 'node:path';
+/**
+ * The registry of product formats. The first format that identifies an input describes its scenes. To add a product, add a file in a
+ * subfolder and a line in `FORMATS` (docs/add-a-product.md). May import formats/shared, georeferencing, band-groups and raster.
+ */
+import { dirname, resolve } from 'node:path';
 import { nameGroups, replaceGroups } from '../band-groups.js';
 import { collectionNotNamed, notRecognised, partOfProduct } from '../errors.js';
 import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../scene.js';
@@ -107,41 +111,8 @@ async function findEnclosingProduct({ path, entries }: InputProbe) {
   return null;
 }
 
-export interface FoundInputs {
-  /** Files and product folders, each with one scene or more, or an archive of one. */
-  inputs: string[];
-  /** Folders in which nothing was found. */
-  passedOver: string[];
-}
-
-/**
- * The inputs below a path: a file is one, a product folder is one, and any other folder is looked through for raster files,
- * archives and folders of products, one level deep.
- */
-export async function findInputs(path: string): Promise<FoundInputs> {
-  const candidate = await probeInput(path);
-  const found: FoundInputs = { inputs: [], passedOver: [] };
-  if (!candidate.entries || (await identifyFormat(candidate))) return { ...found, inputs: [path] };
-  for (const entry of candidate.entries) {
-    const child = await probeInput(join(path, entry));
-    if (child.entries) ((await identifyFormat(child)) ? found.inputs : found.passedOver).push(child.path);
-    else if (child.fileType && !isSideFile(entry)) found.inputs.push(child.path);
-  }
-  if (found.inputs.length === 0)
-    throw notRecognised(path, 'the folder holds neither a raster file nor a product');
-  return found;
-}
-
-/** Whether the file must be unpacked first, by its content. */
-export async function isArchive(path: string): Promise<boolean> {
-  const { fileType } = await probeInput(path);
-  return fileType === 'zip' || fileType === 'tar' || fileType === 'gzip';
-}
-
-/** Overviews, masks and statistics beside a file are TIFF or Erdas files as well, and no scenes. */
-const isSideFile = (name: string) => /\.(ovr|msk|rrd|aux)$/i.test(name);
-
-async function identifyFormat(candidate: InputProbe): Promise<ProductFormat | null> {
+/** The first format that recognises an input; null if none does. */
+export async function identifyFormat(candidate: InputProbe): Promise<ProductFormat | null> {
   for (const format of FORMATS) if (await format.identify(candidate)) return format;
   return null;
 }

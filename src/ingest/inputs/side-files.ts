@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { maskPath, otherEnviFile, pamPath } from '../../raster/index.js';
 import { readItemBesideFile } from '../formats/generic/stac-item-document.js';
 import { probeInput } from '../formats/shared/probe-input.js';
+import { isArchiveType } from './find-inputs.js';
 
 /**
  * Mask file, GDAL's `.aux.xml`, STAC Item, and the other file of an ENVI image, as paths. A folder, an archive and a missing file have none. Throws
@@ -12,7 +13,7 @@ import { probeInput } from '../formats/shared/probe-input.js';
 export async function sideFilesOf(path: string): Promise<string[]> {
   const candidate = await probeInput(path).catch(() => undefined);
   // The error of an input that cannot be opened is reported when it is sent.
-  if (!candidate || candidate.entries || isPacked(candidate.fileType)) return [];
+  if (!candidate || candidate.entries || isArchiveType(candidate.fileType)) return [];
   const { fileType } = candidate;
   const envi =
     fileType === null || fileType === 'envi' ? await otherEnviFile(path, fileType === 'envi') : undefined;
@@ -23,8 +24,6 @@ export async function sideFilesOf(path: string): Promise<string[]> {
   // A STAC Item that is sent describes itself.
   return files.filter((file) => basename(file) !== basename(path));
 }
-
-const isPacked = (kind: string | null) => kind === 'zip' || kind === 'tar' || kind === 'gzip';
 
 /** Ingest follows no links to such files. */
 const ifFile = (path: string) =>

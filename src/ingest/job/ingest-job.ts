@@ -9,15 +9,15 @@ import type { CollectionRecord, Storage } from '../../storage/index.js';
 import type { IngestPool } from '../cut/ingest-pool.js';
 import type { SharedMemory } from '../cut/shared-memory.js';
 import { allInputsFailed, ingestFailed } from '../errors.js';
-import { findInputs, isArchive } from '../formats/index.js';
+import { findInputs, isArchive } from '../inputs/find-inputs.js';
 import { PathGuard } from '../inputs/path-guard.js';
 import { unpackArchive } from '../inputs/unpack-archive.js';
-import type { IngestContext, IngestOptions } from '../options.js';
+import type { IngestOptions } from '../options.js';
 import { planSceneTiles, type ScenePlan } from '../plan/scene-plan.js';
 import { type Scene, sourceFiles } from '../scene.js';
 import { DuplicateSceneGuard } from './duplicate-scenes.js';
 import type { FirstSceneLock } from './first-scene-lock.js';
-import { ingestScene, type SceneResult } from './ingest-scene.js';
+import { type IngestContext, ingestScene, type SceneResult } from './ingest-scene.js';
 import { SceneShares } from './scene-shares.js';
 
 export interface IngestInputs extends IngestOptions {

@@ -3,15 +3,23 @@
  * commit all tiles together.
  */
 import { bytesPerSample } from '../../raster/index.js';
-import type { SceneRecord } from '../../storage/index.js';
+import type { SceneRecord, Storage } from '../../storage/index.js';
 import { chooseDetector } from '../cloud/choose-detector.js';
-import { cutScene } from '../cut/cut-scene.js';
+import { type CutResources, cutScene } from '../cut/cut-scene.js';
 import { noValidPixels, tileTooLarge } from '../errors.js';
-import type { IngestContext, IngestHooks, IngestOptions } from '../options.js';
+import type { IngestHooks, IngestOptions } from '../options.js';
 import { isCubeGroup } from '../plan/cut-passes.js';
-import { coverScene, referenceGroup } from '../plan/scene-cells.js';
+import { coverScene } from '../plan/scene-cells.js';
 import { groupPixelGrids, type ScenePlan } from '../plan/scene-plan.js';
-import { computeFingerprint } from './fingerprint.js';
+import { referenceGroup } from '../scene.js';
+import { computeFingerprint, type FileDigests } from './fingerprint.js';
+
+export interface IngestContext extends CutResources {
+  storage: Storage;
+  /** Path of the operator's s2cloudless model (LightGBM), if there is one. */
+  cloudModel: string | undefined;
+  digests: FileDigests;
+}
 
 export interface SceneResult {
   id: string;

@@ -3,8 +3,7 @@
  * finest data group makes the mask: it also reads the groups that hold quality codes, and cuts those too.
  */
 import { isHyperspectral } from '../../raster/index.js';
-import { type QualityBand, requireGroup, type Scene, type SourceGroup } from '../scene.js';
-import { referenceGroup } from './scene-cells.js';
+import { type QualityBand, referenceGroup, requireGroup, type Scene, type SourceGroup } from '../scene.js';
 
 export interface CutPass {
   /** What is in memory together. */

@@ -6,15 +6,10 @@ import { datumWarning } from '../georeferencing/datum-warning.js';
 import { type GeoBox, gridToPixelTransform } from '../georeferencing/grid-to-source.js';
 import { type ProjectedRectangle, projectRectangle } from '../georeferencing/project-rectangle.js';
 import { type ExtentSample, isOutOfRange, sampleExtent } from '../georeferencing/raster-extent.js';
-import type { Scene, SourceGroup } from '../scene.js';
+import type { Scene } from '../scene.js';
 
 /** More tiles than this in one scene are refused: it is far beyond any product, and mostly a precision typed wrong. */
 const MAX_TILES_PER_SCENE = 200_000;
-
-/** The finest data group: it sets the default precision and the size of the mask. */
-export function referenceGroup(scene: Scene): SourceGroup {
-  return scene.groups.find((group) => group.role === 'data') ?? scene.groups[0];
-}
 
 /**
  * Geocodes of the cells that the scene's data groups overlap, from north to south. Adds a warning to the scene if a part

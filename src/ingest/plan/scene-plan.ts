@@ -14,8 +14,7 @@ import type { CollectionRecord, LogLevel, Storage } from '../../storage/index.js
 import { formatPixelSize, nameGroups, replaceGroups } from '../band-groups.js';
 import { centreLonLat } from '../georeferencing/raster-extent.js';
 import type { IngestOptions } from '../options.js';
-import type { Scene } from '../scene.js';
-import { referenceGroup } from './scene-cells.js';
+import { referenceGroup, type Scene } from '../scene.js';
 
 export interface ScenePlan {
   /** With the pixel sizes and the group names of its collection. */

@@ -21,8 +21,8 @@ function unitAliases(names: string[], factor: number): Record<string, number> {
 const OTHER_QUANTITIES = new Set(['index', 'wavenumber', 'ghz', 'mhz']);
 
 /** Optical instruments measure between these, nm. */
-const MIN_WAVELENGTH_NM = 100;
-const MAX_WAVELENGTH_NM = 100_000;
+export const MIN_WAVELENGTH_NM = 100;
+export const MAX_WAVELENGTH_NM = 100_000;
 
 export interface Wavelengths {
   nanometres: number[];
@@ -80,7 +80,7 @@ export function toNanometreWidths(
   return widths;
 }
 
-function isWavelength(nanometres: number): boolean {
+export function isWavelength(nanometres: number): boolean {
   return nanometres >= MIN_WAVELENGTH_NM && nanometres <= MAX_WAVELENGTH_NM;
 }
 

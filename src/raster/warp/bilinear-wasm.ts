@@ -1,11 +1,11 @@
 /** Runs bilinear.wat, WebAssembly SIMD, over those squares of a control grid that it can do. */
 
 import { bytesPerSample, dataTypeOf, isFloat, minValue, viewPixels } from '../pixels/data-types.js';
-import type { SourceWindow } from '../pixels/kernels.js';
 import { loadWasmKernel } from '../pixels/load-wasm.js';
 import type { PixelArray } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
 import type { GridSquares } from './grid-squares.js';
+import type { SourceWindow } from './nearest.js';
 
 /** What bilinear.wat exports. */
 interface Kernel {

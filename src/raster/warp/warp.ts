@@ -8,11 +8,11 @@ import {
   nodataAsType,
   nodataReplacementFor,
 } from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
 import type { PixelArray, Resampling, Window } from '../types.js';
 import { bilinearWasm } from './bilinear-wasm.js';
 import { type ControlGrid, lerp, OFF_MAP } from './control-grid.js';
 import { cloneForWarp, type GridSquares, prepareSquares } from './grid-squares.js';
+import { warpKernels } from './warp-kernels.js';
 
 /** A window of a scene, of which all pixels are in memory. */
 export interface WarpSource {
@@ -59,12 +59,12 @@ export function warp(
   const fillValue = fillValueFor(dataType, nodata);
   const kernelSource = { pixels, ...window, nodata: typedNodata };
   if (resampling === 'nearest')
-    return typedKernels[dataType].nearest(kernelSource, grid, out, valid, fillValue);
+    return warpKernels[dataType].nearest(kernelSource, grid, out, valid, fillValue);
   const nodataReplacement = nodataReplacementFor(dataType, typedNodata);
   const work = cloneForWarp(squares());
   if (simd) bilinearWasm(kernelSource, grid, work, out, nodataReplacement);
   const round = !isFloat(dataType);
-  return typedKernels[dataType].bilinear(
+  return warpKernels[dataType].bilinear(
     kernelSource,
     grid,
     work,

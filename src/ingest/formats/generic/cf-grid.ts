@@ -17,6 +17,7 @@ import type { DescribeOptions, ProductFormat, Resolution, Scene } from '../../sc
 import {
   type AcquisitionTime,
   compactTimestamp,
+  DAY_MS,
   datetimeOption,
   parseTimeRange,
 } from '../shared/acquisition-time.js';
@@ -41,8 +42,6 @@ interface Product {
   /** True if the only variable of a file names its scenes: all files of the product cover the same area. */
   isNamedByVariable?: true;
 }
-
-const DAY_MS = 86_400_000;
 
 const GRIDMET: Product = {
   collection: {

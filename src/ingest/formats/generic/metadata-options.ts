@@ -1,5 +1,12 @@
 /** What flags say of a raster that does not say it itself: where it lies, and the wavelengths of its bands. */
-import { crsFromEpsg, type GeoreferencingOverride, type RasterHeader } from '../../../raster/index.js';
+import {
+  crsFromEpsg,
+  type GeoreferencingOverride,
+  isWavelength,
+  MAX_WAVELENGTH_NM,
+  MIN_WAVELENGTH_NM,
+  type RasterHeader,
+} from '../../../raster/index.js';
 import { badOption } from '../../errors.js';
 import type { DescribeOptions } from '../../scene.js';
 import { datetimeOption } from '../shared/acquisition-time.js';
@@ -26,10 +33,6 @@ export function checkOptions(options: DescribeOptions): void {
   positionOption(options);
 }
 
-/** Optical instruments measure between these, nm. */
-const MIN_WAVELENGTH_NM = 100;
-const MAX_WAVELENGTH_NM = 100_000;
-
 /**
  * The header with the wavelengths of --wavelengths, nm: one a band, or those of the first and the last band, between which the others are
  * evenly spaced. Without the flag it is the same. Throws TW_INGEST_BAD_OPTION.
@@ -37,9 +40,7 @@ const MAX_WAVELENGTH_NM = 100_000;
 export function withWavelengths(header: RasterHeader, { wavelengths }: DescribeOptions): RasterHeader {
   if (wavelengths === undefined) return header;
   const said = wavelengths.slice(0, 3).join(',') + (wavelengths.length > 3 ? ',...' : '');
-  const isOptical = (nanometres: number) =>
-    nanometres >= MIN_WAVELENGTH_NM && nanometres <= MAX_WAVELENGTH_NM;
-  if (!wavelengths.every(isOptical))
+  if (!wavelengths.every(isWavelength))
     throw badOption('--wavelengths', said, `nanometres from ${MIN_WAVELENGTH_NM} to ${MAX_WAVELENGTH_NM}`);
   if (wavelengths.every((nanometres) => nanometres === wavelengths[0]))
     throw badOption('--wavelengths', said, 'wavelengths that differ');

@@ -8,7 +8,7 @@ import { type MultiDatasetFile, openRaster, type RasterHeader } from '../../../r
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime, notRecognised } from '../../errors.js';
 import type { InputProbe, ProductFormat, QualityBand, Resolution, SourceGroup } from '../../scene.js';
-import { datetimeOption, parseEosdisTimeRange } from '../shared/acquisition-time.js';
+import { DAY_MS, datetimeOption, parseEosdisTimeRange } from '../shared/acquisition-time.js';
 import { LP_DAAC, NASA, NSIDC } from '../shared/providers.js';
 import { buildQualityLookup } from '../shared/quality-lookup.js';
 import { stemOf } from '../shared/scene-id.js';
@@ -128,7 +128,7 @@ function nominalResolution({ crs, transform: { xx, xy, yx, yy } }: RasterHeader)
 /** MOD10A2.A2022033.h09v05: product, first day, tile. Global products have no tile. */
 function granuleId(shortName: string, start: number, metadata: Metadata): string {
   const year = new Date(start).getUTCFullYear();
-  const day = 1 + Math.floor((start - Date.UTC(year, 0, 1)) / 86_400_000);
+  const day = 1 + Math.floor((start - Date.UTC(year, 0, 1)) / DAY_MS);
   const [h, v] = [metadata.HORIZONTALTILENUMBER, metadata.VERTICALTILENUMBER].map((number) =>
     /^\d{1,2}$/.test(number ?? '') ? number.padStart(2, '0') : undefined,
   );

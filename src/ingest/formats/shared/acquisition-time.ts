@@ -64,7 +64,7 @@ export function parseEosdisTimeRange(metadata: Record<string, string>): Acquisit
   return { start, end: end >= start ? end : start };
 }
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** YYYY-MM-DD or YYYYMMDD, and hh:mm:ss, hh-mm-ss or hhmmss behind a T; the Z may be left out. */
 const DATE_IN_NAME =
