@@ -1,6 +1,6 @@
 /** Opens rasters, known by their content and not by their names. */
 import { TilewrightError } from '../errors.js';
-import { openEnvi, openEnviImage } from './envi/header.js';
+import { openEnvi, openEnviImage } from './envi/index.js';
 import {
   noCrs,
   notTiff,
@@ -9,16 +9,19 @@ import {
   subdatasetNotNamed,
   unsupported,
 } from './errors.js';
-import { describeSignature, detectFileType, type RasterType } from './file/file-signature.js';
-import type { GeoreferencingOverride } from './file/georeferencing-override.js';
-import { type SourceFile, withFile } from './file/source-file.js';
-import { openViaGdal } from './gdal/header.js';
-import { openHdf5 } from './hdf5/header.js';
-import { listHdf5Subdatasets } from './hdf5/subdatasets.js';
-import { openMat } from './mat/header.js';
-import { nodataOfPam, type Pam, readPam } from './metadata/pam.js';
-import { readTiffHeader } from './tiff/header.js';
-import { openExternalMask } from './tiff/mask-image.js';
+import {
+  describeSignature,
+  detectFileType,
+  type GeoreferencingOverride,
+  type RasterType,
+  type SourceFile,
+  withFile,
+} from './file/index.js';
+import { openViaGdal } from './gdal/index.js';
+import { listHdf5Subdatasets, openHdf5 } from './hdf5/index.js';
+import { openMat } from './mat/index.js';
+import { nodataOfPam, type Pam, readPam } from './metadata/index.js';
+import { openExternalMask, readTiffHeader } from './tiff/index.js';
 import type { RasterHeader } from './types.js';
 
 /**

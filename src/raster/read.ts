@@ -1,13 +1,12 @@
 /** Reads pixels: rows for a rolling window, windows, and whole small images. */
-import { readEnvi } from './envi/read.js';
+import { readEnvi } from './envi/index.js';
 import { windowOutside } from './errors.js';
-import { type GdalReadRequest, readViaGdal } from './gdal/read.js';
-import { readHdf5 } from './hdf5/read.js';
-import { readHdf5Cube } from './hdf5/read-cube.js';
-import { readMat } from './mat/read.js';
+import { type GdalReadRequest, readViaGdal } from './gdal/index.js';
+import { readHdf5, readHdf5Cube } from './hdf5/index.js';
+import { readMat } from './mat/index.js';
 import { openRaster } from './open-raster.js';
-import { allocatePixels } from './pixels/data-types.js';
-import { readTiff } from './tiff/read.js';
+import { allocatePixels } from './pixels/index.js';
+import { readTiff } from './tiff/index.js';
 import type { PixelArray, RasterHeader, ReadRequest, Window } from './types.js';
 
 /**

@@ -1,7 +1,7 @@
 /** Files that hold several rasters. */
 import { unsupported } from './errors.js';
-import { listGdalSubdatasets } from './gdal/subdatasets.js';
-import { listHdf5Subdatasets } from './hdf5/subdatasets.js';
+import { listGdalSubdatasets } from './gdal/index.js';
+import { listHdf5Subdatasets } from './hdf5/index.js';
 import { detectRasterType } from './open-raster.js';
 import type { MultiDatasetFile } from './types.js';
 

@@ -23,7 +23,7 @@ import {
   warp,
   warpMasked,
 } from '../../raster/index.js';
-import { gridToSourceTransform } from '../georeferencing/grid-to-source.js';
+import { gridToSourceTransform } from '../georeferencing/index.js';
 import { cubeImage, encodeMaskFile, groupRecord } from './encode-tile.js';
 import type { CellGroup, CubeResult, CubeTask, SourceRows } from './ingest-tasks.js';
 import { maskUnseenPixels } from './unseen-pixels.js';

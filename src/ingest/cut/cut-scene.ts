@@ -4,11 +4,16 @@ import { mapConcurrent } from '../../async/index.js';
 import type { Grid, PixelGrid } from '../../grid/index.js';
 import { type RasterHeader, spectralTags } from '../../raster/index.js';
 import { asStorageError, type GroupRecord, type SceneWrite, type TileRecord } from '../../storage/index.js';
-import type { CloudDetector } from '../cloud/choose-detector.js';
+import type { CloudDetector } from '../cloud/index.js';
 import type { IngestHooks, IngestOptions } from '../options.js';
-import { type CutPass, isCubeGroup, planCutPasses } from '../plan/cut-passes.js';
-import { groupPixelGrids, type ScenePlan } from '../plan/scene-plan.js';
-import type { RowRange } from '../plan/source-rows.js';
+import {
+  type CutPass,
+  groupPixelGrids,
+  isCubeGroup,
+  planCutPasses,
+  type RowRange,
+  type ScenePlan,
+} from '../plan/index.js';
 import { referenceGroup, requireGroup, type Scene, type SourceBand, type SourceGroup } from '../scene.js';
 import { cubeMemoryBounds } from './cut-cube.js';
 import type { IngestPool } from './ingest-pool.js';

@@ -10,7 +10,7 @@ import type {
   SpectralTags,
 } from '../../raster/index.js';
 import type { ClassRecord, GroupRecord } from '../../storage/index.js';
-import type { CloudRequest } from '../cloud/detect-cloud.js';
+import type { CloudRequest } from '../cloud/index.js';
 import type { DescribeOptions, Scene } from '../scene.js';
 import type { DecodeRequest } from './row-buffer.js';
 

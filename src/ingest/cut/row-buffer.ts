@@ -1,6 +1,6 @@
 /** A rolling window over the rows of one source file, in memory that worker threads share. */
 import { bytesPerSample, type RasterHeader } from '../../raster/index.js';
-import type { RowRange } from '../plan/source-rows.js';
+import type { RowRange } from '../plan/index.js';
 
 /** One piece of decoding work: rows [rowStart, rowEnd) of a file. */
 export interface DecodeRequest {

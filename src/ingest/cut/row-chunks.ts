@@ -2,7 +2,7 @@
 import type { Grid } from '../../grid/index.js';
 import { alignToBlocks, type RasterHeader } from '../../raster/index.js';
 import { rowsExceedMemory } from '../errors.js';
-import { type RowRange, sourceRowsForCell } from '../plan/source-rows.js';
+import { type RowRange, sourceRowsForCell } from '../plan/index.js';
 import type { SourceGroup } from '../scene.js';
 import { rowBytes } from './row-buffer.js';
 import { alignTo64 } from './shared-memory.js';

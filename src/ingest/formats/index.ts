@@ -6,23 +6,13 @@ import { dirname, resolve } from 'node:path';
 import { nameGroups, replaceGroups } from '../band-groups.js';
 import { collectionNotNamed, notRecognised, partOfProduct } from '../errors.js';
 import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../scene.js';
-import { cfGrid } from './generic/cf-grid.js';
-import { rasterFile } from './generic/raster-file.js';
-import { stacItem } from './generic/stac-item.js';
-import { landsat } from './landsat/landsat.js';
-import { modis } from './modis-viirs/modis.js';
-import { viirs } from './modis-viirs/viirs.js';
-import { sentinel2Loose } from './sentinel2/loose-bands.js';
-import { sentinel2 } from './sentinel2/safe.js';
-import { checkCalibration } from './shared/check-calibration.js';
-import { probeInput } from './shared/probe-input.js';
-import { desis } from './spectrometers/desis.js';
-import { emit } from './spectrometers/emit.js';
-import { enmap } from './spectrometers/enmap.js';
-import { hyperion } from './spectrometers/hyperion.js';
-import { prisma } from './spectrometers/prisma.js';
-import { naip } from './us/naip.js';
-import { nlcd } from './us/nlcd.js';
+import { cfGrid, rasterFile, stacItem } from './generic/index.js';
+import { landsat } from './landsat/index.js';
+import { modis, viirs } from './modis-viirs/index.js';
+import { sentinel2, sentinel2Loose } from './sentinel2/index.js';
+import { checkCalibration, probeInput } from './shared/index.js';
+import { desis, emit, enmap, hyperion, prisma } from './spectrometers/index.js';
+import { naip, nlcd } from './us/index.js';
 
 /** In the order they are asked; the first that detects its product describes the input. */
 const FORMATS: ProductFormat[] = [

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { FileType } from '../../raster/index.js';
 import { notRecognised } from '../errors.js';
 import { identifyFormat } from '../formats/index.js';
-import { probeInput } from '../formats/shared/probe-input.js';
+import { probeInput } from '../formats/shared/index.js';
 
 export interface FoundInputs {
   /** Files and product folders, each with one scene or more, or an archive of one. */

@@ -2,8 +2,8 @@
 import { lstat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { maskPath, otherEnviFile, pamPath } from '../../raster/index.js';
-import { readItemBesideFile } from '../formats/generic/stac-item-document.js';
-import { probeInput } from '../formats/shared/probe-input.js';
+import { readItemBesideFile } from '../formats/generic/index.js';
+import { probeInput } from '../formats/shared/index.js';
 import { isArchiveType } from './find-inputs.js';
 
 /**

@@ -3,8 +3,7 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import type { GridName } from '../../grid/index.js';
 import type { RasterHeader } from '../../raster/index.js';
-import type { CloudDetector } from '../cloud/choose-detector.js';
-import { readCloudModelFile } from '../cloud/index.js';
+import { type CloudDetector, readCloudModelFile } from '../cloud/index.js';
 import { type Scene, sourceFiles } from '../scene.js';
 
 /** Raised whenever the same input would make other tiles. */

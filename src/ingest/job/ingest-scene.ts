@@ -4,13 +4,11 @@
  */
 import { bytesPerSample } from '../../raster/index.js';
 import type { SceneRecord, Storage } from '../../storage/index.js';
-import { chooseDetector } from '../cloud/choose-detector.js';
-import { type CutResources, cutScene } from '../cut/cut-scene.js';
+import { chooseDetector } from '../cloud/index.js';
+import { type CutResources, cutScene } from '../cut/index.js';
 import { noValidPixels, tileTooLarge } from '../errors.js';
 import type { IngestHooks, IngestOptions } from '../options.js';
-import { isCubeGroup } from '../plan/cut-passes.js';
-import { coverScene } from '../plan/scene-cells.js';
-import { groupPixelGrids, type ScenePlan } from '../plan/scene-plan.js';
+import { coverScene, groupPixelGrids, isCubeGroup, type ScenePlan } from '../plan/index.js';
 import { referenceGroup } from '../scene.js';
 import { computeFingerprint, type FileDigests } from './fingerprint.js';
 

@@ -2,9 +2,9 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../../jobs/index.js';
-import { SharedMemory } from '../cut/shared-memory.js';
+import { SharedMemory } from '../cut/index.js';
 import { notRecognised, pathNotAllowed } from '../errors.js';
-import { PathGuard } from '../inputs/path-guard.js';
+import { PathGuard } from '../inputs/index.js';
 import { FirstSceneLock } from './first-scene-lock.js';
 import { IdleTimer } from './idle-timer.js';
 import { type IngestInputs, IngestJob, type IngestProcessContext, type IngestResults } from './ingest-job.js';

@@ -2,10 +2,16 @@
 import { coverRegionByRelation, type Grid, type GridBounds, type Relation } from '../../grid/index.js';
 import { createTransform, pixelToMap } from '../../raster/index.js';
 import { noGeographicExtent, outsideGrid, tooManyTiles } from '../errors.js';
-import { datumWarning } from '../georeferencing/datum-warning.js';
-import { type GeoBox, gridToPixelTransform } from '../georeferencing/grid-to-source.js';
-import { type ProjectedRectangle, projectRectangle } from '../georeferencing/project-rectangle.js';
-import { type ExtentSample, isOutOfRange, sampleExtent } from '../georeferencing/raster-extent.js';
+import {
+  datumWarning,
+  type ExtentSample,
+  type GeoBox,
+  gridToPixelTransform,
+  isOutOfRange,
+  type ProjectedRectangle,
+  projectRectangle,
+  sampleExtent,
+} from '../georeferencing/index.js';
 import type { Scene } from '../scene.js';
 
 /** More tiles than this in one scene are refused: it is far beyond any product, and mostly a precision typed wrong. */

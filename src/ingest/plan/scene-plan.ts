@@ -12,7 +12,7 @@ import {
 } from '../../grid/index.js';
 import type { CollectionRecord, LogLevel, Storage } from '../../storage/index.js';
 import { formatPixelSize, nameGroups, replaceGroups } from '../band-groups.js';
-import { centreLonLat } from '../georeferencing/raster-extent.js';
+import { centreLonLat } from '../georeferencing/index.js';
 import type { IngestOptions } from '../options.js';
 import { referenceGroup, type Scene } from '../scene.js';
 

@@ -1,7 +1,6 @@
 /** Which source rows a cell reads. */
 import type { Grid, GridBounds } from '../../grid/index.js';
-import { gridToPixelTransform } from '../georeferencing/grid-to-source.js';
-import { projectRectangle, splitIntoQuadrants } from '../georeferencing/project-rectangle.js';
+import { gridToPixelTransform, projectRectangle, splitIntoQuadrants } from '../georeferencing/index.js';
 import type { SourceGroup } from '../scene.js';
 
 /** Source rows [from, to) of one group; from = to where the cell lies beside the raster. */

@@ -5,9 +5,8 @@
  * Values are in the byte order of this machine, which is little-endian wherever Node runs on common hardware.
  */
 
-import { UNSIGNED_BY_SIZE } from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
-import { prefixSumRows } from './deflate/inflate.js';
+import { typedKernels, UNSIGNED_BY_SIZE } from '../pixels/index.js';
+import { prefixSumRows } from './deflate/index.js';
 
 /** Undoes horizontal differences in place: `samples` interleaved values a pixel, `width` pixels a row. Signed ones wrap alike. */
 export function decodeHorizontalPredictor(

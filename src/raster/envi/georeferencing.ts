@@ -1,7 +1,5 @@
 /** Position of an image (CRS and transform) from its ENVI header. */
-import { isInvertible } from '../crs/affine.js';
-import { crsFromEpsg } from '../crs/crs.js';
-import { crsFromWkt } from '../crs/wkt.js';
+import { crsFromEpsg, crsFromWkt, isInvertible } from '../crs/index.js';
 import { corrupt, noCrs, unknownCrs } from '../errors.js';
 import type { Affine, Crs } from '../types.js';
 import { type EnviFields, listField } from './header-fields.js';

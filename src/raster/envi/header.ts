@@ -1,11 +1,16 @@
 /** The header of an ENVI image (NV5, "ENVI Header Files"). */
 import { stat } from 'node:fs/promises';
 import { corrupt, notTiff, sizeMismatch, unsupported } from '../errors.js';
-import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from '../file/limits.js';
-import { withFile } from '../file/source-file.js';
-import { toNanometres, toNanometreWidths, type Wavelengths } from '../metadata/wavelength-units.js';
-import { bytesPerStored, dataTypeOfStored, parseNodata } from '../pixels/data-types.js';
+import {
+  type GeoreferencingOverride,
+  georeferenceByCorners,
+  MAX_BANDS,
+  MAX_BLOCK_BYTES,
+  MAX_SIDE_PIXELS,
+  withFile,
+} from '../file/index.js';
+import { toNanometres, toNanometreWidths, type Wavelengths } from '../metadata/index.js';
+import { bytesPerStored, dataTypeOfStored, parseNodata } from '../pixels/index.js';
 import type { BandTags, EnviBlocks, RasterHeader, StoredType } from '../types.js';
 import { describeSizeDifference, findHeader, findImage } from './files.js';
 import { enviGeoreferencing } from './georeferencing.js';

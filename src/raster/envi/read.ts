@@ -1,8 +1,7 @@
 /** Reads pixels of ENVI images: bare numbers, band by band, row by row, or pixel by pixel. */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { rasterUnreadable, truncated } from '../errors.js';
-import { bytesPerStored, readStoredNumbers, swapBytes } from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
+import { bytesPerStored, readStoredNumbers, swapBytes, typedKernels } from '../pixels/index.js';
 import type { PixelArray, ReadTarget, Window } from '../types.js';
 import type { EnviRaster } from './header.js';
 

@@ -1,7 +1,7 @@
 /** Spectral libraries of ENVI: an image of one band, in which each line is a spectrum (file type "ENVI Spectral Library"). */
 import { corrupt, notTiff, unsupported } from '../errors.js';
-import { withFile } from '../file/source-file.js';
-import { allocatePixels } from '../pixels/data-types.js';
+import { withFile } from '../file/index.js';
+import { allocatePixels } from '../pixels/index.js';
 import type { SpectralLibrary } from '../types.js';
 import { findHeader } from './files.js';
 import { openEnviNumbers, readFields, readWavelengths, reflectanceScale } from './header.js';

@@ -1,8 +1,14 @@
 /** Position and coordinate system of a raster, as GDAL reports them. */
-import { isInvertible } from '../crs/affine.js';
-import { createTransform, crsFromEpsg, customCrs, datumForEpsg, type PointTransform } from '../crs/crs.js';
-import type { Datum } from '../crs/datum.js';
-import { crsFromWkt } from '../crs/wkt.js';
+import {
+  createTransform,
+  crsFromEpsg,
+  crsFromWkt,
+  customCrs,
+  type Datum,
+  datumForEpsg,
+  isInvertible,
+  type PointTransform,
+} from '../crs/index.js';
 import { noCrs, unknownCrs } from '../errors.js';
 import type { Affine, Crs } from '../types.js';
 import type { GdalInfo } from './gdalinfo.js';

@@ -2,10 +2,15 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { gdalFailed, subdatasetNotFound, subdatasetNotNamed, unsupported } from '../errors.js';
-import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from '../file/limits.js';
-import { type Pam, placeWithPam } from '../metadata/pam.js';
-import { bytesPerSample, parseNodata } from '../pixels/data-types.js';
+import {
+  type GeoreferencingOverride,
+  georeferenceByCorners,
+  MAX_BANDS,
+  MAX_BLOCK_BYTES,
+  MAX_SIDE_PIXELS,
+} from '../file/index.js';
+import { type Pam, placeWithPam } from '../metadata/index.js';
+import { bytesPerSample, parseNodata } from '../pixels/index.js';
 import type { BandTags, ColourTable, DataType, RasterHeader } from '../types.js';
 import { GDAL_FORMATS, type GdalFileType } from './drivers.js';
 import { type GdalBand, type GdalInfo, runGdalInfo } from './gdalinfo.js';

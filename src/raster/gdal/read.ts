@@ -1,7 +1,6 @@
 /** Pixels through gdal_translate, which writes them to a pipe as an uncompressed TIFF; no file lies between. */
 import { gdalFailed } from '../errors.js';
-import { bytesPerSample, viewPixels } from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
+import { bytesPerSample, typedKernels, viewPixels } from '../pixels/index.js';
 import type { GdalBlocks, RasterHeader, ReadRequest, Window } from '../types.js';
 import { formatOfGdalDriver } from './drivers.js';
 import { runGdal } from './run-gdal.js';

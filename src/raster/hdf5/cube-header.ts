@@ -1,9 +1,9 @@
 /** Opens cubes whose bands lie within rows or pixels (`Hdf5CubeBlocks`). Their formats know where they lie on Earth. */
 import { stat } from 'node:fs/promises';
 import { corrupt, unsupported } from '../errors.js';
-import { MAX_BANDS, MAX_SIDE_PIXELS } from '../file/limits.js';
+import { MAX_BANDS, MAX_SIDE_PIXELS } from '../file/index.js';
 import type { Affine, Crs, DataType, Hdf5CubeBlocks, MissingNumbers, RasterHeader } from '../types.js';
-import { missingData } from './cf/missing-data.js';
+import { missingData } from './cf/index.js';
 import { type Hdf5File, withHdf5 } from './file.js';
 import { readStoredDataset, type StoredDataset } from './stored-dataset.js';
 

@@ -1,8 +1,8 @@
 /** Grids of HDF-EOS5 by their structural metadata (HDF-EOS5 Data Model, File Format and Library, ESDS-RFC-008). */
 
-import { crsFromEpsg } from '../crs/crs.js';
+import { crsFromEpsg } from '../crs/index.js';
 import { corrupt, noCrs, unsupported } from '../errors.js';
-import { odlList, odlNodes, parseOdl } from '../metadata/odl.js';
+import { odlList, odlNodes, parseOdl } from '../metadata/index.js';
 import type { Crs } from '../types.js';
 import type { Hdf5File } from './file.js';
 import { type Georeferencing, gridGeoreferencing } from './georeferencing.js';

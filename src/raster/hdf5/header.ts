@@ -1,11 +1,10 @@
 /** Opens one dataset of an HDF5 file as a raster. */
 import { stat } from 'node:fs/promises';
 import { unsupported } from '../errors.js';
-import { MAX_SIDE_PIXELS } from '../file/limits.js';
-import { bytesPerSample } from '../pixels/data-types.js';
+import { MAX_SIDE_PIXELS } from '../file/index.js';
+import { bytesPerSample } from '../pixels/index.js';
 import type { BandTags, Hdf5Blocks, RasterHeader } from '../types.js';
-import { cfGeoreferencing } from './cf/georeferencing.js';
-import { missingData } from './cf/missing-data.js';
+import { cfGeoreferencing, missingData } from './cf/index.js';
 import { eosGeoreferencing } from './eos-georeferencing.js';
 import { type Attributes, type Hdf5File, withHdf5 } from './file.js';
 import { readStoredDataset, type StoredDataset } from './stored-dataset.js';

@@ -1,8 +1,8 @@
 /** Reads pixels of cubes whose bands lie within rows or pixels: chunk by chunk, so that each is decoded once. */
 import { corrupt } from '../errors.js';
-import { bytesPerSample, fillValueFor } from '../pixels/data-types.js';
+import { bytesPerSample, fillValueFor } from '../pixels/index.js';
 import type { Hdf5CubeBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
-import { isMissing } from './cf/missing-data.js';
+import { isMissing } from './cf/index.js';
 import { type Hdf5File, withHdf5 } from './file.js';
 import { readHyperslab, readStoredDataset, type StoredDataset } from './stored-dataset.js';
 

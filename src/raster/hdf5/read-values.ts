@@ -1,6 +1,6 @@
 /** Few values of HDF5 files: short lists, such as the wavelengths of a cube's bands, and single ones of a table. */
 import { corrupt } from '../errors.js';
-import { isMissing, missingData } from './cf/missing-data.js';
+import { isMissing, missingData } from './cf/index.js';
 import { TypeClass, withHdf5 } from './file.js';
 import { readHyperslab, readStoredDataset } from './stored-dataset.js';
 

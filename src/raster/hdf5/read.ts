@@ -1,8 +1,8 @@
 /** Reads pixels of a dataset by hyperslabs. */
 import { corrupt } from '../errors.js';
-import { bytesPerSample, fillValueFor } from '../pixels/data-types.js';
+import { bytesPerSample, fillValueFor } from '../pixels/index.js';
 import type { Hdf5Blocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
-import { replaceMissing } from './cf/missing-data.js';
+import { replaceMissing } from './cf/index.js';
 import { type Hdf5File, withHdf5 } from './file.js';
 import { readHyperslab } from './stored-dataset.js';
 

@@ -1,9 +1,9 @@
 /** What a dataset of an HDF5 file holds, and whether it can be read. */
 import type { Dataset, Metadata } from 'h5wasm/node';
 import { corrupt, subdatasetNotFound, unsupported } from '../errors.js';
-import { bytesPerSample } from '../pixels/data-types.js';
+import { bytesPerSample } from '../pixels/index.js';
 import type { DataType, PixelArray } from '../types.js';
-import { decodedType, type NumberTypes, viewAsDecoded } from './cf/missing-data.js';
+import { decodedType, type NumberTypes, viewAsDecoded } from './cf/index.js';
 import { type Hdf5File, TypeClass } from './file.js';
 
 export interface StoredDataset {

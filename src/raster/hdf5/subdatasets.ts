@@ -1,5 +1,5 @@
 /** Lists what an HDF5 or netCDF-4 file holds. */
-import { odlNodes, parseOdl } from '../metadata/odl.js';
+import { odlNodes, parseOdl } from '../metadata/index.js';
 import type { MultiDatasetFile, Subdataset } from '../types.js';
 import { readStructMetadata } from './eos-georeferencing.js';
 import { type Attributes, type Hdf5File, TypeClass, withHdf5 } from './file.js';

@@ -4,7 +4,7 @@
  */
 import { constants, inflateSync } from 'node:zlib';
 import { corrupt, truncated } from '../errors.js';
-import type { SourceFile } from '../file/source-file.js';
+import type { SourceFile } from '../file/index.js';
 import type { StoredType } from '../types.js';
 
 const HEADER_BYTES = 128;

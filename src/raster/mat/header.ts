@@ -1,9 +1,14 @@
 /** A cube in a MATLAB 5 file: an array of numbers with rows, columns and bands. */
 import { corrupt, noCrs, subdatasetNotFound, subdatasetNotNamed, unsupported } from '../errors.js';
-import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from '../file/limits.js';
-import { withFile } from '../file/source-file.js';
-import { bytesPerStored, dataTypeOfStored } from '../pixels/data-types.js';
+import {
+  type GeoreferencingOverride,
+  georeferenceByCorners,
+  MAX_BANDS,
+  MAX_BLOCK_BYTES,
+  MAX_SIDE_PIXELS,
+  withFile,
+} from '../file/index.js';
+import { bytesPerStored, dataTypeOfStored } from '../pixels/index.js';
 import type { RasterHeader } from '../types.js';
 import { type MatArray, matArrays } from './elements.js';
 

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { createInflate } from 'node:zlib';
 import { TilewrightError } from '../../errors.js';
 import { corrupt, rasterUnreadable, truncated } from '../errors.js';
-import { bytesPerStored, readStoredNumbers, swapBytes } from '../pixels/data-types.js';
+import { bytesPerStored, readStoredNumbers, swapBytes } from '../pixels/index.js';
 import type { MatBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
 
 export type MatHeader = RasterHeader & { blocks: MatBlocks };

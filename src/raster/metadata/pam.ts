@@ -5,11 +5,9 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { messageOf } from '../../errors.js';
-import { isInvertible } from '../crs/affine.js';
-import { crsFromEpsg } from '../crs/crs.js';
-import { crsFromWkt } from '../crs/wkt.js';
+import { crsFromEpsg, crsFromWkt, isInvertible } from '../crs/index.js';
 import { noCrs } from '../errors.js';
-import { parseNodata } from '../pixels/data-types.js';
+import { parseNodata } from '../pixels/index.js';
 import type { Affine, Crs, RasterHeader } from '../types.js';
 import { elementsOf, parseXmlTree, type XmlElement } from './xml-tree.js';
 

@@ -1,9 +1,9 @@
 /** How the blocks of one image of a TIFF lie in the file, checked against its size. */
 
-import { JPEG, LERC } from '../compression/library-codecs.js';
+import { JPEG, LERC } from '../compression/index.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
-import { MAX_BLOCK_BYTES } from '../file/limits.js';
-import { bytesPerSample } from '../pixels/data-types.js';
+import { MAX_BLOCK_BYTES } from '../file/index.js';
+import { bytesPerSample } from '../pixels/index.js';
 import type { RasterHeader, TiffBlocks } from '../types.js';
 import { blockRowBytes } from './read-block.js';
 import type { Ifd } from './read-ifd.js';

@@ -1,7 +1,13 @@
 /** GeoTIFF keys (OGC 19-008r4): the coordinate system of a TIFF. */
-import { crsFromEpsg, customCrs, datumForEpsg } from '../crs/crs.js';
-import { type Datum, datumFromEllipsoid, minorAxis } from '../crs/datum.js';
-import { crsFromWkt } from '../crs/wkt.js';
+import {
+  crsFromEpsg,
+  crsFromWkt,
+  customCrs,
+  type Datum,
+  datumForEpsg,
+  datumFromEllipsoid,
+  minorAxis,
+} from '../crs/index.js';
 import { noCrs, unknownCrs } from '../errors.js';
 import type { Crs } from '../types.js';
 

@@ -1,12 +1,15 @@
 /** Everything that is known of a GeoTIFF before its pixels are read. */
-import { isInvertible } from '../crs/affine.js';
+import { isInvertible } from '../crs/index.js';
 import { corrupt, noCrs, unsupported } from '../errors.js';
-import { type GeoreferencingOverride, georeferenceByCorners } from '../file/georeferencing-override.js';
-import { MAX_BANDS, MAX_SIDE_PIXELS } from '../file/limits.js';
-import type { SourceFile } from '../file/source-file.js';
-import { parseGdalMetadata } from '../metadata/gdal-metadata.js';
-import { type Pam, placeWithPam } from '../metadata/pam.js';
-import { parseNodata } from '../pixels/data-types.js';
+import {
+  type GeoreferencingOverride,
+  georeferenceByCorners,
+  MAX_BANDS,
+  MAX_SIDE_PIXELS,
+  type SourceFile,
+} from '../file/index.js';
+import { type Pam, parseGdalMetadata, placeWithPam } from '../metadata/index.js';
+import { parseNodata } from '../pixels/index.js';
 import type { Affine, DataType, RasterHeader } from '../types.js';
 import { blockLayout } from './block-layout.js';
 import { crsFromGeoKeys, type GeoKeys, parseGeoKeys, pixelIsPoint } from './geo-keys.js';

@@ -5,8 +5,7 @@
 import { lstat } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
 import { rasterUnreadable, unsupported } from '../errors.js';
-import { detectFileType } from '../file/file-signature.js';
-import { type SourceFile, withFile } from '../file/source-file.js';
+import { detectFileType, type SourceFile, withFile } from '../file/index.js';
 import type { RasterHeader } from '../types.js';
 import { blockLayout, type ImageShape } from './block-layout.js';
 import { type Ifd, readIfd } from './read-ifd.js';

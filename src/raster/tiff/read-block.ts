@@ -1,18 +1,19 @@
 /** Reads and decodes single blocks (tiles or strips) of a TIFF. */
 import { readSync } from 'node:fs';
 import { TilewrightError } from '../../errors.js';
-import { inflate } from '../compression/deflate/inflate.js';
-import { decodeJpeg } from '../compression/jpeg.js';
-import type { BlockCodec, BlockShape } from '../compression/library-codecs.js';
-import { decodeLzw } from '../compression/lzw.js';
-import { decodePackbits } from '../compression/packbits.js';
+import { inflate } from '../compression/deflate/index.js';
 import {
+  type BlockCodec,
+  type BlockShape,
   decodeFloatPredictor,
   decodeHorizontalPredictor,
   decodeHorizontalPredictor64,
-} from '../compression/predictor.js';
+  decodeJpeg,
+  decodeLzw,
+  decodePackbits,
+} from '../compression/index.js';
 import { corrupt, truncated, unsupported } from '../errors.js';
-import { bytesPerSample, isFloat, swapBytes, viewPixels } from '../pixels/data-types.js';
+import { bytesPerSample, isFloat, swapBytes, viewPixels } from '../pixels/index.js';
 import type { DataType, PixelArray, RasterHeader, TiffBlocks } from '../types.js';
 
 /** A raster that this reader decodes. */

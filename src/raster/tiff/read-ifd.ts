@@ -3,7 +3,7 @@
  * it is followed, and nothing larger than the file is allocated.
  */
 import { corrupt, truncated } from '../errors.js';
-import type { SourceFile } from '../file/source-file.js';
+import type { SourceFile } from '../file/index.js';
 
 /** Fields of one directory, by tag. */
 export interface Ifd {

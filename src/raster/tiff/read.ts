@@ -1,9 +1,8 @@
 /** Reads pixels of TIFFs block by block. */
 import { closeSync, openSync } from 'node:fs';
-import { libraryCodec } from '../compression/library-codecs.js';
+import { libraryCodec } from '../compression/index.js';
 import { rasterUnreadable } from '../errors.js';
-import { nodataAsType } from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
+import { nodataAsType, typedKernels } from '../pixels/index.js';
 import type { PixelArray, ReadTarget, TiffBlocks, Window } from '../types.js';
 import { decodeBlock, decodeJpegBlock, samplesPerBlock, type TiffHeader } from './read-block.js';
 

@@ -1,7 +1,13 @@
 /** Runs bilinear.wat, WebAssembly SIMD, over those squares of a control grid that it can do. */
 
-import { bytesPerSample, dataTypeOf, isFloat, minValue, viewPixels } from '../pixels/data-types.js';
-import { loadWasmKernel } from '../pixels/load-wasm.js';
+import {
+  bytesPerSample,
+  dataTypeOf,
+  isFloat,
+  loadWasmKernel,
+  minValue,
+  viewPixels,
+} from '../pixels/index.js';
 import type { PixelArray } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
 import type { GridSquares } from './grid-squares.js';

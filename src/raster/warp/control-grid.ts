@@ -1,7 +1,6 @@
 /** Positions of the pixels of a destination in a source image: exact at the nodes of a grid, interpolated between them. */
 import type { GridBounds } from '../../grid/index.js';
-import { mapToPixel } from '../crs/affine.js';
-import type { PointTransform } from '../crs/crs.js';
+import { mapToPixel, type PointTransform } from '../crs/index.js';
 import type { Affine } from '../types.js';
 
 /**

@@ -1,5 +1,5 @@
 /** The resampling kernels, one copy for each data type. */
-import { loadPerDataType } from '../pixels/typed-kernels.js';
+import { loadPerDataType } from '../pixels/index.js';
 
 type WarpKernels = typeof import('./nearest.js') & typeof import('./bilinear.js');
 

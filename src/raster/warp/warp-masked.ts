@@ -1,7 +1,13 @@
 /** Warps sources of which a mask or an alpha band says which pixels hold data. */
 
-import { allocatePixels, dataTypeOf, fillValueFor, minValue, nodataAsType } from '../pixels/data-types.js';
-import { typedKernels } from '../pixels/typed-kernels.js';
+import {
+  allocatePixels,
+  dataTypeOf,
+  fillValueFor,
+  minValue,
+  nodataAsType,
+  typedKernels,
+} from '../pixels/index.js';
 import type { DataType, PixelArray, Resampling, Window } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
 import { sourceExtent, type WarpSource, warp } from './warp.js';

@@ -1,13 +1,7 @@
 /** Brings source pixels onto the pixel grid of a destination, by inverse mapping over a control grid. */
 
 import { invalidImage, windowOutside } from '../errors.js';
-import {
-  dataTypeOf,
-  fillValueFor,
-  isFloat,
-  nodataAsType,
-  nodataReplacementFor,
-} from '../pixels/data-types.js';
+import { dataTypeOf, fillValueFor, isFloat, nodataAsType, nodataReplacementFor } from '../pixels/index.js';
 import type { PixelArray, Resampling, Window } from '../types.js';
 import { bilinearWasm } from './bilinear-wasm.js';
 import { type ControlGrid, lerp, OFF_MAP } from './control-grid.js';

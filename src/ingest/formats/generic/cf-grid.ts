@@ -12,17 +12,18 @@ import {
 } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { collectionNotNamed, missingBand, noDatetime, notRecognised } from '../../errors.js';
-import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import { measurePixelSize } from '../../georeferencing/index.js';
 import type { DescribeOptions, ProductFormat, Resolution, Scene } from '../../scene.js';
 import {
   type AcquisitionTime,
+  CLIMATOLOGY_LAB,
   compactTimestamp,
   DAY_MS,
   datetimeOption,
   parseTimeRange,
-} from '../shared/acquisition-time.js';
-import { CLIMATOLOGY_LAB } from '../shared/providers.js';
-import { slugify, stemOf } from '../shared/scene-id.js';
+  slugify,
+  stemOf,
+} from '../shared/index.js';
 
 /** A variable of the file with its place and its times. */
 interface Variable {

@@ -9,7 +9,7 @@ import {
 } from '../../../raster/index.js';
 import { badOption } from '../../errors.js';
 import type { DescribeOptions } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
+import { datetimeOption } from '../shared/index.js';
 
 const POSITION_FORMAT = 'EPSG:CODE,ULX,ULY,LRX,LRY, such as EPSG:32633,500000,5300000,503000,5297000';
 

@@ -11,9 +11,9 @@ import {
 } from '../../../raster/index.js';
 import type { UngroupedBand } from '../../band-groups.js';
 import { badOption, missingBand } from '../../errors.js';
-import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import { measurePixelSize } from '../../georeferencing/index.js';
 import type { DescribeOptions, QualityBand, SourceGroup } from '../../scene.js';
-import { commonBandNames } from '../shared/common-band-names.js';
+import { commonBandNames } from '../shared/index.js';
 import type { ItemAsset } from './stac-item-document.js';
 
 /** STAC eo 1.1.0 common names; a band so named gets it as its common name too. */

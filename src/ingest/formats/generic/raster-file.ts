@@ -17,9 +17,10 @@ import {
   compactTimestamp,
   datetimeOption,
   parseTime,
+  slugify,
+  stemOf,
   timesInName,
-} from '../shared/acquisition-time.js';
-import { slugify, stemOf } from '../shared/scene-id.js';
+} from '../shared/index.js';
 import { positionOption, withWavelengths } from './metadata-options.js';
 import { describeBands, maskBandLookup } from './raster-bands.js';
 import { spectrumWarnings } from './spectrum-warnings.js';

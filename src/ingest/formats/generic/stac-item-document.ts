@@ -5,7 +5,7 @@
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { badSidecar } from '../../errors.js';
-import { type AcquisitionTime, parseTime } from '../shared/acquisition-time.js';
+import { type AcquisitionTime, parseTime } from '../shared/index.js';
 
 /** Characters; the same limit as for the input `platform` of an ingest. */
 const MAX_PLATFORM = 100;

@@ -8,11 +8,9 @@ import { basename, dirname, join } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { missingBand, notRecognised } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { DescribeOptions, InputProbe, ProductFormat, QualityBand, Scene } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
-import { NASA, USGS } from '../shared/providers.js';
-import { bitAt, buildQualityLookup } from '../shared/quality-lookup.js';
+import { bitAt, buildQualityLookup, datetimeOption, NASA, USGS } from '../shared/index.js';
 import { findMtl } from './mtl.js';
 import { type LandsatLevel, type LandsatProduct, parseProductName, readProductFromMtl } from './product.js';
 

@@ -2,8 +2,7 @@
 import { basename } from 'node:path';
 import { odlNodes, parseOdl } from '../../../raster/index.js';
 import { badMetadata } from '../../errors.js';
-import { readMetadataFile } from '../shared/metadata-file.js';
-import { readXml, type XmlElement } from '../shared/xml.js';
+import { readMetadataFile, readXml, type XmlElement } from '../shared/index.js';
 
 export type MtlGroup = { [key: string]: string };
 

@@ -1,7 +1,7 @@
 /** What a Landsat product says of itself, from its MTL or, where there is none, from its name. */
 import { basename } from 'node:path';
 import { notRecognised } from '../../errors.js';
-import { parseTime } from '../shared/acquisition-time.js';
+import { parseTime } from '../shared/index.js';
 import { type Mtl, readMtl } from './mtl.js';
 
 export type LandsatLevel = 'c2-l2' | 'c2-l1' | 'c1-l1' | 'pre-l1';

@@ -4,7 +4,7 @@
  */
 import { Mask, type RasterHeader } from '../../../raster/index.js';
 import type { UngroupedBand } from '../../band-groups.js';
-import { bitAt } from '../shared/quality-lookup.js';
+import { bitAt } from '../shared/index.js';
 
 /** What a layer holds, apart from its name and header. */
 export type LayerDescription = Omit<UngroupedBand, 'name' | 'header' | 'index' | 'resolution'>;

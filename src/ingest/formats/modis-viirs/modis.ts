@@ -8,10 +8,16 @@ import { type MultiDatasetFile, openRaster, type RasterHeader } from '../../../r
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime, notRecognised } from '../../errors.js';
 import type { InputProbe, ProductFormat, QualityBand, Resolution, SourceGroup } from '../../scene.js';
-import { DAY_MS, datetimeOption, parseEosdisTimeRange } from '../shared/acquisition-time.js';
-import { LP_DAAC, NASA, NSIDC } from '../shared/providers.js';
-import { buildQualityLookup } from '../shared/quality-lookup.js';
-import { stemOf } from '../shared/scene-id.js';
+import {
+  buildQualityLookup,
+  DAY_MS,
+  datetimeOption,
+  LP_DAAC,
+  NASA,
+  NSIDC,
+  parseEosdisTimeRange,
+  stemOf,
+} from '../shared/index.js';
 import { describeLayer, looseBandName, modisBandName, qualityLayerOf } from './modis-products.js';
 
 type Metadata = Record<string, string>;

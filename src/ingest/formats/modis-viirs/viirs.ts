@@ -6,7 +6,7 @@
 import { Mask, type MultiDatasetFile, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime, notRecognised } from '../../errors.js';
-import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import { measurePixelSize } from '../../georeferencing/index.js';
 import type {
   DescribeOptions,
   InputProbe,
@@ -15,10 +15,16 @@ import type {
   Resolution,
   Scene,
 } from '../../scene.js';
-import { compactTimestamp, datetimeOption, parseEosdisTimeRange } from '../shared/acquisition-time.js';
-import { hdf5Subdatasets } from '../shared/probe-input.js';
-import { LP_DAAC, NASA } from '../shared/providers.js';
-import { bitAt, buildQualityLookup } from '../shared/quality-lookup.js';
+import {
+  bitAt,
+  buildQualityLookup,
+  compactTimestamp,
+  datetimeOption,
+  hdf5Subdatasets,
+  LP_DAAC,
+  NASA,
+  parseEosdisTimeRange,
+} from '../shared/index.js';
 
 const PRODUCT = /^V(NP|J1|J2)\d\w*$/;
 const PLATFORMS: Record<string, string> = { NP: 'suomi-npp', J1: 'noaa-20', J2: 'noaa-21' };

@@ -4,11 +4,16 @@ import { mapConcurrent } from '../../../async/index.js';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badOption, missingBand } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { DescribeOptions, Scene } from '../../scene.js';
-import { type AcquisitionTime, compactTimestamp } from '../shared/acquisition-time.js';
-import { COPERNICUS, ESA } from '../shared/providers.js';
-import { bitAt, buildQualityLookup } from '../shared/quality-lookup.js';
+import {
+  type AcquisitionTime,
+  bitAt,
+  buildQualityLookup,
+  COPERNICUS,
+  compactTimestamp,
+  ESA,
+} from '../shared/index.js';
 
 export type Sentinel2Level = 'L1C' | 'L2A';
 

@@ -7,8 +7,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { noDatetime } from '../../errors.js';
 import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene.js';
-import { compactTimestamp, datetimeOption, parseTime } from '../shared/acquisition-time.js';
-import { slugify } from '../shared/scene-id.js';
+import { compactTimestamp, datetimeOption, parseTime, slugify } from '../shared/index.js';
 import {
   dataFiles,
   describeSentinel2,

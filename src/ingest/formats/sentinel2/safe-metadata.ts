@@ -3,8 +3,7 @@
  * (S2-PDGS-TAS-DI-PSD), issues 12 to 15; elements are looked up by name, because their parents changed between issues.
  */
 import { badMetadata } from '../../errors.js';
-import { parseTime } from '../shared/acquisition-time.js';
-import { elementsOf, readXml, textOf, type XmlElement } from '../shared/xml.js';
+import { elementsOf, parseTime, readXml, textOf, type XmlElement } from '../shared/index.js';
 import { type Radiometry, SENTINEL2_BANDS, type Sentinel2Level } from './bands.js';
 
 export interface SafeProduct {

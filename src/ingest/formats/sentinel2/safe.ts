@@ -7,8 +7,7 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, normalize } from 'node:path';
 import { missingBand, notRecognised } from '../../errors.js';
 import type { DescribeOptions, InputProbe, ProductFormat, Scene } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
-import { rootName } from '../shared/xml.js';
+import { datetimeOption, rootName } from '../shared/index.js';
 import {
   dataFiles,
   describeSentinel2,

@@ -24,12 +24,18 @@ import type {
   Scene,
   SourceGroup,
 } from '../../scene.js';
-import { type AcquisitionTime, datetimeOption, parseTime } from '../shared/acquisition-time.js';
-import { commonBandNames } from '../shared/common-band-names.js';
-import { hdf5Subdatasets } from '../shared/probe-input.js';
-import { LP_DAAC, NASA } from '../shared/providers.js';
-import { buildQualityLookup } from '../shared/quality-lookup.js';
-import { slugify, stemOf } from '../shared/scene-id.js';
+import {
+  type AcquisitionTime,
+  buildQualityLookup,
+  commonBandNames,
+  datetimeOption,
+  hdf5Subdatasets,
+  LP_DAAC,
+  NASA,
+  parseTime,
+  slugify,
+  stemOf,
+} from '../shared/index.js';
 
 const CUBE = '/reflectance';
 const MASK = '/mask';

@@ -6,14 +6,18 @@ import { basename } from 'node:path';
 import { Mask, openRaster, type RasterHeader, type SpectralTags } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
-import { measurePixelSize } from '../../georeferencing/pixel-size.js';
+import { measurePixelSize } from '../../georeferencing/index.js';
 import type { ProductFormat, QualityBand, Scene, SourceGroup } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
-import { commonBandNames } from '../shared/common-band-names.js';
-import { DLR } from '../shared/providers.js';
-import { buildQualityLookup } from '../shared/quality-lookup.js';
-import { slugify } from '../shared/scene-id.js';
-import { elementsOf, readXml, type XmlElement } from '../shared/xml.js';
+import {
+  buildQualityLookup,
+  commonBandNames,
+  DLR,
+  datetimeOption,
+  elementsOf,
+  readXml,
+  slugify,
+  type XmlElement,
+} from '../shared/index.js';
 import {
   findMetadataFile,
   findProductFiles,

@@ -8,12 +8,17 @@ import { basename, dirname, join } from 'node:path';
 import { openRaster } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, missingBand, notRecognised } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { InputProbe, ProductFormat, Scene } from '../../scene.js';
-import { type MtlGroup, readMtl } from '../landsat/mtl.js';
-import { type AcquisitionTime, datetimeOption, parseTime } from '../shared/acquisition-time.js';
-import { commonBandNames } from '../shared/common-band-names.js';
-import { NASA, USGS } from '../shared/providers.js';
+import { type MtlGroup, readMtl } from '../landsat/index.js';
+import {
+  type AcquisitionTime,
+  commonBandNames,
+  datetimeOption,
+  NASA,
+  parseTime,
+  USGS,
+} from '../shared/index.js';
 import { HYPERION_BANDS } from './hyperion-bands.js';
 
 const BAND_FILE = /^(EO1H\w+)_B(\d{3})_L1T\.TIFF?$/i;

@@ -13,17 +13,17 @@ import {
 } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { badMetadata, notRecognised } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { InputProbe, ProductFormat, Scene } from '../../scene.js';
 import {
   type AcquisitionTime,
+  ASI,
+  commonBandNames,
   compactTimestamp,
   datetimeOption,
+  hdf5Subdatasets,
   parseTime,
-} from '../shared/acquisition-time.js';
-import { commonBandNames } from '../shared/common-band-names.js';
-import { hdf5Subdatasets } from '../shared/probe-input.js';
-import { ASI } from '../shared/providers.js';
+} from '../shared/index.js';
 
 const SWATH = /^\/HDFEOS\/SWATHS\/PRS_(L1|L2[BCD])_H[RC][CO]\//;
 const FIELDS = '/HDFEOS/SWATHS/PRS_L2D_HCO/Data Fields';

@@ -9,11 +9,9 @@ import { basename } from 'node:path';
 import { effectiveNodata, type RasterHeader, treatAlphaAsData } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { notRecognised } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { ProductFormat, Resolution } from '../../scene.js';
-import { datetimeOption, parseTime } from '../shared/acquisition-time.js';
-import { matchesRaster } from '../shared/probe-input.js';
-import { USDA } from '../shared/providers.js';
+import { datetimeOption, matchesRaster, parseTime, USDA } from '../shared/index.js';
 
 const NAIP_BANDS = ['red', 'green', 'blue', 'nir'];
 

@@ -9,12 +9,9 @@
 import type { RasterHeader } from '../../../raster/index.js';
 import { groupBands, type UngroupedBand } from '../../band-groups.js';
 import { noDatetime } from '../../errors.js';
-import { nominalPixelSize } from '../../georeferencing/pixel-size.js';
+import { nominalPixelSize } from '../../georeferencing/index.js';
 import type { DescribeOptions, ProductFormat } from '../../scene.js';
-import { datetimeOption } from '../shared/acquisition-time.js';
-import { matchesRaster } from '../shared/probe-input.js';
-import { MRLC, USGS } from '../shared/providers.js';
-import { slugify, stemOf } from '../shared/scene-id.js';
+import { datetimeOption, MRLC, matchesRaster, slugify, stemOf, USGS } from '../shared/index.js';
 
 interface Layer {
   name: string;

@@ -1,5 +1,5 @@
 /** Adler-32 (RFC 1950), the checksum of a zlib stream, by adler32.wat over the memory of another kernel. */
-import { loadWasmKernel } from '../../pixels/load-wasm.js';
+import { loadWasmKernel } from '../../pixels/index.js';
 
 /** That of `length` bytes at `from`, after bytes whose own is `sums`: 1 where there were none. A whole number of 32 bits. */
 export type Adler32 = (sums: number, from: number, length: number) => number;

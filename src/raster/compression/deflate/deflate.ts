@@ -4,9 +4,7 @@
  * on each byte is done by deflate.wat in WebAssembly SIMD; where there is none, by zlib.
  */
 import { constants, deflateSync } from 'node:zlib';
-import { UNSIGNED_BY_SIZE, viewPixels } from '../../pixels/data-types.js';
-import { loadWasmKernel } from '../../pixels/load-wasm.js';
-import { typedKernels } from '../../pixels/typed-kernels.js';
+import { loadWasmKernel, typedKernels, UNSIGNED_BY_SIZE, viewPixels } from '../../pixels/index.js';
 import { type Adler32, createAdler32 } from './adler32.js';
 import { canonicalCodes, codeLengths } from './huffman.js';
 

@@ -4,7 +4,7 @@
  * than they save, and for blocks so large that a thread should not keep their memory.
  */
 import { constants, inflateSync } from 'node:zlib';
-import { loadWasmKernel } from '../../pixels/load-wasm.js';
+import { loadWasmKernel } from '../../pixels/index.js';
 import { type Adler32, createAdler32 } from './adler32.js';
 
 /** Puts the stream, or the start of it, into memory. */

@@ -1,6 +1,6 @@
 /** Grids by the CF conventions (CF-1.11, sections 4, 5.6 and appendix F): coordinate variables and a grid mapping. */
 import { posix } from 'node:path';
-import { metresPerUnit } from '../../crs/crs.js';
+import { metresPerUnit } from '../../crs/index.js';
 import { corrupt, noCrs, unsupported } from '../../errors.js';
 import type { Attributes, Hdf5File } from '../file.js';
 import { type AxisOrigin, type Georeferencing, gridGeoreferencing } from '../georeferencing.js';

@@ -1,8 +1,13 @@
 /** Coordinate systems by the grid mappings of CF (CF-1.11, appendix F). */
-import { crsFromEpsg, customCrs } from '../../crs/crs.js';
-import { type Datum, datumFromEllipsoid, minorAxis } from '../../crs/datum.js';
-import { datumByName } from '../../crs/epsg-table.js';
-import { crsFromWkt } from '../../crs/wkt.js';
+import {
+  crsFromEpsg,
+  crsFromWkt,
+  customCrs,
+  type Datum,
+  datumByName,
+  datumFromEllipsoid,
+  minorAxis,
+} from '../../crs/index.js';
 import { unknownCrs } from '../../errors.js';
 import type { Crs } from '../../types.js';
 import type { Attributes } from '../file.js';

@@ -10,7 +10,7 @@ import {
   minValue,
   nodataAsType,
   viewPixels,
-} from '../../pixels/data-types.js';
+} from '../../pixels/index.js';
 import type { DataType, MissingNumbers, PixelArray } from '../../types.js';
 import type { Attributes, AttributeValue, Hdf5File } from '../file.js';
 

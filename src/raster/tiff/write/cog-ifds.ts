@@ -1,7 +1,7 @@
 /** The directories of the GeoTIFFs that are written here: images, their overviews, and masks of one bit a pixel. */
-import { isGeographicEpsg } from '../../crs/crs.js';
-import { gdalMetadataXml } from '../../metadata/gdal-metadata.js';
-import { bytesPerSample, isFloat } from '../../pixels/data-types.js';
+import { isGeographicEpsg } from '../../crs/index.js';
+import { gdalMetadataXml } from '../../metadata/index.js';
+import { bytesPerSample, isFloat } from '../../pixels/index.js';
 import type { BandTags, ColourTable, DataType } from '../../types.js';
 import type { IfdEntry } from './write-ifd.js';
 

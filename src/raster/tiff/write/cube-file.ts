@@ -13,7 +13,7 @@ import {
   dataTypeOf,
   declaredNodata,
   nodataAsType,
-} from '../../pixels/data-types.js';
+} from '../../pixels/index.js';
 import type { PixelArray } from '../../types.js';
 import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './cog-ifds.js';
 import { combineCrc32 } from './combine-crc32.js';

@@ -6,8 +6,8 @@ import {
   isFloat,
   nodataAsType,
   nodataReplacementFor,
-} from '../../pixels/data-types.js';
-import { typedKernels } from '../../pixels/typed-kernels.js';
+  typedKernels,
+} from '../../pixels/index.js';
 import type { DataType, PixelArray } from '../../types.js';
 
 /** `mean` over the valid pixels for measurements, `nearest` for codes and masks. */

@@ -5,10 +5,10 @@
  * Formats: TIFF 6.0; OGC 19-008r4 (GeoTIFF 1.1); OGC 21-026 (COG); GDAL's tags 42112 and 42113.
  */
 
-import { type BlockView, deflate, deflateWithPredictor } from '../../compression/deflate/deflate.js';
-import { encodeFloatPredictor } from '../../compression/predictor.js';
+import { type BlockView, deflate, deflateWithPredictor } from '../../compression/deflate/index.js';
+import { encodeFloatPredictor } from '../../compression/index.js';
 import { imageTooLarge, invalidImage } from '../../errors.js';
-import { bytesPerSample, dataTypeOf, isFloat } from '../../pixels/data-types.js';
+import { bytesPerSample, dataTypeOf, isFloat } from '../../pixels/index.js';
 import type { DataType, PixelArray } from '../../types.js';
 import { type ImageDescription, imageIfd, maskIfd, type StoredBlocks } from './cog-ifds.js';
 import { buildOverviews, type OverviewLevel, type OverviewResampling } from './overviews.js';
