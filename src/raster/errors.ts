@@ -1,6 +1,6 @@
 import { defineError, messageOf } from '../errors.js';
 
-/** A raster file cannot be opened at all. */
+/** The file cannot be opened. */
 export const rasterUnreadable = defineError(
   'TW_RASTER_UNREADABLE',
   400,
@@ -9,7 +9,7 @@ export const rasterUnreadable = defineError(
     `${path} cannot be read: ${messageOf(cause)}. Check that the file exists and that this process may read it.`,
 );
 
-/** The content of a file is of no format that is read, whatever its name says. */
+/** The content is of no format that tilewright reads; the name of the file does not count. */
 export const notTiff = defineError(
   'TW_RASTER_NOT_TIFF',
   415,
@@ -18,7 +18,7 @@ export const notTiff = defineError(
     `${path} is not a raster that is read: ${found}. ${advice}`,
 );
 
-/** A TIFF whose directory or blocks lie beyond the end of the file. */
+/** The directory or the blocks of a TIFF lie beyond the end of the file. */
 export const truncated = defineError(
   'TW_RASTER_TRUNCATED',
   422,
@@ -26,7 +26,7 @@ export const truncated = defineError(
   (path: string, what: string) => `${path} is truncated: ${what}. Fetch or write the file again.`,
 );
 
-/** An image of bare numbers is as large as its header says, or the header is wrong. */
+/** The size of a raw image differs from its header. */
 export const sizeMismatch = defineError(
   'TW_RASTER_SIZE_DIFFERS',
   422,
@@ -35,7 +35,7 @@ export const sizeMismatch = defineError(
     `${path} does not fit its header: ${described} are ${expected} bytes, ${found}. Correct the header, or fetch the image again.`,
 );
 
-/** Structure or data of a TIFF that contradict themselves. */
+/** The structure or the data of a TIFF contradict themselves. */
 export const corrupt = defineError(
   'TW_RASTER_CORRUPT',
   422,
@@ -44,7 +44,7 @@ export const corrupt = defineError(
     `${path} is corrupt: ${what}. Fetch or write the file again; if GDAL reads it, convert it with gdal_translate.`,
 );
 
-/** A valid file of a kind that is not read. */
+/** A valid file of a kind that tilewright does not read. */
 export const unsupported = defineError(
   'TW_RASTER_UNSUPPORTED',
   415,
@@ -77,7 +77,7 @@ export const notEarthEllipsoid = defineError(
     `${path} does not show the Earth: the radius of its coordinate system is ${kilometres} km. Only rasters of the Earth are read; if this is one, correct its coordinate system with gdal_translate -a_srs.`,
 );
 
-/** An image that cannot be written: sizes that contradict each other. */
+/** The sizes of an image to be written contradict each other. */
 export const invalidImage = defineError(
   'TW_RASTER_INVALID_IMAGE',
   500,
@@ -100,7 +100,7 @@ export const windowOutside = defineError(
   (path: string, what: string) => `${path} does not have ${what}`,
 );
 
-/** A format that is read through GDAL, on a machine that has none. */
+/** The format needs GDAL, which is not installed. */
 export const noGdal = defineError(
   'TW_RASTER_NO_GDAL',
   501,
@@ -109,7 +109,7 @@ export const noGdal = defineError(
     `${path} is ${format}, which is read through GDAL, and there is no ${program} on PATH. Install it: apt-get install gdal-bin`,
 );
 
-/** A GDAL process that ended with an error, was killed from outside, or wrote something else than asked for. */
+/** A GDAL process ended with an error, was killed from outside, or returned unexpected output. */
 export const gdalFailed = defineError(
   'TW_RASTER_GDAL_FAILED',
   422,

@@ -1,4 +1,4 @@
-/** Opens rasters, known by their content and not by their names. */
+/** Opens rasters. The content, not the name, decides the format. */
 import { TilewrightError } from '../errors.js';
 import { openEnvi, openEnviImage } from './envi/index.js';
 import {
@@ -25,11 +25,11 @@ import { openExternalMask, readTiffHeader } from './tiff/index.js';
 import type { RasterHeader } from './types.js';
 
 /**
- * Reads the header of a raster, with its mask, which may be a file of the same name and `.msk` beside it, and with GDAL's `.aux.xml` beside it.
- * `layer` names one of a file that holds several (`listSubdatasets` lists them). `position` replaces what the
- * file says of its position, except in HDF5.
- * Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _SIZE_DIFFERS, _CORRUPT, _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS, _NO_LAYER, and
- * for what GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and _GDAL_TIMEOUT.
+ * Reads the header of a raster, with its mask (internal, or in a file of the same name and `.msk`) and with GDAL's `.aux.xml`
+ * beside it. `layer` names one raster of a file that holds several (`listSubdatasets` lists them). `position` replaces the
+ * georeferencing of the file, except in HDF5. Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _TRUNCATED, _SIZE_DIFFERS, _CORRUPT,
+ * _UNSUPPORTED, _NO_CRS, _UNKNOWN_CRS and _NO_LAYER, and for formats that GDAL reads TW_RASTER_NO_GDAL, _GDAL_FAILED and
+ * _GDAL_TIMEOUT.
  */
 export async function openRaster(
   path: string,
@@ -43,7 +43,7 @@ export async function openRaster(
   const header = await openWithoutExternalMask(path, layer, position, pam).catch((error) => {
     throw noCrs.is(error) ? withWarnings(error, warnings) : error;
   });
-  // The path of an ENVI raster may be that of its header. The files beside the image count.
+  // `path` may be that of an ENVI header. The files beside the image count.
   if (header.path !== path) {
     warnings = [];
     pam = await readPam(header.path, warnings);
@@ -61,7 +61,7 @@ function withWarnings(error: TilewrightError, warnings: string[]): TilewrightErr
   });
 }
 
-/** The header as the file has it. `pam` is for the position that the file lacks. */
+/** The header without external masks. `pam` supplies georeferencing that the file lacks. */
 async function openWithoutExternalMask(
   path: string,
   layer?: string,
@@ -72,7 +72,7 @@ async function openWithoutExternalMask(
     const kind = rasterTypeOfFile(file);
     return kind === 'tiff' && layer === undefined ? readTiffHeader(file, position, pam) : kind;
   }).catch(async (error) => {
-    // The image of an ENVI header is bare numbers.
+    // `path` may be the image of an ENVI header, which is raw numbers.
     const image = notTiff.is(error)
       ? await withReadErrors(path, () => openEnviImage(path, position))
       : undefined;
@@ -113,12 +113,12 @@ async function subdatasetNames(path: string): Promise<string[]> {
   return (await listHdf5Subdatasets(path)).subdatasets.map(({ name }) => name);
 }
 
-/** What a file is by its first bytes. Throws TW_RASTER_UNREADABLE and TW_RASTER_NOT_TIFF. */
+/** Detects the type of a file by its first bytes. Throws TW_RASTER_UNREADABLE and TW_RASTER_NOT_TIFF. */
 export function detectRasterType(path: string): Promise<RasterType> {
   return withFile(path, async (file) => rasterTypeOfFile(file));
 }
 
-/** Names of images of bare numbers, which mean nothing without a header. */
+/** Names of raw images, which cannot be read without a header. */
 const RAW_IMAGE = /\.(bil|bip|bsq)$/i;
 const ENVI_ADVICE =
   'An ENVI image needs its header, of the same name and with .hdr, beside it; send both in a zip.';

@@ -1,4 +1,4 @@
-/** Checks the header of a LERC blob (Lerc2, versions 2 to 6) before a decoder allocates memory for what the blob says. */
+/** Checks the header of a LERC blob (Lerc2, versions 2 to 6) before a decoder allocates memory for its declared size. */
 import type { DataType } from '../types.js';
 
 const MAGIC = 'Lerc2 ';

@@ -2,8 +2,8 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 
 /**
- * Opens a regular file to read. Throws what the system says, and an error for pipes and devices: opened plainly, a pipe would be
- * waited for without end.
+ * Opens a regular file for reading. Throws system errors, and an error for pipes and devices: a plain open would wait for a
+ * pipe without end.
  */
 export async function openFile(path: string): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
@@ -17,7 +17,10 @@ export async function openFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** The bytes of a file that is read as a whole. Throws as `openFile` does, and an error for a folder and for more than `most` bytes. */
+/**
+ * Reads a complete small file. Throws the errors of `openFile`, and an error for a folder or if the file has more than `most`
+ * bytes.
+ */
 export async function readSmallFile(path: string, most: number): Promise<Buffer> {
   const file = await openFile(path);
   try {

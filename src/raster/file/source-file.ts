@@ -3,7 +3,7 @@ import { TilewrightError } from '../../errors.js';
 import { notTiff, rasterUnreadable } from '../errors.js';
 import { openFile } from './open-file.js';
 
-/** An open file, its size, and its first bytes, read at once: signatures and most directories lie there. */
+/** An open file, its size, and its first bytes, which hold the signature and mostly the directory. */
 export interface SourceFile {
   path: string;
   size: number;
@@ -11,10 +11,10 @@ export interface SourceFile {
   handle: FileHandle;
 }
 
-/** A read of this size takes hardly longer than one of a few bytes, and the heads of most tiles and scenes fit into it. */
+/** A read of this size takes hardly longer than one of a few bytes, and it covers the headers of most tiles and scenes. */
 const PREFETCH_BYTES = 16_384;
 
-/** Opens a file for as long as `use` takes. Throws TW_RASTER_UNREADABLE, and TW_RASTER_NOT_TIFF for a folder. */
+/** Opens a file while `use` runs. Throws TW_RASTER_UNREADABLE, and TW_RASTER_NOT_TIFF for a folder. */
 export async function withFile<T>(path: string, use: (file: SourceFile) => Promise<T>): Promise<T> {
   let handle: FileHandle | undefined;
   try {

@@ -15,8 +15,8 @@ const MAX_BANDS = 16_384;
 const CONTIGUOUS_BLOCK_BYTES = 2 ** 20;
 
 /**
- * The header of a dataset. Its bands are all rows and columns that the dimensions before the last two count, the last of them
- * fastest. Throws TW_RASTER_UNREADABLE, _CORRUPT, _UNSUPPORTED, _NO_LAYER, _NO_CRS and _UNKNOWN_CRS.
+ * The header of a dataset. The dimensions before rows and columns count the bands, the last of them fastest. Throws
+ * TW_RASTER_UNREADABLE, _CORRUPT, _UNSUPPORTED, _NO_LAYER, _NO_CRS and _UNKNOWN_CRS.
  */
 export async function openHdf5(path: string, layer: string): Promise<RasterHeader> {
   const header = await withHdf5(path, (file) => headerOf(file, layer));

@@ -1,4 +1,4 @@
-/** Reads pixels of cubes whose bands lie within rows or pixels: chunk by chunk, so that each is decoded once. */
+/** Reads pixels of cubes whose bands are interleaved by row or pixel, chunk by chunk, so that each chunk is decoded once. */
 import { corrupt } from '../errors.js';
 import { bytesPerSample, fillValueFor } from '../pixels/index.js';
 import type { Hdf5CubeBlocks, PixelArray, RasterHeader, ReadTarget, Window } from '../types.js';
@@ -10,7 +10,7 @@ export interface Hdf5CubeHeader extends RasterHeader {
   blocks: Hdf5CubeBlocks;
 }
 
-/** The library's memory holds about one piece at a time, or one chunk where chunks are larger. */
+/** The library's memory holds about one piece at a time, or one chunk if chunks are larger. */
 const HYPERSLAB_BYTES = 2 ** 22;
 
 /**
@@ -41,9 +41,9 @@ export async function readHdf5Cube(
   });
 }
 
-// --- where pixels come from ---------------------------------------------------------------------------------------
+// --- positions of pixels in the cube -----------------------------------------------------------------------------
 
-/** For each pixel of a window, row by row, its place in the cube: row * columns + column; -1 if it has none. */
+/** For each pixel of a window, row by row, its position in the cube: row * columns + column; -1 if it has none. */
 function sourcesOf(file: Hdf5File, { path, blocks }: Hdf5CubeHeader, window: Window): Int32Array {
   const { lookup } = blocks;
   const [height, width] = gridOf(blocks);
@@ -87,7 +87,7 @@ const gridOf = ({ shape, bandAxis }: Hdf5CubeBlocks) => [shape[0], shape[3 - ban
 
 type Range = [from: number, to: number];
 
-/** A part of the cube that is read at once, and which pixels of the window come from it. */
+/** A part of the cube that is read in one call, and the pixels of the window that come from it. */
 interface Hyperslab {
   rows: Range;
   columns: Range;
@@ -97,7 +97,7 @@ interface Hyperslab {
   sources: Int32Array;
 }
 
-/** Pieces are whole chunks, cut to what the window needs of them. */
+/** Pieces are complete chunks, cut to the part that the window needs. */
 function* planHyperslabs(
   { blocks }: Hdf5CubeHeader,
   cube: StoredDataset,
@@ -124,7 +124,7 @@ function* planHyperslabs(
   }
 }
 
-/** Rows, columns and bands of a piece: a chunk, or as many of them as fit; whole rows of a cube in one piece. */
+/** Rows, columns and bands of a piece: a chunk, or as many as fit; a cube without chunks is read by complete rows. */
 function hyperslabSize(
   { shape, bandAxis }: Hdf5CubeBlocks,
   { chunks, dataType }: StoredDataset,
@@ -141,7 +141,7 @@ function hyperslabSize(
   return { rows, columns, bands };
 }
 
-/** Indexes of sources that are there, grouped by a key, each group in order. */
+/** Indexes of pixels with a position, grouped by a key, each group in ascending order. */
 function groupByChunk(sources: Int32Array, keyOf: (source: number) => number): Int32Array[] {
   const counts = new Map<number, number>();
   for (const source of sources)
@@ -195,7 +195,7 @@ function copyHyperslab(
   };
   const values = read(cube);
   const flags = errors && read(readStoredDataset(file, errors.dataset));
-  // Where the first band of each pixel lies in the piece, and where the pixel goes.
+  // Offset of each pixel's first band in the piece, and the destination of the pixel.
   const [places, targets] = [new Int32Array(pixels.length), new Int32Array(pixels.length)];
   for (const [i, pixel] of pixels.entries()) {
     const source = sources[pixel]!;

@@ -63,7 +63,7 @@ function readBand(
   }
 }
 
-/** The place of a band among the dimensions before rows and columns, the last of which runs fastest. */
+/** The indexes of a band in the dimensions before rows and columns, the last of which runs fastest. */
 function indexOf(band: number, dimensions: number[]): [number, number][] {
   const ranges: [number, number][] = [];
   for (const size of dimensions.toReversed()) {
@@ -73,7 +73,7 @@ function indexOf(band: number, dimensions: number[]): [number, number][] {
   return ranges;
 }
 
-/** Runs of rows that end where blocks end, so that no block is decoded twice. */
+/** Runs of rows that end at block boundaries, so that no block is decoded twice. */
 function* planHyperslabs(
   from: number,
   to: number,

@@ -1,4 +1,4 @@
-/** A cube in a MATLAB 5 file: an array of numbers with rows, columns and bands. */
+/** Opens a cube in a MATLAB 5 file: a numeric array with rows, columns and bands. */
 import { corrupt, noCrs, subdatasetNotFound, subdatasetNotNamed, unsupported } from '../errors.js';
 import {
   type GeoreferencingOverride,
@@ -12,12 +12,12 @@ import { bytesPerStored, dataTypeOfStored } from '../pixels/index.js';
 import type { RasterHeader } from '../types.js';
 import { type MatArray, matArrays } from './elements.js';
 
-/** Deflate cannot shrink data by more than this. */
+/** Deflate cannot compress data by more than this factor. */
 const MAX_DEFLATE_RATIO = 1032;
 
 /**
- * Opens the array called `layer`, or the only one with three dimensions. The file says neither position nor wavelengths.
- * Throws TW_RASTER_CORRUPT, _TRUNCATED, _UNSUPPORTED, _NO_LAYER, _SEVERAL_LAYERS, and _NO_CRS without a position.
+ * Opens the array named `layer`, or the only one with three dimensions. The file has neither georeferencing nor wavelengths.
+ * Throws TW_RASTER_CORRUPT, _TRUNCATED, _UNSUPPORTED, _NO_LAYER, _SEVERAL_LAYERS, and _NO_CRS without `position`.
  */
 export function openMat(
   path: string,

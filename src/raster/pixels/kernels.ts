@@ -1,11 +1,14 @@
 /**
- * Loops over pixels that must be fast. Each data type gets its own copy of this module (see typed-kernels.ts), because
- * V8's code for a loop that has met more than four types of arrays is ten times slower.
+ * Inner loops over pixels. Each data type gets its own copy of this module (see typed-kernels.ts), because V8's code for a
+ * loop that has met more than four types of arrays is ten times slower.
  */
 
 import type { PixelArray } from '../types.js';
 
-/** Half of an image in both directions: each pixel the mean of those of four that hold data; `nodataReplacement` where the mean is `hole`. */
+/**
+ * Halves an image in both directions. A pixel becomes the mean of those of four pixels that hold data, or `nodataReplacement`
+ * if the mean equals `nodata`.
+ */
 export function downsampleMean(
   source: PixelArray,
   width: number,
@@ -25,7 +28,7 @@ export function downsampleMean(
       const b = source[upper + right];
       const c = source[lower + column];
       const d = source[lower + right];
-      // A pixel at the edge stands for its missing neighbour too, which leaves the mean as it is.
+      // A pixel at the edge also stands for its missing neighbour, which does not change the mean.
       let sum = a + b + c + d;
       let count = 4;
       if (a === nodata || b === nodata || c === nodata || d === nodata || Number.isNaN(sum)) {
@@ -44,7 +47,7 @@ export function downsampleMean(
   }
 }
 
-/** As `downsampleMean`, where a mask tells which pixels hold data; 0 where none of the four does. */
+/** `downsampleMean` with a mask that marks the pixels with data. Pixels without data become 0. */
 export function downsampleMeanMasked(
   source: PixelArray,
   mask: Uint8Array,
@@ -79,7 +82,7 @@ export function downsampleMeanMasked(
   }
 }
 
-/** One sample of each of `count` pixels of `samples` interleaved values. */
+/** Copies one sample of each of `count` pixels with `samples` interleaved values. */
 export function deinterleave(
   source: PixelArray,
   from: number,
@@ -92,7 +95,8 @@ export function deinterleave(
 }
 
 /**
- * Copies rows of `width` pixels, `stride` apart in the source and in `validity` and `width` in `out`; `hole` where the validity is 0.
+ * Copies rows of `width` pixels. Rows are `stride` apart in the source and in `validity`, and `width` in `out`. Pixels become
+ * `nodata` if their validity is 0.
  */
 export function applyValidity(
   source: PixelArray,
@@ -110,7 +114,7 @@ export function applyValidity(
   }
 }
 
-/** Copies pixels that hold data into a narrower type, rounded half up; `empty` for those that are `hole` or NaN. */
+/** Copies pixels with data into a narrower type, rounded half up. Those that are `nodata` or NaN become `fillValue`. */
 export function roundToType(source: PixelArray, nodata: number, out: PixelArray, fillValue: number): void {
   for (let i = 0; i < out.length; i++) {
     const value = source[i];
@@ -120,7 +124,7 @@ export function roundToType(source: PixelArray, nodata: number, out: PixelArray,
 
 /**
  * Horizontal differences (TIFF 6.0, section 14) of one block: rows of `width` values at `stride` in `source`, starting at
- * `start`, become rows of `outWidth` in `out`. What lies beyond the values stays 0, "same as before".
+ * `start`, become rows of `outWidth` in `out`. The rest of a row stays 0, which repeats its last value.
  */
 export function horizontalDifferences(
   source: PixelArray,
@@ -143,7 +147,7 @@ export function horizontalDifferences(
   }
 }
 
-/** Undoes `horizontalDifferences` in place: `samples` interleaved values a pixel, `width` pixels a row. */
+/** Reverts `horizontalDifferences` in place: `samples` interleaved values per pixel, `width` pixels per row. */
 export function horizontalSums(values: PixelArray, width: number, height: number, samples: number): void {
   const rowLength = width * samples;
   if (samples === 1) {

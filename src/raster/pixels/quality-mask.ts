@@ -1,10 +1,10 @@
-/** The group `mask`: what a tile knows of clouds, and the figures that follow from it. All percentages are 0-100. */
+/** The group `mask` of a tile: codes for clouds, and statistics of them. All percentages are 0-100. */
 import { invalidImage } from '../errors.js';
 import { Mask } from '../types.js';
 
 /**
- * Fills the pixels of a mask that are not assessed yet (255) by quality codes, through a table with an entry for every code:
- * 256 for uint8, 65,536 for uint16. A table's 255 leaves the pixel to the next quality band, and so does 0 in `known`.
+ * Fills the pixels of a mask that are not assessed (255) by quality codes, through a table with an entry for every code: 256
+ * for uint8, 65,536 for uint16. A 255 in the table, or a 0 in `known`, leaves the pixel to the next quality band.
  */
 export function applyQualityLookup(
   quality: Uint8Array | Uint16Array,
@@ -21,7 +21,7 @@ export function applyQualityLookup(
     if (known[i] === 1 && mask[i] === Mask.notAssessed) mask[i] = table[quality[i]];
 }
 
-/** A mask for what nothing can assess: 255 where there is data (1 in `valid`), 0 where there is none. */
+/** The initial mask: 255 (not assessed) for pixels with data (1 in `valid`), 0 for others. */
 export function initialMask(valid: Uint8Array): Uint8Array {
   const mask = new Uint8Array(valid.length);
   for (let i = 0; i < mask.length; i++) mask[i] = valid[i] * Mask.notAssessed;
@@ -35,13 +35,13 @@ export function maskHistogram(mask: Uint8Array): Uint32Array {
   return histogram;
 }
 
-/** Percent of pixels that hold data: those that are not 0. 0 without pixels. */
+/** Percent of pixels that hold data (codes other than 0). 0 for an empty mask. */
 export function coveragePercent(histogram: Uint32Array): number {
   const size = histogram.reduce((sum, count) => sum + count, 0);
   return size === 0 ? 0 : (100 * (size - histogram[0])) / size;
 }
 
-/** Percent of cloud (code 2) among the assessed pixels (codes 1 to 5); null where none is assessed. */
+/** Percent of cloud (code 2) among the assessed pixels (codes 1 to 5); null if no pixel is assessed. */
 export function cloudCoverPercent(histogram: ArrayLike<number>): number | null {
   let assessed = 0;
   for (let code = Mask.clear; code <= Mask.filled; code++) assessed += histogram[code];

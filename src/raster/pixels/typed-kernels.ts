@@ -2,7 +2,7 @@
 import type { DataType } from '../types.js';
 import { DATA_TYPES } from './data-types.js';
 
-/** Calls `load` for every data type. It imports a module with the data type as the query of its URL. */
+/** Calls `load` for each data type. `load` imports a module with the data type as the query of its URL. */
 export async function loadPerDataType<Kernels>(
   load: (dataType: DataType) => Promise<Kernels>,
 ): Promise<Record<DataType, Kernels>> {

@@ -1,6 +1,6 @@
 /**
- * The mask of an image: a further image of the file, of the same size, that says which pixels hold data (TIFF 6.0, section 8:
- * NewSubfileType 4). GDAL writes it with one bit a pixel and calls it PER_DATASET.
+ * The mask of an image: another image of the same size in the file that marks the pixels with data (TIFF 6.0, section 8:
+ * NewSubfileType 4). GDAL writes it with one bit per pixel and calls it PER_DATASET.
  */
 import { lstat } from 'node:fs/promises';
 import { TilewrightError } from '../../errors.js';
@@ -11,20 +11,20 @@ import { blockLayout, type ImageShape } from './block-layout.js';
 import { type Ifd, readIfd } from './read-ifd.js';
 import { ALL_TAGS, TAG } from './tags.js';
 
-/** Enough to know a mask: the offsets of all blocks of all overviews would be many. */
+/** The tags that identify a mask. The offsets of the blocks of all overviews would be many. */
 const SIZE_TAGS = new Set<number>([TAG.subfileType, TAG.width, TAG.height]);
 
 /** NewSubfileType of a mask of the full image. Overviews have masks of their own (5). */
 const MASK = 4;
-/** The most directories that are looked at: images, their overviews and their masks. */
+/** Limit of the directories to search: images, their overviews and their masks. */
 const MAX_IFDS = 1024;
 
-/** Header of a mask without its position. */
+/** Header of a mask without georeferencing. */
 type MaskHeader = Omit<RasterHeader, 'crs' | 'transform'>;
 
 /**
- * Follows the directories from the one at byte `first` on. Adds to `warnings` if a directory cannot be read.
- * Throws TW_RASTER_TRUNCATED, _CORRUPT and _UNSUPPORTED if there is a mask that cannot be read.
+ * Searches the directories from byte `first` on. Adds to `warnings` if a directory cannot be read. Throws TW_RASTER_TRUNCATED,
+ * _CORRUPT and _UNSUPPORTED if the mask cannot be read.
  */
 export async function findMaskImage(
   file: SourceFile,
@@ -48,14 +48,13 @@ export async function findMaskImage(
   return undefined;
 }
 
-/** The name of the mask file of a raster. */
+/** The path of the mask file of a raster. */
 export const maskPath = (path: string) => `${path}.msk`;
 
 /**
- * The mask in the file of the same name and `.msk` beside a raster, as GDAL writes it for formats and options without an internal
- * one; undefined if there is no such file, or its image is of another size. Adds to `warnings` in the latter
- * case, and if the file is not a TIFF.
- * Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
+ * The mask in the file of the same name and `.msk`, which GDAL writes for formats and options without an internal mask.
+ * Undefined if there is no such file or its image has another size. Adds to `warnings` in the latter case, and if the file is
+ * not a TIFF. Throws TW_RASTER_UNREADABLE, _TRUNCATED, _CORRUPT and _UNSUPPORTED.
  */
 export async function openExternalMask(
   image: RasterHeader,

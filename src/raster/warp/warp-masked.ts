@@ -1,4 +1,4 @@
-/** Warps sources of which a mask or an alpha band says which pixels hold data. */
+/** Warps sources whose valid pixels are marked by a mask or an alpha band. */
 
 import {
   allocatePixels,
@@ -12,7 +12,7 @@ import type { DataType, PixelArray, Resampling, Window } from '../types.js';
 import type { ControlGrid } from './control-grid.js';
 import { sourceExtent, type WarpSource, warp } from './warp.js';
 
-/** A type in which a number stands for no data that no pixel of the other type has. */
+/** A type that has a number for missing data that no pixel of the other type has. */
 const WIDER_TYPES: Record<DataType, DataType> = {
   uint8: 'int16',
   int8: 'int16',
@@ -28,8 +28,8 @@ const WIDER_TYPES: Record<DataType, DataType> = {
 const NEIGHBOUR_MARGIN = 2;
 
 /**
- * As `warp`, where pixels hold no data that are 0 in `validity`, an array of the window's size, or nodata. They take no part in
- * bilinear means.
+ * `warp` for a source with a validity band: an array of the window's size whose zeros mark pixels without data, in addition to
+ * nodata. These pixels do not contribute to bilinear means.
  */
 export function warpMasked(
   resampling: Resampling,
@@ -66,7 +66,7 @@ function requiredWindow(window: Window, grid: ControlGrid): Window {
   return { column: fromX, row: fromY, width: toX - fromX, height: toY - fromY };
 }
 
-/** Whole numbers around [from, to], with a margin, within a span of `length` from `start` on; one at least. */
+/** Integer range around [from, to] with a margin, clipped to `length` pixels from `start` on; at least one pixel. */
 function clip(from: number, to: number, start: number, length: number): [number, number] {
   const end = start + length;
   const low = Math.max(start, Math.min(end - 1, Math.floor(from) - NEIGHBOUR_MARGIN));

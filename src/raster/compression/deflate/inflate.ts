@@ -1,18 +1,18 @@
 /**
- * Reads zlib streams (RFC 1950, 1951) of blocks of pixels: inflate.wat does it in WebAssembly SIMD, up to three bytes at a time,
- * which suits pixels whose differences hardly repeat. zlib does it where there is no SIMD, for small blocks, where tables cost more
- * than they save, and for blocks so large that a thread should not keep their memory.
+ * Reads zlib streams (RFC 1950, 1951) of blocks of pixels. inflate.wat (WebAssembly SIMD) decodes up to three bytes at a time,
+ * which suits pixels whose differences hardly repeat. zlib decodes if SIMD is missing, small blocks, whose tables cost more
+ * than they save, and large blocks, whose memory a thread should not keep.
  */
 import { constants, inflateSync } from 'node:zlib';
 import { loadWasmKernel } from '../../pixels/index.js';
 import { type Adler32, createAdler32 } from './adler32.js';
 
-/** Puts the stream, or the start of it, into memory. */
+/** Writes the stream, or its start, to memory. */
 type ReadStream = (into: Uint8Array) => void;
 
 /**
- * The bytes of a stream of `length` bytes, good until the next one is read. Throws an Error where it is damaged, or holds more
- * than `limit` bytes.
+ * Decompresses a stream of `length` bytes. The result is valid until the next stream is read. Throws an Error if the stream is
+ * damaged or holds more than `limit` bytes.
  */
 export function inflate(length: number, limit: number, read: ReadStream): Uint8Array {
   const room = decoder?.reserve(length, limit);
@@ -26,8 +26,8 @@ export function inflate(length: number, limit: number, read: ReadStream): Uint8A
 }
 
 /**
- * The first `wanted` bytes of a stream of which the first `length` bytes are there, good until the next one is read; undefined
- * where these hold fewer. Throws an Error where they are damaged.
+ * The first `wanted` bytes of a stream whose first `length` bytes are available, valid until the next stream is read;
+ * undefined if these hold fewer. Throws an Error if they are damaged.
  */
 export function inflatePrefix(length: number, wanted: number, read: ReadStream): Uint8Array | undefined {
   const room = decoder?.reserve(length, wanted);
@@ -53,7 +53,7 @@ function inflateByZlib(stored: Uint8Array, limit: number): Uint8Array {
   return aligned(inflateSync(stored, { maxOutputLength: limit, chunkSize: chunkFor(limit) }));
 }
 
-/** One spare byte, so that zlib sees the end of the data without a second chunk. */
+/** One spare byte lets zlib see the end of the data without a second chunk. */
 const chunkFor = (bytes: number) => Math.max(64, bytes + 1);
 
 const aligned = (bytes: Uint8Array) => (bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes));
@@ -61,15 +61,15 @@ const aligned = (bytes: Uint8Array) => (bytes.byteOffset % 8 === 0 ? bytes : new
 /** Exports of huffman-tables.wat, which describes them. */
 interface HuffmanTables {
   memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
-  /** Where memory that is free begins. */
+  /** Address of the free memory. */
   free: { readonly value: number };
 }
 
-/** What inflate.wat exports; see there. */
+/** Exports of inflate.wat, which describes them. */
 interface Inflate {
-  /** After the last byte that was read. */
+  /** Address after the last byte read. */
   in: { readonly value: number };
-  /** After the last byte that was written. */
+  /** Address after the last byte written. */
   out: { readonly value: number };
   inflate(from: number, end: number, out: number, stop: number): number;
 }
@@ -83,16 +83,16 @@ interface PrefixSum {
 type Kernel = HuffmanTables & Inflate & PrefixSum & { adler: Adler32 };
 
 const PAGE = 65_536;
-/** Bytes of output below which zlib is no slower. */
+/** Output size below which zlib is as fast, bytes. */
 const MIN_WASM_BYTES = 2 ** 14;
-/** Bytes of input and output; larger blocks are too rare for their memory to be kept. */
+/** Limit of input plus output, bytes; the memory of larger blocks is not kept. */
 const MAX_WASM_BYTES = 2 ** 24;
-/** What may be read beyond the input, and written beyond the output. */
+/** The kernel may read this far beyond the input, and write this far beyond the output. */
 const PADDING_BYTES = 1024;
 
 const STOPPED = 1;
 const TRUNCATED = 2;
-/** What the kernel returns, from `TRUNCATED` on. */
+/** Results of the kernel, from `TRUNCATED` on. */
 const FAULTS = [
   'its data end early',
   'a block is of no known kind',
@@ -107,12 +107,13 @@ const ZLIB_HEADER_BYTES = 2;
 const ZLIB_TRAILER_BYTES = 4;
 
 /**
- * The kernel with the last stream and what it held. Its memory grows to the largest that was wanted, at most `LARGEST` and a little.
+ * The kernel with the last stream and its output. Its memory grows to the largest size that was needed, at most
+ * `MAX_WASM_BYTES` and the padding.
  */
 class Decoder {
   private readonly input: number;
   private memory: Uint8Array;
-  /** Where the output begins. */
+  /** Address of the output. */
   private output = 0;
 
   constructor(private readonly kernel: Kernel) {
@@ -120,7 +121,7 @@ class Decoder {
     this.memory = new Uint8Array(kernel.memory.buffer);
   }
 
-  /** Memory for a stream that becomes up to `limit` bytes; undefined where that is too much. */
+  /** Memory for a stream that decompresses to at most `limit` bytes; undefined if that is too much. */
   reserve(length: number, limit: number): Uint8Array | undefined {
     if (length + limit > MAX_WASM_BYTES) return undefined;
     this.output = Math.ceil((this.input + length + PADDING_BYTES) / 16) * 16;
@@ -169,7 +170,7 @@ class Decoder {
   }
 }
 
-/** Throws where these two bytes begin no stream of DEFLATE (RFC 1950, 2.2). */
+/** Throws unless these two bytes are the header of a DEFLATE stream (RFC 1950, 2.2). */
 function checkZlibHeader(first: number, second: number): void {
   const [DEFLATE, LARGEST_WINDOW, DICTIONARY] = [8, 7, 32];
   const deflated = (first & 15) === DEFLATE && first >> 4 <= LARGEST_WINDOW;

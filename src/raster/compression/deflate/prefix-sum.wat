@@ -1,8 +1,9 @@
-;; Undoes horizontal differences (TIFF 6.0, section 14) in a memory that inflate.wat has.
+;; Reverts horizontal differences (TIFF 6.0, section 14) in the memory of inflate.wat.
 (module
   (import "kernel" "memory" (memory 1))
 
-  ;; Adds to each pixel of a row all those before it, in place. Pixels have $size bytes, rows $length; there are $rows of them.
+  ;; Adds to each pixel of a row all its predecessors, in place. Pixels have $size bytes, rows $length; there are $rows of
+  ;; them.
   (func (export "sum") (param $size i32) (param $p i32) (param $length i32) (param $rows i32)
     (local $end i32) (local $stop i32) (local $pixels v128) (local $before v128)
     (block $done
@@ -10,7 +11,7 @@
         (br_if $done (i32.eqz (local.get $rows)))
         (local.set $end (i32.add (local.get $p) (local.get $length)))
         (local.set $stop (i32.add (local.get $p) (i32.and (local.get $length) (i32.const -16))))
-        ;; In every lane the last pixel so far. Sums of 1, 2, 4 and more neighbours are made by moving lanes up.
+        ;; The last pixel so far, in every lane. Shifting lanes yields the sums of 1, 2, 4 and more neighbours.
         (local.set $before (v128.const i64x2 0 0))
         (block $whole
           (loop $next
