@@ -8,7 +8,7 @@ export const notRecognised = defineError(
     `${path}: ${reason}. Give a raster file, an archive, or the folder of a product as it was delivered.`,
 );
 
-/** A reason of `notRecognised`. */
+/** A reason for `notRecognised`. */
 export const NOTHING_THERE = 'there is no such file or folder';
 
 export const missingBand = defineError(

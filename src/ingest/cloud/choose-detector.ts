@@ -17,13 +17,13 @@ export interface DetectorBand {
   nodata: number | null;
 }
 
-/** A test, and the bands that it reads under the names by which it knows them. */
+/** A detector, and the bands that it reads by the names that it uses. */
 export interface CloudDetector {
   test: CloudDetection;
   bands: Record<string, DetectorBand>;
 }
 
-/** The band that goes by each of the six names of the reflectance tests. */
+/** Common names of bands for each of the six inputs of the reflectance tests. */
 const REFLECTANCE_BANDS: Record<string, string[]> = {
   blue: ['blue'],
   green: ['green'],
@@ -34,9 +34,9 @@ const REFLECTANCE_BANDS: Record<string, string[]> = {
 };
 
 /**
- * The operator's model where the scene has all of its bands (Sentinel-2 L1C), whatever mask the product has; else the reflectance
- * tests where the product has no mask and allows them, or the user `asked` for them. Null where nothing tests, with a warning on
- * the scene where bands are missing.
+ * The operator's model if the scene has all of its bands (Sentinel-2 L1C), whether or not the product has a mask. Otherwise
+ * the reflectance tests, if the product has no mask and either allows them or the user `asked` for them. Null if cloud cannot
+ * be detected, with a warning on the scene if bands are missing.
  */
 export function chooseDetector(
   scene: Scene,
@@ -64,7 +64,7 @@ export function chooseDetector(
   return { test: { kind: 'reflectance' }, bands };
 }
 
-/** Whole numbers that nothing turns into reflectance: the tests would find cloud everywhere. */
+/** True for integers without a scale to reflectance: the tests would detect cloud everywhere. */
 function isUncalibrated(scene: Scene, bands: Record<string, DetectorBand>): boolean {
   return Object.values(bands).some(({ group: name, scale }) => {
     const group = scene.groups.find((one) => one.name === name);

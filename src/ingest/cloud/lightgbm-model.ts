@@ -1,6 +1,6 @@
 /**
- * Reads LightGBM models as text, as `Booster.save_model` writes them: gradient-boosted decision trees with numerical splits and
- * a binary objective. What else such a file can hold is refused by name. Meaning of the fields: LightGBM, src/io/tree.cpp and
+ * Reads LightGBM models in the text format of `Booster.save_model`: gradient-boosted decision trees with numerical splits and
+ * a binary objective. Other kinds of models are refused with a reason. The fields are defined by LightGBM, src/io/tree.cpp and
  * include/LightGBM/tree.h.
  */
 import { openFile } from '../../raster/index.js';
@@ -8,17 +8,17 @@ import { badCloudModel, cloudModelUnreadable } from '../errors.js';
 
 export const MAX_MODEL_BYTES = 64 * 2 ** 20;
 
-/** Missing values go left; else right. */
+/** Missing values go left; otherwise right. */
 export const MISSING_LEFT = 1;
 /** Zero counts as missing. */
 export const ZERO_IS_MISSING = 2;
 
 /**
  * All trees, one after the other. A node is four words of one buffer: feature (integer), threshold (float), left child, right
- * child (integers). A child is the first word of a node, or ~number of a leaf. A value goes left where it is <= the threshold.
+ * child (integers). A child is the first word of a node, or ~number of a leaf. A value goes left if it is <= the threshold.
  */
 export interface LightgbmModel {
-  /** Values a row. */
+  /** Values per row. */
   features: number;
   words: Int32Array;
   /** The same bytes as floats. Thresholds are rounded down to float32, which changes no comparison with a float32 value. */
@@ -27,20 +27,20 @@ export interface LightgbmModel {
   roots: Int32Array;
   /** Flags of each node: MISSING_LEFT, ZERO_IS_MISSING. */
   missing: Uint8Array;
-  /** Value of each leaf; shrinkage is in it. */
+  /** Value of each leaf, including shrinkage. */
   leaves: Float64Array;
 }
 
 type Fields = Map<string, string>;
 
-/** Fields of a tree that say something about its predictions. The file has more, some of them long. */
+/** Fields of a tree that affect its predictions. The file has more, some of them long. */
 const TREE_FIELDS = new Set(
   'Tree num_leaves num_cat split_feature threshold decision_type left_child right_child leaf_value is_linear'.split(
     ' ',
   ),
 );
 
-/** @throws TW_INGEST_BAD_CLOUD_MODEL with the path and what is wrong. */
+/** Throws TW_INGEST_BAD_CLOUD_MODEL with the path and the reason. */
 export function parseLightgbm(bytes: Uint8Array, path: string): LightgbmModel {
   const refuse: Refuse = (reason) => {
     throw badCloudModel(path, reason);
@@ -65,7 +65,7 @@ function readSections(text: string, refuse: Refuse): { header: Fields; trees: Fi
     const line = text.slice(from, end < 0 ? undefined : end).trim();
     from = end < 0 ? text.length : end + 1;
     if (first && line !== 'tree') refuse('it does not begin with the line "tree"');
-    // Before version 3 the feature importances follow the trees with no line between.
+    // Before version 3, the feature importances follow the trees without a line between.
     if (line === 'end of trees' || /^feature.importances:$/.test(line)) break;
     if (line === 'average_output') refuse('it is a random forest (average_output)');
     const equals = line.indexOf('=');
@@ -145,7 +145,7 @@ function readTree(fields: Fields, index: number, features: number, refuse: Refus
   return tree;
 }
 
-/** Children come after their parents, so there is no way in a circle; and each node and leaf has one parent. */
+/** Children come after their parents, so there are no cycles; each node and leaf has one parent. */
 function checkShape({ left, right, leaf }: Tree, index: number, refuse: Refuse): void {
   const seen = new Uint8Array(left.length + leaf.length);
   for (const children of [left, right]) {
@@ -184,7 +184,7 @@ function flattenTrees(trees: Tree[], features: number): LightgbmModel {
   return { features, words, floats, roots, missing, leaves };
 }
 
-/** decision_type: bit 1 is the default direction, bits 2-3 what is missing: nothing (a NaN then counts as 0), zero, NaN. */
+/** decision_type: bit 1 is the default direction, bits 2-3 define missing values: none (a NaN then counts as 0), zero, NaN. */
 function missingFlags(decision: number, threshold: number): number {
   const kind = decision >> 2;
   const left = kind === 0 ? threshold >= 0 : (decision & 2) !== 0;
@@ -210,7 +210,7 @@ function nameOf(fields: Fields): string {
   return fields.has('Tree') ? `Tree=${fields.get('Tree')}` : 'the header';
 }
 
-/** The bytes of a model's file. Throws TW_INGEST_CLOUD_MODEL_UNREADABLE, and TW_INGEST_BAD_CLOUD_MODEL where it is too large. */
+/** Reads the file of a model. Throws TW_INGEST_CLOUD_MODEL_UNREADABLE, and TW_INGEST_BAD_CLOUD_MODEL if it is too large. */
 export async function readCloudModelFile(path: string): Promise<Buffer> {
   const file = await openFile(path).catch((error) => {
     throw cloudModelUnreadable.because(error, path, error);

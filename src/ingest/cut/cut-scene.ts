@@ -35,18 +35,18 @@ import { bandBytes, planChunks, windowBytes, windowHeights } from './row-chunks.
 import type { Allocation, SharedMemory } from './shared-memory.js';
 import { validityBands } from './validity-bands.js';
 
-/** What is known of a cell while its groups are cut. */
+/** State of a cell while its groups are cut. */
 interface CellState {
   geocode: string;
   /** Pixels of each group of the scene. */
   sizes: PixelGrid[];
-  /** By group of the scene; null where the cell holds nothing of it. */
+  /** For each group of the scene; null if the cell holds no data of it. */
   results: (WrittenResult | null)[];
-  /** Where its files are staged. */
+  /** Folder of its staged files. */
   folder: string | undefined;
 }
 
-/** What is left of a result when its files are on disk. */
+/** The result of a cut whose files are written. */
 interface WrittenResult {
   record: GroupRecord;
   coverage: number;
@@ -67,13 +67,16 @@ interface CutContext extends CutResources {
   write: SceneWrite;
   compress: IngestOptions['compress'];
   signal: AbortSignal | undefined;
-  /** Cells at once: one in each thread, one that waits for it, and two whose files are being written. */
+  /** Concurrent cells: one in each thread, one waiting for it, and two whose files are being written. */
   concurrency: number;
   /** Counts finished cells of a pass. */
   step(): void;
 }
 
-/** The tiles of the scene, published but not committed. Cells in which no data band holds a valid pixel make none. */
+/**
+ * Cuts the tiles of the scene; they are published but not committed. Cells without a valid pixel in any data band have no
+ * tile.
+ */
 export async function cutScene(
   { pool, memory }: CutResources,
   plan: ScenePlan,
@@ -150,7 +153,7 @@ async function cutPass(work: CutContext, pass: CutPass, cells: Map<string, CellS
   }
 }
 
-/** Cuts a cube out of all cells: each is a task of its own, which reads what it needs and writes its file. */
+/** Cuts a cube out of all cells. Each cell is one task, which reads its source and writes its file. */
 async function cutCubes(
   work: CutContext,
   g: number,
@@ -198,7 +201,7 @@ function qualityRasters(scene: Scene, withQuality: boolean): NonNullable<CubeTas
   });
 }
 
-/** The windows of one source: one a raster, and where each band of the source and its validity lie in memory. */
+/** The windows of one source: one for each raster, and the offsets of each band of the source and of its validity. */
 interface SourceWindow extends Pick<SourceRows, 'buffer' | 'offsets' | 'validity'> {
   files: RowBuffer[];
 }
@@ -236,7 +239,7 @@ function allocateWindows(
   });
 }
 
-/** A file may hold several rasters, each with bands of its own. */
+/** A file may hold several rasters, each with its own bands. */
 const rasterName = ({ path, blocks }: RasterHeader) =>
   `${path}\n${'dataset' in blocks ? blocks.dataset : ''}\n${'directory' in blocks ? blocks.directory : ''}`;
 
@@ -281,7 +284,7 @@ function cellGroup(
   };
 }
 
-/** A tile has all groups of its scene, also those of which the cell holds nothing. */
+/** Writes empty groups: a tile has all groups of its scene, even those without data in the cell. */
 async function writeEmptyGroups(work: CutContext, cells: CellState[]): Promise<void> {
   const { pool, scene, signal, concurrency } = work;
   const finest = scene.groups.indexOf(referenceGroup(scene));
@@ -295,7 +298,7 @@ async function writeEmptyGroups(work: CutContext, cells: CellState[]): Promise<v
   });
 }
 
-/** Makes the masks anew, from the files of all groups. */
+/** Replaces the masks by ones detected from the files of all groups. */
 async function detectCloudInCells(
   work: CutContext,
   cells: CellState[],
@@ -320,7 +323,7 @@ async function detectCloudInCells(
   });
 }
 
-/** Here and not in the threads that made the files: while the disk syncs one, these cut the next. */
+/** Runs in the main thread: while the disk syncs a file, the worker threads cut the next ones. */
 async function writeFiles(
   work: CutContext,
   cell: CellState,

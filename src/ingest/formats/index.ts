@@ -14,7 +14,7 @@ import { checkCalibration, probeInput } from './shared/index.js';
 import { desis, emit, enmap, hyperion, prisma } from './spectrometers/index.js';
 import { naip, nlcd } from './us/index.js';
 
-/** In the order they are asked; the first that detects its product describes the input. */
+/** In order of precedence: the first format that identifies the input describes it. */
 const FORMATS: ProductFormat[] = [
   sentinel2,
   enmap,
@@ -33,7 +33,10 @@ const FORMATS: ProductFormat[] = [
   rasterFile,
 ];
 
-/** The scenes in a file or product folder. Flags that the product has no use for are a warning on the first. */
+/**
+ * Describes the scenes in a file or product folder. The first scene gets a warning about options that the product does not
+ * use.
+ */
 export async function describeScenes(path: string, options: DescribeOptions): Promise<Scene[]> {
   const candidate = await probeInput(path);
   const format = await identifyFormat(candidate);
@@ -56,7 +59,7 @@ export async function describeScenes(path: string, options: DescribeOptions): Pr
   return scenes;
 }
 
-/** If a scene has quality layers alone, these are its data, stored as codes. */
+/** If a scene has only quality layers, they become its data, stored as codes. */
 function promoteQualityToData(scene: Scene): Scene {
   if (scene.groups.some(({ role }) => role === 'data')) return scene;
   return replaceGroups(scene, nameGroups(scene.groups.map((group) => ({ ...group, role: 'data' }))));
@@ -76,7 +79,7 @@ const FLAGS = {
   wavelengths: '--wavelengths',
 } as const;
 
-/** Options that remember which of them were looked at, so that no format has to list those that it uses. */
+/** Records which options a format reads, so that formats need not list them. */
 function trackUsedOptions(options: DescribeOptions) {
   const read = new Set<PropertyKey>();
   const watched = new Proxy(options, {
@@ -89,7 +92,7 @@ function trackUsedOptions(options: DescribeOptions) {
   return { watched, unread: () => given.filter((name) => !read.has(name)).map((name) => FLAGS[name]) };
 }
 
-/** The product of which a lone file is one band: the folder that it is in, or a SAFE folder above. */
+/** The product to which a single file belongs as one band: its folder, or a SAFE folder above. */
 async function findEnclosingProduct({ path, entries }: InputProbe) {
   if (entries) return null;
   const own = dirname(resolve(path));
@@ -101,7 +104,7 @@ async function findEnclosingProduct({ path, entries }: InputProbe) {
   return null;
 }
 
-/** The first format that recognises an input; null if none does. */
+/** The first format that identifies an input; null if none does. */
 export async function identifyFormat(candidate: InputProbe): Promise<ProductFormat | null> {
   for (const format of FORMATS) if (await format.identify(candidate)) return format;
   return null;

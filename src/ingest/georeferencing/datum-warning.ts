@@ -1,4 +1,4 @@
-/** Warns if the datum shift of a scene is less exact than its pixels are small. */
+/** Warns if the error of a scene's datum shift is large relative to its pixels. */
 import { chordDistanceMetres } from '../../grid/index.js';
 import type { GeoBox } from './grid-to-source.js';
 import { pixelToLonLat } from './raster-extent.js';

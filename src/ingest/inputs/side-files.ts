@@ -1,4 +1,4 @@
-/** The files beside a raster that ingest reads with it: they are sent together. */
+/** Finds the files beside a raster that ingest reads together with it. */
 import { lstat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { maskPath, otherEnviFile, pamPath } from '../../raster/index.js';
@@ -7,8 +7,8 @@ import { probeInput } from '../formats/shared/index.js';
 import { isArchiveType } from './find-inputs.js';
 
 /**
- * Mask file, GDAL's `.aux.xml`, STAC Item, and the other file of an ENVI image, as paths. A folder, an archive and a missing file have none. Throws
- * TW_INGEST_BAD_SIDECAR, and TW_RASTER_... for an ENVI header that cannot be read.
+ * Paths of the mask file, GDAL's `.aux.xml`, the STAC Item, and the other file of an ENVI image. Empty for a folder, an
+ * archive and a missing file. Throws TW_INGEST_BAD_SIDECAR, and TW_RASTER_... for an ENVI header that cannot be read.
  */
 export async function sideFilesOf(path: string): Promise<string[]> {
   const candidate = await probeInput(path).catch(() => undefined);
@@ -21,11 +21,11 @@ export async function sideFilesOf(path: string): Promise<string[]> {
   const [mask, pam] = await Promise.all([maskPath(image), pamPath(image)].map(ifFile));
   const item = (await readItemBesideFile(path))?.path;
   const files = [envi, mask, pam, item].filter((file) => file !== undefined);
-  // A STAC Item that is sent describes itself.
+  // A STAC Item that is itself the input is not beside it.
   return files.filter((file) => basename(file) !== basename(path));
 }
 
-/** Ingest follows no links to such files. */
+/** Ingest does not follow links to these files. */
 const ifFile = (path: string) =>
   lstat(path).then(
     (info) => (info.isFile() ? path : undefined),

@@ -1,17 +1,17 @@
-/** Which scenes wait for the first one of their collection. */
+/** Makes scenes wait for the first one of their collection. */
 import type { Storage } from '../../storage/index.js';
 
 /**
- * Invariant: of the scenes of a collection that is not there yet, one at a time is ingested, whichever jobs they are of. The first
- * fixes the cells, and the pixel sizes that those after it take over.
+ * Invariant: of the scenes of a collection that does not exist yet, one at a time is ingested, even across jobs. The first one
+ * fixes the cells and the pixel sizes for those after it.
  */
 export class FirstSceneLock {
-  /** Resolves when the first scene of a collection has ended, well or not. */
+  /** Resolves when the first scene of a collection has succeeded or failed. */
   private readonly founding = new Map<string, Promise<void>>();
 
   constructor(private readonly storage: Storage) {}
 
-  /** Runs `work` when the collection is there; the first to come makes it. A wait ends where the signal aborts. */
+  /** Runs `work` when the collection exists; the first caller creates it. A wait ends if the signal aborts. */
   async runExclusiveUntilCreated<T>(
     collection: string,
     work: () => Promise<T>,
@@ -24,7 +24,7 @@ export class FirstSceneLock {
         continue;
       }
       const founding = work();
-      // Who founds it hears of a failure; who waits tries to found it next.
+      // The creator sees the error; the next waiter retries.
       const ended = founding.then(
         () => undefined,
         () => undefined,

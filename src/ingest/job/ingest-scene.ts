@@ -1,6 +1,6 @@
 /**
- * A scene on disk becomes tiles: find its cells, decode its rows through rolling windows, cut every cell in worker threads, and
- * commit all tiles together.
+ * Converts a scene on disk to tiles: finds its cells, decodes its rows through rolling windows, cuts every cell in worker
+ * threads, and commits all tiles together.
  */
 import { bytesPerSample } from '../../raster/index.js';
 import type { SceneRecord, Storage } from '../../storage/index.js';
@@ -23,12 +23,12 @@ export interface SceneResult {
   id: string;
   collection: string;
   tiles: number;
-  /** True where the store already held exactly this scene. */
+  /** True if the store already held exactly this scene. */
   unchanged: boolean;
-  /** True where an earlier delivery of the scene, or one with other flags, was replaced. */
+  /** True if an earlier delivery of the scene, or one with other options, was replaced. */
   replaced: boolean;
   warnings: string[];
-  /** Of a dry run: the cells that the scene touches. Those without a valid pixel would make no tile. */
+  /** Dry run only: the cells that the scene touches. Those without a valid pixel would have no tile. */
   geocodes?: string[];
 }
 
@@ -45,7 +45,7 @@ export async function ingestScene(
   const result = { id: scene.id, collection: collection.id, unchanged: false, replaced: false };
   const previous = await storage.getScene(collection.id, scene.id);
   const test = chooseDetector(scene, context.cloudModel, cloudTest);
-  // Other groups are always compressed, and are the same tiles with the option as without it.
+  // The option does not affect other groups, which are always compressed.
   const compress = scene.groups.some(isCubeGroup) ? compressCubes : undefined;
   const how = { grid: grid.name, precision, test, compress };
   const fingerprint = await computeFingerprint(scene, how, context.digests, hooks.signal);
@@ -67,7 +67,7 @@ export async function ingestScene(
   hooks.onCells?.(cells.length);
   const write = await storage.beginScene(collection, scene.id, cells);
   try {
-    // Another may have delivered it since it was looked for.
+    // Another job may have ingested it since the check above.
     const now = await storage.getScene(collection.id, scene.id);
     const since = now?.version === previous?.version ? undefined : await asThere(now);
     if (since) {
@@ -85,7 +85,7 @@ export async function ingestScene(
   }
 }
 
-/** A thread holds all bands of a tile, and its files, at once; cubes are cut piece by piece, into files of 4 GiB at most. */
+/** A thread holds all bands of a tile, and its files, in memory. Cubes are cut in pieces, into files of at most 4 GiB. */
 const MAX_TILE_BYTES = 512e6;
 const MAX_CUBE_BYTES = 4e9;
 

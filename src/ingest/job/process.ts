@@ -1,4 +1,4 @@
-/** Ingest as a process: what it takes, what it answers, and what a retry of it is. */
+/** The ingest process: its inputs, outputs and retries. */
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Process } from '../../jobs/index.js';
@@ -38,7 +38,7 @@ const INPUTS = {
       additionalProperties: { type: 'integer', minimum: 1 },
     },
     nodata: { anyOf: [{ type: 'number' }, { enum: ['nan'] }] },
-    // Nothing is left of a pixel that is multiplied by 0.
+    // A scale of 0 would make all values equal.
     scale: { type: 'number', not: { enum: [0] } },
     offset: { type: 'number' },
     platform: { type: 'string', minLength: 1, maxLength: 100 },
@@ -61,12 +61,15 @@ const OUTPUTS = {
   seconds: { title: 'Time that it took', schema: { type: 'number' } },
 };
 
-/** Share of the memory that holds source rows; the rest is for what threads and GDAL's processes work on. */
+/** Fraction of the memory that holds source rows; threads and GDAL processes use the rest. */
 const SOURCE_ROWS_MEMORY_FRACTION = 0.6;
-/** If nothing is ingested for this long, the memory of rows and threads is returned to the system. */
+/** The memory of rows and threads is returned to the system if nothing is ingested for this long. */
 const IDLE_TIMEOUT_MS = 30_000;
 
-/** Ingests every scene below the given paths. One that fails is named with its reason; the others go on. The job fails if all do. */
+/**
+ * Ingests every scene below the given paths. A scene that fails is reported with its reason; the others continue. The job
+ * fails if all scenes do.
+ */
 export function ingestProcess(context: IngestProcessContext): Process {
   const arena = new SharedMemory(SOURCE_ROWS_MEMORY_FRACTION * context.memory);
   const founders = new FirstSceneLock(context.storage);
@@ -81,7 +84,7 @@ export function ingestProcess(context: IngestProcessContext): Process {
     description: 'Cuts scenes into tiles, with coverage, cloud cover and a mask.',
     inputs: INPUTS,
     outputs: OUTPUTS,
-    // A scene that is there already is passed over.
+    // A scene that already exists is skipped.
     resumable: true,
     retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
     canTakeOver: (inputs) => isAllowedToRead(inputs as IngestInputs, context),
@@ -90,7 +93,7 @@ export function ingestProcess(context: IngestProcessContext): Process {
   };
 }
 
-/** Whether all paths are in folders that this node may read. */
+/** True if all paths are in folders that this node may read. */
 async function isAllowedToRead(
   { paths }: IngestInputs,
   { allowedFolders = [] }: IngestProcessContext,
@@ -105,14 +108,14 @@ async function isAllowedToRead(
   return true;
 }
 
-/** The inputs of a run over what failed in another one; null where nothing did. */
+/** The inputs of a job that retries the failures of another one; null if there are none. */
 async function failedInputs(inputs: IngestInputs, { failed }: IngestResults): Promise<IngestInputs | null> {
   const paths = new Set<string>();
   for (const { path } of failed) paths.add(await archiveOf(path));
   return paths.size === 0 ? null : { ...inputs, paths: [...paths] };
 }
 
-/** The archive that a path leads into; the path itself where it leads into none. */
+/** The archive that a path leads into; otherwise the path itself. */
 async function archiveOf(path: string): Promise<string> {
   for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
     // A path that does not exist or cannot be read is not an archive; ingesting it reports the error.

@@ -1,4 +1,4 @@
-/** What flags say of a raster that does not say it itself: where it lies, and the wavelengths of its bands. */
+/** Options that describe a raster without own metadata: its georeferencing, and the wavelengths of its bands. */
 import {
   crsFromEpsg,
   type GeoreferencingOverride,
@@ -13,7 +13,7 @@ import { datetimeOption } from '../shared/index.js';
 
 const POSITION_FORMAT = 'EPSG:CODE,ULX,ULY,LRX,LRY, such as EPSG:32633,500000,5300000,503000,5297000';
 
-/** What --position says; undefined without the flag. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
+/** The value of --position; undefined without the option. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
 export function positionOption({ position }: DescribeOptions): GeoreferencingOverride | undefined {
   if (position === undefined) return undefined;
   const [system, ...rest] = position.split(',');
@@ -27,15 +27,15 @@ export function positionOption({ position }: DescribeOptions): GeoreferencingOve
   return { crs: crsFromEpsg(Number(code)), corners: [left, top, right, bottom] };
 }
 
-/** Checks those options whose values are wrong for every input. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
+/** Checks options whose value can be wrong for every input. Throws TW_INGEST_BAD_OPTION and TW_RASTER_UNKNOWN_CRS. */
 export function checkOptions(options: DescribeOptions): void {
   datetimeOption(options);
   positionOption(options);
 }
 
 /**
- * The header with the wavelengths of --wavelengths, nm: one a band, or those of the first and the last band, between which the others are
- * evenly spaced. Without the flag it is the same. Throws TW_INGEST_BAD_OPTION.
+ * The header with the wavelengths of --wavelengths, nm: one for each band, or those of the first and the last band, between
+ * which the others are evenly spaced. Unchanged without the option. Throws TW_INGEST_BAD_OPTION.
  */
 export function withWavelengths(header: RasterHeader, { wavelengths }: DescribeOptions): RasterHeader {
   if (wavelengths === undefined) return header;

@@ -1,4 +1,4 @@
-/** Warnings about rasters of many bands that lack what an analysis of spectra needs. */
+/** Warns about rasters of many bands that lack metadata for an analysis of spectra. */
 import { isHyperspectral } from '../../../raster/index.js';
 import type { DescribeOptions, SourceGroup } from '../../scene.js';
 

@@ -1,6 +1,6 @@
 /**
- * DESIS level 2A as delivered: a cube of surface reflectance from 401 to 999 nm, its metadata, and a raster of flags (DESIS Product
- * Specification, PAV-DLR-ICD-003). The metadata knows wavelengths and scales, which the GeoTIFF does not.
+ * DESIS level 2A as delivered: a cube of surface reflectance from 401 to 999 nm, its metadata, and a raster of flags (DESIS
+ * Product Specification, PAV-DLR-ICD-003). Wavelengths and scales are in the metadata and not in the GeoTIFF.
  */
 import { basename } from 'node:path';
 import { Mask, openRaster, type RasterHeader } from '../../../raster/index.js';
@@ -30,7 +30,10 @@ import {
 const METADATA = /^(DESIS-HSI-L2A-.*)-METADATA\.XML$/i;
 const CUBE = /-SPECTRAL_IMAGE\.TIFF?$/i;
 const FLAGS_FILE = /-QL_QUALITY-2\.TIFF?$/i;
-/** The version of the processor, at the end of the stem: a corrected delivery replaces the first one. */
+/**
+ * The version of the processor at the end of the stem. It is not part of the id, so that a reprocessed delivery replaces the
+ * first one.
+ */
 const VERSION = /-V\d+$/i;
 const NODATA = -32768;
 
@@ -79,7 +82,7 @@ export const desis: ProductFormat = {
 
 /** Throws TW_INGEST_BAD_METADATA if it does not list the bands of the cube. */
 function spectralBands(header: RasterHeader, root: XmlElement, metadata: string): UngroupedBand[] {
-  // Elements of the same name describe the optics of each band elsewhere.
+  // Elsewhere, elements of the same name describe the optics of each band.
   const listed = elementsOf(root, 'bandCharacterisation').flatMap((list) => elementsOf(list, 'band'));
   if (listed.length !== header.bands)
     throw badMetadata(metadata, `it lists ${listed.length} bands, and the cube has ${header.bands}`);
@@ -105,7 +108,7 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   }));
 }
 
-/** The first bands of the raster of flags, in its order: 1 where the flag is set. Behind them are aerosol and water vapour. */
+/** The first bands of the raster of flags, in its order: 1 if the flag is set. Aerosol and water vapour follow. */
 const FLAGS = ['shadow', 'land', 'snow', 'hazeLand', 'hazeWater', 'cloudLand', 'cloudWater', 'water'];
 
 function flagBands(header: RasterHeader): UngroupedBand[] {
@@ -123,7 +126,7 @@ function flagBands(header: RasterHeader): UngroupedBand[] {
 
 const flag = (code: number) => (value: number) => (value > 0 ? code : Mask.notAssessed);
 
-/** Cloud, shadow, snow; what is land or water without one of these is clear. Haze is not cloud. */
+/** Cloud, shadow, snow; land and water without these flags are clear. Haze is not cloud. */
 function maskOf(groups: SourceGroup[]): QualityBand[] {
   return [
     buildQualityLookup(groups, 'cloudLand', flag(Mask.cloud)),

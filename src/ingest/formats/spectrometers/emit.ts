@@ -1,7 +1,7 @@
 /**
- * EMIT level 2A: surface reflectance of a swath in netCDF-4, with a table that says which of its pixels each pixel of a map shows
- * (LP DAAC, EMIT L2A Estimated Surface Reflectance and Uncertainty and Masks). The tiles show just these pixels: the table
- * is a nearest neighbour already. Flags of clouds come in a file of their own.
+ * EMIT level 2A: surface reflectance of a swath in netCDF-4, with a lookup table from pixels of a map to pixels of the swath
+ * (LP DAAC, EMIT L2A Estimated Surface Reflectance and Uncertainty and Masks). The tiles hold exactly these pixels: the table
+ * is already a nearest neighbour resampling. Cloud flags are in a separate file.
  */
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -49,7 +49,10 @@ const RFL_NAME = /^(EMIT_L2A_)RFL(_.*\.nc)$/i;
 const NODATA = -9999;
 /** Codes of flags, which are 0 or 1. */
 const NO_FLAG = 255;
-/** Metres: of the instrument. Pixels of the table are as many degrees wide everywhere, so their metres depend on the latitude. */
+/**
+ * Metres, nominal for the instrument. Pixels of the table have the same size in degrees everywhere, so their size in metres
+ * depends on the latitude.
+ */
 const PIXEL_SIZE_METRES = 60;
 
 export const emit: ProductFormat = {
@@ -72,7 +75,7 @@ export const emit: ProductFormat = {
   },
 };
 
-/** A granule is delivered as three files, and a folder holds one or more. */
+/** A granule is delivered as three files; a folder holds one granule or more. */
 function reflectanceFiles({ path, entries }: InputProbe): string[] {
   return (entries ?? []).filter((name) => RFL_NAME.test(name)).map((name) => join(path, name));
 }
@@ -122,7 +125,7 @@ function timeOf(path: string, metadata: Metadata): AcquisitionTime {
   return { start: start!, end: end! >= start! ? end! : start! };
 }
 
-/** Where the table lies: the attributes geotransform, in the order of GDAL, and spatial_ref. */
+/** Georeferencing of the table: the attributes geotransform, in GDAL's order, and spatial_ref. */
 function positionOf(path: string, { geotransform = '', spatial_ref = '' }: Metadata) {
   const numbers = geotransform.split(',').map(Number);
   const [originX, xx, xy, originY, yx, yy] = numbers;
@@ -172,7 +175,7 @@ async function spectralBands(
 
 // --- flags --------------------------------------------------------------------------------------------------------
 
-/** By the names in the mask file, and where those lack in the order of version 001. */
+/** By their names in the mask file; without names in the order of version 001. */
 const FLAGS = {
   cloud: /^cloud/i,
   cirrus: /^cirrus/i,
@@ -203,7 +206,7 @@ async function flagBands(path: string, warnings: string[]): Promise<UngroupedBan
   });
 }
 
-/** The mask of the same granule: of the same name. */
+/** The mask file of the same granule, by its name. */
 async function maskFileOf(path: string): Promise<string | undefined> {
   const wanted = basename(path).replace(RFL_NAME, '$1MASK$2');
   if (wanted === basename(path)) return undefined;
@@ -214,7 +217,10 @@ async function maskFileOf(path: string): Promise<string | undefined> {
 
 const flag = (code: number) => (value: number) => (value === 1 ? code : Mask.notAssessed);
 
-/** Cloud, cirrus and what lies near clouds; parts of the space station hide the ground as shadow does; the rest is clear, water too. */
+/**
+ * Cloud, cirrus and pixels near clouds; parts of the space station hide the ground like shadow; everything else, including
+ * water, is clear.
+ */
 function maskOf(groups: SourceGroup[]): QualityBand[] {
   return [
     buildQualityLookup(groups, 'cloud', flag(Mask.cloud)),

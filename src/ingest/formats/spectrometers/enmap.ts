@@ -1,6 +1,6 @@
 /**
- * EnMAP level 2A as delivered: a cube of surface reflectance, its metadata, and quality rasters (EnMAP HSI Level 1B / Level 1C / Level 2A
- * Product Specification, EN-PCV-ICD-2009-2). The metadata knows the wavelengths, which the GeoTIFF does not.
+ * EnMAP level 2A as delivered: a cube of surface reflectance, its metadata, and quality rasters (EnMAP HSI Level 1B / Level 1C
+ * / Level 2A Product Specification, EN-PCV-ICD-2009-2). Wavelengths are in the metadata and not in the GeoTIFF.
  */
 import { basename } from 'node:path';
 import { Mask, openRaster, type RasterHeader, type SpectralTags } from '../../../raster/index.js';
@@ -122,7 +122,7 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   }));
 }
 
-/** By the lists of expected channels, and the statistics: those of an empty band have no deviation. */
+/** Bad bands by the lists of expected channels, and by the statistics: those of an empty band have no deviation. */
 function deliveredBands(root: XmlElement): (number: number) => boolean {
   const lists = elementsOf(root, 'expectedChannelsList').map(({ text }) => text);
   const expected = new Set(
@@ -142,7 +142,7 @@ function deliveredBands(root: XmlElement): (number: number) => boolean {
   return (number) => (expected.size === 0 || expected.has(number)) && !empty.has(number);
 }
 
-/** The rasters that are there; a product may lack some. */
+/** The existing rasters; a product may lack some. */
 async function qualityRasters(files: string[]): Promise<UngroupedBand[]> {
   const bands: UngroupedBand[] = [];
   for (const [name, ending] of Object.entries(QUALITY)) {
@@ -157,7 +157,7 @@ async function qualityRasters(files: string[]): Promise<UngroupedBand[]> {
 
 const flag = (code: number) => (value: number) => (value === 1 ? code : Mask.notAssessed);
 
-/** Cloud and thick cirrus, shadow, snow; what is land or water without one of these is clear. */
+/** Cloud and thick cirrus, shadow, snow; land and water without these are clear. */
 function maskOf(groups: SourceGroup[]): QualityBand[] {
   return [
     buildQualityLookup(groups, 'cloud', flag(Mask.cloud)),

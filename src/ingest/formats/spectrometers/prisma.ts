@@ -1,6 +1,7 @@
 /**
- * PRISMA level 2D: surface reflectance on a UTM grid, in one HDF-EOS5 file with a cube for each detector (ASI, PRISMA Products Specification
- * Document 2.3). Cubes are stored by lines, bands and samples, bands from long to short wavelengths. Levels 1, 2B and 2C have no grid.
+ * PRISMA level 2D: surface reflectance on a UTM grid, in one HDF-EOS5 file with a cube for each detector (ASI, PRISMA Products
+ * Specification Document 2.3). Cubes are stored by lines, bands and samples, with bands from long to short wavelengths. Levels
+ * 1, 2B and 2C have no grid.
  */
 import { basename } from 'node:path';
 import {
@@ -30,9 +31,9 @@ const FIELDS = '/HDFEOS/SWATHS/PRS_L2D_HCO/Data Fields';
 const GEOLOCATION = '/HDFEOS/SWATHS/PRS_L2D_HCO/Geolocation Fields';
 const NAME = /^(PRS_L2D_\w+?_\d{14}_\d{14})_\d{4}\.he5$/i;
 
-/** Stored numbers run over the whole range of uint16, from the attribute L2Scale...Min to L2Scale...Max. */
+/** Stored numbers cover the entire range of uint16, from the attribute L2Scale...Min to L2Scale...Max. */
 const MAX_STORED_VALUE = 65_535;
-/** The end of the scale stands for pixels without data: 0 is a reflectance, which dark bands have often. */
+/** The end of the scale stands for pixels without data: 0 is a reflectance, which is frequent in dark bands. */
 const NODATA = MAX_STORED_VALUE;
 /** Bits of *_PIXEL_L2_ERR_MATRIX: 1 invalid in level 1, 2 negative after the atmospheric correction, 4 saturated. */
 const NO_DATA_BITS = 1 | 4;
@@ -53,7 +54,7 @@ export const prisma: ProductFormat = {
     const { container } = product;
     const { metadata } = container;
     await requireNorthUp(container);
-    // One after the other, so that a broken file has one error.
+    // One after the other, so that a damaged file has one error.
     const bands = [...(await bandsOf(path, metadata, 'Vnir')), ...(await bandsOf(path, metadata, 'Swir'))];
     const names = commonBandNames(bands);
     const span = datetimeOption(options) ?? timeOf(path, metadata);
@@ -123,8 +124,8 @@ function transformOf(path: string, metadata: Metadata, width: number, height: nu
 }
 
 /**
- * Other readers of these files disagree about which dimension runs east. Latitudes decide it: they must fall from line to line.
- * Throws TW_INGEST_BAD_METADATA. The middle of the grid lies in the swath; corners may hold 0.
+ * Other readers of these files disagree on the dimension that runs east. Latitudes, which must fall from line to line, decide
+ * it. The middle of the grid lies in the swath; corners may hold 0. Throws TW_INGEST_BAD_METADATA.
  */
 async function requireNorthUp({ path, subdatasets }: MultiDatasetFile): Promise<void> {
   const latitude = subdatasets.find(({ name }) => name === `${GEOLOCATION}/Latitude`);
@@ -146,11 +147,11 @@ async function requireNorthUp({ path, subdatasets }: MultiDatasetFile): Promise<
 
 // --- bands --------------------------------------------------------------------------------------------------------
 
-/** As attributes spell them. */
+/** Names in attributes. */
 type Detector = 'Vnir' | 'Swir';
 
 /**
- * The bands of a detector that are there, by wavelength. Those that the instrument does not deliver have the wavelength 0, and the
+ * The existing bands of a detector, by wavelength. Bands that the instrument does not deliver have the wavelength 0, and the
  * flag 0.
  */
 async function bandsOf(path: string, metadata: Metadata, detector: Detector): Promise<UngroupedBand[]> {
@@ -195,13 +196,13 @@ function openCube(path: string, metadata: Metadata, detector: Detector): Promise
   });
 }
 
-/** Lines that are looked at to tell which bands hold nothing of use, and pixels in the middle of each. */
+/** Number of lines that are sampled to detect unusable bands, and of pixels in the middle of each. */
 const SAMPLED_LINES = 16;
 const SAMPLED_PIXELS = 1024;
 
 /**
- * Which bands are bad, by their stored index: the product does not say it. In the absorption bands of water vapour the atmospheric
- * correction fails, and leaves 0 or an error. A band is bad if it has one of these in more than half of the pixels that were seen.
+ * Bad bands, by their stored index; the product does not list them. In the absorption bands of water vapour the atmospheric
+ * correction fails, and leaves 0 or an error. A band is bad if more than half of the seen pixels have one of these.
  */
 async function failedBands(header: RasterHeader): Promise<boolean[]> {
   const { height, bands } = header;
