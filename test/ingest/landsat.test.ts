@@ -290,7 +290,11 @@ test('the intermediate bands of the surface temperature are a group of their own
   // USGS stores ST_QA in the same type.
   for (const name of ['ST_QA', ...intermediate])
     await writeRaster(join(product, `${stem}_${name}.TIF`), {
-      ...{ dataType: 'int16', width: 20, height: 20, pixel: 30, nodata: -9999 },
+      dataType: 'int16',
+      width: 20,
+      height: 20,
+      pixel: 30,
+      nodata: -9999,
       bands: [new Int16Array(400).fill(9876)],
     });
   const [scene] = await describeScenes(product, {});

@@ -48,7 +48,10 @@ const twoBands = { dataType: 'uint8', bands: bytesOf(2, 64 * 64, (i, band) => (i
 test('a description that is too long to be typed is not the name of a band', async (t) => {
   const path = join(await tempFolder(t), 'field.dat');
   writeEnvi(path, {
-    ...{ width: 2, height: 2, type: 'uint8', interleave: 'bsq' },
+    width: 2,
+    height: 2,
+    type: 'uint8',
+    interleave: 'bsq',
     bands: [1, 2, 3].map((value) => new Array(4).fill(value)),
     lines: [MAP_INFO, `band names = {${'x'.repeat(200_000)}, ${'y'.repeat(200)}, short}`],
   });

@@ -63,7 +63,12 @@ export function detectCloudByReflectance(bands: CloudBands, valid: Uint8Array, o
     if (length !== valid.length) throw badCloudBands(name, length, valid.length);
   }
   for (let i = 0; i < valid.length; i++) {
-    const [b, g, r, n, s, t] = [blue[i], green[i], red[i], nir[i], swir16[i], swir22[i]];
+    const b = blue[i];
+    const g = green[i];
+    const r = red[i];
+    const n = nir[i];
+    const s = swir16[i];
+    const t = swir22[i];
     if (valid[i] === 0) out[i] = Mask.nodata;
     else if (!Number.isFinite(b + g + r + n + s + t)) out[i] = Mask.notAssessed;
     else

@@ -189,7 +189,8 @@ async function codesOf({ cell, mask }: CubeTask, valid: Uint8Array): Promise<Uin
   for (const { header, index, nodata } of mask!) {
     const { dataType, crs, transform, width, height } = header;
     const { window } = planStrips({ ...cell, bands: [] }, controlGridOf(cell, header), header, Infinity)[0]!;
-    const [rowStart, rowEnd] = [window.row, window.row + window.height];
+    const rowStart = window.row;
+    const rowEnd = window.row + window.height;
     const buffer = new SharedArrayBuffer(width * window.height * bytesPerSample(dataType));
     const into = [viewPixels(dataType, buffer, 0, width * window.height)];
     await readRowsOfRasters([{ header, bands: [index], rowStart, rowEnd, into, firstRow: rowStart }]);
@@ -223,7 +224,8 @@ function planStrips(cell: CubeCell, control: ControlGrid, source: Source, room: 
 
 function rowsOfBlocks({ height }: CubeCell, control: ControlGrid, source: Source): BlockRowStrip[] {
   return Array.from({ length: Math.ceil(height / CUBE_BLOCK_SIDE) }, (_, i) => {
-    const [from, to] = [i * CUBE_BLOCK_SIDE, Math.min((i + 1) * CUBE_BLOCK_SIDE, height)];
+    const from = i * CUBE_BLOCK_SIDE;
+    const to = Math.min((i + 1) * CUBE_BLOCK_SIDE, height);
     return { from, to, window: windowOf(sliceRows(control, from, to), source) };
   });
 }
@@ -242,7 +244,8 @@ function windowOf(control: ControlGrid, { width, height }: Source): Window {
   const column = clip(Math.floor(left) - NEIGHBOUR_MARGIN, width);
   const row = clip(Math.floor(top) - NEIGHBOUR_MARGIN, height);
   return {
-    ...{ column, row },
+    column,
+    row,
     width: clip(Math.ceil(right) + NEIGHBOUR_MARGIN, width) - column,
     height: clip(Math.ceil(bottom) + NEIGHBOUR_MARGIN, height) - row,
   };
@@ -254,7 +257,8 @@ const EMPTY_WINDOW: Window = { column: 0, row: 0, width: 0, height: 0 };
 function unionWindow(a: Window, b: Window): Window {
   if (a === EMPTY_WINDOW) return b;
   if (b === EMPTY_WINDOW) return a;
-  const [column, row] = [Math.min(a.column, b.column), Math.min(a.row, b.row)];
+  const column = Math.min(a.column, b.column);
+  const row = Math.min(a.row, b.row);
   const right = Math.max(a.column + a.width, b.column + b.width);
   const bottom = Math.max(a.row + a.height, b.row + b.height);
   return { column, row, width: right - column, height: bottom - row };

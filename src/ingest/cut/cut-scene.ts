@@ -269,7 +269,10 @@ function cellGroup(
     nodata,
     colours,
     bands: bands.map(({ name, commonName, scale, offset, ...tags }) => ({
-      ...{ name, commonName, scale, offset },
+      name,
+      commonName,
+      scale,
+      offset,
       ...spectralTags(tags),
     })),
     metadata: {

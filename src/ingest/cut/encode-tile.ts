@@ -77,7 +77,9 @@ function imageFacts(cell: CellGroup): ImageDescription {
     colours,
     rgb: isPicture(cell),
     bandTags: cell.bands.map(({ name, scale, offset, ...tags }) => ({
-      ...{ description: name, scale, offset },
+      description: name,
+      scale,
+      offset,
       ...spectralTags(tags),
     })),
     epsg: cells.epsg,

@@ -76,7 +76,8 @@ function readFrame(segment: Uint8Array): JpegFrame {
   const ids = new Set<number>();
   for (let at = 6; at < segment.length; at += 3) {
     ids.add(segment[at]);
-    const [across, down] = [segment[at + 1] >> 4, segment[at + 1] & 15];
+    const across = segment[at + 1] >> 4;
+    const down = segment[at + 1] & 15;
     if (across < 1 || across > 4 || down < 1 || down > 4)
       throw new Error(`JPEG samples of ${across} x ${down} in a unit`);
   }

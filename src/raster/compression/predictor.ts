@@ -5,7 +5,6 @@
  */
 
 import { typedKernels, UNSIGNED_BY_SIZE } from '../pixels/index.js';
-import { prefixSumRows } from './deflate/index.js';
 
 /**
  * Reverts horizontal differences in place: `samples` interleaved values per pixel, `width` pixels per row. Signed values wrap
@@ -17,7 +16,6 @@ export function decodeHorizontalPredictor(
   height: number,
   samples: number,
 ): void {
-  if (samples === 1 && prefixSumRows(values, width)) return;
   typedKernels[UNSIGNED_BY_SIZE[values.BYTES_PER_ELEMENT]].horizontalSums(values, width, height, samples);
 }
 

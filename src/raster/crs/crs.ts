@@ -55,7 +55,9 @@ function entryOf(epsg: number): EpsgEntry | undefined {
 function createCrs(words: string, errorMetres: number, epsg?: number): Crs {
   const geographic = words.startsWith('+proj=longlat ');
   return {
-    ...{ epsg, proj4: `${words} +no_defs`, geographic },
+    epsg,
+    proj4: `${words} +no_defs`,
+    geographic,
     ...(errorMetres > 0 && { datumErrorMetres: errorMetres }),
   };
 }

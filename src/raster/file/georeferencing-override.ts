@@ -16,8 +16,12 @@ export function georeferenceByCorners(
   const [left, top, right, bottom] = corners;
   if (!(right > left && top > bottom)) throw noCrs(path, 'its pixels have no extent');
   const transform = {
-    ...{ originX: left, originY: top },
-    ...{ xx: (right - left) / width, xy: 0, yx: 0, yy: (bottom - top) / height },
+    originX: left,
+    originY: top,
+    xx: (right - left) / width,
+    xy: 0,
+    yx: 0,
+    yy: (bottom - top) / height,
   };
   return { crs, transform, isDescribedOutside: true };
 }

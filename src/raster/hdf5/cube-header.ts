@@ -53,14 +53,20 @@ function headerOf(file: Hdf5File, layout: CubeLayout): Omit<RasterHeader, 'fileB
   const blocks: Hdf5CubeBlocks = {
     reader: 'hdf5-cube',
     ...block,
-    ...{ dataset, bandAxis, shape },
+    dataset,
+    bandAxis,
+    shape,
     ...(fill !== undefined && { fill }),
     ...(missing && { missing }),
     ...(lookup && { lookup }),
     ...(errors && { errors }),
   };
   return {
-    ...{ path, width, height, bands, blocks },
+    path,
+    width,
+    height,
+    bands,
+    blocks,
     dataType: layout.dataType ?? dataType,
     crs: layout.crs,
     transform: layout.transform(width, height),

@@ -134,7 +134,8 @@ function hyperslabSize(
     Math.min(whole, size * Math.max(1, Math.floor(room / size)));
   const chunk = chunks ?? [1, shape[1], shape[2]];
   const most = pieceBytes / bytesPerSample(dataType);
-  const [high, wide] = [chunk[0]!, chunk[3 - bandAxis]!];
+  const high = chunk[0]!;
+  const wide = chunk[3 - bandAxis]!;
   const bands = grow(chunk[bandAxis]!, shape[bandAxis]!, most / (high * wide));
   const columns = grow(wide, shape[3 - bandAxis]!, most / (high * bands));
   const rows = grow(high, shape[0], most / (columns * bands));
@@ -162,7 +163,8 @@ function groupByChunk(sources: Int32Array, keyOf: (source: number) => number): I
 }
 
 function rangeOf(pixels: Int32Array, value: (pixel: number) => number): Range {
-  let [least, most] = [Infinity, -Infinity];
+  let least = Infinity;
+  let most = -Infinity;
   for (const pixel of pixels) {
     const place = value(pixel);
     if (place < least) least = place;
@@ -186,7 +188,8 @@ function copyHyperslab(
   const { bandAxis, fill, missing, errors } = blocks;
   const ranges = bandAxis === 1 ? [rows, range, columns] : [rows, columns, range];
   const [, width] = gridOf(blocks);
-  const [across, deep] = [columns[1] - columns[0], range[1] - range[0]];
+  const across = columns[1] - columns[0];
+  const deep = range[1] - range[0];
   const read = ({ dataset, dataType }: StoredDataset) => {
     const values = readHyperslab(file, dataset, dataType, ranges);
     if (values.length !== (rows[1] - rows[0]) * across * deep)
@@ -196,7 +199,8 @@ function copyHyperslab(
   const values = read(cube);
   const flags = errors && read(readStoredDataset(file, errors.dataset));
   // Offset of each pixel's first band in the piece, and the destination of the pixel.
-  const [places, targets] = [new Int32Array(pixels.length), new Int32Array(pixels.length)];
+  const places = new Int32Array(pixels.length);
+  const targets = new Int32Array(pixels.length);
   for (const [i, pixel] of pixels.entries()) {
     const source = sources[pixel]!;
     const row = Math.floor(source / width) - rows[0];

@@ -125,8 +125,11 @@ function readHead(
     if (!storedType) throw new Error(`its numbers are of type ${numbers.type}`);
     return {
       name: head.toString('latin1', name.data, name.data + name.bytes),
-      ...{ dimensions, isComplex: (word & COMPLEX) !== 0, storedType },
-      ...{ dataOffset: numbers.data, dataBytes: numbers.bytes },
+      dimensions,
+      isComplex: (word & COMPLEX) !== 0,
+      storedType,
+      dataOffset: numbers.data,
+      dataBytes: numbers.bytes,
     };
   } catch (error) {
     // Buffer throws a RangeError for a read beyond the head.

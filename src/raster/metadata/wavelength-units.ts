@@ -86,7 +86,8 @@ export function isWavelength(nanometres: number): boolean {
 
 /** Avoids `Math.min(...values)`: a call cannot take as many arguments as long lists have. */
 function minMax(values: readonly number[]): [least: number, largest: number] {
-  let [least, largest] = [Infinity, -Infinity];
+  let least = Infinity;
+  let largest = -Infinity;
   for (const value of values) {
     least = Math.min(least, value);
     largest = Math.max(largest, value);

@@ -111,11 +111,21 @@ function headerOf(
   if ((bands !== 1 && bands !== imageBands) || (bits !== 1 && bits !== 8))
     throw unsupported(path, `its mask has ${bands} bands of ${bits} bits`);
   const shape: ImageShape = {
-    ...{ path, fileBytes, width, height, bands, dataType: 'uint8' },
+    path,
+    fileBytes,
+    width,
+    height,
+    bands,
+    dataType: 'uint8',
     ...(bits === 1 && { bits: 1 }),
   };
   return {
-    ...{ path, fileBytes, width, height, bands, dataType: 'uint8' as const },
+    path,
+    fileBytes,
+    width,
+    height,
+    bands,
+    dataType: 'uint8' as const,
     nodata: undefined,
     palette: false,
     blocks: blockLayout(directory, number, shape),

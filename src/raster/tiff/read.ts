@@ -36,7 +36,8 @@ export async function readTiff(
 
 /** Columns and rows of the blocks that touch a window. */
 function* blocksIn(window: Window, { width, height }: TiffBlocks): Generator<[column: number, row: number]> {
-  const [right, bottom] = [window.column + window.width, window.row + window.height];
+  const right = window.column + window.width;
+  const bottom = window.row + window.height;
   for (let row = Math.floor(window.row / height); row * height < bottom; row++)
     for (let column = Math.floor(window.column / width); column * width < right; column++)
       yield [column, row];

@@ -155,7 +155,10 @@ function interpolationError(corners: Corners, middles: Middles): number {
   const error = (axis: 0 | 1, i: number, mean: number) => middles[i]![axis] - mean;
   let worst = 0;
   for (const axis of [0, 1] as const) {
-    const [p, q, r, s] = [a[axis], b[axis], c[axis], d[axis]];
+    const p = a[axis];
+    const q = b[axis];
+    const r = c[axis];
+    const s = d[axis];
     const errors = [
       error(axis, 0, (p + q + r + s) / 4),
       error(axis, 1, (p + q) / 2),
@@ -224,7 +227,8 @@ function subdivide(coarse: ControlGrid, locate: Locator, source: ImageSize | und
   };
   for (let j = 0; j < coarse.rows - 1; j++)
     for (let i = 0; i < coarse.columns - 1; i++) {
-      const [column, row] = [i * coarse.step, j * coarse.step];
+      const column = i * coarse.step;
+      const row = j * coarse.step;
       pointAt = cachedLocator(locate, column, row, coarse.step);
       divide({ column, row, size: coarse.step, corners: cornersOf(coarse, i, j) });
     }

@@ -47,8 +47,14 @@ export function warpMasked(
   const start = (window.row - source.window.row) * source.window.width + window.column - source.window.column;
   const part = allocatePixels(type, window.width * window.height);
   typedKernels[dataType].applyValidity(
-    ...([source.pixels, validity, start, source.window.width] as const),
-    ...([window.width, window.height, part, hole] as const),
+    source.pixels,
+    validity,
+    start,
+    source.window.width,
+    window.width,
+    window.height,
+    part,
+    hole,
   );
   const input = { ...source, pixels: part, window, nodata: hole };
   if (type === dataType) return warp(resampling, input, grid, out, valid);

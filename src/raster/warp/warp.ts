@@ -99,7 +99,8 @@ function checkWindow(
   { left, top, right, bottom }: SourceExtent,
   margin: number,
 ): void {
-  const [endColumn, endRow] = [window.column + window.width, window.row + window.height];
+  const endColumn = window.column + window.width;
+  const endRow = window.row + window.height;
   const isInScene =
     right + margin > 0 && left - margin < rasterWidth && bottom + margin > 0 && top - margin < rasterHeight;
   const missing =

@@ -33,6 +33,7 @@ function isInvertible({ header: { dataType }, scale, offset }: SourceBand): bool
   if (dataType.startsWith('float'))
     return Math.fround(scale) !== 0 && Number.isFinite(Math.fround(scale)) && Number.isFinite(physical(0));
   const lowest = minValue(dataType);
-  const [first, last] = [physical(lowest), physical(lowest + 2 ** (8 * bytesPerSample(dataType)) - 1)];
+  const first = physical(lowest);
+  const last = physical(lowest + 2 ** (8 * bytesPerSample(dataType)) - 1);
   return Number.isFinite(first) && Number.isFinite(last) && first !== last;
 }

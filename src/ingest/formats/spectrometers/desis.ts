@@ -102,7 +102,11 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   return bands.map((band, index) => ({
     name: `b${index + 1}`,
     ...(names.has(index) && { commonName: names.get(index)! }),
-    ...{ header, index, resolution, role: 'data', resampling: 'nearest' },
+    header,
+    index,
+    resolution,
+    role: 'data',
+    resampling: 'nearest',
     nodata: header.nodata ?? NODATA,
     ...band,
   }));
@@ -120,7 +124,14 @@ function flagBands(header: RasterHeader): UngroupedBand[] {
     );
   const resolution = measurePixelSize(header);
   return FLAGS.map((name, index) => ({
-    ...{ name, header, index, resolution, role: 'qa', nodata: null, scale: 1, offset: 0 },
+    name,
+    header,
+    index,
+    resolution,
+    role: 'qa',
+    nodata: null,
+    scale: 1,
+    offset: 0,
   }));
 }
 

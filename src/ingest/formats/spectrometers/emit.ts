@@ -141,7 +141,11 @@ async function spectralBands(
   warnings: string[],
 ): Promise<UngroupedBand[]> {
   const header = await openHdf5Cube(path, {
-    ...{ dataset: CUBE, bandAxis: 2, lookup: LOOKUP, fill: NODATA, nodata: NODATA },
+    dataset: CUBE,
+    bandAxis: 2,
+    lookup: LOOKUP,
+    fill: NODATA,
+    nodata: NODATA,
     ...positionOf(path, metadata),
   });
   const lists = await readHdf5Lists(path, [WAVELENGTHS, FWHM, GOOD]);
@@ -166,9 +170,14 @@ async function spectralBands(
   return tags.map((own, index) => ({
     name: `b${index + 1}`,
     ...(names.has(index) && { commonName: names.get(index)! }),
-    ...{ header, index, role: 'data', resampling: 'nearest', nodata: NODATA },
+    header,
+    index,
+    role: 'data',
+    resampling: 'nearest',
+    nodata: NODATA,
     resolution: { x: PIXEL_SIZE_METRES, y: PIXEL_SIZE_METRES },
-    ...{ scale: 1, offset: 0 },
+    scale: 1,
+    offset: 0,
     ...own,
   }));
 }
@@ -192,7 +201,12 @@ async function flagBands(path: string, warnings: string[]): Promise<UngroupedBan
   }
   const { metadata } = await listSubdatasets(mask);
   const header = await openHdf5Cube(mask, {
-    ...{ dataset: MASK, bandAxis: 2, lookup: LOOKUP, fill: NODATA, nodata: NO_FLAG, dataType: 'uint8' },
+    dataset: MASK,
+    bandAxis: 2,
+    lookup: LOOKUP,
+    fill: NODATA,
+    nodata: NO_FLAG,
+    dataType: 'uint8',
     ...positionOf(mask, metadata),
   });
   const named = (await readHdf5Lists(mask, [FLAG_NAMES])).get(FLAG_NAMES);
@@ -200,7 +214,13 @@ async function flagBands(path: string, warnings: string[]): Promise<UngroupedBan
     const index = named ? named.findIndex((flag) => pattern.test(String(flag))) : place;
     if (index < 0 || index >= header.bands) throw badMetadata(mask, `it has no ${name} flag among its bands`);
     return {
-      ...{ name, header, index, role: 'qa', nodata: NO_FLAG, scale: 1, offset: 0 },
+      name,
+      header,
+      index,
+      role: 'qa',
+      nodata: NO_FLAG,
+      scale: 1,
+      offset: 0,
       resolution: { x: PIXEL_SIZE_METRES, y: PIXEL_SIZE_METRES },
     };
   });

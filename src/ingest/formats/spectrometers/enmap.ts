@@ -114,7 +114,11 @@ function spectralBands(header: RasterHeader, root: XmlElement, metadata: string)
   return listed.map((element, index) => ({
     name: `b${index + 1}`,
     ...(names.has(index) && { commonName: names.get(index)! }),
-    ...{ header, index, resolution, role: 'data', resampling: 'nearest' },
+    header,
+    index,
+    resolution,
+    role: 'data',
+    resampling: 'nearest',
     nodata: header.nodata ?? NODATA,
     scale: numberElement(element, 'GainOfBand') ?? SCALE,
     offset: numberElement(element, 'OffsetOfBand') ?? 0,

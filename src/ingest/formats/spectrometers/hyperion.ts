@@ -108,11 +108,18 @@ async function spectralBands(
     if (header.dataType !== 'int16')
       throw badMetadata(file, `its pixels are ${header.dataType}, and those of Hyperion are int16`);
     bands.push({
-      ...{ name, header, index: 0, role: 'data', resampling: 'nearest', nodata: NODATA },
+      name,
+      header,
+      index: 0,
+      role: 'data',
+      resampling: 'nearest',
+      nodata: NODATA,
       resolution: nominalPixelSize(header),
       scale: 1 / factorOf(values, detector, metadata),
       offset: 0,
-      ...{ detector, wavelength, fwhm },
+      detector,
+      wavelength,
+      fwhm,
       ...(!calibrated && { good: false as const }),
     });
   }

@@ -105,7 +105,8 @@ function numbersOf(path: string, metadata: Metadata, name: string): number[] {
 const numberOf = (path: string, metadata: Metadata, name: string) => numbersOf(path, metadata, name)[0]!;
 
 function timeOf(path: string, { Product_StartTime = '', Product_StopTime = '' }: Metadata): AcquisitionTime {
-  const [start, end] = [parseTime(Product_StartTime), parseTime(Product_StopTime)];
+  const start = parseTime(Product_StartTime);
+  const end = parseTime(Product_StopTime);
   if (Number.isNaN(start)) throw badMetadata(path, 'it has no attribute Product_StartTime with a time');
   return { start, end: end >= start ? end : start };
 }
@@ -115,9 +116,12 @@ function timeOf(path: string, { Product_StartTime = '', Product_StopTime = '' }:
 /** The corners are centres of pixels. */
 function transformOf(path: string, metadata: Metadata, width: number, height: number) {
   const corner = (name: string) => numberOf(path, metadata, `Product_${name}`);
-  const [left, top] = [corner('ULcorner_easting'), corner('ULcorner_northing')];
-  const [right, bottom] = [corner('LRcorner_easting'), corner('LRcorner_northing')];
-  const [xx, yy] = [(right - left) / (width - 1), (bottom - top) / (height - 1)];
+  const left = corner('ULcorner_easting');
+  const top = corner('ULcorner_northing');
+  const right = corner('LRcorner_easting');
+  const bottom = corner('LRcorner_northing');
+  const xx = (right - left) / (width - 1);
+  const yy = (bottom - top) / (height - 1);
   if (!(xx > 0 && yy < 0))
     throw badMetadata(path, 'its corners (Product_ULcorner_..., Product_LRcorner_...) span no area');
   return { originX: left - xx / 2, originY: top - yy / 2, xx, xy: 0, yx: 0, yy };
@@ -174,7 +178,12 @@ async function bandsOf(path: string, metadata: Metadata, detector: Detector): Pr
     .sort((a, b) => wavelengths[a]! - wavelengths[b]!)
     .map((index, i) => ({
       name: `${detector.toLowerCase()}${i + 1}`,
-      ...{ header, index, resolution, role: 'data', resampling: 'nearest', nodata: NODATA },
+      header,
+      index,
+      resolution,
+      role: 'data',
+      resampling: 'nearest',
+      nodata: NODATA,
       scale: (most! - least!) / MAX_STORED_VALUE,
       offset: least!,
       detector,

@@ -3,4 +3,4 @@
  * zlib does; without SIMD the results are the same. May import pixels.
  */
 export { type BlockView, deflate, deflateWithPredictor } from './deflate.js';
-export { inflate, inflatePrefix, prefixSumRows } from './inflate.js';
+export { inflate, inflatePrefix } from './inflate.js';

@@ -41,14 +41,6 @@ export function inflatePrefix(length: number, wanted: number, read: ReadStream):
   return bytes.length < wanted ? undefined : aligned(bytes.subarray(0, wanted));
 }
 
-/**
- * Adds to each pixel of a row all those before it, in place, `width` pixels a row. False, and nothing is done, where they do not
- * lie in the memory of the last stream.
- */
-export function prefixSumRows(values: Uint8Array | Uint16Array | Uint32Array, width: number): boolean {
-  return decoder?.sumRows(values, width) ?? false;
-}
-
 function inflateByZlib(stored: Uint8Array, limit: number): Uint8Array {
   return aligned(inflateSync(stored, { maxOutputLength: limit, chunkSize: chunkFor(limit) }));
 }
@@ -74,13 +66,8 @@ interface Inflate {
   inflate(from: number, end: number, out: number, stop: number): number;
 }
 
-/** Exports of prefix-sum.wat, which describes them. */
-interface PrefixSum {
-  sum(size: number, from: number, rowBytes: number, rows: number): void;
-}
-
 /** All of them, over one memory. */
-type Kernel = HuffmanTables & Inflate & PrefixSum & { adler: Adler32 };
+type Kernel = HuffmanTables & Inflate & { adler: Adler32 };
 
 const PAGE = 65_536;
 /** Output size below which zlib is as fast, bytes. */
@@ -153,15 +140,6 @@ class Decoder {
     return this.memory.subarray(this.output, this.output + wanted);
   }
 
-  sumRows(
-    { buffer, byteOffset, length, BYTES_PER_ELEMENT: size }: Uint8Array | Uint16Array | Uint32Array,
-    width: number,
-  ): boolean {
-    if (buffer !== this.memory.buffer) return false;
-    this.kernel.sum(size, byteOffset, width * size, length / width);
-    return true;
-  }
-
   private run(length: number, stop: number): number {
     const { input, output, memory } = this;
     if (length < ZLIB_HEADER_BYTES) return TRUNCATED;
@@ -170,19 +148,22 @@ class Decoder {
   }
 }
 
+const DEFLATE_METHOD = 8;
+/** Of 2 ** 15 bytes. */
+const LARGEST_WINDOW = 7;
+const DICTIONARY_FLAG = 32;
+
 /** Throws unless these two bytes are the header of a DEFLATE stream (RFC 1950, 2.2). */
 function checkZlibHeader(first: number, second: number): void {
-  const [DEFLATE, LARGEST_WINDOW, DICTIONARY] = [8, 7, 32];
-  const deflated = (first & 15) === DEFLATE && first >> 4 <= LARGEST_WINDOW;
-  if (!deflated || (first * 256 + second) % 31 !== 0) throw new Error('it does not begin as a zlib stream');
-  if (second & DICTIONARY) throw new Error('it needs a dictionary');
+  const isDeflate = (first & 15) === DEFLATE_METHOD && first >> 4 <= LARGEST_WINDOW;
+  if (!isDeflate || (first * 256 + second) % 31 !== 0) throw new Error('it does not begin as a zlib stream');
+  if (second & DICTIONARY_FLAG) throw new Error('it needs a dictionary');
 }
 
 function createDecoder(codes: HuffmanTables | undefined): Decoder | undefined {
   if (!codes) return undefined;
   const inflate = loadWasmKernel<Inflate>(new URL('./inflate.wasm', import.meta.url), { codes });
-  const sum = loadWasmKernel<PrefixSum>(new URL('./prefix-sum.wasm', import.meta.url), { kernel: codes });
-  return inflate && sum && new Decoder({ ...codes, ...inflate, ...sum, adler: createAdler32(codes) });
+  return inflate && new Decoder({ ...codes, ...inflate, adler: createAdler32(codes) });
 }
 
 /** One for each thread. */

@@ -62,8 +62,12 @@ export function viewAsDecoded(values: PixelArray, meant: DataType): PixelArray {
  * a variable without `_FillValue`. Bytes have no default, because all their values may be data.
  */
 const DEFAULT_FILL_VALUES: Partial<Record<DataType, number>> = {
-  ...{ int16: -32767, uint16: 65535, int32: -2147483647, uint32: 4294967295 },
-  ...{ float32: Math.fround(9.969209968386869e36), float64: 9.969209968386869e36 },
+  int16: -32767,
+  uint16: 65535,
+  int32: -2147483647,
+  uint32: 4294967295,
+  float32: Math.fround(9.969209968386869e36),
+  float64: 9.969209968386869e36,
 };
 
 /**

@@ -51,7 +51,8 @@ export function extractBand(
   const ranges: ByteRange[] = [];
   for (const { blocks, offsets } of images.toReversed())
     for (let i = 0; i < offsets.length; i++) {
-      const [start, bytes] = [blocks.offsets[i], blocks.byteCounts[i]];
+      const start = blocks.offsets[i];
+      const bytes = blocks.byteCounts[i];
       if (bytes === 0) continue;
       offsets[i] = position;
       position += bytes;

@@ -123,7 +123,8 @@ function encodeBlocks(level: OverviewLevel, dataType: DataType): EncodedLevel {
     for (let row = 0; row < level.height; row += blockHeight)
       for (let column = 0; column < level.width; column += blockWidth) {
         const part = {
-          ...{ start: row * level.width + column, stride: level.width },
+          start: row * level.width + column,
+          stride: level.width,
           width: Math.min(blockWidth, level.width - column),
           height: Math.min(blockHeight, level.height - row),
         };
