@@ -13,16 +13,15 @@ export const rasterUnreadable = defineError(
 export const notTiff = defineError(
   'TW_RASTER_NOT_TIFF',
   415,
-  'A file is by its content neither a TIFF nor of another format that is read. Give a GeoTIFF, or convert the file with gdal_translate.',
-  (path: string, found: string, advice: string) =>
-    `${path} is not a raster that is read: ${found}. ${advice}`,
+  'The content of a file is neither a TIFF nor another supported format. Use a GeoTIFF, or convert the file with gdal_translate.',
+  (path: string, found: string, advice: string) => `${path} is not a supported raster: ${found}. ${advice}`,
 );
 
 /** The directory or the blocks of a TIFF lie beyond the end of the file. */
 export const truncated = defineError(
   'TW_RASTER_TRUNCATED',
   422,
-  'A raster file is shorter than its own directory says, as after a broken download. Fetch the file again.',
+  'A raster file is shorter than its directory requires, for example after an incomplete download. Fetch the file again.',
   (path: string, what: string) => `${path} is truncated: ${what}. Fetch or write the file again.`,
 );
 
@@ -30,7 +29,7 @@ export const truncated = defineError(
 export const sizeMismatch = defineError(
   'TW_RASTER_SIZE_DIFFERS',
   422,
-  'An ENVI header describes an image of another size than the file beside it has. Correct samples, lines, bands, data type or header offset in the header, or fetch the image again.',
+  'An ENVI header describes an image of another size than that of the file beside it. Correct samples, lines, bands, data type or header offset in the header, or fetch the image again.',
   (path: string, described: string, expected: number, found: string) =>
     `${path} does not fit its header: ${described} are ${expected} bytes, ${found}. Correct the header, or fetch the image again.`,
 );
@@ -48,7 +47,7 @@ export const corrupt = defineError(
 export const unsupported = defineError(
   'TW_RASTER_UNSUPPORTED',
   415,
-  'A raster file uses a layout, data type or codec that is not read. Convert it with gdal_translate.',
+  'A raster file uses an unsupported layout, data type or codec. Convert it with gdal_translate.',
   (path: string, what: string) =>
     `${path} cannot be used: ${what}. Convert it, for example with gdal_translate -of COG.`,
 );
@@ -56,9 +55,9 @@ export const unsupported = defineError(
 export const noCrs = defineError(
   'TW_RASTER_NO_CRS',
   422,
-  'A raster does not say where on Earth it lies. Say it with `ingest --position`, or assign a coordinate system with gdal_edit.py -a_srs.',
+  'A raster has no georeferencing. Set it with `ingest --position`, or assign a coordinate system with gdal_edit.py -a_srs.',
   (path: string, what: string) =>
-    `${path} is not georeferenced: ${what}. Say where it lies with --position at its ingest, or assign a position with gdal_translate -a_srs and -a_ullr.`,
+    `${path} is not georeferenced: ${what}. Set its position with --position at its ingest, or with gdal_translate -a_srs and -a_ullr.`,
 );
 
 export const unknownCrs = defineError(
@@ -96,7 +95,7 @@ export const imageTooLarge = defineError(
 export const windowOutside = defineError(
   'TW_RASTER_WINDOW_OUTSIDE',
   500,
-  'Pixels or bands were asked for that a raster does not have. This is a mistake of the calling code.',
+  'Pixels or bands were requested that a raster does not have. This is a mistake of the calling code.',
   (path: string, what: string) => `${path} does not have ${what}`,
 );
 
@@ -113,7 +112,7 @@ export const noGdal = defineError(
 export const gdalFailed = defineError(
   'TW_RASTER_GDAL_FAILED',
   422,
-  'GDAL could not read a file: it is damaged, of a kind that GDAL does not know, or GDAL itself was ended. Fetch the file again, or check it with gdalinfo -checksum.',
+  'GDAL could not read a file: the file is damaged or not supported by GDAL, or GDAL was killed. Fetch the file again, or check it with gdalinfo -checksum.',
   (path: string, program: string, what: string, stderr: string) =>
     `${path} cannot be read: ${program} ended with ${what}${stderr === '' ? '' : ` and said: ${stderr}`}. Fetch the file again, or check it with gdalinfo -checksum.`,
 );
@@ -121,7 +120,7 @@ export const gdalFailed = defineError(
 export const gdalTimeout = defineError(
   'TW_RASTER_GDAL_TIMEOUT',
   504,
-  'GDAL took too long to read a file and was ended. Try again when the machine and its disks are less busy.',
+  'GDAL took too long to read a file and was killed. Try again when the machine and its disks are less busy.',
   (path: string, program: string, after: string) =>
     `${path} cannot be read: ${program} was ended after ${after}. Try again when the machine and its disks are less busy.`,
 );
@@ -129,9 +128,9 @@ export const gdalTimeout = defineError(
 export const subdatasetNotFound = defineError(
   'TW_RASTER_NO_LAYER',
   422,
-  'A file has no layer of the name that was given. The message lists those it has.',
+  'A file has no layer of the given name. The message lists its layers.',
   (path: string, layer: string, layers: string[]) =>
-    `${path} has no layer "${layer}". ${layers.length > 0 ? `It has: ${layers.join(', ')}` : 'It has no layers by name'}.`,
+    `${path} has no layer "${layer}". ${layers.length > 0 ? `It has: ${layers.join(', ')}` : 'It has no named layers'}.`,
 );
 
 export const subdatasetNotNamed = defineError(

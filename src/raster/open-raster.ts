@@ -106,7 +106,7 @@ async function withReadErrors<T>(path: string, open: () => Promise<T>): Promise<
 
 function subdatasetRequired(path: string, layers: string[]): TilewrightError {
   if (layers.length > 0) return subdatasetNotNamed(path, layers);
-  return unsupported(path, 'it holds no dataset of numbers with rows and columns');
+  return unsupported(path, 'it has no numeric dataset with rows and columns');
 }
 
 async function subdatasetNames(path: string): Promise<string[]> {

@@ -82,7 +82,7 @@ test('bands of another size are refused by name', () => {
   const bands = { ...bandsOf([[0, 0, 0, 0, 0, 0]]), nir: new Float32Array(2) };
   assert.throws(() => detectCloudByReflectance(bands, new Uint8Array(1), new Uint8Array(1)), {
     code: 'TW_INGEST_BAD_CLOUD_BANDS',
-    message: 'the cloud test got 2 pixels of nir where 1 belong',
+    message: 'the cloud detection received 2 pixels of nir instead of 1',
   });
 });
 

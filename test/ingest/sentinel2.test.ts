@@ -46,7 +46,7 @@ test('flags that change nothing are named, and a lone band says where its produc
   const { id, warnings } = await describeOne(product.path, flags);
   assert.equal(id, 'mine');
   assert.deepEqual(warnings, [
-    '--bands, --scale, --mask-band changed nothing: Sentinel-2 SAFE says it by itself',
+    '--bands, --scale, --mask-band had no effect: Sentinel-2 SAFE defines these values itself',
   ]);
 
   await assert.rejects(

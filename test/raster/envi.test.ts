@@ -284,7 +284,7 @@ test('broken headers are refused with what is wrong', async (t) => {
     'TW_RASTER_CORRUPT',
     /lists 3 values, and there are 2 bands/,
   );
-  await refused(`${whole}wavelength = {400, red}`, 'TW_RASTER_CORRUPT', /"red", which is no number/);
+  await refused(`${whole}wavelength = {400, red}`, 'TW_RASTER_CORRUPT', /"red", which is not a number/);
   await refused(
     whole.replace('ENVI Standard', 'ENVI Spectral Library'),
     'TW_RASTER_NOT_TIFF',

@@ -234,19 +234,19 @@ const dynamic = (literals: number, distances: number, ...rest: [number, number][
 
 test('each fault of a stream is told', () => {
   const faults: [stream: Buffer, message: RegExp][] = [
-    [bitStream([1, 1], [3, 2]), /no known kind/],
+    [bitStream([1, 1], [3, 2]), /unknown type/],
     [bitStream([1, 1], [0, 2], [0, 5], [5, 16], [5, 16]), /two lengths/],
     [bitStream([1, 1], [0, 2], [0, 5], [5, 16], [0xfffa, 16], [1, 8]), /end early/],
-    [dynamic(288, 1, [15, 4], [0, 30], [0, 30]), /make no code/],
-    [dynamic(257, 32, [15, 4], [0, 30], [0, 30]), /make no code/],
+    [dynamic(288, 1, [15, 4], [0, 30], [0, 30]), /code lengths are invalid/],
+    [dynamic(257, 32, [15, 4], [0, 30], [0, 30]), /code lengths are invalid/],
     // All lengths of the code of lengths are 1.
-    [dynamic(257, 1, [15, 4], ...Array<[number, number]>(19).fill([1, 3])), /make no code/],
+    [dynamic(257, 1, [15, 4], ...Array<[number, number]>(19).fill([1, 3])), /code lengths are invalid/],
     // The first symbol repeats a length where there is none.
-    [dynamic(257, 1, [0, 4], [1, 3], [1, 3], [0, 3], [0, 3], [0, 30]), /make no code/],
+    [dynamic(257, 1, [0, 4], [1, 3], [1, 3], [0, 3], [0, 3], [0, 30]), /code lengths are invalid/],
     // With the fixed codes: a length, then distance 5 at the start; the symbols 286 and distance 30.
     [bitStream([1, 1], [1, 2], [0b1000000, 7], [0b00100, 5], [0, 30]), /before its start/],
-    [bitStream([1, 1], [1, 2], [0b01100011, 8], [0, 30]), /no code/],
-    [bitStream([1, 1], [1, 2], [0b00001100, 8], [0b1000000, 7], [0b01111, 5], [0, 30]), /no code/],
+    [bitStream([1, 1], [1, 2], [0b01100011, 8], [0, 30]), /not a code/],
+    [bitStream([1, 1], [1, 2], [0b00001100, 8], [0b1000000, 7], [0b01111, 5], [0, 30]), /not a code/],
     [Buffer.from([0x79, 0x01, 3, 0, 0, 0, 0, 1]), /does not begin/],
     [Buffer.from([0x78, 0x20 + 27, 3, 0, 0, 0, 0, 1]), /does not begin|dictionary/],
     [Buffer.from([0x78]), /end early/],

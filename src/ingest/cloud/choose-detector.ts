@@ -58,7 +58,7 @@ export function chooseDetector(
     return null;
   }
   if (isUncalibrated(scene, bands)) {
-    scene.warnings.push('cloud is not assessed: the tests need reflectance from 0 to 1; say how by --scale');
+    scene.warnings.push('cloud is not assessed: the tests need reflectance from 0 to 1; set --scale');
     return null;
   }
   return { test: { kind: 'reflectance' }, bands };

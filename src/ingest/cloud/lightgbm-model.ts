@@ -76,7 +76,7 @@ function readSections(text: string, refuse: Refuse): { header: Fields; trees: Fi
       trees.push(fields);
     }
     if (fields === header || TREE_FIELDS.has(key)) {
-      if (fields.has(key)) refuse(`${key} is there twice in ${nameOf(fields)}`);
+      if (fields.has(key)) refuse(`${key} occurs twice in ${nameOf(fields)}`);
       fields.set(key, line.slice(equals + 1));
     }
   }
@@ -92,7 +92,7 @@ function checkHeader(header: Fields, trees: number, refuse: Refuse): number {
   }
   const sizes = header.get('tree_sizes')?.trim().split(' ').length;
   if (trees === 0 || (sizes !== undefined && sizes !== trees)) {
-    refuse(`it has ${trees} trees where its header lists ${sizes ?? 'none'}`);
+    refuse(`it has ${trees} trees, but its header lists ${sizes ?? 'none'}`);
   }
   const features = integer(header, 'max_feature_idx', refuse) + 1;
   if (features < 1 || features > 65_536) refuse(`max_feature_idx is ${features - 1}`);
@@ -152,7 +152,7 @@ function checkShape({ left, right, leaf }: Tree, index: number, refuse: Refuse):
     for (const [parent, child] of children.entries()) {
       const place = child >= 0 ? child : left.length + ~child;
       if ((child >= 0 && child <= parent) || seen[place]++ > 0) {
-        refuse(`Tree=${index} is no tree: node ${parent} has the child ${child}`);
+        refuse(`Tree=${index} is not a tree: node ${parent} has the child ${child}`);
       }
     }
   }

@@ -43,7 +43,7 @@ export async function describeScenes(path: string, options: DescribeOptions): Pr
   if (!format) {
     throw notRecognised(
       path,
-      candidate.entries ? 'the folder holds no product that is known' : 'it is of no known format',
+      candidate.entries ? 'the folder contains no known product' : 'its format is not known',
     );
   }
   const { watched, unread } = trackUsedOptions(options);
@@ -55,7 +55,7 @@ export async function describeScenes(path: string, options: DescribeOptions): Pr
   for (const scene of scenes) checkCalibration(scene, options);
   const flags = unread();
   if (flags.length > 0)
-    scenes[0].warnings.push(`${flags.join(', ')} changed nothing: ${format.name} says it by itself`);
+    scenes[0].warnings.push(`${flags.join(', ')} had no effect: ${format.name} defines these values itself`);
   return scenes;
 }
 

@@ -303,8 +303,8 @@ class UnpackFolder {
   /** A name as a path below the root; '' for the root itself. Throws TW_INGEST_ARCHIVE_NAME. */
   private pathOf(name: string): string {
     const refuse = (reason: string) => archiveName(this.archive, name, reason);
-    if (name.includes('\0')) throw refuse('it holds a zero byte');
-    if (name.includes('\\')) throw refuse('it holds a backslash');
+    if (name.includes('\0')) throw refuse('it contains a zero byte');
+    if (name.includes('\\')) throw refuse('it contains a backslash');
     if (name.startsWith('/') || /^[A-Za-z]:/.test(name)) throw refuse('it is an absolute path');
     const parts = name.split('/').filter((part) => part !== '' && part !== '.');
     if (parts.includes('..')) throw refuse('it leads out of the folder');

@@ -9,14 +9,14 @@ export class DuplicateSceneGuard {
   private readonly ingested = new Map<string, Promise<string | undefined>>();
 
   constructor(
-    private readonly founders: FirstSceneLock,
+    private readonly firstSceneLock: FirstSceneLock,
     private readonly signal: AbortSignal,
   ) {}
 
   /** Runs `work` when it is the scene's turn. Throws TW_INGEST_SCENE_TWICE, and the errors of `work`. */
   run<T>(collection: string, scene: Scene, work: () => Promise<T>): Promise<T> {
     return this.rejectDuplicate(collection, scene, () =>
-      this.founders.runExclusiveUntilCreated(collection, work, this.signal),
+      this.firstSceneLock.runExclusiveUntilCreated(collection, work, this.signal),
     );
   }
 

@@ -99,7 +99,7 @@ export class IngestJob {
   constructor(
     { storage, workers: pool, cloudModel, allowedFolders = [] }: IngestProcessContext,
     memory: SharedMemory,
-    founders: FirstSceneLock,
+    firstSceneLock: FirstSceneLock,
     private readonly options: IngestInputs,
     private readonly job: JobContext,
   ) {
@@ -110,7 +110,7 @@ export class IngestJob {
       cloudModel,
       digests: new Map(),
     };
-    this.duplicates = new DuplicateSceneGuard(founders, job.signal);
+    this.duplicates = new DuplicateSceneGuard(firstSceneLock, job.signal);
     const { fenced, sentAs, paths } = options;
     if (fenced) this.guard = new PathGuard(allowedFolders);
     if (sentAs !== undefined) this.userNames.push([paths[0], sentAs], [dirname(paths[0]), sentAs]);
@@ -119,7 +119,7 @@ export class IngestJob {
   async run(): Promise<IngestResults> {
     this.job.partial(() => this.partialResults());
     const scenes = this.scenes();
-    const lane = async () => {
+    const ingestScenes = async () => {
       // The generator returns one scene at a time, even to concurrent callers.
       for (let next = await scenes.next(); !next.done; next = await scenes.next()) {
         const { index, scene, scratch } = next.value;
@@ -132,10 +132,10 @@ export class IngestJob {
         if (scratch && --scratch.scenes === 0) await this.remove(scratch);
       }
     };
-    const lanes = Math.min(MAX_CONCURRENT_SCENES, 1 + this.context.pool.threads);
-    const ends = await Promise.allSettled(Array.from({ length: lanes }, lane));
+    const concurrency = Math.min(MAX_CONCURRENT_SCENES, 1 + this.context.pool.threads);
+    const outcomes = await Promise.allSettled(Array.from({ length: concurrency }, ingestScenes));
     for (const scratch of this.unpacked) await this.remove(scratch);
-    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     const results = this.partialResults();
     this.job.message(jobSummary(results.scenes.length, this.failed, this.options.dryRun));
     if (results.scenes.length > 0 || this.failed.length === 0) return results;
@@ -163,7 +163,7 @@ export class IngestJob {
   }
 
   private logScene({ collection, id, tiles, unchanged, replaced, warnings }: SceneResult): void {
-    const what = unchanged ? 'already there' : `${tiles} tiles${replaced ? ', replaced' : ''}`;
+    const what = unchanged ? 'unchanged' : `${tiles} tiles${replaced ? ', replaced' : ''}`;
     this.job.log('info', `${collection}/${id}: ${what}`);
     for (const warning of warnings) this.job.log('warning', `${collection}/${id}: ${warning}`);
   }
@@ -186,8 +186,8 @@ export class IngestJob {
       const { scenes, scratch } = found ?? { scenes: [], scratch: undefined };
       this.inputsDescribed++;
       // Adds all scenes before the first one is cut, so that progress counts them.
-      const places = scenes.map(() => this.sceneProgress.add());
-      for (const [i, scene] of scenes.entries()) yield { index: places[i]!, scene, scratch };
+      const indexes = scenes.map(() => this.sceneProgress.add());
+      for (const [i, scene] of scenes.entries()) yield { index: indexes[i]!, scene, scratch };
     }
   }
 
@@ -232,8 +232,9 @@ export class IngestJob {
 
   private scenesOf(path: string): Promise<Scene[]> {
     const { paths: _, nodata, ...options } = this.options;
-    const said = nodata === undefined ? options : { ...options, nodata: nodata === 'nan' ? NaN : nodata };
-    return this.context.pool.describe(path, said, this.job.signal);
+    const described =
+      nodata === undefined ? options : { ...options, nodata: nodata === 'nan' ? NaN : nodata };
+    return this.context.pool.describe(path, described, this.job.signal);
   }
 
   /** The path by which an input is opened. Throws TW_INGEST_OUTSIDE. */
@@ -311,15 +312,15 @@ export class IngestJob {
       } catch (error) {
         until ??= performance.now() + ETCD_RETRY_TIMEOUT_MS;
         if (!coordinationUnavailable.is(error) || performance.now() > until) throw error;
-        log('warning', `${this.toUserNames(path)}: etcd does not answer; the scene is tried again`);
+        log('warning', `${this.toUserNames(path)}: etcd does not respond; the scene will be retried`);
         await sleep(ETCD_RETRY_INTERVAL_MS, undefined, { signal });
       }
     }
   }
 
   /** Reports progress by cells. An input that is not described yet counts as one scene. */
-  private share(place: number, share: number): void {
-    this.sceneProgress.setShare(place, share);
+  private share(index: number, share: number): void {
+    this.sceneProgress.setShare(index, share);
     this.job.progress({
       ...this.tiles,
       share: this.sceneProgress.overall(this.inputs - this.inputsDescribed),
@@ -361,6 +362,6 @@ function fileOfArchive(archive: string, files: string[]): string | undefined {
 
 /** One line that summarises the job. */
 function jobSummary(scenes: number, failed: IngestResults['failed'], dryRun = false): string {
-  const done = `${scenes} ${dryRun ? 'looked at, none ingested' : 'ingested'}`;
+  const done = `${scenes} ${dryRun ? 'checked, none ingested' : 'ingested'}`;
   return failed.length === 0 ? done : `${done}, ${failed.length} failed: ${failed[0].message}`;
 }

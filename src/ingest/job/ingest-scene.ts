@@ -47,17 +47,17 @@ export async function ingestScene(
   const test = chooseDetector(scene, context.cloudModel, cloudTest);
   // The option does not affect other groups, which are always compressed.
   const compress = scene.groups.some(isCubeGroup) ? compressCubes : undefined;
-  const how = { grid: grid.name, precision, test, compress };
-  const fingerprint = await computeFingerprint(scene, how, context.digests, hooks.signal);
-  const asThere = async (known: SceneRecord | undefined): Promise<SceneResult | undefined> => {
+  const settings = { grid: grid.name, precision, test, compress };
+  const fingerprint = await computeFingerprint(scene, settings, context.digests, hooks.signal);
+  const resultIfUnchanged = async (known: SceneRecord | undefined): Promise<SceneResult | undefined> => {
     // A tile that was damaged on disk is made again.
     if (known?.fingerprint !== fingerprint || !(await storage.isSceneIntact(collection, known)))
       return undefined;
     // The record has the warnings of the delivery that made the tiles.
     return { ...result, tiles: known.geocodes.length, unchanged: true, warnings: scene.warnings };
   };
-  const there = await asThere(previous);
-  if (there) return there;
+  const unchanged = await resultIfUnchanged(previous);
+  if (unchanged) return unchanged;
 
   const cells = coverScene(scene, grid, precision);
   rejectLargeTiles(plan, cells);
@@ -69,10 +69,10 @@ export async function ingestScene(
   try {
     // Another job may have ingested it since the check above.
     const now = await storage.getScene(collection.id, scene.id);
-    const since = now?.version === previous?.version ? undefined : await asThere(now);
-    if (since) {
+    const delivered = now?.version === previous?.version ? undefined : await resultIfUnchanged(now);
+    if (delivered) {
       await write.abort();
-      return since;
+      return delivered;
     }
     const tiles = await cutScene(context, plan, cells, write, test, compress, hooks);
     await hooks.onRead?.();

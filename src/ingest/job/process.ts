@@ -51,14 +51,14 @@ const INPUTS = {
 
 const OUTPUTS = {
   collection: { title: 'Collection of the first scene', schema: { type: 'string', nullable: true } },
-  scenes: { title: 'Scenes that are there now', schema: { type: 'array', items: { type: 'object' } } },
+  scenes: { title: 'Ingested scenes', schema: { type: 'array', items: { type: 'object' } } },
   tiles: { title: 'Number of their tiles', schema: { type: 'integer' } },
-  failed: { title: 'Inputs that failed, and why', schema: { type: 'array', items: { type: 'object' } } },
+  failed: { title: 'Failed inputs, with reasons', schema: { type: 'array', items: { type: 'object' } } },
   passedOver: {
-    title: 'Folders that were not looked into',
+    title: 'Folders that were not searched',
     schema: { type: 'array', items: { type: 'string' } },
   },
-  seconds: { title: 'Time that it took', schema: { type: 'number' } },
+  seconds: { title: 'Duration in seconds', schema: { type: 'number' } },
 };
 
 /** Fraction of the memory that holds source rows; threads and GDAL processes use the rest. */
@@ -71,12 +71,12 @@ const IDLE_TIMEOUT_MS = 30_000;
  * fails if all scenes do.
  */
 export function ingestProcess(context: IngestProcessContext): Process {
-  const arena = new SharedMemory(SOURCE_ROWS_MEMORY_FRACTION * context.memory);
-  const founders = new FirstSceneLock(context.storage);
+  const memory = new SharedMemory(SOURCE_ROWS_MEMORY_FRACTION * context.memory);
+  const firstSceneLock = new FirstSceneLock(context.storage);
   const idle = new IdleTimer(IDLE_TIMEOUT_MS, async () => {
     // Threads refer to the memory of rows until they end.
     await context.workers.endThreads();
-    arena.releaseBuffer();
+    memory.releaseBuffer();
   });
   return {
     id: 'ingest',
@@ -89,7 +89,7 @@ export function ingestProcess(context: IngestProcessContext): Process {
     retryInputs: (inputs, results) => failedInputs(inputs as IngestInputs, results as IngestResults),
     canTakeOver: (inputs) => isAllowedToRead(inputs as IngestInputs, context),
     run: (inputs, job) =>
-      idle.runBusy(() => new IngestJob(context, arena, founders, inputs as IngestInputs, job).run()),
+      idle.runBusy(() => new IngestJob(context, memory, firstSceneLock, inputs as IngestInputs, job).run()),
   };
 }
 

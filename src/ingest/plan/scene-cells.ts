@@ -42,7 +42,7 @@ export function coverScene(scene: Scene, grid: Grid, precision: number): string[
   if (lost > 0) {
     const percent = lost < 0.01 ? 'less than 1' : `about ${Math.round(100 * lost)}`;
     scene.warnings.push(
-      `${percent} % of the scene lies beyond the ${grid.name} grid and makes no tiles; use another grid for it`,
+      `${percent} % of the scene lies beyond the ${grid.name} grid and has no tiles; use another grid for it`,
     );
   }
   const warnings = positions.map(datumWarning).filter((warning) => warning !== undefined);

@@ -64,7 +64,7 @@ export function numberListField(
   return items.map((item) => {
     const value = Number(item);
     if (Number.isNaN(value) && !/^[-+]?nan$/i.test(item))
-      throw corrupt(path, `"${name}" holds "${item.slice(0, 40)}", which is no number`);
+      throw corrupt(path, `"${name}" holds "${item.slice(0, 40)}", which is not a number`);
     return value;
   });
 }
@@ -85,7 +85,7 @@ export function integerField(
   if (!Number.isSafeInteger(value) || value < least)
     throw corrupt(
       path,
-      `its header says ${name} = ${text.slice(0, 40)}, which is no whole number from ${least} on`,
+      `its header says ${name} = ${text.slice(0, 40)}, which is not an integer of at least ${least}`,
     );
   return value;
 }

@@ -117,7 +117,7 @@ export async function otherEnviFile(path: string, isHeader: boolean): Promise<st
 /** Throws TW_RASTER_UNREADABLE, _NOT_TIFF, _CORRUPT and _UNSUPPORTED. */
 export async function readFields(header: string): Promise<EnviFields> {
   const bytes = await withFile(header, async ({ size, handle }) => {
-    if (size > MAX_HEADER_BYTES) throw unsupported(header, `a header of ${size} bytes is none of an image`);
+    if (size > MAX_HEADER_BYTES) throw unsupported(header, `a header of ${size} bytes is too large`);
     return handle.readFile();
   });
   if (!isEnviHeader(bytes)) throw notTiff(header, 'its first line is not "ENVI"', 'Write the header again.');

@@ -20,7 +20,7 @@ export type RasterType = Exclude<FileType, 'zip' | 'gzip' | 'tar'>;
 /** Number of bytes that are enough to detect a type. */
 export const SIGNATURE_BYTES = 512;
 
-const DEFAULT_ADVICE = 'Give a GeoTIFF or a product that is known.';
+const DEFAULT_ADVICE = 'Use a GeoTIFF or a known product.';
 const ARCHIVE_ADVICE = 'Ingest it as it is, or unpack it.';
 
 const SIGNATURES: { bytes: number[]; at?: number; name: string; kind?: FileType; advice?: string }[] = [
@@ -74,5 +74,5 @@ export function describeSignature(start: Uint8Array): { found: string; advice: s
   if (start.length === 0) return { found: 'it is empty', advice: 'Fetch or write the file again.' };
   const known = findSignature(start);
   if (known) return { found: `it looks like ${known.name}`, advice: known.advice ?? DEFAULT_ADVICE };
-  return { found: 'its content is of no known format', advice: DEFAULT_ADVICE };
+  return { found: 'its format is not known', advice: DEFAULT_ADVICE };
 }

@@ -12,5 +12,4 @@ export {
 } from './file-signature.js';
 export { type GeoreferencingOverride, georeferenceByCorners } from './georeferencing-override.js';
 export { MAX_BANDS, MAX_BLOCK_BYTES, MAX_SIDE_PIXELS } from './limits.js';
-export { openFile, readSmallFile } from './open-file.js';
-export { type SourceFile, withFile } from './source-file.js';
+export { openFile, readSmallFile, type SourceFile, withFile } from './source-file.js';

@@ -54,7 +54,7 @@ async function rejectExternalElements(file: FileHandle, path: string): Promise<v
       if (!(tag & SPECIAL) || tag & USER) continue;
       const code = await bytesAt(file, descriptors.readUInt32BE(at + 4), 2);
       if (code.length === 2 && code.readUInt16BE(0) === EXTERNAL)
-        throw unsupported(path, 'part of its data lies in another file (an HDF4 external element)');
+        throw unsupported(path, 'part of its data is in another file (an HDF4 external element)');
     }
     block = header.readUInt32BE(2);
   }
@@ -78,7 +78,7 @@ async function rejectExternalRasters(file: FileHandle, path: string): Promise<vo
       const size = place.readUInt32LE(4);
       const names = await bytesAt(file, place.readUInt32LE(0), Math.min(size, MAX_DATASET_NAMES));
       if (size > MAX_DATASET_NAMES || /[/\\]/.test(names.toString('latin1')))
-        throw unsupported(path, 'its pixels lie in a file of another folder (an Erdas external raster)');
+        throw unsupported(path, 'its pixels are in a file of another folder (an Erdas external raster)');
     }
     const kept = Math.min(text.length, EXTERNAL_RASTER.length - 1);
     start += text.length - kept;

@@ -1,4 +1,5 @@
 /** Runs `gdalinfo -json` on a dataset and checks its output. */
+import { Semaphore } from '../../async/index.js';
 import { gdalFailed } from '../errors.js';
 import { formatOfGdalDriver } from './drivers.js';
 import { rejectExternalReferences } from './external-references.js';
@@ -43,25 +44,12 @@ export interface GdalBand {
 /** Limit of the output. A header of a few hundred layers has some 100 KB. */
 const MAX_JSON_BYTES = 64 * 2 ** 20;
 
+/** Limits concurrent processes, for all inputs together. */
+const processes = new Semaphore(4);
+
 /** Describes a dataset that only one driver may open. `path` is the file, for messages. */
 export function runGdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
-  return withProcessSlot(() => queryGdalInfo(path, dataset, driver));
-}
-
-/** Limit of concurrent processes, for all inputs together. */
-let free = 4;
-const waiting: (() => void)[] = [];
-
-async function withProcessSlot<T>(work: () => Promise<T>): Promise<T> {
-  if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
-  else free--;
-  try {
-    return await work();
-  } finally {
-    const next = waiting.shift();
-    if (next) next();
-    else free++;
-  }
+  return processes.run(() => queryGdalInfo(path, dataset, driver));
 }
 
 async function queryGdalInfo(path: string, dataset: string, driver: string): Promise<GdalInfo> {
@@ -136,12 +124,12 @@ function coloursOf(table: unknown): number[][] {
 
 function object(value: unknown, what: string): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new Error(`${what} is no object`);
+    throw new Error(`${what} is not an object`);
   return value as Json;
 }
 
 function list(value: unknown, what: string): unknown[] {
-  if (!Array.isArray(value)) throw new Error(`${what} is no list`);
+  if (!Array.isArray(value)) throw new Error(`${what} is not a list`);
   return value;
 }
 

@@ -28,7 +28,8 @@ export function subdatasetsOf(info: GdalInfo, path: string): GdalSubdataset[] {
     const dataset = info.subdatasets[`SUBDATASET_${i}_NAME`];
     if (dataset === undefined) break;
     // GDAL cannot escape a quote within a quoted path.
-    if (file.includes('"')) throw unsupported(path, 'its path holds a double quote, which GDAL cannot read');
+    if (file.includes('"'))
+      throw unsupported(path, 'its path contains a double quote, which GDAL cannot read');
     found.push(parseSubdataset(dataset, info.subdatasets[`SUBDATASET_${i}_DESC`] ?? '', file));
   }
   if (found.length === 0 && info.bands.length > 0) return [singleSubdataset(info, file)];

@@ -79,7 +79,7 @@ function chooseArray(arrays: MatArray[], path: string, layer: string | undefined
     if (cubes[0]) return cubes[0];
     const found = arrays.map(({ name, dimensions }) => `${name} (${dimensions.join(' x ')})`);
     const others = found.length > 0 ? `, but ${found.join(', ')}` : '';
-    throw unsupported(path, `it has no array of numbers with rows, columns and bands${others}`);
+    throw unsupported(path, `it has no numeric array with rows, columns and bands${others}`);
   }
   const chosen = cubes.find(({ name }) => name === layer);
   if (!chosen) throw subdatasetNotFound(path, layer, names);

@@ -47,7 +47,7 @@ export function toNanometres(values: number[], unit: string | undefined): Wavele
   const guess = largest <= 30 ? 1e3 : 1;
   if (!isIn(guess)) return undefined;
   const said = name === '' || name === 'unknown' ? 'no unit' : `the unit "${unit!.trim().slice(0, 40)}"`;
-  const warning = `wavelengths from ${least} to ${largest} with ${said} are taken as ${guess === 1 ? 'nanometres' : 'micrometres'}`;
+  const warning = `wavelengths from ${least} to ${largest} with ${said} are treated as ${guess === 1 ? 'nanometres' : 'micrometres'}`;
   return inNanometres(values, guess, warning);
 }
 

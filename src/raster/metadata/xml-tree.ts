@@ -24,7 +24,7 @@ export function parseXmlTree(text: string): XmlElement {
     throw error;
   });
   parser.on('doctype', () => {
-    throw new Error('it has a document type, which metadata has no need of');
+    throw new Error('it has a document type, which metadata must not have');
   });
   parser.on('opentag', ({ name, attributes }) => {
     if (++elements > MAX_ELEMENTS) throw new Error(`it has more than ${MAX_ELEMENTS} elements`);

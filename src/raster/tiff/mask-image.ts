@@ -66,7 +66,7 @@ export async function openExternalMask(
   if (kind !== 'file') return undefined;
   return withFile(path, async (file) => {
     if (detectFileType(file.start) !== 'tiff') {
-      warnings.push(`${path} is no TIFF, so it is not used as a mask`);
+      warnings.push(`${path} is not a TIFF, so it is not used as a mask`);
       return undefined;
     }
     const directory = await readIfd(file, ALL_TAGS);

@@ -198,7 +198,10 @@ function undoPredictor(
   const { predictor, width, littleEndian } = header.blocks;
   const used = Buffer.from(bytes.buffer, bytes.byteOffset, width * samples * size * rows);
   if (predictor === 3 && !isFloat(header.dataType))
-    throw unsupported(header.path, 'its predictor 3 is for floating point numbers, and its pixels are none');
+    throw unsupported(
+      header.path,
+      'its predictor 3 is for floating point numbers, but its pixels are integers',
+    );
   // The floating point predictor defines its own byte order, so that of the file does not apply.
   if (predictor === 3) decodeFloatPredictor(used, width, rows, samples, size);
   else if (!littleEndian) swapBytes(used, size);

@@ -65,7 +65,7 @@ export const rasterFile: ProductFormat = {
 };
 
 const isAlphaData = ({ alpha = 0 }: RasterHeader) =>
-  `pixels hold no data where band ${alpha + 1}, alpha, is 0 (--bands NAME=${alpha + 1} makes it a band like the others)`;
+  `pixels that are 0 in band ${alpha + 1} (alpha) hold no data (--bands NAME=${alpha + 1} makes it an ordinary band)`;
 
 /** The header, with the options for layer and position. */
 async function openWith(
@@ -116,17 +116,20 @@ export function describeRasterScene(
   const id = options.collection ?? item?.collection;
   if (!id) throw collectionNotNamed(path);
   if (item && id === item.collection && !/^[A-Za-z0-9][A-Za-z0-9.+-]{0,63}$/.test(id)) {
-    throw badSidecar(item.path, `its collection ${id.slice(0, 80)} is no name here; add --collection`);
+    throw badSidecar(
+      item.path,
+      `its collection ${id.slice(0, 80)} cannot name a collection; add --collection`,
+    );
   }
   return { path, collection: { id, title: id, license: item?.license ?? 'proprietary' } };
 }
 
 /** The same text for all files, so that it is logged once. */
 const DATED_BY_NAME =
-  'the file does not say when it was taken; its time is the date in its name (--datetime says otherwise)';
+  'the file does not say when it was taken; its time is the date in its name (--datetime replaces it)';
 
 const DATED_BY_TAG =
-  'its time is the TIFF tag DateTime, which is mostly the time at which a program saved the file (--datetime says otherwise)';
+  'its time is the TIFF tag DateTime, which is mostly the time at which a program saved the file (--datetime replaces it)';
 
 const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);
 

@@ -109,7 +109,7 @@ async function readItem(path: string, own: boolean): Promise<StacItemDescription
     platform,
     license: properties.string('license'),
     assets: Object.entries(item.object('assets') ?? {}).map(([key, asset]) => {
-      if (!isObject(asset)) throw badSidecar(path, `assets.${key} is no object`);
+      if (!isObject(asset)) throw badSidecar(path, `assets.${key} is not an object`);
       return assetOf(key, fieldsOf(path, asset, `assets.${key}.`));
     }),
   };
@@ -119,7 +119,7 @@ function spanOf(path: string, properties: Fields): AcquisitionTime | undefined {
   const time = (name: string) => {
     const text = properties.string(name);
     const value = text === undefined ? undefined : parseTime(text);
-    if (Number.isNaN(value)) throw badSidecar(path, `properties.${name} is no time: ${text}`);
+    if (Number.isNaN(value)) throw badSidecar(path, `properties.${name} is not a time: ${text}`);
     return value;
   };
   const start = time('start_datetime') ?? time('datetime');
@@ -194,24 +194,24 @@ function fieldsOf(path: string, object: JsonObject, prefix = ''): Fields {
   const read = <T>(name: string, kind: string, is: (value: unknown) => value is T): T | undefined => {
     const value = Object.hasOwn(object, name) ? object[name] : undefined;
     if (value === undefined || value === null) return undefined;
-    if (!is(value)) throw badSidecar(path, `${prefix}${name} is no ${kind}`);
+    if (!is(value)) throw badSidecar(path, `${prefix}${name} is not ${kind}`);
     return value;
   };
   const list = (name: string) =>
-    read(name, 'list', (value): value is unknown[] => Array.isArray(value)) ?? [];
+    read(name, 'a list', (value): value is unknown[] => Array.isArray(value)) ?? [];
   return {
     list,
     string: (name) => read(name, 'text', (value) => typeof value === 'string'),
-    number: (name) => read(name, 'number', (value) => typeof value === 'number'),
-    object: (name) => read(name, 'object', isObject),
+    number: (name) => read(name, 'a number', (value) => typeof value === 'number'),
+    object: (name) => read(name, 'an object', isObject),
     objects: (name) =>
       list(name).map((value, i) => {
-        if (!isObject(value)) throw badSidecar(path, `${prefix}${name}[${i}] is no object`);
+        if (!isObject(value)) throw badSidecar(path, `${prefix}${name}[${i}] is not an object`);
         return fieldsOf(path, value, `${prefix}${name}[${i}].`);
       }),
     nodata: () => {
       const isNodata = (value: unknown) => typeof value === 'number' || NON_FINITE_NUMBERS.has(value);
-      const value = read('nodata', 'number', (given): given is unknown => isNodata(given));
+      const value = read('nodata', 'a number', (given): given is unknown => isNodata(given));
       return typeof value === 'number' ? value : NON_FINITE_NUMBERS.get(value);
     },
   };

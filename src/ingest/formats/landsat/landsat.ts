@@ -46,7 +46,7 @@ export const landsat: ProductFormat = {
 
   async describe(candidate, options) {
     const found = await findProduct(candidate);
-    if (!found) throw notRecognised(candidate.path, 'it is no Landsat product');
+    if (!found) throw notRecognised(candidate.path, 'it is not a Landsat product');
     return [await describeProduct(candidate.path, found, options)];
   },
 };

@@ -146,6 +146,6 @@ function qualityOf(groups: SourceGroup[], shortName: string, warnings: string[])
   const layer = qualityLayerOf(shortName);
   if (!layer) return [];
   const band = buildQualityLookup(groups, layer.name, layer.code);
-  if (!band) warnings.push('the layer that knows the clouds is not there: cloud is not assessed');
+  if (!band) warnings.push('the layer with cloud information is missing: cloud is not assessed');
   return band ? [band] : [];
 }

@@ -52,7 +52,7 @@ export const viirs: ProductFormat = {
 
   async describe(candidate, options) {
     const container = await productOf(candidate);
-    if (!container) throw notRecognised(candidate.path, 'it is no VIIRS product on a grid');
+    if (!container) throw notRecognised(candidate.path, 'it is not a VIIRS product on a grid');
     return [await describeProduct(container, options)];
   },
 };

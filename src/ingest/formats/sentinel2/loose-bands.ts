@@ -152,7 +152,7 @@ async function readDocuments({ path, entries }: InputProbe): Promise<Documents> 
   for (const name of (entries ?? []).filter((entry) => /\.json$/i.test(entry)).slice(0, 20)) {
     const document = await readJson(join(path, name));
     if (document === undefined) {
-      found.warnings.push(`${name} is no JSON document and is passed over`);
+      found.warnings.push(`${name} is not a JSON document and is skipped`);
       continue;
     }
     const text = (key: string) => (typeof document[key] === 'string' ? document[key] : undefined);

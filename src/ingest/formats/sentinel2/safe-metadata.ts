@@ -81,7 +81,7 @@ export async function readSafeTile(path: string): Promise<SafeTile> {
 
 function timeOf(path: string, name: string, text: string): number {
   const time = parseTime(text);
-  if (Number.isNaN(time)) throw badMetadata(path, `${name} is ${text}, which is no time`);
+  if (Number.isNaN(time)) throw badMetadata(path, `${name} is ${text}, which is not a time`);
   return time;
 }
 
@@ -116,7 +116,7 @@ function radiometryOf(
     (e) => textOf(e, 'SPECIAL_VALUE_TEXT') === 'NODATA',
   );
   const nodata = Number((special && textOf(special, 'SPECIAL_VALUE_INDEX')) ?? 0);
-  if (!Number.isFinite(nodata)) throw badMetadata(path, 'the special value NODATA is no number');
+  if (!Number.isFinite(nodata)) throw badMetadata(path, 'the special value NODATA is not a number');
   return {
     scale: 1 / quantification,
     offset: (band) => (offsets.get(band) ?? 0) / quantification,

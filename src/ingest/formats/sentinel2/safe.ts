@@ -27,7 +27,7 @@ export const sentinel2: ProductFormat = {
 
   async describe(candidate, options) {
     const metadata = await findMetadata(candidate);
-    if (metadata === null) throw notRecognised(candidate.path, 'it is no Sentinel-2 product');
+    if (metadata === null) throw notRecognised(candidate.path, 'it is not a Sentinel-2 product');
     const product = await readSafeProduct(metadata);
     const granules = await findGranules(dirname(metadata));
     const scenes: Scene[] = [];
@@ -39,11 +39,7 @@ export const sentinel2: ProductFormat = {
       else empty.push(basename(granule));
     }
     if (scenes.length === 0) {
-      throw missingBand(
-        candidate.path,
-        'B01 to B12',
-        'The product has no band file at all; download it again.',
-      );
+      throw missingBand(candidate.path, 'B01 to B12', 'The product has no band file; download it again.');
     }
     requireSingleScene(candidate.path, scenes.length, options);
     if (empty.length > 0) scenes[0].warnings.push(`granules without bands are left out: ${empty.join(', ')}`);

@@ -47,7 +47,7 @@ export const desis: ProductFormat = {
   async describe(candidate, options) {
     const { path } = candidate;
     const metadata = findMetadataFile(candidate, METADATA);
-    if (metadata === undefined) throw notRecognised(path, 'it is no DESIS product');
+    if (metadata === undefined) throw notRecognised(path, 'it is not a DESIS product');
     const root = await readXml(metadata);
     const stem = METADATA.exec(basename(metadata))![1]!;
     const files = await findProductFiles(candidate, metadata, stem);

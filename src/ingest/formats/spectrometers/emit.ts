@@ -66,7 +66,7 @@ export const emit: ProductFormat = {
     const { path, entries } = candidate;
     if (!entries) return [await describeFile(await candidate.subdatasets(), options)];
     const files = reflectanceFiles(candidate);
-    if (files.length === 0) throw notRecognised(path, 'it holds no EMIT reflectance');
+    if (files.length === 0) throw notRecognised(path, 'it has no EMIT reflectance');
     const { id, ...others } = options;
     const each = files.length > 1 ? others : options;
     const scenes: Scene[] = [];

@@ -41,7 +41,7 @@ export const enmap: ProductFormat = {
 
   async describe(candidate, options) {
     const metadata = findMetadataFile(candidate, METADATA);
-    if (metadata === undefined) throw notRecognised(candidate.path, 'it is no EnMAP product');
+    if (metadata === undefined) throw notRecognised(candidate.path, 'it is not an EnMAP product');
     const root = await readXml(metadata);
     const stem = METADATA.exec(basename(metadata))![1]!;
     const files = await findProductFiles(candidate, metadata, stem);

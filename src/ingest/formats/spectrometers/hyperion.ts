@@ -79,7 +79,7 @@ async function filesOf({ path, entries }: InputProbe) {
   const metadata = entries ? names.find((name) => METADATA.test(name)) : basename(path);
   if (metadata === undefined) throw badMetadata(path, 'the file *_MTL_L1T.TXT is not there');
   const id = METADATA.exec(metadata)?.[1];
-  if (id === undefined) throw notRecognised(path, 'it is no Hyperion product');
+  if (id === undefined) throw notRecognised(path, 'it is not a Hyperion product');
   const files = new Map<number, string>();
   for (const name of names) {
     const [, scene, number] = BAND_FILE.exec(name) ?? [];

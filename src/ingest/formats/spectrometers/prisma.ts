@@ -48,7 +48,7 @@ export const prisma: ProductFormat = {
   async describe(candidate, options) {
     const { path } = candidate;
     const product = await productOf(candidate);
-    if (!product) throw notRecognised(path, 'it is no PRISMA product');
+    if (!product) throw notRecognised(path, 'it is not a PRISMA product');
     if (product.level !== 'L2D')
       throw notRecognised(path, `PRISMA ${product.level} has no map grid; order the scene as level L2D`);
     const { container } = product;
@@ -98,7 +98,7 @@ function numbersOf(path: string, metadata: Metadata, name: string): number[] {
   const text = metadata[name] ?? '';
   const numbers = text.split(/[\s,]+/).map(Number);
   if (text.trim() === '' || !numbers.every(Number.isFinite))
-    throw badMetadata(path, `it has no attribute ${name} of numbers`);
+    throw badMetadata(path, `it has no numeric attribute ${name}`);
   return numbers;
 }
 

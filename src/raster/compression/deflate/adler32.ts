@@ -8,6 +8,6 @@ export function createAdler32({ memory }: { memory: object }): Adler32 {
   const kernel = loadWasmKernel<{ adler: Adler32 }>(new URL('./adler32.wasm', import.meta.url), {
     kernel: { memory },
   });
-  if (!kernel) throw new Error('there is no WebAssembly SIMD');
+  if (!kernel) throw new Error('WebAssembly SIMD is not supported');
   return kernel.adler;
 }

@@ -82,11 +82,11 @@ const TRUNCATED = 2;
 /** Results of the kernel, from `TRUNCATED` on. */
 const FAULTS = [
   'its data end early',
-  'a block is of no known kind',
-  'the lengths of its codes make no code',
+  'a block has an unknown type',
+  'its code lengths are invalid',
   'a stored block has two lengths',
-  'it has bits that are no code',
-  'it repeats what lies before its start',
+  'it has bits that are not a code',
+  'it repeats bytes before its start',
 ];
 
 /** Header and checksum of a zlib stream. */
@@ -129,7 +129,7 @@ class Decoder {
     if (at + ZLIB_TRAILER_BYTES > this.input + length) throw new Error(FAULTS[0]);
     const view = new DataView(this.memory.buffer);
     if (view.getUint32(at) !== this.kernel.adler(1, this.output, size) >>> 0)
-      throw new Error('its bytes have another checksum');
+      throw new Error('its checksum is wrong');
     return this.memory.subarray(this.output, this.output + size);
   }
 
