@@ -1,4 +1,4 @@
-/** The example in docs/tutorials/add-a-product.md is the one that is tested. UPDATE_DOCS=1 writes it again. */
+/** The example in docs/tutorials/add-a-product.md is the one that is tested. UPDATE_DOCS=1 rewrites it. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ const repository = new URL('../../../', import.meta.url);
 const tutorial = fileURLToPath(new URL('docs/tutorials/add-a-product.md', repository));
 const products = fileURLToPath(new URL('docs/reference/products.md', repository));
 
-/** The example stands elsewhere than a real format, so that its imports start elsewhere. */
+/** Imports of the example, and the paths that they have in the document. */
 const IMPORTS: [string, string][] = [
   ["'../../../src/ingest/formats/", "'./"],
   ["'../../../src/ingest/", "'../"],
@@ -36,9 +36,18 @@ test('docs/tutorials/add-a-product.md shows the tested example', async () => {
 
 test('the table of products has every format', async () => {
   const text = await readFile(products, 'utf8');
-  const index = await readFile(fileURLToPath(new URL('src/ingest/formats/index.ts', repository)), 'utf8');
-  for (const [, file = ''] of index.matchAll(/from '\.\/((?:[\w-]+\/)*[\w-]+)\.js'/g)) {
-    if (file.startsWith('shared/')) continue;
-    assert.ok(text.includes(`\`${file}.ts\``), `${file}.ts is not in the table`);
+  const formats = new URL('src/ingest/formats/', repository);
+  const registry = await readFile(new URL('index.ts', formats), 'utf8');
+  const names = /const FORMATS: ProductFormat\[\] = \[([^\]]*)\]/.exec(registry)![1]!.match(/\w+/g)!;
+  const folders = [...registry.matchAll(/from '\.\/([\w-]+)\/index\.js'/g)].map(([, folder = '']) => folder);
+  const files = new Map<string, string>();
+  for (const folder of folders) {
+    const index = await readFile(new URL(`${folder}/index.ts`, formats), 'utf8');
+    for (const [, exported = '', file = ''] of index.matchAll(/export \{([^}]*)\} from '\.\/([\w-]+)\.js'/g))
+      for (const name of exported.match(/\w+/g)!) files.set(name, `${folder}/${file}.ts`);
+  }
+  for (const name of names) {
+    assert.ok(files.has(name), `${name} is in no folder`);
+    assert.ok(text.includes(`\`${files.get(name)}\``), `${files.get(name)} is not in the table`);
   }
 });

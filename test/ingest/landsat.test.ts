@@ -7,9 +7,10 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type MtlForm, writeLandsatLikeScene } from '../../data-samples/index.js';
 import { geohash } from '../../src/grid/index.js';
-import { describeScenes, findInputs } from '../../src/ingest/formats/index.js';
+import { describeScenes } from '../../src/ingest/formats/index.js';
 import { parseMtl } from '../../src/ingest/formats/landsat/mtl.js';
 import { earthSunDistance } from '../../src/ingest/formats/landsat/radiance.js';
+import { findInputs } from '../../src/ingest/inputs/find-inputs.js';
 import { readRaster } from '../../src/raster/index.js';
 import { gdalWarp, hasGdal } from '../support/gdal.js';
 import { ingest, testNode, tilesOf } from '../support/node.js';
@@ -362,7 +363,11 @@ test('the intermediate bands of the surface temperature are a group of their own
   // USGS stores ST_QA in the same type.
   for (const name of ['ST_QA', ...intermediate])
     await writeRaster(join(product, `${stem}_${name}.TIF`), {
-      ...{ dataType: 'int16', width: 20, height: 20, pixel: 30, nodata: -9999 },
+      dataType: 'int16',
+      width: 20,
+      height: 20,
+      pixel: 30,
+      nodata: -9999,
       bands: [new Int16Array(400).fill(9876)],
     });
   const [scene] = await describeScenes(product, {});
