@@ -46,7 +46,7 @@ test('textures that are committed after the deletion are left out', async (t) =>
     ...{ tile: TILE, version: '1', start: 0, values: [] },
   };
   isDue = true;
-  await a.storage.putTextures([texture]);
+  await a.storage.textures.put([texture]);
   assert.ok(!isDue);
   await assertNothingLeft(b);
 });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { createItemWriter, JsonBuffer, toStacItem } from '../../src/query/index.js';
-import { TileSchemas } from '../../src/storage/catalogue/tile-schema.js';
 import { type CollectionRecord, schemaOf, type TileRecord } from '../../src/storage/index.js';
+import { TileSchemas } from '../../src/storage/records/tile-schema.js';
 import { groupLists } from '../support/groups.js';
 import { tile, tiles } from './tiles.js';
 

@@ -175,7 +175,7 @@ test('verify names a lost folder, a lost record, a lost model file and a tile of
   const storage = await Storage.open(dir);
   atEnd(t, () => storage.close());
   const { catalogue } = storage;
-  const model = await storage.putModel(
+  const model = await storage.models.put(
     {
       model: 'ndvi',
       collection: COLLECTION.id,
@@ -186,7 +186,7 @@ test('verify names a lost folder, a lost record, a lost model file and a tile of
     },
     { 'weights.bin': Buffer.alloc(100) },
   );
-  await rm(storage.modelPath(model, 'weights.bin'));
+  await rm(storage.models.path(model, 'weights.bin'));
   const [a, b] = await storage.getTiles([tileKey('a', 7), tileKey('b', 7)]);
   await rm(dirname(dirname(storage.tilePath(a!, '10m'))), { recursive: true });
   await catalogue.write([catalogue.tiles.delete(b!.id)]);
@@ -196,7 +196,7 @@ test('verify names a lost folder, a lost record, a lost model file and a tile of
   assert.deepEqual(
     new Set(problems.map(({ kind, what }) => `${kind} ${what}`)),
     new Set([
-      `missing ${relative(storage.modelPath(model, 'weights.bin'))}`,
+      `missing ${relative(storage.models.path(model, 'weights.bin'))}`,
       ...a!.groups.map(({ name }) => `missing ${relative(storage.tilePath(a!, name))}`),
       `missing tiles ${b!.id}`,
       `index tiles ${b!.id}`,

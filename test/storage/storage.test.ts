@@ -235,8 +235,8 @@ test('a name that cannot be part of a path is refused', async (t) => {
     assert.throws(() => storage.tilePath({ ...tile, id: name }, '10m'), bad);
     assert.throws(() => storage.tilePath({ ...tile, geocode: name }, '10m'), bad);
     assert.throws(() => storage.tilePath({ ...tile, version: name }, '10m'), bad);
-    await assert.rejects(storage.putModel(modelOf(name), {}), bad);
-    await assert.rejects(storage.putModel(modelOf('ndvi'), { [name]: Buffer.of(1) }), bad);
+    await assert.rejects(storage.models.put(modelOf(name), {}), bad);
+    await assert.rejects(storage.models.put(modelOf('ndvi'), { [name]: Buffer.of(1) }), bad);
   }
   await assert.rejects(storage.beginScene(COLLECTION, 'scene', ['9q8ya']), bad, 'a is no geohash digit');
 });
@@ -255,21 +255,21 @@ function modelOf(model: string): NewModel {
 
 test('a model is stored with its files, version by version, and verified', async (t) => {
   const storage = await openStorage(t, 0);
-  const first = await storage.putModel(modelOf('ndvi'), {
+  const first = await storage.models.put(modelOf('ndvi'), {
     'weights.bin': Buffer.alloc(5000, 1),
     'card.json': Buffer.from('{}'),
   });
-  const second = await storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.alloc(6000, 2) });
-  assert.deepEqual(await storage.getModel('ndvi_sentinel-2-l2a_g9q8yy'), second);
-  assert.deepEqual(await collect(storage.scanModels()), [{ key: second.id, record: second }]);
+  const second = await storage.models.put(modelOf('ndvi'), { 'weights.bin': Buffer.alloc(6000, 2) });
+  assert.deepEqual(await storage.models.get('ndvi_sentinel-2-l2a_g9q8yy'), second);
+  assert.deepEqual(await collect(storage.models.scanAll()), [{ key: second.id, record: second }]);
   assert.deepEqual(versionsOf(second).slice(1), versionsOf(first));
-  assert.deepEqual(await readFile(storage.modelPath(second, 'weights.bin')), Buffer.alloc(6000, 2));
-  assert.deepEqual(await readFile(storage.modelPath(first, 'weights.bin')), Buffer.alloc(5000, 1));
+  assert.deepEqual(await readFile(storage.models.path(second, 'weights.bin')), Buffer.alloc(6000, 2));
+  assert.deepEqual(await readFile(storage.models.path(first, 'weights.bin')), Buffer.alloc(5000, 1));
   await storage.collectOldVersions();
   assert.equal((await versionFolders(storage, 'models')).length, 2);
   assert.deepEqual(await storageProblems(storage), []);
   for (const version of [first, second]) {
-    const path = storage.modelPath(version, 'weights.bin');
+    const path = storage.models.path(version, 'weights.bin');
     const bytes = await readFile(path);
     await writeFile(path, Buffer.alloc(bytes.length, 3));
     const { problems } = await verify(storage);
@@ -284,7 +284,10 @@ test('a model is stored with its files, version by version, and verified', async
 test('of a model the five newest versions stay, the best on the data of the latest, and the best before it', async (t) => {
   const storage = await openStorage(t, 0);
   const put = (error: number, data: string) =>
-    storage.putModel({ ...modelOf('ndvi'), score: { error, data } }, { 'weights.bin': Buffer.from([error]) });
+    storage.models.put(
+      { ...modelOf('ndvi'), score: { error, data } },
+      { 'weights.bin': Buffer.from([error]) },
+    );
   const errorsOf = (model: ModelRecord) => versionsOf(model).map(({ score }) => score?.error);
   let model = await put(1, 'other');
   for (const error of [4, 2, 7, 8, 9, 5, 6]) model = await put(error, 'spring');
@@ -308,38 +311,38 @@ test('of a model the five newest versions stay, the best on the data of the late
 
 test('a record that an older version of the program has written is of one version', async (t) => {
   const storage = await openStorage(t, 0);
-  const { former: _, ...old } = await storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.of(1) });
+  const { former: _, ...old } = await storage.models.put(modelOf('ndvi'), { 'weights.bin': Buffer.of(1) });
   await storage.catalogue.write([storage.catalogue.models.set(old.id, old)]);
-  assert.deepEqual(versionsOf((await storage.getModel(old.id))!), [old]);
+  assert.deepEqual(versionsOf((await storage.models.get(old.id))!), [old]);
   assert.deepEqual(await storageProblems(storage), []);
   const scored = { ...modelOf('ndvi'), score: { error: 1, data: 'spring' } };
-  const model = await storage.putModel(scored, { 'weights.bin': Buffer.of(2) });
+  const model = await storage.models.put(scored, { 'weights.bin': Buffer.of(2) });
   assert.deepEqual(
     versionsOf(model).map(({ version }) => version),
     [scored.version, old.version],
   );
   assert.equal(bestVersion(versionsOf(model)).version, scored.version);
-  assert.equal(await storage.deleteModel(old.id, scored.version), 1);
-  assert.deepEqual(await storage.getModel(old.id), { ...old, former: [] });
+  assert.equal(await storage.models.delete(old.id, scored.version), 1);
+  assert.deepEqual(await storage.models.get(old.id), { ...old, former: [] });
 });
 
 test('a version of a model is deleted, or all of them, with the files', async (t) => {
   const storage = await openStorage(t, 0);
-  const put = (n: number) => storage.putModel(modelOf('ndvi'), { 'weights.bin': Buffer.of(n) });
+  const put = (n: number) => storage.models.put(modelOf('ndvi'), { 'weights.bin': Buffer.of(n) });
   const [first, second, third] = [await put(1), await put(2), await put(3)];
   const { id } = first;
-  await assert.rejects(storage.deleteModel('none'), { code: 'TW_STORAGE_NO_MODEL', status: 404 });
+  await assert.rejects(storage.models.delete('none'), { code: 'TW_STORAGE_NO_MODEL', status: 404 });
   for (const version of ['none', 'latest'])
-    await assert.rejects(storage.deleteModel(id, version), { code: 'TW_STORAGE_NO_MODEL_VERSION' });
-  assert.equal(await storage.deleteModel(id, third.version), 1);
-  assert.deepEqual(await storage.getModel(id), second, 'the newest that is left is the latest');
-  assert.equal(await storage.deleteModel(id, first.version), 1);
-  assert.deepEqual(await storage.getModel(id), { ...second, former: [] });
+    await assert.rejects(storage.models.delete(id, version), { code: 'TW_STORAGE_NO_MODEL_VERSION' });
+  assert.equal(await storage.models.delete(id, third.version), 1);
+  assert.deepEqual(await storage.models.get(id), second, 'the newest that is left is the latest');
+  assert.equal(await storage.models.delete(id, first.version), 1);
+  assert.deepEqual(await storage.models.get(id), { ...second, former: [] });
   await storage.collectOldVersions();
   assert.equal((await versionFolders(storage, 'models')).length, 1);
   await put(4);
-  assert.equal(await storage.deleteModel(id), 2);
-  assert.equal(await storage.getModel(id), undefined);
+  assert.equal(await storage.models.delete(id), 2);
+  assert.equal(await storage.models.get(id), undefined);
   await storage.collectOldVersions();
   assert.deepEqual(await versionFolders(storage, 'models'), []);
   assert.deepEqual(await storageProblems(storage), []);

@@ -44,9 +44,12 @@ export async function applyClassifier(
     ? filter
     : and([filter, { op: 'in', property: 'source', values: sources }]);
   const of = { model, spectrumOf: (tile: TileRecord) => inputBands(tile, card), sources };
-  const weights = await storage.readModelFile(model, 'weights.bin');
+  const weights = await storage.models.readFile(model, 'weights.bin');
   if (isNet(classifier)) {
-    const files = { 'model.json': await storage.readModelFile(model, 'model.json'), 'weights.bin': weights };
+    const files = {
+      'model.json': await storage.models.readFile(model, 'model.json'),
+      'weights.bin': weights,
+    };
     const method = netMethod(classifier, classes.length, files);
     const planned = plan(context, { ...of, map: { ...map, method } }, wanted, job);
     return withMappers(context, engine, (workers) =>

@@ -101,7 +101,7 @@ export async function storeClassifier(
     ...{ collection: about.collection, grid },
     geocode: commonCell(tiles.map(({ geocode }) => geocode)),
   };
-  const known = await storage.scanModel(modelId(CLASSIFIER, place.collection, grid, place.geocode));
+  const known = await storage.models.scan(modelId(CLASSIFIER, place.collection, grid, place.geocode));
   const stored = known?.record ? versionsOf(known.record) : [];
   const own = stored.find(({ card }) => (card as ClassifierCard).job === about.job);
   if (own) return { id: own.id, version: own.version };
@@ -120,7 +120,7 @@ export async function storeClassifier(
     .update(`${read}: ${pixels} ${classes.map((one) => `${one.code} ${one.pixels}`).join()}`)
     .digest('hex')
     .slice(0, 16);
-  return storage.putModel(
+  return storage.models.put(
     { ...place, version: card.version, card, score: { error: 1 - oa, data: validated } },
     { ...files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );

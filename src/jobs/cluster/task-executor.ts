@@ -152,7 +152,7 @@ export class TaskExecutor {
   async publish(run: Pick<TaskRequest, 'job' | 'run'>, name: string, signal: AbortSignal): Promise<string> {
     const { storage, objects } = this.options;
     const object = taskObjectName(run, name);
-    const path = storage.resultPath(run.job, name);
+    const path = storage.results.path(run.job, name);
     await objects.put(object, { file: path }, { signal });
     await rm(path);
     return object;
@@ -260,8 +260,8 @@ export class TaskExecutor {
       tellProgress();
       // Where this node or the one that leads is cut off, the job may go on from its files.
       if (!jobInterrupted.is(signal.reason))
-        await storage
-          .removeScratch(job)
+        await storage.scratch
+          .remove(job)
           .catch((error) => tell({ message: `files of the job could not be removed: ${messageOf(error)}` }));
     }
   }

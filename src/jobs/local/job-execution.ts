@@ -105,7 +105,7 @@ export class JobExecution {
   /** Removes the files of a job that has ended: those that were sent for it, and what it would have gone on from. */
   async removeScratch(): Promise<void> {
     for (const name of [this.id, ...(this.published.uploads ?? [])])
-      await this.storage.removeScratch(name).catch((error) => {
+      await this.storage.scratch.remove(name).catch((error) => {
         // The next open removes it.
         const text = `files of the job could not be removed: ${jobError(error).message}`;
         this.log.add({ time: Date.now(), level: 'warning', text });

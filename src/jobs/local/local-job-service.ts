@@ -193,7 +193,7 @@ export class LocalJobService implements JobService {
 
   /** A file that a job answered with; undefined where there is none of this name. Throws TW_STORAGE_BAD_NAME. */
   async file(id: string, name: string): Promise<JobFile | undefined> {
-    const path = this.storage.resultPath(id, name);
+    const path = this.storage.results.path(id, name);
     const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
       return undefined;

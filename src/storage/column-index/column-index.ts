@@ -1,6 +1,6 @@
 /** The columns of all tiles that searches read, in memory. */
 import { setImmediate } from 'node:timers/promises';
-import type { TileRecord } from '../catalogue/records.js';
+import type { TileRecord } from '../records/records.js';
 import { type CompactionResult, compactRuns } from './compaction/compaction.js';
 import {
   type CompactionLimits,

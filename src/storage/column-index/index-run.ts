@@ -1,8 +1,8 @@
 /** A run: columns, dictionaries and orders of some of the tiles of the index. */
 import { grids } from '../../grid/index.js';
-import type { TileRecord } from '../catalogue/records.js';
-import { rangeName, wavelengthRange } from '../catalogue/wavelength-range.js';
 import { tileId } from '../files/names.js';
+import type { TileRecord } from '../records/records.js';
+import { rangeName, wavelengthRange } from '../records/wavelength-range.js';
 import { CellDirectory } from './cell-directory.js';
 import { allocateColumns, type Columns, Dictionary, resizeColumns } from './columns.js';
 import { gridCodes } from './key-range.js';

@@ -58,7 +58,7 @@ export async function modelStoredByJob(
   model: string,
   { collection, grid, geocode }: Pick<TrainingCell, 'collection' | 'grid' | 'geocode'>,
 ): Promise<StoredModel | undefined> {
-  const known = (await storage.scanModel(modelId(model, collection, grid, geocode)))?.record;
+  const known = (await storage.models.scan(modelId(model, collection, grid, geocode)))?.record;
   const done = known && versionsOf(known).find(({ card }) => (card as CardSummary).job === job);
   if (!done) return undefined;
   return storedModel(done, done.card as CardSummary);
@@ -75,7 +75,7 @@ export async function storeModel(
   about: StoreModelContext,
 ): Promise<StoredModel> {
   const { place, card } = cardOf(site, trained, about);
-  const record = await storage.putModel(
+  const record = await storage.models.put(
     { ...place, card: cardSummary(card), score: validationScore(card) },
     { ...trained.files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );

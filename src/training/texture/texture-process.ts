@@ -187,7 +187,7 @@ async function computeTextures(
       // Also where the job was stopped: what is made stays, but of tiles that were deleted meanwhile.
       const there = await storage.getTiles(made.map(({ tile }) => tile));
       const present = new Set(there.map(({ id }) => id));
-      await storage.putTextures(made.filter(({ tile }) => present.has(tile)));
+      await storage.textures.put(made.filter(({ tile }) => present.has(tile)));
       results.textures += present.size;
       made = [];
       count();
@@ -249,7 +249,7 @@ async function currentTextures(
   storage: Storage,
   places: TrainingCell[],
 ): Promise<(TextureRecord | undefined)[]> {
-  const known = await storage.getTextures(places);
+  const known = await storage.textures.getMany(places);
   const tiles = await storage.getTiles(known.flatMap((one) => (one ? [one.tile] : [])));
   const versions = new Map(tiles.map(({ id, version }) => [id, version]));
   return known.map((one) =>
@@ -304,7 +304,7 @@ async function cluster(
       job.signal,
     );
     const places = textures.length;
-    await storage.putClustering({ collection, ...found, places, createdAt: Date.now() });
+    await storage.textures.putClustering({ collection, ...found, places, createdAt: Date.now() });
     const members = membersOf(labels, medoids.length).map(
       (own, c): TextureCluster => ({
         places: own.map((i) => textures[i].geocode),

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { crc32 } from 'node:zlib';
 import { Fetcher, type GroupFile } from '../../../src/storage/cache/fetcher.js';
 import { FileCache } from '../../../src/storage/cache/file-cache.js';
-import { DataFolder } from '../../../src/storage/files/data-folder.js';
+import { DataFolder } from '../../../src/storage/data-folder/data-folder.js';
 import { DiskReserve } from '../../../src/storage/files/disk-reserve.js';
 import { type ObjectStore, openObjectStore, tileFile, tileFolder } from '../../../src/storage/index.js';
 import { atEnd } from '../../support/at-end.js';

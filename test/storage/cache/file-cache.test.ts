@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { FileCache } from '../../../src/storage/cache/file-cache.js';
-import { DataFolder } from '../../../src/storage/files/data-folder.js';
+import { DataFolder } from '../../../src/storage/data-folder/data-folder.js';
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder } from '../sample-scenes.js';
 

@@ -3,10 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TilewrightError } from '../../../errors.js';
-import type { Catalogue, CatalogueChange, IndexLogRecord, ScanResult } from '../../catalogue/catalogue.js';
-import type { TileRecord } from '../../catalogue/records.js';
-import { onDisk } from '../../errors.js';
+import type { Catalogue, IndexLogRecord } from '../../catalogue/catalogue.js';
+import type { CatalogueChange, ScanResult } from '../../catalogue/table.js';
+import { onDisk } from '../../files/disk-errors.js';
 import type { DiskReserve } from '../../files/disk-reserve.js';
+import type { TileRecord } from '../../records/records.js';
 import { ColumnIndex } from '../column-index.js';
 import { type Snapshot, SnapshotFolder } from './snapshot-file.js';
 

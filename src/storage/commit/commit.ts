@@ -1,4 +1,4 @@
-/** What one commit changes. */
+/** Commits: the changes that become visible together. */
 import { type ModelVersion, modelFolder, type TileVersion, tileFolder } from '../files/paths.js';
 import type {
   ClusteringRecord,
@@ -7,9 +7,9 @@ import type {
   SceneRecord,
   TextureRecord,
   TileRecord,
-} from './records.js';
+} from '../records/records.js';
 
-/** A record that comes or changes, or, where it is null, goes. */
+/** The new record of a key; null deletes the record. */
 export type RecordEdit =
   | { table: 'collections'; key: string; record: CollectionRecord | null }
   | { table: 'scenes'; key: string; record: SceneRecord | null }
@@ -17,7 +17,7 @@ export type RecordEdit =
   | { table: 'textures'; key: string; record: TextureRecord | null }
   | { table: 'clusterings'; key: string; record: ClusteringRecord | null };
 
-/** The tables that such records are in. Every node of a cluster has all of them. */
+/** The tables that commits edit. Every node of a cluster has all of them. */
 export const REPLICATED_TABLES = [
   'collections',
   'scenes',
@@ -27,20 +27,20 @@ export const REPLICATED_TABLES = [
 ] as const satisfies RecordEdit['table'][];
 
 /**
- * All of it becomes visible together, or nothing. All records that it puts, except models, belong to one collection, because the
- * commit of a cluster compares one collection's key. Plain JSON, so that it can be sent to other nodes.
+ * Changes that become visible together. All records that it puts, except models, belong to one collection, because a
+ * commit in a cluster compares one collection's key. Plain JSON, so that it can be sent to other nodes.
  */
 export interface Commit {
-  /** Tiles that go; one of the same id may come. */
+  /** Tiles to remove. `added` may have a new version of one. */
   removed?: TileVersion[];
   added?: TileRecord[];
   edits?: RecordEdit[];
-  /** The versions that models of `edits` have no more. */
+  /** Versions that the models in `edits` have lost. */
   formerModels?: ModelVersion[];
 }
 
 /**
- * Folders of the versions that no record names any more when the commit is done. A commit that is repeated after an unknown outcome
+ * Folders of the versions that no record names after the commit. A commit that is repeated after an unknown outcome
  * replaces tiles by themselves: their folders stay.
  */
 export function supersededFolders({ removed = [], added = [], formerModels = [] }: Commit): string[] {
@@ -49,7 +49,7 @@ export function supersededFolders({ removed = [], added = [], formerModels = [] 
   return [...folders, ...formerModels.map(modelFolder)];
 }
 
-/** Tiles or other records by their collections. */
+/** Groups tiles or other records by their collection. */
 export function byCollection<T extends { collection: string }>(records: T[]): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const record of records) {
@@ -60,7 +60,7 @@ export function byCollection<T extends { collection: string }>(records: T[]): Ma
   return groups;
 }
 
-/** The collection of a change of a texture or of clusters. */
+/** The collection of an edit of a texture or a clustering. */
 export function textureCollectionOf({ table, key }: RecordEdit): string | undefined {
   if (table === 'clusterings') return key;
   return table === 'textures' ? key.slice(0, key.indexOf('/')) : undefined;

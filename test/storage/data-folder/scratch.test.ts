@@ -11,14 +11,14 @@ test('a scratch folder is fresh, no fault to verify, and gone after a new start'
   const dir = await tempFolder(t);
   const storage = await Storage.open(dir);
   const folders = await Promise.all(
-    ['upload', 'upload', undefined].map((name) => storage.scratchFolder(name)),
+    ['upload', 'upload', undefined].map((name) => storage.scratch.make(name)),
   );
   assert.equal(new Set(folders).size, 3);
   for (const folder of folders) {
     assert.deepEqual(await readdir(folder), []);
     await writeFile(join(folder, 'a.tif'), 'x');
   }
-  await assert.rejects(storage.scratchFolder('../x'), { code: 'TW_STORAGE_BAD_NAME' });
+  await assert.rejects(storage.scratch.make('../x'), { code: 'TW_STORAGE_BAD_NAME' });
   assert.deepEqual(await storageProblems(storage), []);
   await storage.close();
   const again = await Storage.open(dir);
@@ -29,14 +29,14 @@ test('a scratch folder is fresh, no fault to verify, and gone after a new start'
 test('what work may go on from stays over a restart until the work is done', async (t) => {
   const dir = await tempFolder(t);
   const storage = await Storage.open(dir);
-  const [left, done] = await Promise.all(['left', 'done'].map((one) => storage.persistentScratch(one)));
+  const [left, done] = await Promise.all(['left', 'done'].map((one) => storage.scratch.makePersistent(one)));
   for (const folder of [left!, done!]) await writeFile(join(folder, 'checkpoint'), 'x');
-  assert.equal(await storage.persistentScratch('left'), left);
-  await storage.removeScratch(done!);
+  assert.equal(await storage.scratch.makePersistent('left'), left);
+  await storage.scratch.remove(done!);
   await storage.close();
   const again = await Storage.open(dir);
   atEnd(t, () => again.close());
-  assert.equal(await again.persistentScratch('left'), left);
+  assert.equal(await again.scratch.makePersistent('left'), left);
   assert.deepEqual(await readdir(left!), ['checkpoint']);
   await assert.rejects(readdir(done!), { code: 'ENOENT' });
 });

@@ -1,4 +1,4 @@
-/** The data folder of a node: who it is, who holds it, and its catalogue. */
+/** The data folder of a node: its identity, its lock, and its catalogue. */
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
@@ -7,19 +7,19 @@ import { Catalogue } from '../catalogue/catalogue.js';
 import {
   dataFolderIsStore,
   noCatalogue,
-  onDisk,
   storageCorrupt,
   storageDamaged,
   storageFormat,
   storageLocked,
 } from '../errors.js';
-import { fsyncPath, makeFolderDurably, writeFileDurably } from './durable-fs.js';
+import { onDisk } from '../files/disk-errors.js';
+import { fsyncPath, makeFolderDurably, writeFileDurably } from '../files/durable-fs.js';
 
-/** Programs that know another one leave the folder alone. In format 1 every tile record was whole; such records are read. */
+/** Programs that know only other formats refuse the folder. Records of format 1, which contain their schema, can still be read. */
 const FORMAT = 2;
 const READABLE_FORMATS: unknown[] = [1, FORMAT];
 
-/** `node.json`: made once, kept for good. */
+/** `node.json`: created once and never changed, except for its format. */
 export interface NodeIdentity {
   id: string;
   format: number;
@@ -27,19 +27,19 @@ export interface NodeIdentity {
 }
 
 /**
- * `lock`: tells other commands of the same user (mode 0600) how to reach the process that holds the folder. It is
- * information only: what excludes a second process is LevelDB's own lock.
+ * `lock`: tells other commands of the same user (mode 0600) how to reach the process that has the folder open. It is
+ * information only: LevelDB's own lock excludes a second process.
  */
 export interface LockInfo {
   pid: number;
-  /** Base URL of the server; null where the process serves none. */
+  /** Base URL of the server; null if the process is not a server. */
   url: string | null;
   /** 32 random bytes in hex: a request that carries it comes from the user who owns the folder. */
   secret: string;
   started: string;
 }
 
-/** The lock file of a folder; undefined where there is none that this user may read. */
+/** The lock file of a folder; undefined if it does not exist or this user may not read it. */
 export async function readLock(dir: string): Promise<LockInfo | undefined> {
   const text = await readOptional(join(dir, 'lock'), ['ENOENT', 'ENOTDIR', 'EACCES']);
   if (text === undefined) return undefined;
@@ -51,7 +51,7 @@ export async function readLock(dir: string): Promise<LockInfo | undefined> {
 }
 
 /**
- * Invariant: between open and close this process alone writes below `dir`; the lock file exists only while LevelDB's
+ * Invariant: between open and close only this process writes below `dir`; the lock file exists only while LevelDB's
  * lock is held.
  */
 export class DataFolder {
@@ -63,7 +63,7 @@ export class DataFolder {
   ) {}
 
   /**
-   * Opens a data folder, or makes one. Throws TW_STORAGE_LOCKED, TW_STORAGE_FORMAT, TW_STORAGE_IS_STORE,
+   * Opens or creates a data folder. Throws TW_STORAGE_LOCKED, TW_STORAGE_FORMAT, TW_STORAGE_IS_STORE,
    * TW_STORAGE_READ_ONLY, TW_STORAGE_FULL.
    */
   static async open(dir: string): Promise<DataFolder> {
@@ -94,13 +94,13 @@ export class DataFolder {
     return this.info;
   }
 
-  /** Tells others where this process serves the folder. */
+  /** Publishes the URL at which this process serves the folder. */
   async announce(url: string): Promise<void> {
     this.info = { ...this.info, url };
     await onDisk(this.dir, () => writeLock(this.dir, this.info));
   }
 
-  /** The lock file goes first: once LevelDB's lock is free, another process may have written its own. */
+  /** Removes the lock file first: once LevelDB's lock is free, another process may write its own. */
   async close(): Promise<void> {
     try {
       await onDisk(this.dir, () => rm(join(this.dir, 'lock'), { force: true }));
@@ -127,12 +127,12 @@ async function openCatalogue(dir: string): Promise<Catalogue> {
   }
 }
 
-/** A file that says that the catalogue has lost records. */
+/** A file that marks a catalogue that has lost records. */
 const DAMAGED_MARKER = 'damaged';
 
 /**
- * LevelDB drops what it cannot read of its log and says so in its file LOG only. The tiles of lost records would look like
- * leftovers of an interrupted ingest and be swept, so that the folder is not used until somebody has looked at it.
+ * LevelDB drops unreadable parts of its log and reports this only in its file LOG. The tiles of lost records would look like
+ * leftovers of an interrupted ingest and be removed, so the folder is not used until somebody has examined it.
  */
 async function refuseLostRecords(dir: string, marker: string, catalogue: Catalogue): Promise<void> {
   const log = await readOptional(join(dir, 'catalogue', 'LOG'), ['ENOENT']);
@@ -147,13 +147,13 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
   const file = join(dir, 'node.json');
   const text = await readOptional(file, ['ENOENT']);
   if (text === undefined) return undefined;
-  let found: { id?: unknown; format?: unknown; created?: unknown } | null;
+  let parsed: { id?: unknown; format?: unknown; created?: unknown } | null;
   try {
-    found = JSON.parse(text);
+    parsed = JSON.parse(text);
   } catch (error) {
     throw storageFormat.because(error, file, 'no JSON');
   }
-  const { format, id, created } = found ?? {};
+  const { format, id, created } = parsed ?? {};
   if (typeof format !== 'number' || !READABLE_FORMATS.includes(format))
     throw storageFormat(file, `format ${JSON.stringify(format)}`);
   if (typeof id !== 'string' || typeof created !== 'string')
@@ -161,11 +161,11 @@ async function readIdentity(dir: string): Promise<NodeIdentity | undefined> {
   return { id, format, created };
 }
 
-/** The folder's identity in this version's format, written before anything else that an older version would misread. */
+/** The folder's identity in the current format, written before anything that an older version would misread. */
 async function currentIdentity(dir: string): Promise<NodeIdentity> {
-  const found = await readIdentity(dir);
-  if (found?.format === FORMAT) return found;
-  const { id, created } = found ?? {
+  const existing = await readIdentity(dir);
+  if (existing?.format === FORMAT) return existing;
+  const { id, created } = existing ?? {
     id: randomBytes(8).toString('hex'),
     created: new Date().toISOString(),
   };
@@ -178,7 +178,7 @@ function writeLock(dir: string, info: LockInfo): Promise<void> {
   return writeFileDurably(join(dir, 'lock'), `${JSON.stringify(info)}\n`, 0o600);
 }
 
-/** The text of a file, or undefined where reading fails with one of `absent`. */
+/** The text of a file, or undefined if reading fails with one of the codes `absent`. */
 async function readOptional(file: string, absent: string[]): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');

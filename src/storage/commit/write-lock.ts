@@ -1,48 +1,62 @@
-/** Who may change what, and how a change is made. */
-import type { Catalogue, CatalogueChange } from '../catalogue/catalogue.js';
-import type { Commit } from '../catalogue/commit.js';
-import type { CommitApplier } from '../catalogue/commit-applier.js';
+/** Locks that a writer holds, and the way in which it commits. */
+import type { Catalogue } from '../catalogue/catalogue.js';
+import type { CatalogueChange } from '../catalogue/table.js';
 import { collectionBusy, sceneBusy } from '../errors.js';
 import { newVersion } from '../files/names.js';
+import type { Commit } from './commit.js';
+import type { CommitApplier } from './commit-applier.js';
 
-/** The right to change something. Its holder releases it, once. */
+/** The right to change something. The holder releases it once. */
 export interface WriteLock {
-  /** Version for what is written under it. Of two claims of one thing the later one has the later version. */
+  /** Version for files written under the lock. Of two locks of one thing, the later one has the later version. */
   readonly version: string;
-  /** Whether what is written under it here is all that there is of it, so that it must outlast a power cut. */
+  /** True if the local files are the only copy and therefore must be synced. */
   readonly requiresFsync: boolean;
-  /** Whether a commit under it has failed that may be made all the same: then its files stay until the next open. */
+  /** True if a commit under the lock has failed but may have been made: then its files stay until the next open. */
   readonly isUncertain: boolean;
-  /** Makes published version folders durable for all who may read them. */
+  /** Makes published version folders durable for all readers. */
   upload(folders: string[]): Promise<void>;
   /**
-   * Makes visible what `build` says, in one synced batch in which `also` changes as well. No other commit comes between what
-   * `build` reads of the catalogue and the change; where one has, it is called again.
+   * Makes the result of `build` visible in one synced batch, together with `also`. No other commit comes between the reads of `build`
+   * and the change; if one did, `build` is called again.
    */
   commit(build: () => Promise<Commit>, also?: CatalogueChange[]): Promise<void>;
   release(): Promise<void>;
 }
 
 export interface LockManager {
-  /** What is known here; `build` reads it. */
+  /** The local catalogue, which `build` reads. */
   readonly catalogue: Catalogue;
-  /** Nobody else writes or deletes the scene meanwhile. Throws TW_STORAGE_SCENE_BUSY and TW_STORAGE_COLLECTION_BUSY. */
+  /** Excludes other writes and deletes of the scene. Throws TW_STORAGE_SCENE_BUSY and TW_STORAGE_COLLECTION_BUSY. */
   lockScene(collection: string, scene: string): Promise<WriteLock>;
-  /** Nobody else writes or deletes a scene of the collection meanwhile. Throws the same. */
+  /** Excludes other writes and deletes of all scenes of the collection. Throws the same errors. */
   lockCollection(collection: string): Promise<WriteLock>;
-  /** Of changes that only have to be whole. */
+  /** Excludes nobody: for changes that only need to be atomic. */
   lockShared(): Promise<WriteLock>;
 }
 
 export interface CountedLockManager extends LockManager {
-  /** How many are held here now. */
+  /** Number of locks that this node holds. */
   readonly heldCount: number;
 }
 
+/** Runs `work` under a lock and releases the lock. */
+export async function withLock<T>(
+  lock: Promise<WriteLock>,
+  work: (lock: WriteLock) => Promise<T>,
+): Promise<T> {
+  const held = await lock;
+  try {
+    return await work(held);
+  } finally {
+    await held.release();
+  }
+}
+
 /**
- * Claims of a node that is alone.
- * Invariant: `held` has each scene (`<collection>/<scene>`) and collection (`<collection>/`) that is claimed; of two that
- * would disturb each other, one at most.
+ * Locks of a single node.
+ * Invariant: `held` has each locked scene (`<collection>/<scene>`) and collection (`<collection>/`), and no two that exclude
+ * each other.
  */
 export class LocalLockManager implements LockManager {
   private readonly held = new Set<string>();
@@ -83,7 +97,7 @@ export class LocalLockManager implements LockManager {
       version: newVersion(),
       requiresFsync: true,
       isUncertain: false,
-      // They lie where all readers look.
+      // All readers read the data folder.
       upload: async () => {},
       commit: (build, also) => commits.serialize(async () => commits.apply(await build(), also)),
       release,

@@ -1,14 +1,14 @@
-/** Removes the files that no record names: of writes that a dead process left behind, and of replaced versions. */
+/** Removes version folders that no record names: those of interrupted writes, and replaced versions. */
 import { SerialQueue } from '../../async/index.js';
-import type { CatalogueChange, Table } from '../catalogue/catalogue.js';
+import type { CatalogueChange, Table } from '../catalogue/table.js';
+import { removeVersions } from '../files/version-folder.js';
 import type { DataFolder } from './data-folder.js';
-import { removeVersions } from './version-folder.js';
 
 const BATCH_RECORDS = 500;
 
 /**
  * Invariant: a version folder is removed only while `pending` (at open, when nothing is being written) or `superseded`
- * names it, and its record goes after its files, so a sweep that was cut off is taken up by the next one.
+ * names it, and its record is removed after its files, so the next run completes an interrupted one.
  */
 export class VersionGc {
   lastError: unknown;
@@ -17,31 +17,30 @@ export class VersionGc {
 
   constructor(
     private readonly folder: DataFolder,
-    /** How long a superseded version stays, ms. */
+    /** Time for which a superseded version is kept. */
     private readonly delayMs: number,
-    /** Is told of folders that it has removed. */
-    private readonly onRemoved: (folders: string[]) => void = () => {},
+    private readonly onRemoved: (folders: string[]) => void,
   ) {}
 
-  /** Once at open, before anything is written. */
+  /** Called at open, before anything is written. */
   async start(): Promise<void> {
     await this.removeOf(this.folder.catalogue.pending, Infinity);
     await this.collect();
   }
 
-  /** Removes the superseded versions that are due; sets a timer where some are left. */
+  /** Removes the superseded versions that are due; sets a timer if others remain. */
   collect(): Promise<void> {
     return this.queue.run(async () => {
       if (await this.removeOf(this.folder.catalogue.superseded, Date.now() - this.delayMs)) this.schedule();
     });
   }
 
-  /** Sees to it that a sweep comes after the delay. It does not keep the process alive. */
+  /** Schedules a run after the delay. The timer does not keep the process alive. */
   schedule(): void {
     this.timer ??= setTimeout(() => this.collectInBackground(), this.delayMs).unref();
   }
 
-  /** By the timer: nobody waits for it, so an error is kept for `Storage.stats`, and the next round tries again. */
+  /** Run by the timer. `Storage.stats` reports an error, and the next run tries again. */
   private async collectInBackground(): Promise<void> {
     this.timer = undefined;
     try {
@@ -58,10 +57,10 @@ export class VersionGc {
     clearTimeout(this.timer);
   }
 
-  /** Removes the folders that `table` names since `until` or earlier. Whether later ones are left. */
+  /** Removes the folders that `table` has named since `until` or earlier; returns true if later ones remain. */
   private async removeOf(table: Table<{ since: number }>, until: number): Promise<boolean> {
     let due: string[] = [];
-    let left = false;
+    let othersRemain = false;
     const remove = async () => {
       await removeVersions(this.folder.dir, due);
       this.onRemoved(due);
@@ -70,13 +69,13 @@ export class VersionGc {
       due = [];
     };
     for await (const { key, record } of table.scan()) {
-      // What a damaged record names is doubtful, so its folder stays; `verify` lists it.
+      // The folder of a damaged record stays, because its key may be damaged as well; `verify` lists it.
       if (!record) continue;
-      if (record.since > until) left = true;
+      if (record.since > until) othersRemain = true;
       else due.push(key);
       if (due.length === BATCH_RECORDS) await remove();
     }
     await remove();
-    return left;
+    return othersRemain;
   }
 }

@@ -1,48 +1,47 @@
-/** The one way in which tiles enter and leave the catalogue, the index and the disk. */
+/** Applies commits to the catalogue and the column index. Nothing else changes tiles. */
 import { SerialQueue } from '../../async/index.js';
+import type { Catalogue } from '../catalogue/catalogue.js';
+import type { CatalogueChange } from '../catalogue/table.js';
 import type { PersistentIndex } from '../column-index/persist/persistent-index.js';
-import { UndoRecords } from '../column-index/undo-records.js';
-import type { VersionGc } from '../files/version-gc.js';
-import type { Catalogue, CatalogueChange } from './catalogue.js';
+import type { TileRecord } from '../records/records.js';
 import { type Commit, type RecordEdit, supersededFolders, textureCollectionOf } from './commit.js';
-import type { TileRecord } from './records.js';
+import { UndoRecords } from './undo-records.js';
 
 /**
- * Invariants: the index holds exactly the sound records of the table `tiles`, and changes after the batch that changes
- * them is written, so a search never sees what a power cut could take back for good; it changes in one turn of the event loop, so
- * a search never sees half of a commit. `former` has the records that went with the commits that the index can undo. Work that reads
- * before it writes runs one after another (`serialize`).
+ * Invariants: the index has exactly the intact records of the table `tiles`. It changes after the batch is written, so a search never
+ * sees anything that a power cut could undo for good, and in one turn of the event loop, so a search never sees half of a commit.
+ * `undoRecords` has the records that were removed by the commits that the index can undo. Work that reads before it writes
+ * runs serially (`serialize`).
  */
 export class CommitApplier {
   readonly undoRecords = new UndoRecords();
-  /** How often textures of a collection, or their clusters, have changed since the folder was opened. */
+  /** Number of commits since the folder was opened that changed textures or clusterings, by collection. */
   readonly textureChanges = new Map<string, number>();
   private readonly queue = new SerialQueue();
 
   constructor(
     readonly catalogue: Catalogue,
     private readonly index: PersistentIndex,
-    private readonly sweeper: VersionGc,
-    /** Is told of the folders that no record names any more. */
-    private readonly superseded: (folders: string[]) => void = () => {},
+    /** Called after a commit with the version folders that no record names any more. */
+    private readonly onSuperseded: (folders: string[]) => void,
   ) {}
 
-  /** Runs `work` when all that was handed in before has ended. */
+  /** Runs `work` after all work that was passed in before. */
   serialize<T>(work: () => Promise<T>): Promise<T> {
     return this.queue.run(work);
   }
 
-  /** One batch, in which `also` changes as well. Files that nothing names any more are left to the sweeper. */
+  /** Writes a commit and `also` in one synced batch. */
   apply(commit: Commit, also: CatalogueChange[] = []): Promise<void> {
     return this.change(commit, also, true, (removed, added) => this.index.applied(removed, added));
   }
 
   /**
-   * The same for commit `seq` of a cluster, which others have made durable: not synced. `applied` is called in the turn in which the index
-   * changes.
+   * Applies commit `seq` of a cluster, which is durable elsewhere and therefore not synced here. `applied` is called in the turn in which
+   * the index changes.
    */
   async replicate(seq: number, commit: Commit, also: CatalogueChange[], applied: () => void): Promise<void> {
-    if (this.index.index.isNext(seq)) this.undoRecords.add(seq, await this.tilesReplacedBy(commit));
+    if (this.index.index.isNext(seq)) this.undoRecords.add(seq, await this.replacedTiles(commit));
     await this.change(commit, also, false, (removed, added) => {
       this.index.applied(removed, added, seq);
       applied();
@@ -50,8 +49,8 @@ export class CommitApplier {
     this.undoRecords.forgetBefore(this.index.index.oldest);
   }
 
-  /** The tiles that a commit removes, or whose place others take. */
-  private async tilesReplacedBy({ removed = [], added = [] }: Commit): Promise<TileRecord[]> {
+  /** The present tiles that a commit removes or replaces. */
+  private async replacedTiles({ removed = [], added = [] }: Commit): Promise<TileRecord[]> {
     const { index } = this.index;
     const ids = new Set([...removed, ...added].map(({ id }) => id).filter((id) => index.has(id)));
     const scanned = await this.catalogue.tiles.scanMany([...ids]);
@@ -81,9 +80,7 @@ export class CommitApplier {
     await this.catalogue.write(changes, sync);
     applied(removedIds, added);
     this.countTextures(edits);
-    if (folders.length === 0) return;
-    this.superseded(folders);
-    this.sweeper.schedule();
+    if (folders.length > 0) this.onSuperseded(folders);
   }
 
   private countTextures(edits: RecordEdit[]): void {

@@ -1,16 +1,17 @@
-import { readFile } from 'node:fs/promises';
+/** Checks whether a committed scene is complete, before the same delivery is skipped. */
 import { join } from 'node:path';
-import { crc32 } from 'node:zlib';
 import { mapConcurrent } from '../../async/index.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
-import type { SceneRecord, TileRecord } from '../catalogue/records.js';
 import { storageCorrupt } from '../errors.js';
+import { isIntact } from '../files/checksum.js';
+import { onDisk } from '../files/disk-errors.js';
 import { tileFile } from '../files/paths.js';
 import type { ObjectStore } from '../object-store/object-store.js';
+import type { SceneRecord, TileRecord } from '../records/records.js';
 
 const CONCURRENCY = 16;
 
-/** Whether every tile of a scene has its record, and every file of it the bytes that were written. */
+/** True if every tile of a scene has an intact record, and every file the bytes that were written. */
 export async function isSceneIntact(
   dir: string,
   { tiles }: Catalogue,
@@ -27,31 +28,26 @@ export async function isSceneIntact(
   return true;
 }
 
-/** Of a scene in a shared store: whether every tile of it that is known here has its files there. */
+/** For a scene in an object store: true if each of its tiles in this node's catalogue has all files there, by their sizes. */
 export async function isSceneInStore(
   objects: ObjectStore,
   { tiles }: Catalogue,
   scene: SceneRecord,
   idOf: (geocode: string) => string,
 ): Promise<boolean> {
-  const areThere = await mapConcurrent(scene.geocodes, CONCURRENCY, async (geocode) => {
+  const areStored = await mapConcurrent(scene.geocodes, CONCURRENCY, async (geocode) => {
     const tile = await tiles.get(idOf(geocode));
-    // Others are with other nodes.
+    // Other nodes own the other tiles.
     if (tile?.version !== scene.version) return true;
     for (const { name, bytes } of tile.groups)
       if ((await objects.head(tileFile(tile, name)))?.bytes !== bytes) return false;
     return true;
   });
-  return areThere.every((isThere) => isThere);
+  return areStored.every((isStored) => isStored);
 }
 
 async function hasIntactFiles(dir: string, tile: TileRecord): Promise<boolean> {
-  for (const { name, crc32: written } of tile.groups) {
-    const file = await readFile(join(dir, tileFile(tile, name))).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return null;
-      throw error;
-    });
-    if (file === null || crc32(file) !== written) return false;
-  }
+  for (const group of tile.groups)
+    if (!(await onDisk(dir, () => isIntact(join(dir, tileFile(tile, group.name)), group)))) return false;
   return true;
 }

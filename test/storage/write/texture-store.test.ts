@@ -19,10 +19,10 @@ async function withTextures(dir: string): Promise<Storage> {
   const storage = await Storage.open(dir);
   await writeScene(storage, 'a', FIRST);
   const tiles = await toArray(storage.catalogue.tiles.values());
-  await storage.putTextures(tiles.map(textureOf));
+  await storage.textures.put(tiles.map(textureOf));
   const scaling = { means: [0, 0, 0], deviations: [1, 1, 1] };
   const places = tiles.length;
-  await storage.putClustering({
+  await storage.textures.putClustering({
     ...{ collection: COLLECTION.id, scaling, centres: [[1, 2, 3]], curve: [] },
     ...{ seed: 1, places, createdAt: 0 },
   });
@@ -30,7 +30,7 @@ async function withTextures(dir: string): Promise<Storage> {
 }
 
 const geocodesOf = async (storage: Storage) =>
-  (await toArray(storage.textures(COLLECTION.id))).map(({ geocode }) => geocode);
+  (await toArray(storage.textures.list(COLLECTION.id))).map(({ geocode }) => geocode);
 
 test('a delivery takes the textures of the tiles along that it replaces or leaves out', async (t) => {
   const storage = await withTextures(await tempFolder(t));
@@ -49,7 +49,7 @@ test('a derived tile that is made anew takes the texture of the former along', a
   await writeScene(storage, 'a', FIRST);
   await writeDerived(storage, 1);
   const derived = (await toArray(storage.catalogue.tiles.values())).filter(({ source }) => source !== 'raw');
-  await storage.putTextures(derived.map(textureOf));
+  await storage.textures.put(derived.map(textureOf));
   assert.equal((await geocodesOf(storage)).length, derived.length);
   await writeDerived(storage, 1);
   assert.deepEqual(await geocodesOf(storage), []);
@@ -71,13 +71,13 @@ test('a damaged texture is named by verify, counts as none, and stops neither a 
     `corrupt-record textures ${COLLECTION.id}/${others[0]}`,
   ]);
   assert.deepEqual(await geocodesOf(storage), others.slice(1));
-  assert.equal(await storage.getClustering(COLLECTION.id), undefined);
+  assert.equal(await storage.textures.getClustering(COLLECTION.id), undefined);
   const place = { collection: COLLECTION.id, geocode: cell! };
-  assert.deepEqual(await storage.getTextures([place]), [undefined]);
+  assert.deepEqual(await storage.textures.getMany([place]), [undefined]);
 
   const tiles = await toArray(storage.catalogue.tiles.values());
-  await storage.putTextures(tiles.filter(({ geocode }) => geocode === cell).map(textureOf));
-  assert.equal((await storage.getTextures([place]))[0]!.geocode, cell);
+  await storage.textures.put(tiles.filter(({ geocode }) => geocode === cell).map(textureOf));
+  assert.equal((await storage.textures.getMany([place]))[0]!.geocode, cell);
   await storage.deleteScene(COLLECTION.id, 'a');
   assert.deepEqual(await problems(), [`corrupt-record clusterings ${COLLECTION.id}`]);
   await storage.deleteCollection(COLLECTION.id);

@@ -120,7 +120,7 @@ test('a full disk fails the scene, keeps what was there, and goes on when space 
     geocode: '9q8yy',
     card: {},
   } as const;
-  await assert.rejects(storage.putModel({ ...model, version: '0000000001' }, weights), full);
+  await assert.rejects(storage.models.put({ ...model, version: '0000000001' }, weights), full);
   await write.abort().catch((error) => assert.equal(error.code, full.code));
   await storage.close().catch((error) => assert.equal(error.code, full.code));
 
