@@ -1,44 +1,41 @@
 /** The store of one node: files of tiles and models, their records, and the index that searches use. */
 import { join } from 'node:path';
 import { messageOf, type TilewrightError } from '../errors.js';
-import type { CacheStats } from './cache/file-cache.js';
-import { TileCache } from './cache/tile-cache.js';
-import { type Catalogue, sceneKey } from './catalogue/catalogue.js';
-import type { ScanResult } from './catalogue/table.js';
-import type { ColumnIndex } from './column-index/column-index.js';
-import { type IndexLoad, PersistentIndex } from './column-index/persist/persistent-index.js';
-import type { Commit } from './commit/commit.js';
-import { CommitApplier } from './commit/commit-applier.js';
-import { type CountedLockManager, LocalLockManager, type LockManager } from './commit/write-lock.js';
-import { DataFolder } from './data-folder/data-folder.js';
-import { Results } from './data-folder/results.js';
-import { Scratch } from './data-folder/scratch.js';
-import { VersionGc } from './data-folder/version-gc.js';
-import { DiskReserve } from './files/disk-reserve.js';
-import { checkedName, tileId } from './files/names.js';
-import { type TileVersion, tileFile, tileFolder } from './files/paths.js';
-import type { ObjectStore } from './object-store/object-store.js';
+import { type CacheStats, TileCache } from './cache/index.js';
+import { type Catalogue, type ScanResult, sceneKey } from './catalogue/index.js';
+import { type ColumnIndex, type IndexLoad, PersistentIndex } from './column-index/index.js';
+import {
+  type Commit,
+  CommitApplier,
+  type CountedLockManager,
+  LocalLockManager,
+  type LockManager,
+} from './commit/index.js';
+import { DataFolder, Results, Scratch, VersionGc } from './data-folder/index.js';
+import { checkedName, DiskReserve, type TileVersion, tileFile, tileFolder, tileId } from './files/index.js';
+import type { ObjectStore } from './object-store/index.js';
 import type {
   CollectionRecord,
   GroupRecord,
   ReplicaRecord,
   SceneRecord,
   TileRecord,
-} from './records/records.js';
+} from './records/index.js';
 import {
+  DerivedWrite,
   deleteCollection,
   deleteScene,
   deleteTile,
   type GetTile,
+  isSceneInStore,
+  isSceneIntact,
+  ModelStore,
   requireSameCells,
+  SceneWrite,
+  TextureStore,
   tilesOfCollection,
   updateCollection,
-} from './write/delete-scenes.js';
-import { DerivedWrite } from './write/derived-write.js';
-import { ModelStore } from './write/model-store.js';
-import { isSceneInStore, isSceneIntact } from './write/scene-integrity.js';
-import { SceneWrite } from './write/scene-write.js';
-import { TextureStore } from './write/texture-store.js';
+} from './write/index.js';
 
 /** Time for which the files of a replaced version stay for clients that have found them in a search. */
 const VERSION_GC_DELAY_MS = 10 * 60_000;

@@ -1,14 +1,21 @@
 /** Fetches files of tiles and models that other nodes made from the object store into the cache. */
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { scratchFile } from '../data-folder/scratch.js';
+import { scratchFile } from '../data-folder/index.js';
 import { storeLost, storeNotFound } from '../errors.js';
-import { checksumFile, isIntact } from '../files/checksum.js';
-import { onDisk } from '../files/disk-errors.js';
-import type { DiskReserve } from '../files/disk-reserve.js';
-import { type ModelVersion, modelFile, type TileVersion, tileFile, tileFolder } from '../files/paths.js';
-import type { ObjectStore } from '../object-store/object-store.js';
-import type { GroupRecord } from '../records/records.js';
+import {
+  checksumFile,
+  type DiskReserve,
+  isIntact,
+  type ModelVersion,
+  modelFile,
+  onDisk,
+  type TileVersion,
+  tileFile,
+  tileFolder,
+} from '../files/index.js';
+import type { ObjectStore } from '../object-store/index.js';
+import type { GroupRecord } from '../records/index.js';
 import type { FileCache } from './file-cache.js';
 
 export type GroupFile = Pick<GroupRecord, 'name' | 'bytes' | 'crc32'>;

@@ -2,9 +2,8 @@
 import { readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { SerialQueue } from '../../async/index.js';
-import type { Catalogue } from '../catalogue/catalogue.js';
-import { onDisk } from '../files/disk-errors.js';
-import { VERSION_DEPTH } from '../files/version-folder.js';
+import type { Catalogue } from '../catalogue/index.js';
+import { onDisk, VERSION_DEPTH } from '../files/index.js';
 
 /** Minimum time for which a requested file stays. */
 const MIN_AGE_MS = 10_000;

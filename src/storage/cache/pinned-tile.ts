@@ -1,7 +1,7 @@
 /** Keeps the files of tiles on this node while they are read. */
 import { access } from 'node:fs/promises';
-import type { TileVersion } from '../files/paths.js';
-import type { GroupRecord } from '../records/records.js';
+import type { TileVersion } from '../files/index.js';
+import type { GroupRecord } from '../records/index.js';
 
 export interface PinnedTile {
   /** Bytes that had to be fetched from the object store. */

@@ -1,10 +1,9 @@
 /** Fetches the files of a node's own tiles before readers need them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { mapConcurrent } from '../../async/index.js';
-import type { ColumnIndex } from '../column-index/column-index.js';
-import type { Cursor } from '../column-index/query/sort-order.js';
+import type { ColumnIndex, Cursor } from '../column-index/index.js';
 import { storeLost } from '../errors.js';
-import type { TileRecord } from '../records/records.js';
+import type { TileRecord } from '../records/index.js';
 import { type Fetcher, totalBytes } from './fetcher.js';
 import type { FileCache } from './file-cache.js';
 

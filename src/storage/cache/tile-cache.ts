@@ -1,7 +1,7 @@
 /** The tile files of a node with an object store: the cache, and the fetches into it. */
-import type { Catalogue } from '../catalogue/catalogue.js';
-import type { DiskReserve } from '../files/disk-reserve.js';
-import type { ObjectStore } from '../object-store/object-store.js';
+import type { Catalogue } from '../catalogue/index.js';
+import type { DiskReserve } from '../files/index.js';
+import type { ObjectStore } from '../object-store/index.js';
 import { Fetcher } from './fetcher.js';
 import { FileCache } from './file-cache.js';
 import { Prefetcher, type PrefetchSource } from './prefetcher.js';

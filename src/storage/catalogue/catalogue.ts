@@ -1,19 +1,20 @@
 /** The catalogue: typed tables of small records over LevelDB. */
 import { Level } from 'level';
-import { onDisk } from '../files/disk-errors.js';
-import type {
-  ClusteringRecord,
-  CollectionRecord,
-  JobRecord,
-  LogRecord,
-  ModelRecord,
-  ReplicaRecord,
-  RequestRecord,
-  SceneRecord,
-  TextureRecord,
-  TileRecord,
-} from '../records/records.js';
-import { type TileSchema, TileSchemas } from '../records/tile-schema.js';
+import { onDisk } from '../files/index.js';
+import {
+  type ClusteringRecord,
+  type CollectionRecord,
+  type JobRecord,
+  type LogRecord,
+  type ModelRecord,
+  type ReplicaRecord,
+  type RequestRecord,
+  type SceneRecord,
+  type TextureRecord,
+  type TileRecord,
+  type TileSchema,
+  TileSchemas,
+} from '../records/index.js';
 import { LevelWriter } from './level-writer.js';
 import { type CatalogueChange, Table } from './table.js';
 

@@ -1,7 +1,7 @@
 /** Typed tables of records in LevelDB. */
 import type { Level } from 'level';
 import { TilewrightError } from '../../errors.js';
-import { asStorageError, onDisk } from '../files/disk-errors.js';
+import { asStorageError, onDisk } from '../files/index.js';
 import type { LevelChange } from './level-writer.js';
 import { decodeRecord, encodeRecord } from './record-codec.js';
 

@@ -1,9 +1,8 @@
 /** Applies commits to the catalogue and the column index. Nothing else changes tiles. */
 import { SerialQueue } from '../../async/index.js';
-import type { Catalogue } from '../catalogue/catalogue.js';
-import type { CatalogueChange } from '../catalogue/table.js';
-import type { PersistentIndex } from '../column-index/persist/persistent-index.js';
-import type { TileRecord } from '../records/records.js';
+import type { Catalogue, CatalogueChange } from '../catalogue/index.js';
+import type { PersistentIndex } from '../column-index/index.js';
+import type { TileRecord } from '../records/index.js';
 import { type Commit, type RecordEdit, supersededFolders, textureCollectionOf } from './commit.js';
 import { UndoRecords } from './undo-records.js';
 

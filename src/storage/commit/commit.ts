@@ -1,5 +1,5 @@
 /** Commits: the changes that become visible together. */
-import { type ModelVersion, modelFolder, type TileVersion, tileFolder } from '../files/paths.js';
+import { type ModelVersion, modelFolder, type TileVersion, tileFolder } from '../files/index.js';
 import type {
   ClusteringRecord,
   CollectionRecord,
@@ -7,7 +7,7 @@ import type {
   SceneRecord,
   TextureRecord,
   TileRecord,
-} from '../records/records.js';
+} from '../records/index.js';
 
 /** The new record of a key; null deletes the record. */
 export type RecordEdit =

@@ -1,8 +1,7 @@
 /** Version folders of one write, from before they exist until their records are committed. */
 import { writeFile } from 'node:fs/promises';
-import type { Catalogue } from '../catalogue/catalogue.js';
-import { fsyncPath, writeFileSynced } from '../files/durable-fs.js';
-import { publishVersions, removeVersions, stageVersion } from '../files/version-folder.js';
+import type { Catalogue } from '../catalogue/index.js';
+import { fsyncPath, publishVersions, removeVersions, stageVersion, writeFileSynced } from '../files/index.js';
 import type { Commit } from './commit.js';
 import type { WriteLock } from './write-lock.js';
 

@@ -1,6 +1,6 @@
 /** Tile records that the latest commits of a replica have removed or replaced. */
 import { commitTooOld } from '../errors.js';
-import type { TileRecord } from '../records/records.js';
+import type { TileRecord } from '../records/index.js';
 
 /** Invariant: `commits` has, in ascending order, all commits after `oldest` that removed or replaced a tile. */
 export class UndoRecords {

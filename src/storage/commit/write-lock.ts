@@ -1,8 +1,7 @@
 /** Locks that a writer holds, and the way in which it commits. */
-import type { Catalogue } from '../catalogue/catalogue.js';
-import type { CatalogueChange } from '../catalogue/table.js';
+import type { Catalogue, CatalogueChange } from '../catalogue/index.js';
 import { collectionBusy, sceneBusy } from '../errors.js';
-import { newVersion } from '../files/names.js';
+import { newVersion } from '../files/index.js';
 import type { Commit } from './commit.js';
 import type { CommitApplier } from './commit-applier.js';
 

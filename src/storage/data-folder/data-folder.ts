@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Catalogue } from '../catalogue/catalogue.js';
+import { Catalogue } from '../catalogue/index.js';
 import {
   dataFolderIsStore,
   noCatalogue,
@@ -12,8 +12,7 @@ import {
   storageFormat,
   storageLocked,
 } from '../errors.js';
-import { onDisk } from '../files/disk-errors.js';
-import { fsyncPath, makeFolderDurably, writeFileDurably } from '../files/durable-fs.js';
+import { fsyncPath, makeFolderDurably, onDisk, writeFileDurably } from '../files/index.js';
 
 /** Programs that know only other formats refuse the folder. Records of format 1, which contain their schema, can still be read. */
 const FORMAT = 2;

@@ -1,8 +1,7 @@
 /** Folders below `<data>/results` with the files that jobs return. `src/jobs/local/retention.ts` says how long they are kept. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { onDisk } from '../files/disk-errors.js';
-import { checkedName } from '../files/names.js';
+import { checkedName, onDisk } from '../files/index.js';
 import { removeOld } from './scratch.js';
 
 export class Results {

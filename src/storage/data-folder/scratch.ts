@@ -1,10 +1,8 @@
 /** Folders below `<data>/scratch` for temporary files. Only those of work that can be resumed outlive the process. */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import type { Catalogue } from '../catalogue/catalogue.js';
-import { onDisk } from '../files/disk-errors.js';
-import { fsyncFolders } from '../files/durable-fs.js';
-import { checkedName, isVersion, newVersion } from '../files/names.js';
+import type { Catalogue } from '../catalogue/index.js';
+import { checkedName, fsyncFolders, isVersion, newVersion, onDisk } from '../files/index.js';
 
 const SCRATCH = 'scratch';
 const PERSISTENT_PREFIX = 'kept-';
@@ -30,7 +28,7 @@ export class Scratch {
     return this.create(`${checkedName('file name', name)}-${newVersion()}`);
   }
 
-  /** Creates the folder with the state from which a job resumes after a crash, and returns its path. It is removed when the job has ended. */
+  /** Creates the folder for the state from which a job resumes after a crash, and returns its path. The end of the job removes it. */
   async makeForJob(job: string): Promise<string> {
     return this.create(checkedName('file name', job));
   }

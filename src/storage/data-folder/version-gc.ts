@@ -1,7 +1,7 @@
 /** Removes version folders that no record names: those of interrupted writes, and replaced versions. */
 import { SerialQueue } from '../../async/index.js';
-import type { CatalogueChange, Table } from '../catalogue/table.js';
-import { removeVersions } from '../files/version-folder.js';
+import type { CatalogueChange, Table } from '../catalogue/index.js';
+import { removeVersions } from '../files/index.js';
 import type { DataFolder } from './data-folder.js';
 
 const BATCH_RECORDS = 500;

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { modelDamaged } from '../errors.js';
-import type { ModelFile, ModelVersionRecord } from '../records/records.js';
+import type { ModelFile, ModelVersionRecord } from '../records/index.js';
 import { onDisk } from './disk-errors.js';
 
 /** One file of a version of a model: its path and its record. */

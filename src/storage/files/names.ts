@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { type GridName, gridByName } from '../../grid/index.js';
 import { storageBadName } from '../errors.js';
-import type { TileRecord } from '../records/records.js';
+import type { TileRecord } from '../records/index.js';
 
 const WORD = '[A-Za-z0-9][A-Za-z0-9._+-]*';
 /** A file name has at most 255 bytes; a tile id is collection + scene + geocode + the suffix of a derived tile. */

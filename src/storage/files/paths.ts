@@ -4,7 +4,7 @@
  * `models/<model>/<collection>/<grid>/<geocode>/<version>/<file>`.
  * Each name is checked before it becomes part of a path: TW_STORAGE_BAD_NAME.
  */
-import type { ModelVersionRecord, TileRecord } from '../records/records.js';
+import type { ModelVersionRecord, TileRecord } from '../records/index.js';
 import { checkedName, WORLD_CELL } from './names.js';
 
 export type TileVersion = Pick<TileRecord, 'id' | 'grid' | 'geocode' | 'version'>;

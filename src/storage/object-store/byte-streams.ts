@@ -5,8 +5,7 @@ import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { storeCorrupt } from '../errors.js';
-import { type Chunks, fileChunks } from '../files/checksum.js';
-import { asStorageError } from '../files/disk-errors.js';
+import { asStorageError, type Chunks, fileChunks } from '../files/index.js';
 import type { Content, ReadOptions } from './object-store.js';
 
 /** The bytes to put. Errors of the local disk become TW_STORAGE_ errors, which callers can tell from errors of the store. */

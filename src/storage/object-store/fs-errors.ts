@@ -1,7 +1,7 @@
 /** Errors of the file system of a tile store, as errors that a user can act on. */
 import { TilewrightError } from '../../errors.js';
 import { storeDenied, storeFull, storeIo, storeNotFound, storeUnavailable } from '../errors.js';
-import { isMissingFile } from '../files/disk-errors.js';
+import { isMissingFile } from '../files/index.js';
 
 const FULL = ['ENOSPC', 'EDQUOT'];
 const DENIED = ['EACCES', 'EPERM', 'EROFS'];

@@ -7,10 +7,18 @@ import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { mapConcurrent } from '../../async/index.js';
 import { storeExists, storeNotFound, storeUnavailable } from '../errors.js';
-import { type Chunks, checksumFile, checksumOf, fileChunks } from '../files/checksum.js';
-import { isMissingFile, onDisk } from '../files/disk-errors.js';
-import { fsyncPath, writeFileSynced } from '../files/durable-fs.js';
-import { checkedName, isWord } from '../files/names.js';
+import {
+  type Chunks,
+  checkedName,
+  checksumFile,
+  checksumOf,
+  fileChunks,
+  fsyncPath,
+  isMissingFile,
+  isWord,
+  onDisk,
+  writeFileSynced,
+} from '../files/index.js';
 import {
   concatChunks,
   contentChunks,

@@ -1,4 +1,4 @@
-import { fsyncFolders } from '../files/durable-fs.js';
+import { fsyncFolders } from '../files/index.js';
 
 /**
  * Syncs folders for many writers at the same time. Requests that arrive during one round of fsync are collected for the

@@ -14,9 +14,15 @@ import {
 } from '@aws-sdk/client-s3';
 import { mapConcurrent } from '../../async/index.js';
 import { storeExists, storeIo } from '../errors.js';
-import { type Checksum, type Chunks, checksumOf } from '../files/checksum.js';
-import { asStorageError, onDisk } from '../files/disk-errors.js';
-import { checkedName, isObjectName } from '../files/names.js';
+import {
+  asStorageError,
+  type Checksum,
+  type Chunks,
+  checkedName,
+  checksumOf,
+  isObjectName,
+  onDisk,
+} from '../files/index.js';
 import {
   concatChunks,
   contentChunks,

@@ -1,8 +1,8 @@
-/** What the catalogue remembers. Plain JSON; times are milliseconds since 1970-01-01T00:00:00Z. */
+/** Types of the catalogue's records. Plain JSON; times are milliseconds since 1970-01-01T00:00:00Z. */
 import type { GridName, PixelSizes } from '../../grid/index.js';
 import type { DataType, SpectralTags } from '../../raster/index.js';
 
-/** The operations that make tiles. */
+/** Operations that make tiles. */
 export const tileSources = [
   'raw',
   'split',
@@ -30,14 +30,14 @@ export interface CollectionRecord {
   title: string;
   grid: GridName;
   precision: number;
-  /** Of the scenes so far. Collections made by older versions have none until their next scene. */
+  /** Pixel sizes of all scenes so far. Collections made by older versions have none until their next scene. */
   pixelSizes?: PixelSizes;
   /** SPDX identifier, or `proprietary`, `various`. */
   license: string;
   licenseUrl?: string;
-  /** What who shows the data must say. `[year]` in it stands for the year that the data is of. */
+  /** Credit line to show with the data. `[year]` in it stands for the year of the data. */
   attribution?: string;
-  /** Who made, processed or hosts the data, as a STAC Collection says it. */
+  /** Organisations that made, processed or host the data, in the form of a STAC Collection. */
   providers?: { name: string; roles?: string[]; url?: string }[];
   createdAt: number;
 }
@@ -47,7 +47,7 @@ export interface SceneRecord {
   collection: string;
   /** Version of all its tiles. */
   version: string;
-  /** Digest of the input pixels and of every option that shapes the tiles; equal fingerprints make equal tiles. */
+  /** Digest of the input pixels and of every option that affects the tiles; equal fingerprints make equal tiles. */
   fingerprint: string;
   start: number;
   end: number;
@@ -64,9 +64,9 @@ export interface BandRecord extends SpectralTags {
   /** Physical value = stored * scale + offset. */
   scale: number;
   offset: number;
-  /** The classes that its codes stand for, if they are known. */
+  /** Classes of the codes, if they are known. */
   classes?: ClassRecord[];
-  /** Percent of the cell's pixels that hold data in this band. */
+  /** Percent of the cell's pixels that have data in this band. */
   validPercent: number;
 }
 
@@ -85,7 +85,7 @@ export interface GroupRecord {
   width: number;
   height: number;
   nodata: number | null;
-  /** True where the values of a `data` group are codes, which must not be averaged. */
+  /** True if the values of a `data` group are codes, which must not be averaged. */
   codes?: true;
   bands: BandRecord[];
   bytes: number;
@@ -105,49 +105,49 @@ export interface TileRecord {
   platform: string | null;
   /** Percent, 0-100. */
   coverage: number;
-  /** Percent, 0-100; null where nothing could assess it. */
+  /** Percent, 0-100; null if it could not be determined. */
   cloudCover: number | null;
   groups: GroupRecord[];
   /** Outline of the valid pixels in grid coordinates, closed ring. */
   footprint: [x: number, y: number][];
   derivedFrom: string[];
   /**
-   * Of a tile made from others: digest of the ids and versions of all inputs that it was offered, also of those that gave no pixel.
-   * Whoever makes such tiles defines it (`digestOfInputs` in `src/wrangle`). Raw tiles have none, and neither do tiles that
-   * older versions of the program made.
+   * For a derived tile: digest of the ids and versions of all its candidate inputs, including those that contributed no pixel. The
+   * code that makes such tiles defines it (`digestOfInputs` in `src/derive`). Raw tiles, and tiles made by older versions of
+   * the program, have none.
    */
   inputsDigest?: string;
-  /** The version under which the tile was made, if `node join` has copied it to a cluster and given it another one. */
+  /** The original version of the tile, if `node join` has copied it to a cluster under another one. */
   madeAs?: string;
-  /** The trained model that made it. Of tiles without one, and of those that older versions of the program made, absent. */
+  /** The trained model that made the tile. Absent without a model, and for tiles made by older versions of the program. */
   model?: { id: string; version: string };
   createdAt: number;
 }
 
-/** What a place looks like, by one of its images. */
+/** The texture of a site, computed from one of its images. */
 export interface TextureRecord {
   collection: string;
   grid: GridName;
   geocode: string;
-  /** The tile that was looked at. */
+  /** The tile that it was computed from. */
   tile: string;
   version: string;
   start: number;
-  /** As `src/training/transfer` names them. */
+  /** In the order of `src/training/texture`. */
   values: number[];
 }
 
-/** The places of a collection in clusters of those that look alike. Which one a place is in follows from its texture. */
+/** Clusters of sites of a collection with similar textures. The texture of a site determines its cluster. */
 export interface ClusteringRecord {
   collection: string;
   /** Standardised value = (value - mean) / deviation. */
   scaling: { means: number[]; deviations: number[] };
-  /** In standardised values, of the largest cluster first. */
+  /** In standardised values, the largest cluster first. */
   centres: number[][];
-  /** Mean silhouettes of other numbers of clusters, by three distances. Empty where the number was given. */
+  /** Mean silhouettes for other numbers of clusters, by three distances. Empty if the number was given. */
   curve: { clusters: number; euclidean: number; manhattan: number; cosine: number }[];
   seed: number;
-  /** How many textures it was made of. */
+  /** Number of textures that it was computed from. */
   places: number;
   createdAt: number;
 }
@@ -166,28 +166,28 @@ export interface JobRecord {
   finished?: number;
   updated: number;
   tiles: { total: number; done: number; failed: number; skipped: number };
-  /** How much of the work is done, 0 to 1, where the work tells it otherwise than by tiles. */
+  /** Progress from 0 to 1, if the work does not report it as tiles. */
   share?: number;
   message: string;
   inputs: unknown;
-  /** Which outputs the results have, and whether they are sent as they are; absent for a document with all of them. */
+  /** Requested outputs of the results, and `raw` if they are sent without a document; absent for a document with all of them. */
   resultOptions?: { outputs?: string[]; raw?: boolean };
-  /** What the work gets, where it must know more than who asked for it. */
+  /** Additional input of the work that the client did not send. */
   given?: unknown;
-  /** Of a job that was cancelled or has failed: what it had made until then. */
+  /** Results; for a cancelled or failed job, those so far. */
   results?: unknown;
   error?: { code: string; message: string };
   /** Number of the newest line of its log that belongs to this record. */
   lines?: number;
-  /** The next process that opens the folder to work takes the job up again. */
+  /** True if the next process that opens the folder for work resumes the job. */
   resumable?: boolean;
-  /** How often in a row the process died while the job ran. */
+  /** Number of consecutive times that the process died while the job ran. */
   crashes?: number;
-  /** Names of scratch folders with files that were sent for it; they go when it has ended. */
+  /** Names of scratch folders with uploaded files. They are removed when the job has ended. */
   uploads?: string[];
-  /** Objects of the shared store in which files of the results are, by their names. */
+  /** Objects of the object store with the files of the results, by file name. */
   files?: Record<string, string>;
-  /** The job whose failed inputs this one does again, and the newest one that does those of this. */
+  /** The job whose failed inputs this one retries, and the newest job that retries those of this one. */
   retryOf?: string;
   retriedBy?: string;
 }
@@ -199,34 +199,34 @@ export interface LogRecord {
   time: number;
   level: LogLevel;
   text: string;
-  /** Set where the line tells that the job has come into this state. */
+  /** Set if the line reports that the job has entered this state. */
   status?: JobStatus;
 }
 
-/** What a folder holds of a cluster. */
+/** The part of a cluster that a folder has. */
 export interface ReplicaRecord {
   /** Id of the cluster. */
   cluster: string;
-  /** Number of the last commit that it holds. */
+  /** Number of the last applied commit. */
   applied: number;
-  /** Which restoration of the coordination store the number is of; absent where there was none. */
+  /** The restoration of the coordination store that the number belongs to; absent if there was none. */
   restored?: string;
-  /** The slots whose tiles are here as of that commit, as text of `src/dht`. */
+  /** The slots whose tiles the folder has as of that commit, as text of `src/dht`. */
   slots: string;
 }
 
-/** A request that must not start a second job: the job it has started, and a digest of what it asked for. */
+/** A request that must not start a second job: the job that it has started, and a digest of its content. */
 export interface RequestRecord {
   job: string;
   digest: string;
   since: number;
 }
 
-/** How good a version of a model is. Errors on other data do not compare. */
+/** Quality of a version of a model. Errors on different data cannot be compared. */
 export interface ModelScore {
-  /** The less, the better. */
+  /** Validation error; smaller is better. */
   error: number;
-  /** The same for the same validation data. */
+  /** Identifies the validation data. */
   data: string;
 }
 
@@ -236,15 +236,15 @@ export interface ModelFile {
   crc32: number;
 }
 
-/** What one training has made; its weights and card are files under `models/`. */
+/** The result of one training; its weights and card are files below `models/`. */
 export interface TrainedVersion {
   version: string;
   createdAt: number;
-  /** Weights and card as they lie in the version's folder. */
+  /** Weights and card in the version's folder. */
   files: ModelFile[];
-  /** What lists say of it; the whole card is a file beside the weights. */
+  /** Summary for lists; the complete card is a file beside the weights. */
   card: unknown;
-  /** Older versions of the program wrote none. */
+  /** Absent in records of older versions of the program. */
   score?: ModelScore;
 }
 
@@ -258,8 +258,8 @@ export interface ModelVersionRecord extends TrainedVersion {
   geocode: string;
 }
 
-/** A model: its latest version, and those before it that are kept. */
+/** A model: its latest version, and the kept ones before it. */
 export interface ModelRecord extends ModelVersionRecord {
-  /** The latest of them first. Absent where the record is of an older version of the program, which kept none. */
+  /** The latest of them first. Absent in records of older versions of the program, which kept none. */
   former?: TrainedVersion[];
 }

@@ -1,20 +1,20 @@
 /**
- * How tile records lie on disk. Most of a record's text would be the same in every tile of a product: names, types and
- * scales of its groups and bands. That part is its layout. It is stored once, under a digest of its JSON; a tile's record
- * names it and holds what is the tile's own.
+ * The form of tile records on disk. Most of a record would be the same in every tile of a product: names, types and
+ * scales of its groups and bands. This part is the tile's schema. It is stored once, under a digest of its JSON; a tile's record
+ * has this digest and the values that differ from tile to tile.
  */
 import { createHash } from 'node:crypto';
 import { storageCorrupt } from '../errors.js';
 import type { BandRecord, GroupRecord, TileRecord } from './records.js';
 import { wavelengthRange } from './wavelength-range.js';
 
-/** A group without what is a tile's own. */
+/** The part of a group that tiles share. */
 export type SchemaGroup = Omit<GroupRecord, 'width' | 'height' | 'bytes' | 'crc32' | 'bands'> & {
   bands: Omit<BandRecord, 'validPercent'>[];
 };
 export type TileSchema = readonly SchemaGroup[];
 
-/** Of each group of the layout. One percentage stands for all its bands where they have the same. */
+/** The part of a group that differs from tile to tile. One percentage stands for all bands if they are equal. */
 export type TileGroupPart = [
   width: number,
   height: number,
@@ -26,53 +26,51 @@ export type TileGroupPart = [
 /** A tile's record on disk; its id is its key. */
 export interface StoredTile {
   tile: Omit<TileRecord, 'id' | 'groups'>;
-  /** Digest of the layout. */
+  /** Digest of the schema. */
   layout: string;
   groups: TileGroupPart[];
 }
 
-/** What groups were made of. Nobody changes groups in place. */
+/** The parts that groups were made from. Nobody changes groups in place. */
 const sourceParts = new WeakMap<GroupRecord[], { layout: TileSchema; parts: TileGroupPart[] }>();
 
-/** The layout by which a tile's record was read, the same object for all that share it; undefined of other records. */
+/** The schema that a tile's record was decoded with: the same object for all tiles that share it. Undefined for other records. */
 export function schemaOf({ groups }: TileRecord): TileSchema | undefined {
   return sourceParts.get(groups)?.layout;
 }
 
-/** The groups of a tile of this layout, which `schemaOf` then knows. */
+/** The groups of a tile of this schema, which `schemaOf` returns for them. */
 export function joinGroups(layout: TileSchema, parts: TileGroupPart[]): GroupRecord[] {
   const groups = parts.map((part, g) => joinGroup(layout[g], part));
   sourceParts.set(groups, { layout, parts });
   return groups;
 }
 
-/** What the groups of a tile share with those of others. */
 export const schemaPart = (groups: GroupRecord[]): TileSchema => groups.map(groupSchemaPart);
-/** What is a tile's own of its groups. */
 export const tilePart = (groups: GroupRecord[]): TileGroupPart[] =>
   sourceParts.get(groups)?.parts ?? groups.map(groupTilePart);
 
 /**
- * The layouts of one catalogue. There are a few a product; where its scale follows the sun (Landsat level 1), one a scene.
+ * The schemas of one catalogue. A product has a few, or one a scene if its scale depends on the sun (Landsat level 1).
  * All are kept in memory, and none is ever removed.
  *
- * Invariant: a layout that a packed record names is on disk, or in `unwritten`, which goes with every batch until one is
- * on disk. So no record is on disk without its layout.
+ * Invariant: a schema that an encoded record names is on disk, or in `unwritten`, which is part of every batch until one is
+ * on disk. So no record is on disk without its schema.
  */
 export class TileSchemas {
-  /** Digests of layouts that a record names and the catalogue lacks. */
+  /** Digests of schemas that a record names and the catalogue lacks. */
   readonly missing = new Set<string>();
   private readonly known = new Map<string, TileSchema>();
   private readonly unwritten = new Map<string, TileSchema>();
-  /** Of layouts that records were read by, here or on their way. */
+  /** Digests of the schemas of decoded records, from this catalogue or from other nodes. */
   private readonly digests = new WeakMap<TileSchema, string>();
 
-  /** Takes a layout that was read from the catalogue. */
+  /** Adds a schema that was read from the catalogue. */
   add(digest: string, layout: TileSchema): void {
     this.known.set(digest, layout);
   }
 
-  /** Whether any tile may have a spectrum. */
+  /** True if a tile may have a spectrum. */
   haveSpectra(): boolean {
     return [...this.known.values()].some((layout) => wavelengthRange(layout) !== undefined);
   }
@@ -89,8 +87,8 @@ export class TileSchemas {
   }
 
   /**
-   * The record of this id; what `stored` holds becomes part of it. Records of folders of format 1 are whole. Throws
-   * TW_STORAGE_CORRUPT where the layout is missing.
+   * The record of this id, which takes over the objects of `stored`. Records of folders of format 1 are not encoded. Throws
+   * TW_STORAGE_CORRUPT if the schema is missing.
    */
   decode(id: string, stored: StoredTile | TileRecord): TileRecord {
     if (!('layout' in stored)) return stored;
@@ -103,12 +101,12 @@ export class TileSchemas {
     return Object.assign(tile, { id, groups: joinGroups(layout, parts) });
   }
 
-  /** What the next batch must bring along. */
+  /** The schemas that the next batch must contain. */
   takeUnwritten(): [digest: string, layout: TileSchema][] {
     return [...this.unwritten];
   }
 
-  /** What `takeUnwritten` gave is on disk. */
+  /** Declares that schemas from `takeUnwritten` are on disk. */
   markWritten(taken: [digest: string, layout: TileSchema][]): void {
     for (const [digest] of taken) this.unwritten.delete(digest);
   }
@@ -117,7 +115,7 @@ export class TileSchemas {
     const json = JSON.stringify(layout);
     const digest = createHash('sha256').update(json).digest('hex').slice(0, 16);
     if (!this.known.has(digest)) {
-      // As it will be read again: JSON has fewer numbers.
+      // The same value as after a restart: JSON has no NaN and no infinities.
       const stored: TileSchema = JSON.parse(json);
       this.known.set(digest, stored);
       this.unwritten.set(digest, stored);
@@ -144,7 +142,7 @@ function groupTilePart({ width, height, bytes, crc32, bands }: GroupRecord): Til
   return [width, height, bytes, crc32, isOne ? valid[0] : valid];
 }
 
-/** Field by field: a search joins thousands, and spread syntax takes a hundred times as long. */
+/** Copies each member: a search joins thousands of groups, and spread syntax takes a hundred times as long. */
 function joinGroup(group: SchemaGroup, [width, height, bytes, crc32, valid]: TileGroupPart): GroupRecord {
   const { name, role, dataType, nodata, codes } = group;
   const bands = group.bands.map((band, b): BandRecord => {

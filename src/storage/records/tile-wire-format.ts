@@ -1,4 +1,4 @@
-/** Tile records on their way to another node: what the tiles of a product have in common is sent once. */
+/** Tile records in messages between nodes: the common part of the tiles of a product is sent once. */
 import type { TileRecord } from './records.js';
 import {
   joinGroups,
@@ -9,13 +9,12 @@ import {
   tilePart,
 } from './tile-schema.js';
 
-/** As JSON has it. */
 export interface EncodedTiles {
   layouts: TileSchema[];
   tiles: { tile: Omit<TileRecord, 'groups'>; layout: number; groups: TileGroupPart[] }[];
 }
 
-/** Records that become `EncodedTiles` when they are written as JSON, and stay as they are where they are not sent. */
+/** Records that become `EncodedTiles` when they are written as JSON, and stay unchanged if they are not sent. */
 export class TileBatch {
   constructor(readonly tiles: TileRecord[]) {}
 
@@ -38,7 +37,7 @@ export class TileBatch {
   }
 }
 
-/** Layouts that came from other nodes, by their JSON, so that equal ones are one object; more than a few products have. */
+/** Schemas from other nodes by their JSON, so that equal ones are one object. */
 const internedSchemas = new Map<string, TileSchema>();
 const MAX_INTERNED = 10_000;
 
@@ -51,7 +50,7 @@ function internSchema(layout: TileSchema): TileSchema {
   return layout;
 }
 
-/** The records, sent or not. */
+/** The records of a batch, which may have been sent as JSON. */
 export function decodeTiles(list: TileBatch | EncodedTiles): TileRecord[] {
   if (list instanceof TileBatch) return list.tiles;
   const layouts = list.layouts.map(internSchema);

@@ -1,4 +1,4 @@
-/** The wavelengths that a tile covers, as the STAC extension hsi 1.0.0 says it. */
+/** The wavelengths that a tile covers, as in the STAC extension hsi 1.0.0. */
 import { isHyperspectral, type SpectralTags } from '../../raster/index.js';
 
 export interface WavelengthRange {
@@ -7,11 +7,12 @@ export interface WavelengthRange {
   max: number;
 }
 
-/** Of all spectra among the groups of a tile; undefined if there is none, or all of its bands are bad. */
+/** The range of all spectra among the groups of a tile; undefined if it has none, or all their bands are bad. */
 export function wavelengthRange(
   groups: readonly { bands: readonly SpectralTags[] }[],
 ): WavelengthRange | undefined {
-  let [min, max] = [Infinity, -Infinity];
+  let min = Infinity;
+  let max = -Infinity;
   for (const { bands } of groups) {
     if (!isHyperspectral(bands)) continue;
     for (const { wavelength, good } of bands) {
@@ -23,17 +24,17 @@ export function wavelengthRange(
   return min <= max ? { min: micrometres(min), max: micrometres(max) } : undefined;
 }
 
-/** Without the noise of a division by 1,000. */
+/** Converts nanometres without the rounding errors of a division by 1,000. */
 export function micrometres(nanometres: number): number {
   return Number((nanometres / 1000).toPrecision(6));
 }
 
-/** A range as a name of the column index; null stands for none. */
+/** The name of a range in the column index; null if there is none. */
 export function rangeName(range: WavelengthRange | undefined): string | null {
   return range ? `${range.min} ${range.max}` : null;
 }
 
-/** The range of a name. */
+/** The inverse of `rangeName`. */
 export function rangeNamed(name: string): WavelengthRange {
   const [min, max] = name.split(' ').map(Number) as [number, number];
   return { min, max };

@@ -1,4 +1,4 @@
-/** Checks of records that other nodes send. They ask for what readers rely on; nodes of other versions may send more members. */
+/** Checks of records that other nodes send. They require the members that readers use; nodes of other versions may send more. */
 import {
   type Check,
   COUNT,
@@ -11,16 +11,16 @@ import {
 } from '../../json-schema.js';
 import type { EncodedTiles } from './tile-wire-format.js';
 
-/** JSON Schema of a time in milliseconds since 1970 that a date can have. */
+/** JSON Schema of a time in ms since 1970, within the range of `Date`. */
 export const TIME_SCHEMA = { type: 'number', minimum: -8.64e15, maximum: 8.64e15 } as const;
 
-/** JSON Schema of a `Position` in an order of tiles. */
+/** JSON Schema of a `Cursor`. */
 export const CURSOR_SCHEMA = objectOf(
   { start: NUMBER, collection: TEXT, id: TEXT },
   { keys: listOf({ type: ['string', 'number', 'null'] }) },
 );
 
-/** All members of a tile record but its groups. */
+/** All members of a tile record except its groups. */
 const TILE_MEMBERS = {
   id: TEXT,
   collection: TEXT,
@@ -42,12 +42,15 @@ const TILE_MEMBERS = {
 const BAND_SCHEMA = objectOf(
   { name: TEXT, scale: NUMBER, offset: NUMBER },
   {
-    ...{ commonName: TEXT, wavelength: NUMBER, fwhm: NUMBER, good: { type: 'boolean' } },
+    commonName: TEXT,
+    wavelength: NUMBER,
+    fwhm: NUMBER,
+    good: { type: 'boolean' },
     classes: listOf(objectOf({ value: COUNT, name: TEXT, colour: TEXT })),
   },
 );
 
-/** Members of a group that all tiles of one layout share. */
+/** Members of a group that all tiles of one schema share. */
 const SCHEMA_GROUP_MEMBERS = {
   name: TEXT,
   role: { enum: ['data', 'qa', 'mask'] },

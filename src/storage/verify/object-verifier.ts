@@ -3,8 +3,8 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { storeCorrupt, storeNotFound } from '../errors.js';
-import { isIntact } from '../files/checksum.js';
-import type { ObjectStore } from '../object-store/object-store.js';
+import { isIntact } from '../files/index.js';
+import type { ObjectStore } from '../object-store/index.js';
 import type { Problem } from './problem.js';
 
 /** A file that a record names. */

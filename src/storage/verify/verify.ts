@@ -2,18 +2,27 @@
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type GridName, grids } from '../../grid/index.js';
-import { sceneKey } from '../catalogue/catalogue.js';
-import type { Table } from '../catalogue/table.js';
-import type { Cursor } from '../column-index/query/sort-order.js';
+import { sceneKey, type Table } from '../catalogue/index.js';
+import type { Cursor } from '../column-index/index.js';
 import { storageCorrupt } from '../errors.js';
-import { type Checksum, checksumOf, fileChunks } from '../files/checksum.js';
-import { isMissingFile, onDisk } from '../files/disk-errors.js';
-import { modelId, tileId } from '../files/names.js';
-import { modelFile, modelFolder, tileFile, tileFolder } from '../files/paths.js';
-import { stagingPath, VERSION_DEPTH } from '../files/version-folder.js';
-import type { SceneRecord, TileRecord } from '../records/records.js';
+import {
+  type Checksum,
+  checksumOf,
+  fileChunks,
+  isMissingFile,
+  modelFile,
+  modelFolder,
+  modelId,
+  onDisk,
+  stagingPath,
+  tileFile,
+  tileFolder,
+  tileId,
+  VERSION_DEPTH,
+} from '../files/index.js';
+import type { SceneRecord, TileRecord } from '../records/index.js';
 import type { Storage } from '../storage.js';
-import { versionsOf } from '../write/model-versions.js';
+import { versionsOf } from '../write/index.js';
 import { type ExpectedFile, ObjectVerifier } from './object-verifier.js';
 import type { Problem } from './problem.js';
 

@@ -1,7 +1,6 @@
 /** Deletes scenes, tiles and collections, and updates collections. Each commit leaves a consistent state. */
-import { type Catalogue, sceneKey } from '../catalogue/catalogue.js';
-import type { Commit, RecordEdit } from '../commit/commit.js';
-import { type LockManager, type WriteLock, withLock } from '../commit/write-lock.js';
+import { type Catalogue, sceneKey } from '../catalogue/index.js';
+import { type Commit, type LockManager, type RecordEdit, type WriteLock, withLock } from '../commit/index.js';
 import {
   collectionFixed,
   collectionNotFound,
@@ -10,9 +9,8 @@ import {
   storageCorrupt,
   tileNotFound,
 } from '../errors.js';
-import { tileId } from '../files/names.js';
-import type { TileVersion } from '../files/paths.js';
-import type { CollectionRecord, TileRecord } from '../records/records.js';
+import { type TileVersion, tileId } from '../files/index.js';
+import type { CollectionRecord, TileRecord } from '../records/index.js';
 import { textureDeletions } from './texture-store.js';
 
 const BATCH_TILES = 1000;

@@ -1,12 +1,9 @@
 /** Writes tiles that are made from other tiles. Each becomes visible as a whole, and committed ones stay. */
-import type { Catalogue } from '../catalogue/catalogue.js';
-import { byCollection, type Commit } from '../commit/commit.js';
-import { StagedVersions } from '../commit/staged-versions.js';
-import type { WriteLock } from '../commit/write-lock.js';
+import type { Catalogue } from '../catalogue/index.js';
+import { byCollection, type Commit, StagedVersions, type WriteLock } from '../commit/index.js';
 import { collectionNotFound, derivedWriteMisuse } from '../errors.js';
-import type { DiskReserve } from '../files/disk-reserve.js';
-import { type TileVersion, tileFolder } from '../files/paths.js';
-import type { TileRecord } from '../records/records.js';
+import { type DiskReserve, type TileVersion, tileFolder } from '../files/index.js';
+import type { TileRecord } from '../records/index.js';
 import { textureDeletions } from './texture-store.js';
 
 /** A tile to remove, if it still has this version. */

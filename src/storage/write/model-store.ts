@@ -1,18 +1,22 @@
 /** Trained models: their records, and the files of their versions. */
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import type { Fetcher } from '../cache/fetcher.js';
-import type { ScanResult } from '../catalogue/table.js';
-import type { Commit } from '../commit/commit.js';
-import { StagedVersions } from '../commit/staged-versions.js';
-import { type LockManager, withLock } from '../commit/write-lock.js';
-import type { DataFolder } from '../data-folder/data-folder.js';
+import type { Fetcher } from '../cache/index.js';
+import type { ScanResult } from '../catalogue/index.js';
+import { type Commit, type LockManager, StagedVersions, withLock } from '../commit/index.js';
+import type { DataFolder } from '../data-folder/index.js';
 import { modelDamaged, modelNotFound, modelVersionNotFound } from '../errors.js';
-import { onDisk } from '../files/disk-errors.js';
-import { type ModelFileLocation, readModelFile } from '../files/model-files.js';
-import { checkedName, modelId } from '../files/names.js';
-import { type ModelVersion, modelFile, modelFolder } from '../files/paths.js';
-import type { ModelRecord, ModelVersionRecord } from '../records/records.js';
+import {
+  checkedName,
+  type ModelFileLocation,
+  type ModelVersion,
+  modelFile,
+  modelFolder,
+  modelId,
+  onDisk,
+  readModelFile,
+} from '../files/index.js';
+import type { ModelRecord, ModelVersionRecord } from '../records/index.js';
 import { keptVersions, modelRecordOf, versionsOf } from './model-versions.js';
 
 /** A version of a model without the members that follow from its files. */

@@ -1,5 +1,5 @@
 /** The versions in the record of a model. */
-import type { ModelRecord, ModelVersionRecord, TrainedVersion } from '../records/records.js';
+import type { ModelRecord, ModelVersionRecord, TrainedVersion } from '../records/index.js';
 
 /** Number of newest versions of a model that are kept, besides the best ones. */
 const KEPT_VERSIONS = 5;

@@ -1,13 +1,11 @@
 /** Checks whether a committed scene is complete, before the same delivery is skipped. */
 import { join } from 'node:path';
 import { mapConcurrent } from '../../async/index.js';
-import type { Catalogue } from '../catalogue/catalogue.js';
+import type { Catalogue } from '../catalogue/index.js';
 import { storageCorrupt } from '../errors.js';
-import { isIntact } from '../files/checksum.js';
-import { onDisk } from '../files/disk-errors.js';
-import { tileFile } from '../files/paths.js';
-import type { ObjectStore } from '../object-store/object-store.js';
-import type { SceneRecord, TileRecord } from '../records/records.js';
+import { isIntact, onDisk, tileFile } from '../files/index.js';
+import type { ObjectStore } from '../object-store/index.js';
+import type { SceneRecord, TileRecord } from '../records/index.js';
 
 const CONCURRENCY = 16;
 

@@ -1,13 +1,9 @@
 /** Writes one scene: its tiles are on disk as they arrive, and all of them become visible together. */
-import { type Catalogue, sceneKey } from '../catalogue/catalogue.js';
-import type { Commit, RecordEdit } from '../commit/commit.js';
-import { StagedVersions } from '../commit/staged-versions.js';
-import type { WriteLock } from '../commit/write-lock.js';
+import { type Catalogue, sceneKey } from '../catalogue/index.js';
+import { type Commit, type RecordEdit, StagedVersions, type WriteLock } from '../commit/index.js';
 import { sceneWriteMisuse } from '../errors.js';
-import type { DiskReserve } from '../files/disk-reserve.js';
-import { checkedName, tileId } from '../files/names.js';
-import { tileFolder } from '../files/paths.js';
-import type { CollectionRecord, SceneRecord, TileRecord } from '../records/records.js';
+import { checkedName, type DiskReserve, tileFolder, tileId } from '../files/index.js';
+import type { CollectionRecord, SceneRecord, TileRecord } from '../records/index.js';
 import { requireSameCells, tilesOfScene } from './delete-scenes.js';
 import { textureDeletions } from './texture-store.js';
 

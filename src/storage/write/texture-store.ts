@@ -1,9 +1,13 @@
 /** Textures of cells, and the clusterings of similar ones. */
-import type { Catalogue } from '../catalogue/catalogue.js';
-import { byCollection, type RecordEdit } from '../commit/commit.js';
-import type { CommitApplier } from '../commit/commit-applier.js';
-import { type LockManager, withLock } from '../commit/write-lock.js';
-import type { ClusteringRecord, TextureRecord, TileRecord } from '../records/records.js';
+import type { Catalogue } from '../catalogue/index.js';
+import {
+  byCollection,
+  type CommitApplier,
+  type LockManager,
+  type RecordEdit,
+  withLock,
+} from '../commit/index.js';
+import type { ClusteringRecord, TextureRecord, TileRecord } from '../records/index.js';
 
 type Site = Pick<TextureRecord, 'collection' | 'geocode'>;
 

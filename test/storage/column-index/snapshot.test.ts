@@ -225,10 +225,10 @@ test('what does not fit the catalogue is not used, and the index is read anew', 
   const cases: [reason: RegExp, harm: (dir: string) => Promise<void>][] = [
     [/damaged/, async (dir) => flip(await rowsOf(dir), (length) => length - 100)],
     [/cannot be read/, async (dir) => rm(await rowsOf(dir))],
-    [/no snapshot/, async (dir) => flip(await snapshotOf(dir), () => 1)],
+    [/not a snapshot/, async (dir) => flip(await snapshotOf(dir), () => 1)],
     [/format 1/, async (dir) => flip(await snapshotOf(dir), () => 4, 2)],
     [
-      /cut off/,
+      /truncated/,
       async (dir) => writeFile(await rowsOf(dir), (await readFile(await rowsOf(dir))).subarray(0, 999)),
     ],
     [/commit 4 is missing/, (dir) => inCatalogue(dir, (db) => db.del('!commits!000000000004'))],
@@ -236,7 +236,7 @@ test('what does not fit the catalogue is not used, and the index is read anew', 
       /000000000005" in table commits/,
       (dir) => inCatalogue(dir, (db) => db.put('!commits!000000000005', Buffer.from('abcdef'))),
     ],
-    [/does not know/, (dir) => inCatalogue(dir, (db) => db.del('!commits!000000000003'))],
+    [/catalogue does not have/, (dir) => inCatalogue(dir, (db) => db.del('!commits!000000000003'))],
     [
       /another history/,
       (dir) =>
