@@ -8,7 +8,7 @@ export {
 export { toCql2Json } from './cql2/write-json.js';
 export { badDatetime, slotsUnanswered } from './errors.js';
 export { and, defaultToRawSource, type Filter, references } from './filter/filter-tree.js';
-export { memoizeUntilChange } from './memoize-answer.js';
+export { memoizeUntilChange } from './memoize.js';
 export {
   checkFilter,
   type FilterParams,
@@ -26,14 +26,8 @@ export { type FoundTiles, type PartialAnswer, partialAnswer, TileFinder } from '
 export { toStacCollection } from './stac/collection.js';
 export { collectionExtents, mergeExtents } from './stac/collection-extents.js';
 export { collectionSummaries, mergeSummaries, withSummaries } from './stac/collection-summaries.js';
-export {
-  bboxPolygon,
-  type ItemOptions,
-  type StacPolygon,
-  toClassification,
-  toStacItem,
-} from './stac/item.js';
-export { createItemWriter } from './stac/item-writer.js';
+export { bboxPolygon, type StacPolygon, toClassification } from './stac/item.js';
+export { createItemWriter, type ItemOptions, toStacItem } from './stac/item-writer.js';
 export { JsonBuffer } from './stac/json-buffer.js';
 export { attributionFor, extensionUrl, isoTime, type StacLink, stacUrls } from './stac/links.js';
 export { axisOrderHint } from './values/axis-order-hint.js';

@@ -18,7 +18,7 @@ import {
 import { compileFilter } from '../compile/compile-filter.js';
 import { slotsUnanswered as unansweredSlots } from '../errors.js';
 import type { Filter } from '../filter/filter-tree.js';
-import { memoizeUntilChange } from '../memoize-answer.js';
+import { memoizeUntilChange } from '../memoize.js';
 import { collectionExtents, type Extent, mergeExtents } from '../stac/collection-extents.js';
 import {
   type CollectionSummaries,
