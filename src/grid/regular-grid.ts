@@ -4,13 +4,13 @@ import { geocodeInvalid, geocodeOutside, geocodePrecision, geocodeTooMany } from
 import type { Grid, GridBounds } from './grid.js';
 
 /** A cell by number: column 0 in the west, row 0 in the south. */
-export interface CellIndex {
+interface CellIndex {
   column: number;
   row: number;
 }
 
 /** The properties in which lattice grids differ. */
-export interface RegularGridDefinition
+interface RegularGridDefinition
   extends Pick<Grid, 'name' | 'idPrefix' | 'epsg' | 'maxPrecision' | 'extent' | 'fromLonLat' | 'toLonLat'> {
   /** The characters of a geocode in ascending order. */
   alphabet: string;

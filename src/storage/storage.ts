@@ -180,9 +180,9 @@ export class Storage {
   }
 
   /**
-   * Deletes a collection with its scenes and tiles; models stay. `tilesLeft` returns the tiles that no scene names, if other nodes have some of
-   * them. Returns the number of deleted tiles. Throws TW_STORAGE_NO_COLLECTION, and TW_STORAGE_SCENE_BUSY while one of its scenes is being
-   * written.
+   * Deletes a collection with its scenes and tiles; models stay. `tilesLeft` returns the tiles that no scene names, if other
+   * nodes have some of them. Returns the number of deleted tiles. Throws TW_STORAGE_NO_COLLECTION, and TW_STORAGE_SCENE_BUSY
+   * while one of its scenes is being written.
    */
   deleteCollection(
     id: string,

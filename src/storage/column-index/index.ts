@@ -8,16 +8,4 @@ export { ColumnIndex } from './column-index.js';
 export type { IndexRun } from './index-run.js';
 export { type CellKeyRange, isWithin, mergeRanges } from './key-range.js';
 export { type IndexLoad, PersistentIndex } from './persist/index.js';
-export {
-  type Cursor,
-  compareCursors,
-  type IndexPage,
-  type IndexQuery,
-  type RowFilter,
-  type RunFilter,
-  type Selection,
-  SORT_COLUMNS,
-  type SortColumn,
-  type SortOrder,
-  type SortValue,
-} from './query/index.js';
+export * from './query/index.js';

@@ -14,7 +14,7 @@ interface IndexState {
   changes: number;
 }
 
-export interface RowChange extends IndexState {
+interface RowChange extends IndexState {
   seq: number;
   /** Time of the commit, ms. */
   at: number;

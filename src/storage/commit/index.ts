@@ -4,19 +4,7 @@
  * behind. May import `async`, `catalogue`, `column-index`, `files` and `records`.
  */
 
-export {
-  byCollection,
-  type Commit,
-  REPLICATED_TABLES,
-  type RecordEdit,
-  supersededFolders,
-} from './commit.js';
+export * from './commit.js';
 export { CommitApplier } from './commit-applier.js';
 export { StagedVersions } from './staged-versions.js';
-export {
-  type CountedLockManager,
-  LocalLockManager,
-  type LockManager,
-  type WriteLock,
-  withLock,
-} from './write-lock.js';
+export * from './write-lock.js';

@@ -6,7 +6,7 @@ import type { Commit } from './commit.js';
 import type { WriteLock } from './write-lock.js';
 
 /** A folder is `planned` before it exists, `staged` while its files are written, and `published` under its final name. */
-export type FolderState = 'planned' | 'staged' | 'published';
+type FolderState = 'planned' | 'staged' | 'published';
 
 /**
  * Invariants, even after a kill at any moment: a version folder of this write is named by a record of `pending` from before it exists until

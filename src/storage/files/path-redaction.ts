@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 const OWN_ENTRIES = 'catalogue|columns|tiles|models|results|scratch|lock|node\\.json';
 
 /**
- * Returns a function that makes paths below the data folder `dir` relative, in all texts of a JSON value, and returns a new value. It throws
- * if the value is not JSON.
+ * Returns a function that makes paths below the data folder `dir` relative, in all texts of a JSON value, and returns a new
+ * value. It throws if the value is not JSON.
  */
 export function redactDataFolder(dir: string): <T>(value: T) => T {
   const folders = [...new Set([dir, resolve(dir)])].map((one) =>

@@ -5,7 +5,7 @@ import { isTransient, type S3Failure, statusOf } from './s3-retry.js';
 
 const FULL = ['XMinioStorageFull', 'QuotaExceeded', 'InsufficientCapacity', 'InsufficientStorage'];
 
-export interface S3Location {
+interface S3Location {
   url: string;
   bucket: string;
   /** Origin of the requests so far. */

@@ -2,29 +2,8 @@
  * Types of the catalogue's records, and the forms of tile records on disk and in messages between nodes. Invariant: a record that is
  * encoded and decoded is unchanged. May import `grid` and `raster` (types).
  */
-export type {
-  ClusteringRecord,
-  CollectionRecord,
-  GroupRecord,
-  JobRecord,
-  LogRecord,
-  ModelFile,
-  ModelRecord,
-  ModelVersionRecord,
-  ReplicaRecord,
-  RequestRecord,
-  SceneRecord,
-  TextureRecord,
-  TileRecord,
-  TrainedVersion,
-} from './records.js';
+export type * from './records.js';
 export { schemaOf, type TileSchema, TileSchemas } from './tile-schema.js';
 export { decodeTiles, type EncodedTiles, TileBatch } from './tile-wire-format.js';
-export {
-  micrometres,
-  rangeName,
-  rangeNamed,
-  type WavelengthRange,
-  wavelengthRange,
-} from './wavelength-range.js';
+export * from './wavelength-range.js';
 export { CURSOR_SCHEMA, checkEncodedTiles, TILE_RECORD_SCHEMA, TIME_SCHEMA } from './wire-schemas.js';

@@ -2,15 +2,7 @@
  * Writers of scenes and derived tiles, deletions, and the stores of models and textures. Invariant: each change is made under a write lock,
  * and its commits leave a consistent state. May import all folders of `storage` except `verify`.
  */
-export {
-  deleteCollection,
-  deleteScene,
-  deleteTile,
-  type GetTile,
-  requireSameCells,
-  tilesOfCollection,
-  updateCollection,
-} from './delete-scenes.js';
+export * from './delete-scenes.js';
 export { DerivedWrite, type ObsoleteTile } from './derived-write.js';
 export { ModelStore, type NewModel } from './model-store.js';
 export { bestVersion, modelRecordOf, versionNamed, versionsOf } from './model-versions.js';

@@ -49,8 +49,8 @@ export class SceneWrite {
   }
 
   /**
-   * Creates the folder for the files of one tile and returns its absolute path. The files are `<group>.tif`. Write them with `writeFile`, or
-   * call `syncFile` before `publish`. Throws TW_STORAGE_DISK_LOW.
+   * Creates the folder for the files of one tile and returns its absolute path. The files are `<group>.tif`. Write them with
+   * `writeFile`, or call `syncFile` before `publish`. Throws TW_STORAGE_DISK_LOW.
    */
   async stagingFolder(geocode: string): Promise<string> {
     const folder = this.folderOf(geocode);

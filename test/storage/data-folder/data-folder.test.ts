@@ -22,7 +22,7 @@ async function startHolder(t: TestContext, dir: string): Promise<ChildProcess> {
   return child;
 }
 
-test('a folder held by another process is refused, naming the process and its URL', async (t) => {
+test('a folder that another process has open is refused, with the process and its URL', async (t) => {
   const dir = await tempFolder(t);
   const child = await startHolder(t, dir);
   const lock = await readLock(dir);
@@ -43,7 +43,7 @@ test('a folder held by another process is refused, naming the process and its UR
   await (await Storage.open(dir)).close();
 });
 
-test('the lock file of a killed process does not keep others out', async (t) => {
+test('the lock file of a killed process does not exclude others', async (t) => {
   const dir = await tempFolder(t);
   const child = await startHolder(t, dir);
   const before = await readLock(dir);
@@ -59,7 +59,7 @@ test('the lock file of a killed process does not keep others out', async (t) => 
   await assert.rejects(Storage.open(dir), { code: 'TW_STORAGE_LOCKED' }, 'not twice in one process either');
 });
 
-test('a folder of another format is refused and left as it is', async (t) => {
+test('a folder of another format is refused and not changed', async (t) => {
   for (const [text, message] of [
     ['{"id":"x","format":3,"created":"2030-01-01T00:00:00Z"}', /format 3/],
     ['{"format":1}', /no id/],
@@ -81,7 +81,7 @@ test('a path that is a file is refused', async (t) => {
   await assert.rejects(Storage.open(join(file, 'below')), { code: 'TW_STORAGE_IO', message: /ENOTDIR/ });
 });
 
-test('a folder that this user may not write is refused', async (t) => {
+test('a folder without write permission is refused', async (t) => {
   const dir = join(await tempFolder(t), 'data');
   await (await Storage.open(dir)).close();
   await chmod(join(dir, '..'), 0o755);
@@ -100,7 +100,7 @@ test('a folder that this user may not write is refused', async (t) => {
   assert.equal(await readLock(dir), undefined);
 });
 
-test('a full disk fails the scene, keeps what was there, and goes on when space is free', async (t) => {
+test('a full disk fails the scene, keeps existing data, and accepts writes when space is free', async (t) => {
   const dir = await smallDisk(t, 3);
   if (!dir) return;
   const storage = await Storage.open(dir);
@@ -132,7 +132,7 @@ test('a full disk fails the scene, keeps what was there, and goes on when space 
   await again.close();
 });
 
-test('a full catalogue takes no further write until it is opened again, and loses nothing', async (t) => {
+test('a full catalogue refuses writes until it is opened again, and loses nothing', async (t) => {
   const dir = await smallDisk(t, 3);
   if (!dir) return;
   const storage = await Storage.open(dir);
@@ -158,7 +158,7 @@ test('a full catalogue takes no further write until it is opened again, and lose
   await again.close();
 });
 
-test('a disk without room for a snapshot of the index costs nothing but time', async (t) => {
+test('without room for a snapshot of the index, only the next start takes longer', async (t) => {
   const dir = await smallDisk(t, 3);
   if (!dir) return;
   const storage = await Storage.open(dir, { snapshotAfter: 1, reserve: 2_000_000 });
@@ -166,7 +166,7 @@ test('a disk without room for a snapshot of the index costs nothing but time', a
   const ballast = join(dir, 'ballast');
   await writeFile(ballast, Buffer.alloc(1_500_000));
   const warned = once(process, 'warning');
-  // Deleting goes on; the snapshot that it makes due does not.
+  // Deletions succeed; the snapshot that they make due does not.
   await storage.deleteScene(COLLECTION.id, 'a');
   await storage.close();
   const [warning] = await warned;
@@ -186,7 +186,7 @@ test('a read-only file system is refused', async (t) => {
   await assert.rejects(Storage.open(dir), { code: 'TW_STORAGE_READ_ONLY' });
 });
 
-test('a node.json alone is no data folder', async (t) => {
+test('a node.json alone is not a data folder', async (t) => {
   const dir = await tempFolder(t);
   await (await DataFolder.open(join(dir, 'whole'))).close();
   await mkdir(join(dir, 'copy'));

@@ -1,5 +1,5 @@
 /**
- * `node open-child.js hold DIR`: opens the folder, announces a URL, and holds it until its input ends.
+ * `node open-child.js hold DIR`: opens the folder, announces a URL, and keeps it open until its input ends.
  * `node open-child.js write DIR UID`: writes a scene as user UID; prints the code of the error, or "written".
  */
 import { once } from 'node:events';

@@ -7,7 +7,7 @@ import { atEnd } from '../../support/at-end.js';
 import { storageProblems } from '../../support/storage-problems.js';
 import { tempFolder } from '../../support/temp.js';
 
-test('a scratch folder is fresh, no fault to verify, and gone after a new start', async (t) => {
+test('a scratch folder is new, ignored by verify, and removed by a restart', async (t) => {
   const dir = await tempFolder(t);
   const storage = await Storage.open(dir);
   const folders = await Promise.all(
@@ -26,7 +26,7 @@ test('a scratch folder is fresh, no fault to verify, and gone after a new start'
   for (const folder of folders) await assert.rejects(readdir(folder), { code: 'ENOENT' });
 });
 
-test('what work may go on from stays over a restart until the work is done', async (t) => {
+test('persistent scratch folders survive a restart until the work is done', async (t) => {
   const dir = await tempFolder(t);
   const storage = await Storage.open(dir);
   const [left, done] = await Promise.all(['left', 'done'].map((one) => storage.scratch.makePersistent(one)));

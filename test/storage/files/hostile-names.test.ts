@@ -1,4 +1,4 @@
-/** Every function of the store that makes a path of a name refuses hostile names, and touches nothing. */
+/** Every function of the store that makes a path from a name refuses hostile names, and changes nothing. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const MODEL: NewModel = {
   card: {},
 };
 
-/** By what the name stands for. */
+/** The functions, by the meaning of the name. */
 const USES: Record<string, (storage: Storage, name: string) => unknown> = {
   'a new scratch folder': (storage, name) => storage.scratch.make(name),
   'the scratch folder of a job': (storage, name) => storage.scratch.makeForJob(name),
@@ -73,7 +73,7 @@ for (const [what, use] of Object.entries(USES))
     assert.deepEqual(await names(), before);
   });
 
-test('a hostile name is the name of no job, and of none of its files', async (t) => {
+test('no job, and no file of a job, has a hostile name', async (t) => {
   const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
   atEnd(t, () => storage.close());
   const jobs = await LocalJobService.open(storage, []);
@@ -95,7 +95,7 @@ test('a hostile name is the name of no job, and of none of its files', async (t)
   }
 });
 
-test('a value that is not text is no name, even if its text is one', () => {
+test('a value that is not a text is not a name, even if its text is one', () => {
   for (const value of [undefined, null, true, 1234567, ['version'], { toString: () => 'version' }])
     assert.throws(() => checkedName('version', value as string), { code: 'TW_STORAGE_BAD_NAME' });
 });

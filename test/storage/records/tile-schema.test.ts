@@ -38,7 +38,7 @@ async function keysOf(db: Level<string, Buffer>, table: string): Promise<string[
   return db.keys({ gte: `!${table}!`, lt: `!${table}~` }).all();
 }
 
-test('any tile record comes back as JSON would have it, also from layouts that were read again', () => {
+test('any tile record is decoded as JSON would be, even with schemas that were read again', () => {
   fc.assert(
     fc.property(fc.array(groupLists, { minLength: 1, maxLength: 4 }), (lists) => {
       const before = new TileSchemas();
@@ -59,7 +59,7 @@ test('any tile record comes back as JSON would have it, also from layouts that w
   );
 });
 
-test('tiles of one product share one layout, and are a fraction of their size', async (t) => {
+test('tiles of one product share one schema, and are stored in a fraction of their size', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
   atEnd(t, () => storage.close());
   await writeScene(storage, 'a', 7);
@@ -74,7 +74,7 @@ test('tiles of one product share one layout, and are a fraction of their size', 
   assert.equal(schemaOf({ ...tiles[0]!, groups: [...tiles[0]!.groups] }), undefined);
 });
 
-test('a layout is on disk before the first record that names it, though a batch with it was never written', async (t) => {
+test('a schema is on disk before the first record that names it, even if a batch with it was never written', async (t) => {
   const dir = await tempFolder(t);
   let storage = await Storage.open(dir);
   await writeScene(storage, 'a', 7);
@@ -94,7 +94,7 @@ test('a layout is on disk before the first record that names it, though a batch 
   assert.deepEqual(await storage.getTile('second'), { ...other, id: 'second' });
 });
 
-test('a folder of format 1 with whole records is read, and becomes one of format 2', async (t) => {
+test('a folder of format 1 is read, and becomes one of format 2', async (t) => {
   const dir = await tempFolder(t);
   let storage = await Storage.open(dir);
   await writeScene(storage, 'a', 7);
@@ -119,7 +119,7 @@ test('a folder of format 1 with whole records is read, and becomes one of format
   assert.deepEqual(await storageProblems(storage), []);
 });
 
-test('a damaged or lost layout damages the tiles that name it, until their scene is delivered again', async (t) => {
+test('a damaged or lost schema damages the tiles that name it, until their scene is delivered again', async (t) => {
   const id = `${COLLECTION.id}_a_g${cellsOf(7)[0]}`;
   for (const damage of ['flipped', 'lost'] as const) {
     const dir = await tempFolder(t);

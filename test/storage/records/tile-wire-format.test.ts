@@ -5,13 +5,13 @@ import { decodeTiles, Storage, schemaOf, TileBatch } from '../../../src/storage/
 import { atEnd } from '../../support/at-end.js';
 import { tempFolder, writeDerived, writeScene } from '../sample-scenes.js';
 
-test('records that were sent are what they were, and know their layouts', async (t) => {
+test('sent records are unchanged, and have their schemas', async (t) => {
   const storage = await Storage.open(await tempFolder(t), { reserve: 0 });
   atEnd(t, () => storage.close());
   await writeScene(storage, 'scene-0', 1);
   await writeDerived(storage, 1);
   const stored = await toArray(storage.catalogue.tiles.values());
-  // One that was not read from a catalogue, one of other bands, and one without files.
+  // One that was not read from a catalogue, one with other bands, and one without files.
   const [first] = structuredClone(stored);
   const records = [
     ...stored,

@@ -1,4 +1,4 @@
-/** What places look like goes with the tile that was looked at, and can be computed again where its record is damaged. */
+/** A texture is deleted with its tile, and can be computed again if its record is damaged. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toArray } from '../../../src/async/index.js';
@@ -8,7 +8,7 @@ import { damageRecords } from '../../support/damage.js';
 import { COLLECTION, cellsOf, tempFolder, writeDerived, writeScene } from '../sample-scenes.js';
 
 const FIRST = 7;
-// Of other cells, and some of those of the first.
+// Deliveries with other cells, and some of the cells of the first.
 const SECOND = 8;
 
 function textureOf({ collection, grid, geocode, id, version, start }: TileRecord): TextureRecord {
@@ -32,18 +32,18 @@ async function withTextures(dir: string): Promise<Storage> {
 const geocodesOf = async (storage: Storage) =>
   (await toArray(storage.textures.list(COLLECTION.id))).map(({ geocode }) => geocode);
 
-test('a delivery takes the textures of the tiles along that it replaces or leaves out', async (t) => {
+test('a delivery deletes the textures of the tiles that it replaces or removes', async (t) => {
   const storage = await withTextures(await tempFolder(t));
   atEnd(t, () => storage.close());
   assert.deepEqual(await geocodesOf(storage), cellsOf(FIRST).toSorted());
-  // Another scene of the same places is no matter of theirs.
+  // Another scene of the same cells does not change them.
   await writeScene(storage, 'b', SECOND);
   assert.deepEqual(await geocodesOf(storage), cellsOf(FIRST).toSorted());
   await writeScene(storage, 'a', SECOND);
   assert.deepEqual(await geocodesOf(storage), []);
 });
 
-test('a derived tile that is made anew takes the texture of the former along', async (t) => {
+test('a new version of a derived tile deletes the texture of the former one', async (t) => {
   const storage = await Storage.open(await tempFolder(t));
   atEnd(t, () => storage.close());
   await writeScene(storage, 'a', FIRST);
@@ -55,7 +55,7 @@ test('a derived tile that is made anew takes the texture of the former along', a
   assert.deepEqual(await geocodesOf(storage), []);
 });
 
-test('a damaged texture is named by verify, counts as none, and stops neither a new one nor a deletion', async (t) => {
+test('verify lists a damaged texture, which reads as missing, and can be replaced and deleted', async (t) => {
   const dir = await tempFolder(t);
   await (await withTextures(dir)).close();
   const [cell, ...others] = cellsOf(FIRST).toSorted();

@@ -4,10 +4,4 @@
  */
 
 export { type CompactionResult, compactRuns } from './compaction.js';
-export {
-  type CompactionLimits,
-  DEFAULT_LIMITS,
-  isMostlyDeleted,
-  isTailCompactionDue,
-  runsToCompact,
-} from './compaction-policy.js';
+export * from './compaction-policy.js';

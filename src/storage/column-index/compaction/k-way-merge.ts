@@ -2,7 +2,7 @@
 import type { IndexRun } from '../index-run.js';
 
 /** Compares row `i` of `a` with row `j` of `b`. */
-export type RowCompare = (a: IndexRun, i: number, b: IndexRun, j: number) => number;
+type RowCompare = (a: IndexRun, i: number, b: IndexRun, j: number) => number;
 
 /** A sorted list of rows of one run, with a read position. */
 export class SortedRows {

@@ -6,15 +6,5 @@ export type { IndexPage, IndexQuery, RowFilter, RunFilter, Selection } from './i
 export { mergePages, type RunMatches } from './merge-results.js';
 export { countInTime, firstNewest } from './newest-first.js';
 export { type RowVisit, visitSelected } from './select-rows.js';
-export {
-  type Cursor,
-  compareCursors,
-  cursorComparator,
-  isNewestFirst,
-  rowComparator,
-  SORT_COLUMNS,
-  type SortColumn,
-  type SortOrder,
-  type SortValue,
-} from './sort-order.js';
+export * from './sort-order.js';
 export { TopK } from './top-k.js';
