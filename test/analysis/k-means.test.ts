@@ -105,7 +105,7 @@ test('clusters of a collection are those of its pixels, largest first, and the m
       ...inputs,
     });
     assert.equal(status, 'successful', error?.message);
-    const path = join(await node.storage.resultsFolder(id), 'centres.csv');
+    const path = join(await node.storage.results.makeFolder(id), 'centres.csv');
     return { results, centres: (await readLibrary(path)).spectra.map(({ values }) => [...values]) };
   };
 

@@ -137,7 +137,7 @@ test('files of results are compressed as they are read, and clients get what was
   });
   const folder = await tempFolder(t);
   const { server, jobs, storage } = await jobServer(t, join(folder, 'data'), [writes]);
-  folderOf = (job) => storage.resultsFolder(job);
+  folderOf = (job) => storage.results.makeFolder(job);
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
   const { id } = await jobs.start(writes, {});
   const path = `/jobs/${id}/results/files/data.json`;

@@ -204,7 +204,7 @@ test('a damaged file of a model is an error that names it, and never sent', asyn
     'weights.bin': ['/weights.bin', '/model.onnx'],
   };
   for (const [name, paths] of Object.entries(users)) {
-    const path = node.storage.modelPath(model, name);
+    const path = node.storage.models.path(model, name);
     const whole = await readFile(path);
     const length = String(whole.length);
     assert.deepEqual([(await sent(`/${name}`)).headers['content-length'], length], [length, length]);

@@ -98,7 +98,7 @@ test('models shows, exports and deletes versions', async (t) => {
   assert.notDeepEqual(await readFile(file), onnx);
   assert.deepEqual(JSON.parse(String(await read('card.json'))), json.card);
 
-  const weights = storage.modelPath(latest, 'weights.bin');
+  const weights = storage.models.path(latest, 'weights.bin');
   const sound = await readFile(weights);
   await writeFile(weights, Buffer.alloc(sound.length, 1));
   for (const to of [join(folder, 'damaged.onnx'), join(folder, 'damaged')]) {
@@ -159,6 +159,6 @@ test('a model whose record is damaged is named, and can be deleted as a whole', 
 
   const again = await Storage.open(join(folder, 'data'));
   await putModel(again, tiles, { geocode: 'u0' });
-  assert.equal((await again.getModel(id))?.id, id);
+  assert.equal((await again.models.get(id))?.id, id);
   await again.close();
 });

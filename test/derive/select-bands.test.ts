@@ -78,7 +78,7 @@ test('bands by other names, expressions, and a mask that sets no size', async (t
     assert.deepEqual([file.crs, file.bbox], ['EPSG:4326', cellBbox(geohash, CELL)]);
 
     const [job] = await toArray(storage.catalogue.jobs.values());
-    const bytes = await readFile(storage.resultPath(job!.id, file.name));
+    const bytes = await readFile(storage.results.path(job!.id, file.name));
     const head = npyHead('float32', file.shape);
     const numbers = new Float32Array(Uint8Array.from(bytes.subarray(head.length)).buffer);
     for (const [step, tile] of tiles.entries()) {

@@ -51,7 +51,7 @@ test('textures that are committed after the deletion are left out', async (t) =>
     values: [],
   };
   isDue = true;
-  await a.storage.putTextures([texture]);
+  await a.storage.textures.put([texture]);
   assert.ok(!isDue);
   await assertNothingLeft(b);
 });

@@ -134,19 +134,19 @@ test('a file of a model is fetched on demand', async (t) => {
   const b = await startMember(where, 'b');
   const { id: collection, grid } = COLLECTION;
   const place = { model: 'm', collection, grid, geocode: cellsOf(1)[0]!, version: 'v000001' };
-  const { id } = await a.storage.putModel({ ...place, card: {} } as never, {
+  const { id } = await a.storage.models.put({ ...place, card: {} } as never, {
     'weights.bin': Buffer.from('weights'),
   });
   await b.cluster.replica.catchUp();
-  const model = (await b.storage.getModel(id))!;
-  await b.storage.ensureModelFile(model, 'weights.bin');
-  const path = b.storage.modelPath(model, 'weights.bin');
+  const model = (await b.storage.models.get(id))!;
+  await b.storage.models.ensureFile(model, 'weights.bin');
+  const path = b.storage.models.path(model, 'weights.bin');
   assert.equal(await readFile(path, 'utf8'), 'weights');
   for (const damage of [() => writeFile(path, 'weighty'), () => writeFile(path, 'w'), () => unlink(path)]) {
     await damage();
-    assert.equal(String(await b.storage.readModelFile(model, 'weights.bin')), 'weights');
+    assert.equal(String(await b.storage.models.readFile(model, 'weights.bin')), 'weights');
     await damage();
-    await b.storage.ensureModelFile(model, 'weights.bin');
+    await b.storage.models.ensureFile(model, 'weights.bin');
     assert.equal(await readFile(path, 'utf8'), 'weights', 'a damaged copy is fetched anew');
   }
 });

@@ -85,8 +85,8 @@ test('three nodes find the same clusters as one, and each computes its own cells
     [alone, ...nodes].map(async ({ process }, i) => {
       await ended(process, 'SIGTERM');
       const storage = await Storage.open(join(folder, `node-${ports[i]}`));
-      const { createdAt: _, ...clustering } = (await storage.getClustering('planted'))!;
-      const values = (await toArray(storage.textures('planted'))).map(({ geocode, values }) => [
+      const { createdAt: _, ...clustering } = (await storage.textures.getClustering('planted'))!;
+      const values = (await toArray(storage.textures.list('planted'))).map(({ geocode, values }) => [
         geocode,
         values,
       ]);

@@ -76,7 +76,7 @@ export async function putModel(
   const net = buildModel(tf, getModelSpec(model), seed);
   const files = { ...(await saveModel(tf, net)), 'card.json': Buffer.from(JSON.stringify(card)) };
   net.dispose();
-  return storage.putModel(
+  return storage.models.put(
     { ...place, card: cardSummary(card), score: { error: mse, data: 'the same' } },
     files,
   );

@@ -27,10 +27,10 @@ export async function applyClassifier(
   const wanted = references(filter, 'source')
     ? filter
     : and([filter, { op: 'in', property: 'source', values: sources }]);
-  const weights = await storage.readModelFile(model, 'weights.bin');
+  const weights = await storage.models.readFile(model, 'weights.bin');
   const method = isNet(classifier)
     ? netMethod(classifier, classes.length, {
-        'model.json': await storage.readModelFile(model, 'model.json'),
+        'model.json': await storage.models.readFile(model, 'model.json'),
         'weights.bin': weights,
       })
     : layersMethod(parseNetwork(model.id, weights, sizes));

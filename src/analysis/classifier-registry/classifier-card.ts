@@ -101,7 +101,7 @@ export async function storeClassifier(
   const { collection } = about;
   const geocode = commonCell(tiles.map((tile) => tile.geocode));
   const identity = { model: CLASSIFIER, collection, grid, geocode };
-  const known = await storage.scanModel(modelId(CLASSIFIER, collection, grid, geocode));
+  const known = await storage.models.scan(modelId(CLASSIFIER, collection, grid, geocode));
   const stored = known?.record ? versionsOf(known.record) : [];
   const own = stored.find(({ card }) => (card as ClassifierCard).job === about.job);
   if (own) return { id: own.id, version: own.version };
@@ -122,7 +122,7 @@ export async function storeClassifier(
     .update(`${read}: ${pixels} ${classes.map((one) => `${one.code} ${one.pixels}`).join()}`)
     .digest('hex')
     .slice(0, 16);
-  return storage.putModel(
+  return storage.models.put(
     { ...identity, version: card.version, card, score: { error: 1 - oa, data: validated } },
     { ...files, 'card.json': Buffer.from(JSON.stringify(card, null, 2)) },
   );

@@ -9,7 +9,7 @@ export async function writeFiles(
   job: Pick<ConcludeContext, 'id' | 'file'>,
   files: Record<string, string | Uint8Array>,
 ): Promise<void> {
-  const folder = await storage.resultsFolder(job.id);
+  const folder = await storage.results.makeFolder(job.id);
   for (const [name, content] of Object.entries(files)) {
     const path = join(folder, name);
     await writeFile(path, content).catch((error) => {

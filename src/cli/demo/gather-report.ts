@@ -75,10 +75,10 @@ function reportScene(
 }
 
 async function reportModel(storage: Storage, id: string): Promise<ReportModel> {
-  const model = await storage.getModel(id);
+  const model = await storage.models.get(id);
   if (!model) throw new Error(`the model ${id} was not stored`);
   const { losses, metrics, baseline, predictions, patches, seconds }: Required<ModelCard> = JSON.parse(
-    (await storage.readModelFile(model, 'card.json')).toString(),
+    (await storage.models.readFile(model, 'card.json')).toString(),
   );
   const bbox = cellBbox(gridByName(model.grid), model.geocode);
   return { geocode: model.geocode, bbox, losses, metrics, baseline, predictions, patches, seconds };

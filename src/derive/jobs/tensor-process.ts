@@ -121,7 +121,7 @@ async function makeTensors(
 ): Promise<TensorPart> {
   const { storage, finder } = context;
   const filter = observations(parseFilter(inputs.filter ?? {}));
-  const folder = await storage.resultsFolder(job.id);
+  const folder = await storage.results.makeFolder(job.id);
   const results: TensorPart = { files: [], skipped: {}, lacking: [] };
   job.partial(() => results);
   const cells = await cellsOf(storage, filter, job.isMine);

@@ -88,7 +88,7 @@ export async function importFolder(options: ImportOptions): Promise<ImportReport
   const log = new CommitLog(coordination);
   const { id, prefixLengths } = await openExistingCluster(objects, coordination, log);
   // The records of the cluster, as a node without slots knows them.
-  const scratch = await storage.scratchFolder('join');
+  const scratch = await storage.scratch.make('join');
   const view = await Storage.open(scratch, { reserve: 0 });
   try {
     const replica = await Replica.open({ storage: view, objects, log, cluster: id, prefixLengths });
@@ -109,7 +109,7 @@ export async function importFolder(options: ImportOptions): Promise<ImportReport
     }
   } finally {
     await view.close();
-    await storage.removeScratch(scratch);
+    await storage.scratch.remove(scratch);
   }
 }
 
@@ -297,7 +297,7 @@ class FolderImport {
 
   private async importModel(own: ModelRecord): Promise<void> {
     const { models, kept, dryRun } = this.report;
-    const known = await this.view.getModel(own.id);
+    const known = await this.view.models.get(own.id);
     if (known) {
       if (isSameModel(known, own)) models.present++;
       else kept.push(`model ${own.id}`);
@@ -312,7 +312,7 @@ class FolderImport {
         for (const [i, version] of versions.entries()) await this.files.uploadModel(version, names[i]!);
         const record = modelRecordOf(versions.map((version, i) => ({ ...version, version: names[i]! })));
         await lock.commit(async () =>
-          (await this.view.getModel(own.id)) ? {} : { edits: [{ table: 'models', key: own.id, record }] },
+          (await this.view.models.get(own.id)) ? {} : { edits: [{ table: 'models', key: own.id, record }] },
         );
       });
     models.moved++;

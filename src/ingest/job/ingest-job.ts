@@ -216,7 +216,7 @@ export class IngestJob {
 
   private async describeArchive(input: string): Promise<{ scenes: Scene[]; scratch: ScratchFolder }> {
     const { storage } = this.context;
-    const scratch = { folder: await storage.scratchFolder('unpacked'), scenes: 0 };
+    const scratch = { folder: await storage.scratch.make('unpacked'), scenes: 0 };
     this.unpacked.add(scratch);
     this.userNames.unshift([scratch.folder, input]);
     try {

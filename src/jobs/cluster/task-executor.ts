@@ -151,7 +151,7 @@ export class TaskExecutor {
   async publish(run: Pick<TaskRequest, 'job' | 'run'>, name: string, signal: AbortSignal): Promise<string> {
     const { storage, objects } = this.options;
     const object = taskObjectName(run, name);
-    const path = storage.resultPath(run.job, name);
+    const path = storage.results.path(run.job, name);
     await objects.put(object, { file: path }, { signal });
     await rm(path);
     return object;
@@ -263,7 +263,7 @@ export class TaskExecutor {
       // If this node or the leader was interrupted, the job may resume from these files.
       if (!jobInterrupted.is(signal.reason))
         await storage
-          .removeScratch(job)
+          .scratch.remove(job)
           .catch((error) => send({ message: `files of the job could not be removed: ${messageOf(error)}` }));
     }
   }

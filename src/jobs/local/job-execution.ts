@@ -109,7 +109,7 @@ export class JobExecution {
   /** Removes the files of an ended job: its uploads and its files for resuming. */
   async removeScratch(): Promise<void> {
     for (const name of [this.id, ...(this.published.uploads ?? [])])
-      await this.storage.removeScratch(name).catch((error) => {
+      await this.storage.scratch.remove(name).catch((error) => {
         // The next start removes them.
         const text = `files of the job could not be removed: ${jobError(error).message}`;
         this.addLine({ time: Date.now(), level: 'warning', text });

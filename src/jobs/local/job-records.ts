@@ -86,7 +86,7 @@ export async function orphanedJobs(
       await registry?.publish(next, true);
     }
     if (process && !hasEnded(next)) orphaned.push({ record: next, process, log });
-    else for (const name of [next.id, ...(next.uploads ?? [])]) await storage.removeScratch(name);
+    else for (const name of [next.id, ...(next.uploads ?? [])]) await storage.scratch.remove(name);
   }
   return orphaned;
 }

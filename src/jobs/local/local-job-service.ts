@@ -180,7 +180,7 @@ export class LocalJobService implements JobService {
   }
 
   async file(id: string, name: string): Promise<JobFile | undefined> {
-    const path = this.storage.resultPath(id, name);
+    const path = this.storage.results.path(id, name);
     const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error;
       return undefined;

@@ -154,7 +154,7 @@ export async function trainDistributed(
         members.map(shaping),
         ...own,
       ]);
-      const checkpoint = { folder: await storage.persistentScratch(task), task };
+      const checkpoint = { folder: await storage.scratch.makePersistent(task), task };
       const trained = await member.train(
         { index, members: names, seed, epochs, patience, checkpoint },
         links,
@@ -189,7 +189,7 @@ export async function trainDistributed(
         job.log('info', describeTraffic(stored.distributed!));
       }
       await member.shutdown();
-      await storage.removeScratch(checkpoint.folder);
+      await storage.scratch.remove(checkpoint.folder);
       count(used.length);
     }
   } catch (error) {

@@ -78,7 +78,7 @@ export class TrainingRun {
     const { storage } = this.context;
     const picked = await storage.getTiles(searchTiles(storage.index, this.filter).ids);
     const cells = groupTilesByCell(picked.filter(job.isMine));
-    const checkpoints = await storage.jobScratch(job.id);
+    const checkpoints = await storage.scratch.makeForJob(job.id);
     const planned: PlannedModel[] = [];
     for (const cell of cells)
       for (const model of models) {

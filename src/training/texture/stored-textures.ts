@@ -8,7 +8,7 @@ export async function storedTextures(
   storage: Pick<Storage, 'textures'>,
   collection: string,
 ): Promise<TextureRecord[]> {
-  return (await toArray(storage.textures(collection))).filter(isSound);
+  return (await toArray(storage.textures.list(collection))).filter(isSound);
 }
 
 export function isSound({ values }: TextureRecord): boolean {

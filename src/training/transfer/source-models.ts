@@ -31,13 +31,13 @@ const MAX_PROBED = 8;
  * excluded.
  */
 export async function availableSourceModels(
-  storage: Pick<Storage, 'scanModels'>,
+  storage: { models: Pick<Storage['models'], 'scanAll'> },
   kinds: string[],
   { id: except, log }: Pick<JobContext, 'id' | 'log'>,
 ): Promise<ModelVersionRecord[]> {
   const found: ModelVersionRecord[] = [];
   let older = 0;
-  for await (const { record, error } of storage.scanModels()) {
+  for await (const { record, error } of storage.models.scanAll()) {
     if (error) {
       log('warning', `no place starts from a model whose record is damaged: ${error.message}`);
       continue;

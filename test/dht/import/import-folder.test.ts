@@ -157,7 +157,7 @@ async function addModel(dir: string): Promise<void> {
   const storage = await Storage.open(dir, { reserve: 0 });
   const place = { model: 'ndvi', collection: 'made-up', grid: 'geohash' as const, geocode: 'u2edk1' };
   for (const weight of [6, 7])
-    await storage.putModel(
+    await storage.models.put(
       { ...place, version: newVersion(), card: { made: 'up' } },
       { 'weights.bin': Buffer.alloc(300, weight) },
     );

@@ -146,7 +146,7 @@ const contextOf = (
 async function putModel({ storage }: RunningMember, n: number): Promise<void> {
   const { id: collection, grid } = COLLECTION;
   const place = { model: `m${n % 2}`, collection, grid, geocode: cellsOf(n)[0]!, version: newVersion() };
-  await storage.putModel({ ...place, card: {} } as never, { 'weights.bin': bytesOf(n, 'w', 'w') });
+  await storage.models.put({ ...place, card: {} } as never, { 'weights.bin': bytesOf(n, 'w', 'w') });
 }
 
 /** Without work in progress, only referenced objects remain: files of records, the newest checkpoint, and the log after it. */
@@ -271,14 +271,14 @@ test('all nodes see the versions of a model, whichever node made or deleted them
   await assertTidy(where, a!);
   const [latest, second] = made;
   for (const { storage } of [a!, b!]) {
-    await storage.ensureModelFile(second!, 'weights.bin');
-    assert.deepEqual(await readFile(storage.modelPath(second!, 'weights.bin')), bytesOf(1, 'w', 'w'));
+    await storage.models.ensureFile(second!, 'weights.bin');
+    assert.deepEqual(await readFile(storage.models.path(second!, 'weights.bin')), bytesOf(1, 'w', 'w'));
   }
-  assert.equal(await b!.storage.deleteModel(latest!.id, latest!.version), 1);
+  assert.equal(await b!.storage.models.delete(latest!.id, latest!.version), 1);
   assert.deepEqual(await versions(a!), made.slice(1));
-  await a!.storage.deleteModel(latest!.id);
+  await a!.storage.models.delete(latest!.id);
   assert.deepEqual(await versions(b!), []);
-  await assert.rejects(b!.storage.deleteModel(latest!.id), { code: 'TW_STORAGE_NO_MODEL' });
+  await assert.rejects(b!.storage.models.delete(latest!.id), { code: 'TW_STORAGE_NO_MODEL' });
   await assertTidy(where, b!);
   assert.deepEqual(await names(where.objects, 'models/'), []);
 });

@@ -106,8 +106,8 @@ test('nothing is removed of a job that has not ended, or that this node works on
     await putOld(join(storage.dir, 'scratch', job), daysAgo(30));
   }
   await putOld(join(storage.dir, 'scratch', 'upload-x'), daysAgo(30));
-  await putOld(await storage.persistentScratch('old'), daysAgo(30));
-  await putOld(await storage.persistentScratch('young'), daysAgo(1));
+  await putOld(await storage.scratch.makePersistent('old'), daysAgo(30));
+  await putOld(await storage.scratch.makePersistent('young'), daysAgo(1));
   const requests = await IdempotencyKeys.open(storage.catalogue);
   const isWorkedOn = (job: string) => job === foreign;
   const hasPublishedEnd = async () => true;

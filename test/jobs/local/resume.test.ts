@@ -158,7 +158,7 @@ test('an uploaded file is kept until its job ends, and is then removed', async (
   const { work, running } = gate();
   const process = processOf(work, { resumable: true });
   const first = await open(t, dir, [process]);
-  const [kept, other] = [await first.storage.scratchFolder('upload'), await first.storage.scratchFolder()];
+  const [kept, other] = [await first.storage.scratch.make('upload'), await first.storage.scratch.make()];
   const { id } = await first.jobs.start(process, {}, { uploads: [basename(kept)] });
   await running;
   await first.close();

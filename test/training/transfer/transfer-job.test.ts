@@ -42,9 +42,9 @@ async function train(target: string[], ...flags: string[]): Promise<TrainResults
 async function cardOf(data: string, { id, version }: { id: string; version: string }): Promise<ModelCard> {
   const storage = await Storage.open(data);
   try {
-    const model = (await storage.getModel(id))!;
+    const model = (await storage.models.get(id))!;
     assert.equal(model.version, version);
-    const card: ModelCard = JSON.parse(await readFile(storage.modelPath(model, 'card.json'), 'utf8'));
+    const card: ModelCard = JSON.parse(await readFile(storage.models.path(model, 'card.json'), 'utf8'));
     assert.deepEqual((model.card as CardSummary).transfer, card.transfer);
     return card;
   } finally {
@@ -87,7 +87,7 @@ test('a place starts from the most similar place of its cluster that has learned
     const nearest = candidates.find(({ cluster }) => cluster === place.cluster)!;
     if (nearest !== candidates[0]) nearerElsewhere++;
     assert.equal(printed.get(geocode), nearest.geocode);
-    const versions = versionsOf((await node.storage.getModel(id))!);
+    const versions = versionsOf((await node.storage.models.get(id))!);
     const child = versions.find(
       ({ card }) => (card as CardSummary).transfer?.policy === 'similar' && (card as CardSummary).parent,
     )!;
@@ -209,8 +209,8 @@ test('parents with damaged files are passed over; where all are damaged, the pla
   const [{ geocode }] = models as [Trained];
   const damage = async (id: string) => {
     const storage = await Storage.open(data);
-    const model = (await storage.getModel(id))!;
-    await writeFile(storage.modelPath(model, 'weights.bin'), 'damaged');
+    const model = (await storage.models.get(id))!;
+    await writeFile(storage.models.path(model, 'weights.bin'), 'damaged');
     await storage.close();
   };
   const parents: string[] = [];

@@ -48,7 +48,7 @@ export async function saveUpload(
   digest?: Hash,
 ): Promise<Upload> {
   const { storage, maxUpload } = services;
-  const folder = await storage.scratchFolder('upload');
+  const folder = await storage.scratch.make('upload');
   const path = join(folder, safeName(filename));
   const scratch = basename(folder);
   let bytes = 0;
@@ -65,10 +65,10 @@ export async function saveUpload(
   try {
     await pipeline(chunks, createWriteStream(path, { flags: 'wx', highWaterMark: 1 << 20, flush: true }));
     if (bytes === 0) throw badRequest('the file is empty');
-    await storage.syncScratch(scratch);
+    await storage.scratch.sync(scratch);
     return { path, scratch };
   } catch (error) {
-    await storage.removeScratch(scratch);
+    await storage.scratch.remove(scratch);
     if (error instanceof TilewrightError) throw error;
     // A body that was read to its end is destroyed as well, but not aborted.
     if (body.readableAborted || body.errored) throw uploadAborted.because(error, filename);

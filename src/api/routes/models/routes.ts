@@ -63,7 +63,7 @@ export async function modelRoutes(
   const describe = (summary: string) => ({ summary, tags: ['models'] });
 
   const find = async (id: string): Promise<ModelRecord> => {
-    const model = await storage.getModel(id);
+    const model = await storage.models.get(id);
     if (!model) throw modelNotFound(id);
     return model;
   };
@@ -75,7 +75,7 @@ export async function modelRoutes(
   };
   const onnxOf = async (one: ModelVersionRecord) => {
     const [json, weights] = await Promise.all(
-      ['model.json', 'weights.bin'].map((name) => storage.readModelFile(one, name)),
+      ['model.json', 'weights.bin'].map((name) => storage.models.readFile(one, name)),
     );
     return exportOnnx(json!, weights!, `${one.id}, version ${one.version}`);
   };
@@ -85,7 +85,7 @@ export async function modelRoutes(
     { schema: { ...describe('All models'), response: { 200: jsonResponse('Models', 'All of them') } } },
     async (request) => {
       const { model: urlOf } = stacUrls(baseUrl(request));
-      const scanned = await toArray(storage.scanModels());
+      const scanned = await toArray(storage.models.scanAll());
       const models = scanned.flatMap(({ record }) => record ?? []);
       const damaged = scanned.flatMap(({ key, error }) => (error ? key : []));
       return {
@@ -128,7 +128,7 @@ export async function modelRoutes(
       async (request) => {
         const { model, one } = await findVersion(request.params);
         const { score: _score, createdAt, ...shown } = one;
-        const card = JSON.parse((await storage.readModelFile(one, 'card.json')).toString());
+        const card = JSON.parse((await storage.models.readFile(one, 'card.json')).toString());
         const { model: urlOf, modelItem: itemOf } = stacUrls(baseUrl(request));
         const links = [
           { rel: 'item', type: GEOJSON, href: itemOf(one) },
@@ -181,7 +181,7 @@ export async function modelRoutes(
         if (isJson) reply.header('vary', 'accept-encoding');
         if (notModified(request, reply, isJson ? weakEtag(one.version) : `"${one.version}"`))
           return reply.send();
-        const sent = file === 'model.onnx' ? await onnxOf(one) : await storage.readModelFile(one, file);
+        const sent = file === 'model.onnx' ? await onnxOf(one) : await storage.models.readFile(one, file);
         return reply.send(sent);
       },
     );
@@ -199,7 +199,7 @@ export async function modelRoutes(
       },
       async (request, reply) => {
         const { id, version } = request.params;
-        const versions = await storage.deleteModel(id, version);
+        const versions = await storage.models.delete(id, version);
         return reply.code(204).header(DELETED_VERSIONS, versions).send();
       },
     );

@@ -72,7 +72,7 @@ export async function startWithFile(
     isTaken = !started.repeated;
     return started;
   } finally {
-    if (!isTaken) await storage.removeScratch(scratch);
+    if (!isTaken) await storage.scratch.remove(scratch);
   }
 }
 

@@ -7,11 +7,11 @@ export function featureCollection<T>(
   write: (feature: T) => void,
   others: object,
 ): Buffer {
-  out.text('{"type":"FeatureCollection","features":[');
+  out.appendText('{"type":"FeatureCollection","features":[');
   for (const [i, feature] of features.entries()) {
-    if (i > 0) out.text(',');
+    if (i > 0) out.appendText(',');
     write(feature);
   }
-  out.text(`],${JSON.stringify(others).slice(1)}`);
+  out.appendText(`],${JSON.stringify(others).slice(1)}`);
   return out.take();
 }

@@ -97,7 +97,10 @@ export async function searchRoutes(
     const writeItem = createItemWriter(base, out);
     const write = ({ tile, record }: Feature) => {
       if (!selection && !bandAssets) writeItem(tile, record);
-      else out.text(JSON.stringify(selectFields(toStacItem(tile, record, base, { bandAssets }), selection)));
+      else
+        out.appendText(
+          JSON.stringify(selectFields(toStacItem(tile, record, base, { bandAssets }), selection)),
+        );
     };
     return featureCollection(out, features, write, {
       numberMatched: found.numberMatched,
