@@ -92,7 +92,7 @@ export function registerAuth(server: FastifyInstance, options: AccessOptions): v
   const guarded = Boolean(token || readToken);
   const rate = new RateLimit(options.rateLimit ?? (guarded ? DEFAULT_RATE_LIMIT : 0));
   server.decorateRequest('isOwner', false);
-  server.decorateRequest('door', undefined);
+  server.decorateRequest('forwardedBaseUrl', undefined);
   server.addHook('onRequest', async (request, reply) => {
     const host = request.headers.host ?? '';
     if (!guarded) for (const name of [host, request.host]) if (!LOOPBACK.test(name)) throw foreignHost(name);

@@ -41,7 +41,7 @@ export function compareCommand(): Command {
     async (model: string, flags: CompareFlags) => {
       if (flags.modes.length === 0 || flags.seeds.length === 0)
         command.error('error: give at least one of --modes and of --seeds');
-      if (flags.parseWorkerMemory !== undefined && !flags.modes.includes('contained'))
+      if (flags.placeMemory !== undefined && !flags.modes.includes('contained'))
         command.error('error: --place-memory goes with contained as one of --modes');
       // Loaded here, so that help does not wait for it.
       const { runCompare } = await import('../compare/command.js');

@@ -30,7 +30,7 @@ export type CompareFlags = TargetOptions &
 
 /** The report shows `command`, the command line without the token. */
 export async function runCompare(model: string, flags: CompareFlags, command: string): Promise<void> {
-  const { modes, seeds, epochs, patience, validationFrom, engine, parseWorkerMemory, out } = flags;
+  const { modes, seeds, epochs, patience, validationFrom, engine, placeMemory, out } = flags;
   const target = await connect(flags);
   const line = progressLine('places');
   const files = { html: join(out, `compare-${model}.html`), csv: join(out, `compare-${model}.csv`) };
@@ -53,7 +53,7 @@ export async function runCompare(model: string, flags: CompareFlags, command: st
         patience,
         validationFrom,
         engine,
-        placeMemory: parseWorkerMemory,
+        placeMemory,
       },
       { modes, seeds },
       read,

@@ -38,7 +38,7 @@ type TrainFlags = TargetOptions &
     fineTuning?: string;
     curriculum?: boolean;
     here?: boolean;
-    kubernetesManifests?: boolean;
+    manifests?: boolean;
   };
 
 export function trainCommand(): Command {
@@ -94,8 +94,8 @@ export function trainCommand(): Command {
   return withTarget(withResources(withFilterOptions(command))).action(
     async (asked: string[], flags: TrainFlags) => {
       if (new Set(asked).size < asked.length) command.error('error: name each model once');
-      const { here, kubernetesManifests: listed, parseWorkerMemory, server } = flags;
-      if (flags.mode !== 'contained' && (here || listed || parseWorkerMemory !== undefined))
+      const { here, manifests: listed, placeMemory, server } = flags;
+      if (flags.mode !== 'contained' && (here || listed || placeMemory !== undefined))
         command.error('error: --place-memory, --here and --manifests go with --mode contained');
       if ((here || listed) && flags.transfer !== undefined)
         command.error(
@@ -120,7 +120,7 @@ export function trainCommand(): Command {
         const [model] = asked;
         const inputs = {
           ...{ filter: toFilterParams(flags), epochs, patience, validationFrom },
-          ...{ seed, engine, placeMemory: parseWorkerMemory },
+          ...{ seed, engine, placeMemory },
         };
         const hooks = { signal: interruptSignal(), onProgress: line.update };
         const { job, results, error } = await outcomeOf<TrainResults>(
@@ -233,7 +233,7 @@ async function manifests({ client, name }: Connection, models: string[], command
     const [owner] = (await client.locate(grid, geocode)).owners;
     const server = (owner && urls.get(owner.node)) ?? name;
     for (const model of fit) {
-      const memory = flags.parseWorkerMemory ?? getModelSpec(model).memoryPerCell;
+      const memory = flags.placeMemory ?? getModelSpec(model).memoryPerCell;
       items.push(kubernetesJob({ model, collection, geocode, server, memory, flags: shared }));
     }
   }

@@ -16,7 +16,7 @@ export interface TrainingOptions {
   patience?: number;
   validationFrom?: string;
   engine?: string;
-  parseWorkerMemory?: number;
+  placeMemory?: number;
 }
 
 export function withTrainingOptions(command: Command): Command {
@@ -47,7 +47,7 @@ export function withTrainingOptions(command: Command): Command {
       createOption(
         '--place-memory <size>',
         'contained: memory that a process may take, 1MB or more; by default 1GB, of cloud-removal 2GB',
-        placeMemory,
+        parsePlaceMemory,
       ),
     );
 }
@@ -55,7 +55,7 @@ export function withTrainingOptions(command: Command): Command {
 /** The process `train` takes no less. */
 const MIN_MEMORY_BYTES = 1e6;
 
-function placeMemory(value: string): number {
+function parsePlaceMemory(value: string): number {
   const size = parseBytesOption(value);
   if (size < MIN_MEMORY_BYTES) throw new InvalidArgumentError('It must be 1MB or more.');
   return size;
