@@ -13,7 +13,7 @@ import {
 } from '../../src/cli/compare/index.js';
 import { costTable } from '../../src/cli/compare/tables.js';
 import type { TrainingMode, TrainResults } from '../../src/training/index.js';
-import { assertWellFormed } from './demo-report/markup.js';
+import { assertWellFormed } from '../report/markup.js';
 
 interface Place {
   mse: number;

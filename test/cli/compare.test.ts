@@ -6,11 +6,11 @@ import { test } from 'node:test';
 import { writeSentinelLikeSeries } from '../../data-samples/index.js';
 import type { Comparison } from '../../src/cli/compare/index.js';
 import type { TrainResults } from '../../src/training/index.js';
+import { assertWellFormed } from '../report/markup.js';
 import { finished, start, tilewright } from '../support/command.js';
 import { eventually } from '../support/eventually.js';
 import { ingest, testNode } from '../support/node.js';
 import { tempFolder } from '../support/temp.js';
-import { assertWellFormed } from './demo-report/markup.js';
 
 const FILTER = ['--max-cloud', '30', '--min-coverage', '60'];
 

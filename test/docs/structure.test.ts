@@ -9,7 +9,7 @@ const source = fileURLToPath(new URL('../../../src/', import.meta.url));
 
 /** From the bottom to the top. A part may be missing. */
 const PARTS =
-  'async metrics html grid raster storage coordination dht query expressions imagery jobs ingest derive engines training analysis api client cli'.split(
+  'async metrics html grid raster storage coordination dht query expressions imagery jobs ingest derive engines training analysis api client report cli'.split(
     ' ',
   );
 /** Files beside the parts that each of them may import. */

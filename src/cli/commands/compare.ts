@@ -9,7 +9,7 @@ import {
   withResources,
   withTarget,
 } from '../options/option-groups.js';
-import { TRAINING_MODE_NAMES, withTrainingOptions } from './training/training-options.js';
+import { TRAINING_MODE_NAMES, withTrainingOptions } from '../options/training-options.js';
 
 export function compareCommand(): Command {
   const command = new Command('compare')

@@ -1,8 +1,9 @@
 import { Argument, Command } from 'commander';
 import type { Client } from '../../client/index.js';
+import { plural } from '../../plural.js';
 import { connect } from '../connect.js';
 import { type TargetOptions, withTarget } from '../options/option-groups.js';
-import { formatCount, print, printJson } from '../output/print.js';
+import { print, printJson } from '../output/print.js';
 
 type Kind = 'tile' | 'scene' | 'collection' | 'model';
 
@@ -43,13 +44,13 @@ meanwhile. A model goes with all its versions; without its latest version the on
         if (flags.format === 'json') printJson({ deleted: kind, id, versions });
         else
           print(
-            `deleted model ${id}: ${versions > 0 ? formatCount(versions, 'version') : 'its record was damaged, and its files stay as leftovers'}`,
+            `deleted model ${id}: ${versions > 0 ? plural(versions, 'version') : 'its record was damaged, and its files stay as leftovers'}`,
           );
         return;
       }
       const tiles = await remove(target.client, kind, id);
       if (flags.format === 'json') printJson({ deleted: kind, id, tiles });
-      else print(`deleted ${kind} ${id}: ${formatCount(tiles, 'tile')}`);
+      else print(`deleted ${kind} ${id}: ${plural(tiles, 'tile')}`);
     } finally {
       await target.close();
     }

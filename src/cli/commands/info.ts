@@ -1,17 +1,10 @@
 import { Command } from 'commander';
 import type { SceneSummary } from '../../client/index.js';
+import { plural } from '../../plural.js';
 import { connect } from '../connect.js';
 import { idNotFound } from '../errors.js';
 import { type TargetOptions, withTarget } from '../options/option-groups.js';
-import {
-  formatCount,
-  mergePartial,
-  print,
-  printJson,
-  table,
-  warningLines,
-  warnPartial,
-} from '../output/print.js';
+import { mergePartial, print, printJson, table, warningLines, warnPartial } from '../output/print.js';
 
 export function infoCommand(): Command {
   const command = new Command('info')
@@ -37,7 +30,7 @@ export function infoCommand(): Command {
       if (flags.format === 'json') return printJson({ ...health, tiles, collections, ...partly });
       print(`${target.name}: node ${health.node}, tilewright ${health.version}`);
       print(
-        `${formatCount(tiles, 'tile')}, ${formatCount(Number(health.scenes), 'scene')}, ${formatCount(Number(health.models), 'model')}`,
+        `${plural(tiles, 'tile')}, ${plural(Number(health.scenes), 'scene')}, ${plural(Number(health.models), 'model')}`,
       );
       for (const collection of collections as Collection[])
         print(`collection ${collection.id}: ${cellsOf(collection)}`);
@@ -76,5 +69,5 @@ function printCollection(collection: Collection, scenes: SceneSummary[]): void {
   const rows = scenes.map((scene) => [scene.id, scene.datetime, scene.tiles]);
   if (rows.length > 0) for (const line of table([['scene', 'time', 'tiles'], ...rows])) print(line);
   for (const line of warningLines(scenes)) print(`warning: ${line}`);
-  print(formatCount(scenes.length, 'scene'));
+  print(plural(scenes.length, 'scene'));
 }

@@ -4,8 +4,10 @@ import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import { type Client, JobError, type LogLine, type RunHooks } from '../../client/index.js';
 import { messageOf, TilewrightError } from '../../errors.js';
+import { formatDuration } from '../../html/index.js';
 import type { IngestOptions, IngestResults } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
+import { plural } from '../../plural.js';
 import { type Connection, connect, hasDataFolder } from '../connect.js';
 import { notFolder } from '../errors.js';
 import {
@@ -18,15 +20,7 @@ import {
   withResources,
   withTarget,
 } from '../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  print,
-  printJson,
-  progressLine,
-  warningLines,
-} from '../output/print.js';
+import { logToStderr, print, printJson, progressLine, warningLines } from '../output/print.js';
 import { interruptSignal } from '../signals.js';
 import { hasStdoutFailed } from '../stdio.js';
 import { watchForCompleteInputs } from '../watch-folders.js';
@@ -218,7 +212,7 @@ function printWarnings({ scenes, passedOver, failed }: IngestResults): void {
   for (const line of warningLines(scenes)) logToStderr(`warning: ${line}`);
   if (passedOver.length > 0)
     logToStderr(
-      `warning: ${formatCount(passedOver.length, 'folder')} below not looked into; name what is meant: ${passedOver.join(', ')}`,
+      `warning: ${plural(passedOver.length, 'folder')} below not looked into; name what is meant: ${passedOver.join(', ')}`,
     );
   for (const { path, code, message } of failed)
     logToStderr(`error: ${message.includes(path) ? '' : `${path}: `}${message} [${code}]`);
@@ -372,17 +366,17 @@ function printResults({ scenes, tiles, seconds }: Timed<IngestResults>, where: s
   for (const { id, collection, tiles: made, unchanged, replaced, geocodes } of scenes) {
     if (geocodes) {
       print(
-        `${collection}  ${id}  ${formatCount(made, 'tile')} at most${replaced ? ', in place of those there' : ''}`,
+        `${collection}  ${id}  ${plural(made, 'tile')} at most${replaced ? ', in place of those there' : ''}`,
       );
       for (const geocode of geocodes) print(`  ${geocode}`);
       continue;
     }
-    const what = unchanged ? 'already there, unchanged' : formatCount(made, 'tile');
+    const what = unchanged ? 'already there, unchanged' : plural(made, 'tile');
     print(`${collection}  ${id}  ${what}${replaced ? ', in place of those that were there' : ''}`);
   }
   if (scenes.length > 0 && !scenes[0].geocodes) {
     print(
-      `${formatCount(tiles, 'tile')} of ${formatCount(scenes.length, 'scene')} in ${where}, ${formatDuration(seconds)}`,
+      `${plural(tiles, 'tile')} of ${plural(scenes.length, 'scene')} in ${where}, ${formatDuration(seconds)}`,
     );
   }
 }

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import type { Client, JobDocument } from '../../client/index.js';
+import { formatDuration } from '../../html/index.js';
 import { connect } from '../connect.js';
 import { createOption, type TargetOptions, withResources, withTarget } from '../options/option-groups.js';
-import { formatDuration, logToStderr, print, printJson, progressLine, table } from '../output/print.js';
+import { logToStderr, print, printJson, progressLine, table } from '../output/print.js';
 import { interruptSignal } from '../signals.js';
 
 type JobsFlags = TargetOptions & { follow?: boolean; cancel?: boolean; retry?: boolean };

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { ItemCollection } from '../../client/index.js';
+import { plural } from '../../plural.js';
 import { connect } from '../connect.js';
 import { fetchAllPages } from '../fetch-all-pages.js';
 import {
@@ -12,7 +13,7 @@ import {
   withTarget,
 } from '../options/option-groups.js';
 import { listNearest } from '../output/nearest-names.js';
-import { formatCount, logToStderr, print, printJson, table, warnPartial } from '../output/print.js';
+import { logToStderr, print, printJson, table, warnPartial } from '../output/print.js';
 
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
 
@@ -50,7 +51,7 @@ export function searchCommand(): Command {
         print(line);
       const { numberMatched, numberReturned } = found;
       print(
-        `${formatCount(numberMatched, 'tile')} found${numberReturned < numberMatched ? `, ${numberReturned} shown` : ''}`,
+        `${plural(numberMatched, 'tile')} found${numberReturned < numberMatched ? `, ${numberReturned} shown` : ''}`,
       );
     } finally {
       await target.close();

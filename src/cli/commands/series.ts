@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { SeriesDocument } from '../../client/index.js';
+import { plural } from '../../plural.js';
 import { connect } from '../connect.js';
 import {
   createOption,
@@ -11,7 +12,7 @@ import {
   withTarget,
 } from '../options/option-groups.js';
 import { allowCsv, PLACE_HELP, parsePlace } from '../options/place-argument.js';
-import { formatCount, print, printJson, table, warnPartial } from '../output/print.js';
+import { print, printJson, table, warnPartial } from '../output/print.js';
 
 type SeriesFlags = Omit<TargetOptions, 'format'> &
   FilterOptions & { expression: string; format: 'text' | 'json' | 'csv' };
@@ -38,7 +39,7 @@ export function seriesCommand(): Command {
       if (flags.format === 'json') return printJson(document);
       if (flags.format === 'csv') return printCsv(document);
       for (const line of table(rowsOf(document, 4))) print(line);
-      print(formatCount(document.series.length, 'date'));
+      print(plural(document.series.length, 'date'));
     } finally {
       await target.close();
     }

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { SpectraDocument, SpectrumEntry } from '../../client/index.js';
+import { plural } from '../../plural.js';
 import { connect } from '../connect.js';
 import {
   type FilterOptions,
@@ -10,7 +11,7 @@ import {
   withTarget,
 } from '../options/option-groups.js';
 import { allowCsv, PLACE_HELP, parsePlace } from '../options/place-argument.js';
-import { formatCount, logToStderr, print, printJson, table, warnPartial } from '../output/print.js';
+import { logToStderr, print, printJson, table, warnPartial } from '../output/print.js';
 
 type SpectrumFlags = Omit<TargetOptions, 'format'> & FilterOptions & { format: 'text' | 'json' | 'csv' };
 
@@ -32,7 +33,7 @@ export function spectrumCommand(): Command {
         return printCsv(document);
       }
       for (const [i, { bands }] of document.sensors.entries()) printSensor(document, i, bands);
-      print(formatCount(document.spectra.length, 'date'));
+      print(plural(document.spectra.length, 'date'));
       noteEmpty(document.spectra);
     } finally {
       await target.close();
@@ -51,7 +52,7 @@ function noteEmpty(spectra: readonly SpectrumEntry[]): void {
   const empty = spectra.filter((one) => valuesOf(one).every((value) => value === null));
   const days = [...new Set(empty.map(({ datetime }) => datetime.slice(0, 10)))];
   const more =
-    days.length > MAX_NAMED_TILES ? ` and ${formatCount(days.length - MAX_NAMED_TILES, 'other date')}` : '';
+    days.length > MAX_NAMED_TILES ? ` and ${plural(days.length - MAX_NAMED_TILES, 'other date')}` : '';
   if (days.length > 0) logToStderr(`no data there on ${days.slice(0, MAX_NAMED_TILES).join(', ')}${more}`);
 }
 

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
+import { plural } from '../../plural.js';
 import type { VerifyReport } from '../../storage/index.js';
 import { connect } from '../connect.js';
 import { type TargetOptions, withTarget } from '../options/option-groups.js';
-import { formatCount, logToStderr, print, printJson, progressLine } from '../output/print.js';
+import { logToStderr, print, printJson, progressLine } from '../output/print.js';
 import { interruptSignal } from '../signals.js';
 
 export function verifyCommand(): Command {
@@ -21,14 +22,12 @@ export function verifyCommand(): Command {
       if (flags.format === 'json') printJson(results);
       else {
         const { tiles, files, bytes, problemCount, orphanCount, orphanBytes } = results;
-        print(
-          `${formatCount(tiles, 'tile')}, ${formatCount(files, 'file')}, ${(bytes / 1e6).toFixed(1)} MB checked`,
-        );
+        print(`${plural(tiles, 'tile')}, ${plural(files, 'file')}, ${(bytes / 1e6).toFixed(1)} MB checked`);
         if (orphanCount > 0) {
-          const what = formatCount(orphanCount, 'file or folder', 'files and folders');
+          const what = plural(orphanCount, 'file or folder', 'files and folders');
           print(`${what} of ${(orphanBytes / 1e6).toFixed(1)} MB that no record names: no harm, and no use`);
         }
-        print(problemCount === 0 ? 'everything is whole' : formatCount(problemCount, 'problem'));
+        print(problemCount === 0 ? 'everything is whole' : plural(problemCount, 'problem'));
       }
       if (results.problemCount > 0) process.exitCode = 1;
     } finally {

@@ -3,23 +3,17 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
 import { Client, type Progress } from '../../client/index.js';
+import { formatDuration } from '../../html/index.js';
 import type { IngestInputs, IngestResults } from '../../ingest/index.js';
 import { openNode } from '../../node.js';
+import { plural } from '../../plural.js';
+import { renderReport } from '../../report/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import type { TrainResults } from '../../training/index.js';
 import { inProcessTransport } from '../connect.js';
 import type { CommonOptions, ResourceOptions } from '../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  print,
-  printJson,
-  progressLine,
-  table,
-} from '../output/print.js';
+import { logToStderr, print, printJson, progressLine, table } from '../output/print.js';
 import { gatherReport } from './gather-report.js';
-import { renderReport } from './report/index.js';
 
 export interface DemoOptions extends CommonOptions, ResourceOptions {
   /** A scene of the user's; undefined makes the samples. */
@@ -61,7 +55,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
       return;
     }
     logToStderr(
-      `     ${formatCount(ingest.tiles, 'tile')} of ${formatCount(ingest.scenes.length, 'scene')} in ${formatDuration(ingest.seconds)}`,
+      `     ${plural(ingest.tiles, 'tile')} of ${plural(ingest.scenes.length, 'scene')} in ${formatDuration(ingest.seconds)}`,
     );
 
     const filter = { collections: [collection.id], maxCloud: MAX_CLOUD, minCoverage: MIN_COVERAGE };
@@ -81,7 +75,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
       )
     ).results;
     logToStderr(
-      `     ${formatCount(train.models.length, 'model')} in ${formatDuration(train.seconds)}, engine ${train.engine}`,
+      `     ${plural(train.models.length, 'model')} in ${formatDuration(train.seconds)}, engine ${train.engine}`,
     );
 
     const file = join(out, options.path ? 'report-own.html' : 'report.html');
@@ -120,7 +114,7 @@ async function sampleScenes(out: string): Promise<DemoInput> {
   const folder = join(out, 'scenes');
   const files = await writeSentinelLikeSeries(folder);
   return {
-    description: `${formatCount(files.length, 'date')} of a made-up landscape, like Sentinel-2, in ${here(folder)}`,
+    description: `${plural(files.length, 'date')} of a made-up landscape, like Sentinel-2, in ${here(folder)}`,
     ingest: { paths: files.map(({ path }) => path), collection: 'sample', scale: 0.0001, maskBand: 5 },
   };
 }
@@ -170,10 +164,10 @@ function summarise(
     const wins = models.filter(
       ({ metrics, baseline }) => metrics.validation.mse < baseline.linear.mse,
     ).length;
-    print(`The model beats linear regression in ${wins} of ${formatCount(models.length, 'place')}.`);
+    print(`The model beats linear regression in ${wins} of ${plural(models.length, 'place')}.`);
   }
   if (skipped.length > 0)
-    print(`${formatCount(skipped.length, 'place')} had too little clear ground to train on.`);
+    print(`${plural(skipped.length, 'place')} had too little clear ground to train on.`);
   print();
   print(`Report: ${report}`);
   print('Next:');

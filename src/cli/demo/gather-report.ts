@@ -5,10 +5,10 @@ import type { ItemCollection } from '../../client/index.js';
 import { cellBbox, gridByName } from '../../grid/index.js';
 import type { IngestResults } from '../../ingest/index.js';
 import type { Timed } from '../../jobs/index.js';
+import { type DemoReport, type ReportModel, type ReportTile, shownTiles } from '../../report/index.js';
 import type { CollectionRecord, Storage, TileRecord } from '../../storage/index.js';
 import type { ModelCard, TrainResults } from '../../training/index.js';
 import { renderPreview } from './preview.js';
-import { type DemoReport, type ReportModel, type ReportTile, shownTiles } from './report/index.js';
 
 export interface DemoResults {
   collection: CollectionRecord;

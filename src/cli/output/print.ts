@@ -1,6 +1,8 @@
 /** What people read goes to stderr while work goes on; results go to stdout, as text or as one JSON document. */
 import type { PartialDocument, Progress } from '../../client/index.js';
 import { SLOTS } from '../../dht/index.js';
+import { formatDuration } from '../../html/index.js';
+import { plural } from '../../plural.js';
 import type { ImageScores } from '../../training/index.js';
 import type { FilterOptions } from '../options/option-groups.js';
 
@@ -94,15 +96,6 @@ const terminalWidth = ({ columns }: { columns?: number }) => columns || 80;
 /** A mean squared error: these go over many powers of ten. */
 export const formatMse = (value: number) => value.toExponential(2);
 
-export function formatDuration(seconds: number): string {
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
-  const whole = Math.round(seconds);
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-  const minutes = Math.round(whole / 60);
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-}
-
 /** "1.5 GB": in powers of ten. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
@@ -112,8 +105,6 @@ export function formatBytes(bytes: number): string {
   for (; value >= 999.5 && unit < units.length - 1; unit++) value /= 1000;
   return `${value.toFixed(value < 9.95 ? 1 : 0)} ${units[unit]}`;
 }
-
-export const formatCount = (n: number, one: string, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
 
 /**
  * A line for each warning of some scenes, however many have it: "a and 3 others: no MTL file". Of warnings that differ in numbers and bands
@@ -131,7 +122,7 @@ export function warningLines(scenes: { id: string; warnings: string[] }[]): stri
     }
   return Array.from(told.values(), ({ ids, texts }) => {
     const [first] = ids;
-    const others = ids.size > 1 ? ` and ${formatCount(ids.size - 1, 'other')}` : '';
+    const others = ids.size > 1 ? ` and ${plural(ids.size - 1, 'other')}` : '';
     return `${first}${others}: ${textOf([...texts])}`;
   });
 }
@@ -157,7 +148,7 @@ export function imageMeasures({ psnr, ssim, msSsim, images }: Partial<ImageScore
   const older = (range: string) => (images ? '' : range);
   return {
     ...(msSsim && {
-      'MS-SSIM': `${msSsim.value.toFixed(3)} (${formatCount(msSsim.scales, 'scale')}${older(', range 2.0')})`,
+      'MS-SSIM': `${msSsim.value.toFixed(3)} (${plural(msSsim.scales, 'scale')}${older(', range 2.0')})`,
     }),
     ...(psnr !== undefined && { 'PSNR dB': psnr.toFixed(1) + older(' (range 1.0)') }),
     ...(ssim !== undefined && { SSIM: ssim.toFixed(3) + older(' (range 1.0)') }),

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import type { ClassifyInputs, ClassifyResults } from '../../../analysis/index.js';
+import { plural } from '../../../plural.js';
 import { labelsMissing } from '../../errors.js';
 import { createOption, parseIntegerOption } from '../../options/option-groups.js';
-import { formatBytes, formatCount, formatPercent, print, table } from '../../output/print.js';
+import { formatBytes, formatPercent, print, table } from '../../output/print.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
 type ClassifyFlags = AnalyseFlags & {
@@ -94,7 +95,7 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
     );
   const where = split === 'place' ? 'of ground that did not train' : 'at random';
   print(
-    `overall accuracy ${formatPercent(oa)}, average ${formatPercent(aa)}, kappa ${kappa.toFixed(3)}, on ${formatCount(pixels, 'pixel')} ${where}`,
+    `overall accuracy ${formatPercent(oa)}, average ${formatPercent(aa)}, kappa ${kappa.toFixed(3)}, on ${plural(pixels, 'pixel')} ${where}`,
   );
   if (oaByPlace !== undefined)
     print(
@@ -116,9 +117,9 @@ function printClasses(results: ClassifyResults, flags: ClassifyFlags): void {
   );
   if (training) {
     const { parameters, epochs, engine, precision, spectraBytes, gradientBytes } = training;
-    const how = epochs === undefined ? '' : `${formatCount(epochs, 'epoch')} by ${engine}, `;
+    const how = epochs === undefined ? '' : `${plural(epochs, 'epoch')} by ${engine}, `;
     print(
-      `${formatCount(parameters, 'weight')}, ${how}${precision} precision: ${formatBytes(spectraBytes)} of spectra, ${formatBytes(gradientBytes)} of gradients`,
+      `${plural(parameters, 'weight')}, ${how}${precision} precision: ${formatBytes(spectraBytes)} of spectra, ${formatBytes(gradientBytes)} of gradients`,
     );
   }
   printMaps(results);

@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import type { ClusterResults } from '../../../analysis/index.js';
+import { plural } from '../../../plural.js';
 import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { formatCount, formatPercent, print, table } from '../../output/print.js';
+import { formatPercent, print, table } from '../../output/print.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
 type ClusterFlags = AnalyseFlags & { clusters: number; seed?: number; iterations?: number };
@@ -39,7 +40,7 @@ function printClusters(results: ClusterResults): void {
   for (const line of table([['code', 'pixels', 'share', 'rms distance'], ...rows])) print(line);
   const rest = converged ? '' : ', after which the centres still moved';
   print(
-    `${formatCount(clusters.length, 'cluster')} hold ${formatPercent(explained)} of the variance of ${formatCount(pixels, 'pixel')}; ${formatCount(iterations, 'iteration')}${rest}`,
+    `${plural(clusters.length, 'cluster')} hold ${formatPercent(explained)} of the variance of ${plural(pixels, 'pixel')}; ${plural(iterations, 'iteration')}${rest}`,
   );
   printMaps(results);
 }

@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import type { MatchInputs, MatchResults } from '../../../analysis/index.js';
+import { plural } from '../../../plural.js';
 import { createOption, parseNumberOption } from '../../options/option-groups.js';
-import { formatCount, print, table } from '../../output/print.js';
+import { print, table } from '../../output/print.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './run-analysis.js';
 import { LIBRARY_FILE_HELP, readLibraryInput } from './spectral-library.js';
 
@@ -46,6 +47,6 @@ function printMatch(results: MatchResults): void {
   for (const line of table([['code', 'target'], ...targets.map(({ code, name }) => [`${code}`, name])]))
     print(line);
   const left = uncovered > 0 ? `, ${uncovered} left out because the library does not cover them` : '';
-  print(`${method} over ${formatCount(bands.length, 'band')}${left}${loadingText(loading)}`);
+  print(`${method} over ${plural(bands.length, 'band')}${left}${loadingText(loading)}`);
   printMaps(results);
 }

@@ -3,7 +3,9 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import type { MapResults, TileCounts } from '../../../analysis/index.js';
+import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
+import { plural } from '../../../plural.js';
 import { connect } from '../../connect.js';
 import {
   createOption,
@@ -14,14 +16,7 @@ import {
   withResources,
   withTarget,
 } from '../../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  print,
-  printJson,
-  progressLine,
-} from '../../output/print.js';
+import { logToStderr, print, printJson, progressLine } from '../../output/print.js';
 import { interruptSignal } from '../../signals.js';
 import { splitBands } from '../derive/tensor.js';
 
@@ -83,7 +78,7 @@ export function loadingText(loading = 0): string {
 
 export function printMaps({ tiles, unchanged, source, collection }: MapResults): void {
   print(
-    `${formatCount(tiles, 'tile')} made, ${unchanged} unchanged: --collection ${collection} --source ${source}`,
+    `${plural(tiles, 'tile')} made, ${unchanged} unchanged: --collection ${collection} --source ${source}`,
   );
 }
 
@@ -91,6 +86,6 @@ function printEnd({ skipped, failed, files, seconds }: Timed<Results>, output: s
   for (const [reason, number] of Object.entries(skipped))
     logToStderr(`tiles left out: ${number} (${reason})`);
   for (const { tile, message } of failed) logToStderr(`failed: ${tile}: ${message}`);
-  const written = output === undefined ? '' : `${formatCount(files.length, 'file')} in ${output}, `;
+  const written = output === undefined ? '' : `${plural(files.length, 'file')} in ${output}, `;
   print(`${written}${formatDuration(seconds)}`);
 }

@@ -7,8 +7,9 @@ import type {
   SmoothInputs,
   SmoothResults,
 } from '../../../analysis/index.js';
+import { plural } from '../../../plural.js';
 import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { formatCount, logToStderr, print, printJson, table } from '../../output/print.js';
+import { logToStderr, print, printJson, table } from '../../output/print.js';
 import { splitBands } from '../derive/tensor.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
@@ -132,7 +133,7 @@ function printSmooth(results: SmoothResults): void {
   const what = derivative === 0 ? 'smoothed' : `derivative ${derivative} per nm`;
   const left = leftOut > 0 ? `, ${leftOut} left out in shorter runs` : '';
   print(`${what}: window ${window}, order ${order}`);
-  print(`${formatCount(bands.length, 'band')} in ${formatCount(runs.length, 'run')}${left}`);
+  print(`${plural(bands.length, 'band')} in ${plural(runs.length, 'run')}${left}`);
   printMaps(results);
 }
 
@@ -146,6 +147,6 @@ function printResample(results: ResampleResults): void {
 function printContinuum(results: ContinuumResults): void {
   const { bands, outside, depth } = results;
   const left = outside > 0 ? `, ${outside} beyond the range` : '';
-  print(`${depth ? 'depth' : 'continuum removed'}: ${formatCount(bands.length, 'band')}${left}`);
+  print(`${depth ? 'depth' : 'continuum removed'}: ${plural(bands.length, 'band')}${left}`);
   printMaps(results);
 }

@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import type { AnomalyResults, ComponentsResults, StatsResults } from '../../../analysis/index.js';
+import { plural } from '../../../plural.js';
 import { createOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { formatCount, formatPercent, print, table } from '../../output/print.js';
+import { formatPercent, print, table } from '../../output/print.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './run-analysis.js';
 
 type ComponentsFlags = AnalyseFlags & { components?: number };
@@ -72,7 +73,7 @@ function printStats({ bands, pixels, tiles }: StatsResults): void {
     std.toPrecision(4),
   ]);
   for (const line of table([['band', 'nm', 'mean', 'std'], ...rows])) print(line);
-  print(`${formatCount(pixels, 'pixel')} of ${formatCount(tiles, 'tile')}`);
+  print(`${plural(pixels, 'pixel')} of ${plural(tiles, 'tile')}`);
 }
 
 const MAX_LISTED = 10;
@@ -88,16 +89,16 @@ function printComponents(results: ComponentsResults): void {
     ]);
   const headings = shares ? ['component', 'variance', 'share'] : ['component', 'signal and noise to noise'];
   for (const line of table([headings, ...rows])) print(line);
-  print(`${formatCount(pixels, 'pixel')}`);
+  print(`${plural(pixels, 'pixel')}`);
   printMaps(results);
 }
 
 function printAnomaly(results: AnomalyResults): void {
   const { pixels, bands, loading, window, components, held = 1 } = results;
-  print(`${formatCount(pixels, 'pixel')}, ${formatCount(bands.length, 'band')}${loadingText(loading)}`);
+  print(`${plural(pixels, 'pixel')}, ${plural(bands.length, 'band')}${loadingText(loading)}`);
   if (window)
     print(
-      `background between windows of ${window[1]} and ${window[0]} pixels, in ${formatCount(components!, 'component')} that hold ${formatPercent(held)} of the variance`,
+      `background between windows of ${window[1]} and ${window[0]} pixels, in ${plural(components!, 'component')} that hold ${formatPercent(held)} of the variance`,
     );
   printMaps(results);
 }

@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import type { UnmixInputs, UnmixResults } from '../../../analysis/index.js';
+import { plural } from '../../../plural.js';
 import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { formatCount, print, table } from '../../output/print.js';
+import { print, table } from '../../output/print.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 import { LIBRARY_FILE_HELP, readLibraryInput } from './spectral-library.js';
 
@@ -44,6 +45,6 @@ function printUnmix(results: UnmixResults): void {
     ...[`${i + 1}`, name, position?.join(',') ?? '', tile],
   ]);
   for (const line of table([['band', 'endmember', 'lon,lat', 'tile'], ...rows])) print(line);
-  print(`${method} over ${formatCount(bands.length, 'band')}`);
+  print(`${method} over ${plural(bands.length, 'band')}`);
   printMaps(results);
 }

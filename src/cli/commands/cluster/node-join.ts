@@ -1,9 +1,10 @@
 import { Command } from 'commander';
 import type { ImportProgress, ImportReport } from '../../../dht/index.js';
+import { plural } from '../../../plural.js';
 import { connect, hasDataFolder } from '../../connect.js';
 import { noDataFolder } from '../../errors.js';
 import { createOption, splitList, type TargetOptions, withTarget } from '../../options/option-groups.js';
-import { formatBytes, formatCount, logToStderr, print, printJson, progressLine } from '../../output/print.js';
+import { formatBytes, logToStderr, print, printJson, progressLine } from '../../output/print.js';
 import { resolveNode } from '../../resolve-node.js';
 import { interruptSignal } from '../../signals.js';
 
@@ -96,16 +97,16 @@ function printMoved(
   data: string,
 ): void {
   const what = [
-    formatCount(scenes.moved, 'scene'),
-    formatCount(tiles.moved, 'tile'),
-    formatCount(models.moved, 'model'),
+    plural(scenes.moved, 'scene'),
+    plural(tiles.moved, 'tile'),
+    plural(models.moved, 'model'),
   ].join(', ');
   if (dryRun) print(`${what} of ${data} would be moved into cluster ${cluster}`);
   else print(`moved ${what} of ${data} into cluster ${cluster}: ${formatBytes(bytes)}`);
   const present = [
-    formatCount(scenes.present, 'scene'),
-    formatCount(tiles.present, 'tile'),
-    formatCount(models.present, 'model'),
+    plural(scenes.present, 'scene'),
+    plural(tiles.present, 'tile'),
+    plural(models.present, 'model'),
   ];
   if (scenes.present + tiles.present + models.present > 0) print(`there already: ${present.join(', ')}`);
   for (const name of kept) logToStderr(`${name}: the cluster has another version, which stays`);

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { grids } from '../../../grid/index.js';
+import { plural } from '../../../plural.js';
 import { type Connection, connect } from '../../connect.js';
 import {
   type CommonOptions,
@@ -9,15 +10,7 @@ import {
   withCommon,
   withTarget,
 } from '../../options/option-groups.js';
-import {
-  formatBytes,
-  formatCount,
-  formatPercent,
-  logToStderr,
-  print,
-  printJson,
-  table,
-} from '../../output/print.js';
+import { formatBytes, formatPercent, logToStderr, print, printJson, table } from '../../output/print.js';
 import { resolveNode } from '../../resolve-node.js';
 import { joinCommand } from './node-join.js';
 
@@ -53,7 +46,7 @@ export function nodeCommand(): Command {
           'state',
         ];
         for (const line of table([head, ...rows])) print(line);
-        print(formatCount(nodes.length, 'node'));
+        print(plural(nodes.length, 'node'));
         if (asOf) print(`etcd does not answer; state as of ${asOf.slice(11, 19)} UTC`);
       }),
     ),
@@ -125,7 +118,7 @@ export function nodeCommand(): Command {
         ]);
         const head = ['node', 'share', 'bytes now', 'bytes then', 'slots to take', 'slots to give'];
         for (const line of table([head, ...rows])) print(line);
-        const what = `${formatCount(moved.slots, 'slot')} of ${formatBytes(moved.bytes)}`;
+        const what = `${plural(moved.slots, 'slot')} of ${formatBytes(moved.bytes)}`;
         print(
           `${dryRun ? `${what} would move` : `${what} move`}; the least for the same result is ${formatBytes(least)}`,
         );
@@ -173,9 +166,9 @@ function restoreCommand(): Command {
     if (flags.format === 'json') return printJson(report);
     const { cluster, commits, checkpoint, collections } = report;
     print(
-      `cluster ${cluster} is restored: ${formatCount(commits, 'commit')}, of which a checkpoint holds ${checkpoint}`,
+      `cluster ${cluster} is restored: ${plural(commits, 'commit')}, of which a checkpoint holds ${checkpoint}`,
     );
-    print(`${formatCount(collections, 'collection')}; start the nodes, then run "tilewright node rebalance"`);
+    print(`${plural(collections, 'collection')}; start the nodes, then run "tilewright node rebalance"`);
   });
 }
 

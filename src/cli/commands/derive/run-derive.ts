@@ -1,20 +1,14 @@
 /** What the commands that make tiles of tiles have in common. */
 
 import type { DeriveResults } from '../../../derive/index.js';
+import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
+import { plural } from '../../../plural.js';
 import type { TileSource } from '../../../storage/index.js';
 import { connect } from '../../connect.js';
 import { outcomeOf } from '../../job-outcome.js';
 import type { FilterOptions, TargetOptions } from '../../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  noMatchHint,
-  print,
-  printJson,
-  progressLine,
-} from '../../output/print.js';
+import { logToStderr, noMatchHint, print, printJson, progressLine } from '../../output/print.js';
 import { interruptSignal } from '../../signals.js';
 
 /** Runs a process and prints what it made, or that there was nothing to do. Exit code 3 where some tiles failed. */
@@ -51,9 +45,7 @@ export async function runDerive<Results extends DeriveResults = DeriveResults>(
 
 /** Why nothing came of what the filter picks. */
 function skipReasons(skipped: DeriveResults['skipped'], flags: FilterOptions): string {
-  const reasons = Object.entries(skipped).map(
-    ([reason, number]) => `${formatCount(number, 'tile')}, ${reason}`,
-  );
+  const reasons = Object.entries(skipped).map(([reason, number]) => `${plural(number, 'tile')}, ${reason}`);
   return reasons.length > 0 ? reasons.join('; ') : `no tile fits the filter. ${noMatchHint(flags)}`.trimEnd();
 }
 
@@ -62,10 +54,10 @@ function printResults(results: Timed<DeriveResults>): void {
   for (const { tile, code, message } of failed) logToStderr(`failed ${tile}: ${message} [${code}]`);
   // Where that is all there is, it is said why there is nothing to do.
   for (const [reason, number] of tiles + unchanged + removed + failures > 0 ? Object.entries(skipped) : [])
-    print(`${formatCount(number, 'tile')} skipped: ${reason}`);
+    print(`${plural(number, 'tile')} skipped: ${reason}`);
   const removing = removed > 0 ? `, ${removed} removed` : '';
   const failing = failures > 0 ? `, ${failures} failed` : '';
   print(
-    `${formatCount(tiles, 'tile')} made, ${unchanged} unchanged${removing}${failing}, ${formatDuration(seconds)}`,
+    `${plural(tiles, 'tile')} made, ${unchanged} unchanged${removing}${failing}, ${formatDuration(seconds)}`,
   );
 }

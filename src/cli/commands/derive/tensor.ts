@@ -3,7 +3,9 @@ import { extname, join } from 'node:path';
 import { Command } from 'commander';
 import type { Client } from '../../../client/index.js';
 import type { TensorFile, TensorResults } from '../../../derive/index.js';
+import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
+import { plural } from '../../../plural.js';
 import { connect } from '../../connect.js';
 import { oneFileOnly } from '../../errors.js';
 import {
@@ -16,14 +18,7 @@ import {
   withResources,
   withTarget,
 } from '../../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  print,
-  printJson,
-  progressLine,
-} from '../../output/print.js';
+import { logToStderr, print, printJson, progressLine } from '../../output/print.js';
 import { interruptSignal } from '../../signals.js';
 
 type TensorFlags = TargetOptions &
@@ -118,6 +113,6 @@ function printResults(
   ))
     logToStderr(line);
   for (const [reason, number] of Object.entries(skipped))
-    print(`${formatCount(number, 'cell')} skipped: ${reason}`);
-  print(`${formatCount(files.length, 'file')}, ${formatDuration(seconds)}`);
+    print(`${plural(number, 'cell')} skipped: ${reason}`);
+  print(`${plural(files.length, 'file')}, ${formatDuration(seconds)}`);
 }

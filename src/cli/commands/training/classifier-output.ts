@@ -1,7 +1,9 @@
 /** How the command line shows stored classifiers. */
 import type { ClassifierCard } from '../../../analysis/index.js';
 import type { Client, ModelDocument } from '../../../client/index.js';
-import { formatCount, formatDuration, formatPercent, print, table } from '../../output/print.js';
+import { formatDuration } from '../../../html/index.js';
+import { plural } from '../../../plural.js';
+import { formatPercent, print, table } from '../../output/print.js';
 
 export interface ListedClassifier {
   id: string;
@@ -44,10 +46,10 @@ export function printClassifier(
     ['place', `${geocode} (${grid}), collection ${collection}`],
     ['trained', `${card.createdAt} in ${formatDuration(card.seconds)}, seed ${card.seed}`],
     ['classifier', `${classifier}, strength ${strength}, tilewright ${card.softwareVersion}`],
-    ['reads', `${formatCount(bands.length, 'band')}, ${range} nm`],
-    ['labels', `in ${formatCount(card.data.length, 'tile')}`],
+    ['reads', `${plural(bands.length, 'band')}, ${range} nm`],
+    ['labels', `in ${plural(card.data.length, 'tile')}`],
     ['split', card.split],
-    ['validation', `${scores({ oa, aa, kappa })}, on ${formatCount(pixels, 'pixel')}`],
+    ['validation', `${scores({ oa, aa, kappa })}, on ${plural(pixels, 'pixel')}`],
     ...Object.entries(baseline).map(([name, of]) => [`  ${name}`, scores(of)]),
   ];
   for (const line of table(facts)) print(line);

@@ -3,20 +3,13 @@ import { dirname, join } from 'node:path';
 import { Command } from 'commander';
 import type { ClassifierCard } from '../../../analysis/index.js';
 import type { Client, ModelDocument } from '../../../client/index.js';
+import { formatDuration } from '../../../html/index.js';
+import { plural } from '../../../plural.js';
 import type { Metrics, ModelCard } from '../../../training/index.js';
 import { connect } from '../../connect.js';
 import { cannotWrite } from '../../errors.js';
 import { type TargetOptions, withTarget } from '../../options/option-groups.js';
-import {
-  formatCount,
-  formatDuration,
-  formatMse,
-  imageMeasures,
-  logToStderr,
-  print,
-  printJson,
-  table,
-} from '../../output/print.js';
+import { formatMse, imageMeasures, logToStderr, print, printJson, table } from '../../output/print.js';
 import {
   isClassifier,
   isClassifierDocument,
@@ -68,7 +61,7 @@ async function listModels(client: Client, { format }: ModelFlags): Promise<void>
   const titles = ['model', 'place', 'trained', 'MSE', 'R2', 'MSE linear', 'MSE mean', 'versions'];
   if (rows.length > 0) for (const line of table([titles, ...rows])) print(line);
   printClassifiers(models.filter(isClassifier));
-  print(formatCount(models.length, 'model'));
+  print(plural(models.length, 'model'));
   for (const id of listed.damaged ?? [])
     logToStderr(
       `warning: the record of ${id} is damaged: train it again, or "tilewright delete model ${id}"`,
@@ -130,14 +123,11 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
     ['model', id],
     ['version', version],
     ['place', `${geocode} (${grid}), collection ${collection}`],
-    [
-      'trained',
-      `${card.createdAt}, ${formatCount(epochs, 'epoch')} in ${formatDuration(seconds)}, seed ${seed}`,
-    ],
+    ['trained', `${card.createdAt}, ${plural(epochs, 'epoch')} in ${formatDuration(seconds)}, seed ${seed}`],
     ['engine', `${engine.name} ${engine.version}, tilewright ${card.softwareVersion}`],
     [
       'data',
-      `${formatCount(days.length, 'tile')} from ${days[0]} to ${days.at(-1)}, ${megabytes(card.bytesRead)} read`,
+      `${plural(days.length, 'tile')} from ${days[0]} to ${days.at(-1)}, ${megabytes(card.bytesRead)} read`,
     ],
     ['patches', `${patches.train} for training, ${patches.validation} for validation`],
     ...(card.pixelSize ? [['pixels', `${card.pixelSize.group}, ${valuesOf(card)}`]] : []),
@@ -166,7 +156,7 @@ function printModel({ id, version, card }: ModelDocument<ModelCard>): void {
   const { tile } = metrics;
   if (tile) {
     const ofTile = imageMeasures(tile);
-    const name = `model, on the whole tile (${formatCount(tile.dates.length, 'date')}, training ground included)`;
+    const name = `model, on the whole tile (${plural(tile.dates.length, 'date')}, training ground included)`;
     rows.push([name, '', '', ...titles.map((title) => ofTile[title] ?? '')]);
   }
   for (const line of table([['on the validation patches', 'MSE', 'R2', ...titles], ...rows])) print(line);

@@ -1,5 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { plural } from '../../../plural.js';
 import type { PredictResults } from '../../../training/index.js';
+import { engineOption } from '../../options/engine-option.js';
 import {
   type FilterOptions,
   RAW_SOURCE_HELP,
@@ -9,9 +11,8 @@ import {
   withResources,
   withTarget,
 } from '../../options/option-groups.js';
-import { formatCount, formatMse, logToStderr } from '../../output/print.js';
+import { formatMse, logToStderr } from '../../output/print.js';
 import { runDerive } from '../derive/run-derive.js';
-import { engineOption } from './engine-option.js';
 
 type PredictFlags = TargetOptions & FilterOptions & { engine?: string; version?: string };
 
@@ -57,9 +58,9 @@ function worseModelWarning(worse: PredictResults['worse'], version?: string): st
     .slice(0, MAX_NAMED_MODELS)
     .map((one) => `${one.geocode} (MSE ${formatMse(one.mse)}, mean ${formatMse(one.mean)})`);
   const others =
-    worse.length > MAX_NAMED_MODELS ? ` and ${formatCount(worse.length - MAX_NAMED_MODELS, 'other')}` : '';
+    worse.length > MAX_NAMED_MODELS ? ` and ${plural(worse.length - MAX_NAMED_MODELS, 'other')}` : '';
   return (
-    `warning: ${formatCount(worse.length, 'model')} that made these tiles did worse on validation patches than the mean of the training: ` +
+    `warning: ${plural(worse.length, 'model')} that made these tiles did worse on validation patches than the mean of the training: ` +
     `${named.join(', ')}${others}; ${version === 'best' ? '' : '--version best may be better, else '}train anew with more dates, or delete the models and their tiles`
   );
 }

@@ -1,5 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
+import { plural } from '../../../plural.js';
 import type { ClusteredCollection, TextureResults } from '../../../training/index.js';
 import { connect } from '../../connect.js';
 import { outcomeOf } from '../../job-outcome.js';
@@ -17,16 +19,7 @@ import {
   withTarget,
 } from '../../options/option-groups.js';
 import { asciiMap, clusterLetter } from '../../output/ascii-map.js';
-import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  noMatchHint,
-  print,
-  printJson,
-  progressLine,
-  table,
-} from '../../output/print.js';
+import { logToStderr, noMatchHint, print, printJson, progressLine, table } from '../../output/print.js';
 import { interruptSignal } from '../../signals.js';
 
 type TextureFlags = TargetOptions &
@@ -96,15 +89,15 @@ function printResults({
   for (const collection of collections) if (collection.clusters.length > 0) printClusters(collection);
   for (const { tile, code, message } of failed) logToStderr(`failed ${tile}: ${message} [${code}]`);
   for (const [reason, number] of Object.entries(skipped))
-    print(`${formatCount(number, 'place')} skipped: ${reason}`);
+    print(`${plural(number, 'place')} skipped: ${reason}`);
   const failing = failures > 0 ? `, ${failures} failed` : '';
   print(
-    `${formatCount(textures, 'texture')} computed, ${unchanged} unchanged${failing}, ${formatDuration(seconds)}`,
+    `${plural(textures, 'texture')} computed, ${unchanged} unchanged${failing}, ${formatDuration(seconds)}`,
   );
 }
 
 function printClusters({ collection, grid, places, clusters, curve }: ClusteredCollection): void {
-  print(`${collection}: ${formatCount(places, 'place')} in ${formatCount(clusters.length, 'cluster')}`);
+  print(`${collection}: ${plural(places, 'place')} in ${plural(clusters.length, 'cluster')}`);
   print();
   const rows = clusters.map(({ places, middle }, c) => [clusterLetter(c), places.length, middle]);
   for (const text of table([['cluster', 'places', 'most typical'], ...rows])) print(text);

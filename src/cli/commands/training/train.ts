@@ -1,5 +1,7 @@
 import { Argument, Command } from 'commander';
+import { formatDuration } from '../../../html/index.js';
 import type { Timed } from '../../../jobs/index.js';
+import { plural } from '../../../plural.js';
 import type { TrainResults } from '../../../training/index.js';
 import { type Connection, connect } from '../../connect.js';
 import { fetchAllPages } from '../../fetch-all-pages.js';
@@ -16,17 +18,13 @@ import {
   withTarget,
 } from '../../options/option-groups.js';
 import {
-  formatCount,
-  formatDuration,
-  logToStderr,
-  noMatchHint,
-  print,
-  printJson,
-  progressLine,
-} from '../../output/print.js';
+  TRAINING_MODE_NAMES,
+  type TrainingOptions,
+  withTrainingOptions,
+} from '../../options/training-options.js';
+import { logToStderr, noMatchHint, print, printJson, progressLine } from '../../output/print.js';
 import { interruptSignal } from '../../signals.js';
 import { kubernetesJob } from './kubernetes-jobs.js';
-import { TRAINING_MODE_NAMES, type TrainingOptions, withTrainingOptions } from './training-options.js';
 import { trainingTable } from './training-table.js';
 
 type TrainFlags = TargetOptions &
@@ -261,6 +259,6 @@ async function printResults(
     print(`a parent was passed over: ${reason}`);
   const failing = failed.length > 0 ? `, ${failed.length} failed` : '';
   print(
-    `${formatCount(models.length, 'model')} trained, ${skipped.length} skipped${failing}, engine ${engine}, ${formatDuration(seconds)}`,
+    `${plural(models.length, 'model')} trained, ${skipped.length} skipped${failing}, engine ${engine}, ${formatDuration(seconds)}`,
   );
 }

@@ -1,5 +1,5 @@
 /** Texts at the pointer. The page is whole without it. */
-import { trusted } from '../../../html/index.js';
+import { trusted } from '../html/index.js';
 
 /**
  * `data-tip` is one text; `data-tips` holds several, parted by `|`, spread evenly over the element's width, and moves the

@@ -1,13 +1,5 @@
 /** Predicted against true NDVI, pooled and for each place, on shared axes. */
-import {
-  decimalsOf,
-  formatR2,
-  type Html,
-  html,
-  linearScale,
-  signed,
-  significant,
-} from '../../../html/index.js';
+import { decimalsOf, formatR2, type Html, html, linearScale, signed, significant } from '../html/index.js';
 import { axes, type ChartAxis, panel, panels, svgDots, toX, toY } from './chart.js';
 import type { ReportMetrics, ReportModel, ReportTraining } from './report-data.js';
 

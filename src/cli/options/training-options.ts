@@ -1,12 +1,12 @@
 /** Flags of the commands that train. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { engineOption } from './engine-option.js';
 import {
   createOption,
   parseBytesOption,
   parsePositiveIntegerOption,
   parseTimeOption,
-} from '../../options/option-groups.js';
-import { engineOption } from './engine-option.js';
+} from './option-groups.js';
 
 /** The names of src/training, which is not loaded for help. */
 export const TRAINING_MODE_NAMES = ['partitioned', 'distributed', 'contained'];

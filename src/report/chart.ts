@@ -1,5 +1,5 @@
 /** What the small charts share: their frame, and their place in a grid of panels. */
-import { type AxisScale, type Html, html } from '../../../html/index.js';
+import { type AxisScale, type Html, html } from '../html/index.js';
 
 /** Units of a panel's view box; panels are drawn at about one pixel a unit, their plots are square. */
 export const PANEL_LAYOUT = { width: 180, height: 166, left: 34, right: 6, top: 6, bottom: 20 };

@@ -1,5 +1,5 @@
 import type { Option } from 'commander';
-import { createOption } from '../../options/option-groups.js';
+import { createOption } from './option-groups.js';
 
 /** Of commands that load a training engine. The names are those of src/training, which is not loaded for help. */
 export function engineOption(): Option {

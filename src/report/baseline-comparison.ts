@@ -1,13 +1,5 @@
 /** The model beside ridge regression and the training mean, place by place. */
-import {
-  type AxisScale,
-  formatColumn,
-  formatR2,
-  type Html,
-  html,
-  logScale,
-  logTick,
-} from '../../../html/index.js';
+import { type AxisScale, formatColumn, formatR2, type Html, html, logScale, logTick } from '../html/index.js';
 import type { ReportModel, ReportTraining } from './report-data.js';
 
 const MAX_ROWS = 30;

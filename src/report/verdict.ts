@@ -1,6 +1,6 @@
 /** What the figures of a training say, in words, also where they are bad. */
-import { significant } from '../../../html/index.js';
-import { formatCount } from '../../output/print.js';
+import { significant } from '../html/index.js';
+import { plural } from '../plural.js';
 import type { ReportModel, ReportTraining } from './report-data.js';
 
 /** Is the model better than the simple baselines? One to three sentences. */
@@ -34,7 +34,7 @@ export function cellsBelowBaseline(models: ReportModel[]): string {
 }
 
 function byPlace(wins: number, places: number): string {
-  const all = formatCount(places, 'place');
+  const all = plural(places, 'place');
   if (wins === places) {
     return places === 1
       ? 'The model has a lower error than ridge regression in its one place.'
@@ -51,7 +51,7 @@ function byPlace(wins: number, places: number): string {
 
 function againstMean(losses: number): string {
   if (losses === 0) return '';
-  return `In ${formatCount(losses, 'place')} it is no better than always answering the training mean: do not use it there.`;
+  return `In ${plural(losses, 'place')} it is no better than always answering the training mean: do not use it there.`;
 }
 
 function together({ model, linear }: NonNullable<ReportTraining['pooled']>): string {

@@ -1,5 +1,5 @@
 /** The places on a map in true proportion: a picture of each, its coverage and its cloud. */
-import type { Bbox } from '../../../grid/index.js';
+import type { Bbox } from '../grid/index.js';
 import {
   dateText,
   decimalsOf,
@@ -8,8 +8,8 @@ import {
   html,
   niceBelow,
   niceStep,
-} from '../../../html/index.js';
-import { formatCount } from '../../output/print.js';
+} from '../html/index.js';
+import { plural } from '../plural.js';
 import type { ReportCell } from './cells.js';
 import type { ReportTile } from './report-data.js';
 
@@ -42,7 +42,7 @@ export function tileMap(cells: ReportCell[]): Html {
 <label><input type="radio" name="shade" value="cloud"> cloud</label></fieldset>
 <div class="map">
 <div class="lats" aria-hidden="true">${latitudeTicks(frame)}</div>
-<ul class="cells" aria-label="Map of places, ${formatCount(cells.length, 'place')}" style="aspect-ratio:1/${frame.ratio.toFixed(4)}">
+<ul class="cells" aria-label="Map of places, ${plural(cells.length, 'place')}" style="aspect-ratio:1/${frame.ratio.toFixed(4)}">
 ${cells.map((cell, i) => cellMarkup(cell, boxes[i]!, frame))}
 </ul>
 <div class="lons" aria-hidden="true">${longitudeTicks(frame)}</div>

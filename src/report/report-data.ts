@@ -1,5 +1,5 @@
 /** What a report of the demo shows: plain data, gathered by the caller. Times are ISO 8601 strings, shown in UTC. */
-import type { Bbox, GridName } from '../../../grid/index.js';
+import type { Bbox, GridName } from '../grid/index.js';
 
 export interface DemoReport {
   title: string;

@@ -1,5 +1,5 @@
 /** How the loss of each place's model fell, as small multiples on shared axes. */
-import { type AxisScale, type Html, html, logScale, logTick, significant } from '../../../html/index.js';
+import { type AxisScale, type Html, html, logScale, logTick, significant } from '../html/index.js';
 import { axes, type ChartAxis, PANEL_LAYOUT, panel, panels, svgPath, toX, toY } from './chart.js';
 import type { ReportModel } from './report-data.js';
 

@@ -1,5 +1,5 @@
 /** Places by dates: coverage and cloud of each tile. */
-import { dateText, formatPercentValue, type Html, html } from '../../../html/index.js';
+import { dateText, formatPercentValue, type Html, html } from '../html/index.js';
 import { bestTile, type ReportCell } from './cells.js';
 import type { ReportTile } from './report-data.js';
 import { shadeStyle, tileText } from './tile-map.js';

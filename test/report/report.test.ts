@@ -6,9 +6,9 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
-import { type DemoReport, renderReport, shownTiles } from '../../../src/cli/demo/report/index.js';
-import { chromium, needsChromium } from '../../support/chromium.js';
-import { tempFolder } from '../../support/temp.js';
+import { type DemoReport, renderReport, shownTiles } from '../../src/report/index.js';
+import { chromium, needsChromium } from '../support/chromium.js';
+import { tempFolder } from '../support/temp.js';
 import { fakeReport } from './fake-report.js';
 import { assertWellFormed, elementsOf } from './markup.js';
 
