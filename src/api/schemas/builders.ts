@@ -38,7 +38,15 @@ function publishedProperties(properties: object): object {
   );
 }
 
-/** An object; members whose name ends with `?` may be absent, and others may be there. */
+/** An object that accepts no other members. `more` has further keywords, such as `required`. */
+export const closedObject = (properties: object, more: object = {}) => ({
+  type: 'object',
+  additionalProperties: false,
+  ...more,
+  properties,
+});
+
+/** An object. A member whose name ends with `?` is optional, and other members are allowed. */
 export function object(members: Record<string, object>) {
   const required = Object.keys(members).filter((name) => !name.endsWith('?'));
   const properties = Object.fromEntries(

@@ -1,6 +1,7 @@
 /** Documents of OGC API Processes: processes, jobs, logs. */
-import { JOB_STATES } from '../routes/processes/job-filter.js';
 import { count, links, listOf, mapOf, number, object, oneOf, percent, ref, text, time } from './builders.js';
+
+export const JOB_STATES = ['accepted', 'running', 'successful', 'failed', 'dismissed'];
 
 const summary = {
   id: text,

@@ -2,7 +2,9 @@
 import type { FastifyInstance } from 'fastify';
 import { locate, type Placement, type PlacementDiff, SLOTS } from '../../../dht/index.js';
 import type { GridName } from '../../../grid/index.js';
+import { isoTime } from '../../../query/index.js';
 import { badRequest, resourceNotFound } from '../../errors.js';
+import { closedObject } from '../../schemas/builders.js';
 import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { listNodes } from './list-nodes.js';
@@ -26,7 +28,7 @@ export async function clusterRoutes(
       const { disconnectedSince } = service.cluster;
       return {
         nodes: await listNodes(service),
-        ...(disconnectedSince !== undefined && { asOf: new Date(disconnectedSince).toISOString() }),
+        ...(disconnectedSince !== undefined && { asOf: isoTime(disconnectedSince) }),
       };
     },
   );
@@ -90,12 +92,10 @@ export async function clusterRoutes(
     },
   );
 
-  const rebalanceBody = {
-    type: 'object',
-    nullable: true,
-    additionalProperties: false,
-    properties: { dryRun: { type: 'boolean', description: 'Tell what would move, and move nothing' } },
-  };
+  const rebalanceBody = closedObject(
+    { dryRun: { type: 'boolean', description: 'Report what would move, without moving it' } },
+    { nullable: true },
+  );
   const rebalance = { summary: 'Spreads the slots anew by the bytes of their tiles', tags };
   server.post<{ Body: { dryRun?: boolean } | null }>(
     '/cluster/rebalance',

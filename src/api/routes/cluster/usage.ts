@@ -1,5 +1,6 @@
 /** CPU time, memory and sent bytes of the nodes of a cluster. Each node measures its own. */
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../../json-schema.js';
+import { isoTime } from '../../../query/index.js';
 import type { Services } from '../../services.js';
 import { type ProcessUsage, processUsage } from '../operations/process-usage.js';
 
@@ -31,7 +32,7 @@ export interface ClusterUsage {
   unanswered: string[];
 }
 
-const startedAt = new Date(performance.timeOrigin).toISOString();
+const startedAt = isoTime(performance.timeOrigin);
 let measured: { at: number; usage: NodeUsage } | undefined;
 
 /** Returns the usage of this node, at most a quarter of a second old. */

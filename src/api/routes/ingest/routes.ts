@@ -7,6 +7,7 @@ import { type IngestInputs, PathGuard, pathNotAllowed } from '../../../ingest/in
 import type { Process } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { badRequest, outsideFolder } from '../../errors.js';
+import { closedObject } from '../../schemas/builders.js';
 import type { Services } from '../../services.js';
 import { type ExecuteRequest, executeBody, wantedResultOptions } from '../processes/execute-request.js';
 import {
@@ -44,7 +45,6 @@ export async function ingestRoutes(
   const ingest = services.processes.get('ingest');
   if (!ingest) throw new Error('the ingest process is not wired');
   const { paths: _paths, ...options } = ingest.inputs.properties as Record<string, unknown>;
-  const object = { type: 'object', additionalProperties: false };
   const hrefs = { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 10_000 };
   const href = { anyOf: [{ type: 'string' }, hrefs] };
 
@@ -60,11 +60,11 @@ export async function ingestRoutes(
         tags: ['ingest'],
         headers: idempotencyKeyHeader,
         response: startResponses,
-        querystring: { ...object, properties: { filename: { type: 'string' }, ...options } },
+        querystring: closedObject({ filename: { type: 'string' }, ...options }),
         body: {
           content: {
             'application/json': {
-              schema: { ...object, required: ['href'], properties: { href, ...options } },
+              schema: closedObject({ href, ...options }, { required: ['href'] }),
             },
             [FILE]: { schema: { type: 'string', format: 'binary' } },
           },

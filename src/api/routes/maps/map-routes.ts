@@ -16,6 +16,7 @@ import { baseUrl, requestUrl } from '../../http/base-url.js';
 import { sendRanged } from '../../http/byte-ranges.js';
 import { notModified } from '../../http/conditional-request.js';
 import { partialMembers } from '../../http/partial-result.js';
+import { closedObject } from '../../schemas/builders.js';
 import { emptyResponse, fileResponse, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import {
@@ -26,8 +27,6 @@ import {
   renderParams,
   renderQuery,
 } from './render-params.js';
-
-const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
 
 /** Formats by their names in addresses. */
 const FORMATS: Record<string, ImageFormat> = { png: 'png', webp: 'webp', jpg: 'jpeg', jpeg: 'jpeg' };
@@ -85,7 +84,7 @@ export async function mapRoutes(
           'A map tile (WebMercatorQuad) of a collection as png, webp or jpg; {y}@2x for twice the pixels',
         tags,
         response: picture,
-        querystring: object({ ...mapFilterQuery, ...renderQuery, ...paddingQuery }),
+        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...paddingQuery }),
       },
     },
     async (request, reply) => mapTile(request, reply, formatOf('map tile', request.params.format)),
@@ -99,7 +98,7 @@ export async function mapRoutes(
           'A map tile in the format of a parameter: by default png if some of it is transparent, else jpeg',
         tags,
         response: picture,
-        querystring: object({ ...mapFilterQuery, ...renderQuery, ...paddingQuery, ...formatQuery }),
+        querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...paddingQuery, ...formatQuery }),
       },
     },
     async (request, reply) => mapTile(request, reply, FORMATS[request.query.format ?? '']),
@@ -115,7 +114,7 @@ export async function mapRoutes(
         summary: 'TileJSON 3.0.0 of a collection; its parameters are those of the map tiles',
         tags,
         response: { 200: jsonResponse('TileJson', 'Where the map tiles are') },
-        querystring: object({
+        querystring: closedObject({
           ...mapFilterQuery,
           ...renderQuery,
           ...paddingQuery,
@@ -174,7 +173,7 @@ export async function mapRoutes(
         summary: 'A tile as a picture of its cell, at most 512 pixels wide or high, with its clouds',
         tags,
         response: picture,
-        querystring: object(renderQuery),
+        querystring: closedObject(renderQuery),
       },
     },
     async (request, reply) => preview(request, reply, formatOf('preview', request.params.format)),
@@ -188,7 +187,7 @@ export async function mapRoutes(
           'A preview in the format of a parameter: by default png if some of it is transparent, else jpeg',
         tags,
         response: picture,
-        querystring: object({ ...renderQuery, ...formatQuery }),
+        querystring: closedObject({ ...renderQuery, ...formatQuery }),
       },
     },
     async (request, reply) => preview(request, reply, FORMATS[request.query.format ?? '']),

@@ -1,8 +1,15 @@
 /** Time series of a place. */
 import type { FastifyInstance } from 'fastify';
 import { parseZone, type SeriesDate } from '../../../imagery/index.js';
-import { defaultToRawSource, type FilterParams, filterBody, parseFilter } from '../../../query/index.js';
+import {
+  defaultToRawSource,
+  type FilterParams,
+  filterBody,
+  isoTime,
+  parseFilter,
+} from '../../../query/index.js';
 import { partialMembers } from '../../http/partial-result.js';
+import { closedObject } from '../../schemas/builders.js';
 import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 
@@ -11,12 +18,10 @@ interface SeriesBody extends FilterParams {
   expression: string;
 }
 
-const body = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['geometry', 'expression'],
-  properties: { geometry: { type: 'object' }, expression: { type: 'string' }, ...filterBody },
-};
+const body = closedObject(
+  { geometry: { type: 'object' }, expression: { type: 'string' }, ...filterBody },
+  { required: ['geometry', 'expression'] },
+);
 
 export async function seriesRoutes(
   server: FastifyInstance,
@@ -59,8 +64,8 @@ function documentOf(
   const orNull = (value: number) => (Number.isNaN(value) ? null : value);
   const { mean, std, min, max, median } = values;
   return {
-    datetime: new Date(start).toISOString(),
-    ...(end !== start && { end_datetime: new Date(end).toISOString() }),
+    datetime: isoTime(start),
+    ...(end !== start && { end_datetime: isoTime(end) }),
     collection,
     scenes,
     ...(point

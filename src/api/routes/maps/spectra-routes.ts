@@ -1,8 +1,15 @@
 /** Spectra of a place. */
 import type { FastifyInstance } from 'fastify';
 import { parseZone, type SpectrumDate } from '../../../imagery/index.js';
-import { defaultToRawSource, type FilterParams, filterBody, parseFilter } from '../../../query/index.js';
+import {
+  defaultToRawSource,
+  type FilterParams,
+  filterBody,
+  isoTime,
+  parseFilter,
+} from '../../../query/index.js';
 import { partialMembers } from '../../http/partial-result.js';
+import { closedObject } from '../../schemas/builders.js';
 import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 
@@ -10,12 +17,7 @@ interface SpectraBody extends FilterParams {
   geometry: { type: string };
 }
 
-const body = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['geometry'],
-  properties: { geometry: { type: 'object' }, ...filterBody },
-};
+const body = closedObject({ geometry: { type: 'object' }, ...filterBody }, { required: ['geometry'] });
 
 export async function spectraRoutes(
   server: FastifyInstance,
@@ -66,8 +68,8 @@ function documentOf(
 ) {
   const numbers = (values: number[]) => values.map((value) => (Number.isNaN(value) ? null : value));
   return {
-    datetime: new Date(start).toISOString(),
-    ...(end !== start && { end_datetime: new Date(end).toISOString() }),
+    datetime: isoTime(start),
+    ...(end !== start && { end_datetime: isoTime(end) }),
     collection,
     scenes,
     sensor,

@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify';
 import type { Process } from '../../../jobs/index.js';
 import type { JobRecord } from '../../../storage/index.js';
 import { noCallbacks, outputNotFound } from '../../errors.js';
+import { closedObject } from '../../schemas/builders.js';
 
 export interface ExecuteRequest {
   inputs?: unknown;
@@ -17,25 +18,15 @@ const JSON_TYPE = 'application/json';
 /** Outputs that one request may name. No process has more. */
 const MAX_OUTPUTS = 100;
 
-const output = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    transmissionMode: { enum: ['value'] },
-    format: {
-      type: 'object',
-      additionalProperties: false,
-      properties: { mediaType: { enum: [JSON_TYPE] }, encoding: { enum: ['UTF-8'] } },
-    },
-  },
-};
+const output = closedObject({
+  transmissionMode: { enum: ['value'] },
+  format: closedObject({ mediaType: { enum: [JSON_TYPE] }, encoding: { enum: ['UTF-8'] } }),
+});
 
 /** JSON Schema of the body of an execute request. */
 export function executeBody({ inputs }: Process) {
-  return {
-    type: 'object',
-    additionalProperties: false,
-    properties: {
+  return closedObject(
+    {
       inputs,
       outputs: {
         type: 'object',
@@ -49,8 +40,8 @@ export function executeBody({ inputs }: Process) {
       },
       subscriber: { description: 'Refused: the server sends no callbacks. Follow /jobs/ID/events.' },
     },
-    required: inputs.required ? ['inputs'] : [],
-  };
+    { required: inputs.required ? ['inputs'] : [] },
+  );
 }
 
 /** How the job is to answer; undefined for a document with everything. Throws TW_API_NO_CALLBACKS, TW_API_NO_OUTPUT. */

@@ -1,6 +1,8 @@
 /** Which jobs a list holds: the parameters of the OGC's job list. */
 import { parseDatetime } from '../../../query/index.js';
 import type { JobRecord } from '../../../storage/index.js';
+import { listOf } from '../../schemas/builders.js';
+import { JOB_STATES } from '../../schemas/jobs.js';
 
 export interface JobQuery {
   type?: string[];
@@ -16,14 +18,12 @@ export interface JobQuery {
   token?: string;
 }
 
-export const JOB_STATES = ['accepted', 'running', 'successful', 'failed', 'dismissed'];
-const list = (items: object) => ({ type: 'array', items });
 const seconds = { type: 'number', minimum: 0 };
 
 export const jobQuery = {
-  type: list({ enum: ['process'] }),
-  processID: list({ type: 'string' }),
-  status: list({ enum: JOB_STATES }),
+  type: listOf({ enum: ['process'] }),
+  processID: listOf({ type: 'string' }),
+  status: listOf({ enum: JOB_STATES }),
   datetime: { type: 'string' },
   minDuration: seconds,
   maxDuration: seconds,

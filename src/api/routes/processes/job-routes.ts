@@ -11,6 +11,7 @@ import { baseUrl, requestUrl } from '../../http/base-url.js';
 import { onDisconnect } from '../../http/on-disconnect.js';
 import { parseLimit } from '../../http/paging.js';
 import { FORMAT_QUERY } from '../../plugins/format-parameter.js';
+import { closedObject } from '../../schemas/builders.js';
 import { emptyResponse, fileResponse, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { sendResults } from './execute-request.js';
@@ -40,7 +41,6 @@ export async function jobRoutes(
   const status = { 200: jsonResponse('Job', 'The job as it is now') };
   const params = { type: 'object', properties: { id: { type: 'string' } } };
   const number = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
-  const query = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
 
   server.get<{ Querystring: JobQuery }>(
     '/jobs',
@@ -49,7 +49,7 @@ export async function jobRoutes(
         summary: 'Jobs, newest first',
         tags,
         response: { 200: jsonResponse('Jobs', 'A page of jobs') },
-        querystring: query(jobQuery),
+        querystring: closedObject(jobQuery),
       },
       preValidation: async (request) => splitListParams(request.query),
     },
@@ -154,7 +154,7 @@ export async function jobRoutes(
         tags,
         response: { 200: jsonResponse('JobLog', 'Lines of the log') },
         params,
-        querystring: query({ after: number, limit: { type: 'integer', minimum: 1 } }),
+        querystring: closedObject({ after: number, limit: { type: 'integer', minimum: 1 } }),
       },
     },
     async (request) => {
@@ -192,7 +192,7 @@ export async function jobRoutes(
           204: emptyResponse('There will be no more'),
         },
         params,
-        querystring: query({ after: number }),
+        querystring: closedObject({ after: number }),
         headers: { type: 'object', properties: { 'last-event-id': { type: 'string' } } },
       },
     },

@@ -4,7 +4,7 @@ import type { Process } from '../../../jobs/index.js';
 import { processNotFound } from '../../errors.js';
 import { baseUrl } from '../../http/base-url.js';
 import { listPaging, type Paging, toPage } from '../../http/paging.js';
-import { publishedSchema } from '../../schemas/builders.js';
+import { closedObject, publishedSchema } from '../../schemas/builders.js';
 import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { type ExecuteRequest, executeBody, wantedResultOptions } from './execute-request.js';
@@ -62,7 +62,7 @@ export async function processRoutes(
         summary: 'What can be run',
         tags,
         response: { 200: jsonResponse('Processes', 'All of them, or a page') },
-        querystring: { type: 'object', additionalProperties: false, properties: listPaging },
+        querystring: closedObject(listPaging),
       },
     },
     async (request) => {

@@ -1,25 +1,30 @@
 /** What was ingested: scenes listed; tiles, scenes and collections deleted. */
 import type { FastifyInstance } from 'fastify';
 import { toArray } from '../../../async/index.js';
-import { createSearch, type Filter, slotsUnanswered, type TileFinder } from '../../../query/index.js';
+import {
+  createSearch,
+  type Filter,
+  isoTime,
+  slotsUnanswered,
+  type TileFinder,
+} from '../../../query/index.js';
 import type { SceneRecord, TileRecord } from '../../../storage/index.js';
 import { badPagingToken, noItem, resourceNotFound } from '../../errors.js';
 import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/paging.js';
+import { closedObject } from '../../schemas/builders.js';
 import { emptyResponse, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
-
-const iso = (time: number) => new Date(time).toISOString();
 
 function summary({ id, collection, start, end, platform, geocodes, warnings, committedAt }: SceneRecord) {
   return {
     id,
     collection,
-    datetime: iso(start),
-    end_datetime: iso(end),
+    datetime: isoTime(start),
+    end_datetime: isoTime(end),
     platform,
     tiles: geocodes.length,
     warnings,
-    committed: iso(committedAt),
+    committed: isoTime(committedAt),
   };
 }
 
@@ -46,7 +51,7 @@ export async function sceneRoutes(
     {
       schema: {
         ...describe('Scenes of a collection, in the order of their ids').schema,
-        querystring: { type: 'object', additionalProperties: false, properties: paging },
+        querystring: closedObject(paging),
         response: { 200: jsonResponse('Scenes', 'A page of scenes') },
       },
     },

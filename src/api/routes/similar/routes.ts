@@ -4,6 +4,7 @@ import { isoTime, requireCollections, stacUrls } from '../../../query/index.js';
 import { type TextureNeighbour, unknownTexture } from '../../../training/index.js';
 import { resourceNotFound } from '../../errors.js';
 import { baseUrl } from '../../http/base-url.js';
+import { closedObject } from '../../schemas/builders.js';
 import { GEOJSON, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 
@@ -18,17 +19,15 @@ const DEFAULT_LIMIT = 10;
 const MAX_LIMIT = 1000;
 const name = { type: 'string', minLength: 1, maxLength: 200 };
 
-const body = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
+const body = closedObject(
+  {
     tile: { ...name, description: 'Id of a tile of the place' },
     collection: { ...name, description: 'With `geocode`, where no tile is named' },
     geocode: { ...name, maxLength: 30 },
     limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
   },
-  anyOf: [{ required: ['tile'] }, { required: ['collection', 'geocode'] }],
-};
+  { anyOf: [{ required: ['tile'] }, { required: ['collection', 'geocode'] }] },
+);
 
 export async function similarRoutes(
   server: FastifyInstance,

@@ -12,15 +12,15 @@ import {
 } from '../../../query/index.js';
 import { baseUrl, requestUrl } from '../../http/base-url.js';
 import { partialMembers } from '../../http/partial-result.js';
+import { closedObject } from '../../schemas/builders.js';
 import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { requireCollection } from './collections.js';
 
 type Params = FilterParams & AggregationParams;
 
-const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
-const query = object({ ...filterQuery, ...aggregationQuery });
-const body = object({ ...filterBody, ...aggregationBody });
+const query = closedObject({ ...filterQuery, ...aggregationQuery });
+const body = closedObject({ ...filterBody, ...aggregationBody });
 
 export async function aggregateRoutes(
   server: FastifyInstance,

@@ -17,6 +17,7 @@ import { badRequest, noItem } from '../../errors.js';
 import { baseUrl, requestUrl } from '../../http/base-url.js';
 import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/paging.js';
 import { partialMembers } from '../../http/partial-result.js';
+import { closedObject } from '../../schemas/builders.js';
 import { GEOJSON, jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { requireCollection } from './collections.js';
@@ -36,8 +37,7 @@ const bandAssets = {
   type: 'boolean',
   description: 'An asset for each band too, for programs that read one band a file',
 };
-const object = (properties: object) => ({ type: 'object', additionalProperties: false, properties });
-const searchBody = object({
+const searchBody = closedObject({
   ...filterBody,
   ...paging,
   sortby: { description: '[{"field": "properties.eo:cloud_cover", "direction": "asc"}]' },
@@ -47,10 +47,10 @@ const searchBody = object({
   },
   bandAssets,
 });
-const searchQuery = object({ ...filterQuery, ...paging, sortby: text, fields: text, bandAssets });
+const searchQuery = closedObject({ ...filterQuery, ...paging, sortby: text, fields: text, bandAssets });
 const { ids: _ids, ...itemsProperties } = searchQuery.properties as Record<string, object>;
-const itemsQuery = object(itemsProperties);
-const itemQuery = object({ bandAssets });
+const itemsQuery = closedObject(itemsProperties);
+const itemQuery = closedObject({ bandAssets });
 /** Others are ignored, such as keys that clients add for a gateway. */
 const postQuery = { type: 'object', properties: { bandAssets } };
 

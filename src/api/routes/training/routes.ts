@@ -10,6 +10,7 @@ import {
   MAX_UPLOAD_BYTES,
   type StoreInputs,
 } from '../../../training/index.js';
+import { closedObject } from '../../schemas/builders.js';
 import { jsonResponse } from '../../schemas/responses.js';
 import type { Services } from '../../services.js';
 import { saveUpload } from '../ingest/upload.js';
@@ -31,12 +32,7 @@ export async function trainingRoutes(
         summary: 'What has to be read to train a model of one place',
         tags: ['processes'],
         response: { 200: jsonResponse('TrainingPlace', 'Its dates, with the paths of their files') },
-        body: {
-          type: 'object',
-          additionalProperties: false,
-          required: ['model'],
-          properties: cellInputsSchema,
-        },
+        body: closedObject(cellInputsSchema, { required: ['model'] }),
       },
     },
     async ({ body }) => cellManifest(finder, body),
@@ -50,12 +46,10 @@ export async function trainingRoutes(
         summary: 'Which models cannot be trained at one place, and why',
         tags: ['processes'],
         response: { 200: jsonResponse('CheckedPlace', 'The place') },
-        body: {
-          type: 'object',
-          additionalProperties: false,
-          required: ['models'],
-          properties: { models: { type: 'array', minItems: 1, uniqueItems: true, items: model }, ...picking },
-        },
+        body: closedObject(
+          { models: { type: 'array', minItems: 1, uniqueItems: true, items: model }, ...picking },
+          { required: ['models'] },
+        ),
       },
     },
     async ({ body }) => checkCell({ storage, finder }, body),
