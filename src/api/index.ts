@@ -1,3 +1,7 @@
+/**
+ * The HTTP API. `buildServer` registers plugins, schemas and routes in this order; this folder also has the services that routes use, and
+ * the errors. Invariant: a server that other machines can reach requires a token. Imports all parts below.
+ */
 export { cannotListen } from './errors.js';
 export { requireSafeBinding } from './plugins/auth.js';
 export { type ProxyOptions, readProxyOptions } from './proxy-options.js';

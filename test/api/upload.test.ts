@@ -295,7 +295,7 @@ test('JSON that is too long is refused by its head alone, and the client tells w
   for (const count of [11_000, 100_000, 600_000])
     await assert.rejects(client.search(ids(count)), {
       code: 'TW_API_TOO_LARGE',
-      message: /the request is larger than the 1 MB that the server takes: send less at once/,
+      message: /the request is larger than the 1 MB that the server accepts: send less in one request/,
     });
   // Longer than what is sent without asking, and within the limit.
   await assert.rejects(client.search(ids(10_300)), { code: 'TW_QUERY_TOO_COMPLEX' });

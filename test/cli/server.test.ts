@@ -55,7 +55,7 @@ test('commands go through the server that holds the folder, and it stops cleanly
 
   const stranger = await tilewright(...ingest, '--server', url);
   assert.equal(stranger.code, 1);
-  assert.match(stranger.stderr, /give it by --token.*\[TW_API_UNAUTHORIZED\]/);
+  assert.match(stranger.stderr, /pass it with --token.*\[TW_API_UNAUTHORIZED\]/);
 
   server.kill('SIGTERM');
   const { code, stderr } = await end;

@@ -38,12 +38,11 @@ export const jobSchemas = {
     'error?': object({ code: text, message: text }),
     'retryOf?': text,
     'retriedBy?': text,
-    /** Of a job that has failed: what became of each part. */
+    /** Partial results of a failed job. */
     'results?': { type: 'object' },
     ...links,
   }),
   Jobs: object({ jobs: listOf(ref('Job')), ...links }),
-  /** What the process says of its outputs. */
   Results: { type: 'object' },
   /** One event of a stream; `data` is JSON. */
   JobEvent: object({ 'event?': oneOf('state', 'log', 'progress'), 'id?': text, 'data?': text }),

@@ -2,14 +2,14 @@
 import { messageCheck, NUMBER, objectOf, TEXT } from '../../../json-schema.js';
 import { isoTime } from '../../../query/index.js';
 import type { Services } from '../../services.js';
-import { type ProcessUsage, processUsage } from '../operations/process-usage.js';
+import { type ProcessUsage, processUsage } from '../operations/index.js';
 
 /** The path of the request to another node. */
 export const USAGE_PATH = '/cluster/internal/usage';
 
 /** A node that does not answer within this time is listed as unanswered. */
 const USAGE_TIMEOUT_MS = 1000;
-/** A measurement blocks the node for some milliseconds, so requests share one for this long. */
+/** A measurement blocks the node for some milliseconds, so requests within this time share one. */
 const MAX_AGE_MS = 250;
 
 const NETWORK = objectOf({ namespace: TEXT, sentBytes: NUMBER, loopbackBytes: NUMBER });

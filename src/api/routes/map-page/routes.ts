@@ -1,10 +1,9 @@
-/** `/map`: a page that shows collections on a map. Everything on it comes from this server. */
+/** `/map`: a page that shows collections on a map. All its resources come from this server. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { withoutTrailingSlash } from '../../http/base-url.js';
-import { notModified, weakEtag } from '../../http/conditional-request.js';
-import { fileResponse } from '../../schemas/responses.js';
+import { notModified, weakEtag, withoutTrailingSlash } from '../../http/index.js';
+import { fileResponse } from '../../schemas/index.js';
 import { document } from './document.js';
 import { style } from './style.js';
 
@@ -29,8 +28,7 @@ const MODULES = [
 ];
 
 /**
- * Nothing from elsewhere, no scripts in the page itself. Leaflet's empty picture is a data address; pictures that are fetched with
- * a token are blobs.
+ * Forbids other origins and inline scripts. Leaflet's empty image is a data URL; images that are fetched with a token are blobs.
  */
 const POLICY = [
   "default-src 'none'",
@@ -43,7 +41,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** What lies here is in every release of the program; the page itself asks for the token that data needs. */
+/** These files are public, because every release contains them. The page asks the user for the token that data needs. */
 const OPEN = { open: true };
 
 export async function mapPageRoutes(server: FastifyInstance): Promise<void> {

@@ -1,4 +1,4 @@
-/** Maps in the browser: XYZ map tiles of a collection, TileJSON, and previews of single tiles. */
+/** XYZ map tiles of a collection, TileJSON, and previews of single tiles. */
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -12,12 +12,8 @@ import {
 } from '../../../query/index.js';
 import type { CollectionRecord } from '../../../storage/index.js';
 import { resourceNotFound } from '../../errors.js';
-import { baseUrl, requestUrl } from '../../http/base-url.js';
-import { sendRanged } from '../../http/byte-ranges.js';
-import { notModified } from '../../http/conditional-request.js';
-import { partialMembers } from '../../http/partial-result.js';
-import { closedObject } from '../../schemas/builders.js';
-import { emptyResponse, fileResponse, jsonResponse } from '../../schemas/responses.js';
+import { baseUrl, notModified, partialMembers, requestUrl, sendRanged } from '../../http/index.js';
+import { closedObject, emptyResponse, fileResponse, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import {
   type MapQuery,
@@ -28,14 +24,14 @@ import {
   renderQuery,
 } from './render-params.js';
 
-/** Formats by their names in addresses. */
+/** Formats by their names in URLs. */
 const FORMATS: Record<string, ImageFormat> = { png: 'png', webp: 'webp', jpg: 'jpeg', jpeg: 'jpeg' };
 const FORMAT_NAMES = Object.keys(FORMATS);
 const ASK_FOR = `ask for ${FORMAT_NAMES.slice(0, -1).join(', ')} or ${FORMAT_NAMES.at(-1)}`;
 
 const TYPES: Record<ImageFormat, string> = { png: 'image/png', webp: 'image/webp', jpeg: 'image/jpeg' };
 
-/** Pixels of a map tile's side. */
+/** Width and height of a map tile. */
 const TILE_SIDE_PIXELS = 256;
 
 export async function mapRoutes(
@@ -46,7 +42,7 @@ export async function mapRoutes(
   const tags = ['maps'];
   const picture = {
     200: fileResponse('The picture', ...Object.values(TYPES)),
-    206: fileResponse('The range that was asked for', ...Object.values(TYPES)),
+    206: fileResponse('The requested range', ...Object.values(TYPES)),
     304: emptyResponse('The client has this picture'),
   };
 
@@ -62,7 +58,7 @@ export async function mapRoutes(
     format: ImageFormat | undefined,
   ) => {
     const { query, params } = request;
-    const { tile, size } = placeOf(params);
+    const { tile, size } = mapTileOf(params);
     const picture = await imagery.mapTile({
       collection: await collectionOf(params.collection),
       filter: filterOf(query),
@@ -95,7 +91,7 @@ export async function mapRoutes(
     {
       schema: {
         summary:
-          'A map tile in the format of a parameter: by default png if some of it is transparent, else jpeg',
+          'A map tile in the format of the parameter; by default png if part of it is transparent, else jpeg',
         tags,
         response: picture,
         querystring: closedObject({ ...mapFilterQuery, ...renderQuery, ...paddingQuery, ...formatQuery }),
@@ -170,7 +166,7 @@ export async function mapRoutes(
     '/preview/:itemId.:format',
     {
       schema: {
-        summary: 'A tile as a picture of its cell, at most 512 pixels wide or high, with its clouds',
+        summary: 'A tile as a picture of its cell, at most 512 pixels wide or high, including clouds',
         tags,
         response: picture,
         querystring: closedObject(renderQuery),
@@ -184,7 +180,7 @@ export async function mapRoutes(
     {
       schema: {
         summary:
-          'A preview in the format of a parameter: by default png if some of it is transparent, else jpeg',
+          'A preview in the format of the parameter; by default png if part of it is transparent, else jpeg',
         tags,
         response: picture,
         querystring: closedObject({ ...renderQuery, ...formatQuery }),
@@ -212,10 +208,10 @@ function formatOf(what: string, name: string): ImageFormat {
   return FORMATS[name];
 }
 
-/** Zoom, column and row of a map tile, and its pixels of a side. Throws TW_IMAGERY_NO_MAP_TILE. */
-function placeOf({ z, x, y }: TileAddress) {
+/** Zoom, column and row of a map tile, and its width in pixels. Throws TW_IMAGERY_NO_MAP_TILE. */
+function mapTileOf({ z, x, y }: TileAddress) {
   const [, row, twice] = /^(.*?)(@2x)?$/.exec(y)!;
-  const numbers = [z, x, row].map(wholeNumber);
+  const numbers = [z, x, row].map(parseTileNumber);
   if (numbers.some(Number.isNaN)) throw noMapTile(z, x, row);
   return {
     tile: { z: numbers[0], x: numbers[1], y: numbers[2] },
@@ -223,21 +219,21 @@ function placeOf({ z, x, y }: TileAddress) {
   };
 }
 
-/** NaN for what is no plain number: there is no such map tile. */
-const wholeNumber = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN);
+/** Returns NaN for a text that is not a decimal number. */
+const parseTileNumber = (text: string) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN);
 
-/** Raw tiles unless told otherwise. */
+/** Default: raw tiles. */
 const sourceOf = ({ source = 'raw' }: FilterParams) => parseSource(source);
 
-/** Days may stand without a time. */
+/** `datetime` may be a day without a time. */
 function filterOf({ datetime, minCloud, maxCloud, minCoverage, platform, ...query }: FilterParams): Filter {
   const params = { datetime, minCloud, maxCloud, minCoverage, source: sourceOf(query), platform };
   return parseFilter(params, { periods: true });
 }
 
 /**
- * Sends a picture or a range of it. Its digest is the ETag, because each ingest can change the picture. GDAL opens a picture over HTTP only if
- * the server answers requests for ranges.
+ * Sends a picture or a range of it. The ETag is its digest, because each ingest can change the picture. GDAL opens a picture over HTTP
+ * only if the server supports ranges.
  */
 function sendPicture(request: FastifyRequest, reply: FastifyReply, { bytes, format }: EncodedImage) {
   const etag = `"${createHash('sha1').update(bytes).digest('base64url')}"`;

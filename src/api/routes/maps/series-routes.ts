@@ -1,4 +1,4 @@
-/** Time series of a place. */
+/** Time series of a point or polygon. */
 import type { FastifyInstance } from 'fastify';
 import { parseZone, type SeriesDate } from '../../../imagery/index.js';
 import {
@@ -8,9 +8,8 @@ import {
   isoTime,
   parseFilter,
 } from '../../../query/index.js';
-import { partialMembers } from '../../http/partial-result.js';
-import { closedObject } from '../../schemas/builders.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import { partialMembers } from '../../http/index.js';
+import { closedObject, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 
 interface SeriesBody extends FilterParams {
@@ -56,7 +55,7 @@ export async function seriesRoutes(
   );
 }
 
-/** A point has a value; a polygon has statistics. Null where no pixel is valid. */
+/** A point has a value; a polygon has statistics. Values are null if no pixel is valid. */
 function documentOf(
   { start, end, collection, scenes, pixels, valid, ...values }: SeriesDate,
   point: boolean,

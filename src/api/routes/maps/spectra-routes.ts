@@ -1,4 +1,4 @@
-/** Spectra of a place. */
+/** Spectra of a point or polygon. */
 import type { FastifyInstance } from 'fastify';
 import { parseZone, type SpectrumDate } from '../../../imagery/index.js';
 import {
@@ -8,9 +8,8 @@ import {
   isoTime,
   parseFilter,
 } from '../../../query/index.js';
-import { partialMembers } from '../../http/partial-result.js';
-import { closedObject } from '../../schemas/builders.js';
-import { jsonResponse } from '../../schemas/responses.js';
+import { partialMembers } from '../../http/index.js';
+import { closedObject, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 
 interface SpectraBody extends FilterParams {
@@ -60,7 +59,7 @@ function bandOf({ name, wavelength, fwhm, good }: SpectrumDate['bands'][number])
   return { name, wavelength, ...(fwhm !== undefined && { fwhm }), ...(good === false && { bad_band: true }) };
 }
 
-/** A point has values; a polygon has means and standard deviations. Null where a band holds no data. */
+/** A point has values; a polygon has means and standard deviations. A value is null if its band has no data. */
 function documentOf(
   { start, end, collection, scenes, valid, pixels, mean, std }: SpectrumDate,
   sensor: number,

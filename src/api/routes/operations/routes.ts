@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { notReady } from '../../errors.js';
-import { baseUrl } from '../../http/base-url.js';
-import { FORMAT_QUERY } from '../../plugins/format-parameter.js';
-import { fileResponse, jsonResponse } from '../../schemas/responses.js';
+import { baseUrl } from '../../http/index.js';
+import { FORMAT_QUERY } from '../../plugins/index.js';
+import { fileResponse, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { METRICS_TYPE, prometheusMetrics } from './metrics.js';
 

@@ -1,7 +1,8 @@
-/** The API's description as a page for people, made of its OpenAPI document. */
+/** The API reference as an HTML page, generated from the OpenAPI document. */
 import type { FastifyInstance } from 'fastify';
-import { withoutTrailingSlash } from '../../http/base-url.js';
-import { fileResponse } from '../../schemas/responses.js';
+import { type Html, html } from '../../../html/index.js';
+import { withoutTrailingSlash } from '../../http/index.js';
+import { fileResponse } from '../../schemas/index.js';
 
 interface Operation {
   summary?: string;
@@ -16,7 +17,7 @@ export async function serviceDocRoutes(server: FastifyInstance): Promise<void> {
     '/docs',
     {
       schema: {
-        summary: 'This API, for people',
+        summary: 'API reference as an HTML page',
         tags: ['operations'],
         response: { 200: fileResponse('A page', 'text/html') },
       },
@@ -37,7 +38,7 @@ function page(paths: Record<string, Record<string, Operation>>): string {
       return operation ? [row(method, path, operation)] : [];
     }),
   );
-  return `<!doctype html>
+  return html`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -49,20 +50,16 @@ function page(paths: Record<string, Record<string, Operation>>): string {
 </style>
 <h1>tilewright API</h1>
 <p>A STAC API with tile files, jobs and models. <a href="./">Landing page</a>, <a href="openapi.json">OpenAPI document</a>,
-<a href="queryables">what filters can ask for</a>.</p>
+<a href="queryables">properties that filters support</a>.</p>
 <table>
-<tr><th>Request</th><th>What it does</th><th>Parameters</th></tr>
-${rows.join('\n')}
-</table>
+<tr><th>Request</th><th>Description</th><th>Parameters</th></tr>
+${rows}</table>
 </html>
+`.markup;
+}
+
+function row(method: string, path: string, { summary = '', parameters = [] }: Operation): Html {
+  const names = parameters.filter((one) => one.in === 'query').map((one) => one.name);
+  return html`<tr><td><code>${method.toUpperCase()} ${path}</code></td><td>${summary}</td><td>${names.join(', ')}</td></tr>
 `;
 }
-
-function row(method: string, path: string, { summary = '', parameters = [] }: Operation): string {
-  const names = parameters.filter((one) => one.in === 'query').map((one) => one.name);
-  const request = `<code>${method.toUpperCase()} ${escaped(path)}</code>`;
-  return `<tr><td>${request}</td><td>${escaped(summary)}</td><td>${escaped(names.join(', '))}</td></tr>`;
-}
-
-const escaped = (text: string) =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
