@@ -300,7 +300,7 @@ test('where reads need a token the page asks for it, and shows the map with it',
     assert.equal((await fetch(url + path)).status, 401, path);
   const look = async (page: Page) => {
     await page.waitForSelector('#access:not([hidden])');
-    assert.equal(await page.locator('#message').textContent(), 'This server asks for a token.');
+    assert.equal(await page.locator('#message').textContent(), 'This server requires a token.');
     await page.fill('#token', 'wrong');
     await page.click('#access button');
     await page.waitForFunction(() =>
