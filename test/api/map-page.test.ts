@@ -304,7 +304,7 @@ test('where reads need a token the page asks for it, and shows the map with it',
     await page.fill('#token', 'wrong');
     await page.click('#access button');
     await page.waitForFunction(() =>
-      document.querySelector('#message')?.textContent?.includes('does not open'),
+      document.querySelector('#message')?.textContent?.includes('refused this token'),
     );
     await page.fill('#token', 'secret');
     await page.click('#access button');

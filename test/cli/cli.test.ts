@@ -107,7 +107,7 @@ test('an ingest of a path that does not exist leaves no data folder', async (t) 
     tilewright('ingest', join(folder, 'nope.tif'), ...args, '--data', data);
   for (const [args, error] of [
     [[], /nope\.tif: there is no such file or folder.*\[TW_INGEST_NOT_RECOGNISED\]/],
-    [['--watch'], /nope\.tif is no folder.*\[TW_CLI_NOT_FOLDER\]/],
+    [['--watch'], /nope\.tif is not a readable folder.*\[TW_CLI_NOT_FOLDER\]/],
   ] as const) {
     const { code, stderr } = await ingest(...args);
     assert.equal(code, 1);
@@ -123,7 +123,7 @@ test('a search in a collection that is not there says which are', async (t) => {
   const search = () => tilewright('search', '--collection', 'zzz', '--data', data, '--format', 'json');
   await tilewright('ingest', scene, '--datetime', '2024-06-01', ...SCENE_FLAGS, '--data', data);
   const { code, stderr, stdout } = await search();
-  assert.deepEqual([code, stderr], [0, 'there is no collection zzz; there are test\n']);
+  assert.deepEqual([code, stderr], [0, 'collection zzz does not exist; existing collections: test\n']);
   assert.deepEqual(JSON.parse(stdout).features, []);
 });
 
@@ -169,10 +169,16 @@ test('a flag that is on or off is what the environment says, in words that are k
   };
   for (const on of ['true', '1']) {
     const { code, stderr } = await train(on);
-    assert.deepEqual([code, /--curriculum and --fine-tuning go with --transfer/.test(stderr)], [2, true]);
+    assert.deepEqual(
+      [code, /--representatives-first and --fine-tuning go with --transfer/.test(stderr)],
+      [2, true],
+    );
   }
   for (const off of ['false', '0', '']) assert.match((await train(off)).stderr, /TW_CLI_NO_DATA/);
-  assert.match((await train('false', '--curriculum')).stderr, /--curriculum and --fine-tuning go with/);
+  assert.match(
+    (await train('false', '--curriculum')).stderr,
+    /--representatives-first and --fine-tuning go with/,
+  );
   await writeFile(config, JSON.stringify({ recurse: 'no' }));
   assert.match((await train('0')).stderr, /"recurse": "no"\. It must be true or false/);
   const { code, stderr } = await train('maybe');

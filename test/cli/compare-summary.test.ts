@@ -161,7 +161,7 @@ test('without the processes that a server starts, CPU time and memory are left o
     ['time'],
   );
   assert.doesNotMatch(toCsv(comparison), /cpu|memory/);
-  assert.match(page(comparison), /CPU and memory are left out/);
+  assert.match(page(comparison), /CPU and memory are omitted/);
 });
 
 test('names from outside are text, in the page and in a spreadsheet', () => {

@@ -66,7 +66,7 @@ test('--watch tries a batch again that failed as a whole', { timeout: 120_000 },
   const refused = new Promise<string>((resolve) => {
     child.stderr?.setEncoding('utf8').on('data', (text) => /error/.test(text) && resolve(text));
   });
-  assert.match(await refused, /does not answer.*it is tried again/);
+  assert.match(await refused, /does not answer.*trying again/);
 
   const node = await openNode(config);
   atEnd(t, () => node.close());

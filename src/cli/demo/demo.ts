@@ -1,4 +1,4 @@
-/** The main job on sample scenes or on a scene of the user's: ingest, search, train, and a report of it all. */
+/** Runs the steps of the demo and prints a summary. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { writeSentinelLikeSeries } from '../../../data-samples/index.js';
@@ -11,19 +11,19 @@ import { renderReport } from '../../report/index.js';
 import type { CollectionRecord } from '../../storage/index.js';
 import type { TrainResults } from '../../training/index.js';
 import { inProcessTransport } from '../connect.js';
-import type { CommonOptions, ResourceOptions } from '../options/option-groups.js';
-import { logToStderr, print, printJson, progressLine, table } from '../output/print.js';
+import type { CommonOptions, ResourceOptions } from '../options/index.js';
+import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
 import { gatherReport } from './gather-report.js';
 
 export interface DemoOptions extends CommonOptions, ResourceOptions {
-  /** A scene of the user's; undefined makes the samples. */
+  /** The user's scene. If undefined, sample scenes are generated. */
   path?: string;
   out: string;
   epochs?: number;
   signal: AbortSignal;
 }
 
-/** Tiles that hold enough clear ground to train on. */
+/** Percent. Tiles within these limits have enough clear ground to train on. */
 const MAX_CLOUD = 40;
 const MIN_COVERAGE = 40;
 const SEARCH_LIMIT = 10_000;
@@ -40,7 +40,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const node = await openNode({ data, memory: options.memory, cores: options.cores });
   try {
     const client = new Client(inProcessTransport(node));
-    logToStderr('2/4  cutting them into tiles');
+    logToStderr('2/4  cutting the scenes into tiles');
     const ingest = (
       await withProgress('tiles', (onProgress) =>
         client.run<IngestResults>('ingest', input.ingest, { signal, onProgress }),
@@ -62,7 +62,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     logToStderr(`3/4  searching: cloud at most ${MAX_CLOUD} %, coverage at least ${MIN_COVERAGE} %`);
     const everything = await client.search({ collections: [collection.id], limit: SEARCH_LIMIT });
     const picked = await client.search({ ...filter, limit: SEARCH_LIMIT });
-    logToStderr(`     ${picked.numberMatched} of ${everything.numberMatched} tiles fit`);
+    logToStderr(`     ${picked.numberMatched} of ${everything.numberMatched} tiles match`);
 
     logToStderr('4/4  training a small model for each place: NDVI from red, green and blue');
     const train = (
@@ -79,7 +79,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     );
 
     const file = join(out, options.path ? 'report-own.html' : 'report.html');
-    const folder = here(data);
+    const folder = relativePath(data);
     const report = await gatherReport(node.storage, {
       collection,
       ingest,
@@ -107,14 +107,14 @@ interface DemoInput {
 }
 
 function ownScene(path: string): DemoInput {
-  return { description: here(path), ingest: { paths: [path] } };
+  return { description: relativePath(path), ingest: { paths: [path] } };
 }
 
 async function sampleScenes(out: string): Promise<DemoInput> {
   const folder = join(out, 'scenes');
   const files = await writeSentinelLikeSeries(folder);
   return {
-    description: `${plural(files.length, 'date')} of a made-up landscape, like Sentinel-2, in ${here(folder)}`,
+    description: `${plural(files.length, 'date')} of a synthetic landscape, similar to Sentinel-2, in ${relativePath(folder)}`,
     ingest: { paths: files.map(({ path }) => path), collection: 'sample', scale: 0.0001, maskBand: 5 },
   };
 }
@@ -153,12 +153,12 @@ function summarise(
       mse.toExponential(2),
       r2.toFixed(3),
     ];
-    print('NDVI of patches that no model has seen, all places together:');
+    print('NDVI of validation patches, all places together:');
     const rows = [
       ['', 'MSE', 'R2'],
       row('a model for each place', pooled.model),
       row('linear regression', pooled.linear),
-      row('mean of the training side', pooled.mean),
+      row('training mean', pooled.mean),
     ];
     for (const line of table(rows)) print(`  ${line}`);
     const wins = models.filter(
@@ -172,7 +172,7 @@ function summarise(
   print(`Report: ${report}`);
   print('Next:');
   for (const command of next) print(`  ${command}`);
-  logToStderr(`(${formatDuration(seconds)} in all)`);
+  logToStderr(`(total time ${formatDuration(seconds)})`);
 }
 
-const here = (path: string) => relative(process.cwd(), path) || '.';
+const relativePath = (path: string) => relative(process.cwd(), path) || '.';

@@ -1,4 +1,4 @@
-/** Flags of the commands that train. */
+/** Options of the commands that train. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { engineOption } from './engine-option.js';
 import {
@@ -8,7 +8,7 @@ import {
   parseTimeOption,
 } from './option-groups.js';
 
-/** The names of src/training, which is not loaded for help. */
+/** Lists the names itself, so that help does not load src/training. */
 export const TRAINING_MODE_NAMES = ['partitioned', 'distributed', 'contained'];
 
 export interface TrainingOptions {
@@ -24,21 +24,21 @@ export function withTrainingOptions(command: Command): Command {
     .addOption(
       createOption(
         '--epochs <n>',
-        'passes over the training patches, by default 30, of cloud-removal 12',
+        'passes over the training patches; default 30, for cloud-removal 12',
         parsePositiveIntegerOption,
       ),
     )
     .addOption(
       createOption(
         '--patience <n>',
-        'stop a training if the loss on its selection patches has not improved for n epochs; the best epoch is kept in any case',
+        'stop a training if the loss on the selection patches has not improved for n epochs; the best epoch is always kept',
         parsePositiveIntegerOption,
       ),
     )
     .addOption(
       createOption(
         '--validation-from <time>',
-        'hold out dates from this time on, RFC 3339 or a date; default: the last quarter of the tiles',
+        'hold out dates from this RFC 3339 time or date on; default: the last quarter of the tiles',
         parseTimeOption,
       ),
     )
@@ -46,13 +46,13 @@ export function withTrainingOptions(command: Command): Command {
     .addOption(
       createOption(
         '--place-memory <size>',
-        'contained: memory that a process may take, 1MB or more; by default 1GB, of cloud-removal 2GB',
+        'contained: memory limit of a process, 1MB or more; default 1GB, for cloud-removal 2GB',
         parsePlaceMemory,
       ),
     );
 }
 
-/** The process `train` takes no less. */
+/** The minimum of the process `train`. */
 const MIN_MEMORY_BYTES = 1e6;
 
 function parsePlaceMemory(value: string): number {

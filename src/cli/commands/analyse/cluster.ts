@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { ClusterResults } from '../../../analysis/index.js';
 import { plural } from '../../../plural.js';
-import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { formatPercent, print, table } from '../../output/print.js';
+import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/index.js';
+import { formatPercent, print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
 type ClusterFlags = AnalyseFlags & { clusters: number; seed?: number; iterations?: number };
@@ -19,14 +19,14 @@ export const clusterCommand = () =>
         ).makeOptionMandatory(),
       )
       .addOption(
-        createOption(
-          '--seed <n>',
-          'of the pixels at which the clusters begin; default 1',
-          parseIntegerOption,
-        ),
+        createOption('--seed <n>', 'seed of the initial cluster centres; default 1', parseIntegerOption),
       )
       .addOption(
-        createOption('--iterations <n>', 'the most iterations; default 100', parsePositiveIntegerOption),
+        createOption(
+          '--iterations <n>',
+          'maximum number of iterations; default 100',
+          parsePositiveIntegerOption,
+        ),
       ),
     async ({ clusters, seed, iterations }) => ({ clusters, seed, iterations }),
     printClusters,
@@ -35,12 +35,15 @@ export const clusterCommand = () =>
 function printClusters(results: ClusterResults): void {
   const { clusters, pixels, explained, iterations, converged } = results;
   const rows = clusters.map(({ code, pixels: own, spread }) => [
-    ...[`${code}`, `${own}`, formatPercent(own / pixels), spread.toPrecision(4)],
+    `${code}`,
+    `${own}`,
+    formatPercent(own / pixels),
+    spread.toPrecision(4),
   ]);
   for (const line of table([['code', 'pixels', 'share', 'rms distance'], ...rows])) print(line);
-  const rest = converged ? '' : ', after which the centres still moved';
+  const rest = converged ? '' : ' without convergence';
   print(
-    `${plural(clusters.length, 'cluster')} hold ${formatPercent(explained)} of the variance of ${plural(pixels, 'pixel')}; ${plural(iterations, 'iteration')}${rest}`,
+    `${plural(clusters.length, 'cluster')} explain ${formatPercent(explained)} of the variance of ${plural(pixels, 'pixel')}; ${plural(iterations, 'iteration')}${rest}`,
   );
   printMaps(results);
 }

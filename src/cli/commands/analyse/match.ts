@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { MatchInputs, MatchResults } from '../../../analysis/index.js';
 import { plural } from '../../../plural.js';
-import { createOption, parseNumberOption } from '../../options/option-groups.js';
-import { print, table } from '../../output/print.js';
+import { createOption, parseNumberOption } from '../../options/index.js';
+import { print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './run-analysis.js';
 import { LIBRARY_FILE_HELP, readLibraryInput } from './spectral-library.js';
 
@@ -16,9 +16,11 @@ type MatchFlags = AnalyseFlags & {
 export const matchCommand = () =>
   analysisCommand<MatchFlags, MatchResults>(
     new Command('match')
-      .description('maps of how well each pixel matches the spectra of a library, and of the best one')
+      .description('maps of how well each pixel matches the spectra of a library, and of the best match')
       .addOption(createOption('--library <file>', LIBRARY_FILE_HELP).makeOptionMandatory())
-      .addOption(createOption('--targets <names>', 'spectra of the library, with commas; default all'))
+      .addOption(
+        createOption('--targets <names>', 'spectra of the library, separated by commas; default all'),
+      )
       .addOption(
         createOption(
           '--method <name>',
@@ -30,7 +32,7 @@ export const matchCommand = () =>
       .addOption(
         createOption(
           '--threshold <value>',
-          'pixels that are no better have no class: radians of sam, the value of the others',
+          'pixels with a worse match get no class: radians for sam, the value of the other methods',
           parseNumberOption,
         ),
       ),
@@ -46,7 +48,7 @@ function printMatch(results: MatchResults): void {
   const { method, targets, bands, uncovered, loading } = results;
   for (const line of table([['code', 'target'], ...targets.map(({ code, name }) => [`${code}`, name])]))
     print(line);
-  const left = uncovered > 0 ? `, ${uncovered} left out because the library does not cover them` : '';
+  const left = uncovered > 0 ? `, ${uncovered} excluded because the library does not cover them` : '';
   print(`${method} over ${plural(bands.length, 'band')}${left}${loadingText(loading)}`);
   printMaps(results);
 }

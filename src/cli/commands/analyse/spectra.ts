@@ -1,4 +1,4 @@
-/** Commands of analyses that make spectra of spectra, and indices. */
+/** Commands of analyses that transform spectra or compute indices. */
 import { Command, InvalidArgumentError } from 'commander';
 import type {
   ContinuumResults,
@@ -8,9 +8,13 @@ import type {
   SmoothResults,
 } from '../../../analysis/index.js';
 import { plural } from '../../../plural.js';
-import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { logToStderr, print, printJson, table } from '../../output/print.js';
-import { splitBands } from '../derive/tensor.js';
+import {
+  createOption,
+  parseIntegerOption,
+  parsePositiveIntegerOption,
+  splitBands,
+} from '../../options/index.js';
+import { logToStderr, print, printJson, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
 type IndicesFlags = AnalyseFlags & { indices?: string; list?: true };
@@ -28,12 +32,10 @@ export const indicesCommand = () =>
       .addOption(
         createOption(
           '--indices <list>',
-          'names such as ndvi705,pri,cai, or expressions such as "(860nm-660nm)/(860nm+660nm)", with commas',
+          'names such as ndvi705,pri,cai, or expressions such as "(860nm-660nm)/(860nm+660nm)", separated by commas',
         ),
       )
-      .addOption(
-        createOption('--list', 'print the indices that have a name, with formula and source, and end'),
-      ),
+      .addOption(createOption('--list', 'only print the named indices with formula and source')),
     async ({ indices }) => ({ indices: indices === undefined ? undefined : splitBands(indices) }),
     printIndices,
     ({ list, format }) => (list ? listIndices(format) : undefined),
@@ -46,7 +48,7 @@ export const smoothCommand = () =>
       .addOption(
         createOption(
           '--window-bands <n>',
-          'bands of a window, an odd number; default 7',
+          'width of the window in bands, an odd number; default 7',
           parsePositiveIntegerOption,
         ),
       )
@@ -82,7 +84,7 @@ export const continuumCommand = () =>
         ),
       )
       .addOption(
-        createOption('--depth', 'maps of the largest depth and of its wavelength, in place of spectra'),
+        createOption('--depth', 'maps of the largest depth and of its wavelength, instead of spectra'),
       ),
     async ({ range, depth }) => ({ range, depth }),
     printContinuum,
@@ -114,9 +116,11 @@ async function listIndices(format: AnalyseFlags['format']): Promise<void> {
   const { NARROW_BAND_INDICES } = await import('../../../analysis/index.js');
   if (format === 'json') return printJson(NARROW_BAND_INDICES);
   const rows = Object.entries(NARROW_BAND_INDICES).map(([name, { expression, title, source }]) => [
-    ...[name, expression, `${title} (${source})`],
+    name,
+    expression,
+    `${title} (${source})`,
   ]);
-  for (const line of table([['index', 'formula', 'what it is'], ...rows])) print(line);
+  for (const line of table([['index', 'formula', 'description'], ...rows])) print(line);
 }
 
 function printIndices(results: IndicesResults): void {
@@ -131,7 +135,7 @@ function printIndices(results: IndicesResults): void {
 function printSmooth(results: SmoothResults): void {
   const { window, order, derivative, runs, leftOut, bands } = results;
   const what = derivative === 0 ? 'smoothed' : `derivative ${derivative} per nm`;
-  const left = leftOut > 0 ? `, ${leftOut} left out in shorter runs` : '';
+  const left = leftOut > 0 ? `, ${leftOut} excluded in shorter runs` : '';
   print(`${what}: window ${window}, order ${order}`);
   print(`${plural(bands.length, 'band')} in ${plural(runs.length, 'run')}${left}`);
   printMaps(results);

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { AnomalyResults, ComponentsResults, StatsResults } from '../../../analysis/index.js';
 import { plural } from '../../../plural.js';
-import { createOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { formatPercent, print, table } from '../../output/print.js';
+import { createOption, parsePositiveIntegerOption } from '../../options/index.js';
+import { formatPercent, print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './run-analysis.js';
 
 type ComponentsFlags = AnalyseFlags & { components?: number };
@@ -39,12 +39,12 @@ export const anomalyCommand = () =>
   analysisCommand<AnomalyFlags, AnomalyResults>(
     new Command('anomaly')
       .description(
-        'maps of how far each spectrum is from the mean of the collection, or of the pixels around it (RX)',
+        'maps of the distance of each spectrum from the mean of the collection, or of the pixels around it (RX)',
       )
       .addOption(
         createOption(
           '--window-pixels <outer[,inner]>',
-          'compare each pixel with those in a window around it, but for an inner one; odd sides in pixels, such as 21,5',
+          'compare each pixel with the window around it, without the inner window; odd widths in pixels, such as 21,5',
           (text: string) => text.split(',').map(parsePositiveIntegerOption),
         ),
       )
@@ -61,7 +61,7 @@ export const anomalyCommand = () =>
 
 function withComponents(command: Command): Command {
   return command.addOption(
-    createOption('--components <n>', 'components to make maps of; default 10', parsePositiveIntegerOption),
+    createOption('--components <n>', 'number of components to map; default 10', parsePositiveIntegerOption),
   );
 }
 
@@ -98,7 +98,7 @@ function printAnomaly(results: AnomalyResults): void {
   print(`${plural(pixels, 'pixel')}, ${plural(bands.length, 'band')}${loadingText(loading)}`);
   if (window)
     print(
-      `background between windows of ${window[1]} and ${window[0]} pixels, in ${plural(components!, 'component')} that hold ${formatPercent(held)} of the variance`,
+      `background between windows of ${window[1]} and ${window[0]} pixels, in ${plural(components!, 'component')} that explain ${formatPercent(held)} of the variance`,
     );
   printMaps(results);
 }

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { UnmixInputs, UnmixResults } from '../../../analysis/index.js';
 import { plural } from '../../../plural.js';
-import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/option-groups.js';
-import { print, table } from '../../output/print.js';
+import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/index.js';
+import { print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 import { LIBRARY_FILE_HELP, readLibraryInput } from './spectral-library.js';
 
@@ -19,17 +19,31 @@ export const unmixCommand = () =>
     new Command('unmix')
       .description('maps of the abundance of each endmember')
       .addOption(
-        createOption('--endmembers <n>', 'find so many in the collection', parsePositiveIntegerOption),
+        createOption(
+          '--endmembers <n>',
+          'number of endmembers to find in the collection',
+          parsePositiveIntegerOption,
+        ),
       )
-      .addOption(createOption('--library <file>', `${LIBRARY_FILE_HELP}, in place of such that are found`))
-      .addOption(createOption('--targets <names>', 'spectra of the library, with commas; default all'))
       .addOption(
-        createOption('--method <name>', 'abundances that add up to 1, or that are not negative')
+        createOption(
+          '--library <file>',
+          `${LIBRARY_FILE_HELP}; used instead of endmembers of the collection`,
+        ),
+      )
+      .addOption(
+        createOption('--targets <names>', 'spectra of the library, separated by commas; default all'),
+      )
+      .addOption(
+        createOption(
+          '--method <name>',
+          'abundances that are not negative and add up to 1 (fcls), or only not negative (nnls)',
+        )
           .choices(['fcls', 'nnls'])
           .default('fcls'),
       )
       .addOption(
-        createOption('--seed <n>', 'of the directions in which endmembers are sought', parseIntegerOption),
+        createOption('--seed <n>', 'seed of the random directions of the search', parseIntegerOption),
       ),
     unmixInputs,
     printUnmix,
@@ -42,7 +56,10 @@ async function unmixInputs({ endmembers, library, targets, method, seed }: Unmix
 function printUnmix(results: UnmixResults): void {
   const { method, endmembers, bands } = results;
   const rows = endmembers.map(({ name, tile = '', position }, i) => [
-    ...[`${i + 1}`, name, position?.join(',') ?? '', tile],
+    `${i + 1}`,
+    name,
+    position?.join(',') ?? '',
+    tile,
   ]);
   for (const line of table([['band', 'endmember', 'lon,lat', 'tile'], ...rows])) print(line);
   print(`${method} over ${plural(bands.length, 'band')}`);

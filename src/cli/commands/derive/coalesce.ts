@@ -8,7 +8,7 @@ import {
   withFilterOptions,
   withResources,
   withTarget,
-} from '../../options/option-groups.js';
+} from '../../options/index.js';
 import { runDerive } from './run-derive.js';
 
 type CoalesceFlags = TargetOptions & FilterOptions & { to: string; window?: number };
@@ -16,15 +16,15 @@ type CoalesceFlags = TargetOptions & FilterOptions & { to: string; window?: numb
 export function coalesceCommand(): Command {
   const command = new Command('coalesce')
     .description(
-      'cut tiles to the cells and times of another collection; --bbox, --geocode and --datetime pick the tiles of that one',
+      'resample tiles to the cells and times of another collection; --bbox, --geocode and --datetime select tiles of that collection',
     )
     .addOption(
-      createOption('--to <id>', 'the collection whose cells and times are taken over').makeOptionMandatory(),
+      createOption('--to <id>', 'the collection whose cells and times are used').makeOptionMandatory(),
     )
     .addOption(
       createOption(
         '--window <days>',
-        'where no scene overlaps a time, take the nearest within so many days; default 16',
+        'if no scene overlaps a time, use the nearest scene within this many days; default 16',
         parseNumberOption,
       ),
     );

@@ -1,9 +1,9 @@
-/** How the command line shows stored classifiers. */
+/** The text output of stored classifiers. */
 import type { ClassifierCard } from '../../../analysis/index.js';
 import type { Client, ModelDocument } from '../../../client/index.js';
 import { formatDuration } from '../../../html/index.js';
 import { plural } from '../../../plural.js';
-import { formatPercent, print, table } from '../../output/print.js';
+import { formatPercent, print, table } from '../../output/index.js';
 
 export interface ListedClassifier {
   id: string;
@@ -23,8 +23,13 @@ export const isClassifierDocument = (model: ModelDocument<object>): model is Mod
 export function printClassifiers(classifiers: ListedClassifier[]): void {
   if (classifiers.length === 0) return;
   const rows = classifiers.map(({ id, geocode, createdAt, classifier, metrics, versions }) => [
-    ...[id, geocode, createdAt, classifier],
-    ...[formatPercent(metrics.validation.oa), metrics.validation.kappa.toFixed(3), versions],
+    id,
+    geocode,
+    createdAt,
+    classifier,
+    formatPercent(metrics.validation.oa),
+    metrics.validation.kappa.toFixed(3),
+    versions,
   ]);
   const titles = ['model', 'place', 'trained', 'classifier', 'OA', 'kappa', 'versions'];
   for (const line of table([titles, ...rows])) print(line);
@@ -55,13 +60,19 @@ export function printClassifier(
   for (const line of table(facts)) print(line);
   print();
   const rows = classes.map(({ code, name, train, validation }, i) => [
-    ...[`${code}`, name, `${train}`, `${validation}`],
+    `${code}`,
+    name,
+    `${train}`,
+    `${validation}`,
     metrics.validation.classes[i]!.f1.toFixed(3),
   ]);
   for (const line of table([['code', 'class', 'trained on', 'validated on', 'F1'], ...rows])) print(line);
   print();
   const listed = (versions as unknown as (ListedClassifier & { version: string })[]).map((one) => [
-    ...[one.version, one.createdAt, one.classifier, formatPercent(one.metrics.validation.oa)],
+    one.version,
+    one.createdAt,
+    one.classifier,
+    formatPercent(one.metrics.validation.oa),
     [one.version === latest ? 'latest' : [], one.version === best ? 'best' : []].flat().join(', '),
   ]);
   for (const line of table([['version', 'trained', 'classifier', 'OA', ''], ...listed])) print(line);
