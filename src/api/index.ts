@@ -6,4 +6,7 @@ export { cannotListen } from './errors.js';
 export { requireSafeBinding } from './plugins/auth.js';
 export { type ProxyOptions, readProxyOptions } from './proxy-options.js';
 export { reservePort } from './reserve-port.js';
+export type { ClusterUsage } from './routes/cluster/index.js';
+export type { StatusInfo } from './routes/processes/index.js';
+export type { ListedScene } from './routes/scenes/index.js';
 export { buildServer, type ServerOptions } from './server.js';

@@ -60,7 +60,7 @@ test('commands go through the server that holds the folder, and it stops cleanly
   server.kill('SIGTERM');
   const { code, stderr } = await end;
   assert.equal(code, 0, stderr);
-  assert.match(stderr, /"msg":"stopped; nothing is left to do"/);
+  assert.match(stderr, /"msg":"stopped; no unfinished work"/);
   const after = await tilewright('search', '--data', data, '--format', 'json');
   assert.equal(JSON.parse(after.stdout).numberMatched, JSON.parse(here.stdout).numberMatched);
 });
@@ -159,7 +159,7 @@ test('--upload sends files to a server that cannot see them, and names those tha
     results.failed.map((one: { path: string; code: string }) => [one.path, one.code]),
     [missing, product].map((path) => [path, 'TW_CLIENT_NO_FILE']),
   );
-  assert.match(stderr, /product, whose files belong together: put it into a zip/);
+  assert.match(stderr, /product: put it into a zip/);
   assert.deepEqual(results.passedOver, [`${join(tifs, 'empty')}/`]);
   assert.deepEqual(results.scenes.map(({ id }: { id: string }) => id.split('_')[0]).sort(), [
     'other',

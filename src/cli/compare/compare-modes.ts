@@ -124,7 +124,7 @@ const runningJob = async (client: Client) => (await client.jobs()).find(({ statu
 
 /** Returns the ids of the jobs that ran at the same time as the job `id`. */
 export function concurrentJobs(
-  jobs: Pick<JobDocument, 'jobID' | 'started' | 'finished'>[],
+  jobs: (Pick<JobDocument, 'jobID'> & Partial<Pick<JobDocument, 'started' | 'finished'>>)[],
   id: string,
 ): string[] {
   const own = jobs.find(({ jobID }) => jobID === id);

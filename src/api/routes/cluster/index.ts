@@ -3,3 +3,4 @@
  * them have a checksum. Imports `dht`, `jobs` and `training`.
  */
 export { clusterRoutes } from './routes.js';
+export type { ClusterUsage } from './usage.js';

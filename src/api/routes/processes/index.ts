@@ -12,3 +12,4 @@ export {
   startResponses,
   startWithFile,
 } from './start-job.js';
+export type { StatusInfo } from './status-info.js';

@@ -14,6 +14,8 @@ import { nextPageUrl, type Paging, paging, parseLimit } from '../../http/index.j
 import { closedObject, emptyResponse, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 
+export type ListedScene = ReturnType<typeof summary>;
+
 function summary({ id, collection, start, end, platform, geocodes, warnings, committedAt }: SceneRecord) {
   return {
     id,

@@ -20,7 +20,7 @@ import {
   withTarget,
   withTrainingOptions,
 } from '../../options/index.js';
-import { logToStderr, NO_MATCH, noMatchHint, print, printJson } from '../../output/index.js';
+import { logToStderr, print, printJson, reportJobError } from '../../output/index.js';
 import { interruptSignal } from '../../signals.js';
 import { kubernetesJob } from './kubernetes-jobs.js';
 import { trainingTable } from './training-table.js';
