@@ -1,4 +1,4 @@
-/** The report of a demo as one HTML page. */
+/** Renders the report of a demo as one HTML page. */
 import { dateText, dateTime, formatDuration, type Html, html, htmlPage, reportStyle } from '../html/index.js';
 import { plural } from '../plural.js';
 import { baselineComparison } from './baseline-comparison.js';
@@ -12,7 +12,7 @@ import { summary } from './summary.js';
 import { tileMap } from './tile-map.js';
 import { cellsBelowBaseline } from './verdict.js';
 
-/** Nothing is fetched: the browser is told to refuse it too. */
+/** The page loads no external resources, and this policy makes browsers refuse them. */
 const POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /** One self-contained HTML page: no external resource, works offline, light and dark. Every text in `report` is escaped. */
@@ -107,7 +107,7 @@ function nextCommands(commands: string[]): Html {
 ${commands.map(commandBlock)}`;
 }
 
-/** A command that is broken between its words only. */
+/** A command with line breaks only between words. */
 function commandBlock(command: string): Html {
   const [first, ...rest] = command.split(' ').map((word) => html`<span>${word}</span>`);
   return html`<pre><code>${first!}${rest.map((word) => html` ${word}`)}</code></pre>`;

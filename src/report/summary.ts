@@ -1,4 +1,4 @@
-/** What was done and what came of it: the first thing that is read. */
+/** The summary at the top of the report. */
 import { formatDuration, formatR2, type Html, html, median, significant } from '../html/index.js';
 import { plural } from '../plural.js';
 import type { ReportCell } from './cells.js';

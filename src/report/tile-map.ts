@@ -1,4 +1,4 @@
-/** The places on a map in true proportion: a picture of each, its coverage and its cloud. */
+/** A map of the cells in true proportion, with picture, coverage and cloud cover of each. */
 import type { Bbox } from '../grid/index.js';
 import {
   dateText,
@@ -15,7 +15,7 @@ import type { ReportTile } from './report-data.js';
 
 /** Kilometres of one degree along a meridian, on a sphere of 6371 km. */
 const KM_PER_DEGREE = 111.19;
-/** The map is made narrower where it would be higher than this, in pixels; its latitudes take some width too. */
+/** Maximum height of the map, pixels: a higher map is made narrower. The latitude labels need some width too. */
 const MAX_HEIGHT = 640;
 const LATITUDES_WIDTH = 56;
 const EMBEDDED_IMAGE = /^data:image\/(png|webp|jpeg);base64,[A-Za-z0-9+/]+=*$/;
@@ -55,7 +55,7 @@ ${ruler(frame)}
 </div>`;
 }
 
-/** What a tile says, in one line. */
+/** A description of a tile in one line. */
 export function tileText(tile: ReportTile): string {
   const cloud =
     tile.cloudCover === null ? 'cloud not assessed' : `cloud ${formatPercentValue(tile.cloudCover)} %`;
@@ -86,7 +86,7 @@ export function shadeStyle({ coverage, cloudCover }: ReportTile): string {
   return `--cover:${coverage.toFixed(1)};--cloud:${(cloudCover ?? 0).toFixed(1)}`;
 }
 
-/** Boxes on both sides of the antimeridian are put side by side. */
+/** Shifts boxes west of the antimeridian by 360 degrees if the boxes are on both sides of it. */
 function unwrapped(boxes: Bbox[]): Bbox[] {
   const wests = boxes.map(([west]) => west);
   if (Math.max(...wests) - Math.min(...wests) <= 180) return boxes;

@@ -1,15 +1,15 @@
-/** What the figures of a training say, in words, also where they are bad. */
+/** The figures of a training in words, including bad ones. */
 import { significant } from '../html/index.js';
 import { plural } from '../plural.js';
 import type { ReportModel, ReportTraining } from './report-data.js';
 
-/** Is the model better than the simple baselines? One to three sentences. */
+/** States in one to three sentences whether the models are better than the simple baselines. */
 export function verdictText({ models, pooled }: ReportTraining): string {
   if (models.length === 0) return 'No model was trained, so there is nothing to compare.';
   const beatsRidge = models.filter(
     ({ metrics, baseline }) => metrics.validation.mse < baseline.linear.mse,
   ).length;
-  // Turned round, so that a model whose error is no number counts as beaten.
+  // The condition is negated, so that a model with an error of NaN counts as worse.
   const belowMean = models.filter(
     ({ metrics, baseline }) => !(metrics.validation.mse < baseline.mean.mse),
   ).length;
@@ -18,10 +18,10 @@ export function verdictText({ models, pooled }: ReportTraining): string {
     .join(' ');
 }
 
-/** So many places are named in a sentence. */
+/** Maximum number of cells that a sentence names. */
 const MAX_NAMES = 12;
 
-/** Where the model is not better than both baselines. */
+/** The cells in which the model is not better than both baselines. */
 export function cellsBelowBaseline(models: ReportModel[]): string {
   const lost = models.filter(
     ({ metrics, baseline }) => !(metrics.validation.mse < Math.min(baseline.linear.mse, baseline.mean.mse)),

@@ -53,7 +53,10 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
   const anomaly = (...more: string[]) => tilewright('analyse', 'anomaly', ...which, ...more);
   const local = await anomaly('--window-pixels', '9,3', '--components', '4');
   assert.equal(local.code, 0, local.stderr);
-  assert.match(local.stdout, /background between windows of 3 and 9 pixels, in 4 components that explain \d+/);
+  assert.match(
+    local.stdout,
+    /background between windows of 3 and 9 pixels, in 4 components that explain \d+/,
+  );
   const even = await anomaly('--window-pixels', '8');
   assert.equal(even.code, 2);
   assert.match(even.stderr, /a side of 8 pixels is not odd .*TW_ANALYSIS_WINDOW/);

@@ -1,4 +1,4 @@
-/** The command as its users meet it: real processes, exit codes, and what stands on stdout and stderr. */
+/** The command as users run it: real processes, exit codes, stdout and stderr. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
@@ -49,7 +49,7 @@ test('the flags of ingest in the README are flags of ingest', async () => {
   );
 });
 
-test('the help of a command has its flags in groups, and none that it has no use for', async () => {
+test('the help of a command has its flags in groups, and only useful ones', async () => {
   const helpOf = async (command: string) => (await tilewright(command, '--help')).stdout;
   const [search, train, models] = await Promise.all(['search', 'train', 'models'].map(helpOf));
   assert.match(
@@ -93,7 +93,7 @@ test('wrong usage is exit code 2 and says what is wrong', async () => {
   }
 });
 
-test('a command that reads says where it looked for a data folder, and makes none', async (t) => {
+test('a command that reads names the missing data folder, and does not create it', async (t) => {
   const folder = await tempFolder(t);
   const { code, stderr } = await tilewright('search', '--data', join(folder, 'nothing'));
   assert.equal(code, 1);
@@ -116,7 +116,7 @@ test('an ingest of a path that does not exist leaves no data folder', async (t) 
   }
 });
 
-test('a search in a collection that is not there says which are', async (t) => {
+test('a search in a missing collection lists the existing ones', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const scene = await writeTestScene(join(folder, 'a.tif'));
@@ -127,7 +127,7 @@ test('a search in a collection that is not there says which are', async (t) => {
   assert.deepEqual(JSON.parse(stdout).features, []);
 });
 
-test('documents of a command without a server have no links that nothing answers', async (t) => {
+test('documents of a command without a server have no dead links', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const scene = await writeTestScene(join(folder, 'a.tif'));
@@ -149,7 +149,7 @@ test('flags come from the command line, else the environment, else the config fi
   const seen = async (args: string[]) => (await tilewright('search', '--config', config, ...args)).stderr;
   assert.match(await seen([]), /from-config/);
   assert.match(await seen(['--data', join(folder, 'from-flag')]), /from-flag/);
-  // One file serves all commands: what is a flag of others alone is passed over.
+  // One config file serves all commands: flags of other commands are ignored.
   await writeFile(config, JSON.stringify({ data: join(folder, 'shared'), port: 8080, memory: '1GB' }));
   assert.match(await seen([]), /shared/);
   await writeFile(config, JSON.stringify({ daat: 'x' }));
@@ -158,7 +158,7 @@ test('flags come from the command line, else the environment, else the config fi
   assert.match(stderr, /unknown key "daat"/);
 });
 
-test('a flag that is on or off is what the environment says, in words that are known', async (t) => {
+test('a boolean flag in the environment accepts only known values', async (t) => {
   const folder = await tempFolder(t);
   const config = join(folder, 'config.json');
   await writeFile(config, JSON.stringify({ curriculum: true }));

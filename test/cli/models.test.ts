@@ -132,7 +132,7 @@ test('models shows, exports and deletes versions', async (t) => {
   assert.match((await tilewright('--version')).stdout, /^\d+\.\d+\.\d+\n$/);
 });
 
-test('a model whose record is damaged is named, and can be deleted as a whole', async (t) => {
+test('a model with a damaged record is listed, and can be deleted completely', async (t) => {
   const { folder, data, storage } = await folderWithScene(t);
   const tiles = await toArray(storage.catalogue.tiles.values());
   const sound = await putModel(storage, tiles);

@@ -1,4 +1,4 @@
-/** `tilewright predict`: what it says and its exit codes. */
+/** `tilewright predict`: messages and exit codes. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { putModel } from '../support/models.js';
 import { SCENE_FLAGS, writeTestScene } from '../support/scenes.js';
 import { tempFolder } from '../support/temp.js';
 
-test('predict tells what it cannot do, and which models are bad', async (t) => {
+test('predict reports errors and bad models', async (t) => {
   const folder = await tempFolder(t);
   const data = ['--data', join(folder, 'data')];
   const scene = await writeTestScene(join(folder, 'scene.tif'));

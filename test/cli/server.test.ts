@@ -1,4 +1,4 @@
-/** A data folder that a server holds is used through that server. */
+/** If a server has a data folder open, commands use that server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, watch } from 'node:fs';
@@ -19,7 +19,7 @@ import { tempFolder } from '../support/temp.js';
 const hasAddress = (wanted: string) =>
   Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === wanted));
 
-test('commands go through the server that holds the folder, and it stops cleanly', async (t) => {
+test('commands use the server that has the folder open, and it stops cleanly', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const server = start(['serve', '--data', data, '--port', '0', '--format', 'json', '--token', 'for-others']);
@@ -109,7 +109,7 @@ test('SIGTERM during the start stops the server', { timeout: 60_000 }, async (t)
   }
 });
 
-test('a start that is broken off leaves the data folder free', async (t) => {
+test('a cancelled start releases the data folder', async (t) => {
   const data = await tempFolder(t);
   const store = await tempFolder(t);
   const cluster = {
@@ -193,7 +193,7 @@ test('a node that listens on an IPv6 address tells others a URL with brackets', 
   );
 });
 
-test('two commands on one folder: the second says who holds it', async (t) => {
+test('two commands on one folder: the second reports the process that has it open', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const scene = await writeTestScene(join(folder, 'scene.tif'), { width: 1500, height: 1500 });
@@ -204,7 +204,7 @@ test('two commands on one folder: the second says who holds it', async (t) => {
   assert.match(both.map(({ stderr }) => stderr).join(''), /\[TW_STORAGE_LOCKED\]/);
 });
 
-test('Ctrl-C cancels the job, keeps what was finished and leaves nothing half', async (t) => {
+test('Ctrl-C cancels the job, keeps its finished part and leaves no incomplete files', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const scene = await writeTestScene(join(folder, 'scene.tif'), { width: 2000, height: 2000 });

@@ -1,4 +1,4 @@
-/** The example in docs/add-a-product.md is the one that is tested. Written anew with UPDATE_DOCS=1. */
+/** The example in docs/add-a-product.md is the tested one. UPDATE_DOCS=1 writes it again. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';

@@ -7,7 +7,7 @@ const VALUE = String.raw`[+-]?(?:Inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)|NaN`;
 const SAMPLE = new RegExp(`^(${NAME})(\\{${LABEL}(?:,${LABEL})*\\})? (${VALUE})$`);
 const SUFFIXES: Record<string, RegExp> = { histogram: /_(bucket|sum|count)$/, summary: /_(sum|count)$/ };
 
-/** Samples by their name with its labels. Fails where the text is not what the format allows. */
+/** Samples by their name with labels. Fails if the text violates the format. */
 export function parsePrometheus(text: string): Map<string, number> {
   assert.ok(text.endsWith('\n'), 'the last line ends');
   const samples = new Map<string, number>();
@@ -39,7 +39,7 @@ export function parsePrometheus(text: string): Map<string, number> {
   return samples;
 }
 
-/** Its classes ascend, and the last has them all. */
+/** Checks that the buckets ascend and the last one has the total. */
 function checkHistogram(name: string, samples: Map<string, number>): void {
   const classes = [...samples].filter(([key]) => key.startsWith(`${name}_bucket`)).map(([, value]) => value);
   assert.ok(classes.length > 0 && samples.has(`${name}_sum`), `${name} has no classes or no sum`);

@@ -220,7 +220,7 @@ interface Tile {
   at: (i: number, j: number) => Code;
   /** The address of the points. */
   to: Local;
-  /** True if the whole tile is inside the image; `isIn`: if one pixel is. */
+  /** True if the entire tile is inside the image; `isIn` is true if one pixel is. */
   isInside: Local;
   isIn: (i: number, j: number) => Code;
   /** Bytes before the group of channels. */
@@ -284,7 +284,7 @@ function transforms(
     toPoints(`inputPoints${side}`, inputs, multiplyAdd),
     toPoints(`filterPoints${side}`, filters(taps), multiplyAdd),
     toPixels(`outputPixels${side}`, outputs(tile), multiplyAdd),
-    // The gradient of the filter is a convolution of the input with the gradients, of which a tile has as many as outputs.
+    // The gradient of the filter is a convolution of the input with the gradients; a tile has as many gradients as outputs.
     toPoints(`gradientPoints${side}`, filters(tile), multiplyAdd),
     toPixels(`filterPixels${side}`, outputs(taps), multiplyAdd),
   ];

@@ -5,7 +5,7 @@ export type Code = string;
 /** A local variable or parameter. */
 export interface Local {
   readonly name: string;
-  /** Its value, as an expression. */
+  /** The value as an expression. */
   readonly get: Code;
   set(value: Code): Code;
 }
@@ -51,19 +51,19 @@ export class Scope {
     return this.local(name, 'v128');
   }
 
-  /** Runs `body` as often as `counter` says, at least once, and counts it down to 0. */
+  /** Runs `body` `counter` times, at least once, and counts `counter` down to 0. */
   countDown(counter: Local, body: Code[]): Code {
     const label = `$again${this.labels++}`;
     const next = `(br_if ${label} (local.tee $${counter.name} ${sub(counter.get, i32(1))}))`;
     return `(loop ${label} ${body.join('\n')} ${next})`;
   }
 
-  /** Runs `body` as often as `counter` says, and counts it down to 0. */
+  /** Runs `body` `counter` times, and counts `counter` down to 0. */
   repeat(counter: Local, body: Code[]): Code {
     return when(counter.get, [this.countDown(counter, body)]);
   }
 
-  /** Runs `body`, which changes `value`, until that is not below `limit`. */
+  /** Runs `body`, which changes `value`, while `value` is below `limit`. */
   whileBelow(value: Local, limit: Local, body: Code[]): Code {
     const label = `$again${this.labels++}`;
     return when(isBelow(value.get, limit.get), [
@@ -91,7 +91,7 @@ interface Float<Name extends string> {
 
 export const f32 = <Name extends string>(name: Name): Float<Name> => ({ name, type: 'f32' });
 
-/** A function that is exported by its name. Its parameters are i32 unless said otherwise. `write` returns its statements. */
+/** A function that is exported by its name. Parameters are i32 by default. `write` returns the statements. */
 export function functionOf<Name extends string>(
   name: string,
   parameters: readonly (Name | Float<Name>)[],

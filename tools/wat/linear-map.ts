@@ -6,7 +6,7 @@ export type MultiplyAdd = (factor: Code, value: Code, sum: Code) => Code;
 
 /** Multiplies and adds, rounding twice. */
 export const plain: MultiplyAdd = (factor, value, sum) => f32x4('add', sum, f32x4('mul', factor, value));
-/** Rounds once where the processor has such an instruction. */
+/** Rounds once if the processor has such an instruction. */
 export const relaxed: MultiplyAdd = (factor, value, sum) => f32x4('relaxed_madd', factor, value, sum);
 
 interface Term {

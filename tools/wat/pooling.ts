@@ -34,7 +34,7 @@ interface Windows<Name extends string> {
   eachPixel: EachPixel;
 }
 
-/** A kernel that reads or writes x; `more` are images that lie like it. `body` handles four channels of one window. */
+/** A kernel that reads or writes x; `more` are images with the same layout. `body` handles four channels of one window. */
 function windowFunction<Name extends string>(
   name: string,
   more: readonly string[],
@@ -96,11 +96,11 @@ function maxPool(): Code {
   ]);
 }
 
-/** Stores a gradient at a pixel: overlapping windows add to what is there, disjoint windows overwrite it. */
+/** Stores a gradient at a pixel: overlapping windows add to the stored value, disjoint windows overwrite it. */
 type Put = (at: Code, value: Code) => Code;
 const adds: Put = (at, value) => store(at, f32x4('add', load(at), value));
 
-/** Stores the gradients y in dx, which lies like x, at the first maximum of each window, and 0 at its other pixels. */
+/** Stores the gradients y in dx, which has the layout of x, at the first maximum of each window, and 0 at its other pixels. */
 function maxPoolGradient(name: string, put: Put): Code {
   const names = ['most', 'where', 'value', 'mask'] as const;
   return windowFunction(name, ['dx'], names, ({ p, vectors, first, eachPixel }) => {

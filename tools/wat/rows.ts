@@ -19,7 +19,7 @@ import {
 
 const FLOAT = 4;
 
-/** Reads and writes the values of a row at which a loop is: four of them, or one in the first lane. */
+/** Reads and writes the current values of a row: four of them, or one in the first element of a vector. */
 interface Access {
   load(from: Local): Code;
   store(to: Local, value: Code): Code;
@@ -48,7 +48,7 @@ function accessOf(offset: Local, isWhole: boolean): Access {
   };
 }
 
-/** Runs `body` for all values of a row, of which there are as many as `length` says. */
+/** Runs `body` for all values of a row of `length` values. */
 function eachValue(scope: Scope, length: Local, body: (access: Access) => Code[]): Code[] {
   const [offset, end, whole] = ['offset', 'end', 'whole'].map((name) => scope.i32(name));
   const until = (limit: Local, step: number, isWhole: boolean) =>
@@ -65,7 +65,7 @@ function eachValue(scope: Scope, length: Local, body: (access: Access) => Code[]
 const splat = (value: Code): Code => f32x4('splat', value);
 const select = (yes: Code, no: Code, mask: Code): Code => `(v128.bitselect ${yes} ${no} ${mask})`;
 
-/** y = x if that is not negative, else alpha x; 0 if alpha is 0, also for infinity. */
+/** y = x if x is not negative, else alpha x; 0 if alpha is 0, even for infinity. */
 function leakyRelu(): Code {
   return functionOf('leakyRelu', ['length', f32('alpha'), 'x', 'y'], (p, scope) => {
     const [value, alpha, isLeaky] = ['value', 'factor', 'isLeaky'].map((name) => scope.v128(name));
@@ -189,7 +189,7 @@ function copyStrided(): Code {
   });
 }
 
-/** A step of Adam, as `Loops.adam`; `first` and `second` are what the betas lack to 1. */
+/** A step of Adam, as `Loops.adam`; `first` and `second` are 1 minus the betas. */
 function adam(): Code {
   const numbers = [f32('first'), f32('second'), f32('decay'), f32('rate'), f32('epsilon')] as const;
   const arrays = ['variable', 'gradient', 'mean', 'square', 'toVariable', 'toMean', 'toSquare'] as const;

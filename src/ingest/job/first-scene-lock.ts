@@ -1,4 +1,5 @@
 /** Which scenes wait for the first one of their collection. */
+import { raceAbort } from '../../async/index.js';
 import type { Storage } from '../../storage/index.js';
 
 /**
@@ -20,7 +21,7 @@ export class FirstSceneLock {
     while (!(await this.storage.getCollection(collection))) {
       const founder = this.founding.get(collection);
       if (founder) {
-        await onceAborted(founder, signal);
+        await raceAbort(founder, signal);
         continue;
       }
       const founding = work();
@@ -38,16 +39,4 @@ export class FirstSceneLock {
     }
     return work();
   }
-}
-
-function onceAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    wait.then(() => {
-      signal.removeEventListener('abort', abort);
-      resolve();
-    }, reject);
-  });
 }

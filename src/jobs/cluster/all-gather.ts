@@ -1,4 +1,5 @@
 /** Where the runs of a job wait for each other. */
+import { raceAbort } from '../../async/index.js';
 
 /** Invariant: of each run that waits it is known how to go on; it waits once at a time. */
 export class AllGather {
@@ -6,17 +7,12 @@ export class AllGather {
 
   /** Resolves to the words of all runs of the job, when `hear` has them. Rejects with the reason of the signal. */
   async wait<T>(run: string, signal: AbortSignal): Promise<T[]> {
-    // No event tells of a signal that was raised before.
-    signal.throwIfAborted();
-    let leave = () => {};
+    const delivered = new Promise<T[]>((resolve) => {
+      this.waiting.set(run, (values) => resolve(values as T[]));
+    });
     try {
-      return await new Promise<T[]>((resolve, reject) => {
-        this.waiting.set(run, (values) => resolve(values as T[]));
-        leave = () => reject(signal.reason);
-        signal.addEventListener('abort', leave);
-      });
+      return await raceAbort(delivered, signal);
     } finally {
-      signal.removeEventListener('abort', leave);
       this.waiting.delete(run);
     }
   }

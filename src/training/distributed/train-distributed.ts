@@ -1,6 +1,8 @@
 /** The distributed mode: one model for all places, at which all nodes that hold some work together. */
+
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { raceAbort } from '../../async/index.js';
 import { selectEngineCached } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
@@ -262,7 +264,7 @@ async function connectRing(
 ) {
   const reached = doors.connect({ node, url: url! }, to!);
   try {
-    const [previous, next] = await Promise.race([Promise.all([own.connection, reached]), aborted(signal)]);
+    const [previous, next] = await raceAbort(Promise.all([own.connection, reached]), signal);
     return { previous, next };
   } catch (error) {
     reached.then(
@@ -271,13 +273,6 @@ async function connectRing(
     );
     throw error;
   }
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 }
 
 /** The smallest cell that contains all places, with their tiles. */
