@@ -1,7 +1,7 @@
 import { JobError } from '../client/index.js';
 import type { Timed } from '../jobs/index.js';
 
-export interface JobOutcome<Results> {
+interface JobOutcome<Results> {
   /** Absent if the job failed. */
   job?: string;
   results: Timed<Results>;

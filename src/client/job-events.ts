@@ -9,7 +9,7 @@ import { errorFromResponse, type Transport } from './transport.js';
 /** A job, with its partial results if it failed. */
 export type JobDocument = StatusInfo & { results?: unknown };
 
-export type JobState = JobDocument['status'];
+type JobState = JobDocument['status'];
 
 /** A line of a log with an RFC 3339 time. */
 export type LogLine = Omit<StoredLine, 'time'> & { time: string };
@@ -95,7 +95,7 @@ interface Message {
 }
 
 /** Parses a stream of server-sent events. Skips comments and fields that this API does not use. */
-export async function* parseServerSentEvents(body: AsyncIterable<string>): AsyncGenerator<Message> {
+async function* parseServerSentEvents(body: AsyncIterable<string>): AsyncGenerator<Message> {
   let rest = '';
   for await (const part of body) {
     const blocks = (rest + part).split('\n\n');

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { type Cluster, replicaBehind } from '../../dht/index.js';
 import { badRequest, commitNotApplied } from '../errors.js';
 
-export const SEQUENCE_HEADER = 'tilewright-seq';
+const SEQUENCE_HEADER = 'tilewright-seq';
 
 /** How long a request waits for the commit that it names. */
 const APPLY_TIMEOUT_MS = 5000;

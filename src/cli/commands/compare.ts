@@ -1,6 +1,7 @@
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { CompareFlags } from '../compare/index.js';
 import {
+  addOptions,
   createOption,
   parseIntegerOption,
   RAW_SOURCE_HELP,
@@ -13,29 +14,27 @@ import {
 } from '../options/index.js';
 
 export function compareCommand(): Command {
-  const command = new Command('compare')
-    .description(
-      'train a model in several modes on your data and cluster, and report time, CPU, memory, bytes sent and accuracy; no model is stored',
-    )
-    .addArgument(new Argument('<model>', 'what to train').choices(['ndvi', 'ndmi', 'cloud-removal']))
-    .addOption(
+  const command = addOptions(
+    new Command('compare')
+      .description(
+        'train a model in several modes on your data and cluster, and report time, CPU, memory, bytes sent and accuracy; no model is stored',
+      )
+      .addArgument(new Argument('<model>', 'what to train').choices(['ndvi', 'ndmi', 'cloud-removal'])),
+    [
       createOption(
         '--modes <list>',
         `training modes, separated by commas: ${TRAINING_MODE_NAMES.join(', ')}; the first is compared with each other one`,
         modes,
       ).default(['partitioned', 'distributed'], 'partitioned,distributed'),
-    )
-    .addOption(
       createOption('--seeds <list>', 'each mode trains once with each of these seeds', seeds).default(
         [1, 2, 3],
         '1,2,3',
       ),
-    )
-    .addOption(
       createOption('--out <dir>', 'folder for the report, compare-MODEL.html and .csv').default(
         './tilewright-compare',
       ),
-    );
+    ],
+  );
   withTrainingOptions(command);
   command.addHelpText('after', RAW_SOURCE_HELP);
   return withTarget(withResources(withFilterOptions(command))).action(

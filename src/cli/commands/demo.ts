@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import {
+  addOptions,
   type CommonOptions,
   createOption,
   parsePositiveIntegerOption,
@@ -16,11 +17,15 @@ interface DemoFlags extends CommonOptions, ResourceOptions {
 }
 
 export function demoCommand(): Command {
-  const command = new Command('demo')
-    .description('run the main workflow: ingest, search, train, report')
-    .argument('[path]', 'your own scene; without it, sample scenes are generated')
-    .addOption(createOption('--out <dir>', 'folder for the data and the report').default('./tilewright-demo'))
-    .addOption(createOption('--epochs <n>', 'passes over the training patches', parsePositiveIntegerOption));
+  const command = addOptions(
+    new Command('demo')
+      .description('run the main workflow: ingest, search, train, report')
+      .argument('[path]', 'your own scene; without it, sample scenes are generated'),
+    [
+      createOption('--out <dir>', 'folder for the data and the report').default('./tilewright-demo'),
+      createOption('--epochs <n>', 'passes over the training patches', parsePositiveIntegerOption),
+    ],
+  );
   return withCommon(withResources(command)).action(async (path: string | undefined, flags: DemoFlags) => {
     // This import is slow, and help does not need it.
     const { runDemo } = await import('../demo/index.js');

@@ -11,6 +11,7 @@ import { plural } from '../../plural.js';
 import { type Connection, hasDataFolder, withConnection } from '../connect.js';
 import { notFolder } from '../errors.js';
 import {
+  addOptions,
   createOption,
   parseIntegerOption,
   parseNumberOption,
@@ -62,90 +63,68 @@ function readText(path: string): string {
 }
 
 export function ingestCommand(): Command {
-  const command = new Command('ingest')
-    .description('cut scenes into tiles')
-    .argument('<path...>', 'raster files, archives, products as delivered, or folders of these')
-    .addOption(
+  const command = addOptions(
+    new Command('ingest')
+      .description('cut scenes into tiles')
+      .argument('<path...>', 'raster files, archives, products as delivered, or folders of these'),
+    [
       createOption(
         '--collection <id>',
         'collection of the tiles (lower-case letters, digits, - and .); known products have their own',
       ),
-    )
-    .addOption(createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']))
-    .addOption(
+      createOption('--grid <grid>', 'kind of cells').choices(['geohash', 'quadtile']),
       createOption(
         '--precision <n>',
         'length of the geocodes; default: such that cells are at least 128 px wide',
         parseIntegerOption,
       ),
-    )
-    .addOption(createOption('--id <id>', 'scene id of a raster that is not a known product'))
-    .addOption(
+      createOption('--id <id>', 'scene id of a raster that is not a known product'),
       createOption(
         '--datetime <time>',
         'acquisition time: 2024-06-01T10:30:00Z, 2024-06-01, 2024-06, 2024, or start/end',
       ),
-    )
-    .addOption(createOption('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames))
-    .addOption(
+      createOption('--bands <names>', 'names of bands, such as red=3,nir=4', bandNames),
       createOption('--nodata <value>', 'stored value that means no data, a number or nan', numberOrNan),
-    )
-    .addOption(
       createOption('--scale <factor>', 'physical value = stored * scale + offset', parseNumberOption),
-    )
-    .addOption(createOption('--offset <value>', 'see --scale', parseNumberOption))
-    .addOption(createOption('--platform <name>', 'name of the satellite or aircraft'))
-    .addOption(
+      createOption('--offset <value>', 'see --scale', parseNumberOption),
+      createOption('--platform <name>', 'name of the satellite or aircraft'),
       createOption(
         '--mask-band <n>',
         'band whose value is 0 for clear pixels and not 0 for cloudy pixels',
         parsePositiveIntegerOption,
       ),
-    );
-  command
-    .addOption(
+
       createOption(
         '--position <place>',
         'position of a raster without georeferencing: EPSG:CODE,ULX,ULY,LRX,LRY, outer corners as for gdal_translate -a_ullr',
       ),
-    )
-    .addOption(
       createOption(
         '--wavelengths <nm>',
         'wavelengths of the bands: a file with a number for each band, or the first and last one, such as 400-2500',
         wavelengthList,
       ),
-    )
-    .addOption(createOption('--layer <name>', 'array of a MATLAB file with several arrays'))
-    .addOption(
+      createOption('--layer <name>', 'array of a MATLAB file with several arrays'),
       createOption(
         '--cloud-test',
         'detect cloud by reflectance if the product has no cloud mask (needs six bands by their names)',
       ),
-    )
-    .addOption(
       createOption(
         '--compress <method>',
         'compress the tiles of imaging spectrometers: a quarter smaller, and slower to read',
       ).choices(['deflate']),
-    )
-    .addOption(
       createOption(
         '--dry-run',
         'only list the tiles that the ingest would create; some of them may turn out to be empty',
       ),
-    )
-    .addOption(
       createOption(
         '--watch',
         'keep running and ingest new files in the folders; with --format json one line for each batch',
       ).conflicts('dryRun'),
-    );
-  command.addOption(
-    createOption(
-      '--upload',
-      'send the files to the server, instead of paths on its disk; zip or tar folders first',
-    ),
+      createOption(
+        '--upload',
+        'send the files to the server, instead of paths on its disk; zip or tar folders first',
+      ),
+    ],
   );
   return withTarget(withResources(withCloudModel(command))).action(
     async (paths: string[], flags: IngestFlags) => {

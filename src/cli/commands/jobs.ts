@@ -2,24 +2,26 @@ import { Command } from 'commander';
 import type { Client, JobDocument } from '../../client/index.js';
 import { formatDuration } from '../../html/index.js';
 import { withConnection } from '../connect.js';
-import { createOption, type TargetOptions, withResources, withTarget } from '../options/index.js';
+import { addOptions, createOption, type TargetOptions, withResources, withTarget } from '../options/index.js';
 import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
 import { interruptSignal } from '../signals.js';
 
 type JobsFlags = TargetOptions & { follow?: boolean; cancel?: boolean; retry?: boolean };
 
 export function jobsCommand(): Command {
-  const command = new Command('jobs')
-    .description('list jobs, the newest first; or show, follow, cancel or retry a job')
-    .argument('[id]', 'id of a job')
-    .addOption(
+  const command = addOptions(
+    new Command('jobs')
+      .description('list jobs, the newest first; or show, follow, cancel or retry a job')
+      .argument('[id]', 'id of a job'),
+    [
       createOption('--follow', 'print its log until it ends; Ctrl-C does not stop the job').conflicts([
         'cancel',
         'retry',
       ]),
-    )
-    .addOption(createOption('--cancel', 'stop the job; its finished part is kept').conflicts('retry'))
-    .addOption(createOption('--retry', 'start a job that repeats the failed part, and follow it'));
+      createOption('--cancel', 'stop the job; its finished part is kept').conflicts('retry'),
+      createOption('--retry', 'start a job that repeats the failed part, and follow it'),
+    ],
+  );
   return withTarget(withResources(command)).action(async (id: string | undefined, flags: JobsFlags) => {
     const { follow = false, cancel = false, retry = false } = flags;
     if (id === undefined && (follow || cancel || retry))

@@ -4,6 +4,7 @@ import { plural } from '../../plural.js';
 import { withConnection } from '../connect.js';
 import { fetchAllPages } from '../fetch-all-pages.js';
 import {
+  addOptions,
   createOption,
   type FilterOptions,
   parsePositiveIntegerOption,
@@ -17,17 +18,13 @@ import { listNearest, logToStderr, print, printJson, table, warnPartial } from '
 type SearchFlags = TargetOptions & FilterOptions & { limit: number; sort?: string };
 
 export function searchCommand(): Command {
-  const command = new Command('search')
-    .description('find tiles')
-    .addOption(
-      createOption(
-        '--sort <properties>',
-        'for example -eo:cloud_cover,datetime; default: newest first',
-      ).default('-datetime'),
-    )
-    .addOption(
-      createOption('--limit <n>', 'print at most this many', parsePositiveIntegerOption).default(20),
-    );
+  const command = addOptions(new Command('search').description('find tiles'), [
+    createOption(
+      '--sort <properties>',
+      'for example -eo:cloud_cover,datetime; default: newest first',
+    ).default('-datetime'),
+    createOption('--limit <n>', 'print at most this many', parsePositiveIntegerOption).default(20),
+  ]);
   return withTarget(withFilterOptions(command)).action(async (flags: SearchFlags) => {
     return withConnection(flags, async (target) => {
       const found = await fetchAllPages(

@@ -5,6 +5,7 @@ import { Command } from 'commander';
 import { messageOf } from '../../errors.js';
 import type { NodeConfig } from '../../node.js';
 import {
+  addOptions,
   type CommonOptions,
   createOption,
   parseBytesOption,
@@ -96,108 +97,71 @@ function clusterConfig(flags: ServeFlags, command: Command): NodeConfig['cluster
 const append = (value: string, all: unknown) => [...((all as string[] | undefined) ?? []), value];
 
 export function serveCommand(): Command {
-  const command = new Command('serve')
-    .description('serve the HTTP API of a data folder')
-    .addOption(
-      createOption(
-        '--host <host>',
-        'address to listen on; an address other than loopback needs a token',
-      ).default('127.0.0.1'),
-    )
-    .addOption(
-      createOption('--port <port>', 'port to listen on; 0 uses a free one', parsePortOption).default(8080),
-    )
-    .addOption(createOption('--token <token>', 'token required for writes and jobs'))
-    .addOption(
-      createOption('--read-token <token>', 'token required for reads; without it, reads need no token'),
-    )
-    .addOption(
-      createOption(
-        '--rate-limit <n>',
-        'requests a second of one address, 0 for no limit; default: 200 if there is a token',
-        parseNumberOption,
-      ),
-    )
-    .addOption(
-      createOption(
-        '--public-url <url>',
-        'URL at which clients reach the server through a proxy; all links in answers begin with it',
-      ),
-    )
-    .addOption(
-      createOption(
-        '--trust-proxy <addresses>',
-        'proxies whose X-Forwarded-For, -Proto and -Host are trusted: addresses, ranges or "loopback", separated by commas',
-        splitList,
-      ),
-    );
-  command
-    .addOption(
-      createOption(
-        '--store <url>',
-        'object store of tile files, shared by the nodes of a cluster: s3://bucket/prefix or file:///folder',
-      ),
-    )
-    .addOption(
-      createOption(
-        '--etcd <urls>',
-        'addresses of etcd, which coordinates the nodes of a cluster, separated by commas',
-      ),
-    )
-    .addOption(createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'))
-    .addOption(
-      createOption(
-        '--advertise <url>',
-        'address at which other nodes reach this node; default: from --host and --port',
-      ),
-    )
-    .addOption(
-      createOption(
-        '--secret <secret>',
-        'secret that all nodes of a cluster share; set it with TILEWRIGHT_SECRET, because flags are visible in the process list',
-      ),
-    )
-    .addOption(
-      createOption('--zone <zone>', 'failure domain of this node, such as a rack').default('default'),
-    )
-    .addOption(
-      createOption('--weight <n>', 'share of the tiles relative to other nodes', parseNumberOption).default(
-        1,
-      ),
-    )
-    .addOption(
-      createOption(
-        '--owners <n>',
-        'nodes that own each tile, set by the first node; default 2',
-        parsePositiveIntegerOption,
-      ),
-    );
-  command.addOption(
+  const command = addOptions(new Command('serve').description('serve the HTTP API of a data folder'), [
+    createOption(
+      '--host <host>',
+      'address to listen on; an address other than loopback needs a token',
+    ).default('127.0.0.1'),
+    createOption('--port <port>', 'port to listen on; 0 uses a free one', parsePortOption).default(8080),
+    createOption('--token <token>', 'token required for writes and jobs'),
+    createOption('--read-token <token>', 'token required for reads; without it, reads need no token'),
+    createOption(
+      '--rate-limit <n>',
+      'requests a second of one address, 0 for no limit; default: 200 if there is a token',
+      parseNumberOption,
+    ),
+    createOption(
+      '--public-url <url>',
+      'URL at which clients reach the server through a proxy; all links in answers begin with it',
+    ),
+    createOption(
+      '--trust-proxy <addresses>',
+      'proxies whose X-Forwarded-For, -Proto and -Host are trusted: addresses, ranges or "loopback", separated by commas',
+      splitList,
+    ),
+
+    createOption(
+      '--store <url>',
+      'object store of tile files, shared by the nodes of a cluster: s3://bucket/prefix or file:///folder',
+    ),
+    createOption(
+      '--etcd <urls>',
+      'addresses of etcd, which coordinates the nodes of a cluster, separated by commas',
+    ),
+    createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'),
+    createOption(
+      '--advertise <url>',
+      'address at which other nodes reach this node; default: from --host and --port',
+    ),
+    createOption(
+      '--secret <secret>',
+      'secret that all nodes of a cluster share; set it with TILEWRIGHT_SECRET, because flags are visible in the process list',
+    ),
+    createOption('--zone <zone>', 'failure domain of this node, such as a rack').default('default'),
+    createOption('--weight <n>', 'share of the tiles relative to other nodes', parseNumberOption).default(1),
+    createOption(
+      '--owners <n>',
+      'nodes that own each tile, set by the first node; default 2',
+      parsePositiveIntegerOption,
+    ),
     createOption(
       '--grace <seconds>',
       'how long a node may be away before others take over its slots',
       parsePositiveIntegerOption,
     ).default(30),
-  );
-  command.addOption(
     createOption(
       '--cache <size>',
       'with --store: disk space for local tile files; default: all except the reserve',
       parseBytesOption,
     ),
-  );
-  const allow = createOption(
-    '--allow-folder <dir>',
-    'folder from which POST /ingest may read; can be repeated',
-  );
-  allow.argParser(append).default([], 'none');
-  command.addOption(allow);
-  command.addOption(
+    createOption('--allow-folder <dir>', 'folder from which POST /ingest may read; can be repeated')
+      .argParser(append)
+      .default([], 'none'),
     createOption('--max-upload <size>', 'maximum size of an uploaded file', parseBytesOption).default(
       20e9,
       '20GB',
     ),
-  );
+  ]);
   withCommon(withCloudModel(withResources(withData(command))));
   return command.action(async (flags: ServeFlags) => {
     rejectExampleSecrets(flags, command);

@@ -7,7 +7,7 @@ import type { TrainingMode, TrainResults } from '../../training/index.js';
 import { type ComparedRun, type Comparison, type FailedRun, runOrder } from './comparison-data.js';
 import { measureUsage, type ReadUsage } from './usage.js';
 
-export interface CompareInputs {
+interface CompareInputs {
   model: string;
   filter: FilterParams;
   epochs?: number;
@@ -18,7 +18,7 @@ export interface CompareInputs {
   placeMemory?: number;
 }
 
-export interface CompareHooks {
+interface CompareHooks {
   signal: AbortSignal;
   onProgress(what: string, progress: Progress): void;
   /** Called after each training, with all runs so far and the last one. */

@@ -3,7 +3,7 @@ import type { TrainingMode, TrainResults } from '../../training/index.js';
 import type { Comparison } from './comparison-data.js';
 import { runsOfMode } from './summary.js';
 
-export interface LossCurve {
+interface LossCurve {
   mode: TrainingMode;
   seed: number;
   /** Mean squared error on the validation patches of all cells after each epoch. */

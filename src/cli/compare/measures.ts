@@ -2,7 +2,7 @@
 import type { ModelMetrics, TrainResults } from '../../training/index.js';
 
 /** Scores by the key of the cell, which is its collection and geocode. */
-export type CellScores = Map<string, ModelMetrics>;
+type CellScores = Map<string, ModelMetrics>;
 
 /** The trained cells, whether each has its own model or all share one. */
 export function trainedCells({ models }: Pick<TrainResults, 'models'>) {

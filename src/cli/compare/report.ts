@@ -24,7 +24,7 @@ import { baselinesText, runsOfMode } from './summary.js';
 import { accuracyTable, cellTable, costTable, runTable, type TextTable } from './tables.js';
 
 /** Information that a reader needs to judge the figures and to repeat the comparison. */
-export interface ReportContext {
+interface ReportContext {
   command: string;
   /** RFC 3339. */
   generatedAt: string;

@@ -22,7 +22,7 @@ export function computeSpread(values: number[]): Spread {
 
 const MIN_RUNS = 3;
 
-export type Verdict = 'less' | 'more' | 'within the spread' | 'too few runs';
+type Verdict = 'less' | 'more' | 'within the spread' | 'too few runs';
 
 /** Returns `less` or `more` only if the ranges do not overlap and both have three runs. */
 export function compareSpreads(ours: Spread, theirs: Spread): Verdict {

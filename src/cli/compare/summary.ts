@@ -31,7 +31,7 @@ export interface ModeSummary {
   means: Partial<Record<Measure, Spread>>;
 }
 
-export interface CellSummary {
+interface CellSummary {
   cell: string;
   modes: { mode: TrainingMode; measures: Partial<Record<Measure, Spread>> }[];
 }

@@ -21,7 +21,7 @@ export interface Usage {
   trace: { seconds: number; cores: number; memoryBytes: number }[];
 }
 
-export interface UsageSample {
+interface UsageSample {
   /** Seconds. */
   at: number;
   nodes: NodeUsageDocument[];

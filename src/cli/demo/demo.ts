@@ -15,7 +15,7 @@ import type { CommonOptions, ResourceOptions } from '../options/index.js';
 import { logToStderr, print, printJson, progressLine, table } from '../output/index.js';
 import { gatherReport } from './gather-report.js';
 
-export interface DemoOptions extends CommonOptions, ResourceOptions {
+interface DemoOptions extends CommonOptions, ResourceOptions {
   /** The user's scene. If undefined, sample scenes are generated. */
   path?: string;
   out: string;

@@ -10,7 +10,7 @@ import type { CollectionRecord, Storage, TileRecord } from '../../storage/index.
 import type { ModelCard, TrainResults } from '../../training/index.js';
 import { renderPreview } from './preview.js';
 
-export interface DemoResults {
+interface DemoResults {
   collection: CollectionRecord;
   ingest: IngestResults;
   everything: ItemCollection;

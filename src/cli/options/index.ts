@@ -4,6 +4,7 @@
  */
 export { engineOption } from './engine-option.js';
 export {
+  addOptions,
   type CommonOptions,
   createOption,
   defaultResources,

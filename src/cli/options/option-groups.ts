@@ -90,9 +90,16 @@ const TARGET_GROUP = 'Where:';
 const RESOURCE_GROUP = 'Resources:';
 const OUTPUT_GROUP = 'Output:';
 
-function addGroup(command: Command, heading: string, options: Option[]): Command {
-  for (const option of options) command.addOption(option.helpGroup(heading));
+export function addOptions(command: Command, options: Option[]): Command {
+  for (const option of options) command.addOption(option);
   return command;
+}
+
+function addGroup(command: Command, heading: string, options: Option[]): Command {
+  return addOptions(
+    command,
+    options.map((option) => option.helpGroup(heading)),
+  );
 }
 
 export function withCommon(command: Command): Command {

@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { engineOption } from './engine-option.js';
 import {
+  addOptions,
   createOption,
   parseBytesOption,
   parsePositiveIntegerOption,
@@ -20,36 +21,29 @@ export interface TrainingOptions {
 }
 
 export function withTrainingOptions(command: Command): Command {
-  return command
-    .addOption(
-      createOption(
-        '--epochs <n>',
-        'passes over the training patches; default 30, for cloud-removal 12',
-        parsePositiveIntegerOption,
-      ),
-    )
-    .addOption(
-      createOption(
-        '--patience <n>',
-        'stop a training if the loss on the selection patches has not improved for n epochs; the best epoch is always kept',
-        parsePositiveIntegerOption,
-      ),
-    )
-    .addOption(
-      createOption(
-        '--validation-from <time>',
-        'hold out dates from this RFC 3339 time or date on; default: the last quarter of the tiles',
-        parseTimeOption,
-      ),
-    )
-    .addOption(engineOption())
-    .addOption(
-      createOption(
-        '--place-memory <size>',
-        'contained: memory limit of a process, 1MB or more; default 1GB, for cloud-removal 2GB',
-        parsePlaceMemory,
-      ),
-    );
+  return addOptions(command, [
+    createOption(
+      '--epochs <n>',
+      'passes over the training patches; default 30, for cloud-removal 12',
+      parsePositiveIntegerOption,
+    ),
+    createOption(
+      '--patience <n>',
+      'stop a training if the loss on the selection patches has not improved for n epochs; the best epoch is always kept',
+      parsePositiveIntegerOption,
+    ),
+    createOption(
+      '--validation-from <time>',
+      'hold out dates from this RFC 3339 time or date on; default: the last quarter of the tiles',
+      parseTimeOption,
+    ),
+    engineOption(),
+    createOption(
+      '--place-memory <size>',
+      'contained: memory limit of a process, 1MB or more; default 1GB, for cloud-removal 2GB',
+      parsePlaceMemory,
+    ),
+  ]);
 }
 
 /** The minimum of the process `train`. */

@@ -21,7 +21,7 @@ const checkUsage = messageCheck(
   ),
 );
 
-export interface NodeUsage extends ProcessUsage {
+interface NodeUsage extends ProcessUsage {
   /** Start of the server process, when its counters were 0. RFC 3339. */
   startedAt: string;
 }

@@ -30,7 +30,7 @@ export async function checkUploadSize(contentLength: string | undefined, service
   await services.storage.reserve.check(bytes);
 }
 
-export interface Upload {
+interface Upload {
   path: string;
   /** Name of the scratch folder that contains the file. */
   scratch: string;

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { ClassifyInputs, ClassifyResults } from '../../../analysis/index.js';
 import { plural } from '../../../plural.js';
 import { labelsMissing } from '../../errors.js';
-import { createOption, parseIntegerOption } from '../../options/index.js';
+import { addOptions, createOption, parseIntegerOption } from '../../options/index.js';
 import { formatBytes, formatPercent, print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
@@ -15,18 +15,14 @@ type ClassifyFlags = AnalyseFlags & {
 
 export const classifyCommand = () =>
   analysisCommand<ClassifyFlags, ClassifyResults>(
-    new Command('classify')
-      .description('maps of classes and their probabilities, from labelled pixels')
-      .addOption(
+    addOptions(
+      new Command('classify').description('maps of classes and their probabilities, from labelled pixels'),
+      [
         createOption(
           '--labels <file>',
           'raster of codes (0 for none), or GeoJSON of points and polygons with a property "class"',
         ),
-      )
-      .addOption(
         createOption('--label-collection <id>', 'a collection whose tiles of the same cells hold codes'),
-      )
-      .addOption(
         createOption(
           '--classifier <name>',
           'linear discriminant analysis, logistic regression, a multilayer perceptron, or a convolutional network along the bands (cnn1d), over the ground (cnn2d) or both (resnet3d); default: the best of the first three on tuning pixels',
@@ -38,29 +34,24 @@ export const classifyCommand = () =>
           'cnn2d',
           'resnet3d',
         ] satisfies ClassifyInputs['classifier'][]),
-      )
-      .addOption(
         createOption(
           '--split <how>',
           'validate on separate ground (place), or on random pixels, which overestimates the accuracy',
         )
           .choices(['place', 'random'])
           .default('place'),
-      )
-      .addOption(
         createOption(
           '--epochs <n>',
           'passes of a convolutional network over the labelled pixels',
           parseIntegerOption,
         ),
-      )
-      .addOption(
         createOption(
           '--precision <how>',
           'mixed stores spectra in float16 and halves the bytes of gradients',
         ).choices(['full', 'mixed'] satisfies ClassifyInputs['precision'][]),
-      )
-      .addOption(createOption('--seed <n>', 'seed of the initial weights of a network', parseIntegerOption)),
+        createOption('--seed <n>', 'seed of the initial weights of a network', parseIntegerOption),
+      ],
+    ),
     classifyInputs,
     printClasses,
   );

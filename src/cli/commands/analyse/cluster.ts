@@ -1,7 +1,12 @@
 import { Command } from 'commander';
 import type { ClusterResults } from '../../../analysis/index.js';
 import { plural } from '../../../plural.js';
-import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/index.js';
+import {
+  addOptions,
+  createOption,
+  parseIntegerOption,
+  parsePositiveIntegerOption,
+} from '../../options/index.js';
 import { formatPercent, print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 
@@ -9,25 +14,24 @@ type ClusterFlags = AnalyseFlags & { clusters: number; seed?: number; iterations
 
 export const clusterCommand = () =>
   analysisCommand<ClusterFlags, ClusterResults>(
-    new Command('cluster')
-      .description('maps of the clusters that spectra form (k-means), with the same codes in all tiles')
-      .addOption(
+    addOptions(
+      new Command('cluster').description(
+        'maps of the clusters that spectra form (k-means), with the same codes in all tiles',
+      ),
+      [
         createOption(
           '--clusters <n>',
           'clusters to find, 2 to 50',
           parsePositiveIntegerOption,
         ).makeOptionMandatory(),
-      )
-      .addOption(
         createOption('--seed <n>', 'seed of the initial cluster centres; default 1', parseIntegerOption),
-      )
-      .addOption(
         createOption(
           '--iterations <n>',
           'maximum number of iterations; default 100',
           parsePositiveIntegerOption,
         ),
-      ),
+      ],
+    ),
     async ({ clusters, seed, iterations }) => ({ clusters, seed, iterations }),
     printClusters,
   );

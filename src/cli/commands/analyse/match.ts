@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { MatchInputs, MatchResults } from '../../../analysis/index.js';
 import { plural } from '../../../plural.js';
-import { createOption, parseNumberOption } from '../../options/index.js';
+import { addOptions, createOption, parseNumberOption } from '../../options/index.js';
 import { print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './run-analysis.js';
 import { LIBRARY_FILE_HELP, readLibraryInput } from './spectral-library.js';
@@ -15,27 +15,26 @@ type MatchFlags = AnalyseFlags & {
 
 export const matchCommand = () =>
   analysisCommand<MatchFlags, MatchResults>(
-    new Command('match')
-      .description('maps of how well each pixel matches the spectra of a library, and of the best match')
-      .addOption(createOption('--library <file>', LIBRARY_FILE_HELP).makeOptionMandatory())
-      .addOption(
+    addOptions(
+      new Command('match').description(
+        'maps of how well each pixel matches the spectra of a library, and of the best match',
+      ),
+      [
+        createOption('--library <file>', LIBRARY_FILE_HELP).makeOptionMandatory(),
         createOption('--targets <names>', 'spectra of the library, separated by commas; default all'),
-      )
-      .addOption(
         createOption(
           '--method <name>',
           'spectral angle, information divergence, matched filter, or coherence',
         )
           .choices(['sam', 'sid', 'mf', 'ace'] satisfies MatchInputs['method'][])
           .default('sam'),
-      )
-      .addOption(
         createOption(
           '--threshold <value>',
           'pixels with a worse match get no class: radians for sam, the value of the other methods',
           parseNumberOption,
         ),
-      ),
+      ],
+    ),
     matchInputs,
     printMatch,
   );

@@ -8,6 +8,7 @@ import type { Timed } from '../../../jobs/index.js';
 import { plural } from '../../../plural.js';
 import { withProgress } from '../../connect.js';
 import {
+  addOptions,
   createOption,
   type FilterOptions,
   splitBands,
@@ -32,14 +33,13 @@ export function analysisCommand<Flags extends AnalyseFlags, R extends Results>(
   /** Runs something other than the analysis if the flags ask for it; otherwise returns undefined. */
   instead: (flags: Flags) => Promise<void> | undefined = () => undefined,
 ): Command {
-  command
-    .addOption(
-      createOption(
-        '--bands <list>',
-        'names or wavelengths such as 660nm,860nm; default: all good bands with data',
-      ),
-    )
-    .addOption(createOption('--output <folder>', 'also write the files of the result into this folder'));
+  addOptions(command, [
+    createOption(
+      '--bands <list>',
+      'names or wavelengths such as 660nm,860nm; default: all good bands with data',
+    ),
+    createOption('--output <folder>', 'also write the files of the result into this folder'),
+  ]);
   return withTarget(withResources(withFilterOptions(command))).action(async (flags: Flags) => {
     const other = instead(flags);
     if (other) return other;

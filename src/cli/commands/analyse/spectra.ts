@@ -9,6 +9,7 @@ import type {
 } from '../../../analysis/index.js';
 import { plural } from '../../../plural.js';
 import {
+  addOptions,
   createOption,
   parseIntegerOption,
   parsePositiveIntegerOption,
@@ -27,15 +28,13 @@ type ContinuumFlags = AnalyseFlags & { range?: [number, number]; depth?: true };
 
 export const indicesCommand = () =>
   analysisCommand<IndicesFlags, IndicesResults>(
-    new Command('indices')
-      .description('maps of narrow-band indices')
-      .addOption(
-        createOption(
-          '--indices <list>',
-          'names such as ndvi705,pri,cai, or expressions such as "(860nm-660nm)/(860nm+660nm)", separated by commas',
-        ),
-      )
-      .addOption(createOption('--list', 'only print the named indices with formula and source')),
+    addOptions(new Command('indices').description('maps of narrow-band indices'), [
+      createOption(
+        '--indices <list>',
+        'names such as ndvi705,pri,cai, or expressions such as "(860nm-660nm)/(860nm+660nm)", separated by commas',
+      ),
+      createOption('--list', 'only print the named indices with formula and source'),
+    ]),
     async ({ indices }) => ({ indices: indices === undefined ? undefined : splitBands(indices) }),
     printIndices,
     ({ list, format }) => (list ? listIndices(format) : undefined),
@@ -43,17 +42,15 @@ export const indicesCommand = () =>
 
 export const smoothCommand = () =>
   analysisCommand<SmoothFlags, SmoothResults>(
-    new Command('smooth')
-      .description('smoothed spectra, or their derivatives (Savitzky-Golay)')
-      .addOption(
-        createOption(
-          '--window-bands <n>',
-          'width of the window in bands, an odd number; default 7',
-          parsePositiveIntegerOption,
-        ),
-      )
-      .addOption(createOption('--order <n>', 'order of the polynomial; default 2', parseIntegerOption))
-      .addOption(createOption('--derivative <n>', '0, 1 or 2, per nm; default 0', parseIntegerOption)),
+    addOptions(new Command('smooth').description('smoothed spectra, or their derivatives (Savitzky-Golay)'), [
+      createOption(
+        '--window-bands <n>',
+        'width of the window in bands, an odd number; default 7',
+        parsePositiveIntegerOption,
+      ),
+      createOption('--order <n>', 'order of the polynomial; default 2', parseIntegerOption),
+      createOption('--derivative <n>', '0, 1 or 2, per nm; default 0', parseIntegerOption),
+    ]),
     async ({ windowBands: window, order, derivative }) => ({ window, order, derivative }),
     printSmooth,
   );
@@ -74,18 +71,19 @@ export const resampleCommand = () =>
 
 export const continuumCommand = () =>
   analysisCommand<ContinuumFlags, ContinuumResults>(
-    new Command('continuum')
-      .description('spectra divided by their upper convex hull, or maps of the depth of absorptions')
-      .addOption(
+    addOptions(
+      new Command('continuum').description(
+        'spectra divided by their upper convex hull, or maps of the depth of absorptions',
+      ),
+      [
         createOption(
           '--range <from,to>',
           'wavelengths such as 2100nm,2300nm; default: all bands',
           wavelengthRange,
         ),
-      )
-      .addOption(
         createOption('--depth', 'maps of the largest depth and of its wavelength, instead of spectra'),
-      ),
+      ],
+    ),
     async ({ range, depth }) => ({ range, depth }),
     printContinuum,
   );

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { AnomalyResults, ComponentsResults, StatsResults } from '../../../analysis/index.js';
 import { plural } from '../../../plural.js';
-import { createOption, parsePositiveIntegerOption } from '../../options/index.js';
+import { addOptions, createOption, parsePositiveIntegerOption } from '../../options/index.js';
 import { formatPercent, print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, loadingText, printMaps } from './run-analysis.js';
 
@@ -37,24 +37,23 @@ export const mnfCommand = () =>
 
 export const anomalyCommand = () =>
   analysisCommand<AnomalyFlags, AnomalyResults>(
-    new Command('anomaly')
-      .description(
+    addOptions(
+      new Command('anomaly').description(
         'maps of the distance of each spectrum from the mean of the collection, or of the pixels around it (RX)',
-      )
-      .addOption(
+      ),
+      [
         createOption(
           '--window-pixels <outer[,inner]>',
           'compare each pixel with the window around it, without the inner window; odd widths in pixels, such as 21,5',
           (text: string) => text.split(',').map(parsePositiveIntegerOption),
         ),
-      )
-      .addOption(
         createOption(
           '--components <n>',
           'with --window-pixels: principal components in which pixels are compared; default 10',
           parsePositiveIntegerOption,
         ),
-      ),
+      ],
+    ),
     async ({ windowPixels: window, components }) => ({ window, components }),
     printAnomaly,
   );

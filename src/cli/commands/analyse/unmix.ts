@@ -1,7 +1,12 @@
 import { Command } from 'commander';
 import type { UnmixInputs, UnmixResults } from '../../../analysis/index.js';
 import { plural } from '../../../plural.js';
-import { createOption, parseIntegerOption, parsePositiveIntegerOption } from '../../options/index.js';
+import {
+  addOptions,
+  createOption,
+  parseIntegerOption,
+  parsePositiveIntegerOption,
+} from '../../options/index.js';
 import { print, table } from '../../output/index.js';
 import { type AnalyseFlags, analysisCommand, printMaps } from './run-analysis.js';
 import { LIBRARY_FILE_HELP, readLibraryInput } from './spectral-library.js';
@@ -16,35 +21,22 @@ type UnmixFlags = AnalyseFlags & {
 
 export const unmixCommand = () =>
   analysisCommand<UnmixFlags, UnmixResults>(
-    new Command('unmix')
-      .description('maps of the abundance of each endmember')
-      .addOption(
-        createOption(
-          '--endmembers <n>',
-          'number of endmembers to find in the collection',
-          parsePositiveIntegerOption,
-        ),
-      )
-      .addOption(
-        createOption(
-          '--library <file>',
-          `${LIBRARY_FILE_HELP}; used instead of endmembers of the collection`,
-        ),
-      )
-      .addOption(
-        createOption('--targets <names>', 'spectra of the library, separated by commas; default all'),
-      )
-      .addOption(
-        createOption(
-          '--method <name>',
-          'abundances that are not negative and add up to 1 (fcls), or only not negative (nnls)',
-        )
-          .choices(['fcls', 'nnls'])
-          .default('fcls'),
-      )
-      .addOption(
-        createOption('--seed <n>', 'seed of the random directions of the search', parseIntegerOption),
+    addOptions(new Command('unmix').description('maps of the abundance of each endmember'), [
+      createOption(
+        '--endmembers <n>',
+        'number of endmembers to find in the collection',
+        parsePositiveIntegerOption,
       ),
+      createOption('--library <file>', `${LIBRARY_FILE_HELP}; used instead of endmembers of the collection`),
+      createOption('--targets <names>', 'spectra of the library, separated by commas; default all'),
+      createOption(
+        '--method <name>',
+        'abundances that are not negative and add up to 1 (fcls), or only not negative (nnls)',
+      )
+        .choices(['fcls', 'nnls'])
+        .default('fcls'),
+      createOption('--seed <n>', 'seed of the random directions of the search', parseIntegerOption),
+    ]),
     unmixInputs,
     printUnmix,
   );

@@ -3,7 +3,7 @@ import type { ImportProgress, ImportReport } from '../../../dht/index.js';
 import { plural } from '../../../plural.js';
 import { hasDataFolder, withConnection } from '../../connect.js';
 import { noDataFolder } from '../../errors.js';
-import { createOption, splitList, type TargetOptions, withTarget } from '../../options/index.js';
+import { addOptions, createOption, splitList, type TargetOptions, withTarget } from '../../options/index.js';
 import { formatBytes, logToStderr, print, printJson, progressLine } from '../../output/index.js';
 import { resolveNode } from '../../resolve-node.js';
 import { interruptSignal } from '../../signals.js';
@@ -16,24 +16,27 @@ interface JoinFlags extends TargetOptions {
 }
 
 export function joinCommand(): Command {
-  const command = new Command('join')
-    .description('stop draining a node, so that it takes slots again; or copy a data folder into a cluster')
-    .argument(
-      '[node]',
-      'the node: its id, the start of its id, or its address as in "node list"; without it, --data is copied into the cluster of --store',
-    )
-    .addOption(createOption('--store <url>', "the cluster's object store"))
-    .addOption(createOption('--etcd <urls>', "addresses of the cluster's etcd, separated by commas"))
-    .addOption(createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'))
-    .addOption(createOption('--dry-run', 'report what would be copied, without copying'))
-    .addHelpText(
-      'after',
-      `
+  const command = addOptions(
+    new Command('join')
+      .description('stop draining a node, so that it takes slots again; or copy a data folder into a cluster')
+      .argument(
+        '[node]',
+        'the node: its id, the start of its id, or its address as in "node list"; without it, --data is copied into the cluster of --store',
+      ),
+    [
+      createOption('--store <url>', "the cluster's object store"),
+      createOption('--etcd <urls>', "addresses of the cluster's etcd, separated by commas"),
+      createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'),
+      createOption('--dry-run', 'report what would be copied, without copying'),
+    ],
+  ).addHelpText(
+    'after',
+    `
 "node join ID --server URL" undoes "node drain ID".
 "node join --data DIR --etcd URLS --store URL" copies the data of a single node: collections, scenes, derived
 tiles and models, but not its jobs. No server may have the folder open. The folder does not change. After an
 interruption, run the same command again: it skips what the cluster already has.`,
-    );
+  );
   return withTarget(command).action(async (id: string | undefined, flags: JoinFlags) => {
     if (id !== undefined) return rejoin(id, flags);
     const { store, etcd } = flags;

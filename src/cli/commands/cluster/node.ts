@@ -3,6 +3,7 @@ import { grids } from '../../../grid/index.js';
 import { plural } from '../../../plural.js';
 import { withConnection } from '../../connect.js';
 import {
+  addOptions,
   type CommonOptions,
   createOption,
   splitList,
@@ -140,21 +141,22 @@ interface RestoreFlags extends CommonOptions {
 }
 
 function restoreCommand(): Command {
-  const command = new Command('restore')
-    .description("rebuild a cluster's data in etcd from its object store, while no node runs")
-    .addOption(
+  const command = addOptions(
+    new Command('restore').description(
+      "rebuild a cluster's data in etcd from its object store, while no node runs",
+    ),
+    [
       createOption(
         '--store <url>',
         "the cluster's object store: s3://bucket/prefix or file:///folder",
       ).makeOptionMandatory(),
-    )
-    .addOption(
       createOption(
         '--etcd <urls>',
         'addresses of an etcd without this cluster, separated by commas',
       ).makeOptionMandatory(),
-    )
-    .addOption(createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'));
+      createOption('--cluster-name <name>', 'name of the cluster in etcd').default('default'),
+    ],
+  );
   return withCommon(command).action(async (flags: RestoreFlags) => {
     const { restoreCluster } = await import('../../../dht/index.js');
     const etcd = splitList(flags.etcd);

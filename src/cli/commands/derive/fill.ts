@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import {
+  addOptions,
   createOption,
   type FilterOptions,
   parseNumberOption,
@@ -14,29 +15,28 @@ import { runDerive } from './run-derive.js';
 type FillFlags = TargetOptions & FilterOptions & { window?: number; toCoverage?: number; toCloud?: number };
 
 export function fillCommand(): Command {
-  const command = new Command('fill')
-    .description('fill pixels without data, with cloud or with shadow from dates near in time')
-    .addOption(
+  const command = addOptions(
+    new Command('fill').description(
+      'fill pixels without data, with cloud or with shadow from dates near in time',
+    ),
+    [
       createOption(
         '--window <days>',
         'use pixels of dates up to this many days away; default 16',
         parseNumberOption,
       ),
-    )
-    .addOption(
       createOption(
         '--to-coverage <percent>',
         'stop when this much of the cell has data; default 100',
         parseNumberOption,
       ),
-    )
-    .addOption(
       createOption(
         '--to-cloud <percent>',
         'and at most this much of it is cloud; default 0',
         parseNumberOption,
       ),
-    );
+    ],
+  );
   return withTarget(withResources(withFilterOptions(command))).action(async (flags: FillFlags) => {
     const { window, toCoverage, toCloud } = flags;
     await runDerive('fill', 'filled', { filter: toFilterParams(flags), window, toCoverage, toCloud }, flags);

@@ -9,6 +9,7 @@ import { plural } from '../../../plural.js';
 import { withProgress } from '../../connect.js';
 import { oneFileOnly } from '../../errors.js';
 import {
+  addOptions,
   createOption,
   type FilterOptions,
   parseNumberOption,
@@ -32,30 +33,25 @@ type TensorFlags = TargetOptions &
   };
 
 export function tensorCommand(): Command {
-  const command = new Command('tensor')
-    .description(
+  const command = addOptions(
+    new Command('tensor').description(
       'stack bands and expressions of all dates of a cell at one size, as a NumPy file or a GeoTIFF',
-    )
-    .addOption(
+    ),
+    [
       createOption(
         '--bands <list>',
         'names or expressions such as red,nir,mask,ndvi,red/green, for spectra also 860nm or 12; <collection>/<name> reads it from that collection only',
       ).makeOptionMandatory(),
-    )
-    .addOption(
       createOption('--output <path>', 'a file ending in .npy or .tif, or a folder').makeOptionMandatory(),
-    )
-    .addOption(
       createOption('--as <kind>', 'type of the files in a folder; default npy').choices(['npy', 'tif']),
-    )
-    .addOption(
       createOption(
         '--resolution <metres>',
         'pixel size; default: that of the finest data band',
         parseNumberOption,
       ),
-    )
-    .addOption(createOption('--stored', 'stored numbers instead of physical values'));
+      createOption('--stored', 'stored numbers instead of physical values'),
+    ],
+  );
   return withTarget(withResources(withFilterOptions(command))).action(async (flags: TensorFlags) => {
     return withProgress(flags, 'cells', async (target, line) => {
       const { resolution, stored, output } = flags;

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { version } from '../../../version.js';
 
-export interface CellToTrain {
+interface CellToTrain {
   model: string;
   collection: string;
   geocode: string;

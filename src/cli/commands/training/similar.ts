@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { withConnection } from '../../connect.js';
 import {
+  addOptions,
   createOption,
   parsePositiveIntegerOption,
   type TargetOptions,
@@ -11,17 +12,19 @@ import { clusterLetter, print, printJson, table } from '../../output/index.js';
 type SimilarFlags = TargetOptions & { limit?: number; collection?: string };
 
 export function similarCommand(): Command {
-  const command = new Command('similar')
-    .description('list the most similar places; "tilewright texture" computes their textures first')
-    .argument('<tile>', 'id of a tile of the place; with --collection, the geocode of the place')
-    .addOption(
+  const command = addOptions(
+    new Command('similar')
+      .description('list the most similar places; "tilewright texture" computes their textures first')
+      .argument('<tile>', 'id of a tile of the place; with --collection, the geocode of the place'),
+    [
       createOption(
         '-k, --limit <n>',
         'number of places, 1000 at most (default: 10)',
         parsePositiveIntegerOption,
       ),
-    )
-    .addOption(createOption('--collection <id>', 'collection of a place that is given by its geocode'));
+      createOption('--collection <id>', 'collection of a place that is given by its geocode'),
+    ],
+  );
   return withTarget(command).action(async (name: string, flags: SimilarFlags) => {
     const { collection, limit } = flags;
     // Ids of tiles contain underscores, geocodes do not.

@@ -6,6 +6,7 @@ import type { ClusteredCollection, TextureResults } from '../../../training/inde
 import { withProgress } from '../../connect.js';
 import { outcomeOf } from '../../job-outcome.js';
 import {
+  addOptions,
   createOption,
   type FilterOptions,
   parseIntegerOption,
@@ -33,25 +34,24 @@ type TextureFlags = TargetOptions &
   FilterOptions & { clusters?: number | 'auto'; near?: string; seed?: number };
 
 export function textureCommand(): Command {
-  const command = new Command('texture')
-    .description('compute the texture of each place, and cluster places with similar textures')
-    .addOption(
+  const command = addOptions(
+    new Command('texture').description(
+      'compute the texture of each place, and cluster places with similar textures',
+    ),
+    [
       createOption(
         '--clusters <n>',
         'number of clusters; auto: the number with the best silhouette (default: auto)',
         (value) => (value === 'auto' ? value : numberOfClusters(value)),
       ),
-    )
-    .addOption(
       createOption(
         '--near <time>',
         'use the image nearest to this day or time, among those with 95 % coverage and at most 5 % cloud (default: the newest)',
         parseTimeOption,
       ),
-    )
-    .addOption(
       createOption('--seed <n>', 'the same seed and textures give the same clusters', parseIntegerOption),
-    );
+    ],
+  );
   command.addHelpText('after', RAW_SOURCE_HELP);
   return withTarget(withResources(withFilterOptions(command))).action(async (flags: TextureFlags) => {
     const { clusters = 'auto', near, seed } = flags;

@@ -19,7 +19,7 @@ import {
   trainCells,
 } from '../../../training/index.js';
 
-export interface LocalTrainingInputs extends CellInputs {
+interface LocalTrainingInputs extends CellInputs {
   epochs?: number;
   patience?: number;
   seed?: number;

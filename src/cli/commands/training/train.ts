@@ -7,6 +7,7 @@ import { type Connection, withProgress } from '../../connect.js';
 import { fetchAllPages } from '../../fetch-all-pages.js';
 import { outcomeOf } from '../../job-outcome.js';
 import {
+  addOptions,
   createOption,
   type FilterOptions,
   parseIntegerOption,
@@ -40,58 +41,48 @@ type TrainFlags = TargetOptions &
   };
 
 export function trainCommand(): Command {
-  const command = new Command('train')
-    .description('train a small model for each place that the filter selects')
-    .addArgument(
-      new Argument(
-        '<models...>',
-        'ndvi: mean NDVI of a patch from red, green and blue; ndmi: a map of NDMI from red, green and blue; cloud-removal: red, green and blue without cloud from a cloudy date; with several models, each place is read once',
-      ).choices(['ndvi', 'ndmi', 'cloud-removal']),
-    )
-    .addOption(
+  const command = addOptions(
+    new Command('train')
+      .description('train a small model for each place that the filter selects')
+      .addArgument(
+        new Argument(
+          '<models...>',
+          'ndvi: mean NDVI of a patch from red, green and blue; ndmi: a map of NDMI from red, green and blue; cloud-removal: red, green and blue without cloud from a cloudy date; with several models, each place is read once',
+        ).choices(['ndvi', 'ndmi', 'cloud-removal']),
+      ),
+    [
       createOption(
         '--mode <mode>',
         'partitioned: a model for each place; distributed: one model for all places, trained on all nodes; contained: a model for each place, in processes with limits',
       ).choices(TRAINING_MODE_NAMES),
-    )
-    .addOption(
       createOption(
         '--seed <n>',
         'the same seed and engine give the same model; default 1',
         parseIntegerOption,
       ),
-    )
-    .addOption(
       createOption(
         '--transfer <policy>',
         'the model that each place starts from: none (the default); random: from a place of another cluster; similar: from the most similar place of its cluster; probe: the best of some candidates, or a fresh start, on a few patches; "tilewright texture" computes the clusters',
       ).choices(['none', 'random', 'similar', 'probe']),
-    )
-    .addOption(
       createOption(
         '--fine-tuning <schedule>',
         'with --transfer: all layers learn (the default); head: only the last layers; gradual: only the last layers for a third of the epochs, then all',
       ).choices(['all', 'head', 'gradual']),
-    )
-    .addOption(
       createOption(
         '--representatives-first',
         'train the most typical place of each cluster first, and start the others from these models',
       ),
-    )
-    .addOption(createOption('--curriculum', 'former name of --representatives-first').hideHelp())
-    .addOption(
+      createOption('--curriculum', 'former name of --representatives-first').hideHelp(),
       createOption(
         '--here',
         'contained: train the single place that the filter selects on this machine; the server stores the model',
       ),
-    )
-    .addOption(
       createOption(
         '--manifests',
         'contained: only print Jobs for Kubernetes, each of which trains one model of one place',
       ),
-    );
+    ],
+  );
   command.addHelpText('after', RAW_SOURCE_HELP);
   withTrainingOptions(command);
   return withTarget(withResources(withFilterOptions(command))).action(
