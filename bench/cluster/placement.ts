@@ -1,4 +1,4 @@
-/** `placement`: how evenly tiles lie on nodes, and what moves when one joins or leaves, beside hashing. Less is better. */
+/** `placement`: how evenly tiles are distributed over nodes, and what moves when a node joins or leaves, compared with hashing. Less is better. */
 import {
   addNode,
   DEFAULT_PREFIX_LENGTHS,

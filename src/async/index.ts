@@ -6,6 +6,7 @@ export { backOff } from './backoff.js';
 export { workerDied, workerStuck } from './errors.js';
 export { mapConcurrent } from './map-concurrent.js';
 export { PeriodicTask } from './periodic-task.js';
+export { raceAbort } from './race-abort.js';
 export { Semaphore } from './semaphore.js';
 export { SerialQueue } from './serial-queue.js';
 export { handleTasksByKind, TaskPool } from './task-pool.js';

@@ -66,6 +66,16 @@ export function dateTime(time: string): string {
   });
 }
 
+/** "5.2 s", "3 min 20 s", "2 h 5 min". */
+export function formatDuration(seconds: number): string {
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  const minutes = Math.round(whole / 60);
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
 function inUtc(time: string, style: Intl.DateTimeFormatOptions): string {
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return time;

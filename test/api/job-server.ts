@@ -1,4 +1,4 @@
-/** A server whose processes are those of a test, beside those that have routes of their own. */
+/** A server with the processes of a test, in addition to those with their own routes. */
 import type { FastifyInstance } from 'fastify';
 import { buildServer, type ServerOptions } from '../../src/api/index.js';
 import { localQueries } from '../../src/dht/index.js';

@@ -1,4 +1,4 @@
-/** A server behind a reverse proxy: links, clients of the rate limit, and that nothing is trusted without the flags. */
+/** A server behind a reverse proxy: links, the rate limit of clients, and that headers are ignored without the flags. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -135,7 +135,7 @@ test('without a token neither Host nor X-Forwarded-Host may name another machine
   assert.equal(await status({ host: 'tiles.example', 'x-forwarded-host': 'localhost' }), 403);
 });
 
-test('a public URL is one of http, and needs a token; proxies are addresses', async (t) => {
+test('a public URL must be an http URL and needs a token; proxies must be addresses', async (t) => {
   const folder = await tempFolder(t);
   const refusal = async (options: ProxyOptions & { token?: string }) =>
     openNode({ data: join(folder, 'data'), memory: 128e6, cores: 1, ...options }).then(

@@ -46,14 +46,17 @@ test('analyses by the command: tables, JSON, files, and what is refused', async 
   const cluster = await tilewright('analyse', 'cluster', '--clusters', '3', ...which, '--output', output);
   assert.equal(cluster.code, 0, cluster.stderr);
   assert.match(cluster.stdout, /code +pixels +share +rms distance\n1 +\d+ +\d+\.\d %/);
-  assert.match(cluster.stdout, /3 clusters hold \d+\.\d % of the variance of \d+ pixels; \d+ iterations/);
+  assert.match(cluster.stdout, /3 clusters explain \d+\.\d % of the variance of \d+ pixels; \d+ iterations/);
   const centres = join(output, 'centres.csv');
   const found3 = await tilewright('analyse', 'match', '--library', centres, ...which, '--format', 'json');
   assert.equal(JSON.parse(found3.stdout).targets.length, 3, found3.stderr);
   const anomaly = (...more: string[]) => tilewright('analyse', 'anomaly', ...which, ...more);
   const local = await anomaly('--window-pixels', '9,3', '--components', '4');
   assert.equal(local.code, 0, local.stderr);
-  assert.match(local.stdout, /background between windows of 3 and 9 pixels, in 4 components that hold \d+/);
+  assert.match(
+    local.stdout,
+    /background between windows of 3 and 9 pixels, in 4 components that explain \d+/,
+  );
   const even = await anomaly('--window-pixels', '8');
   assert.equal(even.code, 2);
   assert.match(even.stderr, /a side of 8 pixels is not odd .*TW_ANALYSIS_WINDOW/);

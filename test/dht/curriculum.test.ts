@@ -49,7 +49,7 @@ test('nodes agree on the first cell of each cluster and start from models of eac
     places.some((place) => owners.get(place) !== owners.get(middle));
   assert.ok(clusters.some(isApart), 'all places of each cluster are on one node');
 
-  const options = ['--epochs', '2', '--transfer', 'similar', '--curriculum', ...whole];
+  const options = ['--epochs', '2', '--transfer', 'similar', '--representatives-first', ...whole];
   const { models } = await json<TrainResults>('train', 'ndvi', ...options, '--server', nodes[1]!.url);
   assert.deepEqual(
     models.map(({ geocode }) => geocode),

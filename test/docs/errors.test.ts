@@ -1,4 +1,4 @@
-/** docs/reference/errors.md lists every error that the code defines. UPDATE_DOCS=1 writes it again. */
+/** docs/reference/errors.md lists every error that the code defines. UPDATE_DOCS=1 rewrites it. */
 import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

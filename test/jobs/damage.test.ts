@@ -122,7 +122,7 @@ test('a command that has nothing to do gives the reason and succeeds', async (t)
   assert.equal(nothing.code, 1);
   assert.match(
     nothing.stderr,
-    /no tile fits the filter .*\n--recurse takes the cells below a geocode too\.$/m,
+    /no tile fits the filter .*\n--recurse includes the cells inside a geocode\.$/m,
   );
 
   const found = async (...flags: string[]) => {

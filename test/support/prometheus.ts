@@ -7,7 +7,7 @@ const VALUE = String.raw`[+-]?(?:Inf|\d+(?:\.\d+)?(?:e[+-]?\d+)?)|NaN`;
 const SAMPLE = new RegExp(`^(${NAME})(\\{${LABEL}(?:,${LABEL})*\\})? (${VALUE})$`);
 const SUFFIXES: Record<string, RegExp> = { histogram: /_(bucket|sum|count)$/, summary: /_(sum|count)$/ };
 
-/** Samples by their name with its labels. Fails where the text is not what the format allows. */
+/** Samples by their name with labels. Fails if the text violates the format. */
 export function parsePrometheus(text: string): Map<string, number> {
   assert.ok(text.endsWith('\n'), 'the last line ends');
   const samples = new Map<string, number>();
@@ -41,7 +41,7 @@ export function parsePrometheus(text: string): Map<string, number> {
   return samples;
 }
 
-/** The classes of each series ascend, and the last one counts all values. A histogram with labels may have no series yet. */
+/** Checks that the buckets ascend and the last one has the total. */
 function checkHistogram(name: string, samples: Map<string, number>): void {
   const series = new Map<string, number[]>();
   for (const [key, value] of samples) {

@@ -1,4 +1,4 @@
-/** Documents of the STAC API: catalog, collections, Items, counts. */
+/** Documents of the STAC API: catalog, collections, Items, aggregations. */
 import {
   anything,
   boolean,
@@ -171,7 +171,7 @@ export const stacSchemas = {
     ...links,
     assets: mapOf(asset),
   }),
-  /** `fields` may leave out all but the type. */
+  /** An Item of which `fields` may remove all members except the type. */
   ItemPart: object({
     type: oneOf('Feature'),
     'stac_version?': text,

@@ -1,4 +1,4 @@
-/** Documents about what the store holds beside STAC: scenes, models, maps, series, health. */
+/** Documents other than STAC: scenes, models, maps, series, health. */
 import {
   boolean,
   count,
@@ -37,7 +37,7 @@ const model = {
   createdAt: time,
 };
 
-/** Of one of its versions. */
+/** A version of a model, as lists show it. */
 const listedModel = {
   ...model,
   // Classifiers have no epochs.
@@ -63,7 +63,7 @@ export const storeSchemas = {
   Scene: object({ ...scene, geocodes: listOf(text) }),
   Models: object({
     models: listOf(object({ ...listedModel, ...versionSummary, versions: count, ...links })),
-    /** Ids. */
+    /** Ids of models with a damaged record. */
     'damaged?': listOf(text),
   }),
   ModelVersions: object({ ...versionSummary, versions: listOf(object(listedModel)) }),
@@ -86,7 +86,7 @@ export const storeSchemas = {
     'cluster?': count,
     ...links,
   }),
-  /** `time` is in milliseconds since 1970; a band counts from 0, and its value is stored value * scale + offset. */
+  /** `time` is in milliseconds since 1970; `band` is an index from 0; the physical value is stored value * scale + offset. */
   TrainingPlace: object({
     collection: text,
     grid: oneOf('geohash', 'quadtile'),

@@ -1,4 +1,7 @@
-/** The commands of `tilewright`, each of which is loaded when it is named, so that it does not wait for the code of the others. */
+/**
+ * The commands, one per file. Each is loaded by name, so that a command does not load the code of the others. Imports `cli/options`,
+ * `cli/output`, `client`, and types of the parts.
+ */
 import type { Command } from 'commander';
 
 export const COMMANDS: Record<string, () => Promise<Command>> = {

@@ -1,4 +1,5 @@
 /** The meeting point of the runs of a job that wait for each other. */
+import { raceAbort } from '../../async/index.js';
 
 /** Invariant: for each waiting run, its continuation is known; a run waits for one meeting at a time. */
 export class AllGather {
@@ -6,17 +7,12 @@ export class AllGather {
 
   /** Resolves to the values of all runs of the job, once `deliver` gets them. Rejects with the reason of the signal. */
   async wait<T>(run: string, signal: AbortSignal): Promise<T[]> {
-    // An aborted signal sends no event to later listeners.
-    signal.throwIfAborted();
-    let abandon = () => {};
+    const delivered = new Promise<T[]>((resolve) => {
+      this.waiting.set(run, (values) => resolve(values as T[]));
+    });
     try {
-      return await new Promise<T[]>((resolve, reject) => {
-        this.waiting.set(run, (values) => resolve(values as T[]));
-        abandon = () => reject(signal.reason);
-        signal.addEventListener('abort', abandon);
-      });
+      return await raceAbort(delivered, signal);
     } finally {
-      signal.removeEventListener('abort', abandon);
       this.waiting.delete(run);
     }
   }

@@ -1,6 +1,7 @@
 /** The distributed mode: one model for all cells, trained by all nodes that have some. */
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { raceAbort } from '../../async/index.js';
 import { selectEngineCached } from '../../engines/index.js';
 import type { JobContext } from '../../jobs/index.js';
 import { plural } from '../../plural.js';
@@ -283,7 +284,7 @@ async function connectRing(
 ) {
   const reached = doors.connect({ node, url: url! }, to!);
   try {
-    const [previous, next] = await Promise.race([Promise.all([own.connection, reached]), aborted(signal)]);
+    const [previous, next] = await raceAbort(Promise.all([own.connection, reached]), signal);
     return { previous, next };
   } catch (error) {
     reached.then(
@@ -292,13 +293,6 @@ async function connectRing(
     );
     throw error;
   }
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    else signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 }
 
 /** Returns the smallest cell that contains all cells, with their tiles. */

@@ -128,7 +128,7 @@ const CHOICES: Record<
 > = {
   similar: {
     choose: (nearest, cluster) => nearest(MAX_SOURCES_TRIED, (cell) => cell.cluster === cluster),
-    none: 'no other place of its cluster has a usable model (--curriculum trains one first)',
+    none: 'no other place of its cluster has a usable model (--representatives-first trains one first)',
   },
   random: {
     async choose(nearest, _, drawOther) {
@@ -147,7 +147,7 @@ const CHOICES: Record<
       }
       return found;
     },
-    none: 'no other place has a usable model (--curriculum trains some first)',
+    none: 'no other place has a usable model (--representatives-first trains some first)',
   },
 };
 

@@ -175,7 +175,7 @@ test('jobs of a cluster', { skip: noEtcd }, async (t) => {
     () => {
       const logs = [a, b, c].map(({ log }) => log());
       assert.ok(logs.every((log) => log.includes('/jobs/')));
-      assert.ok(logs.some((log) => log.includes('share of a job accepted')));
+      assert.ok(logs.some((log) => log.includes('task of a job accepted')));
       for (const log of logs) assert.ok(!log.includes('/cluster/internal/'), log);
     },
   );

@@ -148,7 +148,14 @@ test('with a curriculum the most typical place of each cluster is first, and the
   const all = clusters.flatMap(({ places }) => places).sort();
   const versionOf = (models: Trained[], id?: string) => models.find((model) => model.id === id)?.version;
 
-  const similar = await train(whole, '--transfer', 'similar', '--curriculum', '--mode', 'contained');
+  const similar = await train(
+    whole,
+    '--transfer',
+    'similar',
+    '--representatives-first',
+    '--mode',
+    'contained',
+  );
   assert.deepEqual(
     similar.models.map(({ geocode }) => geocode),
     all,
@@ -161,7 +168,7 @@ test('with a curriculum the most typical place of each cluster is first, and the
   assert.deepEqual([parent, transfer!.version], [child.parent, versionOf(similar.models, child.parent)]);
 
   // Of the models that are there now, those of the job itself alone are probed.
-  const { models } = await train(whole, '--transfer', 'probe', '--curriculum');
+  const { models } = await train(whole, '--transfer', 'probe', '--representatives-first');
   assert.deepEqual(
     models.map(({ geocode }) => geocode),
     all,
@@ -189,7 +196,7 @@ test('where the first place of a cluster cannot be trained, the next most typica
     if (tile.geocode === middle)
       for (const { name } of tile.groups) await writeFile(storage.tilePath(tile, name), 'damaged');
   await storage.close();
-  const flags = ['--epochs', '2', '--transfer', 'similar', '--curriculum', '--format', 'json'];
+  const flags = ['--epochs', '2', '--transfer', 'similar', '--representatives-first', '--format', 'json'];
   const { stdout } = await tilewright('train', 'ndvi', ...flags, ...target);
   const { models, failed } = JSON.parse(stdout) as TrainResults;
   assert.deepEqual(
@@ -249,7 +256,7 @@ test('what has no meaning is refused', async (t) => {
     assert.equal(await refused(inputs), 'TW_TRAIN_TRANSFER', JSON.stringify(inputs));
   assert.equal(await refused({ transfer: 'nearest' }), 'TW_API_BAD_REQUEST');
   for (const flags of [
-    ['--curriculum'],
+    ['--representatives-first'],
     ['--fine-tuning', 'head', '--transfer', 'none'],
     ['--transfer', 'probe', '--mode', 'contained', '--here'],
     ['--transfer', 'probe', '--mode', 'distributed'],

@@ -1,9 +1,9 @@
 /** `/docs`: the reference of the API, by Swagger UI from `/openapi.json`. Everything on the page comes from this server. */
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
-import { withoutTrailingSlash } from '../../http/base-url.js';
-import { CSS, HTML, OPEN, pageFile, SCRIPT, sendPageFile, servePageFile } from '../../http/page-file.js';
-import { fileResponse } from '../../schemas/responses.js';
+
+import { CSS, HTML, OPEN, pageFile, SCRIPT, sendPageFile, servePageFile, withoutTrailingSlash } from '../../http/index.js';
+import { fileResponse } from '../../schemas/index.js';
 import { document } from './document.js';
 import { style } from './style.js';
 

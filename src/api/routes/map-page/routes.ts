@@ -1,9 +1,17 @@
-/** `/map`: a page that shows collections on a map. Everything on it comes from this server. */
+/** `/map`: a page that shows collections on a map. All its resources come from this server. */
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
-import { withoutTrailingSlash } from '../../http/base-url.js';
-import { CSS, HTML, OPEN, pageFile, SCRIPT, sendPageFile, servePageFile } from '../../http/page-file.js';
-import { fileResponse } from '../../schemas/responses.js';
+import {
+  CSS,
+  HTML,
+  OPEN,
+  pageFile,
+  SCRIPT,
+  sendPageFile,
+  servePageFile,
+  withoutTrailingSlash,
+} from '../../http/index.js';
+import { fileResponse } from '../../schemas/index.js';
 import { document } from './document.js';
 import { style } from './style.js';
 

@@ -1,9 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { notReady } from '../../errors.js';
-import { baseUrl } from '../../http/base-url.js';
-import { FORMAT_QUERY } from '../../plugins/format-parameter.js';
-import { PROBLEM_TYPE, problemDocument } from '../../plugins/problem-details.js';
-import { fileResponse, jsonResponse } from '../../schemas/responses.js';
+import { baseUrl } from '../../http/index.js';
+import { FORMAT_QUERY, PROBLEM_TYPE, problemDocument } from '../../plugins/index.js';
+import { fileResponse, jsonResponse } from '../../schemas/index.js';
 import type { Services } from '../../services.js';
 import { DependencyChecks } from './dependency-checks.js';
 import { METRICS_TYPE, prometheusMetrics } from './metrics.js';

@@ -1,6 +1,6 @@
 import type { JsonBuffer } from '../../../query/index.js';
 
-/** Writes a FeatureCollection to `out`, with its other members; `write` adds one feature. Returns the bytes. */
+/** Writes a FeatureCollection with the members `others` to `out`; `write` adds one feature. Returns the bytes. */
 export function featureCollection<T>(
   out: JsonBuffer,
   features: T[],

@@ -6,16 +6,16 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
-import { type DemoReport, renderReport, shownTiles } from '../../../src/cli/demo/report/index.js';
-import { chromium, needsChromium } from '../../support/chromium.js';
-import { tempFolder } from '../../support/temp.js';
+import { type DemoReport, renderReport, shownTiles } from '../../src/report/index.js';
+import { chromium, needsChromium } from '../support/chromium.js';
+import { tempFolder } from '../support/temp.js';
 import { fakeReport } from './fake-report.js';
 import { assertWellFormed, elementsOf } from './markup.js';
 
 const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-/** A copy in which every string, at any depth, went through `change`. */
+/** A copy in which `change` is applied to every string at any depth. */
 function mapStrings<T>(value: T, change: (text: string) => string): T {
   if (typeof value === 'string') return change(value) as T;
   if (Array.isArray(value)) return value.map((item) => mapStrings(item, change)) as T;
@@ -23,7 +23,7 @@ function mapStrings<T>(value: T, change: (text: string) => string): T {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapStrings(item, change)])) as T;
 }
 
-test('says in words and numbers what was done', () => {
+test('summarises the run in words and numbers', () => {
   const report = fakeReport();
   const page = renderReport(report);
   assertWellFormed(page);
@@ -61,7 +61,7 @@ test('no string of the data becomes markup', () => {
   assertWellFormed(hostile);
   const elements = elementsOf(hostile);
   assert.equal(elements.filter((name) => name === 'script').length, 1);
-  // Strange times are days of their own and pictures that are none are left out; no other element may differ.
+  // Invalid times become separate days and invalid pictures are omitted; no other element may differ.
   const counted = (names: string[], name: string) => names.filter((other) => other === name).length;
   for (const name of ['b', 'h2', 'section', 'figure', 'svg', 'pre', 'li', 'table', 'style']) {
     assert.equal(counted(elements, name), counted(clean, name), name);
@@ -69,7 +69,7 @@ test('no string of the data becomes markup', () => {
   assert.ok(hostile.includes('&lt;script&gt;'));
 });
 
-test('any text in any place keeps the page well-formed', () => {
+test('the page is well-formed with any text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary-ascii', minLength: 1 }), (text) => {
       const page = renderReport(mapStrings(fakeReport({ columns: 2, rows: 2, models: 2 }), () => text));
@@ -79,7 +79,7 @@ test('any text in any place keeps the page well-formed', () => {
   );
 });
 
-test('asks for nothing from elsewhere', () => {
+test('loads no external resources', () => {
   const page = renderReport(fakeReport({ preview: () => PIXEL }));
   assert.doesNotMatch(page, /https?:|\/\/[a-z]/i);
   assert.doesNotMatch(page, /@import|url\(|<link|<iframe|<object|<embed/i);
@@ -90,7 +90,7 @@ test('asks for nothing from elsewhere', () => {
   assert.deepEqual(new Set(sources), new Set([PIXEL]));
 });
 
-test('a preview that is no embedded picture is not shown', () => {
+test('a preview that is not an embedded picture is not shown', () => {
   for (const preview of [
     'http://example.org/a.png',
     '//a/b.png',
@@ -116,7 +116,7 @@ test('the map shows the newest picked tile of a place, else the least cloudy', (
   assert.deepEqual(new Set(shownTiles(tiles).map(({ id }) => id)), new Set(['new', 'clear']));
 });
 
-test('cells lie where their boxes are, also across the antimeridian', () => {
+test('cells are drawn at their boxes, even across the antimeridian', () => {
   const report = fakeReport({ columns: 2, rows: 1, times: ['2024-04-18T00:00:00Z'], models: 0 });
   report.tiles[0]!.bbox = [179, 10, 180, 11];
   report.tiles[1]!.bbox = [-180, 10, -179, 11];
@@ -133,7 +133,7 @@ test('cells lie where their boxes are, also across the antimeridian', () => {
   assert.ok(Math.abs(ratio - 1 / (2 * Math.cos((10.5 * Math.PI) / 180))) < 1e-3);
 });
 
-test('says where the model is not worth its training', () => {
+test('names the places where the model does not beat the baselines', () => {
   const withErrors = (errors: [model: number, linear: number, mean: number][]): DemoReport => {
     const report = fakeReport({ models: errors.length });
     report.training.models.forEach(({ metrics, baseline }, i) => {
@@ -218,10 +218,10 @@ test('a cell of unknown cloud shows a dash, never 0', () => {
   assert.match(page, /cloud not assessed/);
 });
 
-test('a browser shows it without a complaint, and runs its script', needsChromium, async (t) => {
+test('a browser shows the page without errors and runs its script', needsChromium, async (t) => {
   const folder = await tempFolder(t);
   const file = join(folder, 'report.html');
-  // The probe hovers over a place and over a loss curve, and leaves what it saw in the page.
+  // The probe moves the pointer over a cell and a loss curve, and writes the tooltips into the page.
   const probe = `<script>
       window.addEventListener('error', (event) => document.body.dataset.failed = event.message);
       document.addEventListener('securitypolicyviolation', (event) => document.body.dataset.failed = event.violatedDirective);

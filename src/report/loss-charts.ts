@@ -1,5 +1,5 @@
-/** How the loss of each place's model fell, as small multiples on shared axes. */
-import { type AxisScale, type Html, html, logScale, logTick, significant } from '../../../html/index.js';
+/** Loss curves of the models as small multiples with shared axes. */
+import { type AxisScale, type Html, html, logScale, logTick, significant } from '../html/index.js';
 import { axes, type ChartAxis, PANEL_LAYOUT, panel, panels, svgPath, toX, toY } from './chart.js';
 import type { ReportModel } from './report-data.js';
 
@@ -41,7 +41,7 @@ function lossPanel({ geocode, losses, patches, baseline }: ReportModel, x: Chart
   );
 }
 
-/** Texts for the epochs, evenly spread over the panel. */
+/** Tooltips for the epochs, evenly spread over the panel. */
 function hoverTexts(losses: ReportModel['losses'], scale: AxisScale): Html {
   const [from, to] = [toX(scale.position(losses[0]!.epoch)), toX(scale.position(losses.at(-1)!.epoch))];
   const texts = losses.map(

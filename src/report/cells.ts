@@ -1,4 +1,4 @@
-/** Tiles by place, and the one of each place that is shown. */
+/** Tiles grouped by cell, and the tile of each cell that is shown. */
 import type { ReportTile } from './report-data.js';
 
 export interface ReportCell {
@@ -7,7 +7,7 @@ export interface ReportCell {
   tiles: ReportTile[];
 }
 
-/** Places from north to south, west to east. */
+/** Cells from north to south, west to east. */
 export function groupByCell(tiles: ReportTile[]): ReportCell[] {
   const byGeocode = new Map<string, ReportTile[]>();
   for (const tile of tiles) byGeocode.set(tile.geocode, [...(byGeocode.get(tile.geocode) ?? []), tile]);
@@ -16,12 +16,12 @@ export function groupByCell(tiles: ReportTile[]): ReportCell[] {
     .sort((a, b) => b.shown.bbox[3] - a.shown.bbox[3] || a.shown.bbox[0] - b.shown.bbox[0]);
 }
 
-/** The tiles that the report's map shows, one a place: only they need a preview. */
+/** The tiles that the report's map shows, one for each cell. Only they need a preview. */
 export function shownTiles(tiles: ReportTile[]): ReportTile[] {
   return groupByCell(tiles).map(({ shown }) => shown);
 }
 
-/** The newest picked tile, else the least cloudy one. */
+/** The newest selected tile, or the least cloudy tile if none is selected. */
 export function bestTile(tiles: ReportTile[]): ReportTile {
   const cloud = ({ cloudCover }: ReportTile) => cloudCover ?? 101;
   return tiles.reduce((best, tile) => {

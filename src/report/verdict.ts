@@ -1,15 +1,15 @@
-/** What the figures of a training say, in words, also where they are bad. */
-import { significant } from '../../../html/index.js';
-import { formatCount } from '../../output/print.js';
+/** The figures of a training in words, including bad ones. */
+import { significant } from '../html/index.js';
+import { plural } from '../plural.js';
 import type { ReportModel, ReportTraining } from './report-data.js';
 
-/** Is the model better than the simple baselines? One to three sentences. */
+/** States in one to three sentences whether the models are better than the simple baselines. */
 export function verdictText({ models, pooled }: ReportTraining): string {
   if (models.length === 0) return 'No model was trained, so there is nothing to compare.';
   const beatsRidge = models.filter(
     ({ metrics, baseline }) => metrics.validation.mse < baseline.linear.mse,
   ).length;
-  // Turned round, so that a model whose error is no number counts as beaten.
+  // The condition is negated, so that a model with an error of NaN counts as worse.
   const belowMean = models.filter(
     ({ metrics, baseline }) => !(metrics.validation.mse < baseline.mean.mse),
   ).length;
@@ -18,10 +18,10 @@ export function verdictText({ models, pooled }: ReportTraining): string {
     .join(' ');
 }
 
-/** So many places are named in a sentence. */
+/** Maximum number of cells that a sentence names. */
 const MAX_NAMES = 12;
 
-/** Where the model is not better than both baselines. */
+/** The cells in which the model is not better than both baselines. */
 export function cellsBelowBaseline(models: ReportModel[]): string {
   const lost = models.filter(
     ({ metrics, baseline }) => !(metrics.validation.mse < Math.min(baseline.linear.mse, baseline.mean.mse)),
@@ -34,7 +34,7 @@ export function cellsBelowBaseline(models: ReportModel[]): string {
 }
 
 function byPlace(wins: number, places: number): string {
-  const all = formatCount(places, 'place');
+  const all = plural(places, 'place');
   if (wins === places) {
     return places === 1
       ? 'The model has a lower error than ridge regression in its one place.'
@@ -51,7 +51,7 @@ function byPlace(wins: number, places: number): string {
 
 function againstMean(losses: number): string {
   if (losses === 0) return '';
-  return `In ${formatCount(losses, 'place')} it is no better than always answering the training mean: do not use it there.`;
+  return `In ${plural(losses, 'place')} it is no better than always answering the training mean: do not use it there.`;
 }
 
 function together({ model, linear }: NonNullable<ReportTraining['pooled']>): string {

@@ -1,18 +1,10 @@
-/** The model beside ridge regression and the training mean, place by place. */
-import {
-  type AxisScale,
-  formatColumn,
-  formatR2,
-  type Html,
-  html,
-  logScale,
-  logTick,
-} from '../../../html/index.js';
+/** Compares the model with ridge regression and the training mean, cell by cell. */
+import { type AxisScale, formatColumn, formatR2, type Html, html, logScale, logTick } from '../html/index.js';
 import type { ReportModel, ReportTraining } from './report-data.js';
 
 const MAX_ROWS = 30;
 
-/** How errors are drawn and written. */
+/** The scale and the number format of errors. */
 interface Axis {
   scale: AxisScale;
   text(mse: number): string;
@@ -25,7 +17,7 @@ interface Errors {
 }
 
 export function baselineComparison({ models, pooled }: ReportTraining): Html {
-  // The places where the model gains most come first, those where it loses last.
+  // The cells with the largest gain of the model come first.
   const sorted = [...models].sort((a, b) => gain(a) - gain(b));
   const all = [...models.map(errorsOf), ...(pooled ? [pooledErrors(pooled)] : [])];
   const values = all.flatMap(({ model, linear, mean }) => [model, linear, mean]);
@@ -50,7 +42,7 @@ function table(rows: Html[], foot: Html | null, { scale }: Axis): Html {
 function row(name: Html, errors: Errors, fit: number, { scale, text }: Axis): Html {
   const { model, linear, mean } = errors;
   const least = Math.min(...[model, linear, mean].filter(Number.isFinite));
-  // Where two are equal, the simpler one is better.
+  // If two are equal, the simpler one is better.
   const best = mean === least ? 'mean' : linear === least ? 'ridge' : 'model';
   const value = (mse: number) => html`<td>${mse === least ? html`<b>${text(mse)}</b>` : text(mse)}</td>`;
   return html`<tr${best !== 'model' && html` class="lost"`}><th scope="row">${name}</th><td class="plot">${marks(errors, scale)}</td>${value(model)}${value(linear)}${value(mean)}<td class="wide">${formatR2(fit)}</td><td class="wide best">${best}</td></tr>
@@ -61,7 +53,7 @@ function pooledRow(pooled: NonNullable<ReportTraining['pooled']>, axis: Axis): H
   return row(html`All`, pooledErrors(pooled), pooled.model.r2, axis);
 }
 
-/** Marks differ in shape as well as in colour. */
+/** The marks differ in shape as well as in colour. */
 function marks({ model, linear, mean }: Errors, scale: AxisScale): Html {
   const at = (mse: number) => share(scale, mse);
   return html`<svg class="marks" width="100%" height="20" aria-hidden="true">${scale.ticks.map(
@@ -70,7 +62,7 @@ function marks({ model, linear, mean }: Errors, scale: AxisScale): Html {
 }
 
 const share = (scale: AxisScale, value: number) => `${(scale.position(value) * 100).toFixed(1)}%`;
-/** Error as a share of the ridge's; a model whose error is no number comes last. */
+/** The error divided by that of ridge regression; a model with an error of NaN comes last. */
 function gain({ metrics, baseline }: ReportModel): number {
   const share = metrics.validation.mse / baseline.linear.mse;
   return Number.isNaN(share) ? Number.MAX_VALUE : share;

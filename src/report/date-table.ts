@@ -1,13 +1,13 @@
-/** Places by dates: coverage and cloud of each tile. */
-import { dateText, formatPercentValue, type Html, html } from '../../../html/index.js';
+/** A table of cells by dates: coverage and cloud of each tile. */
+import { dateText, formatPercentValue, type Html, html } from '../html/index.js';
 import { bestTile, type ReportCell } from './cells.js';
 import type { ReportTile } from './report-data.js';
 import { shadeStyle, tileText } from './tile-map.js';
 
-/** So many rows are shown at once; a longer table is folded away. */
+/** A longer table is collapsed. */
 const MAX_ROWS = 40;
 
-/** Tiles of one place and one day (scenes that overlap) share a field, which shows the best of them. */
+/** Tiles of one cell and day, from overlapping scenes, share a field, which shows the best of them. */
 export function dateTable(cells: ReportCell[]): Html {
   const days = [...new Set(cells.flatMap(({ tiles }) => tiles.map(dayKey)))].sort();
   const table = html`
@@ -38,7 +38,7 @@ function fields(tiles: ReportTile[] | undefined): Html {
   }" style="${shadeStyle(tile)}" data-tip="${tip}">${formatPercentValue(tile.cloudCover)}</td>`;
 }
 
-/** The UTC day of a time; a text that is no time is its own day. */
+/** The UTC day of a time. An invalid time is its own day. */
 function dayKey({ time }: ReportTile): string {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? time : date.toISOString().slice(0, 10);

@@ -1,10 +1,10 @@
-/** A small strict reader of the markup that reports are made of: enough to see that every tag is closed in order. */
+/** A small strict parser of the markup of reports, which checks that every tag is closed in order. */
 import assert from 'node:assert/strict';
 
 const VOID = new Set(['meta', 'img', 'input', 'br', 'hr']);
 const TAG = /<(\/?)([a-z][a-z0-9]*)((?:\s+[a-z][a-zA-Z0-9-]*(?:="[^"<>]*")?)*)\s*(\/?)>/y;
 
-/** Names of the elements in the order of their start tags. Throws where the markup is not well-formed. */
+/** Names of the elements in the order of their start tags. Throws if the markup is not well-formed. */
 export function elementsOf(page: string): string[] {
   const names: string[] = [];
   const open: string[] = [];

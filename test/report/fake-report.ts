@@ -1,7 +1,7 @@
 /** A report like that of a real run, from a fixed sequence of numbers: 24 places, 4 dates, 12 models. */
 
-import type { DemoReport, ReportModel, ReportTile } from '../../../src/cli/demo/report/index.js';
-import { geohash } from '../../../src/grid/index.js';
+import { geohash } from '../../src/grid/index.js';
+import type { DemoReport, ReportModel, ReportTile } from '../../src/report/index.js';
 
 export interface FakeOptions {
   columns?: number;

@@ -1,10 +1,10 @@
-/** What the small charts share: their frame, and their place in a grid of panels. */
-import { type AxisScale, type Html, html } from '../../../html/index.js';
+/** Shared parts of the small charts: the frame and the grid of panels. */
+import { type AxisScale, type Html, html } from '../html/index.js';
 
 /** Units of a panel's view box; panels are drawn at about one pixel a unit, their plots are square. */
 export const PANEL_LAYOUT = { width: 180, height: 166, left: 34, right: 6, top: 6, bottom: 20 };
 
-/** This many panels are shown at once; the rest is folded away. */
+/** This many panels are visible; the others are collapsed. */
 const MAX_PANELS = 24;
 
 export interface ChartAxis {
@@ -23,7 +23,7 @@ export function svgPath(points: [x: number, y: number][]): string {
   return points.map(([x, y], i) => `${i === 0 ? 'M' : 'L'}${x.toFixed(1)} ${y.toFixed(1)}`).join('');
 }
 
-/** A dot at each point, to be drawn with round line caps. */
+/** A dot at each point, for drawing with round line caps. */
 export function svgDots(points: [x: number, y: number][]): string {
   return points.map(([x, y]) => `M${x.toFixed(1)} ${y.toFixed(1)}h0`).join('');
 }

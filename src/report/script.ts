@@ -1,8 +1,8 @@
-/** Texts at the pointer. The page is whole without it. */
-import { trusted } from '../../../html/index.js';
+/** The script for tooltips. The page works without it. */
+import { trusted } from '../html/index.js';
 
 /**
- * `data-tip` is one text; `data-tips` holds several, parted by `|`, spread evenly over the element's width, and moves the
+ * `data-tip` is one text. `data-tips` has several texts, separated by `|` and spread evenly over the element's width; it moves the
  * cursor line before it.
  */
 export const script = trusted(`(() => {

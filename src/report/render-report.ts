@@ -1,6 +1,6 @@
-/** The report of a demo as one HTML page. */
-import { dateText, dateTime, type Html, html, htmlPage, reportStyle } from '../../../html/index.js';
-import { formatCount, formatDuration } from '../../output/print.js';
+/** Renders the report of a demo as one HTML page. */
+import { dateText, dateTime, formatDuration, type Html, html, htmlPage, reportStyle } from '../html/index.js';
+import { plural } from '../plural.js';
 import { baselineComparison } from './baseline-comparison.js';
 import { groupByCell, type ReportCell } from './cells.js';
 import { dateTable } from './date-table.js';
@@ -12,7 +12,7 @@ import { summary } from './summary.js';
 import { tileMap } from './tile-map.js';
 import { cellsBelowBaseline } from './verdict.js';
 
-/** Nothing is fetched: the browser is told to refuse it too. */
+/** The page loads no external resources, and this policy makes browsers refuse them. */
 const POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 /** One self-contained HTML page: no external resource, works offline, light and dark. Every text in `report` is escaped. */
@@ -73,8 +73,8 @@ function querySection({ query: { command, description, matched, total } }: DemoR
   const share = total > 0 ? ((matched / total) * 100).toFixed(1) : '0';
   return html`<p class="asked">${description}</p>
 ${commandBlock(command)}
-<div class="match" role="img" aria-label="${matched} of ${formatCount(total, 'tile')} picked"><i style="width:${share}%"></i></div>
-<p class="note">${matched} of ${formatCount(total, 'tile')} ${matched === 1 ? 'fits' : 'fit'}.</p>`;
+<div class="match" role="img" aria-label="${matched} of ${plural(total, 'tile')} picked"><i style="width:${share}%"></i></div>
+<p class="note">${matched} of ${plural(total, 'tile')} ${matched === 1 ? 'fits' : 'fit'}.</p>`;
 }
 
 function trainingSections(training: ReportTraining): Html {
@@ -83,7 +83,7 @@ function trainingSections(training: ReportTraining): Html {
     models.reduce((total, { patches }) => total + patches[part], 0);
   return html`${section(
     'How the models learnt',
-    html`<p>${formatCount(models.length, 'model')}, ${formatCount(epochs, 'epoch')} each, ${formatDuration(seconds)} in all on engine <code>${engine}</code>. ${sum('train')} patches to learn from and ${sum('validation')} kept apart to check: they lie on another side of the tile, with a gap between, and on later dates where there are several.</p>
+    html`<p>${plural(models.length, 'model')}, ${plural(epochs, 'epoch')} each, ${formatDuration(seconds)} in all on engine <code>${engine}</code>. ${sum('train')} patches to learn from and ${sum('validation')} kept apart to check: they lie on another side of the tile, with a gap between, and on later dates where there are several.</p>
 <div class="legend"><span><i class="key line of-train"></i> training loss</span><span><i class="key line"></i> validation loss</span><span><i class="key line of-ridge"></i> ridge regression</span><span>Up: mean squared error, logarithmic. Across: epochs.</span></div>
 ${lossCharts(models)}`,
   )}${section(
@@ -98,7 +98,7 @@ ${baselineComparison(training)}`,
 }
 
 function skippedList({ skipped }: ReportTraining): Html {
-  return html`<p>${formatCount(skipped.length, 'place')} got no model.</p>
+  return html`<p>${plural(skipped.length, 'place')} got no model.</p>
 <ul class="plain skipped">${skipped.map(({ geocode, reason }) => html`<li><span class="geocode">${geocode}</span>${reason}</li>`)}</ul>`;
 }
 
@@ -107,7 +107,7 @@ function nextCommands(commands: string[]): Html {
 ${commands.map(commandBlock)}`;
 }
 
-/** A command that is broken between its words only. */
+/** A command with line breaks only between words. */
 function commandBlock(command: string): Html {
   const [first, ...rest] = command.split(' ').map((word) => html`<span>${word}</span>`);
   return html`<pre><code>${first!}${rest.map((word) => html` ${word}`)}</code></pre>`;

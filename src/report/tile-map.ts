@@ -1,5 +1,5 @@
-/** The places on a map in true proportion: a picture of each, its coverage and its cloud. */
-import type { Bbox } from '../../../grid/index.js';
+/** A map of the cells in true proportion, with picture, coverage and cloud cover of each. */
+import type { Bbox } from '../grid/index.js';
 import {
   dateText,
   decimalsOf,
@@ -8,14 +8,14 @@ import {
   html,
   niceBelow,
   niceStep,
-} from '../../../html/index.js';
-import { formatCount } from '../../output/print.js';
+} from '../html/index.js';
+import { plural } from '../plural.js';
 import type { ReportCell } from './cells.js';
 import type { ReportTile } from './report-data.js';
 
 /** Kilometres of one degree along a meridian, on a sphere of 6371 km. */
 const KM_PER_DEGREE = 111.19;
-/** The map is made narrower where it would be higher than this, in pixels; its latitudes take some width too. */
+/** Maximum height of the map, pixels: a higher map is made narrower. The latitude labels need some width too. */
 const MAX_HEIGHT = 640;
 const LATITUDES_WIDTH = 56;
 const EMBEDDED_IMAGE = /^data:image\/(png|webp|jpeg);base64,[A-Za-z0-9+/]+=*$/;
@@ -42,7 +42,7 @@ export function tileMap(cells: ReportCell[]): Html {
 <label><input type="radio" name="shade" value="cloud"> cloud</label></fieldset>
 <div class="map">
 <div class="lats" aria-hidden="true">${latitudeTicks(frame)}</div>
-<ul class="cells" aria-label="Map of places, ${formatCount(cells.length, 'place')}" style="aspect-ratio:1/${frame.ratio.toFixed(4)}">
+<ul class="cells" aria-label="Map of places, ${plural(cells.length, 'place')}" style="aspect-ratio:1/${frame.ratio.toFixed(4)}">
 ${cells.map((cell, i) => cellMarkup(cell, boxes[i]!, frame))}
 </ul>
 <div class="lons" aria-hidden="true">${longitudeTicks(frame)}</div>
@@ -55,7 +55,7 @@ ${ruler(frame)}
 </div>`;
 }
 
-/** What a tile says, in one line. */
+/** A description of a tile in one line. */
 export function tileText(tile: ReportTile): string {
   const cloud =
     tile.cloudCover === null ? 'cloud not assessed' : `cloud ${formatPercentValue(tile.cloudCover)} %`;
@@ -86,7 +86,7 @@ export function shadeStyle({ coverage, cloudCover }: ReportTile): string {
   return `--cover:${coverage.toFixed(1)};--cloud:${(cloudCover ?? 0).toFixed(1)}`;
 }
 
-/** Boxes on both sides of the antimeridian are put side by side. */
+/** Shifts boxes west of the antimeridian by 360 degrees if the boxes are on both sides of it. */
 function unwrapped(boxes: Bbox[]): Bbox[] {
   const wests = boxes.map(([west]) => west);
   if (Math.max(...wests) - Math.min(...wests) <= 180) return boxes;

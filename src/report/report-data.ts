@@ -1,5 +1,5 @@
-/** What a report of the demo shows: plain data, gathered by the caller. Times are ISO 8601 strings, shown in UTC. */
-import type { Bbox, GridName } from '../../../grid/index.js';
+/** The data of a report, which the caller gathers. Times are ISO 8601 texts, shown in UTC. */
+import type { Bbox, GridName } from '../grid/index.js';
 
 export interface DemoReport {
   title: string;
@@ -10,9 +10,9 @@ export interface DemoReport {
   scenes: ReportScene[];
   tiles: ReportTile[];
   query: {
-    /** The command that picks the same tiles. */
+    /** The command that selects the same tiles. */
     command: string;
-    /** What it asks for, in words. */
+    /** The conditions in words. */
     description: string;
     matched: number;
     total: number;
@@ -30,7 +30,7 @@ export interface ReportScene {
   bands: string[];
   /** Pixels, in words: `1830 x 1830`. */
   size: string;
-  /** How many tiles it was cut into. */
+  /** Number of tiles. */
   tiles: number;
   warnings: string[];
 }
@@ -43,25 +43,25 @@ export interface ReportTile {
   bbox: Bbox;
   /** Percent, 0-100. */
   coverage: number;
-  /** Percent, 0-100; null where nothing could assess it. */
+  /** Percent, 0-100; null if it is unknown. */
   cloudCover: number | null;
-  /** True where the query matched it. */
+  /** True if the query matched the tile. */
   picked: boolean;
   /**
-   * A picture of the whole cell as a `data:image/png`, `webp` or `jpeg` URI in base64. Anything else is not shown: the
-   * report must not ask for other resources. Needed for `shownTiles` only.
+   * A picture of the cell as a `data:image/png`, `webp` or `jpeg` URI in base64. Other values are not shown, because the
+   * report must not load external resources. Needed only for `shownTiles`.
    */
   preview?: string;
 }
 
 export interface ReportTraining {
   engine: string;
-  /** Wall clock of the whole job. */
+  /** Wall-clock time of the job. */
   seconds: number;
   epochs: number;
   models: ReportModel[];
   skipped: { geocode: string; reason: string }[];
-  /** All validation patches taken as one set; null without models. */
+  /** All validation patches as one set; null without models. */
   pooled: { model: ReportMetrics; linear: ReportMetrics; mean: ReportMetrics } | null;
 }
 

@@ -1,7 +1,7 @@
 import type { Option } from 'commander';
-import { createOption } from '../../options/option-groups.js';
+import { createOption } from './option-groups.js';
 
-/** Of commands that load a training engine. The names are those of src/training, which is not loaded for help. */
+/** The option of commands that load a training engine. Lists the names itself, so that help does not load src/engines. */
 export function engineOption(): Option {
   return createOption('--engine <name>', 'use this engine or fail').choices([
     'tfjs-node-gpu',

@@ -1,6 +1,6 @@
-/** What was done and what came of it: the first thing that is read. */
-import { formatR2, type Html, html, median, significant } from '../../../html/index.js';
-import { formatCount, formatDuration } from '../../output/print.js';
+/** The summary at the top of the report. */
+import { formatDuration, formatR2, type Html, html, median, significant } from '../html/index.js';
+import { plural } from '../plural.js';
 import type { ReportCell } from './cells.js';
 import type { DemoReport } from './report-data.js';
 import { verdictText } from './verdict.js';
@@ -8,21 +8,17 @@ import { verdictText } from './verdict.js';
 export function summary(report: DemoReport, cells: ReportCell[]): Html {
   const { scenes, tiles, query, training, collection } = report;
   const { models, skipped, pooled } = training;
-  const cut = `${formatCount(scenes.length, 'scene')} became ${formatCount(tiles.length, 'tile')} of ${formatCount(cells.length, 'place')} on the ${collection.grid} grid (precision ${collection.precision}).`;
+  const cut = `${plural(scenes.length, 'scene')} became ${plural(tiles.length, 'tile')} of ${plural(cells.length, 'place')} on the ${collection.grid} grid (precision ${collection.precision}).`;
   const found = `The search picked ${query.matched} of ${query.total}.`;
   const learnt =
     models.length === 0
       ? `No model was trained${skipped.length > 0 ? '; the reasons are below' : ''}.`
-      : `For ${formatCount(models.length, 'place')} a small neural network of its own learnt to tell the mean NDVI (how green a patch is) from red, green and blue alone, in ${formatDuration(training.seconds)}.`;
+      : `For ${plural(models.length, 'place')} a small neural network of its own learnt to tell the mean NDVI (how green a patch is) from red, green and blue alone, in ${formatDuration(training.seconds)}.`;
   return html`<p class="lead">${cut} ${found} ${learnt}</p>
 ${models.length > 0 && html`<p class="verdict">${verdictText(training)}</p>`}
 <dl class="numbers">${[
     number(scenes.length, null, scenes.length === 1 ? 'scene' : 'scenes'),
-    number(
-      tiles.length,
-      null,
-      `${tiles.length === 1 ? 'tile' : 'tiles'}, ${formatCount(cells.length, 'place')}`,
-    ),
+    number(tiles.length, null, `${tiles.length === 1 ? 'tile' : 'tiles'}, ${plural(cells.length, 'place')}`),
     number(query.matched, `of ${query.total}`, 'tiles picked by the search'),
     number(
       models.length,

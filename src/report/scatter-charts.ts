@@ -1,19 +1,11 @@
-/** Predicted against true NDVI, pooled and for each place, on shared axes. */
-import {
-  decimalsOf,
-  formatR2,
-  type Html,
-  html,
-  linearScale,
-  signed,
-  significant,
-} from '../../../html/index.js';
+/** Predicted against true NDVI, for all cells together and for each cell, with shared axes. */
+import { decimalsOf, formatR2, type Html, html, linearScale, signed, significant } from '../html/index.js';
 import { axes, type ChartAxis, panel, panels, svgDots, toX, toY } from './chart.js';
 import type { ReportMetrics, ReportModel, ReportTraining } from './report-data.js';
 
 export function scatterCharts({ models, pooled }: ReportTraining): Html {
   const values = models.flatMap(({ predictions }) => [...predictions.truth, ...predictions.predicted]);
-  // NDVI lies in -1 to 1; a prediction beyond is drawn on the edge.
+  // NDVI is between -1 and 1; predictions outside are drawn at the edge.
   const scale = linearScale(values.map((value) => Math.min(1, Math.max(-1, value))));
   const decimals = decimalsOf(scale.step);
   const axis: ChartAxis = { scale, label: (tick) => signed(tick + 0, decimals) };
