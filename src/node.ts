@@ -210,7 +210,8 @@ async function openServices(storage: Storage, closes: Close[], config: NodeConfi
       onLine,
     }));
   const jobs =
-    clusterJobs ?? (await LocalJobService.open(storage, processes, { resume, onFailure: journal.warn, onLine }));
+    clusterJobs ??
+    (await LocalJobService.open(storage, processes, { resume, onFailure: journal.warn, onLine }));
   closes.unshift(() => jobs.close());
   signal?.throwIfAborted();
   const { id } = storage.folder.node;

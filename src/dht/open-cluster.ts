@@ -122,7 +122,16 @@ export async function openCluster(storage: Storage, config: ClusterConfig): Prom
       await closeRest();
     };
     const scatterGather = new ScatterGather(storage, cluster, peers);
-    return { cluster, owners: scatterGather, peers, objects, coordination, hasEtcd: !isSingle, secret, close };
+    return {
+      cluster,
+      owners: scatterGather,
+      peers,
+      objects,
+      coordination,
+      hasEtcd: !isSingle,
+      secret,
+      close,
+    };
   } catch (error) {
     await closeRest();
     throw error;

@@ -33,7 +33,9 @@ export function matchPixelSizes(
 ): { fitted: PixelSize[]; known: PixelSizes } {
   const wanted = distinct(sizes.map(standardSize));
   const pairs = wanted
-    .flatMap((size) => known.flat().map((other) => ({ size, other, difference: sizeDifference(size, other) })))
+    .flatMap((size) =>
+      known.flat().map((other) => ({ size, other, difference: sizeDifference(size, other) })),
+    )
     .filter((pair) => pair.difference <= MATCH_TOLERANCE)
     .sort((a, b) => a.difference - b.difference);
   const matches = new Map<PixelSize, PixelSize>();

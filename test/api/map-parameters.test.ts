@@ -248,12 +248,7 @@ test("titiler's parameters over HTTP", async (t) => {
       ],
       [`${at}.png?color_formula=blur`, 400, 'TW_IMAGERY_LOOK', /^color_formula begins/],
       [`${at}.png?algorithm=blur`, 400, 'TW_API_BAD_REQUEST', /algorithm must be .*hillshade/],
-      [
-        `${at}.png?algorithm=hillshade`,
-        400,
-        'TW_IMAGERY_LOOK',
-        /^algorithm hillshade needs 1 band, not 3/,
-      ],
+      [`${at}.png?algorithm=hillshade`, 400, 'TW_IMAGERY_LOOK', /^algorithm hillshade needs 1 band, not 3/],
       [
         `${at}.png?algorithm_params=${encoded('{}')}`,
         400,

@@ -16,6 +16,6 @@ export {
   registerErrorHandler,
 } from './problem-details.js';
 export { registerReadYourWrites } from './read-your-writes.js';
-export { registerRequestMetrics } from './request-metrics.js';
 export { registerRequestId, requestIdOptions } from './request-id.js';
+export { registerRequestMetrics } from './request-metrics.js';
 export { schemaController } from './validation.js';

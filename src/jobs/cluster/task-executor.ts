@@ -262,8 +262,8 @@ export class TaskExecutor {
       sendProgress();
       // If this node or the leader was interrupted, the job may resume from these files.
       if (!jobInterrupted.is(signal.reason))
-        await storage
-          .scratch.remove(job)
+        await storage.scratch
+          .remove(job)
           .catch((error) => send({ message: `files of the job could not be removed: ${messageOf(error)}` }));
     }
   }

@@ -298,7 +298,12 @@ describe('training together', () => {
   });
 
   it('shares the gradients of a discriminator too', async () => {
-    const removal = { ...getModelSpec('cloud-removal'), maxPatches: 2, minPatches: 2, minValidationPatches: 1 };
+    const removal = {
+      ...getModelSpec('cloud-removal'),
+      maxPatches: 2,
+      minPatches: 2,
+      minValidationPatches: 1,
+    };
     const own = [1, 2].map((one) => {
       const clear = field(320, 256, { seed: one });
       return [place(`p${one}`, datasetOf(removal, [clouded(clear), clear], [{ cloudy: 0, clear: 1 }]))];

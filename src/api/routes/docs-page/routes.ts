@@ -2,7 +2,16 @@
 import { readFile } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 
-import { CSS, HTML, OPEN, pageFile, SCRIPT, sendPageFile, servePageFile, withoutTrailingSlash } from '../../http/index.js';
+import {
+  CSS,
+  HTML,
+  OPEN,
+  pageFile,
+  SCRIPT,
+  sendPageFile,
+  servePageFile,
+  withoutTrailingSlash,
+} from '../../http/index.js';
 import { fileResponse } from '../../schemas/index.js';
 import { document } from './document.js';
 import { style } from './style.js';
