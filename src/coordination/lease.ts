@@ -31,8 +31,8 @@ export class Lease {
   }
 
   /** Grants a new lease of `ttl` seconds. */
-  static async grant(store: CoordinationStore, ttl: number, timeoutMs?: number): Promise<Lease> {
-    const id = await store.grantLease(ttl, timeoutMs === undefined ? {} : { timeoutMs });
+  static async grant(store: CoordinationStore, ttl: number): Promise<Lease> {
+    const id = await store.grantLease(ttl);
     return new Lease(store, id, (ttl * 1000) / 3);
   }
 

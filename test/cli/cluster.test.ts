@@ -133,7 +133,7 @@ test('a cluster as its operator sees it', { skip: noEtcd, timeout: 300_000 }, as
       );
       const again = ['--datetime', '2024-06-02T10:00:00Z', ...flags.slice(2), ...at];
       const refused = await tilewright('ingest', scene, ...again);
-      assert.match(refused.stderr, /it is not known whether job \S+ was accepted .*see "tilewright jobs"/);
+      assert.match(refused.stderr, /it is unknown whether job \S+ was accepted .*check "tilewright jobs"/);
       assert.doesNotMatch(refused.stderr, /jobs\/live/);
 
       await etcd.kill(0);

@@ -167,7 +167,7 @@ export async function outcomeOf(url: string, job: string): Promise<Outcome | und
 }
 
 /** A job that fails completely names the reason of its only input in words, without its code. */
-const UNKNOWN_WORDS = 'it is not known whether';
+const UNKNOWN_WORDS = 'it is unknown whether';
 
 export const isUnknown = (why: string) =>
   UNKNOWN.some((code) => why.includes(code)) || why.includes(UNKNOWN_WORDS);

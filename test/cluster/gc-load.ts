@@ -46,7 +46,7 @@ export class CheckpointAndGcLoad {
     const counts = { manifests: 0 };
     const objects = slowed(opened, this.latency, counts);
     const log = new CommitLog(coordination);
-    const context = { cluster, coordination, log, objects, prefixLengths, keep: KEEP_MS, every: 0 };
+    const context = { cluster, coordination, log, objects, prefixLengths, keepMs: KEEP_MS, minIntervalMs: 0 };
     const { signal } = this.stopping;
     while (!signal.aborted) {
       const isDone = await this.record('checkpoint', counts, log, async () => {

@@ -81,7 +81,7 @@ export class Server {
     child.send(this.disturbance, () => undefined);
   }
 
-  /** Ends it for now: SIGKILL at once, or SIGTERM, so that it may close. */
+  /** Stops it for now: with SIGKILL immediately, or with SIGTERM, so that it can close. */
   async stop(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     this.wanted = false;
     clearTimeout(this.again);

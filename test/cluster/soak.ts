@@ -57,7 +57,7 @@ const TOLERANCES: Record<string, Series['tolerance']> = {
 export interface SoakSettings {
   hours: number;
   seed: number;
-  /** Where data goes; `kept` is for the samples, the curves, and what was broken. */
+  /** Folder of the data; `kept` is for the samples, the curves and violations. */
   folder: string;
   kept: string;
   deliveries: Deliveries;

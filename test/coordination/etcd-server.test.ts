@@ -34,7 +34,7 @@ test('warns about a full database, history and keys of other programs', { skip: 
   await etcd.ask(0, 'kv/put', { key: toBase64('/registry/pods'), value: toBase64('1') });
   const [full, history, others] = await store.healthWarnings({ quotaBytes: 30_000, maxRevisions: 10 });
   assert.match(full!, /^the database of etcd is at \d+ % of its quota/);
-  assert.match(history!, /^etcd keeps the whole history of 2\d revisions/);
+  assert.match(history!, /^etcd keeps the complete history of 2\d revisions/);
   assert.match(others!, /^etcd holds 1 keys of other programs/);
   await etcd.ask(0, 'kv/compaction', { revision: '15' });
   assert.equal((await store.healthWarnings({ maxRevisions: 10 })).length, 1);

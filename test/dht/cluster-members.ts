@@ -25,7 +25,7 @@ export async function startMember(
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);
   const shared = { storage, objects, coordination, onFailure };
-  const times = { grace: 300, linger: 100 };
+  const times = { gracePeriodMs: 300, releaseDelayMs: 100 };
   const cluster = await Cluster.join({ member, owners: 2, ...shared, ...times, ...more }).catch(
     async (error) => {
       await storage.close();

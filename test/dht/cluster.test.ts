@@ -32,7 +32,7 @@ async function start(
   const member = { id, url: `http://${id}`, zone: id, weight: 1, software: '0', format: 1 };
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => failures.push(error);
-  const times = { grace: 300, linger: 100 };
+  const times = { gracePeriodMs: 300, releaseDelayMs: 100 };
   const cluster = await Cluster.join({
     member,
     storage,

@@ -147,6 +147,6 @@ test('a file of a model is fetched on demand', async (t) => {
     assert.equal(String(await b.storage.models.readFile(model, 'weights.bin')), 'weights');
     await damage();
     await b.storage.models.ensureFile(model, 'weights.bin');
-    assert.equal(await readFile(path, 'utf8'), 'weights', 'a damaged copy is fetched anew');
+    assert.equal(await readFile(path, 'utf8'), 'weights', 'a damaged copy is fetched again');
   }
 });

@@ -113,7 +113,7 @@ test('a tile store accepts one coordination store, even if several nodes start a
     assert.equal(won.length, 1, `${won}`);
     const refusal = {
       code: 'TW_DHT_OTHER_COORDINATION',
-      message: new RegExp(`uses the single node ${won[0]} without --etcd;`),
+      message: new RegExp(`uses node ${won[0]} alone;`),
     };
     for (const [i, end] of ends.entries())
       if (end.status === 'rejected') {

@@ -34,7 +34,7 @@ export async function etcdHealthWarnings(
 
   if (revision > maxRevisions && !(await wasCompacted(client)))
     warnings.push(
-      `etcd keeps the whole history of ${revision} revisions; start it with --auto-compaction-retention=1h`,
+      `etcd keeps the complete history of ${revision} revisions; start it with --auto-compaction-retention=1h`,
     );
 
   const all = await count(client, ALL_KEYS, ALL_KEYS);

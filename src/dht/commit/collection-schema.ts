@@ -31,9 +31,7 @@ export async function createSchemaIfAbsent(
   id: string,
   schema: CollectionSchema,
 ): Promise<StoredCollectionSchema> {
-  const value = JSON.stringify(schema);
-  const { current } = await compareAndSet(store, { key: schemaKey(id), value, revision: 0 });
-  return decode(current!);
+  return (await updateSchema(store, { id, revision: 0 }, schema)).current!;
 }
 
 /** Replaces a schema (for a new band group, for example) unless it has changed; `current` is the schema afterwards. */

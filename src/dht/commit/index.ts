@@ -17,14 +17,7 @@ export {
   writeLogCheckpoint,
 } from './checkpoint.js';
 export { ClusterLockManager } from './cluster-lock-manager.js';
-export {
-  type CollectionSchema,
-  createSchemaIfAbsent,
-  deleteSchema,
-  readSchema,
-  schemaKey,
-  updateSchema,
-} from './collection-schema.js';
+export { type CollectionSchema, schemaKey } from './collection-schema.js';
 export {
   CHECKPOINT_COMMITS,
   CommitLog,
@@ -35,7 +28,6 @@ export {
 } from './commit-log.js';
 export {
   acquireLock,
-  FencedLock,
   isOwnedBy,
   listLocks,
   ownerLabel,

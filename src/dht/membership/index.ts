@@ -5,4 +5,4 @@
 export { type ClusterStats, nodeStats, STATS_PATH, StatsCollector } from './cluster-stats.js';
 export { FailureDetector } from './failure-detector.js';
 export { Heartbeat, requireNoHeartbeats } from './heartbeat.js';
-export { listMembers, type Member, Membership, type MembershipEvents, watchMembers } from './membership.js';
+export { listMembers, type Member, Membership, watchMembers } from './membership.js';

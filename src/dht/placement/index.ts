@@ -18,20 +18,14 @@ export {
   addNode,
   drainNode,
   markAvailable,
-  type NewNode,
   rebalance,
   releaseSlots,
   removeNode,
 } from './placement-changes.js';
 export { decodePlacement, encodePlacement } from './placement-codec.js';
-export { type Amount, diffPlacements, type PlacementDiff, targetFractions } from './placement-diff.js';
+export { diffPlacements, type PlacementDiff, targetFractions } from './placement-diff.js';
 export { MIN_UPDATE_INTERVAL_MS, PlacementManager } from './placement-manager.js';
-export {
-  compareAndSwapPlacement,
-  readPlacement,
-  type StoredPlacement,
-  watchPlacement,
-} from './placement-store.js';
+export { watchPlacement } from './placement-store.js';
 export { bytesBySlot, cellSlotLookup, slotTest } from './slot-lookup.js';
 export { ALL_SLOTS, candidateSlots } from './slot-pruning.js';
 export { SlotSet } from './slot-set.js';

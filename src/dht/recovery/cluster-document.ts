@@ -5,6 +5,7 @@ import {
   parseJsonValue,
 } from '../../coordination/index.js';
 import { otherCluster } from '../errors.js';
+import type { PrefixLengths } from '../placement/index.js';
 
 /** The properties of a cluster that never change. */
 export interface ClusterDocument {
@@ -12,7 +13,7 @@ export interface ClusterDocument {
   /** The format of the values in the coordination store and of the objects in the tile store. */
   format: number;
   /** Number of leading characters of a geocode that determine its slot, by grid. */
-  prefixLengths: Record<string, number>;
+  prefixLengths: PrefixLengths;
 }
 
 const KEY = 'cluster';
@@ -39,16 +40,9 @@ export async function createClusterIfAbsent(
   store: CoordinationStore,
   proposed: ClusterDocument,
 ): Promise<ClusterDocument> {
-  const { current } = await compareAndSet(store, {
-    key: KEY,
-    value: encodeClusterDocument(proposed),
-    revision: 0,
-  });
+  const { current } = await compareAndSet(store, { key: KEY, value: JSON.stringify(proposed), revision: 0 });
   return parseJsonValue<ClusterDocument>(current!, ['id', 'format', 'prefixLengths']);
 }
-
-export const encodeClusterDocument = ({ id, format, prefixLengths }: ClusterDocument) =>
-  JSON.stringify({ id, format, prefixLengths });
 
 function describeCluster({ id, format, prefixLengths }: ClusterDocument): string {
   const lengths = Object.entries(prefixLengths).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -48,19 +48,13 @@ export async function openClusterIdentity(
     return known;
   }
   if ((await readClusterId(coordination)) === undefined) await requireUnused(objects);
-  const proposed = { id: randomUUID(), format: FORMAT, prefixLengths: { ...DEFAULT_PREFIX_LENGTHS } };
+  const proposed = { id: randomUUID(), format: FORMAT, prefixLengths: DEFAULT_PREFIX_LENGTHS };
   const { id, prefixLengths } = await createClusterIfAbsent(coordination, proposed);
   const { head } = await log.readSince(0, 1);
   if (head > 0)
     throw clusterDocumentDamaged(objects.url, `it is missing, but the cluster has ${head} commits`);
   // All nodes with the same coordination store write the same bytes.
-  const bytes = Buffer.from(
-    JSON.stringify({
-      id,
-      prefixLengths,
-      ...(coordinationLabel !== undefined && { coordination: coordinationLabel }),
-    }),
-  );
+  const bytes = Buffer.from(JSON.stringify({ id, prefixLengths, coordination: coordinationLabel }));
   await objects.put(IDENTITY_OBJECT, bytes, { ifAbsent: true }).catch((error) => {
     if (!storeExists.is(error)) throw error;
   });
@@ -81,7 +75,7 @@ async function requireCoordination(
   const isAbandoned = newest !== undefined && (await readEpoch(coordination))?.id !== newest.id;
   if (known !== id || isAbandoned)
     throw otherCoordination(objects.url, id, newest?.coordination ?? first, known);
-  await verifyClusterDocument(coordination, { id, format: FORMAT, prefixLengths: { ...prefixLengths } });
+  await verifyClusterDocument(coordination, { id, format: FORMAT, prefixLengths });
 }
 
 /** Folders of the tile store from which garbage collection removes everything that no commit refers to. */

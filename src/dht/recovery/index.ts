@@ -3,7 +3,6 @@
  * Invariant: only one coordination store is valid for an object store, and each restore starts a new epoch. Imports `async`,
  * `coordination`, `storage`, `dht/commit`, `dht/placement` and `dht/membership`.
  */
-export { verifyClusterDocument } from './cluster-document.js';
 export {
   openClusterIdentity,
   openExistingCluster,

@@ -60,13 +60,10 @@ export async function startEpoch(
   coordination: string | undefined,
 ): Promise<Required<EpochDocument>> {
   const last = numberOf(await newestName(objects));
-  const restore: RestoreRecord = {
-    id: randomUUID(),
-    ...(coordination !== undefined && { coordination }),
-  };
-  const name = `${FOLDER}${`${last + 1}`.padStart(EPOCH_DIGITS, '0')}-${restore.id}`;
-  await objects.put(name, Buffer.from(JSON.stringify(restore)));
-  return { id: restore.id, epoch: last + 1 };
+  const id = randomUUID();
+  const name = `${FOLDER}${`${last + 1}`.padStart(EPOCH_DIGITS, '0')}-${id}`;
+  await objects.put(name, Buffer.from(JSON.stringify({ id, coordination })));
+  return { id, epoch: last + 1 };
 }
 
 const numberOf = (name: string | undefined) =>

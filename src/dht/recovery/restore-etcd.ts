@@ -34,7 +34,7 @@ import {
   otherCluster,
 } from '../errors.js';
 import { requireNoHeartbeats } from '../membership/index.js';
-import { encodeClusterDocument } from './cluster-document.js';
+import type { ClusterDocument } from './cluster-document.js';
 import { type ClusterIdentity, FORMAT, readIdentity } from './cluster-identity.js';
 import { epochPut, startEpoch } from './restore-epoch.js';
 
@@ -118,11 +118,13 @@ export async function restoreCoordination(
   for (let at = 0; at < puts.length; at += BATCH)
     await coordination.transact({ success: puts.slice(at, at + BATCH) });
   const restored = await startEpoch(objects, coordinationLabel);
+  const { id, prefixLengths } = identity;
+  const document: ClusterDocument = { id, format: FORMAT, prefixLengths };
   // A node that started before this found no cluster.
   const { succeeded } = await coordination.transact({
     compare: [{ key: CLUSTER_KEY, modRevision: 0 }],
     success: [
-      { op: 'put', key: CLUSTER_KEY, value: documentText(identity) },
+      { op: 'put', key: CLUSTER_KEY, value: JSON.stringify(document) },
       ...headAndCheckpointPuts(head, checkpoint),
       epochPut(restored),
       { op: 'delete', key: RESTORING_KEY },
@@ -136,9 +138,6 @@ export async function restoreCoordination(
     collections: collections.size,
   };
 }
-
-const documentText = ({ id, prefixLengths }: ClusterIdentity) =>
-  encodeClusterDocument({ id, format: FORMAT, prefixLengths: { ...prefixLengths } });
 
 /** Throws if the coordination store is in use; returns the revisions of the keys that an interrupted restore may have left. */
 async function requireNoKeys(

@@ -3,7 +3,6 @@
  * is answered for once or reported as unanswered. Imports `storage`, `dht/placement`, `dht/rpc` and `Cluster`.
  */
 export {
-  type GatheredAnswers,
   localQueries,
   type OwnerQueries,
   type QueryBounds,
@@ -12,5 +11,4 @@ export {
   type ScatterQuery,
   WHOLE_INDEX,
 } from './owner-queries.js';
-export { type NodeSlots, routeQuery } from './query-router.js';
 export { OWNER_QUERY_PATH, type OwnerRequest, ScatterGather } from './scatter-gather.js';

@@ -53,16 +53,18 @@ export class IngestPool {
   async decode(task: DecodeTask, signal: AbortSignal = new AbortController().signal): Promise<void> {
     const throughGdal = task.reads.some(({ header }) => header.blocks.reader === 'gdal');
     // GDAL processes have their own limits.
-    const limits = throughGdal ? {} : { grace: READ_GRACE_MS, timeLimit: decodeTimeoutMs(task) };
-    const run = () => this.pool.run(task, { signal, ...limits });
-    await (throughGdal ? this.gdal.run(run, signal) : run());
+    if (throughGdal) await this.gdal.run(() => this.pool.run(task, { signal }), signal);
+    else await this.pool.run(task, { signal, graceMs: READ_GRACE_MS, timeLimitMs: decodeTimeoutMs(task) });
   }
 
   /** `describeScenes` in a thread; throws TW_RASTER_WORKER_STUCK if it takes too long. */
   describe(path: string, options: DescribeOptions, signal: AbortSignal): Promise<Scene[]> {
     const task = { kind: 'describe', path, options } as const;
-    const limits = { grace: READ_GRACE_MS, timeLimit: DESCRIBE_TIMEOUT_MS };
-    return this.pool.run(task, { signal, ...limits }) as Promise<Scene[]>;
+    return this.pool.run(task, {
+      signal,
+      graceMs: READ_GRACE_MS,
+      timeLimitMs: DESCRIBE_TIMEOUT_MS,
+    }) as Promise<Scene[]>;
   }
 
   /** Null if the cell holds no data of the group. */

@@ -4,7 +4,7 @@ import type { Fault } from './fault.js';
 
 export const bursts: Fault = {
   name: 'burst',
-  what: 'many searches are sent to a node at one moment, again and again',
+  what: 'many searches are sent to a node at the same moment, repeatedly',
   isHarmless: true,
   async begin(cluster, target, random) {
     const ending = new AbortController();

@@ -5,7 +5,7 @@ const LATENCY = 40;
 
 export const checkpoints: Fault = {
   name: 'checkpoints',
-  what: 'checkpoints and sweeps of a slow store run all the time, while writers commit steadily',
+  what: 'checkpoints and garbage collections run continuously on a slow store, while writers commit steadily',
   isHarmless: true,
   storeLatency: LATENCY,
   begin: async () => async () => undefined,

@@ -20,7 +20,7 @@ const FIRST_LIMIT = 45_000;
 
 export const etcdAnswers: Fault = {
   name: 'etcd-answers',
-  what: 'etcd does what a node asks, but its answer is lost; etcd is then away for up to a minute',
+  what: 'etcd executes requests of a node, but its answers are lost; etcd is then unreachable for up to a minute',
   proxiesEtcd: true,
   async begin(cluster, target, random) {
     const nodes = random.chance(0.5) ? [...cluster.nodes] : [target];

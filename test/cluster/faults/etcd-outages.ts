@@ -9,7 +9,7 @@ const LEASE = 3000;
 
 export const etcdOutages: Fault = {
   name: 'etcd-outages',
-  what: 'etcd is away again and again, for 0.3 to 3 times the lease of a member: for one node, or for all',
+  what: 'etcd is unreachable repeatedly, for 0.3 to 3 times the lease of a member: for one node, or for all',
   async begin(cluster, target, random) {
     const ending = new AbortController();
     const outages = repeat(cluster, target, random, ending.signal);

@@ -9,7 +9,7 @@ const REFILL = 100;
 
 export const fullDisk: Fault = {
   name: 'full-disk',
-  what: 'the disk of a node is full for LevelDB and files; then there is room again, and the node is restarted',
+  what: 'the disk of a node is full for LevelDB and files; then space is freed, and the node is restarted',
   diskMegabytes: 128,
   impossible: () => (process.getuid?.() === 0 ? undefined : 'only root may mount a small disk'),
   async begin({ settings }, { data, server, name }) {

@@ -4,7 +4,7 @@ import type { Fault } from './fault.js';
 
 export const killChildren: Fault = {
   name: 'kill-children',
-  what: 'child processes of nodes, which train and predict, are killed again and again',
+  what: 'child processes of nodes, which train and predict, are killed repeatedly',
   trains: true,
   async begin({ nodes, settings }, _target, random) {
     const ending = new AbortController();

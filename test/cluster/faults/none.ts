@@ -2,6 +2,6 @@ import type { Fault } from './fault.js';
 
 export const none: Fault = {
   name: 'none',
-  what: 'nothing goes wrong',
+  what: 'no fault',
   begin: async () => async () => undefined,
 };

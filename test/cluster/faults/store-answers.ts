@@ -8,7 +8,7 @@ const LONG = 60_000;
 
 export const storeAnswers: Fault = {
   name: 'store-answers',
-  what: 'the store does what a node asks, but reports an error; it is then away for up to a minute',
+  what: 'the store executes requests of a node, but reports an error; it is then unreachable for up to a minute',
   async begin(cluster, target, random) {
     const nodes = random.chance(0.5) ? [...cluster.nodes] : [target];
     const outage = random.pick(OUTAGES);

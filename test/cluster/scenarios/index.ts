@@ -7,7 +7,7 @@ export type { Scenario } from './scenario.js';
 export const scenarios: Scenario[] = [
   {
     name: 'steady',
-    what: 'no node comes or goes',
+    what: 'no node joins or leaves',
     begin: async () => undefined,
   },
   {
@@ -19,7 +19,7 @@ export const scenarios: Scenario[] = [
   },
   {
     name: 'leave',
-    what: 'a node is stopped and does not come back, so that the others take its slots',
+    what: 'a node is stopped for good, so that the others take over its slots',
     async begin(cluster, node) {
       cluster.forget(node);
       await node.server.stop('SIGTERM');
@@ -27,7 +27,7 @@ export const scenarios: Scenario[] = [
   },
   {
     name: 'replace-up',
-    what: 'a node joins, and a node that runs drains and is stopped',
+    what: 'a node joins, and a running node drains and is stopped',
     async begin(cluster) {
       await cluster.addNode();
     },
@@ -35,7 +35,7 @@ export const scenarios: Scenario[] = [
   },
   {
     name: 'replace-down',
-    what: 'a node dies for good, and another joins in its place',
+    what: 'a node dies for good, and another one joins instead',
     async begin(cluster, node) {
       cluster.forget(node);
       await node.server.stop('SIGKILL');
@@ -44,7 +44,7 @@ export const scenarios: Scenario[] = [
   },
   {
     name: 'drain',
-    what: 'of four nodes one drains and is stopped',
+    what: 'one of four nodes drains and is stopped',
     async begin(cluster) {
       await cluster.addNode();
     },
@@ -56,7 +56,7 @@ export const scenarios: Scenario[] = [
   },
   {
     name: 'empty-disk',
-    what: 'a node dies, and its machine starts again with an empty disk',
+    what: 'a node dies, and its machine restarts with an empty disk',
     async begin(cluster, node) {
       await node.server.stop('SIGKILL');
       await cluster.startEmpty(node);
@@ -64,7 +64,7 @@ export const scenarios: Scenario[] = [
   },
   {
     name: 'restart',
-    what: 'a node is stopped and started again',
+    what: 'a node is stopped and restarted',
     async begin(_cluster, { server }) {
       await server.stop('SIGTERM');
       server.start();

@@ -74,7 +74,7 @@ test('a slot is routed to the node itself, otherwise to one that is asked anyway
     owners('e:leaving', 'd'),
   ];
   assert.deepEqual(routeQuery({ slots }, slots.keys(), 'a'), {
-    shares: [
+    byNode: [
       { node: 'a', slots: [0] },
       { node: 'c', slots: [1, 2, 3, 4] },
       { node: 'd', slots: [6] },
@@ -82,7 +82,7 @@ test('a slot is routed to the node itself, otherwise to one that is asked anyway
     unanswered: [5],
   });
   assert.deepEqual(routeQuery({ slots }, slots.keys(), 'a', new Set(['c', 'd'])), {
-    shares: [
+    byNode: [
       { node: 'a', slots: [0] },
       { node: 'b', slots: [1, 2] },
       { node: 'e', slots: [6] },

@@ -292,7 +292,7 @@ test('garbage collection is refused if the log is behind the store, or the store
     ...where,
     ...contextOf(where, a),
   };
-  const context = { cluster, coordination, log, objects, prefixLengths, keep: 0, every: 0 };
+  const context = { cluster, coordination, log, objects, prefixLengths, keepMs: 0, minIntervalMs: 0 };
   await assert.rejects(collectObjectGarbage({ ...context, cluster: 'other' }), {
     code: 'TW_DHT_OTHER_CLUSTER',
   });
