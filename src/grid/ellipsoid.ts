@@ -25,7 +25,8 @@ export function metresPerDegree(lat: number): { lon: number; lat: number } {
  * antimeridian; below 100 km it is shorter than the distance along the ground by at most one part in 100,000.
  */
 export function chordDistanceMetres(a: readonly [number, number], b: readonly [number, number]): number {
-  const [p, q] = [geocentric(a), geocentric(b)];
+  const p = geocentric(a);
+  const q = geocentric(b);
   return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);
 }
 

@@ -407,7 +407,7 @@ test('invalid conditions are refused with their names and locations', () => {
       'TW_QUERY_CQL2',
       /two ends, each a time, a property or "\.\.", not 5/,
     ],
-    [{ op: '=', args: [{ property: 'scene' }, null] }, 'TW_QUERY_CQL2', /not with null: IS NULL finds/],
+    [{ op: '=', args: [{ property: 'scene' }, null] }, 'TW_QUERY_CQL2', /not with null: use IS NULL to find/],
     [
       { op: '<', args: [{ property: 'eo:cloud_cover' }, 1e308 * 10] },
       'TW_QUERY_CQL2',

@@ -85,7 +85,7 @@ test('the message for a latitude beyond 90 has the order, and the swapped box if
     [{ bbox: [47, 114, 0, 48, 115, 9] }, /so perhaps 114,47,0,115,48,9 is meant/],
     [{ bbox: '95,114,96,115' }, /latitude beyond 90; longitude comes first: use/],
     [{ intersects: { type: 'Point', coordinates: [48, 114] } }, /so perhaps 114,48 is meant/],
-    [{ intersects: { type: 'Point', coordinates: [148, 114] } }, /longitude comes first\. Give/],
+    [{ intersects: { type: 'Point', coordinates: [148, 114] } }, /longitude comes first\. Use/],
     [{ filter: 'S_INTERSECTS(geometry, POINT(48 114))' }, /so perhaps 114,48 is meant/],
   ];
   for (const [params, message] of cases) assert.throws(() => parseFilter(params), { message });

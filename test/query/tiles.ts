@@ -58,7 +58,10 @@ export const percent = fc.oneof(
 /** A spectrum of 20 good bands between two wavelengths, with a bad band before and after them, nm. */
 export function spectrum(from: number, to: number): GroupRecord[] {
   const bands = Array.from({ length: 22 }, (_, i) => ({
-    ...{ name: `b${i + 1}`, scale: 1, offset: 0, validPercent: 100 },
+    name: `b${i + 1}`,
+    scale: 1,
+    offset: 0,
+    validPercent: 100,
     wavelength: from + ((to - from) * (i - 1)) / 19,
     ...((i === 0 || i === 21) && { good: false as const }),
   }));

@@ -191,7 +191,7 @@ const simpleConditions: fc.Arbitrary<Filter> = fc.oneof(
     property: timeNames,
     period: openPeriods,
   }) as fc.Arbitrary<Filter>,
-  fc.constantFrom(...(['and', 'or'] as const)).map((op): Filter => ({ op, args: [] })),
+  fc.constantFrom('and' as const, 'or' as const).map((op): Filter => ({ op, args: [] })),
 );
 
 /** IS NULL around a condition that depends on the tile. */

@@ -41,7 +41,7 @@ export function addCounts(parts: Counts[]): Counts {
 export type TimeInterval = 'day' | 'month' | 'year';
 
 const DAY_MS = 86_400_000;
-/** Without a given interval, more days than this are counted by months, and more than 12 times as many by years. */
+/** If no interval is given, more days than this are counted by months, and more than 12 times as many by years. */
 const MAX_DAY_BUCKETS = 100;
 /** Maximum number of buckets of cells in an answer; those with the most tiles are kept. */
 const MAX_CELLS = 10_000;
@@ -88,7 +88,8 @@ export function percentCounter(values: Float32Array): Counter {
 export function percentBuckets({ counts, overflow }: Counts): Counted {
   const found = new Map(counts);
   const buckets = Array.from({ length: 10 }, (_, i): Bucket => {
-    const [from, to] = [10 * i, 10 * i + 10];
+    const from = 10 * i;
+    const to = from + 10;
     return { key: `${from}-${to}`, data_type: 'numeric', frequency: found.get(i) ?? 0, from, to };
   });
   return { buckets, overflow };

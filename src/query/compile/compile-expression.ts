@@ -50,14 +50,18 @@ function textFunction(expression: TextExpression): (text: string) => string {
 
 function textComparison(sign: ComparisonOp, [left, right]: ArgsOf<'text'>): RunFilter {
   const holds = comparisons[sign];
-  const [one, other] = [textFunction(left), textFunction(right)];
-  const [first, second] = [left, right].map((side) => propertiesOf(side)[0] as TextProperty | undefined);
+  const one = textFunction(left);
+  const other = textFunction(right);
+  const [first] = propertiesOf(left) as TextProperty[];
+  const [second] = propertiesOf(right) as TextProperty[];
   if (first === undefined || second === undefined || first === second)
     return textTest((first ?? second)!, (text) => holds(one(text), other(text)));
   return (rows) => {
-    const [a, b] = [textOfRow(rows, first), textOfRow(rows, second)];
+    const a = textOfRow(rows, first);
+    const b = textOfRow(rows, second);
     return (row) => {
-      const [p, q] = [a(row), b(row)];
+      const p = a(row);
+      const q = b(row);
       return p !== null && q !== null && holds(one(p), other(q));
     };
   };
@@ -83,7 +87,8 @@ function numberValue(rows: IndexRun, expression: NumberExpression): RowValue<num
 function numberComparison(sign: ComparisonOp, [left, right]: ArgsOf<'number'>): RunFilter {
   const holds = comparisons[sign];
   return (rows) => {
-    const [a, b] = [numberValue(rows, left), numberValue(rows, right)];
+    const a = numberValue(rows, left);
+    const b = numberValue(rows, right);
     return (row) => holds(a(row), b(row));
   };
 }
@@ -93,7 +98,8 @@ function numberComparison(sign: ComparisonOp, [left, right]: ArgsOf<'number'>): 
 function timeComparison(sign: ComparisonOp, [left, right]: ArgsOf<'time'>): RunFilter {
   const holds = comparisons[sign];
   return (rows) => {
-    const [a, b] = [timeColumns(rows, left.property), timeColumns(rows, right.property)];
+    const a = timeColumns(rows, left.property);
+    const b = timeColumns(rows, right.property);
     return (row) =>
       a.known?.(row) !== false && b.known?.(row) !== false && holds(a.first[row]!, b.first[row]!);
   };
@@ -122,7 +128,10 @@ export function compilePeriodRelation({ relation, args }: PeriodRelation, negate
     const otherStart = endValue(rows, right, 'first', -Infinity);
     const otherEnd = endValue(rows, rightEnd, 'last', Infinity);
     return (row) => {
-      const [a, aEnd, b, bEnd] = [start(row), end(row), otherStart(row), otherEnd(row)];
+      const a = start(row);
+      const aEnd = end(row);
+      const b = otherStart(row);
+      const bEnd = otherEnd(row);
       // The first two are false if a period is unknown or ends before it starts.
       return a <= aEnd && b <= bEnd && holds(a, aEnd, b, bEnd) !== negated;
     };

@@ -71,7 +71,8 @@ function allTests(all: RunFilter[]): RunFilter | undefined {
 export function andTests(p: RunFilter | undefined, q: RunFilter | undefined): RunFilter | undefined {
   if (!p || !q) return p ?? q;
   return (rows) => {
-    const [one, other] = [p(rows), q(rows)];
+    const one = p(rows);
+    const other = q(rows);
     return (row) => one(row) && other(row);
   };
 }

@@ -5,7 +5,7 @@ export interface Token {
   kind: 'name' | 'quotedName' | 'text' | 'number' | 'sign' | 'end';
   /** Names and texts without their quotes. */
   text: string;
-  /** From 1. */
+  /** Position in the text, from 1. */
   position: number;
 }
 

@@ -27,7 +27,7 @@ const CONDITIONS = new Map(
     .map((op) => [op.toLowerCase(), op]),
 );
 
-/** Throws TW_QUERY_CQL2_SYNTAX and what `readCql2Json` throws. */
+/** Throws TW_QUERY_CQL2_SYNTAX and the errors of `readCql2Json`. */
 export function readCql2Text(source: string): Filter {
   const { json, positions } = parseCql2Text(source);
   return new Reader((node) => {

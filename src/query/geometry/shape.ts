@@ -85,7 +85,8 @@ function readLine(value: unknown): Point[] {
 
 function readRing(value: unknown): Point[] {
   const points = readList(value, readPoint);
-  const [first, last] = [points[0]!, points.at(-1)!];
+  const first = points[0]!;
+  const last = points.at(-1)!;
   if (points.length < 4) throw badGeometry('the ring of a polygon has less than four points');
   if (first[0] !== last[0] || first[1] !== last[1])
     throw badGeometry('the ring of a polygon does not end at the point where it starts');

@@ -170,7 +170,8 @@ function writeAssets(
   url: StacUrls,
 ): void {
   const files = url.tile(tile.id);
-  const [w, n] = [numberText(west), numberText(north)];
+  const w = numberText(west);
+  const n = numberText(north);
   for (let g = 0; g < texts.length; g++) {
     const { width, height, bands } = tile.groups[g];
     const { name, file, shared, betweenPercents } = texts[g];

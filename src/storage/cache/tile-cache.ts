@@ -6,7 +6,7 @@ import { Fetcher } from './fetcher.js';
 import { FileCache } from './file-cache.js';
 import { Prefetcher, type PrefetchSource } from './prefetcher.js';
 
-/** The node's own folder and what it holds. */
+/** The data folder of the node and its content. */
 interface CacheFolder extends PrefetchSource {
   readonly dir: string;
   readonly catalogue: Catalogue;

@@ -146,7 +146,7 @@ export class CellDirectory {
 
   private addCell(row: number): void {
     if (this.size === this.first.length) {
-      const [first, longest] = [this.first, this.longest];
+      const { first, longest } = this;
       this.first = new Uint32Array(2 * this.size + INITIAL_CELLS);
       this.first.set(first);
       this.longest = new Float64Array(2 * this.size + INITIAL_CELLS);

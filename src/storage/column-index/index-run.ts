@@ -265,7 +265,7 @@ export class IndexRun {
 
   // Orders
 
-  /** By (grid, key, precision, start). */
+  /** Compares rows by (grid, key, precision, start). */
   compareCells(a: number, b: number): number {
     return compareCells(this, a, this, b);
   }
@@ -295,9 +295,10 @@ export function compareNewest(a: IndexRun, i: number, b: IndexRun, j: number): n
   return b.columns.start[j] - a.columns.start[i] || compareIds(a, i, b, j);
 }
 
-/** By collection, then id. */
+/** Compares rows by collection, then id. */
 function compareIds(a: IndexRun, i: number, b: IndexRun, j: number): number {
-  const [p, q] = [a.columns, b.columns];
+  const { columns: p } = a;
+  const { columns: q } = b;
   const difference = compareText(
     a.collections.names[p.collection[i]]!,
     b.collections.names[q.collection[j]]!,
@@ -305,7 +306,8 @@ function compareIds(a: IndexRun, i: number, b: IndexRun, j: number): number {
   if (difference !== 0) return difference;
   // Most ids can be compared without building them.
   if (p.suffix[i] === 0 && q.suffix[j] === 0) {
-    const [one, other] = [a.scenes.names[p.scene[i]]!, b.scenes.names[q.scene[j]]!];
+    const one = a.scenes.names[p.scene[i]]!;
+    const other = b.scenes.names[q.scene[j]]!;
     if (one === other) {
       if (p.grid[i] === q.grid[j]) return p.key[i] - q.key[j] || p.precision[i] - q.precision[j];
     } else if (!one.startsWith(other) && !other.startsWith(one)) return one < other ? -1 : 1;

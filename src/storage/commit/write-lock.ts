@@ -1,4 +1,4 @@
-/** Locks that a writer holds, and the way in which it commits. */
+/** Write locks, and commits under them. */
 import type { Catalogue, CatalogueChange } from '../catalogue/index.js';
 import { collectionBusy, sceneBusy } from '../errors.js';
 import { newVersion } from '../files/index.js';

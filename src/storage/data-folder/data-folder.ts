@@ -33,7 +33,7 @@ export interface LockInfo {
   pid: number;
   /** Base URL of the server; null if the process is not a server. */
   url: string | null;
-  /** 32 random bytes in hex: a request that carries it comes from the user who owns the folder. */
+  /** 32 random bytes in hex: a request with this secret comes from the user who owns the folder. */
   secret: string;
   started: string;
 }

@@ -57,8 +57,8 @@ export function requireChecksum(
   url: string,
 ): void {
   if (expected === undefined || actual === expected) return;
-  const [is, should] = [actual, expected].map((crc) => crc.toString(16).padStart(8, '0'));
-  throw storeCorrupt(name, url, `its checksum is ${is}, but ${should} was written`);
+  const hex = (crc: number) => crc.toString(16).padStart(8, '0');
+  throw storeCorrupt(name, url, `its checksum is ${hex(actual)}, but ${hex(expected)} was written`);
 }
 
 /** Passes chunks on as they arrive, and verifies their checksum at the end. */

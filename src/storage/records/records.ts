@@ -133,7 +133,7 @@ export interface TextureRecord {
   tile: string;
   version: string;
   start: number;
-  /** In the order of `src/training/texture`. */
+  /** Descriptors, in the order that `src/training/texture` defines. */
   values: number[];
 }
 
@@ -142,7 +142,7 @@ export interface ClusteringRecord {
   collection: string;
   /** Standardised value = (value - mean) / deviation. */
   scaling: { means: number[]; deviations: number[] };
-  /** In standardised values, the largest cluster first. */
+  /** Cluster centres in standardised values, the largest cluster first. */
   centres: number[][];
   /** Mean silhouettes for other numbers of clusters, by three distances. Empty if the number was given. */
   curve: { clusters: number; euclidean: number; manhattan: number; cosine: number }[];

@@ -32,17 +32,17 @@ export interface StoredTile {
 }
 
 /** The parts that groups were made from. Nobody changes groups in place. */
-const sourceParts = new WeakMap<GroupRecord[], { layout: TileSchema; parts: TileGroupPart[] }>();
+const sourceParts = new WeakMap<GroupRecord[], { schema: TileSchema; parts: TileGroupPart[] }>();
 
 /** The schema that a tile's record was decoded with: the same object for all tiles that share it. Undefined for other records. */
 export function schemaOf({ groups }: TileRecord): TileSchema | undefined {
-  return sourceParts.get(groups)?.layout;
+  return sourceParts.get(groups)?.schema;
 }
 
 /** The groups of a tile of this schema, which `schemaOf` returns for them. */
-export function joinGroups(layout: TileSchema, parts: TileGroupPart[]): GroupRecord[] {
-  const groups = parts.map((part, g) => joinGroup(layout[g], part));
-  sourceParts.set(groups, { layout, parts });
+export function joinGroups(schema: TileSchema, parts: TileGroupPart[]): GroupRecord[] {
+  const groups = parts.map((part, g) => joinGroup(schema[g], part));
+  sourceParts.set(groups, { schema, parts });
   return groups;
 }
 
@@ -66,22 +66,22 @@ export class TileSchemas {
   private readonly digests = new WeakMap<TileSchema, string>();
 
   /** Adds a schema that was read from the catalogue. */
-  add(digest: string, layout: TileSchema): void {
-    this.known.set(digest, layout);
+  add(digest: string, schema: TileSchema): void {
+    this.known.set(digest, schema);
   }
 
   /** True if a tile may have a spectrum. */
   haveSpectra(): boolean {
-    return [...this.known.values()].some((layout) => wavelengthRange(layout) !== undefined);
+    return [...this.known.values()].some((schema) => wavelengthRange(schema) !== undefined);
   }
 
   encode(record: TileRecord): StoredTile {
     const { id: _, groups, ...tile } = record;
-    const layout = schemaOf(record);
-    let digest = layout && this.digests.get(layout);
+    const schema = schemaOf(record);
+    let digest = schema && this.digests.get(schema);
     if (digest === undefined) {
       digest = this.digestOf(schemaPart(groups));
-      if (layout) this.digests.set(layout, digest);
+      if (schema) this.digests.set(schema, digest);
     }
     return { tile, layout: digest, groups: tilePart(groups) };
   }
@@ -93,26 +93,26 @@ export class TileSchemas {
   decode(id: string, stored: StoredTile | TileRecord): TileRecord {
     if (!('layout' in stored)) return stored;
     const { tile, layout: digest, groups: parts } = stored;
-    const layout = this.known.get(digest);
-    if (!layout) {
+    const schema = this.known.get(digest);
+    if (!schema) {
       this.missing.add(digest);
-      throw storageCorrupt(`layout ${digest} of record ${JSON.stringify(id)}`, 'the catalogue');
+      throw storageCorrupt(`schema ${digest} of record ${JSON.stringify(id)}`, 'the catalogue');
     }
-    return Object.assign(tile, { id, groups: joinGroups(layout, parts) });
+    return Object.assign(tile, { id, groups: joinGroups(schema, parts) });
   }
 
   /** The schemas that the next batch must contain. */
-  takeUnwritten(): [digest: string, layout: TileSchema][] {
+  takeUnwritten(): [digest: string, schema: TileSchema][] {
     return [...this.unwritten];
   }
 
   /** Declares that schemas from `takeUnwritten` are on disk. */
-  markWritten(taken: [digest: string, layout: TileSchema][]): void {
+  markWritten(taken: [digest: string, schema: TileSchema][]): void {
     for (const [digest] of taken) this.unwritten.delete(digest);
   }
 
-  private digestOf(layout: TileSchema): string {
-    const json = JSON.stringify(layout);
+  private digestOf(schema: TileSchema): string {
+    const json = JSON.stringify(schema);
     const digest = createHash('sha256').update(json).digest('hex').slice(0, 16);
     if (!this.known.has(digest)) {
       // The same value as after a restart: JSON has no NaN and no infinities.

@@ -23,11 +23,11 @@ export class TileBatch {
     const numbers = new Map<TileSchema | string, number>();
     const tiles = this.tiles.map((record) => {
       const known = schemaOf(record);
-      const layout = known ?? schemaPart(record.groups);
-      const key = known ?? JSON.stringify(layout);
+      const schema = known ?? schemaPart(record.groups);
+      const key = known ?? JSON.stringify(schema);
       let number = numbers.get(key);
       if (number === undefined) {
-        number = layouts.push(layout) - 1;
+        number = layouts.push(schema) - 1;
         numbers.set(key, number);
       }
       const { groups, ...tile } = record;
@@ -41,20 +41,20 @@ export class TileBatch {
 const internedSchemas = new Map<string, TileSchema>();
 const MAX_INTERNED = 10_000;
 
-function internSchema(layout: TileSchema): TileSchema {
-  const json = JSON.stringify(layout);
+function internSchema(schema: TileSchema): TileSchema {
+  const json = JSON.stringify(schema);
   const known = internedSchemas.get(json);
   if (known) return known;
   if (internedSchemas.size === MAX_INTERNED) internedSchemas.clear();
-  internedSchemas.set(json, layout);
-  return layout;
+  internedSchemas.set(json, schema);
+  return schema;
 }
 
 /** The records of a batch, which may have been sent as JSON. */
 export function decodeTiles(list: TileBatch | EncodedTiles): TileRecord[] {
   if (list instanceof TileBatch) return list.tiles;
-  const layouts = list.layouts.map(internSchema);
+  const schemas = list.layouts.map(internSchema);
   return list.tiles.map(({ tile, layout, groups }) =>
-    Object.assign(tile, { groups: joinGroups(layouts[layout], groups) }),
+    Object.assign(tile, { groups: joinGroups(schemas[layout], groups) }),
   );
 }

@@ -361,7 +361,11 @@ async function writeSpectrum(storage: Storage, scene: string): Promise<void> {
   const record = tileRecord(write, 1, '9q8yy');
   const [data, ...others] = record.groups;
   const bands = Array.from({ length: 20 }, (_, i) => ({
-    ...{ name: `b${i}`, scale: 1, offset: 0, validPercent: 100, wavelength: 400 + 20 * i },
+    name: `b${i}`,
+    scale: 1,
+    offset: 0,
+    validPercent: 100,
+    wavelength: 400 + 20 * i,
   }));
   await write.commit(factsOf(1), [{ ...record, groups: [{ ...data!, bands }, ...others] }]);
 }

@@ -60,7 +60,10 @@ test('so is the coordination folder of a single node', LINUX_ONLY, async (t) => 
   const store = pathToFileURL(join(folder, 'store')).href;
   const cluster = { store, etcd: [], name: 'default', advertise: 'http://127.0.0.1:1', zone: 'a', weight: 1 };
   const node = await openNode({
-    ...{ data: dir, memory: 512e6, cores: 1, reserve: 0 },
+    data: dir,
+    memory: 512e6,
+    cores: 1,
+    reserve: 0,
     cluster: { ...cluster, secret: 'the secret of the test' },
   });
   const beforeClose = [...synced];

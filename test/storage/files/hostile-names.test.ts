@@ -13,7 +13,11 @@ import { COLLECTION } from '../sample-scenes.js';
 
 const TILE = { id: 'c_s_g9q8yy', grid: 'geohash', geocode: '9q8yy', version: '000000000aaaaaa' } as const;
 const MODEL: NewModel = {
-  ...{ model: 'm', collection: 'c', grid: 'geohash' as const, geocode: '9q8yy', version: '000000000aaaaaa' },
+  model: 'm',
+  collection: 'c',
+  grid: 'geohash' as const,
+  geocode: '9q8yy',
+  version: '000000000aaaaaa',
   card: {},
 };
 

@@ -138,7 +138,7 @@ test('a damaged or lost schema damages the tiles that name it, until their scene
     storage = await Storage.open(dir);
     await assert.rejects(storage.getTile(id), {
       code: 'TW_STORAGE_CORRUPT',
-      message: new RegExp(`layout ${digest} of record "${id}"`),
+      message: new RegExp(`schema ${digest} of record "${id}"`),
     });
     assert.deepEqual(await storage.getTiles([id]), []);
     const problems = (await verify(storage)).problems.map(({ kind, what }) => `${kind} ${what}`);

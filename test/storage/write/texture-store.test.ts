@@ -23,8 +23,13 @@ async function withTextures(dir: string): Promise<Storage> {
   const scaling = { means: [0, 0, 0], deviations: [1, 1, 1] };
   const places = tiles.length;
   await storage.textures.putClustering({
-    ...{ collection: COLLECTION.id, scaling, centres: [[1, 2, 3]], curve: [] },
-    ...{ seed: 1, places, createdAt: 0 },
+    collection: COLLECTION.id,
+    scaling,
+    centres: [[1, 2, 3]],
+    curve: [],
+    seed: 1,
+    places,
+    createdAt: 0,
   });
   return storage;
 }

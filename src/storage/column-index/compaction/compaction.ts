@@ -190,7 +190,8 @@ class CodeTranslator {
 
 /** `to[targetRows[i]] = from[rows[i]]`, in two columns of one type. */
 function copyValues(from: Column, rows: Uint32Array, to: Column, targetRows: Uint32Array): void {
-  const [read, write] = [toFewArrayTypes(from), toFewArrayTypes(to)];
+  const read = toFewArrayTypes(from);
+  const write = toFewArrayTypes(to);
   for (let i = 0; i < rows.length; i++) write[targetRows[i]] = read[rows[i]];
 }
 
