@@ -47,7 +47,7 @@ function hfa(name: string, spill: string, before: number): Buffer {
   return Buffer.concat([Buffer.alloc(before, 'EHFA_HEADER_TAG/'), entry, data]);
 }
 
-test('an Erdas file whose pixels lie in another folder is refused, not one with its own beside it', async (t) => {
+test('an Erdas file with pixels in another folder is refused, but not one with a file beside it', async (t) => {
   const path = join(await tempFolder(t), 'a.img');
   const check = async (bytes: Buffer) => {
     await writeFile(path, bytes);

@@ -39,7 +39,7 @@ const valid = (pixels: PixelArray, nodata: number | undefined) =>
 const series = (first: number, step: number, isValid: (value: number) => boolean) =>
   Array.from({ length: 80 }, (_, i) => first + step * i).map((value) => (isValid(value) ? value : null));
 
-test('valid ranges, several fill values and _Unsigned: as netCDF4-python reads them', async () => {
+test('valid ranges, several fill values and _Unsigned agree with netCDF4-python', async () => {
   const expected: Record<string, { dtype: string; values: (number | null)[] }> = JSON.parse(
     await readFile(join(folder, 'missing.json'), 'utf8'),
   );
@@ -87,7 +87,7 @@ test('a valid range of the type of scale_factor is one of unpacked numbers', asy
   );
 });
 
-test('bytes have no fill value but their own, as in GDAL', async () => {
+test('bytes have no default fill value, as in GDAL', async () => {
   const { nodata, values } = await readVariable('default_byte');
   assert.equal(nodata, undefined);
   assert.equal(values[0], -127);

@@ -78,7 +78,7 @@ function assertSame(found: Uint8Array | undefined, bytes: Uint8Array, what = 'by
   assert.ok(found && Buffer.compare(found, bytes) === 0, `${what} became others`);
 }
 
-test('streams of zlib at all levels, and our own, give their bytes', () => {
+test('streams of zlib at all levels, and our own, are decoded', () => {
   fc.assert(
     fc.property(someBytes, someOptions, (bytes, options) => {
       assertSame(inflated(deflateSync(bytes, options), bytes.length), bytes, JSON.stringify(options));
@@ -88,13 +88,13 @@ test('streams of zlib at all levels, and our own, give their bytes', () => {
   );
 });
 
-test('what follows a stream does not matter', () => {
+test('bytes after a stream are ignored', () => {
   const bytes = new Uint8Array(30_000).fill(5);
   const stream = Buffer.concat([deflateSync(bytes), Buffer.from('more')]);
   assertSame(inflated(stream, bytes.length), bytes);
 });
 
-test('a stream may fill its limit, and no more', () => {
+test('a stream may have exactly the size of its limit, but not more', () => {
   for (const level of [0, 1, 6]) {
     const bytes = new Uint8Array(70_000);
     KINDS['near repeats'](bytes, random(9));
@@ -105,7 +105,7 @@ test('a stream may fill its limit, and no more', () => {
   }
 });
 
-test('a block may end just beyond what is wanted', async () => {
+test('a block may end just beyond the requested bytes', async () => {
   const bytes = new Uint8Array(LEAST + 70_000);
   KINDS['noise'](bytes, random(5));
   for (let over = -4; over <= 12; over++) {
@@ -132,7 +132,7 @@ async function deflatedInParts(bytes: Uint8Array, first: number): Promise<Buffer
   return stream;
 }
 
-test('blocks too small or too large for the kernel are read too', () => {
+test('blocks that are too small or too large for the kernel are decoded', () => {
   const small = Buffer.from('a few bytes');
   const stream = deflateSync(small);
   assertSame(inflate(stream.length, small.length, from(stream)), small);
@@ -142,7 +142,7 @@ test('blocks too small or too large for the kernel are read too', () => {
   assertSame(inflatePrefix(other.length, large.length - 4, from(other)), large.subarray(4));
 });
 
-test('the start of a stream gives the first bytes, or says that it is too short', () => {
+test('the start of a stream yields the first bytes, or undefined if it is too short', () => {
   fc.assert(
     fc.property(someBytes, someOptions, fc.double(UNIT), (bytes, options, share) => {
       const stream = deflateSync(bytes, options);
@@ -179,7 +179,7 @@ function byZlib(stream: Uint8Array, limit: number): Uint8Array | undefined {
   }
 }
 
-test('damaged streams are refused exactly where zlib refuses them, and nothing else is written', () => {
+test('damaged streams are refused exactly if zlib refuses them, and no other memory is written', () => {
   const limit = 40_000;
   const big = new Uint8Array(200_000);
   const { buffer } = inflated(deflateSync(big), big.length);
@@ -232,7 +232,7 @@ function bitStream(...numbers: [number: number, bits: number][]): Buffer {
 const dynamic = (literals: number, distances: number, ...rest: [number, number][]) =>
   bitStream([1, 1], [2, 2], [literals - 257, 5], [distances - 1, 5], ...rest);
 
-test('each fault of a stream is told', () => {
+test('each fault of a stream is reported', () => {
   const faults: [stream: Buffer, message: RegExp][] = [
     [bitStream([1, 1], [3, 2]), /unknown type/],
     [bitStream([1, 1], [0, 2], [0, 5], [5, 16], [5, 16]), /two lengths/],
@@ -283,7 +283,7 @@ async function importAgain(): Promise<typeof import('../../src/raster/compressio
   return await import(`../../src/raster/compression/deflate/inflate.js?${'again'}`);
 }
 
-test('without SIMD zlib gives the same', async () => {
+test('without SIMD zlib decodes the same', async () => {
   const engine = (globalThis as unknown as { WebAssembly: { validate: () => boolean } }).WebAssembly;
   const { validate } = engine;
   engine.validate = () => false;
