@@ -17,7 +17,7 @@ async function listing(data: string): Promise<unknown> {
   return features.map(({ id, properties }) => `${id} ${properties.version}`);
 }
 
-test('each kind of bad input is refused by name and changes nothing', async (t) => {
+test('each kind of bad input is refused by name, and the store does not change', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const good = await writeTestScene(join(folder, 'good.tif'));

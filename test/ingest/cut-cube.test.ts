@@ -27,7 +27,7 @@ const MAPS = [
   'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84, rotation=180}',
 ];
 
-test('the memory that a cube is cut in changes nothing but the time that it takes', async (t) => {
+test('the memory for cutting a cube does not affect the result', async (t) => {
   const folder = await tempFolder(t);
   const cases = fc.record({
     width: fc.integer({ min: 40, max: 150 }),

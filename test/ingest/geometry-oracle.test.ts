@@ -121,7 +121,7 @@ for (const [name, square, grid, precision] of [...antimeridian, ...poles]) {
 }
 
 for (const [name, square, grid, precision] of antimeridian) {
-  test(`a scene in ${name} is ingested whole`, async (t) => {
+  test(`a scene in ${name} is ingested completely`, async (t) => {
     const folder = await tempFolder(t);
     const node = await testNode(t, join(folder, 'data'));
     const href = await writeSquare(join(folder, 'scene.tif'), square);
@@ -140,7 +140,7 @@ for (const [name, square, grid, precision] of antimeridian) {
   });
 }
 
-test('a scene at the pole is ingested whole, and said to be lost to quadtile', async (t) => {
+test('a scene at the pole is ingested completely, and said to be lost to quadtile', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const href = await writeSquare(join(folder, 'scene.tif'), around(3413, 0, 90, 1000));

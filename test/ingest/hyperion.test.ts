@@ -188,7 +188,7 @@ test(
   },
 );
 
-test('broken products are refused; bands that are not calibrated may lack', needsPythonGdal, async (t) => {
+test('damaged products are refused; bands without calibration may be missing', needsPythonGdal, async (t) => {
   const path = await product(await tempFolder(t));
   const mtl = join(path, `${ID}_MTL_L1T.TXT`);
   const file = (band: string) => join(path, `${ID}_${band}_L1T.TIF`);

@@ -144,7 +144,7 @@ async function compareWithGdal(
   assert.ok(holes > 1000);
 }
 
-test('masks and alpha bands of GeoTIFFs, as gdalwarp has them', needsGdal, async (t) => {
+test('masks and alpha bands of GeoTIFFs agree with gdalwarp', needsGdal, async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   for (const [i, [name, dataType, args, nodata]] of files.entries())
@@ -173,7 +173,7 @@ test('masks and alpha bands of GeoTIFFs, as gdalwarp has them', needsGdal, async
     assert.equal(again!.coverage, tile!.coverage);
   });
 
-  await t.test('a changed mask beside a file makes the tiles again', async () => {
+  await t.test('a changed mask file replaces the tiles', async () => {
     const path = await translated(join(folder, 'b.tif'), 'uint8', MASK_BESIDE);
     const inputs = { href: path, collection: 'beside', datetime: '2024-06-01', precision: 5 };
     await ingest(node, inputs);
@@ -213,7 +213,7 @@ test('an alpha band that is declared as data marks no pixels', needsGdal, async 
   }
 });
 
-test('a folder is read without the masks beside its files', needsGdal, async (t) => {
+test('masks beside the files of a folder are not scenes', needsGdal, async (t) => {
   const folder = await tempFolder(t);
   await translated(join(folder, 'a.tif'), 'uint8', MASK_BESIDE);
   await rm(join(folder, 'a.tif.source.tif'));
@@ -221,7 +221,7 @@ test('a folder is read without the masks beside its files', needsGdal, async (t)
 });
 
 for (const dataType of ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'float64'] as const)
-  test(`masked pixels take no part in means of ${dataType}`, () => {
+  test(`masked pixels do not contribute to means of ${dataType}`, () => {
     const side = 64;
     const pixels = allocatePixels(dataType, side * side).map((_, i) =>
       i % 3 === 0 ? 100 : 40,
@@ -271,7 +271,7 @@ test('a mask beside a file that is a link is not followed', async (t) => {
   }
 });
 
-test('an image behind the first that cannot be read gives a warning, and a mask that cannot be read an error', async (t) => {
+test('an unreadable second image results in a warning, and an unreadable mask in an error', async (t) => {
   const path = join(await tempFolder(t), 'a.tif');
   const band = new Uint8Array(64 * 64).fill(5);
   const mask = Uint8Array.from(band, (_, i) => i % 2);
@@ -295,7 +295,7 @@ test('an image behind the first that cannot be read gives a warning, and a mask 
   await assert.rejects(openRaster(path), { code: 'TW_RASTER_UNSUPPORTED' });
 });
 
-test('directories in a circle end', async (t) => {
+test('circular directories end', async (t) => {
   const path = await writeRaster(join(await tempFolder(t), 'a.tif'));
   const bytes = await readFile(path);
   const first = bytes.readUInt32LE(4);

@@ -25,7 +25,7 @@ async function contents(folder: string): Promise<{ name: string; content: Buffer
   );
 }
 
-test('an archive is the same scene as its folder, and leaves nothing behind', async (t) => {
+test('an archive is the same scene as its folder, and leaves no files', async (t) => {
   const folder = await tempFolder(t);
   const landsat = join(folder, 'LC08');
   await writeLandsatLikeScene(landsat);
@@ -70,7 +70,7 @@ test('an archive is the same scene as its folder, and leaves nothing behind', as
   assert.deepEqual(scratch, []);
 });
 
-test('scenes of a new collection, several at once: the first fixes the cells, results keep their order', async (t) => {
+test('concurrent scenes of a new collection: the first fixes the cells, results keep their order', async (t) => {
   const folder = await tempFolder(t);
   const inbox = join(folder, 'inbox');
   await mkdir(inbox);
@@ -117,7 +117,7 @@ async function sixBands(path: (group: string) => string, tile: TileRecord, width
   return { blue, green, red, nir, swir16, swir22 };
 }
 
-test('Sentinel-2 L1C without a mask is tested by reflectance, pixel by pixel', async (t) => {
+test('cloud in Sentinel-2 L1C without a mask is detected by reflectance, pixel by pixel', async (t) => {
   const folder = await tempFolder(t);
   const { path } = await writeSafe(folder, {
     level: 'L1C',
@@ -188,7 +188,7 @@ test("an operator's model tells the cloud of Sentinel-2 L1C, and of nothing else
   assert.equal((absent as { code: string }[])[0].code, 'TW_INGEST_CLOUD_MODEL_UNREADABLE');
 });
 
-test('a scene of 1 GB streams through 256 MB', { timeout: 600_000 }, async (t) => {
+test('a scene of 1 GB is streamed through 256 MB', { timeout: 600_000 }, async (t) => {
   const folder = await tempFolder(t);
   const path = join(folder, 'large.tif');
   await writeFile(path, strips(32_768, 16_384));
