@@ -1,4 +1,4 @@
-/** Bad input gets one clear line that names the file, and leaves the store as it was. */
+/** Bad input results in one clear line that names the file, and the store does not change. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';

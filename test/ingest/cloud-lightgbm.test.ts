@@ -119,7 +119,7 @@ test('a damaged model is refused or still predicts probabilities', () => {
         predictLightgbm(parse(changed), row, out);
       } catch (error) {
         const { code } = error as { code: string };
-        // A model with another number of features takes other rows.
+        // A model with another number of features needs other rows.
         assert.match(code, /^TW_INGEST_BAD_CLOUD_(MODEL|BANDS)$/, String(error));
         return;
       }

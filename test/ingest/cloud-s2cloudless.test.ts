@@ -7,7 +7,7 @@ import { parseLightgbm } from '../../src/ingest/cloud/lightgbm-model.js';
 import { detectCloudByModel, MODEL_BANDS } from '../../src/ingest/cloud/s2cloudless.js';
 import { Mask } from '../../src/raster/index.js';
 
-/** A model of one split: probability 0.95 where the feature is above 0.5, else 0.05. */
+/** A model of one split: probability 0.95 if the feature is above 0.5, else 0.05. */
 function modelOf(feature: number, features = 10) {
   const leaf = Math.log(0.95 / 0.05);
   const lines = `tree
@@ -121,7 +121,7 @@ test('inputs of other sizes are refused', () => {
   );
 });
 
-/** The slow way: every source pixel cut into columns x rows parts of equal size, each of which lies in one cell. */
+/** The slow way: every source pixel is divided into columns x rows parts of equal size, each of which is within one cell. */
 function slowAreaMean({ pixels, width, height }: BandPixels, columns: number, rows: number): number[] {
   const sums = new Float64Array(columns * rows);
   const counts = new Float64Array(columns * rows);

@@ -1,4 +1,4 @@
-/** A cube that is cut piece by piece is the one that is cut as a whole. */
+/** A cube that is cut in pieces equals one that is cut in one piece. */
 import assert from 'node:assert/strict';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const grid = gridByName('geohash');
 
 const MAPS = [
   'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}',
-  // A flight line that is turned, and one that ends south of where it begins.
+  // A rotated flight line, and one that ends south of its start.
   'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84, rotation=35}',
   'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84, rotation=180}',
 ];

@@ -13,7 +13,7 @@ function warningsOf(epsg: number, pixel: number): string[] {
 }
 
 test('a scene has a warning about its datum error if that exceeds half a pixel', () => {
-  // NAD27 needs grids; one shift for the whole of a UTM zone does not do.
+  // NAD27 needs grids; one shift is not exact enough for an entire UTM zone.
   const [warning, ...others] = warningsOf(26717, 10);
   assert.match(
     warning!,

@@ -32,7 +32,7 @@ function reflectance(band: number, line: number, sample: number): number {
   return band / 32 + (32 * line + sample) / 2048;
 }
 
-/** What hides the ground, as the flags say it. */
+/** Pixels whose ground is hidden, according to the flags. */
 function maskCode(line: number, sample: number): number {
   if (line === 0 || (line === 5 && sample === 6)) return Mask.nodata;
   if (sample < 8 || (sample >= 12 && sample < 15)) return Mask.cloud;

@@ -21,7 +21,7 @@ import { headerOf, MODIS, type Placed, rasterAround, rasters, sceneOf } from './
 
 const turned = (lon: number) => lon - 360 * Math.floor((lon + 180) / 360);
 
-/** Grid coordinates of a pixel's place; undefined where it is no place of the grid: found by going there and back. */
+/** Grid coordinates of a pixel position; undefined if the round trip shows that it is not on the grid. */
 function gridPlace(raster: Placed, grid: Grid, column: number, row: number): [number, number] | undefined {
   const [x, y] = pixelToMap(raster.transform, column, row);
   const [lonThere, lat] = createTransform(raster.crs, 'EPSG:4326')(x, y);
@@ -46,8 +46,8 @@ function gridPlace(raster: Placed, grid: Grid, column: number, row: number): [nu
 const MOST = 1000;
 
 /**
- * The cells at the finest precision up to a given one at which they are few enough to look at each; null where they never
- * are, undefined where the scene has none.
+ * The cells at the finest precision, up to a given one, at which they are few enough to check each; null if they never are,
+ * undefined if the scene has none.
  */
 function cover(
   raster: Placed,
@@ -141,7 +141,7 @@ for (const grid of grids) {
 
 const PARTS = [0, 1e-9, 0.003, 0.11, 0.26, 0.37, 0.5, 0.58, 0.71, 0.83, 0.94, 0.999, 1];
 
-/** Whether a close net of points over a cell meets the raster, or passes it by less than its own mesh. */
+/** True if densely sampled points of a cell meet the raster, or miss it by less than their spacing. */
 function nearRaster(raster: Placed, grid: Grid, geocode: string): boolean {
   const { west, south, east, north } = grid.bounds(geocode);
   const project = gridToSourceTransform(grid.epsg, raster);

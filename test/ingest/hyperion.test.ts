@@ -21,7 +21,7 @@ const NODATA = -32768;
 
 const isCalibrated = (number: number) => (number >= 8 && number <= 57) || (number >= 77 && number <= 224);
 
-/** What a tile must hold of a band. */
+/** The expected pixels of a band in a tile. */
 function pixel(number: number, row: number, column: number): number {
   const isOutside = row + column < 6;
   // The detectors are shifted by one pixel.

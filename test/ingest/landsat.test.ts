@@ -1,4 +1,4 @@
-/** Landsat as delivered: made-up scenes always, real ones where the folder of real data lies beside the repository. */
+/** Landsat as delivered: made-up scenes always, real ones if the folder of real data is beside the repository. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { appendFile, cp, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';

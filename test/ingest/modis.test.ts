@@ -1,4 +1,4 @@
-/** MODIS: layers made up as GeoTIFFs always, real HDF4 and JPEG 2000 where they and GDAL are there. */
+/** MODIS: made-up layers as GeoTIFFs always, real HDF4 and JPEG 2000 if they and GDAL are available. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** NAIP: the name and the content must agree; real images where they lie beside the repository. */
+/** NAIP: the name and the content must agree; real images if they are beside the repository. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -64,7 +64,7 @@ test('a NAIP image: bands, date, collection', async (t) => {
 
 test('pixels outside of an image hold no data, although its files have no nodata value', async (t) => {
   const folder = await tempFolder(t);
-  // Without 0, so that nothing but what lies outside can be black.
+  // Without 0, so that only pixels outside can be black.
   const bands = bytesOf(4, 1400 * 1000, (i, band) => 100 + ((i + 40 * band) % 50));
   const large = { ...image, width: 1400, height: 1000, bands };
   const path = await writeRaster(join(folder, `${NAME}.tif`), large);

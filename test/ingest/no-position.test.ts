@@ -1,4 +1,4 @@
-/** Cubes that do not say where they lie: flags say it, in every way that an ingest can be started. */
+/** Cubes without georeferencing: options set it, for every way of starting an ingest. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -19,7 +19,7 @@ const [LINES, SAMPLES] = [36, 28];
 const GRID = { x: 500_000, y: 5_300_000, pixel: 30, width: SAMPLES, height: LINES, epsg: 32633 };
 const NODATA = 65_535;
 
-/** What a band must hold, `index` as stored, long wavelengths first. */
+/** The expected pixels of a band, `index` as stored, long wavelengths first. */
 function stored(detector: 'Vnir' | 'Swir', index: number, line: number, sample: number): number {
   const isOutside = line + sample < 6;
   const isUnseen = detector === 'Vnir' && line === 20 && sample === 5;

@@ -130,7 +130,7 @@ test('a nodata value that no pixel can hold, and scales that make all values equ
     await assert.rejects(describe(options), { code: 'TW_INGEST_BAD_SCALE', message: /--scale/ });
   for (const options of [{ nodata: 255 }, { scale: -1e-9 }, { offset: -273.15 }])
     assert.equal((await describe(options)).length, 1);
-  // What a file says of itself is often of another type than its pixels: it is none then.
+  // The nodata value of a file often does not fit the type of its pixels; it then marks none.
   const odd = await writeRaster(join(folder, 'odd_2024-06-01.tif'), { ...twoBands, nodata: -9999 });
   assert.equal((await describeScenes(odd, { collection: 'fields' })).length, 1);
   const flat = await writeRaster(join(folder, 'flat_2024-06-01.tif'), {

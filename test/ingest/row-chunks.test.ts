@@ -63,7 +63,7 @@ test('windows hold the rows of their cells within the budget, and decode each bl
           assert.equal(pixels[(row - window.start) * header.width], row + 1, `row ${row}`);
       }
     }
-    // One block row cannot hold a cell that lies across two: blocks at the ends of windows are then decoded twice.
+    // One row of blocks is too small for a cell that spans two: blocks at the ends of windows are then decoded twice.
     if (blockRows > 1) assert.ok(decoded <= 3000, `${decoded} rows decoded with ${blockRows} block rows`);
   }
   assert.throws(() => planChunks(path, groups, geohash, cells, bandBytes(header, 20)), {

@@ -248,7 +248,7 @@ test('split cubes keep measured spectra, their wavelengths, and the coverage of 
     assert.ok(Math.abs(tile.coverage - (100 * valid) / bands[0]!.length) < 1e-9, tile.id);
     validOf.set(tile.source, (validOf.get(tile.source) ?? 0) + valid);
   }
-  // The cells of a split have whole pixels of their own, so that some are measured twice or not at all.
+  // The cells of a split have their own pixel grids, so that some pixels are measured twice or not at all.
   const [raw, split] = [validOf.get('raw')!, validOf.get('split')!];
   assert.ok(Math.abs(split / raw - 1) < 0.1, `${split} of ${raw}`);
 });

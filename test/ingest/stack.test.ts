@@ -133,7 +133,7 @@ test('a collection of an older version keeps the sizes of its tiles', async (t) 
   const at = { collection: 'old', datetime: day(1), precision: 6 };
   const path = await scene(folder, 's', 10.1);
   await ingest(node, { href: path, ...at });
-  // As a version wrote it that knew no sizes: its tiles have those that were measured.
+  // The record of a version that knew no pixel sizes: its tiles have the measured ones.
   await storage.updateCollection('old', ({ pixelSizes: _, ...record }) => record);
   const [given] = await describeScenes(path, at);
   const { scene: planned, collection } = await planSceneTiles(storage, given, at);
@@ -158,7 +158,7 @@ test('a later scene adds the notices of its product to a collection of an older 
   const dry = await planSceneTiles(storage, product, { dryRun: true });
   assert.equal(dry.collection.attribution, 'Kelvin [year]');
   assert.equal((await storage.getCollection('kelvin'))?.attribution, undefined);
-  // A scene of another product that is put into it says nothing of the whole.
+  // A scene of another product in this collection adds no notices.
   await planSceneTiles(
     storage,
     { ...product, collection: { ...product.collection, id: 'other' } },
@@ -168,7 +168,7 @@ test('a later scene adds the notices of its product to a collection of an older 
   await planSceneTiles(storage, product, {});
   const { attribution, providers, licenseUrl } = (await storage.getCollection('kelvin'))!;
   assert.deepEqual({ attribution, providers, licenseUrl }, notices);
-  // What it has stays.
+  // Existing notices do not change.
   await planSceneTiles(
     storage,
     { ...product, collection: { ...product.collection, attribution: 'New' } },

@@ -15,7 +15,7 @@ import { tempFolder } from '../support/temp.js';
 
 const OPTIONS = { reserve: new DiskReserve(tmpdir(), 0) };
 
-/** Writes archives into a fresh folder and unpacks them beside a file that must stay as it is. */
+/** Writes archives into a fresh folder and unpacks them beside a file that must not change. */
 async function bench(t: TestContext) {
   const folder = await tempFolder(t);
   const out = join(folder, 'inner', 'out');

@@ -1,4 +1,4 @@
-/** Masks and alpha bands of files say which pixels hold data, as gdalwarp has it. The forms they have in files: raster/validity.test.ts. */
+/** Masks and alpha bands of files mark pixels with data, as in gdalwarp. raster/validity.test.ts has their forms in files. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { copyFile, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -28,7 +28,9 @@ import { tempFolder } from '../support/temp.js';
 const SIDE = 160;
 const OPAQUE = 255;
 
-/** Two bands of data and one of opacity: a hole of some size, a fine pattern, and half-transparent pixels, which count. */
+/**
+ * Two bands of data and an alpha band: a gap of some size, a fine pattern, and half-transparent pixels, which count as data.
+ */
 async function writeSource(path: string, dataType: DataType, nodata?: number): Promise<string> {
   const band = (seed: number) =>
     allocatePixels(dataType, SIDE * SIDE).map((_, i) => ((i * 2654435761 + seed) >>> 0) % 256) as PixelArray;
@@ -77,7 +79,7 @@ async function translated(
   return path;
 }
 
-/** The data bands and what says where they hold data, as plain bands, warped into a rectangle by exact gdalwarp. */
+/** The data bands and their validity as plain bands, warped into a rectangle by exact gdalwarp. */
 function gdalCell(
   path: string,
   bands: string[],

@@ -1,4 +1,4 @@
-/** Whole products through the ingest process: archives, several scenes at once, cloud without a mask, large scenes. */
+/** Complete products through the ingest process: archives, concurrent scenes, cloud without a mask, large scenes. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
@@ -97,7 +97,7 @@ test('concurrent scenes of a new collection: the first fixes the cells, results 
   assert.deepEqual([twice.scenes.length, twice.failed[0]?.code], [1, 'TW_INGEST_SCENE_TWICE']);
 });
 
-/** The six bands of a tile as reflectance, each pixel of the mask taking the value it lies in. */
+/** The six bands of a tile as reflectance, upsampled to the pixels of the mask. */
 async function sixBands(path: (group: string) => string, tile: TileRecord, width: number, height: number) {
   const names = { blue: 'B02', green: 'B03', red: 'B04', nir: 'B8A', swir16: 'B11', swir22: 'B12' };
   const read = async (name: string) => {
@@ -145,7 +145,7 @@ test('cloud in Sentinel-2 L1C without a mask is detected by reflectance, pixel b
   }
 });
 
-/** Cloud where B02 is above 0.2. */
+/** Cloud if B02 is above 0.2. */
 const MODEL = `tree
 num_class=1
 num_tree_per_iteration=1
@@ -197,7 +197,7 @@ test('a scene of 1 GB is streamed through 256 MB', { timeout: 600_000 }, async (
   const child = start(['ingest', path, ...flags, ...data]);
   let peak = 0;
   const sampling = setInterval(async () => {
-    // Of the process and its threads; where the system does not tell, the test only shows that the scene is cut.
+    // Memory of the process and its threads. If the system does not report it, the test only shows that the scene is cut.
     const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
     peak = Math.max(peak, Number(/VmHWM:\s*(\d+) kB/.exec(status)?.[1] ?? 0) * 1024);
   }, 100);

@@ -51,7 +51,7 @@ const flipped =
     return [y, x];
   };
 
-/** What is added to x is added to y instead. */
+/** The terms added to x, added to y instead. */
 const onOtherAxis =
   (map: PixelMap): PixelMap =>
   (column, row) => [column, row + map(column, row)[0] - column];
@@ -115,7 +115,7 @@ test('a square is divided if a projection bends too much in its middle or along 
         let map: PixelMap = (column, row) => [column + factor * bend(column, row), row];
         if (isFlipped) map = flipped(map);
         if (isOther) map = onOtherAxis(map);
-        // The largest distance of a point of a square from where its corners put it.
+        // The largest distance of a point of a square from its interpolated position.
         const errorOf = (step: number) => {
           let worst = 0;
           for (const [column, row] of [

@@ -152,7 +152,7 @@ test('the shift, the ellipsoid and the planet of a GeoTIFF count', () => {
   const shift = [598.1, 73.7, 418.2, 0.202, 0.045, -2.455, 6.7];
   const shifted = crsFromGeoKeys(keysOf(geographic, [...bessel, [2062, shift]]), 'a.tif');
   const [lon, lat] = createTransform(shifted, 'EPSG:4326')(9, 52);
-  // As cs2cs has it for +proj=longlat +ellps=bessel with this shift.
+  // The result of cs2cs for +proj=longlat +ellps=bessel with this shift.
   assert.ok(Math.hypot(lon - SHIFTED[0], lat - SHIFTED[1]) < 1e-8, `${lon} ${lat}`);
   const europa: [number, number[]][] = [
     [2057, [1560800]],

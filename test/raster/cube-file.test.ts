@@ -51,7 +51,7 @@ test('every reader returns the pixels of a cube, whichever way it is written', a
       async ({ width, height, count, dataType, nodata, hasMask, isCompressed, seed }) => {
         const next = random(seed);
         const empty = nodata ?? (dataType.startsWith('float') ? NaN : 0);
-        // Whole corners are empty, so that blocks are left out.
+        // Empty corners, so that blocks are left out.
         const [right, bottom] = [next() * 1.5 * width, next() * 1.5 * height];
         const bands = Array.from({ length: count }, (_, band) =>
           pixels(dataType, width, height, seed + band).map((value, i) =>

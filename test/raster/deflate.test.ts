@@ -7,7 +7,7 @@ import { UNSIGNED_BY_SIZE, viewPixels } from '../../src/raster/pixels/data-types
 import { typedKernels } from '../../src/raster/pixels/typed-kernels.js';
 import { pixels, random } from './images.js';
 
-/** What a predictor may leave, and what it may not. */
+/** Typical output of a predictor, and unusual data. */
 const KINDS: Record<string, (next: () => number, at: number, before: number) => number> = {
   noise: (next) => next() * 256,
   'equally frequent': (_, at) => at,

@@ -104,7 +104,7 @@ for (const interleave of INTERLEAVES)
     assert.equal(again.header.crs.epsg, 32633);
   });
 
-/** GDAL says -0 where there is no turn. */
+/** GDAL reports -0 without rotation. */
 const affineOf = (values: number[]) => {
   const [originX, xx, xy, originY, yx, yy] = values.map((value) => value + 0);
   return { originX, originY, xx, xy, yx, yy };

@@ -53,7 +53,7 @@ test('an Erdas file with pixels in another folder is refused, but not one with a
     await writeFile(path, bytes);
     await rejectExternalReferences(path, 'HFA');
   };
-  // The second one lies across two chunks of reading.
+  // The second one spans two chunks of reading.
   for (const before of [1000, 65_536 - 30]) {
     await assert.rejects(check(hfa('ExternalRasterDMS', '../../secret.ige', before)), REFUSED);
     await assert.rejects(check(hfa('eXTERNALrASTERdms', '/etc/secret', before)), REFUSED);

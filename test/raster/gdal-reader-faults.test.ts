@@ -69,7 +69,7 @@ async function gone(pid: number): Promise<void> {
   assert.fail(`process ${pid} still runs`);
 }
 
-/** A child of a thread that is gone stays listed as a zombie, because nobody asks for its exit code. */
+/** A child of a thread that has ended stays listed as a zombie, because nothing reads its exit code. */
 function runs(pid: number): boolean {
   try {
     process.kill(pid, 0);

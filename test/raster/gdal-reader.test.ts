@@ -22,7 +22,7 @@ import { assertSamePixels, image } from './images.js';
 
 const data = join(repository, '../shared/data');
 
-/** The first file of a folder of real scenes with some ending; undefined where there are none. */
+/** The first file with some ending in a folder of real scenes; undefined if there is none. */
 function real(folder: string, ending: string): string | undefined {
   if (!existsSync(join(data, folder))) return undefined;
   const name = readdirSync(join(data, folder)).find((entry) => entry.endsWith(ending));
@@ -37,10 +37,10 @@ const needs = (path: string | undefined) => ({
   skip: needsGdal.skip || (path === undefined && 'the folder of real scenes is not there'),
 });
 
-/** The JPEG 2000 driver writes a bare code stream where the name does not end so. */
+/** The JPEG 2000 driver writes a bare code stream if the name has another ending. */
 const ENDING: Record<string, string> = { JP2OpenJPEG: 'jp2', HFA: 'img', netCDF: 'nc' };
 
-/** Writes a seeded image in another format, losslessly where it can. */
+/** Writes a seeded image in another format, losslessly if possible. */
 function converted(folder: string, driver: string, dataType: DataType, bands: number, ...options: string[]) {
   const tif = join(folder, 'a.tif');
   writeFileSync(tif, encodeCog(image(dataType, 300, 200, bands)));

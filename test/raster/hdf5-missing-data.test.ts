@@ -35,7 +35,7 @@ async function readVariable(name: string) {
 const valid = (pixels: PixelArray, nodata: number | undefined) =>
   Array.from(pixels, (value) => (value === nodata || Number.isNaN(value) ? null : value));
 
-/** The numbers of a variable as make-missing.py stores them, null where they are not valid. */
+/** The numbers of a variable as make-missing.py stores them, null for invalid ones. */
 const series = (first: number, step: number, isValid: (value: number) => boolean) =>
   Array.from({ length: 80 }, (_, i) => first + step * i).map((value) => (isValid(value) ? value : null));
 
@@ -104,7 +104,7 @@ test('a range that ends before it begins is not used, with a warning', async () 
     values,
     series(-10, 3, () => true),
   );
-  // That of the netCDF library.
+  // The default of the netCDF library.
   assert.equal(nodata, -32767);
   assert.deepEqual(warnings, ['the valid range of /backwards is not used: it is from 60 to 0']);
   const scenes = await describeScenes(path, { collection: 'x' });

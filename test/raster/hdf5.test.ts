@@ -1,4 +1,4 @@
-/** HDF5 and netCDF-4: files written by h5py and netCDF4, pixels by their formula and by GDAL where it is installed. */
+/** HDF5 and netCDF-4: files written by h5py and netCDF4, pixels by their formula and, if it is installed, by GDAL. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -199,7 +199,7 @@ for (const [file, layer, name] of [
     const header = await openHdf5(join(folder, file), layer);
     for (const band of [0, 1, 2]) assert.deepEqual(await readBand(header, band), theirs.bands[band]);
     for (const key of ['originX', 'originY', 'xx', 'yy'] as const) {
-      // GDAL takes whole turns out of longitudes.
+      // GDAL removes full turns from longitudes.
       const difference = (header.transform[key] - theirs.header.transform[key]) % 360;
       assert.ok(Math.abs(difference) < 1e-9, key);
     }

@@ -8,7 +8,7 @@ import { deflate } from '../../src/raster/compression/deflate/deflate.js';
 import { inflate, inflatePrefix } from '../../src/raster/compression/deflate/inflate.js';
 import { random } from './images.js';
 
-/** What is decoded here and not by zlib has at least room for this many bytes. */
+/** Output limit from which our own decoder is used instead of zlib, bytes. */
 const LEAST = 2 ** 14;
 
 type Make = (out: Uint8Array, next: () => number) => void;
@@ -148,7 +148,7 @@ test('the start of a stream yields the first bytes, or undefined if it is too sh
       const stream = deflateSync(bytes, options);
       const wanted = 1 + Math.round(bytes.length * share);
       const start = (length: number) => {
-        // What lies behind the part must not count.
+        // Bytes after the part must not count.
         assert.throws(() => inflate(stream.length, LEAST + bytes.length, noise));
         return inflatePrefix(length, wanted, from(stream));
       };
@@ -170,7 +170,7 @@ test('the start of a stream yields the first bytes, or undefined if it is too sh
 const noise = (into: Uint8Array) => KINDS['noise'](into, random(into.length + 1));
 const UNIT = { min: 0, max: 1, noNaN: true };
 
-/** What zlib makes of a stream; undefined where it refuses. */
+/** The output of zlib for a stream; undefined if it refuses the stream. */
 function byZlib(stream: Uint8Array, limit: number): Uint8Array | undefined {
   try {
     return inflateSync(stream, { maxOutputLength: limit });
@@ -241,7 +241,7 @@ test('each fault of a stream is reported', () => {
     [dynamic(257, 32, [15, 4], [0, 30], [0, 30]), /code lengths are invalid/],
     // All lengths of the code of lengths are 1.
     [dynamic(257, 1, [15, 4], ...Array<[number, number]>(19).fill([1, 3])), /code lengths are invalid/],
-    // The first symbol repeats a length where there is none.
+    // The first symbol repeats a length, but there is none.
     [dynamic(257, 1, [0, 4], [1, 3], [1, 3], [0, 3], [0, 3], [0, 30]), /code lengths are invalid/],
     // With the fixed codes: a length, then distance 5 at the start; the symbols 286 and distance 30.
     [bitStream([1, 1], [1, 2], [0b1000000, 7], [0b00100, 5], [0, 30]), /before its start/],

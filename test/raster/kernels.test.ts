@@ -38,7 +38,7 @@ import { random } from './images.js';
 const runs = { seed: 42, numRuns: 150 };
 const size = fc.record({ width: fc.integer({ min: 1, max: 9 }), height: fc.integer({ min: 1, max: 7 }) });
 
-/** Small numbers, many of them equal to each other and to the hole. */
+/** Small numbers, many of them equal to each other and to the nodata value. */
 function someOf(dataType: DataType, length: number, seed: number): PixelArray {
   const next = random(seed);
   const values = allocatePixels(dataType, length).map(() => Math.floor(6 * next()));

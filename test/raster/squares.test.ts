@@ -1,4 +1,4 @@
-/** What is known of the squares of a control grid, against a scan of all their pixels. */
+/** Properties of the squares of a control grid, compared with a scan of all their pixels. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

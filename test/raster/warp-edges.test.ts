@@ -1,4 +1,4 @@
-/** What a warp makes of pixels at edges: of other pixels, of the window, of the data and of the numbers of a type. */
+/** Warped pixels at edges: of source pixels, of the window, of the data and of the range of a type. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -44,7 +44,7 @@ test('a centre on an edge between pixels belongs to the right and lower pixel, i
       const { out } = warpBy(resampling, pixels, window, undefined, grid, false, 'uint8');
       if (resampling === 'nearest')
         for (const [i, value] of out.entries()) assert.equal(value, 12 + (i % 9) + 10 * Math.floor(i / 9));
-      // A mean counts where that pixel holds data.
+      // A mean is valid if that pixel holds data.
       const holes = pixels.map((value, i) => ((i % 10) + Math.floor(i / 10) === 5 ? 0 : value));
       const { valid } = warpBy(resampling, holes, window, 0, grid, false, 'uint8');
       for (const [i, value] of valid.entries())
@@ -80,13 +80,13 @@ test('a mean equal to the nodata value becomes the next number', () => {
         }
 });
 
-/** Half a count, and what weights in whole numbers add. */
+/** Half a unit, and the error of integer weights. */
 const toleranceOf = (dataType: DataType) => (isFloat(dataType) ? 0.02 : 0.7);
 
 interface Case {
   pixels: PixelArray;
   dataType: DataType;
-  /** Of the source, and of the destination. */
+  /** Size of the source, and of the destination. */
   size: [width: number, height: number];
   outSize: [width: number, height: number];
   step: number;

@@ -88,7 +88,7 @@ function warpFrom(
 test('a window is large enough if it has every pixel of the scene that is needed', () => {
   const refused = { code: 'TW_RASTER_WINDOW_OUTSIDE' };
   const inside = plainGrid(8, 6, 10, 12);
-  // The whole window, and one that lacks a column or row on each side in turn.
+  // The complete window, and windows that lack a column or row on one side.
   for (const [resampling, [column, row, width, height]] of [
     ['nearest', [10, 12, 8, 6]],
     ['bilinear', [10, 12, 8, 6]],
@@ -130,7 +130,7 @@ test('a window need not cover pixels beyond the scene', () => {
   for (const [x, y, window] of [
     [-5, -4, [0, 0, 5, 4]],
     [35, 26, [33, 24, 7, 6]],
-    // It lies beyond the scene altogether: any window will do.
+    // It lies completely beyond the scene, so any window is large enough.
     [-50, 5, [20, 10, 2, 2]],
     [5, -50, [20, 10, 2, 2]],
     [100, 5, [20, 10, 2, 2]],

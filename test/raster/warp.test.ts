@@ -125,7 +125,7 @@ test('a large UTM scene agrees with exact gdalwarp', needsGdal, async (t) => {
   }
 });
 
-/** Half a count, and what weights in whole numbers add: an eighth of a count for 16 bits. */
+/** Half a unit, and the error of integer weights: an eighth of a unit for 16 bits. */
 const ROUNDING: Record<string, number> = {
   uint8: 0.54,
   int8: 0.54,
@@ -191,7 +191,7 @@ test('every data type agrees with a plain implementation under any affine map', 
               : valid[i] === 1 &&
                 Math.abs(out[i]! - value) <=
                   (resampling === 'nearest' ? 0 : dataType.startsWith('float') ? 0.01 : ROUNDING[dataType]);
-          // Where a bilinear mean is the nodata value, it moves by one.
+          // A bilinear mean equal to the nodata value moves by one.
           if (
             !same &&
             !(
