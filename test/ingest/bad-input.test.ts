@@ -1,4 +1,4 @@
-/** Bad input gets one clear line that names the file, and leaves the store as it was. */
+/** Bad input results in one clear line that names the file, and the store does not change. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -17,7 +17,7 @@ async function listing(data: string): Promise<unknown> {
   return features.map(({ id, properties }) => `${id} ${properties.version}`);
 }
 
-test('each kind of bad input is refused by name and changes nothing', async (t) => {
+test('each kind of bad input is refused by name, and the store does not change', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const good = await writeTestScene(join(folder, 'good.tif'));

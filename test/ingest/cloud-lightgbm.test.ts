@@ -21,7 +21,7 @@ const text = read('missing-nan.txt').toString();
 const parse = (model: string) => parseLightgbm(Buffer.from(model), 'model.txt');
 
 for (const [name, base64] of Object.entries<string>(expected.probabilities)) {
-  test(`LightGBM and we predict the same: ${name}`, () => {
+  test(`predictions agree with LightGBM: ${name}`, () => {
     const wanted = new Float64Array(bytes(base64));
     const model = parseLightgbm(read(`${name}.txt`), name);
     assert.equal(model.features, expected.features);
@@ -45,7 +45,7 @@ for (const [name, base64] of Object.entries<string>(expected.probabilities)) {
   });
 }
 
-test('a model that is no file of a sane size is refused before it is read', async (t) => {
+test('a model that is not a file of reasonable size is refused before it is read', async (t) => {
   const folder = await tempFolder(t);
   const unreadable = { code: 'TW_INGEST_CLOUD_MODEL_UNREADABLE' };
   await assert.rejects(readCloudModelFile(join(folder, 'none')), unreadable);
@@ -59,7 +59,7 @@ test('a model that is no file of a sane size is refused before it is read', asyn
   await assert.rejects(readCloudModelFile(large), { code: 'TW_INGEST_BAD_CLOUD_MODEL' });
 });
 
-test('a file of another kind is refused with what it is', () => {
+test('another kind of file is refused with the reason', () => {
   const refusals: [(text: string) => string, RegExp][] = [
     [() => '', /objective none is not/],
     [() => '{"name": "tree"}', /does not begin with the line "tree"/],
@@ -119,7 +119,7 @@ test('a damaged model is refused or still predicts probabilities', () => {
         predictLightgbm(parse(changed), row, out);
       } catch (error) {
         const { code } = error as { code: string };
-        // A model with another number of features takes other rows.
+        // A model with another number of features needs other rows.
         assert.match(code, /^TW_INGEST_BAD_CLOUD_(MODEL|BANDS)$/, String(error));
         return;
       }
@@ -129,7 +129,7 @@ test('a damaged model is refused or still predicts probabilities', () => {
   );
 });
 
-test('the layout of older versions is read: no line after the trees, no list of sizes', () => {
+test('the format of older versions is read: no line after the trees, no list of sizes', () => {
   const older = text
     .replace('version=v4', 'version=v2')
     .replace(/tree_sizes=.*\n/, '')

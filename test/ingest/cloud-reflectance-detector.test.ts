@@ -38,7 +38,7 @@ test('typical surfaces are clear and clouds are cloud', () => {
   assert.deepEqual(maskOf(clouds), [Mask.cloud, Mask.cloud]);
 });
 
-test('each test alone keeps a cloud from being one', () => {
+test('each condition alone rejects a cloud', () => {
   const cloud = [0.3, 0.3, 0.3, 0.4, 0.3, 0.2];
   const changes = {
     'SWIR2 > 0.03': [0.3, 0.3, 0.3, 0.4, 0.3, 0.03],
@@ -55,7 +55,7 @@ test('each test alone keeps a cloud from being one', () => {
   for (const [name, pixel] of Object.entries(changes)) assert.deepEqual(maskOf([pixel]), [Mask.clear], name);
 });
 
-test('any numbers: nodata where invalid, not assessed where a band holds no number, else cloud or clear', () => {
+test('any numbers: nodata if invalid, not assessed if a band is not finite, else cloud or clear', () => {
   const value = fc.oneof(
     fc.double({ min: -0.1, max: 1.5, noNaN: true }),
     fc.constantFrom(0, -0, NaN, Infinity, -Infinity, 0.15),
@@ -88,9 +88,7 @@ test('bands of another size are refused by name', () => {
 
 const skip = hasCloudMasks ? false : 'the hand-made cloud masks are not there';
 
-test('clouds of hand-made masks are found as well as docs/reference/benchmarks.md says', {
-  skip,
-}, async () => {
+test('the scores on hand-drawn masks are those of docs/reference/benchmarks.md', { skip }, async () => {
   const floors: Record<string, number> = { sentinel2: 0.88, landsat5: 0.83 };
   for (const name of CLOUD_MASK_SETS) {
     const { bands, cloud } = await readCloudMasks(name);

@@ -7,7 +7,7 @@ import { parseLightgbm } from '../../src/ingest/cloud/lightgbm-model.js';
 import { detectCloudByModel, MODEL_BANDS } from '../../src/ingest/cloud/s2cloudless.js';
 import { Mask } from '../../src/raster/index.js';
 
-/** A model of one split: probability 0.95 where the feature is above 0.5, else 0.05. */
+/** A model of one split: probability 0.95 if the feature is above 0.5, else 0.05. */
 function modelOf(feature: number, features = 10) {
   const leaf = Math.log(0.95 / 0.05);
   const lines = `tree
@@ -52,7 +52,7 @@ function maskOf(bands: Record<string, BandPixels>, valid = new Uint8Array(WIDTH 
   return out;
 }
 
-test('each band reaches its place in the model', () => {
+test('each band is the right input of the model', () => {
   for (const [feature, name] of MODEL_BANDS.entries()) {
     const { width, height } = bandsOf()[name];
     const bright = band(width, height, () => 0.9);
@@ -75,7 +75,7 @@ test('a cloud is smoothed over 4 cells, then grown by 2', () => {
   );
 });
 
-test('what lies on invalid pixels changes nothing', () => {
+test('values of invalid pixels have no effect', () => {
   const valid = Uint8Array.from({ length: WIDTH * HEIGHT }, (_, i) => Number(i % WIDTH < 60));
   for (const value of [0, 9, NaN, Infinity]) {
     const bands = bandsOf();
@@ -87,7 +87,7 @@ test('what lies on invalid pixels changes nothing', () => {
   }
 });
 
-test('where a band holds no value the mask is not assessed, not clear', () => {
+test('pixels without a value in a band are not assessed, and not clear', () => {
   const mask = maskOf(bandsOf({ B09: band(20, 15, (x) => (x < 10 ? NaN : 0.1)) }));
   const row = mask.subarray(45 * WIDTH, 46 * WIDTH);
   // Four cells beside the others have neighbours to go by.
@@ -104,7 +104,7 @@ test('an image smaller than a cell is one cell', () => {
   assert.deepEqual([...out], Array(6).fill(Mask.cloud));
 });
 
-test('what does not fit is refused', () => {
+test('inputs of other sizes are refused', () => {
   const { B10: _, ...rest } = bandsOf();
   assert.throws(() => maskOf(rest), { code: 'TW_INGEST_BAD_CLOUD_BANDS', message: /of B10/ });
   assert.throws(
@@ -121,7 +121,7 @@ test('what does not fit is refused', () => {
   );
 });
 
-/** The slow way: every source pixel cut into columns x rows parts of equal size, each of which lies in one cell. */
+/** The slow way: every source pixel is divided into columns x rows parts of equal size, each of which is within one cell. */
 function slowAreaMean({ pixels, width, height }: BandPixels, columns: number, rows: number): number[] {
   const sums = new Float64Array(columns * rows);
   const counts = new Float64Array(columns * rows);
@@ -157,7 +157,7 @@ function assertNear(actual: Float32Array, wanted: number[]): void {
   }
 }
 
-test('the mean over area, whatever the sizes', () => {
+test('the area-weighted mean for any sizes', () => {
   fc.assert(
     fc.property(image, side, side, (source, columns, rows) => {
       assertNear(areaMean(source, columns, rows), slowAreaMean(source, columns, rows));
@@ -166,7 +166,7 @@ test('the mean over area, whatever the sizes', () => {
   );
 });
 
-test('mean and dilation over a disk look at every cell whose centre is near enough', () => {
+test('mean and dilation over a disk use every cell whose centre is close enough', () => {
   fc.assert(
     fc.property(image, fc.integer({ min: 0, max: 4 }), ({ pixels, width, height }, radius) => {
       const near = (i: number) =>

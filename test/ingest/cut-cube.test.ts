@@ -1,4 +1,4 @@
-/** A cube that is cut piece by piece is the one that is cut as a whole. */
+/** A cube that is cut in pieces equals one that is cut in one piece. */
 import assert from 'node:assert/strict';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,12 +22,12 @@ const grid = gridByName('geohash');
 
 const MAPS = [
   'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}',
-  // A flight line that is turned, and one that ends south of where it begins.
+  // A rotated flight line, and one that ends south of its start.
   'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84, rotation=35}',
   'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84, rotation=180}',
 ];
 
-test('the memory that a cube is cut in changes nothing but the time that it takes', async (t) => {
+test('the memory for cutting a cube does not affect the result', async (t) => {
   const folder = await tempFolder(t);
   const cases = fc.record({
     width: fc.integer({ min: 40, max: 150 }),

@@ -21,7 +21,7 @@ interface Job {
   error?: { message: string };
 }
 
-test('damaged uploads fail, or end when they are cancelled, and other jobs go on', async (t) => {
+test('damaged uploads fail, or end when they are cancelled, and other jobs continue', async (t) => {
   const folder = await tempFolder(t);
   const flags = ['--data', join(folder, 'data'), '--port', '0', '--memory', '256MB', '--cores', '1'];
   const server = start(['serve', ...flags, '--format', 'json'], {

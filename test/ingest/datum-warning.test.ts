@@ -12,8 +12,8 @@ function warningsOf(epsg: number, pixel: number): string[] {
   return scene.warnings;
 }
 
-test('a scene says how far its datum may shift it, if that is more than half a pixel', () => {
-  // NAD27 needs grids; one shift for the whole of a UTM zone does not do.
+test('a scene has a warning about its datum error if that exceeds half a pixel', () => {
+  // NAD27 needs grids; one shift is not exact enough for an entire UTM zone.
   const [warning, ...others] = warningsOf(26717, 10);
   assert.match(
     warning!,
@@ -25,14 +25,14 @@ test('a scene says how far its datum may shift it, if that is more than half a p
   assert.deepEqual(warningsOf(32617, 0.5), []);
 });
 
-test('a scene whose shift is of unknown accuracy says so, whatever its pixels', () => {
+test('a scene with a datum shift of unknown accuracy has a warning for any pixel size', () => {
   // Locodjo 1965, whose shift has no accuracy in the registry.
   const warnings = warningsOf(2040, 1000);
   assert.equal(warnings.length, 1);
   assert.match(warnings[0]!, /accuracy of the shift from its datum to WGS 84 is not known/);
 });
 
-test('a scene on an unknown datum says that it is taken as WGS 84, whatever its pixels', () => {
+test('a scene on an unknown datum has a warning for any pixel size', () => {
   const crs = crsFromWkt(
     'GEOGCS["g",DATUM["mine",SPHEROID["Bessel 1841",6377397.155,299.1528128]],UNIT["degree",0.0174532925199433]]',
     'a.nc',

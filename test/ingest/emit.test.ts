@@ -32,7 +32,7 @@ function reflectance(band: number, line: number, sample: number): number {
   return band / 32 + (32 * line + sample) / 2048;
 }
 
-/** What hides the ground, as the flags say it. */
+/** Pixels whose ground is hidden, according to the flags. */
 function maskCode(line: number, sample: number): number {
   if (line === 0 || (line === 5 && sample === 6)) return Mask.nodata;
   if (sample < 8 || (sample >= 12 && sample < 15)) return Mask.cloud;
@@ -76,7 +76,7 @@ test('a granule: bands, bad bands, time, flags of the mask file', async () => {
   assert.deepEqual(scene!.warnings, []);
 });
 
-test('each pixel of the tiles is the one that the table names', {
+test('each pixel of the tiles is the one of the lookup table', {
   skip: !hasGdal && 'needs GDAL',
 }, async (t) => {
   const node = await testNode(t, await tempFolder(t));
@@ -105,7 +105,7 @@ test('each pixel of the tiles is the one that the table names', {
   assert.deepEqual([...seen.keys()].sort(), [Mask.nodata, Mask.clear, Mask.cloud, Mask.shadow]);
 });
 
-test('a folder has a scene for each granule, whatever else lies there', async (t) => {
+test('a folder has a scene for each granule, even with other files in it', async (t) => {
   const temp = await tempFolder(t);
   const second = RFL.replace('_005', '_006');
   await copyFile(join(folder, RFL), join(temp, RFL));
@@ -124,14 +124,14 @@ test('a folder has a scene for each granule, whatever else lies there', async (t
   assert.ok(scenes[1]!.groups[0]!.bands.every(({ good }) => good === undefined));
 });
 
-test('a file that was renamed is known by its datasets', async (t) => {
+test('a renamed file is identified by its datasets', async (t) => {
   const path = join(await tempFolder(t), 'renamed.nc');
   await copyFile(join(folder, RFL), path);
   const [scene] = await describeScenes(path, {});
   assert.deepEqual([scene!.id, scene!.groups.length], ['renamed', 1]);
 });
 
-test('products that lack something are refused with the file and what it lacks', async (t) => {
+test('incomplete products are refused with the file and the missing part', async (t) => {
   const temp = join(await tempFolder(t), 'granule');
   await mkdir(temp);
   const file = join(temp, RFL);

@@ -95,7 +95,7 @@ test('a product has its wavelengths, its bad bands, its time and its mask', asyn
   assert.ok(Math.abs(tile!.cloudCover! - 25) < 3);
 });
 
-test('the metadata file alone means the product, also as a COG and with names in small letters', async (t) => {
+test('the metadata file identifies the product, even as a COG and with lower case names', async (t) => {
   const folder = await tempFolder(t);
   const path = await product(folder);
   const xml = join(path, `${NAME}-METADATA.xml`);
@@ -112,7 +112,7 @@ test('the metadata file alone means the product, also as a COG and with names in
   assert.equal(scene!.quality.length, 5);
 });
 
-test('broken products are refused, and one without quality says that cloud is not assessed', async (t) => {
+test('damaged products are refused, and one without quality rasters has a warning', async (t) => {
   const folder = await tempFolder(t);
   const path = await product(folder);
   const xml = join(path, `${NAME}-METADATA.XML`);

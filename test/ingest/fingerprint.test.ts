@@ -7,7 +7,7 @@ import { computeFingerprint } from '../../src/ingest/job/fingerprint.js';
 import { writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 
-test('a fingerprint tells apart all that shapes tiles, also what JSON has no numbers for', async (t) => {
+test('a fingerprint distinguishes everything that affects tiles, even numbers that JSON lacks', async (t) => {
   const folder = await tempFolder(t);
   const path = await writeRaster(join(folder, 'a.tif'), {
     dataType: 'float32',

@@ -66,7 +66,7 @@ const poles: typeof antimeridian = [
   ['UPS', around(32661, 10, 89, 1000), geohash, 2],
 ];
 
-/** What exact gdalwarp makes of a file in a rectangle; a geographic file is asked about in its own longitudes. */
+/** The output of exact gdalwarp for a file in a rectangle; a geographic file is queried in its own longitudes. */
 async function gdalCell(
   path: string,
   square: Square,
@@ -121,7 +121,7 @@ for (const [name, square, grid, precision] of [...antimeridian, ...poles]) {
 }
 
 for (const [name, square, grid, precision] of antimeridian) {
-  test(`a scene in ${name} is ingested whole`, async (t) => {
+  test(`a scene in ${name} is ingested completely`, async (t) => {
     const folder = await tempFolder(t);
     const node = await testNode(t, join(folder, 'data'));
     const href = await writeSquare(join(folder, 'scene.tif'), square);
@@ -131,7 +131,7 @@ for (const [name, square, grid, precision] of antimeridian) {
     const tiles = await tilesOf(node);
     const wests = tiles.map((tile) => gridByName(tile.grid).bounds(tile.geocode).west);
     assert.ok(wests.some((west) => west < 0) && wests.some((west) => west > 0));
-    // The tiles' valid areas add up to the scene's: exactly so where both are in degrees.
+    // The tiles' valid areas add up to the scene's: exactly if both are in degrees.
     if (square.epsg === 4326 && grid === geohash) {
       const { width, height } = grid.cellSize(precision);
       const area = tiles.reduce((sum, tile) => sum + (tile.coverage / 100) * width * height, 0);
@@ -140,7 +140,7 @@ for (const [name, square, grid, precision] of antimeridian) {
   });
 }
 
-test('a scene at the pole is ingested whole, and said to be lost to quadtile', async (t) => {
+test('a scene at the pole is ingested completely, and refused for quadtile', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const href = await writeSquare(join(folder, 'scene.tif'), around(3413, 0, 90, 1000));

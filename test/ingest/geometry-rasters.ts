@@ -86,7 +86,7 @@ export function sceneOf(raster: Placed, resolution = { x: 10, y: 10 }): Scene {
   };
 }
 
-/** A system, and where in it scenes lie: longitudes and latitudes of their middles. */
+/** A system, and longitudes and latitudes of the centres of scenes in it. */
 const REGIONS: { epsg: number | 'modis'; lon: [number, number]; lat: [number, number] }[] = [
   { epsg: 32601, lon: [-180.5, -173], lat: [0, 84] },
   { epsg: 32660, lon: [173, 180.5], lat: [0, 84] },
@@ -117,7 +117,7 @@ const REGIONS: { epsg: number | 'modis'; lon: [number, number]; lat: [number, nu
   { epsg: 4269, lon: [-190, -170], lat: [-80, 80] },
 ];
 
-/** Sizes 1 to 3000, pixels of 1 m to 50 km, upright, rotated or sheared. The whole stays within reach of its system. */
+/** Sizes 1 to 3000, pixels of 1 m to 50 km, upright, rotated or sheared, within the area of its system. */
 export const rasters: fc.Arbitrary<Placed> = fc
   .record({
     region: fc.constantFrom(...REGIONS),

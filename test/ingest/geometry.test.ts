@@ -21,7 +21,7 @@ import { headerOf, MODIS, type Placed, rasterAround, rasters, sceneOf } from './
 
 const turned = (lon: number) => lon - 360 * Math.floor((lon + 180) / 360);
 
-/** Grid coordinates of a pixel's place; undefined where it is no place of the grid: found by going there and back. */
+/** Grid coordinates of a pixel position; undefined if the round trip shows that it is not on the grid. */
 function gridPlace(raster: Placed, grid: Grid, column: number, row: number): [number, number] | undefined {
   const [x, y] = pixelToMap(raster.transform, column, row);
   const [lonThere, lat] = createTransform(raster.crs, 'EPSG:4326')(x, y);
@@ -46,8 +46,8 @@ function gridPlace(raster: Placed, grid: Grid, column: number, row: number): [nu
 const MOST = 1000;
 
 /**
- * The cells at the finest precision up to a given one at which they are few enough to look at each; null where they never
- * are, undefined where the scene has none.
+ * The cells at the finest precision, up to a given one, at which they are few enough to check each; null if they never are,
+ * undefined if the scene has none.
  */
 function cover(
   raster: Placed,
@@ -108,7 +108,7 @@ for (const grid of grids) {
     assert.ok(checked > 10_000, String(checked));
   });
 
-  test(`${grid.name}: hardly a cell lies beside its scene`, () => {
+  test(`${grid.name}: hardly any cell lies outside of its scene`, () => {
     fc.assert(
       fc.property(rasters, precisions, (raster, most) => {
         const covered = cover(raster, grid, most);
@@ -141,7 +141,7 @@ for (const grid of grids) {
 
 const PARTS = [0, 1e-9, 0.003, 0.11, 0.26, 0.37, 0.5, 0.58, 0.71, 0.83, 0.94, 0.999, 1];
 
-/** Whether a close net of points over a cell meets the raster, or passes it by less than its own mesh. */
+/** True if densely sampled points of a cell meet the raster, or miss it by less than their spacing. */
 function nearRaster(raster: Placed, grid: Grid, geocode: string): boolean {
   const { west, south, east, north } = grid.bounds(geocode);
   const project = gridToSourceTransform(grid.epsg, raster);
@@ -174,7 +174,7 @@ const smallRasters = rasters.map((raster): Placed => {
   };
 });
 
-test('the rows of a cell are enough for the warp, and a cell cut from them is that cut from the whole', () => {
+test('the rows of a cell are enough for the warp, and result in the same pixels as the entire scene', () => {
   let cut = 0;
   fc.assert(
     fc.property(
@@ -230,7 +230,7 @@ test('the rows of a cell are enough for the warp, and a cell cut from them is th
   assert.ok(cut > 500_000, String(cut));
 });
 
-test('every pixel of a cell lies where the projection puts it, also at poles and at the rim of a map', () => {
+test('every pixel of a cell is where the projection maps it, even at poles and at the edge of a map', () => {
   let checked = 0;
   const worst = { pixels: 0, where: '' };
   let lost = 0;
@@ -286,7 +286,7 @@ function positionOf(control: ControlGrid, column: number, row: number): [number,
   return [of(control.x), of(control.y)];
 }
 
-test('the rows of a cell are all rows that a close net of its points falls into, and few more', () => {
+test('the rows of a cell include all rows of densely sampled points, and few more', () => {
   fc.assert(
     fc.property(
       rasters,
@@ -379,7 +379,7 @@ test('a raster from 0 to 360 degrees, and one wider than the Earth, cover all ce
   assert.deepEqual(west.join(''), 'bcfg89de23670145');
 });
 
-test('a scene that holds the pole has all cells of the last row', () => {
+test('a scene with the pole has all cells of the last row', () => {
   const polar = (epsg: number) =>
     rasterAround('polar', crsFromEpsg(epsg), epsg > 30000 ? [2e6, 2e6] : [0, 0], {
       width: 100,
@@ -401,7 +401,7 @@ test('a scene that holds the pole has all cells of the last row', () => {
   }
 });
 
-test('what lies beyond the quadtile grid is said', () => {
+test('parts beyond the quadtile grid result in a warning', () => {
   const scene = sceneOf(lonLat(0, 90, 0.05, 200, 200));
   assert.ok(coverScene(scene, quadtile, 6).length > 0);
   assert.match(scene.warnings.join(), /about (4\d|5\d) % of the scene lies beyond the quadtile grid/);
@@ -412,7 +412,7 @@ test('what lies beyond the quadtile grid is said', () => {
   assert.deepEqual([...inside.warnings, ...all.warnings], []);
 });
 
-test('rasters that lie nowhere on Earth are refused, and hostile ones at once', () => {
+test('rasters outside of the Earth are refused, hostile ones without delay', () => {
   const place = (x: number, y: number, pixel: number): Placed =>
     rasterAround('modis', MODIS, [x, y], { width: 100, height: 100, pixel });
   for (const raster of [place(19e6, 8e6, 463), place(1e300, 0, 10), lonLat(0, 500, 0.1, 100, 100)]) {
@@ -424,7 +424,7 @@ test('rasters that lie nowhere on Earth are refused, and hostile ones at once', 
   }
 });
 
-test('pixel sizes, precisions and pixel grids are sane everywhere', () => {
+test('pixel sizes, precisions and pixel grids are plausible everywhere', () => {
   fc.assert(
     fc.property(rasters, fc.constantFrom('geohash', 'quadtile'), (raster, name) => {
       const grid = gridByName(name);

@@ -43,7 +43,7 @@ test('another CF file needs the name of its collection', async () => {
   );
 });
 
-test('files with the same variable and times are scenes of their own', async (t) => {
+test('files with the same variable and times are separate scenes', async (t) => {
   const other = join(await tempFolder(t), 'tile 2.nc');
   await copyFile(join(folder, 'south-first.nc'), other);
   const idsOf = async (path: string) =>
@@ -54,7 +54,7 @@ test('files with the same variable and times are scenes of their own', async (t)
   assert.equal((await idsOf(other))[0], 'tile-2-DIGEST_20200228');
 });
 
-test('a step with bounds ends before the next one begins; one without lasts as long as the product says', () => {
+test('a step with bounds ends before the next one; one without has the duration of the product', () => {
   const steps = [
     { start: 0, end: 100 },
     { start: 100, end: 200 },
@@ -65,7 +65,7 @@ test('a step with bounds ends before the next one begins; one without lasts as l
   assert.deepEqual(ends(50), [99, 199, 249]);
 });
 
-test('variables of one name in several groups are told apart', () => {
+test('variables of one name in several groups are distinguished', () => {
   assert.deepEqual(variableNames(['/grid/rain', '/grid/snow']), ['rain', 'snow']);
   assert.deepEqual(variableNames(['/data/day/lst', '/data/night/lst', '/data/night/qc', '/x']), [
     'day/lst',
@@ -90,7 +90,7 @@ test('a CF file without times needs one', async () => {
   assert.deepEqual([scene.id, scene.groups[0].name], ['albers_20200701', '1010m']);
 });
 
-test('what has no place on Earth is left out, and why is said once', async () => {
+test('variables without georeferencing are left out, with one warning', async () => {
   const [scene] = await describeScenes(join(folder, 'hostile.h5'), {
     collection: 'odd',
     datetime: '2020-01-01',
@@ -102,7 +102,7 @@ test('what has no place on Earth is left out, and why is said once', async () =>
   assert.match(scene.warnings.join('\n'), /\/lzf is left out: .*LZF/);
 });
 
-test('days in tiles, each with its own pixels in their place', async (t) => {
+test('each day has its own tiles with the right pixels', async (t) => {
   const node = await testNode(t, await tempFolder(t));
   const { failed, scenes } = await ingest(node, { href: gridmet, precision: 4 });
   assert.deepEqual(failed, []);

@@ -14,7 +14,7 @@ import { tempFolder } from '../support/temp.js';
 
 const AT = { collection: 'test', datetime: '2024-06-01T10:00:00Z', precision: 6 };
 
-test('a collection cannot be named so that its tiles are those of another', async (t) => {
+test('a collection cannot have a name whose tiles belong to another', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const scene = await writeTestScene(join(folder, 'scene.tif'));
@@ -42,7 +42,7 @@ test('two files of one name are not one scene', async (t) => {
   assert.equal((await tilesOf(node)).length, results.tiles);
 });
 
-test('a catalogue that is gone, or has lost records, is an error and nothing is swept', async (t) => {
+test('a missing or incomplete catalogue is an error, and nothing is deleted', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const node = await openNode({ data, memory: 512e6, cores: 1 });
@@ -84,7 +84,7 @@ test('a tile of more pixels than fit is refused', async (t) => {
   }
 });
 
-test('links inside an allowed folder do not lead out of it', async (t) => {
+test('links inside an allowed folder are not followed out of it', async (t) => {
   const folder = await tempFolder(t);
   const allowed = join(folder, 'allowed');
   const product = join(allowed, 'product');

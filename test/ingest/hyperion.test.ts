@@ -21,7 +21,7 @@ const NODATA = -32768;
 
 const isCalibrated = (number: number) => (number >= 8 && number <= 57) || (number >= 77 && number <= 224);
 
-/** What a tile must hold of a band. */
+/** The expected pixels of a band in a tile. */
 function pixel(number: number, row: number, column: number): number {
   const isOutside = row + column < 6;
   // The detectors are shifted by one pixel.
@@ -188,7 +188,7 @@ test(
   },
 );
 
-test('broken products are refused; bands that are not calibrated may lack', needsPythonGdal, async (t) => {
+test('damaged products are refused; bands without calibration may be missing', needsPythonGdal, async (t) => {
   const path = await product(await tempFolder(t));
   const mtl = join(path, `${ID}_MTL_L1T.TXT`);
   const file = (band: string) => join(path, `${ID}_${band}_L1T.TIF`);

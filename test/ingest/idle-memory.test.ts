@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SharedMemory } from '../../src/ingest/cut/shared-memory.js';
 import { IdleTimer } from '../../src/ingest/job/idle-timer.js';
 
-test('the end of the last work starts the time, and new work stops it', async () => {
+test('the timer starts at the end of the last work, and new work stops it', async () => {
   const calls: string[] = [];
   let resolve = () => {};
   const done = new Promise<void>((settle) => {
@@ -30,7 +30,7 @@ test('the end of the last work starts the time, and new work stops it', async ()
   assert.deepEqual(calls, ['more', 'idle']);
 });
 
-test('the buffer is freed unless a piece of it is taken', async () => {
+test('the buffer is freed unless a part of it is allocated', async () => {
   const arena = new SharedMemory(1024);
   const first = await arena.allocate(100, 'a.tif');
   arena.releaseBuffer();

@@ -7,7 +7,7 @@ import type { DecodeRequest } from '../../src/ingest/cut/row-buffer.js';
 
 const readBy = (reader: 'tiff' | 'gdal' | 'hdf5') => ({ header: { blocks: { reader } } }) as DecodeRequest;
 
-test('each read is in one task; those of GDAL are shared out evenly among few', () => {
+test('each read is in one task; those of GDAL are distributed evenly over a few', () => {
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom('tiff', 'gdal', 'hdf5')),
@@ -35,7 +35,7 @@ test('each read is in one task; those of GDAL are shared out evenly among few', 
   );
 });
 
-test('there are as many processes of GDAL as threads, but no more than the memory has room for', async () => {
+test('the number of GDAL processes is limited by threads and memory', async () => {
   for (const [threads, memory, processes] of [
     [2, 64e6, 1],
     [2, 256e6, 1],

@@ -15,7 +15,7 @@ import { tempFolder } from '../support/temp.js';
 
 const AT = { collection: 'test', datetime: '2024-06-01T10:00:00Z', scale: 0.0001, maskBand: 5, precision: 6 };
 
-test('the same scene twice changes nothing, wherever its file lies', async (t) => {
+test('the same scene from another path is unchanged', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const scene = await writeTestScene(join(folder, 'scene.tif'));
@@ -43,7 +43,7 @@ test('`compress` is for cubes: with it, another scene is still unchanged', async
   assert.equal(again.scenes[0].unchanged, true);
 });
 
-test('a damaged or missing tile comes back with the same scene', async (t) => {
+test('ingesting the same scene restores a damaged or missing tile', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const scene = await writeTestScene(join(folder, 'scene.tif'));
@@ -58,7 +58,7 @@ test('a damaged or missing tile comes back with the same scene', async (t) => {
   }
 });
 
-test('a corrected delivery replaces every tile, also of cells that it lacks', async (t) => {
+test('a reprocessed delivery replaces every tile, even in cells that it does not cover', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const wide = await writeTestScene(join(folder, 'wide.tif'), { width: 500 });
@@ -72,7 +72,7 @@ test('a corrected delivery replaces every tile, also of cells that it lacks', as
   assert.deepEqual((await verify(node.storage)).problems, []);
 });
 
-test('tiles do not depend on the memory that they are made in', async (t) => {
+test('tiles do not depend on the memory budget', async (t) => {
   const folder = await tempFolder(t);
   const scene = await writeTestScene(join(folder, 'scene.tif'), {
     width: 300,
@@ -160,7 +160,7 @@ test('mask, coverage and cloud cover agree with the pixels', async (t) => {
   }
 });
 
-test('a tile is what gdalwarp makes of the scene', {
+test('a tile agrees with gdalwarp', {
   skip: !hasGdal && 'GDAL is not installed',
 }, async (t) => {
   const folder = await tempFolder(t);
@@ -197,7 +197,7 @@ test('a tile is what gdalwarp makes of the scene', {
   }
 });
 
-test('quadtile cells work the same way', async (t) => {
+test('quadtile cells are ingested in the same way', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const scene = await writeTestScene(join(folder, 'scene.tif'));
@@ -218,7 +218,7 @@ test('quadtile cells work the same way', async (t) => {
   }
 });
 
-test("a scene that etcd's silence has stopped is tried again, and counted once", async (t) => {
+test('a scene that failed because etcd did not answer is retried, and counted once', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   await writeRaster(join(folder, 'a.tif'));

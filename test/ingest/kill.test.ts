@@ -1,6 +1,6 @@
 /**
- * `kill -9` in the middle of an ingest, at many moments, with the real command: after a restart every acknowledged scene is
- * whole, and no half of an unfinished one can be seen.
+ * `kill -9` at many moments of an ingest with the real command: after a restart, every acknowledged scene is complete, and no
+ * part of an unfinished one is visible.
  */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';

@@ -1,4 +1,4 @@
-/** Landsat as delivered: made-up scenes always, real ones where the folder of real data lies beside the repository. */
+/** Landsat as delivered: made-up scenes always, real ones if the folder of real data is beside the repository. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { appendFile, cp, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ import { tempFolder } from '../support/temp.js';
 const real = fileURLToPath(new URL('../../../../shared/data/', import.meta.url));
 const skip = !existsSync(real) && 'no real scenes beside the repository';
 
-test('an MTL is read by groups, up to END, whatever follows it', () => {
+test('an MTL is read by groups, up to END', () => {
   const groups = parseMtl(
     'GROUP = A\n  X = "one two"\n  GROUP = B\n    Y = 3.5\n  END_GROUP = B\n  Z = 4\nEND_GROUP = A\nEND\n\0\0X = no\n',
   );
@@ -73,7 +73,7 @@ async function findMtl(folder: string): Promise<string | undefined> {
   return name && join(folder, name);
 }
 
-test('an MTL says the same as text, JSON and XML, whatever bytes follow its end', async (t) => {
+test('an MTL has the same content as text, JSON and XML, even with bytes after its end', async (t) => {
   const folder = await tempFolder(t);
   const describe = async (mtl: MtlForm) => {
     const product = join(folder, mtl);
@@ -93,7 +93,7 @@ test('an MTL says the same as text, JSON and XML, whatever bytes follow its end'
   assert.deepEqual(await describe('xml'), text);
 });
 
-test('files that the MTL names and that are not there are a warning, unless nothing is left', async (t) => {
+test('missing files of the MTL are a warning, unless no band is left', async (t) => {
   const product = await tempFolder(t);
   const { bandPaths } = await writeLandsatLikeScene(product, { size: { width: 60, height: 60 } });
   await rm(bandPaths.B4);
@@ -327,7 +327,7 @@ test('the distance of the sun is that of the table of the Landsat 7 handbook', (
     assert.ok(Math.abs(earthSunDistance(Date.UTC(1999, 0, Number(day), 15)) - distance) < 4e-4, day);
 });
 
-test('flags win over the product; saturation has no nodata and a group of its own', async (t) => {
+test('options take precedence over the product; saturation has no nodata and a separate group', async (t) => {
   const stem = 'LC08_L1TP_017036_20200101_20210501_02_T1';
   const names = ['B4', 'QA_PIXEL', 'QA_RADSAT'].map((name) => `${stem}_${name}`);
   const product = await writeProduct(join(await tempFolder(t), stem), names);
@@ -354,7 +354,7 @@ test('flags win over the product; saturation has no nodata and a group of its ow
   );
 });
 
-test('the intermediate bands of the surface temperature are a group of their own, and change no other group', async (t) => {
+test('the intermediate bands of the surface temperature form a separate group, and change no other group', async (t) => {
   const folder = await tempFolder(t);
   const stem = 'LC08_L2SP_017036_20200101_20210501_02_T1';
   const names = ['SR_B4', 'ST_B10', 'QA_PIXEL', 'ST_QA'].map((name) => `${stem}_${name}`);

@@ -1,4 +1,4 @@
-/** MODIS: layers made up as GeoTIFFs always, real HDF4 and JPEG 2000 where they and GDAL are there. */
+/** MODIS: made-up layers as GeoTIFFs always, real HDF4 and JPEG 2000 if they and GDAL are available. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -33,7 +33,7 @@ const metadata = {
   VERTICALTILENUMBER: '5',
 };
 
-test('a layer that kept its metadata: id, period, classes and their cloud', async (t) => {
+test('a layer with its original metadata: id, period, classes and their cloud', async (t) => {
   const folder = await tempFolder(t);
   // Half cloud, a quarter snow, a quarter night, which says nothing, and a row of fill.
   const value = (i: number) => (i < 400 ? 255 : i % 4 < 2 ? 50 : i % 4 === 2 ? 200 : 11);
@@ -86,7 +86,7 @@ test('a layer that kept its metadata: id, period, classes and their cloud', asyn
   assert.deepEqual([date.min, date.max, date.valid], [11, 200, date.pixels], answer.body);
 });
 
-test('a layer alone in a file has the name that its long_name gives', async (t) => {
+test('a single layer is named by its long_name', async (t) => {
   const folder = await tempFolder(t);
   const granule = (product: string) => `${product}.A2022033.h09v05.061.2022042050729`;
   const describe = async (product: string, file: string, long_name: string) => {
@@ -128,7 +128,7 @@ test('a layer alone in a file has the name that its long_name gives', async (t) 
   }
 });
 
-test('a MODIS file without its date is broken; other metadata are no MODIS', async (t) => {
+test('a MODIS file without its date is damaged; other metadata is not MODIS', async (t) => {
   const folder = await tempFolder(t);
   const flags = { collection: 'plain', datetime: '2020-01-01' };
   const { RANGEBEGINNINGDATE, ...undated } = metadata;
@@ -145,7 +145,7 @@ test('a MODIS file without its date is broken; other metadata are no MODIS', asy
   }
 });
 
-test('what layers hold, by product and from the file', async (t) => {
+test('the content of layers, by product and from the file', async (t) => {
   const folder = await tempFolder(t);
   const header = async (dataType: 'int16' | 'uint8', scale?: number, offset?: number, nodata?: number) => {
     const bands = dataType === 'int16' ? [new Int16Array(4096)] : [new Uint8Array(4096)];
@@ -227,7 +227,9 @@ test('quality bits', () => {
   assert.equal(qualityLayerOf('MOD11A1'), undefined);
 });
 
-test('a real HDF4 granule: its cloud is that of its GeoTIFF twin, pixel by pixel', { skip }, async (t) => {
+test('a real HDF4 granule: its cloud agrees with the same granule as GeoTIFF, pixel by pixel', {
+  skip,
+}, async (t) => {
   const path = join(realData, 'modis-mod10a2-hdf4', `${GRANULE}.hdf`);
   const [scene] = await describeScenes(path, {});
   assert.equal(scene.id, 'MOD10A2.A2022033.h09v05');

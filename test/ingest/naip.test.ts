@@ -1,4 +1,4 @@
-/** NAIP: the name and the content must agree; real images where they lie beside the repository. */
+/** NAIP: the name and the content must agree; real images if they are beside the repository. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -31,7 +31,7 @@ const image = {
   y: 3_648_377,
 } as const;
 
-test('a NAIP image: bands, date, place in its collection', async (t) => {
+test('a NAIP image: bands, date, collection', async (t) => {
   const folder = await tempFolder(t);
   const path = await writeRaster(join(folder, `${NAME}_20200801.tif`), image);
   const [scene] = await describeScenes(path, {});
@@ -62,9 +62,9 @@ test('a NAIP image: bands, date, place in its collection', async (t) => {
   for (const tile of await tilesOf(node)) assert.equal(tile.cloudCover, null, 'nothing assessed the clouds');
 });
 
-test('what an image does not cover is no data, though its files have no value for it', async (t) => {
+test('pixels outside of an image hold no data, although its files have no nodata value', async (t) => {
   const folder = await tempFolder(t);
-  // Without 0, so that nothing but what lies outside can be black.
+  // Without 0, so that only pixels outside can be black.
   const bands = bytesOf(4, 1400 * 1000, (i, band) => 100 + ((i + 40 * band) % 50));
   const large = { ...image, width: 1400, height: 1000, bands };
   const path = await writeRaster(join(folder, `${NAME}.tif`), large);
@@ -159,7 +159,7 @@ test('real images, alone and in a folder with side files', { skip }, async (t) =
   }
 });
 
-test('what a file says of itself is read once, for looking at it and for describing it', async (t) => {
+test('the header of a file is read once, for identifying and for describing it', async (t) => {
   const path = await writeRaster(join(await tempFolder(t), `${NAME}.tif`), image);
   const candidate = await probeInput(path);
   assert.equal(await naip.identify(candidate), true);

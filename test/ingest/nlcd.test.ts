@@ -95,7 +95,7 @@ test('the layer is in the name; a map without a year needs one', async (t) => {
   assert.equal(scene.groups[0].nodata, 250, 'what the file declares wins');
 });
 
-test('what is not NLCD by its content is a plain raster, and a colour table keeps its codes whole', async (t) => {
+test('a file whose content is not NLCD is a plain raster, and a colour table protects its codes', async (t) => {
   const folder = await tempFolder(t);
   const flags = { collection: 'plain', datetime: '2019-01-01' };
   const cases: [string, object, string][] = [
@@ -134,7 +134,7 @@ test('an Erdas .img file', { skip: !hasGdal && 'GDAL is not installed' }, async 
   }
 });
 
-test('tiles of classes show them in the colours of their source, overviews too', {
+test('tiles of classes and their overviews have the colours of their source', {
   skip: !hasGdal && 'GDAL is not installed',
 }, async (t) => {
   const folder = await tempFolder(t);
@@ -168,7 +168,7 @@ test('tiles of classes show them in the colours of their source, overviews too',
   assert.ok(overviews.some((text) => /ColorInterp=Palette/.test(text)));
 });
 
-test('the real map of Puerto Rico as .img is that of the GeoTIFF', {
+test('the real map of Puerto Rico is the same as .img and as GeoTIFF', {
   skip: skip || (!hasGdal && 'GDAL is not installed'),
 }, async (t) => {
   const flags = { datetime: '2001-01-01/2001-12-31' };

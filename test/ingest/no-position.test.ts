@@ -1,4 +1,4 @@
-/** Cubes that do not say where they lie: flags say it, in every way that an ingest can be started. */
+/** Cubes without georeferencing: options set it, for every way of starting an ingest. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ async function pixelsOf(node: Awaited<ReturnType<typeof testNode>>, collection: 
   return found;
 }
 
-test('a cube whose position is a flag makes the tiles of one that says it itself', async (t) => {
+test('a cube with --position has the same tiles as one with own georeferencing', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   writeEnvi(join(folder, 'placed.bil'), envi([MAP_INFO]));
@@ -102,7 +102,7 @@ test('a cube whose position is a flag makes the tiles of one that says it itself
   assert.equal(again.unchanged, true);
 });
 
-test('a corrected header replaces the scene, though the image is the same', async (t) => {
+test('a corrected header replaces the scene, although the image is the same', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const once = async (lines: string[], interleave: 'bil' | 'bsq') => {
@@ -118,7 +118,7 @@ test('a corrected header replaces the scene, though the image is the same', asyn
   assert.equal(await once([MAP_INFO.replace('500000', '500030')], 'bil'), false);
 });
 
-test('GDAL puts the corners at the same place', needsGdal, async (t) => {
+test('GDAL agrees on the corners', needsGdal, async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   writeEnvi(join(folder, 'plain.bil'), envi([]));
@@ -140,7 +140,7 @@ test('GDAL puts the corners at the same place', needsGdal, async (t) => {
   assert.deepEqual(await pixelsOf(node, 'cubes'), await pixelsOf(node, 'by-gdal'));
 });
 
-test('a GeoTIFF without a position, or with a wrong one, lies where the flag says', async (t) => {
+test('--position georeferences a GeoTIFF without a position, or with a wrong one', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const here = await writeRaster(join(folder, 'here.tif'));
@@ -151,7 +151,7 @@ test('a GeoTIFF without a position, or with a wrong one, lies where the flag say
   assert.deepEqual(await pixelsOf(node, 'there'), await pixelsOf(node, 'here'));
 });
 
-test('flags that cannot be used are refused, and say what is expected', async (t) => {
+test('invalid options are refused with the expected form', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   writeEnvi(join(folder, 'plain.bil'), envi([]));
@@ -181,7 +181,7 @@ test('flags that cannot be used are refused, and say what is expected', async (t
     );
 });
 
-test('the command and a sent file say it, too', async (t) => {
+test('the command and uploads accept the option, too', async (t) => {
   const folder = await tempFolder(t);
   const cube = join(folder, 'cube.mat');
   await writeFile(cube, mat());

@@ -14,7 +14,7 @@ import { tempFolder } from '../support/temp.js';
 
 const noPipes = spawnSync('mkfifo', ['--version']).error ? 'mkfifo is not there' : false;
 
-test('a pipe is refused and not waited for, wherever it stands', {
+test('a pipe is refused without waiting for it', {
   skip: noPipes,
   timeout: 60_000,
 }, async (t) => {
@@ -60,7 +60,7 @@ test('a coarse map of the world has tiles up to the poles of its projection', as
   assert.equal(tiles, 32);
 });
 
-test('a broken delivery does not keep the id of its scene from a sound one', async (t) => {
+test('a damaged delivery does not block the id of its scene for a valid one', async (t) => {
   const folder = await tempFolder(t);
   const sound = await writeTestScene(join(folder, 'sound.tif'));
   const broken = join(folder, 'broken.tif');
@@ -80,7 +80,7 @@ test('a broken delivery does not keep the id of its scene from a sound one', asy
   assert.equal(scenes.length, 1);
 });
 
-test('one bad file does not keep the others of its archive', async (t) => {
+test('one bad file does not affect the others of its archive', async (t) => {
   const folder = await tempFolder(t);
   const sound = await readFile(await writeTestScene(join(folder, 'sound.tif')));
   const archive = join(folder, 'two.zip');
@@ -100,7 +100,7 @@ test('one bad file does not keep the others of its archive', async (t) => {
   );
 });
 
-test('the cloud test says that it needs reflectance', async (t) => {
+test('the cloud detector warns that it needs reflectance', async (t) => {
   const folder = await tempFolder(t);
   const path = await writeRaster(join(folder, 'six.tif'), {
     dataType: 'uint8',
@@ -116,7 +116,7 @@ test('the cloud test says that it needs reflectance', async (t) => {
   assert.ok((await tilesOf(node)).every(({ cloudCover }) => cloudCover !== null));
 });
 
-test('links round in a circle do not keep a watch from ending', { timeout: 60_000 }, async (t) => {
+test('circular links do not prevent a watch from ending', { timeout: 60_000 }, async (t) => {
   const folder = await tempFolder(t);
   const inbox = join(folder, 'inbox');
   await mkdir(join(inbox, 'below'), { recursive: true });

@@ -68,7 +68,7 @@ test('a file that became a link since it was checked is not read', async (t) => 
   assert.deepEqual([results.scenes, codes(results)], [[], ['TW_INGEST_OUTSIDE']]);
 });
 
-test('a job that goes on under a server with other folders keeps to those', async (t) => {
+test('a job that resumes on a server with other allowed folders reads only from those', async (t) => {
   const { folder, allowed, run } = await setUp(t);
   const paths = [await writeTestScene(join(allowed, 'scene.tif'))];
   const results = await run({ ...AT, paths }, undefined, [join(folder, 'other')]);
@@ -96,7 +96,7 @@ test('a product whose band or folder became a link since it was checked is not r
   assert.deepEqual(codes(await run({ paths: [product] })), ['TW_INGEST_OUTSIDE']);
 });
 
-test('a file that becomes a link while it is cut is not kept, not even if it was one for a moment', async (t) => {
+test('a scene whose file becomes a link while it is cut is not kept, even if it was one only for a moment', async (t) => {
   const { folder, allowed, secret, run } = await setUp(t);
   const path = await writeTestScene(join(allowed, 'scene.tif'));
   const away = join(folder, 'away.tif');

@@ -19,7 +19,7 @@ const [LINES, SAMPLES] = [36, 28];
 const GRID = { x: 500_000, y: 5_300_000, pixel: 30, width: SAMPLES, height: LINES, epsg: 32633 };
 const NODATA = 65_535;
 
-/** What a band must hold, `index` as stored, long wavelengths first. */
+/** The expected pixels of a band, `index` as stored, long wavelengths first. */
 function stored(detector: 'Vnir' | 'Swir', index: number, line: number, sample: number): number {
   const isOutside = line + sample < 6;
   const isUnseen = detector === 'Vnir' && line === 20 && sample === 5;
@@ -41,7 +41,7 @@ const BANDS = [
   ...[11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((index) => ({ detector: 'Swir' as const, index })),
 ];
 
-test('wavelengths ascend in each detector, bands that are not there are left out, each detector has its scale', async () => {
+test('wavelengths ascend in each detector, missing bands are left out, each detector has its scale', async () => {
   const [scene, ...others] = await describeScenes(product, {});
   assert.deepEqual(others, []);
   assert.equal(scene!.id, 'PRS_L2D_STD_20200508102508_20200508102512');
@@ -81,7 +81,7 @@ test('wavelengths ascend in each detector, bands that are not there are left out
 });
 
 for (const name of [NAME, 'prisma-chunks.he5'])
-  test(`${name}: each pixel of the tiles is its own line and sample`, {
+  test(`${name}: each pixel of the tiles has the right line and sample`, {
     skip: !hasGdal && 'needs GDAL',
   }, async (t) => {
     const node = await testNode(t, await tempFolder(t));
@@ -123,7 +123,7 @@ async function patched(to: string, name: string, other: string): Promise<string>
   return to;
 }
 
-test('products that lack something are refused with the file and what it lacks', async (t) => {
+test('incomplete products are refused with the file and the missing part', async (t) => {
   const temp = await tempFolder(t);
   const file = join(temp, 'PRS_L2D_STD_1.he5');
   for (const [name, other, code, message] of [

@@ -45,7 +45,7 @@ const item = (href: string, more: object = {}, asset: object = {}) =>
 
 const twoBands = { dataType: 'uint8', bands: bytesOf(2, 64 * 64, (i, band) => (i % 50) + band) } as const;
 
-test('a description that is too long to be typed is not the name of a band', async (t) => {
+test('a very long description is not used as the name of a band', async (t) => {
   const path = join(await tempFolder(t), 'field.dat');
   writeEnvi(path, {
     width: 2,
@@ -62,7 +62,7 @@ test('a description that is too long to be typed is not the name of a band', asy
   );
 });
 
-test('flags say everything, and a date may be a span', async (t) => {
+test('options describe a raster, and a date may be an interval', async (t) => {
   const folder = await tempFolder(t);
   const path = await writeRaster(join(folder, 'field.tif'), twoBands);
   const flags = {
@@ -111,7 +111,7 @@ test('flags say everything, and a date may be a span', async (t) => {
   }
 });
 
-test('a nodata value that no pixel can hold, and scales that leave nothing of the values, are refused', async (t) => {
+test('a nodata value that no pixel can hold, and scales that make all values equal, are refused', async (t) => {
   const folder = await tempFolder(t);
   const path = await writeRaster(join(folder, 'field_2024-06-01.tif'), twoBands);
   const describe = (options: object) => describeScenes(path, { collection: 'fields', ...options });
@@ -130,7 +130,7 @@ test('a nodata value that no pixel can hold, and scales that leave nothing of th
     await assert.rejects(describe(options), { code: 'TW_INGEST_BAD_SCALE', message: /--scale/ });
   for (const options of [{ nodata: 255 }, { scale: -1e-9 }, { offset: -273.15 }])
     assert.equal((await describe(options)).length, 1);
-  // What a file says of itself is often of another type than its pixels: it is none then.
+  // The nodata value of a file often does not fit the type of its pixels; it then marks none.
   const odd = await writeRaster(join(folder, 'odd_2024-06-01.tif'), { ...twoBands, nodata: -9999 });
   assert.equal((await describeScenes(odd, { collection: 'fields' })).length, 1);
   const flat = await writeRaster(join(folder, 'flat_2024-06-01.tif'), {
@@ -190,7 +190,7 @@ test('bytes of red, green and blue are a picture to GDAL, in the order of a pict
     assert.deepEqual(await plain, ['Gray', 'Undefined', 'Undefined']);
 });
 
-test('the time comes from a tag, else from the name with a warning, else it is asked for', async (t) => {
+test('the time is taken from a tag, else from the name with a warning, else it is required', async (t) => {
   const folder = await tempFolder(t);
   const describe = async (name: string, metadata = {}) => {
     const path = await writeRaster(join(folder, name), { metadata });
@@ -237,7 +237,7 @@ test('the TIFF tag DateTime counts after a date in the name, and with a warning'
   await assert.rejects(describe('ortho_20240601_20240701.tif'), { code: 'TW_INGEST_NO_DATETIME' });
 });
 
-test('--datetime takes the forms of a search, and an interval holds its last day, month or year', () => {
+test('--datetime accepts the forms of a search, and an interval includes its last day, month or year', () => {
   const forms: [given: string, start: string, end?: string][] = [
     ['2024-06-01T10:30:00Z', '2024-06-01T10:30:00.000Z'],
     ['2024-06-01T10:30:00.5+02:00', '2024-06-01T08:30:00.500Z'],
@@ -258,7 +258,7 @@ test('--datetime takes the forms of a search, and an interval holds its last day
     assert.throws(() => datetimeOption({ datetime }), { code: 'TW_INGEST_BAD_OPTION' }, datetime);
 });
 
-test('any day is found in a name, however it is written', () => {
+test('days in file names are recognised in every form', () => {
   const day = fc.date({ min: new Date('1900-01-01'), max: new Date('2024-12-31'), noInvalidDate: true });
   fc.assert(
     fc.property(day, fc.constantFrom('-', ''), fc.stringMatching(/^[a-z_]{0,9}$/), (date, mark, word) => {
@@ -274,7 +274,7 @@ test('any day is found in a name, however it is written', () => {
   );
 });
 
-test('only days that may have been are dates, and one day with two times has none of them', () => {
+test('only past days are dates, and a day with two times has no time', () => {
   const cases: [name: string, times: string[]][] = [
     ['m_4007361_ne_18_060_20210828.tif', ['2021-08-28']],
     ['m_4007361_ne_18_060_20210828_20220105.tif', ['2021-08-28', '2022-01-05']],
@@ -298,7 +298,7 @@ test('only days that may have been are dates, and one day with two times has non
   }
 });
 
-test('an Item beside the file describes it; flags win over it, and it over tags', async (t) => {
+test('an Item beside the file describes it; options take precedence over it, and it over tags', async (t) => {
   const folder = await tempFolder(t);
   const tags = [
     { description: 'b', scale: 7 },
@@ -382,7 +382,7 @@ test('STAC 1.1 bands, special nodata, classes', async (t) => {
   assert.equal(scene.groups[0].bands[0].scale, 3);
 });
 
-test('an Item that says something wrong is named, and one that leads away is not followed', async (t) => {
+test('an invalid Item is named in the error, and links to Items are not followed', async (t) => {
   const folder = await tempFolder(t);
   const path = await writeRaster(join(folder, 'a.tif'), twoBands);
   const sidecar = join(folder, 'a.json');
@@ -413,7 +413,7 @@ test('an Item that says something wrong is named, and one that leads away is not
   await assert.rejects(describeScenes(other, {}), { code: 'TW_INGEST_NO_DATETIME' });
 });
 
-test('bands with different nodata values are groups of their own', async (t) => {
+test('bands with different nodata values form separate groups', async (t) => {
   const folder = await tempFolder(t);
   const path = await writeRaster(join(folder, 'a.tif'), twoBands);
   const raster = { 'raster:bands': [{ nodata: 1 }, { nodata: 2 }] };
@@ -480,7 +480,7 @@ test('JPEG 2000 and Erdas .img are plain rasters as well', {
   }
 });
 
-test('a real Landsat 7 cut-out by flags', { skip }, async (t) => {
+test('a real Landsat 7 cut-out described by options', { skip }, async (t) => {
   const node = await testNode(t, await tempFolder(t));
   const href = join(realData, 'landsat7-olinda/L7_ETMs.tif');
   const bands = { blue: 1, green: 2, red: 3, nir: 4, swir16: 5, swir22: 6 };
@@ -490,7 +490,7 @@ test('a real Landsat 7 cut-out by flags', { skip }, async (t) => {
   assert.ok(tiles > 0);
 });
 
-test('a cube without a scale or without wavelengths is a warning, and flags answer it', async (t) => {
+test('a cube without a scale or wavelengths has a warning, unless options set them', async (t) => {
   const folder = await tempFolder(t);
   const count = 40;
   const bands = Array.from({ length: count }, (_, band) => new Array<number>(16).fill(100 + band));

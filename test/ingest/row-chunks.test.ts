@@ -33,7 +33,7 @@ async function scene(folder: string, width: number, height: number): Promise<Sce
   return found;
 }
 
-test('windows hold the rows of their cells within the budget, and decode each block once where they may', async (t) => {
+test('windows hold the rows of their cells within the budget, and decode each block once if possible', async (t) => {
   const folder = await tempFolder(t);
   const { path, groups, ...rest } = await scene(folder, 700, 3000);
   const described = { path, groups, ...rest };
@@ -63,7 +63,7 @@ test('windows hold the rows of their cells within the budget, and decode each bl
           assert.equal(pixels[(row - window.start) * header.width], row + 1, `row ${row}`);
       }
     }
-    // One block row cannot hold a cell that lies across two: blocks at the ends of windows are then decoded twice.
+    // One row of blocks is too small for a cell that spans two: blocks at the ends of windows are then decoded twice.
     if (blockRows > 1) assert.ok(decoded <= 3000, `${decoded} rows decoded with ${blockRows} block rows`);
   }
   assert.throws(() => planChunks(path, groups, geohash, cells, bandBytes(header, 20)), {
@@ -121,7 +121,7 @@ async function decodeAll(
   for (const [i, [from]] of done.entries()) if (i > 0) assert.ok(from >= done[i - 1][0]);
 }
 
-test('pieces of the arena do not overlap, come in turn, and none waits for ever', async () => {
+test('allocations do not overlap, are granted in order, and none waits for ever', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(fc.integer({ min: 0, max: 1000 }), fc.integer({ min: 0, max: 5 })), {
@@ -155,7 +155,7 @@ test('pieces of the arena do not overlap, come in turn, and none waits for ever'
   );
 });
 
-test('who waits for the arena can be cancelled, and the next one is served', async () => {
+test('a waiting allocation can be cancelled, and the next one is granted', async () => {
   const arena = new SharedMemory(100);
   const first = await arena.allocate(80, 'a.tif');
   const controller = new AbortController();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SceneShares } from '../../src/ingest/job/scene-shares.js';
 
-test('scenes weigh by their cells, and those without a known number as the mean', () => {
+test('scenes are weighted by their cells, and those without a known number by the mean', () => {
   const shares = new SceneShares();
   assert.equal(shares.overall(0), 0);
   assert.equal(shares.overall(2), 0);
@@ -22,7 +22,7 @@ test('scenes weigh by their cells, and those without a known number as the mean'
 /** So many scenes that a step that looks at all of them would take minutes in all. */
 const MANY_SCENES = 20_000;
 
-test('progress never goes back, and ends at exactly 1', () => {
+test('progress never decreases, and ends at exactly 1', () => {
   const shares = new SceneShares();
   const places = Array.from({ length: MANY_SCENES }, () => shares.add());
   let before = 0;

@@ -12,7 +12,7 @@ import { realData, writeRaster } from '../support/rasters.js';
 import { tempFolder } from '../support/temp.js';
 import { bandsOf, describeOne, SMALL } from './sentinel2-products.js';
 
-test('loose bands: names, documents and flags say what is missing', async (t) => {
+test('loose bands: names, documents and options supply missing metadata', async (t) => {
   const folder = await tempFolder(t);
   const product = await writeSafe(folder, { level: 'L1C', baseline: '05.09', ...SMALL });
   const images = dirname(product.bandPaths.B01);
@@ -57,7 +57,7 @@ test('loose bands: names, documents and flags say what is missing', async (t) =>
   assert.match(item.warnings.join(), /notes.json is not a JSON/);
 });
 
-test('loose bands: time as span, without a zone, of a day that is none; nodata as declared', async (t) => {
+test('loose bands: time as an interval, without a zone, on an invalid day; nodata as declared', async (t) => {
   const folder = await tempFolder(t);
   const pixels = { width: 60, height: 60, pixel: 10, nodata: 9 };
   const folderOf = async (name: string) => {

@@ -20,7 +20,7 @@ test('names in the metadata never lead out of the product', async (t) => {
     assert.ok(band.header.path.startsWith(product.path));
 });
 
-test('hostile and broken metadata is refused by name', async (t) => {
+test('hostile and damaged metadata is refused by name', async (t) => {
   const product = await writeSafe(await tempFolder(t), { level: 'L2A', ...SMALL });
   const good = await readFile(product.metadataPath, 'utf8');
   const [head, body] = [good.slice(0, good.indexOf('\n')), good.slice(good.indexOf('\n') + 1)];

@@ -84,7 +84,7 @@ async function bruteForceCloud(product: SafeProductFiles, tile: TileRecord, widt
 
 const noGdal = !hasGdal && 'no GDAL on PATH';
 
-test('JPEG 2000 and GeoTIFF under .jp2 names make the same tiles', { skip: noGdal }, async (t) => {
+test('JPEG 2000 and GeoTIFF under .jp2 names result in the same tiles', { skip: noGdal }, async (t) => {
   const folder = await tempFolder(t);
   const options = { level: 'L1C', size: { width: 300, height: 300 }, cloudShare: 0.3 } as const;
   const make = async (jpeg2000: boolean) => {

@@ -40,7 +40,7 @@ for (const { level, baseline, mask } of CASES) {
   });
 }
 
-test('flags that change nothing are named, and a lone band says where its product is', async (t) => {
+test('unused options are named, and the error of a single band names its product', async (t) => {
   const product = await writeSafe(await tempFolder(t), { level: 'L2A', baseline: '04.00', ...SMALL });
   const flags = { id: 'mine', platform: 'p', collection: 'c', bands: { red: 1 }, scale: 2, maskBand: 1 };
   const { id, warnings } = await describeOne(product.path, flags);
@@ -60,7 +60,7 @@ test('flags that change nothing are named, and a lone band says where its produc
   );
 });
 
-test('flags win over the metadata of a product', async (t) => {
+test('options take precedence over the metadata of a product', async (t) => {
   const { path } = await writeSafe(await tempFolder(t), { level: 'L1C', ...SMALL });
   const scene = await describeOne(path, {
     id: 'mine',
@@ -142,7 +142,7 @@ test('a band in another projection is refused', async (t) => {
   await assert.rejects(describeScenes(product.path, {}), { code: 'TW_INGEST_BANDS_DIFFER' });
 });
 
-test('a product of before December 2016: one scene a granule, known by its metadata', async (t) => {
+test('a product from before December 2016: one scene per granule, identified by its metadata', async (t) => {
   const folder = await tempFolder(t);
   const product = await writeSafe(folder, { level: 'L1C', baseline: '02.02', ...SMALL });
   const old = join(folder, 'S2A_OPER_PRD_MSIL1C_PDMC_20160606T232310_R022_V20230707T100621');

@@ -1,4 +1,4 @@
-/** Where the pixels of a tile come from, by GDAL as a second implementation. */
+/** Source positions of the pixels of a tile, by GDAL as a second implementation. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -46,7 +46,7 @@ function cube() {
   };
 }
 
-test('bad and empty bands take no pixel from the mask and the coverage; spectra stay measured ones', async (t) => {
+test('bad and empty bands do not affect mask and coverage; spectra stay measured ones', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   writeEnvi(join(folder, 'cube.bil'), cube());
@@ -87,7 +87,7 @@ test('bad and empty bands take no pixel from the mask and the coverage; spectra 
   assert.equal(tile!.coverage, (100 * valid) / bands[0]!.length);
 });
 
-test('the header, the image and the folder of both are one scene', async (t) => {
+test('the header, the image and their folder are the same scene', async (t) => {
   const folder = await tempFolder(t);
   writeEnvi(join(folder, 'cube.bil'), cube());
   const node = await testNode(t, join(folder, 'data'));
@@ -102,7 +102,7 @@ test('the header, the image and the folder of both are one scene', async (t) => 
   }
 });
 
-test('GDAL finds wavelengths in the tiles', needsGdal, async (t) => {
+test('GDAL reads the wavelengths of the tiles', needsGdal, async (t) => {
   const folder = await tempFolder(t);
   writeEnvi(join(folder, 'cube.bil'), cube());
   const node = await testNode(t, join(folder, 'data'));
@@ -116,7 +116,7 @@ test('GDAL finds wavelengths in the tiles', needsGdal, async (t) => {
   assert.deepEqual(IMAGERY, { CENTRAL_WAVELENGTH_UM: '0.85', FWHM_UM: '0.0075' });
 });
 
-test('bands are found by wavelength, and Items tell it in micrometres', async (t) => {
+test('bands are found by wavelength, and Items give it in micrometres', async (t) => {
   const folder = await tempFolder(t);
   writeEnvi(join(folder, 'cube.bil'), cube());
   const node = await testNode(t, join(folder, 'data'));
@@ -151,7 +151,7 @@ test('bands are found by wavelength, and Items tell it in micrometres', async (t
   );
 });
 
-test('Items with a spectrum say and find their wavelengths by the extension hsi', async (t) => {
+test('Items with a spectrum declare wavelengths by the extension hsi', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   // The first band is bad, so the spectrum begins with the second.
@@ -248,7 +248,7 @@ test('split cubes keep measured spectra, their wavelengths, and the coverage of 
     assert.ok(Math.abs(tile.coverage - (100 * valid) / bands[0]!.length) < 1e-9, tile.id);
     validOf.set(tile.source, (validOf.get(tile.source) ?? 0) + valid);
   }
-  // The cells of a split have whole pixels of their own, so that some are measured twice or not at all.
+  // The cells of a split have their own pixel grids, so that some pixels are measured twice or not at all.
   const [raw, split] = [validOf.get('raw')!, validOf.get('split')!];
   assert.ok(Math.abs(split / raw - 1) < 0.1, `${split} of ${raw}`);
 });

@@ -52,7 +52,7 @@ async function writeProduct(folder: string, item: object = ITEM, name = 'S2.json
   return product;
 }
 
-test('assets that lie beside the Item are the bands of one scene', async (t) => {
+test('assets beside the Item are the bands of one scene', async (t) => {
   const folder = await tempFolder(t);
   const product = await writeProduct(folder);
   assert.deepEqual((await findInputs(product)).inputs, [product]);
@@ -83,7 +83,7 @@ test('assets that lie beside the Item are the bands of one scene', async (t) => 
   for (const tile of await tilesOf(node)) assert.equal(tile.groups.length, 3);
 });
 
-test('flags win over the Item, and those that fit no folder are refused', async (t) => {
+test('options take precedence over the Item, and those for single files are refused', async (t) => {
   const product = await writeProduct(await tempFolder(t));
   const flags = { collection: 'c', id: 'i', datetime: '2020-01-01', platform: 'p', nodata: 5, scale: 2 };
   const [scene] = await describeScenes(product, flags);
@@ -95,7 +95,7 @@ test('flags win over the Item, and those that fit no folder are refused', async 
   }
 });
 
-test('a file of the folder by itself is a scene of its own', async (t) => {
+test('a single file of the folder is a scene', async (t) => {
   const product = await writeProduct(await tempFolder(t), ITEM, 'item.json');
   const [scene] = await describeScenes(join(product, 'B03.tif'), {});
   assert.equal(scene.id, 'S2_T33_20240601_B03');
@@ -105,7 +105,7 @@ test('a file of the folder by itself is a scene of its own', async (t) => {
   );
 });
 
-test('a broken Item is an error, and a folder without rasters of its Item is looked through', async (t) => {
+test('an invalid Item is an error, and a folder without rasters of its Item is searched', async (t) => {
   const folder = await tempFolder(t);
   const broken = await writeProduct(folder, { ...ITEM, assets: [] });
   await assert.rejects(describeScenes(broken, {}), { code: 'TW_INGEST_BAD_SIDECAR' });
@@ -121,7 +121,7 @@ test('a broken Item is an error, and a folder without rasters of its Item is loo
   assert.deepEqual((await findInputs(linked)).inputs, [join(linked, 'B02.tif')], 'a link is no Item');
 });
 
-test('an Item is not a file beside itself, and is one beside its raster', async (t) => {
+test('an Item is a side file of its raster, but not of itself', async (t) => {
   const folder = await tempFolder(t);
   const [raster, item] = [join(folder, 'B02.tif'), join(folder, 'item.json')];
   await writeRaster(raster);

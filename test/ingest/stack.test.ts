@@ -21,7 +21,7 @@ const day = (n: number) => `2024-06-0${n}T10:00:00Z`;
 const scene = (folder: string, name: string, pixel: number, options: RasterOptions = {}) =>
   writeRaster(join(folder, `${name}.tif`), { pixel, ...options });
 
-test('scenes of nearly equal pixels have one name and one pixel grid, whichever comes first', async (t) => {
+test('scenes of nearly equal pixels have one name and one pixel grid in any order', async (t) => {
   for (const order of [
     [30.2, 29.7, 30.9],
     [30.9, 30.2, 29.7],
@@ -45,7 +45,7 @@ test('scenes of nearly equal pixels have one name and one pixel grid, whichever 
   }
 });
 
-test('jobs that make a collection at once make it with one grid, one precision and one name', async (t) => {
+test('concurrent jobs create a collection with one grid, one precision and one name', async (t) => {
   const folder = await tempFolder(t);
   const storage = await Storage.open(join(folder, 'data'));
   const workers = new IngestPool(2, 512e6);
@@ -76,7 +76,7 @@ test('jobs that make a collection at once make it with one grid, one precision a
   }
 });
 
-test('a dry run judges each scene by the collection that those before it would make', async (t) => {
+test('a dry run plans each scene in the collection that earlier scenes would create', async (t) => {
   const folder = await tempFolder(t);
   await scene(folder, 'a', 10, { width: 200, height: 200 });
   await scene(folder, 'b', 60, { width: 200, height: 200 });
@@ -93,7 +93,7 @@ test('a dry run judges each scene by the collection that those before it would m
   );
 });
 
-test('some bands of a known product stack with the whole product that comes later', async (t) => {
+test('some bands of a known product stack with the complete product that follows', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   for (const [name, date] of [
@@ -115,7 +115,7 @@ test('some bands of a known product stack with the whole product that comes late
   assert.deepEqual((await node.storage.getCollection('sentinel-2-l1c'))?.pixelSizes?.[0]?.length, 3);
 });
 
-test('info names the pixel sizes that tiles have, not all of the product', async (t) => {
+test('info lists the pixel sizes of the tiles, not all of the product', async (t) => {
   const folder = await tempFolder(t);
   const product = await writeSafe(join(folder, 'part'), { level: 'L1C', size: { width: 300, height: 300 } });
   for (const [band, path] of Object.entries(product.bandPaths)) if (!/^B0[2348]$/.test(band)) await rm(path);
@@ -133,7 +133,7 @@ test('a collection of an older version keeps the sizes of its tiles', async (t) 
   const at = { collection: 'old', datetime: day(1), precision: 6 };
   const path = await scene(folder, 's', 10.1);
   await ingest(node, { href: path, ...at });
-  // As a version wrote it that knew no sizes: its tiles have those that were measured.
+  // The record of a version that knew no pixel sizes: its tiles have the measured ones.
   await storage.updateCollection('old', ({ pixelSizes: _, ...record }) => record);
   const [given] = await describeScenes(path, at);
   const { scene: planned, collection } = await planSceneTiles(storage, given, at);
@@ -142,7 +142,7 @@ test('a collection of an older version keeps the sizes of its tiles', async (t) 
   assert.deepEqual((await storage.getCollection('old'))?.pixelSizes, collection.pixelSizes);
 });
 
-test('a later scene brings the notices of its product, which a collection of an older version lacks', async (t) => {
+test('a later scene adds the notices of its product to a collection of an older version', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const { storage } = node;
@@ -158,7 +158,7 @@ test('a later scene brings the notices of its product, which a collection of an 
   const dry = await planSceneTiles(storage, product, { dryRun: true });
   assert.equal(dry.collection.attribution, 'Kelvin [year]');
   assert.equal((await storage.getCollection('kelvin'))?.attribution, undefined);
-  // A scene of another product that is put into it says nothing of the whole.
+  // A scene of another product in this collection adds no notices.
   await planSceneTiles(
     storage,
     { ...product, collection: { ...product.collection, id: 'other' } },
@@ -168,7 +168,7 @@ test('a later scene brings the notices of its product, which a collection of an 
   await planSceneTiles(storage, product, {});
   const { attribution, providers, licenseUrl } = (await storage.getCollection('kelvin'))!;
   assert.deepEqual({ attribution, providers, licenseUrl }, notices);
-  // What it has stays.
+  // Existing notices do not change.
   await planSceneTiles(
     storage,
     { ...product, collection: { ...product.collection, attribution: 'New' } },
@@ -177,7 +177,7 @@ test('a later scene brings the notices of its product, which a collection of an 
   assert.equal((await storage.getCollection('kelvin'))?.attribution, 'Kelvin [year]');
 });
 
-test('the command tells the cells of a new collection, refuses others, and warns of coarse pixels once', async (t) => {
+test('the command prints the cells of a new collection, refuses others, and warns of coarse pixels once', async (t) => {
   const folder = await tempFolder(t);
   const data = ['--data', join(folder, 'data')];
   const fine = await scene(folder, 'fine_20240601', 10);

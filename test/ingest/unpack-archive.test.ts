@@ -15,7 +15,7 @@ import { tempFolder } from '../support/temp.js';
 
 const OPTIONS = { reserve: new DiskReserve(tmpdir(), 0) };
 
-/** Writes archives into a fresh folder and unpacks them beside a file that must stay as it is. */
+/** Writes archives into a fresh folder and unpacks them beside a file that must not change. */
 async function bench(t: TestContext) {
   const folder = await tempFolder(t);
   const out = join(folder, 'inner', 'out');
@@ -36,7 +36,7 @@ async function bench(t: TestContext) {
   return { out, path, unpackBytes, refused };
 }
 
-test('a raster file that gzip has compressed is unpacked under its own name, within the limits of archives', async (t) => {
+test('a raster file compressed by gzip is unpacked under its own name, within the limits of archives', async (t) => {
   const { out, path, unpackBytes, refused } = await bench(t);
   const noise = randomBytes(300_000);
   const starts = { tiff: 'II*\0', netcdf: 'CDF\x01', hdf5: '\x89HDF\r\n\x1a\n', hdf4: '\x0e\x03\x13\x01' };
@@ -67,7 +67,7 @@ test('a raster file that gzip has compressed is unpacked under its own name, wit
     await refused(gzipSync(other), 'BROKEN', {}, what);
 });
 
-test('zip, tar and tar.gz are known by their content and unpacked whole', async (t) => {
+test('zip, tar and tar.gz are detected by their content and unpacked completely', async (t) => {
   const { out, unpackBytes } = await bench(t);
   const files: Record<string, Buffer> = {
     'a.txt': Buffer.from('a'),
@@ -94,7 +94,7 @@ test('zip, tar and tar.gz are known by their content and unpacked whole', async 
   }
 });
 
-test('what Info-ZIP, Python and GNU tar make is read as it is', async (t) => {
+test('archives of Info-ZIP, Python and GNU tar are read', async (t) => {
   const { out, path } = await bench(t);
   const source = await tempFolder(t);
   await mkdir(join(source, 'sub'));
@@ -171,7 +171,7 @@ test('names that lead out of the folder are refused, in zip and tar', async (t) 
   );
 });
 
-test('whatever the names are, nothing is written beside the folder', async (t) => {
+test('for any names, nothing is written outside of the folder', async (t) => {
   const { out, path } = await bench(t);
   const part = fc.constantFrom('..', '.', '', 'a', 'b', 'C:', '\\', '\0', '...', 'é', '~', 'a'.repeat(60));
   const name = fc.array(part, { minLength: 1, maxLength: 5 }).map((parts) => parts.join('/'));
@@ -239,7 +239,7 @@ test('bombs are refused before they fill the disk', async (t) => {
   assert.equal(bytes, 9e6, 'an empty raster is no bomb');
 });
 
-test('the reserve of the disk holds for what is declared, and while archives are unpacked', async (t) => {
+test('the disk reserve is checked for declared sizes and during unpacking', async (t) => {
   const disk = await smallDisk(t, 60);
   if (disk === undefined) return;
   const { path } = await bench(t);
@@ -264,7 +264,7 @@ test('the reserve of the disk holds for what is declared, and while archives are
   }
 });
 
-test('archives that are cut off or damaged anywhere are refused, or their entries are as they were', async (t) => {
+test('truncated or damaged archives are refused, or their entries are unchanged', async (t) => {
   const { refused, unpackBytes, out } = await bench(t);
   const content = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * i) % 241));
   const entries = ['a', 'b', 'c'].map((name) => ({ name, content }));

@@ -1,4 +1,4 @@
-/** Masks and alpha bands of files say which pixels hold data, as gdalwarp has it. The forms they have in files: raster/validity.test.ts. */
+/** Masks and alpha bands of files mark pixels with data, as in gdalwarp. raster/validity.test.ts has their forms in files. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { copyFile, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -28,7 +28,9 @@ import { tempFolder } from '../support/temp.js';
 const SIDE = 160;
 const OPAQUE = 255;
 
-/** Two bands of data and one of opacity: a hole of some size, a fine pattern, and half-transparent pixels, which count. */
+/**
+ * Two bands of data and an alpha band: a gap of some size, a fine pattern, and half-transparent pixels, which count as data.
+ */
 async function writeSource(path: string, dataType: DataType, nodata?: number): Promise<string> {
   const band = (seed: number) =>
     allocatePixels(dataType, SIDE * SIDE).map((_, i) => ((i * 2654435761 + seed) >>> 0) % 256) as PixelArray;
@@ -77,7 +79,7 @@ async function translated(
   return path;
 }
 
-/** The data bands and what says where they hold data, as plain bands, warped into a rectangle by exact gdalwarp. */
+/** The data bands and their validity as plain bands, warped into a rectangle by exact gdalwarp. */
 function gdalCell(
   path: string,
   bands: string[],
@@ -144,7 +146,7 @@ async function compareWithGdal(
   assert.ok(holes > 1000);
 }
 
-test('masks and alpha bands of GeoTIFFs, as gdalwarp has them', needsGdal, async (t) => {
+test('masks and alpha bands of GeoTIFFs agree with gdalwarp', needsGdal, async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   for (const [i, [name, dataType, args, nodata]] of files.entries())
@@ -173,7 +175,7 @@ test('masks and alpha bands of GeoTIFFs, as gdalwarp has them', needsGdal, async
     assert.equal(again!.coverage, tile!.coverage);
   });
 
-  await t.test('a changed mask beside a file makes the tiles again', async () => {
+  await t.test('a changed mask file replaces the tiles', async () => {
     const path = await translated(join(folder, 'b.tif'), 'uint8', MASK_BESIDE);
     const inputs = { href: path, collection: 'beside', datetime: '2024-06-01', precision: 5 };
     await ingest(node, inputs);
@@ -213,7 +215,7 @@ test('an alpha band that is declared as data marks no pixels', needsGdal, async 
   }
 });
 
-test('a folder is read without the masks beside its files', needsGdal, async (t) => {
+test('masks beside the files of a folder are not scenes', needsGdal, async (t) => {
   const folder = await tempFolder(t);
   await translated(join(folder, 'a.tif'), 'uint8', MASK_BESIDE);
   await rm(join(folder, 'a.tif.source.tif'));
@@ -221,7 +223,7 @@ test('a folder is read without the masks beside its files', needsGdal, async (t)
 });
 
 for (const dataType of ['uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'float64'] as const)
-  test(`masked pixels take no part in means of ${dataType}`, () => {
+  test(`masked pixels do not contribute to means of ${dataType}`, () => {
     const side = 64;
     const pixels = allocatePixels(dataType, side * side).map((_, i) =>
       i % 3 === 0 ? 100 : 40,
@@ -271,7 +273,7 @@ test('a mask beside a file that is a link is not followed', async (t) => {
   }
 });
 
-test('an image behind the first that cannot be read gives a warning, and a mask that cannot be read an error', async (t) => {
+test('an unreadable second image results in a warning, and an unreadable mask in an error', async (t) => {
   const path = join(await tempFolder(t), 'a.tif');
   const band = new Uint8Array(64 * 64).fill(5);
   const mask = Uint8Array.from(band, (_, i) => i % 2);
@@ -295,7 +297,7 @@ test('an image behind the first that cannot be read gives a warning, and a mask 
   await assert.rejects(openRaster(path), { code: 'TW_RASTER_UNSUPPORTED' });
 });
 
-test('directories in a circle end', async (t) => {
+test('circular directories end', async (t) => {
   const path = await writeRaster(join(await tempFolder(t), 'a.tif'));
   const bytes = await readFile(path);
   const first = bytes.readUInt32LE(4);

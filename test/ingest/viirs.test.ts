@@ -11,7 +11,7 @@ import { tempFolder } from '../support/temp.js';
 
 const folder = fileURLToPath(new URL('../../../test/fixtures/raster/hdf5/', import.meta.url));
 
-test('a VNP09GA file: two grids, reflectance, quality flags, whatever its name', async (t) => {
+test('a VNP09GA file with any name: two grids, reflectance, quality flags', async (t) => {
   const path = join(await tempFolder(t), 'renamed.dat');
   await copyFile(join(folder, 'vnp09ga.h5'), path);
   const [scene, ...others] = await describeScenes(path, {});
@@ -48,7 +48,7 @@ test('a VNP09GA file: two grids, reflectance, quality flags, whatever its name',
   assert.deepEqual([first[255], second[255]], [Mask.notAssessed, Mask.notAssessed]);
 });
 
-test('VNP13A1: scale to divide by, ranks of reliability, the fill of each', async () => {
+test('VNP13A1: divisors, ranks of reliability, fill values', async () => {
   const [scene] = await describeScenes(join(folder, 'vnp13a1.h5'), {});
   assert.equal(scene.id, 'VNP13A1_20210805_h11v04');
   assert.equal(new Date(scene.end).toISOString(), '2021-08-20T23:59:59.000Z');
@@ -104,7 +104,7 @@ test('a VIIRS file in tiles: stored numbers, cloud from the flags, twice the sam
   assert.deepEqual([...codes].sort(), [Mask.nodata, Mask.clear, Mask.cloud, Mask.shadow, Mask.snow]);
 });
 
-test('a VIIRS file that is cut off says so', async (t) => {
+test('a truncated VIIRS file is refused with the reason', async (t) => {
   const path = join(await tempFolder(t), 'cut.h5');
   const whole = await readFile(join(folder, 'vnp09ga.h5'));
   await writeFile(path, whole.subarray(0, whole.length - 5000));

@@ -1,4 +1,4 @@
-/** Whole products through the ingest process: archives, several scenes at once, cloud without a mask, large scenes. */
+/** Complete products through the ingest process: archives, concurrent scenes, cloud without a mask, large scenes. */
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
@@ -25,7 +25,7 @@ async function contents(folder: string): Promise<{ name: string; content: Buffer
   );
 }
 
-test('an archive is the same scene as its folder, and leaves nothing behind', async (t) => {
+test('an archive is the same scene as its folder, and leaves no files', async (t) => {
   const folder = await tempFolder(t);
   const landsat = join(folder, 'LC08');
   await writeLandsatLikeScene(landsat);
@@ -70,7 +70,7 @@ test('an archive is the same scene as its folder, and leaves nothing behind', as
   assert.deepEqual(scratch, []);
 });
 
-test('scenes of a new collection, several at once: the first fixes the cells, results keep their order', async (t) => {
+test('concurrent scenes of a new collection: the first fixes the cells, results keep their order', async (t) => {
   const folder = await tempFolder(t);
   const inbox = join(folder, 'inbox');
   await mkdir(inbox);
@@ -97,7 +97,7 @@ test('scenes of a new collection, several at once: the first fixes the cells, re
   assert.deepEqual([twice.scenes.length, twice.failed[0]?.code], [1, 'TW_INGEST_SCENE_TWICE']);
 });
 
-/** The six bands of a tile as reflectance, each pixel of the mask taking the value it lies in. */
+/** The six bands of a tile as reflectance, upsampled to the pixels of the mask. */
 async function sixBands(path: (group: string) => string, tile: TileRecord, width: number, height: number) {
   const names = { blue: 'B02', green: 'B03', red: 'B04', nir: 'B8A', swir16: 'B11', swir22: 'B12' };
   const read = async (name: string) => {
@@ -117,7 +117,7 @@ async function sixBands(path: (group: string) => string, tile: TileRecord, width
   return { blue, green, red, nir, swir16, swir22 };
 }
 
-test('Sentinel-2 L1C without a mask is tested by reflectance, pixel by pixel', async (t) => {
+test('cloud in Sentinel-2 L1C without a mask is detected by reflectance, pixel by pixel', async (t) => {
   const folder = await tempFolder(t);
   const { path } = await writeSafe(folder, {
     level: 'L1C',
@@ -145,7 +145,7 @@ test('Sentinel-2 L1C without a mask is tested by reflectance, pixel by pixel', a
   }
 });
 
-/** Cloud where B02 is above 0.2. */
+/** Cloud if B02 is above 0.2. */
 const MODEL = `tree
 num_class=1
 num_tree_per_iteration=1
@@ -188,7 +188,7 @@ test("an operator's model tells the cloud of Sentinel-2 L1C, and of nothing else
   assert.equal((absent as { code: string }[])[0].code, 'TW_INGEST_CLOUD_MODEL_UNREADABLE');
 });
 
-test('a scene of 1 GB streams through 256 MB', { timeout: 600_000 }, async (t) => {
+test('a scene of 1 GB is streamed through 256 MB', { timeout: 600_000 }, async (t) => {
   const folder = await tempFolder(t);
   const path = join(folder, 'large.tif');
   await writeFile(path, strips(32_768, 16_384));
@@ -197,7 +197,7 @@ test('a scene of 1 GB streams through 256 MB', { timeout: 600_000 }, async (t) =
   const child = start(['ingest', path, ...flags, ...data]);
   let peak = 0;
   const sampling = setInterval(async () => {
-    // Of the process and its threads; where the system does not tell, the test only shows that the scene is cut.
+    // Memory of the process and its threads. If the system does not report it, the test only shows that the scene is cut.
     const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
     peak = Math.max(peak, Number(/VmHWM:\s*(\d+) kB/.exec(status)?.[1] ?? 0) * 1024);
   }, 100);

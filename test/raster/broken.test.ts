@@ -20,7 +20,7 @@ async function refusal(path: string): Promise<TilewrightError> {
   return error;
 }
 
-test('what is no raster is named by its content', async (t) => {
+test('a file that is not a raster is described by its content', async (t) => {
   const folder = temporaryFolder(t);
   const cases: [content: string | Buffer, words: RegExp][] = [
     ['', /is empty/],
@@ -76,7 +76,7 @@ test('a missing or forbidden file is unreadable, and the cause is kept', async (
   if (process.getuid?.() !== 0) assert.equal((await refusal(path)).code, 'TW_RASTER_UNREADABLE');
 });
 
-test('a TIFF cut off anywhere is refused, with the reason', async (t) => {
+test('a TIFF truncated at any byte is refused, with the reason', async (t) => {
   const folder = temporaryFolder(t);
   for (const name of ['lzw2-uint16', 'none', 'bigtiff', 'deflate-big-int16']) {
     const path = join(folder, `${name}.tif`);
@@ -104,7 +104,7 @@ test('a block that changed on disk is named', async (t) => {
   assert.match(error.message, /block 0/);
 });
 
-test('a block that inflates to more than its pixels is refused', async (t) => {
+test('a block that decompresses to more than its pixels is refused', async (t) => {
   const path = join(temporaryFolder(t), 'bomb.tif');
   const bytes = encodeCog(image('uint8', 16, 16));
   writeFileSync(path, bytes);
@@ -149,7 +149,7 @@ test('unusable kinds of TIFF are refused by name', async (t) => {
   }
 });
 
-test('no damage to a file leads to anything but an answer or a refusal', async (t) => {
+test('a damaged file is either read or refused', async (t) => {
   const folder = temporaryFolder(t);
   const names = ['lzw2-uint16', 'lzw2-uint8', 'deflate-big-float32', 'bigtiff', 'none-big-tiled', 'tags'];
   await fc.assert(

@@ -52,7 +52,7 @@ test('parameters that are left out are 0', () => {
   assertNear(placeOf(rest, 1, -112_500, 5_312_500), [15.8303608 - 2.33722917, 47.9559229]);
 });
 
-test('the datum comes by its name, by a shift, or is unknown; other planets are refused', () => {
+test('the datum is given by its name or by a shift, or is unknown; other planets are refused', () => {
   const axes = { semi_major_axis: number(6378388), inverse_flattening: number(297) };
   const crs = (more: object) => crsFromGridMapping('a.nc', { ...TRANSVERSE, ...axes, ...more }, false, 1);
   assert.equal(crs({}).datumErrorMetres, Infinity);
@@ -62,7 +62,7 @@ test('the datum comes by its name, by a shift, or is unknown; other planets are 
   assert.throws(() => crsFromGridMapping('a.nc', mars, false, 1), { code: 'TW_RASTER_NOT_EARTH' });
 });
 
-test('well-known text without codes is understood, and attributes are used if it is not', () => {
+test('well-known text without codes is parsed; if that fails, attributes are used', () => {
   const wkt =
     'PROJCS["UTM Zone 15, Northern Hemisphere",GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],' +
     'PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]],PROJECTION["Transverse_Mercator"],PARAMETER["latitude_of_origin",0],' +

@@ -40,7 +40,7 @@ test('geotiff.js reads back every data type and shape unchanged', async () => {
   );
 });
 
-test('position, system and tags are stored', async () => {
+test('georeferencing and tags are stored', async () => {
   const tags = [{ description: 'B04 "red" <1>', scale: 2.75e-5, offset: -0.2 }, { description: 'é & Ω' }];
   const tiff = await readBack(
     encodeCog(image('uint16', 40, 30, 2, { bandTags: tags, metadata: { source: 'a<b' }, nodata: 0 })),
@@ -53,7 +53,7 @@ test('position, system and tags are stored', async () => {
   assert.equal(geographic.getGeoKeys()?.GeographicTypeGeoKey, 4326);
 });
 
-test('overviews average valid pixels of measurements and pick codes', async () => {
+test('overviews average valid pixels of measurements, and select codes', async () => {
   const width = 1026;
   const band = new Uint16Array(width * 4).fill(10);
   band[0] = 0; // nodata
@@ -92,7 +92,7 @@ test('a mean that equals nodata stays data', async () => {
   }
 });
 
-test('an image that contradicts itself is refused', () => {
+test('an image with contradictory sizes is refused', () => {
   const good = image('uint8', 8, 8);
   for (const bad of [
     { ...good, bands: [] },

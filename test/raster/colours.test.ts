@@ -19,7 +19,7 @@ const JPEGS: [photometric: string, bands: number, options: string[]][] = [
   ['MINISBLACK', 5, ['INTERLEAVE=BAND']],
 ];
 
-test('JPEG is decoded as GDAL does, colours of half the resolution included', needsGdal, async (t) => {
+test('JPEG is decoded as by GDAL, even with colours of half the resolution', needsGdal, async (t) => {
   const folder = temporaryFolder(t);
   for (const [i, [photometric, bands, options]] of JPEGS.entries()) {
     const [source, path] = [join(folder, `${i}.source.tif`), join(folder, `${i}.tif`)];

@@ -51,12 +51,12 @@ const flipped =
     return [y, x];
   };
 
-/** What is added to x is added to y instead. */
+/** The terms added to x, added to y instead. */
 const onOtherAxis =
   (map: PixelMap): PixelMap =>
   (column, row) => [column, row + map(column, row)[0] - column];
 
-test('a projection that hardly bends is asked once for each node, and nine times for each of nine squares', () => {
+test('a nearly linear projection is called once for each grid point, and nine times for each of nine squares', () => {
   for (const [width, height] of [
     [640, 480],
     [330, 90],
@@ -81,7 +81,7 @@ test('a projection that hardly bends is asked once for each node, and nine times
   }
 });
 
-test('each of the nine tested squares is as exact as the tolerance says', () => {
+test('each of the nine tested squares is within the tolerance', () => {
   const size = 330;
   const bump = (at: number) => Math.max(0, at * (32 - at)) / 256;
   for (const i of [0, 5, 10])
@@ -115,7 +115,7 @@ test('a square is divided if a projection bends too much in its middle or along 
         let map: PixelMap = (column, row) => [column + factor * bend(column, row), row];
         if (isFlipped) map = flipped(map);
         if (isOther) map = onOtherAxis(map);
-        // The largest distance of a point of a square from where its corners put it.
+        // The largest distance of a point of a square from its interpolated position.
         const errorOf = (step: number) => {
           let worst = 0;
           for (const [column, row] of [
@@ -144,7 +144,7 @@ test('a square is divided if a projection bends too much in its middle or along 
   );
 });
 
-test('no pixel is off where a projection jumps or has a kink, wherever that is', () => {
+test('no pixel is misplaced if a projection jumps or has a kink anywhere', () => {
   fc.assert(
     fc.property(
       fc.double({ min: 0.1, max: 329, noNaN: true }),
@@ -172,7 +172,7 @@ test('no pixel is off where a projection jumps or has a kink, wherever that is',
   );
 });
 
-test('what a projection does beyond the destination refines no square in it', () => {
+test("a projection's behaviour beyond the destination refines no square in it", () => {
   // A kink at a node of step 4, and one beyond the last pixel, in the square that it begins in.
   const map: PixelMap = (column, row) => [
     column + Math.max(0, column - 4) + 5 * Math.max(0, column - 335.5),
@@ -183,7 +183,7 @@ test('what a projection does beyond the destination refines no square in it', ()
   assert.ok(worstOf(328, 20, map) < 1e-9);
 });
 
-test('each point of a square is projected once, even if all of it is divided', () => {
+test('each point of a square is projected once, even if the square is divided completely', () => {
   const next = random(5);
   const noise = new Map<string, number>();
   const at = (column: number, row: number) => {
@@ -215,7 +215,7 @@ function placed(width: number, height: number, map: PixelMap) {
   return { valid, grid, asked };
 }
 
-test('a part of a map that is smaller than a square is found, and only its rim is divided', () => {
+test('a part of a map that is smaller than a square is detected, and only its edge is divided', () => {
   for (const [left, top] of [
     [8, 8],
     [24, 40],

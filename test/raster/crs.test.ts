@@ -58,7 +58,7 @@ test('systems of the EPSG registry agree with PROJ', () => {
   assert.ok(exact[Math.floor(exact.length * 0.8)]! < 1e-3);
 });
 
-test('Krovak is within the metres of one country, Minna states how far its shifts lie apart', () => {
+test('Krovak has the error of one country, Minna the spread of its shifts', () => {
   for (const epsg of [2065, 5513, 5514, 5221]) {
     assert.ok(systems.some((system) => system.epsg === epsg));
     assert.equal(crsFromEpsg(epsg).datumErrorMetres, 3);
@@ -67,7 +67,7 @@ test('Krovak is within the metres of one country, Minna states how far its shift
   assert.ok(crsFromEpsg(26332).datumErrorMetres! > 12.4);
 });
 
-test('the systems that most national data has are known', () => {
+test('common national systems are known', () => {
   const codes = [
     ...[2263, 2276, 2230, 32140, 26717, 4267, 23030, 5514, 29902, 3003, 2100, 3879, 2039, 3414, 2326, 5186],
     ...[6677, 25832, 31983, 27700, 2193, 3067],
@@ -75,7 +75,7 @@ test('the systems that most national data has are known', () => {
   for (const code of codes) assert.equal(crsFromEpsg(code).epsg, code);
 });
 
-test('well-known text without codes says the same as the code', () => {
+test('well-known text without codes is equivalent to the code', () => {
   let read = 0;
   for (const { epsg, points, wkt = [] } of systems) {
     for (const text of wkt) {
@@ -92,7 +92,7 @@ test('well-known text without codes says the same as the code', () => {
   assert.ok(read > 80, String(read));
 });
 
-test('a compound text has a horizontal part, a bound one its shift, and odd ones are refused', () => {
+test('a compound system has a horizontal part, a bound one its shift, and invalid text is refused', () => {
   const bessel = 'DATUM["mine",SPHEROID["Bessel 1841",6377397.155,299.1528128]]';
   const degrees = 'PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]';
   const geogcs = `GEOGCS["g",${bessel},${degrees}]`;
@@ -152,7 +152,7 @@ test('the shift, the ellipsoid and the planet of a GeoTIFF count', () => {
   const shift = [598.1, 73.7, 418.2, 0.202, 0.045, -2.455, 6.7];
   const shifted = crsFromGeoKeys(keysOf(geographic, [...bessel, [2062, shift]]), 'a.tif');
   const [lon, lat] = createTransform(shifted, 'EPSG:4326')(9, 52);
-  // As cs2cs has it for +proj=longlat +ellps=bessel with this shift.
+  // The result of cs2cs for +proj=longlat +ellps=bessel with this shift.
   assert.ok(Math.hypot(lon - SHIFTED[0], lat - SHIFTED[1]) < 1e-8, `${lon} ${lat}`);
   const europa: [number, number[]][] = [
     [2057, [1560800]],
@@ -173,7 +173,7 @@ test('the shift, the ellipsoid and the planet of a GeoTIFF count', () => {
 
 const SHIFTED = [8.9989427974, 51.9986241515] as const;
 
-test('systems that GDAL writes as keys lie where GDAL has them', needsGdal, async (t) => {
+test('systems that GDAL writes as keys agree with GDAL', needsGdal, async (t) => {
   const folder = temporaryFolder(t);
   const plain = join(folder, 'plain.tif');
   writeFileSync(plain, encodeCog(image('uint8', 40, 30)));
@@ -209,7 +209,7 @@ function projcs(method: string, parameters: Record<string, number>, geogcs = wgs
   return `PROJCS["p",${geogcs},PROJECTION["${method}"],${given.join('')}UNIT["metre",1]]`;
 }
 
-test('parameters of well-known text mean what GDAL takes them for', needsGdal, () => {
+test('parameters of well-known text have the meaning that GDAL gives them', needsGdal, () => {
   const texts = [
     projcs('Equirectangular', { latitude_of_origin: 40, central_meridian: 5 }),
     projcs('Equirectangular', { latitude_of_origin: 40, standard_parallel_1: 30, central_meridian: 5 }),
@@ -258,7 +258,7 @@ test('well-known text with unknown parameters, or values that its projection lac
     assert.throws(() => crsFromWkt(text, 'a.nc'), { code: 'TW_RASTER_UNKNOWN_CRS' }, text);
 });
 
-test('a shift that a text gives wins over the code of its geographic system', () => {
+test('a shift in the text takes precedence over the code of its geographic system', () => {
   const text = (shift: string) =>
     projcs(
       'Oblique_Stereographic',
@@ -272,7 +272,7 @@ test('a shift that a text gives wins over the code of its geographic system', ()
   assert.ok(of(',TOWGS84[]').includes(byCode));
 });
 
-test('a UTM zone of a GeoTIFF is in the unit that its keys give', () => {
+test('a UTM zone of a GeoTIFF has the unit of its keys', () => {
   const feet = keysOf(
     [
       [1024, 1],

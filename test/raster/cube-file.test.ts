@@ -16,7 +16,7 @@ const PLACE = {
   transform: { originX: 10, originY: 50, pixelWidth: 0.001, pixelHeight: 0.001 },
 };
 
-test('the CRC of two pieces follows from theirs', () => {
+test('the CRC of two pieces is computed from their CRCs', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.uint8Array({ maxLength: 300 }), (a, b) => {
       assert.equal(combineCrc32(crc32(a), crc32(b), b.length), crc32(Buffer.concat([a, b])));
@@ -42,7 +42,7 @@ const cubes = fc.record({
   seed: fc.nat(),
 });
 
-test('a cube has the pixels that were written, for every reader and however it is written', async (t) => {
+test('every reader returns the pixels of a cube, whichever way it is written', async (t) => {
   const folder = temporaryFolder(t);
   let sparse = 0;
   await fc.assert(
@@ -51,7 +51,7 @@ test('a cube has the pixels that were written, for every reader and however it i
       async ({ width, height, count, dataType, nodata, hasMask, isCompressed, seed }) => {
         const next = random(seed);
         const empty = nodata ?? (dataType.startsWith('float') ? NaN : 0);
-        // Whole corners are empty, so that blocks are left out.
+        // Empty corners, so that blocks are left out.
         const [right, bottom] = [next() * 1.5 * width, next() * 1.5 * height];
         const bands = Array.from({ length: count }, (_, band) =>
           pixels(dataType, width, height, seed + band).map((value, i) =>
@@ -131,7 +131,7 @@ for (const isCompressed of [false, true])
     },
   );
 
-test('a spectrum lies in one piece of the file', () => {
+test('a spectrum is contiguous in the file', () => {
   const [width, height, count] = [130, 70, 6];
   const bands = Array.from({ length: count }, (_, i) => pixels('int16', width, height, i + 1));
   const image = { width, height, dataType: 'int16' as const, ...PLACE, hasMask: false, isCompressed: false };

@@ -64,7 +64,7 @@ function zstdFrame(size: number): Buffer {
   return frame;
 }
 
-test('Zstandard: what is not exactly the pixels of the block is refused', async (t) => {
+test('Zstandard: data other than exactly the pixels of the block is refused', async (t) => {
   const folder = temporaryFolder(t);
   const original = await readRaster(join(fixtures, 'zstd.tif'));
   assert.ok(original.header.blocks.reader === 'tiff');
@@ -83,7 +83,7 @@ test('Zstandard: what is not exactly the pixels of the block is refused', async 
   await assertCorrupt(await changed(() => Buffer.from([0])), /Zstandard/);
 });
 
-test('LERC: a blob that has no end, another size or another type is refused', async (t) => {
+test('LERC: a truncated blob, or one of another size or type, is refused', async (t) => {
   const folder = temporaryFolder(t);
   await assertCorrupt(join(fixtures, 'corrupt/lerc-endless.tif'), /lerc/);
   const changed = (offset: number, value: number) =>
@@ -99,7 +99,7 @@ test('LERC: a blob that has no end, another size or another type is refused', as
   await assertCorrupt(await changed(80, 0), /lerc-decode/);
 });
 
-test('LERC: NaN of its mask, and blobs that are compressed further', async () => {
+test('LERC: NaN for masked pixels, and blobs with additional compression', async () => {
   for (const name of ['nan', 'deflate', 'zstd']) {
     const { bands } = await readRaster(join(fixtures, `corrupt/lerc-${name}.tif`));
     for (const [i, value] of bands[0]!.entries()) {
@@ -111,7 +111,7 @@ test('LERC: NaN of its mask, and blobs that are compressed further', async () =>
   }
 });
 
-test('JPEG: an image of another size, without an end, or of very many scans is refused', async (t) => {
+test('JPEG: an image of another size, without an end, or with very many scans is refused', async (t) => {
   const folder = temporaryFolder(t);
   const changed = (change: (block: Buffer) => Buffer) => withBlock(folder, 'jpeg', change);
   const frameAt = (block: Buffer) => block.findIndex((byte, i) => byte === 0xff && block[i + 1] === 0xc0);
@@ -134,7 +134,7 @@ test('JPEG: an image of another size, without an end, or of very many scans is r
   await assertCorrupt(await changed(scans), /more than 100 JPEG scans/);
 });
 
-test('JPEG: tables that reach into the next segment are refused', () => {
+test('JPEG: tables that extend into the next segment are refused', () => {
   const stream = (...segments: string[]) => Buffer.from(`ffd8${segments.join('')}ffd9`, 'hex');
   const frame = 'ffc0000b080008000801011100';
   assert.throws(() => jpegFrame(stream(`${frame}`)), /no JPEG frame/);

@@ -7,7 +7,7 @@ import { UNSIGNED_BY_SIZE, viewPixels } from '../../src/raster/pixels/data-types
 import { typedKernels } from '../../src/raster/pixels/typed-kernels.js';
 import { pixels, random } from './images.js';
 
-/** What a predictor may leave, and what it may not. */
+/** Typical output of a predictor, and unusual data. */
 const KINDS: Record<string, (next: () => number, at: number, before: number) => number> = {
   noise: (next) => next() * 256,
   'equally frequent': (_, at) => at,
@@ -43,7 +43,7 @@ function assertReadBack(bytes: Uint8Array): void {
   assert.equal(Buffer.compare(found, bytes), 0, `${bytes.length} bytes became ${found.length} others`);
 }
 
-test('zlib reads back bytes of every kind and length', () => {
+test('zlib decodes streams of every kind and length', () => {
   const anyKind = fc.constantFrom(...Object.keys(KINDS));
   fc.assert(
     fc.property(anyKind, fc.integer({ min: 0, max: 5000 }), fc.integer(), (kind, size, seed) => {
@@ -56,7 +56,7 @@ test('zlib reads back bytes of every kind and length', () => {
   }
 });
 
-test('zlib reads back what takes several blocks', () => {
+test('zlib decodes streams of several blocks', () => {
   for (const kind of Object.keys(KINDS)) {
     for (const size of [2 ** 18 - 1, 2 ** 18, 2 ** 18 + 1, 600_000]) assertReadBack(bytesOf(kind, size, 7));
   }
@@ -78,7 +78,7 @@ test('codes that would be too long are shortened', () => {
   assertReadBack(bytes);
 });
 
-test('a stream stays as it is when others are written', () => {
+test('a stream does not change when others are written', () => {
   const bytes = bytesOf('differences of 16 bits', 10_000, 1);
   const stream = deflate(bytes);
   deflate(bytesOf('noise', 20_000, 2));

@@ -32,7 +32,7 @@ function cubeOf(type: EnviType, seed: number, shape: { width: number; height: nu
   return Array.from({ length: count }, () => Array.from({ length: width * height }, value));
 }
 
-test('every type, interleave and byte order gives the pixels that were written, in any window', async (t) => {
+test('every type, interleave and byte order is read back, in any window', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'cube.dat');
   const shape = fc.record({
@@ -104,7 +104,7 @@ for (const interleave of INTERLEAVES)
     assert.equal(again.header.crs.epsg, 32633);
   });
 
-/** GDAL says -0 where there is no turn. */
+/** GDAL reports -0 without rotation. */
 const affineOf = (values: number[]) => {
   const [originX, xx, xy, originY, yx, yy] = values.map((value) => value + 0);
   return { originX, originY, xx, xy, yx, yy };
@@ -134,7 +134,7 @@ for (const [name, lines] of [
     ['map info = {Lambert Conformal Conic, 1, 1, 600000, 300000, 30, 30, WGS-84, units=Meters}', LCC],
   ],
 ] as const)
-  test(`${name} lies where GDAL puts it`, needsGdal, async (t) => {
+  test(`${name} has the georeferencing of GDAL`, needsGdal, async (t) => {
     const folder = temporaryFolder(t);
     const path = join(folder, 'cube.dat');
     writeEnvi(path, { ...TINY, lines: [...lines] });
@@ -207,7 +207,7 @@ test('wavelengths in any unit, lists over many lines, comments and capitals', as
   assert.equal(header.nodata, -9999);
 });
 
-test('a header that contradicts its image says how many bytes it expects and how many there are', async (t) => {
+test('a header that contradicts its image is refused with both sizes in bytes', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'cube.dat');
   writeEnvi(path, TINY);
@@ -229,7 +229,7 @@ test('a header that contradicts its image says how many bytes it expects and how
   await assert.rejects(openRaster(join(folder, 'cube.hdr')), { message: /no file cube\.\* is beside it/ });
 });
 
-test('a header finds its image, and an image its header, by their names', async (t) => {
+test('header and image are matched by their names', async (t) => {
   const folder = temporaryFolder(t);
   for (const [image, header] of [
     ['cube', 'cube.hdr'],
@@ -260,7 +260,7 @@ test('a header finds its image, and an image its header, by their names', async 
   await assert.rejects(openRaster(join(folder, 'b.bil')), { message: /needs its header/ });
 });
 
-test('broken headers are refused with what is wrong', async (t) => {
+test('invalid headers are refused with the reason', async (t) => {
   const folder = temporaryFolder(t);
   const path = join(folder, 'cube.dat');
   writeEnvi(path, TINY);
@@ -304,7 +304,7 @@ test('broken headers are refused with what is wrong', async (t) => {
     );
 });
 
-test('widths that bands cannot have are left out with a warning, and equal wavelengths are named', async (t) => {
+test('impossible widths are left out with a warning, and equal wavelengths are reported', async (t) => {
   const path = join(temporaryFolder(t), 'cube.dat');
   const open = async (wavelengths: string, fwhm: string) => {
     const lines = [`wavelength = {${wavelengths}}`, 'wavelength units = um', `fwhm = {${fwhm}}`];
@@ -320,16 +320,20 @@ test('widths that bands cannot have are left out with a warning, and equal wavel
   assert.deepEqual(await open('0.5, 0.5', '0.01, 0.01'), [[10, 10], ['all 2 wavelengths are 500 nm']]);
 });
 
-test('the EnMAP cube reads alike from ENVI and from GeoTIFF, wavelengths included', needsReal, async () => {
-  const envi = await readRaster(join(REAL, 'enmap-potsdam.hdr'));
-  const tiff = await readRaster(join(REAL, 'enmap-potsdam.tif'));
-  for (const [i, band] of envi.bands.entries()) assertSamePixels(tiff.bands[i]!, band);
-  const spectrum = ({ wavelength, fwhm, good }: (typeof tiff.header.bandTags)[number]) => ({
-    wavelength,
-    fwhm,
-    good,
-  });
-  assert.deepEqual(tiff.header.bandTags.map(spectrum), envi.header.bandTags.map(spectrum));
-  assert.equal(envi.header.bandTags.filter(({ good }) => good === false).length, 6);
-  assert.deepEqual(tiff.header.warnings, []);
-});
+test(
+  'the EnMAP cube has the same content as ENVI and as GeoTIFF, including wavelengths',
+  needsReal,
+  async () => {
+    const envi = await readRaster(join(REAL, 'enmap-potsdam.hdr'));
+    const tiff = await readRaster(join(REAL, 'enmap-potsdam.tif'));
+    for (const [i, band] of envi.bands.entries()) assertSamePixels(tiff.bands[i]!, band);
+    const spectrum = ({ wavelength, fwhm, good }: (typeof tiff.header.bandTags)[number]) => ({
+      wavelength,
+      fwhm,
+      good,
+    });
+    assert.deepEqual(tiff.header.bandTags.map(spectrum), envi.header.bandTags.map(spectrum));
+    assert.equal(envi.header.bandTags.filter(({ good }) => good === false).length, 6);
+    assert.deepEqual(tiff.header.warnings, []);
+  },
+);

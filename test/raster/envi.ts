@@ -90,7 +90,7 @@ function put(bytes: DataView, at: number, type: EnviType, value: number, little:
   else bytes.setBigUint64(at, BigInt(value), little);
 }
 
-/** What a reader gives: 64-bit integers as float64. */
+/** The type that a reader returns: 64-bit integers as float64. */
 export function asRead(values: ArrayLike<number>, like: PixelArray): PixelArray {
   return new (like.constructor as Float64ArrayConstructor)(values);
 }

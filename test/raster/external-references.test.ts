@@ -47,13 +47,13 @@ function hfa(name: string, spill: string, before: number): Buffer {
   return Buffer.concat([Buffer.alloc(before, 'EHFA_HEADER_TAG/'), entry, data]);
 }
 
-test('an Erdas file whose pixels lie in another folder is refused, not one with its own beside it', async (t) => {
+test('an Erdas file with pixels in another folder is refused, but not one with a file beside it', async (t) => {
   const path = join(await tempFolder(t), 'a.img');
   const check = async (bytes: Buffer) => {
     await writeFile(path, bytes);
     await rejectExternalReferences(path, 'HFA');
   };
-  // The second one lies across two chunks of reading.
+  // The second one spans two chunks of reading.
   for (const before of [1000, 65_536 - 30]) {
     await assert.rejects(check(hfa('ExternalRasterDMS', '../../secret.ige', before)), REFUSED);
     await assert.rejects(check(hfa('eXTERNALrASTERdms', '/etc/secret', before)), REFUSED);

@@ -69,7 +69,7 @@ async function gone(pid: number): Promise<void> {
   assert.fail(`process ${pid} still runs`);
 }
 
-/** A child of a thread that is gone stays listed as a zombie, because nobody asks for its exit code. */
+/** A child of a thread that has ended stays listed as a zombie, because nothing reads its exit code. */
 function runs(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -93,7 +93,7 @@ const failure = (read: Promise<unknown>): Promise<TilewrightError> =>
   );
 
 for (const driver of ['JP2OpenJPEG', 'HFA']) {
-  test(`a ${driver} file cut off anywhere is refused`, needsGdal, async (t) => {
+  test(`a ${driver} file truncated at any byte is refused`, needsGdal, async (t) => {
     const path = raster(temporaryFolder(t), driver);
     const bytes = readFileSync(path);
     for (const part of [0.01, 0.2, 0.5, 0.9, 0.99]) {
@@ -105,7 +105,7 @@ for (const driver of ['JP2OpenJPEG', 'HFA']) {
   });
 }
 
-test('what only starts like a known format is refused, with the words of GDAL', needsGdal, async (t) => {
+test("a file that only starts like a known format is refused with GDAL's message", needsGdal, async (t) => {
   const path = join(temporaryFolder(t), 'a.jp2');
   for (const start of [
     Buffer.from('0000000c6a5020200d0a870a', 'hex'),
@@ -120,7 +120,7 @@ test('what only starts like a known format is refused, with the words of GDAL', 
   }
 });
 
-test('no damage to a file leads to anything but an answer or a refusal', needsGdal, async (t) => {
+test('a damaged file is either read or refused', needsGdal, async (t) => {
   const folder = temporaryFolder(t);
   const originals = [raster(folder, 'JP2OpenJPEG', 60), raster(folder, 'HFA', 60)].map((path) =>
     readFileSync(path),
@@ -142,7 +142,7 @@ test('no damage to a file leads to anything but an answer or a refusal', needsGd
   );
 });
 
-test('sizes that no image has are refused before anything is read', needsGdal, async (t) => {
+test('impossible sizes are refused before anything is read', needsGdal, async (t) => {
   const path = raster(temporaryFolder(t), 'JP2OpenJPEG');
   const answer = (size: number[], block: number[], bands = 1) => {
     const band = { type: 'UInt16', block, metadata: {} };
@@ -170,7 +170,7 @@ test('sizes that no image has are refused before anything is read', needsGdal, a
   }
 });
 
-test('too few or too many pixels, or something else than pixels, is an error', needsGdal, async (t) => {
+test('too few or too many pixels, or other output, is an error', needsGdal, async (t) => {
   const header = await openRaster(raster(temporaryFolder(t), 'HFA'));
   for (const [body, words] of [
     ['exit 0', /0 of 200 rows/],
@@ -209,7 +209,7 @@ async function twoFiles(t: TestContext) {
   return { paths: headers.map(({ path }) => path), read };
 }
 
-test('of several files the one is named that is at fault', needsGdal, async (t) => {
+test('the error names the faulty one of several files', needsGdal, async (t) => {
   const { paths, read } = await twoFiles(t);
   const isSecond = 'case "$*" in *.jp2*)';
   for (const [body, at, words] of [
@@ -231,7 +231,7 @@ test('of several files the one is named that is at fault', needsGdal, async (t) 
   await read();
 });
 
-test('an aborted read of several files leaves no process, whichever is read', needsGdal, async (t) => {
+test('an aborted read of several files leaves no process', needsGdal, async (t) => {
   const { read } = await twoFiles(t);
   for (const [hangs, count] of [
     ['*.img*', 1],
@@ -318,7 +318,7 @@ test('a process ends with the process that started it', needsGdal, async (t) => 
   await gone(child);
 });
 
-test('a process sees no more of our environment than it needs', needsGdal, async (t) => {
+test('a process receives only the environment variables that it needs', needsGdal, async (t) => {
   process.env.TILEWRIGHT_TEST_SECRET = 'secret';
   atEnd(t, () => {
     delete process.env.TILEWRIGHT_TEST_SECRET;

@@ -22,7 +22,7 @@ import { assertSamePixels, image } from './images.js';
 
 const data = join(repository, '../shared/data');
 
-/** The first file of a folder of real scenes with some ending; undefined where there are none. */
+/** The first file with some ending in a folder of real scenes; undefined if there is none. */
 function real(folder: string, ending: string): string | undefined {
   if (!existsSync(join(data, folder))) return undefined;
   const name = readdirSync(join(data, folder)).find((entry) => entry.endsWith(ending));
@@ -37,10 +37,10 @@ const needs = (path: string | undefined) => ({
   skip: needsGdal.skip || (path === undefined && 'the folder of real scenes is not there'),
 });
 
-/** The JPEG 2000 driver writes a bare code stream where the name does not end so. */
+/** The JPEG 2000 driver writes a bare code stream if the name has another ending. */
 const ENDING: Record<string, string> = { JP2OpenJPEG: 'jp2', HFA: 'img', netCDF: 'nc' };
 
-/** Writes a seeded image in another format, losslessly where it can. */
+/** Writes a seeded image in another format, losslessly if possible. */
 function converted(folder: string, driver: string, dataType: DataType, bands: number, ...options: string[]) {
   const tif = join(folder, 'a.tif');
   writeFileSync(tif, encodeCog(image(dataType, 300, 200, bands)));
@@ -85,7 +85,7 @@ for (const [driver, dataType, bands, options] of [
   );
 }
 
-test('any window of any bands equals that part of the whole', needsGdal, async (t) => {
+test('any window of any bands equals that part of the image', needsGdal, async (t) => {
   const folder = temporaryFolder(t);
   const headers = await Promise.all([
     openRaster(converted(folder, 'JP2OpenJPEG', 'uint16', 3, ...LOSSLESS)),
@@ -117,7 +117,7 @@ test('any window of any bands equals that part of the whole', needsGdal, async (
   );
 });
 
-test('rows go where a rolling window in shared memory wants them', needsGdal, async (t) => {
+test('rows are written to their place in a rolling window of shared memory', needsGdal, async (t) => {
   const header = await openRaster(converted(temporaryFolder(t), 'JP2OpenJPEG', 'uint16', 1, ...LOSSLESS));
   const into = new Uint16Array(new SharedArrayBuffer(130 * 300 * 2));
   await readRows(header, [0], 100, 200, [into], 90);
@@ -127,7 +127,7 @@ test('rows go where a rolling window in shared memory wants them', needsGdal, as
   assert.ok(into.subarray(110 * 300).every((value) => value === 0));
 });
 
-test('rows of several rasters at once are those of each', needsGdal, async (t) => {
+test('rows of several rasters in one call are those of separate calls', needsGdal, async (t) => {
   const folder = temporaryFolder(t);
   const headers = await Promise.all([
     openRaster(converted(folder, 'JP2OpenJPEG', 'uint16', 3, ...LOSSLESS)),
@@ -153,7 +153,7 @@ test('rows of several rasters at once are those of each', needsGdal, async (t) =
   }
 });
 
-test('a wide image of small blocks is still copied by whole rows', needsGdal, async (t) => {
+test('a wide image of small blocks is copied by complete rows', needsGdal, async (t) => {
   const folder = temporaryFolder(t);
   const tif = join(folder, 'wide.tif');
   const original = image('float64', 20_000, 70);
@@ -167,7 +167,7 @@ test('a wide image of small blocks is still copied by whole rows', needsGdal, as
   assert.equal(part!.at(-1), original.bands[0]![69 * 20_000 - 1]);
 });
 
-test('fewer bits than bytes, signed bytes and palettes stay the stored numbers', needsGdal, async (t) => {
+test('pixels of fewer bits, signed bytes and palettes keep the stored numbers', needsGdal, async (t) => {
   const folder = temporaryFolder(t);
   const vrt = join(folder, 'a.vrt');
   const tif = join(folder, 'a.tif');
@@ -185,7 +185,7 @@ test('fewer bits than bytes, signed bytes and palettes stay the stored numbers',
   assertSamePixels((await readRaster(join(folder, 'palette.img'))).bands[0]!, codes.bands[0]!);
 });
 
-test('nodata, names, scale and metadata come along, whatever their letters', needsGdal, async (t) => {
+test('nodata, names, scale and metadata are read, with any characters', needsGdal, async (t) => {
   const folder = temporaryFolder(t);
   const tif = join(folder, 'a.tif');
   writeFileSync(tif, encodeCog(image('int16', 40, 30, 1, { bandTags: [{ scale: 0.5, offset: -3 }] })));
@@ -213,7 +213,7 @@ test('nodata, names, scale and metadata come along, whatever their letters', nee
   assert.match(header.metadata['NC_GLOBAL#GDAL_place'] ?? '', /^Z.+rich$/);
 });
 
-test('a file without a position or with an odd type is refused', needsGdal, async (t) => {
+test('a file without georeferencing or with an unsupported type is refused', needsGdal, async (t) => {
   const folder = temporaryFolder(t);
   const tif = join(folder, 'a.tif');
   writeFileSync(tif, encodeCog(image('uint8', 40, 30)));
@@ -242,7 +242,7 @@ test('a file without a position or with an odd type is refused', needsGdal, asyn
   assert.ok((await openRaster(america)).crs.datumErrorMetres! >= 5);
 });
 
-test('no driver but the one of the content opens a file, and a layer must exist', needsGdal, async (t) => {
+test('only the driver of the content opens a file, and a layer must exist', needsGdal, async (t) => {
   const folder = temporaryFolder(t);
   const path = converted(folder, 'HFA', 'uint8', 1);
   await assert.rejects(openRaster(path, 'B1'), { code: 'TW_RASTER_NO_LAYER' });
@@ -276,36 +276,40 @@ test('the variables of a netCDF file are its layers', needsGdal, async (t) => {
   assertSamePixels(pixels!, original.bands[1]!);
 });
 
-test('a real HDF4 file lists its layers, and one equals its GeoTIFF twin', needs(SNOW), async (t) => {
-  const { subdatasets, metadata, kind } = await listSubdatasets(SNOW!);
-  assert.equal(kind, 'hdf4');
-  assert.deepEqual(
-    subdatasets.map(({ name, shape }) => [name, shape]),
-    [
-      ['Maximum_Snow_Extent', [2400, 2400]],
-      ['Eight_Day_Snow_Cover', [2400, 2400]],
-    ],
-  );
-  assert.equal(metadata.RANGEBEGINNINGDATE, '2022-02-02');
-  await assert.rejects(openRaster(SNOW!), { code: 'TW_RASTER_SEVERAL_LAYERS' });
-  await assert.rejects(openRaster(SNOW!, 'Snow'), { code: 'TW_RASTER_NO_LAYER', message: /Eight_Day/ });
-  const twin = await readRaster(real('modis-mod10a2-hdf4', '.tif')!);
-  const header = await openRaster(SNOW!, 'Maximum_Snow_Extent');
-  assert.equal(header.nodata, 255);
-  for (const name of ['originX', 'originY', 'xx', 'yy'] as const)
-    assert.ok(Math.abs(header.transform[name] - twin.header.transform[name]) < 1e-6);
-  const all = { column: 0, row: 0, width: 2400, height: 2400 };
-  assertSamePixels((await readWindow(header, [0], all))[0]!, twin.bands[0]!);
+test(
+  'a real HDF4 file lists its layers, and one equals the same layer as GeoTIFF',
+  needs(SNOW),
+  async (t) => {
+    const { subdatasets, metadata, kind } = await listSubdatasets(SNOW!);
+    assert.equal(kind, 'hdf4');
+    assert.deepEqual(
+      subdatasets.map(({ name, shape }) => [name, shape]),
+      [
+        ['Maximum_Snow_Extent', [2400, 2400]],
+        ['Eight_Day_Snow_Cover', [2400, 2400]],
+      ],
+    );
+    assert.equal(metadata.RANGEBEGINNINGDATE, '2022-02-02');
+    await assert.rejects(openRaster(SNOW!), { code: 'TW_RASTER_SEVERAL_LAYERS' });
+    await assert.rejects(openRaster(SNOW!, 'Snow'), { code: 'TW_RASTER_NO_LAYER', message: /Eight_Day/ });
+    const twin = await readRaster(real('modis-mod10a2-hdf4', '.tif')!);
+    const header = await openRaster(SNOW!, 'Maximum_Snow_Extent');
+    assert.equal(header.nodata, 255);
+    for (const name of ['originX', 'originY', 'xx', 'yy'] as const)
+      assert.ok(Math.abs(header.transform[name] - twin.header.transform[name]) < 1e-6);
+    const all = { column: 0, row: 0, width: 2400, height: 2400 };
+    assertSamePixels((await readWindow(header, [0], all))[0]!, twin.bands[0]!);
 
-  const folder = temporaryFolder(t);
-  copyFileSync(SNOW!, join(folder, 'a "quoted" name.hdf'));
-  await assert.rejects(openRaster(join(folder, 'a "quoted" name.hdf'), 'Maximum_Snow_Extent'), {
-    code: 'TW_RASTER_UNSUPPORTED',
-    message: /double quote/,
-  });
-});
+    const folder = temporaryFolder(t);
+    copyFileSync(SNOW!, join(folder, 'a "quoted" name.hdf'));
+    await assert.rejects(openRaster(join(folder, 'a "quoted" name.hdf'), 'Maximum_Snow_Extent'), {
+      code: 'TW_RASTER_UNSUPPORTED',
+      message: /double quote/,
+    });
+  },
+);
 
-test('real JPEG 2000 and Erdas files read as GDAL reads them', needs(SENTINEL && MODIS && NLCD), async () => {
+test('real JPEG 2000 and Erdas files agree with GDAL', needs(SENTINEL && MODIS && NLCD), async () => {
   for (const path of [SENTINEL!, MODIS!, NLCD!]) {
     const { header, bands } = await readRaster(path);
     assertSamePixels(bands[0]!, gdalPixels(path, header.dataType)[0]!);
@@ -314,7 +318,7 @@ test('real JPEG 2000 and Erdas files read as GDAL reads them', needs(SENTINEL &&
   assertSamePixels((await readRaster(NLCD!)).bands[0]!, codes.bands[0]!);
 });
 
-test('systems without a known code are placed as PROJ places them', needsGdal, async (t) => {
+test('systems without a known code are projected as by PROJ', needsGdal, async (t) => {
   const folder = temporaryFolder(t);
   const tif = join(folder, 'a.tif');
   writeFileSync(tif, encodeCog(image('uint8', 40, 30)));
@@ -337,7 +341,7 @@ test('systems without a known code are placed as PROJ places them', needsGdal, a
   }
 });
 
-test('a system that we would place elsewhere than PROJ is refused', () => {
+test('a system whose projection differs from that of PROJ is refused', () => {
   const info = {
     width: 300,
     height: 200,

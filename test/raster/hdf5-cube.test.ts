@@ -55,7 +55,7 @@ test('pieces of any size give the same pixels, and only those of the window', as
     }
 });
 
-test('a lookup table places the pixels of a swath, and leaves the rest without data', async () => {
+test('a lookup table maps the pixels of a swath, and the others hold no data', async () => {
   const lookup = { columns: '/location/glt_x', rows: '/location/glt_y' };
   const layout = {
     dataset: '/reflectance',
@@ -90,7 +90,7 @@ test('a lookup table places the pixels of a swath, and leaves the rest without d
   assert.deepEqual([swath.width, swath.height], [26, 30]);
 });
 
-test('datasets that do not belong together are refused', async () => {
+test('datasets of different shapes are refused', async () => {
   const name = 'PRS_L2D_STD_20200508102508_20200508102512_0001.he5';
   const fields = '/HDFEOS/SWATHS/PRS_L2D_HCO/Data Fields';
   await assert.rejects(openPrisma(name, { dataset: `${fields}/VNIR_PIXEL_L2_ERR_MATRIX`, bits: 1 }), {
@@ -109,7 +109,7 @@ test('datasets that do not belong together are refused', async () => {
   });
 });
 
-test('a table that points beside the swath is refused', async () => {
+test('a table that refers to pixels outside of the swath is refused', async () => {
   const path = join(folder, 'emit-without-good.nc');
   const layout = { dataset: '/reflectance', bandAxis: 1 as const, nodata: -1, crs: CRS, transform };
   const lookup = { columns: '/location/glt_x', rows: '/location/glt_y' };
@@ -121,7 +121,7 @@ test('a table that points beside the swath is refused', async () => {
   });
 });
 
-test('a cube with bytes changed: a code, no crash', async (t) => {
+test('a cube with changed bytes results in an error code and no crash', async (t) => {
   const path = join(await tempFolder(t), 'broken');
   const whole = await readFile(join(folder, 'emit-without-good.nc'));
   const tryRead = async (bytes: Uint8Array) => {

@@ -35,11 +35,11 @@ async function readVariable(name: string) {
 const valid = (pixels: PixelArray, nodata: number | undefined) =>
   Array.from(pixels, (value) => (value === nodata || Number.isNaN(value) ? null : value));
 
-/** The numbers of a variable as make-missing.py stores them, null where they are not valid. */
+/** The numbers of a variable as make-missing.py stores them, null for invalid ones. */
 const series = (first: number, step: number, isValid: (value: number) => boolean) =>
   Array.from({ length: 80 }, (_, i) => first + step * i).map((value) => (isValid(value) ? value : null));
 
-test('valid ranges, several fill values and _Unsigned: as netCDF4-python reads them', async () => {
+test('valid ranges, several fill values and _Unsigned agree with netCDF4-python', async () => {
   const expected: Record<string, { dtype: string; values: (number | null)[] }> = JSON.parse(
     await readFile(join(folder, 'missing.json'), 'utf8'),
   );
@@ -87,7 +87,7 @@ test('a valid range of the type of scale_factor is one of unpacked numbers', asy
   );
 });
 
-test('bytes have no fill value but their own, as in GDAL', async () => {
+test('bytes have no default fill value, as in GDAL', async () => {
   const { nodata, values } = await readVariable('default_byte');
   assert.equal(nodata, undefined);
   assert.equal(values[0], -127);
@@ -104,7 +104,7 @@ test('a range that ends before it begins is not used, with a warning', async () 
     values,
     series(-10, 3, () => true),
   );
-  // That of the netCDF library.
+  // The default of the netCDF library.
   assert.equal(nodata, -32767);
   assert.deepEqual(warnings, ['the valid range of /backwards is not used: it is from 60 to 0']);
   const scenes = await describeScenes(path, { collection: 'x' });

@@ -1,4 +1,4 @@
-/** HDF5 and netCDF-4: files written by h5py and netCDF4, pixels by their formula and by GDAL where it is installed. */
+/** HDF5 and netCDF-4: files written by h5py and netCDF4, pixels by their formula and, if it is installed, by GDAL. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -72,7 +72,7 @@ test('gridMET: packed numbers, chunks over several days, position of the cells',
   );
 });
 
-test('rows that are stored south first are turned, whatever window is read', async () => {
+test('rows that are stored from south to north are reversed in any window', async () => {
   const path = join(folder, 'south-first.nc');
   const header = await openHdf5(path, '/temperature');
   const { originX, originY, xx, yy } = header.transform;
@@ -107,7 +107,7 @@ test('rows that are stored south first are turned, whatever window is read', asy
   );
 });
 
-test('a window goes where it is wanted', async () => {
+test('a window is written at its offset', async () => {
   const header = (await openHdf5(join(folder, 'south-first.nc'), '/temperature')) as Hdf5Header;
   const out = new Float32Array(40).fill(-1);
   await readHdf5(
@@ -122,7 +122,7 @@ test('a window goes where it is wanted', async () => {
   assert.deepEqual(out, expected);
 });
 
-test('a projection by the parameters of its grid mapping', async () => {
+test('a projection is read from the parameters of its grid mapping', async () => {
   const header = await openHdf5(join(folder, 'albers.nc'), '/cover');
   assert.match(header.crs.proj4, /\+proj=aea .*\+lat_1=29.5 \+lat_2=45.5/);
   assert.deepEqual([header.transform.originX, header.transform.originY], [-2_000_000, 3_000_000]);
@@ -165,7 +165,7 @@ test('packed degrees', () => {
   );
 });
 
-test('ODL: nested groups, lists, and text that is none', () => {
+test('ODL: nested groups, lists, and text that is not ODL', () => {
   const root = parseOdl(
     'GROUP=A\n\tOBJECT=B\n  X = ("a", 2)\n\tEND_OBJECT=B\nY="c d"\nEND_GROUP=A\nEND\nZ=1\n',
   );
@@ -184,7 +184,7 @@ for (const [file, layer, name] of [
   ['gridmet.nc', '/precipitation_amount', 'precipitation_amount'],
   ['south-first.nc', '/temperature', 'temperature'],
 ]) {
-  test(`GDAL sees the same pixels in the same place: ${file}`, {
+  test(`GDAL reads the same pixels and georeferencing: ${file}`, {
     skip: !hasGdal && 'GDAL is not installed',
   }, async (t) => {
     const out = join(await tempFolder(t), 'out.tif');
@@ -199,7 +199,7 @@ for (const [file, layer, name] of [
     const header = await openHdf5(join(folder, file), layer);
     for (const band of [0, 1, 2]) assert.deepEqual(await readBand(header, band), theirs.bands[band]);
     for (const key of ['originX', 'originY', 'xx', 'yy'] as const) {
-      // GDAL takes whole turns out of longitudes.
+      // GDAL removes full turns from longitudes.
       const difference = (header.transform[key] - theirs.header.transform[key]) % 360;
       assert.ok(Math.abs(difference) < 1e-9, key);
     }
@@ -226,7 +226,7 @@ const REFUSED: [layer: string, code: string, message: RegExp][] = [
   ['/elsewhere', 'TW_RASTER_NO_LAYER', /has no layer/],
 ];
 
-test('what cannot be read is refused by name, and other files are never opened', async () => {
+test('unsupported datasets are refused by name, and other files are never opened', async () => {
   const path = join(folder, 'hostile.h5');
   for (const [layer, code, message] of REFUSED) {
     await assert.rejects(
@@ -246,7 +246,7 @@ test('what cannot be read is refused by name, and other files are never opened',
   assert.equal((await readBand(good, 0))[24], pattern(0, 4, 4));
 });
 
-test('no HDF5, cut off, or with bytes changed: a code, no crash, nothing printed', async (t) => {
+test('a file that is not HDF5, truncated or changed results in an error code, no crash and no output', async (t) => {
   const temp = await tempFolder(t);
   const path = join(temp, 'broken');
   const whole = await readFile(join(folder, 'gridmet.nc'));
@@ -279,7 +279,7 @@ test('no HDF5, cut off, or with bytes changed: a code, no crash, nothing printed
   await tryRead(whole);
 });
 
-test('in a worker thread as in the main one', async () => {
+test('a worker thread reads the same as the main thread', async () => {
   const module = new URL('../../src/raster/hdf5/header.js', import.meta.url).href;
   const code = `import { parentPort } from 'node:worker_threads';
     const { openHdf5 } = await import(${JSON.stringify(module)});

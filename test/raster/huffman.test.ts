@@ -29,7 +29,7 @@ function fewestBits(counts: Uint32Array, limit: number): number {
   return sum(packages.slice(0, leaves.length - 1));
 }
 
-test('lengths make a complete code within the limit, and few bits', () => {
+test('code lengths form a complete code within the limit with few bits', () => {
   fc.assert(
     fc.property(someCounts, fc.constantFrom(9, 10, 13, 15), (counts, limit) => {
       const lengths = codeLengths(counts, limit);
@@ -51,7 +51,7 @@ test('lengths make a complete code within the limit, and few bits', () => {
   );
 });
 
-test('the example of RFC 1951 has the codes it says', () => {
+test('the example of RFC 1951 has its codes', () => {
   const codes = canonicalCodes(Uint8Array.from([3, 3, 3, 3, 3, 2, 4, 4]));
   // 010 011 100 101 110 00 1110 1111, the first bit lowest.
   assert.deepEqual([...codes], [0b010, 0b110, 0b001, 0b101, 0b011, 0b00, 0b0111, 0b1111]);

@@ -13,7 +13,7 @@ export function random(seed: number): () => number {
   };
 }
 
-/** Smooth with noise, over the whole range of the type; `hole` marks a corner without data. */
+/** Smooth with noise, over the entire range of the type; `hole` marks a corner without data. */
 export function pixels(
   dataType: DataType,
   width: number,

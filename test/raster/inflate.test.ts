@@ -8,7 +8,7 @@ import { deflate } from '../../src/raster/compression/deflate/deflate.js';
 import { inflate, inflatePrefix } from '../../src/raster/compression/deflate/inflate.js';
 import { random } from './images.js';
 
-/** What is decoded here and not by zlib has at least room for this many bytes. */
+/** Output limit from which our own decoder is used instead of zlib, bytes. */
 const LEAST = 2 ** 14;
 
 type Make = (out: Uint8Array, next: () => number) => void;
@@ -78,7 +78,7 @@ function assertSame(found: Uint8Array | undefined, bytes: Uint8Array, what = 'by
   assert.ok(found && Buffer.compare(found, bytes) === 0, `${what} became others`);
 }
 
-test('streams of zlib at all levels, and our own, give their bytes', () => {
+test('streams of zlib at all levels, and our own, are decoded', () => {
   fc.assert(
     fc.property(someBytes, someOptions, (bytes, options) => {
       assertSame(inflated(deflateSync(bytes, options), bytes.length), bytes, JSON.stringify(options));
@@ -88,13 +88,13 @@ test('streams of zlib at all levels, and our own, give their bytes', () => {
   );
 });
 
-test('what follows a stream does not matter', () => {
+test('bytes after a stream are ignored', () => {
   const bytes = new Uint8Array(30_000).fill(5);
   const stream = Buffer.concat([deflateSync(bytes), Buffer.from('more')]);
   assertSame(inflated(stream, bytes.length), bytes);
 });
 
-test('a stream may fill its limit, and no more', () => {
+test('a stream may have exactly the size of its limit, but not more', () => {
   for (const level of [0, 1, 6]) {
     const bytes = new Uint8Array(70_000);
     KINDS['near repeats'](bytes, random(9));
@@ -105,7 +105,7 @@ test('a stream may fill its limit, and no more', () => {
   }
 });
 
-test('a block may end just beyond what is wanted', async () => {
+test('a block may end just beyond the requested bytes', async () => {
   const bytes = new Uint8Array(LEAST + 70_000);
   KINDS['noise'](bytes, random(5));
   for (let over = -4; over <= 12; over++) {
@@ -132,7 +132,7 @@ async function deflatedInParts(bytes: Uint8Array, first: number): Promise<Buffer
   return stream;
 }
 
-test('blocks too small or too large for the kernel are read too', () => {
+test('blocks that are too small or too large for the kernel are decoded', () => {
   const small = Buffer.from('a few bytes');
   const stream = deflateSync(small);
   assertSame(inflate(stream.length, small.length, from(stream)), small);
@@ -142,13 +142,13 @@ test('blocks too small or too large for the kernel are read too', () => {
   assertSame(inflatePrefix(other.length, large.length - 4, from(other)), large.subarray(4));
 });
 
-test('the start of a stream gives the first bytes, or says that it is too short', () => {
+test('the start of a stream yields the first bytes, or undefined if it is too short', () => {
   fc.assert(
     fc.property(someBytes, someOptions, fc.double(UNIT), (bytes, options, share) => {
       const stream = deflateSync(bytes, options);
       const wanted = 1 + Math.round(bytes.length * share);
       const start = (length: number) => {
-        // What lies behind the part must not count.
+        // Bytes after the part must not count.
         assert.throws(() => inflate(stream.length, LEAST + bytes.length, noise));
         return inflatePrefix(length, wanted, from(stream));
       };
@@ -170,7 +170,7 @@ test('the start of a stream gives the first bytes, or says that it is too short'
 const noise = (into: Uint8Array) => KINDS['noise'](into, random(into.length + 1));
 const UNIT = { min: 0, max: 1, noNaN: true };
 
-/** What zlib makes of a stream; undefined where it refuses. */
+/** The output of zlib for a stream; undefined if it refuses the stream. */
 function byZlib(stream: Uint8Array, limit: number): Uint8Array | undefined {
   try {
     return inflateSync(stream, { maxOutputLength: limit });
@@ -179,7 +179,7 @@ function byZlib(stream: Uint8Array, limit: number): Uint8Array | undefined {
   }
 }
 
-test('damaged streams are refused exactly where zlib refuses them, and nothing else is written', () => {
+test('damaged streams are refused exactly if zlib refuses them, and no other memory is written', () => {
   const limit = 40_000;
   const big = new Uint8Array(200_000);
   const { buffer } = inflated(deflateSync(big), big.length);
@@ -232,7 +232,7 @@ function bitStream(...numbers: [number: number, bits: number][]): Buffer {
 const dynamic = (literals: number, distances: number, ...rest: [number, number][]) =>
   bitStream([1, 1], [2, 2], [literals - 257, 5], [distances - 1, 5], ...rest);
 
-test('each fault of a stream is told', () => {
+test('each fault of a stream is reported', () => {
   const faults: [stream: Buffer, message: RegExp][] = [
     [bitStream([1, 1], [3, 2]), /unknown type/],
     [bitStream([1, 1], [0, 2], [0, 5], [5, 16], [5, 16]), /two lengths/],
@@ -241,7 +241,7 @@ test('each fault of a stream is told', () => {
     [dynamic(257, 32, [15, 4], [0, 30], [0, 30]), /code lengths are invalid/],
     // All lengths of the code of lengths are 1.
     [dynamic(257, 1, [15, 4], ...Array<[number, number]>(19).fill([1, 3])), /code lengths are invalid/],
-    // The first symbol repeats a length where there is none.
+    // The first symbol repeats a length, but there is none.
     [dynamic(257, 1, [0, 4], [1, 3], [1, 3], [0, 3], [0, 3], [0, 30]), /code lengths are invalid/],
     // With the fixed codes: a length, then distance 5 at the start; the symbols 286 and distance 30.
     [bitStream([1, 1], [1, 2], [0b1000000, 7], [0b00100, 5], [0, 30]), /before its start/],
@@ -283,7 +283,7 @@ async function importAgain(): Promise<typeof import('../../src/raster/compressio
   return await import(`../../src/raster/compression/deflate/inflate.js?${'again'}`);
 }
 
-test('without SIMD zlib gives the same', async () => {
+test('without SIMD zlib decodes the same', async () => {
   const engine = (globalThis as unknown as { WebAssembly: { validate: () => boolean } }).WebAssembly;
   const { validate } = engine;
   engine.validate = () => false;

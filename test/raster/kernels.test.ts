@@ -38,7 +38,7 @@ import { random } from './images.js';
 const runs = { seed: 42, numRuns: 150 };
 const size = fc.record({ width: fc.integer({ min: 1, max: 9 }), height: fc.integer({ min: 1, max: 7 }) });
 
-/** Small numbers, many of them equal to each other and to the hole. */
+/** Small numbers, many of them equal to each other and to the nodata value. */
 function someOf(dataType: DataType, length: number, seed: number): PixelArray {
   const next = random(seed);
   const values = allocatePixels(dataType, length).map(() => Math.floor(6 * next()));
@@ -62,7 +62,7 @@ function meanOf(values: number[], dataType: DataType): number {
 const isNear = (a: number, b: number) => Object.is(a, b) || Math.abs(a - b) < 1e-5;
 
 for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
-  test(`overviews by ${resampling} hold what their pixels of the level before hold`, () => {
+  test(`overviews by ${resampling} are computed from the pixels of the previous level`, () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...DATA_TYPES),
@@ -127,7 +127,7 @@ for (const resampling of ['mean', 'nearest'] as OverviewResampling[])
     );
   });
 
-test('samples are picked, valid pixels copied and wide ones narrowed', () => {
+test('samples are extracted, valid pixels copied and wide ones narrowed', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...DATA_TYPES),
@@ -167,7 +167,7 @@ test('samples are picked, valid pixels copied and wide ones narrowed', () => {
   );
 });
 
-test('differences are those along rows, and are undone', () => {
+test('differences are taken along rows, and reverted', () => {
   fc.assert(
     fc.property(
       size,
@@ -241,7 +241,7 @@ test('types have their sizes, lowest numbers and arrays', () => {
   assert.deepEqual(UNSIGNED_BY_SIZE, { 1: 'uint8', 2: 'uint16', 4: 'uint32' });
 });
 
-test('a nodata value is what pixels of the type can hold', () => {
+test('a nodata value must be representable in the pixel type', () => {
   assert.equal(nodataAsType('uint16', -9999), undefined);
   assert.equal(nodataAsType('uint16', 0.5), undefined);
   assert.equal(nodataAsType('uint16', undefined), undefined);
@@ -299,7 +299,7 @@ test('bytes are swapped within numbers of their size', () => {
   }
 });
 
-test('positions in an image lead to coordinates and back, unless its pixels have no extent', () => {
+test('positions in an image are converted to coordinates and back, unless its pixels have no extent', () => {
   const transform = { originX: 100, originY: 50, xx: 2, xy: 0.5, yx: -1, yy: -3 };
   assert.deepEqual(pixelToMap(transform, 0, 0), [100, 50]);
   assert.deepEqual(pixelToMap(transform, 3, 2), [107, 41]);
@@ -316,7 +316,7 @@ test('positions in an image lead to coordinates and back, unless its pixels have
   }
 });
 
-test('a mask of the file says what holds data, else its alpha band, which is itself always data', () => {
+test('the mask of the file marks pixels with data, otherwise its alpha band, which itself is always data', () => {
   const mask = { bands: 1 } as RasterHeader;
   const masks = { bands: 3 } as RasterHeader;
   const header = { mask, alpha: 3 } as RasterHeader;
@@ -336,7 +336,7 @@ const gridOf = (width: number, height: number, scale: number, x: number, y: numb
     { originX: 0, originY: 0, xx: 1, xy: 0, yx: 0, yy: -1 },
   );
 
-test('rows of a control grid give the pixels of the whole one', () => {
+test('rows of a control grid result in the pixels of the complete grid', () => {
   const [width, height] = [50, 100];
   const grid = gridOf(width, height, 0.4, 1.3, 2.1);
   const pixels = someOf('float32', 30 * 60, 9);
@@ -368,7 +368,7 @@ test('rows of a control grid give the pixels of the whole one', () => {
   }
 });
 
-test('pixels that a mask or nodata excludes take no part when a source is warped with its validity', () => {
+test('pixels that a mask or nodata excludes do not contribute to a warp', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...DATA_TYPES),
@@ -382,7 +382,7 @@ test('pixels that a mask or nodata excludes take no part when a source is warped
         const pixels = someOf(dataType, 99, seed);
         const next = random(seed);
         const validity = Uint8Array.from(pixels, () => (next() < 0.3 ? 0 : 1));
-        const source = { pixels, window, sceneWidth: 13, sceneHeight: 10, nodata };
+        const source = { pixels, window, nodata };
         // Beyond a window with less than the scene nothing may be asked for.
         const whole = { ...source, rasterWidth: 13, rasterHeight: 10 };
         const [width, height] = [8, 6];

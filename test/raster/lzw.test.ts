@@ -43,7 +43,7 @@ function encode(bytes: Uint8Array, isOld: boolean): Uint8Array {
 }
 
 for (const isOld of [false, true])
-  test(`LZW ${isOld ? 'of old files' : 'of TIFF 6.0'} decodes to what was encoded`, () => {
+  test(`LZW ${isOld ? 'of old files' : 'of TIFF 6.0'} decodes to the original bytes`, () => {
     const random = fc.uint8Array({ maxLength: 3000 });
     const repetitive = fc
       .array(fc.constantFrom(0, 1, 7), { maxLength: 20_000 })

@@ -58,7 +58,7 @@ for (const [name, layer, type, change] of [
     );
   });
 
-test('every type, byte order and form gives the pixels that were written, in any window', async (t) => {
+test('every type, byte order and form is read back, in any window', async (t) => {
   const path = join(await tempFolder(t), 'cube.mat');
   const side = fc.integer({ min: 1, max: 8 });
   await fc.assert(
@@ -106,7 +106,7 @@ test('every type, byte order and form gives the pixels that were written, in any
   );
 });
 
-test('what is no cube is refused, and what a file holds is said', async (t) => {
+test('a file without a cube is refused, with a list of its contents', async (t) => {
   const refused = (name: string, code: string, message: RegExp, layer?: string) =>
     assert.rejects(openRaster(file(name), layer, HERE), { code, message });
   await refused('several.mat', 'TW_RASTER_SEVERAL_LAYERS', /first, second/);
@@ -126,7 +126,7 @@ test('what is no cube is refused, and what a file holds is said', async (t) => {
   });
 });
 
-test('damaged files and files that claim more than they hold are refused', async (t) => {
+test('damaged files, and files that declare more than they hold, are refused', async (t) => {
   const folder = await tempFolder(t);
   const path = join(folder, 'bad.mat');
   const read = async (bytes: Uint8Array) => {
@@ -175,7 +175,7 @@ test('damaged files and files that claim more than they hold are refused', async
   await assert.rejects(read(huge), { code: 'TW_RASTER_CORRUPT' });
 });
 
-test('random damage never gives anything but an error or pixels', async (t) => {
+test('random damage results in an error or in pixels', async (t) => {
   const path = join(await tempFolder(t), 'bad.mat');
   const files = await Promise.all(
     ['plain.mat', 'compressed.mat', 'several.mat'].map((name) => readFile(file(name))),

@@ -28,14 +28,14 @@ test('the nodata value of JPEG 2000', needsGdal, async (t) => {
   assert.equal((await openRaster(path)).nodata, 7);
 });
 
-test('the position of JPEG 2000 without one of its own', needsGdal, async (t) => {
+test('the georeferencing of JPEG 2000 without its own', needsGdal, async (t) => {
   const path = await translated(t, 'a.jp2', [...JPEG_2000, '-co', 'GMLJP2=NO', '-co', 'GeoJP2=NO']);
   const { crs, transform, isDescribedOutside, warnings } = await openRaster(path);
   assert.deepEqual([crs.epsg, isDescribedOutside, warnings], [32633, true, []]);
   assert.deepEqual(transform, { originX: 500_000, originY: 5_300_000, xx: 10, xy: 0, yx: 0, yy: -10 });
 });
 
-test('the system and the position of a GeoTIFF without them', needsGdal, async (t) => {
+test('the georeferencing of a GeoTIFF without its own', needsGdal, async (t) => {
   const path = await translated(t, 'a.tif', ['-co', 'PROFILE=BASELINE']);
   const { crs, transform, isDescribedOutside } = await openRaster(path);
   assert.deepEqual([crs.epsg, isDescribedOutside], [32633, true]);
@@ -54,7 +54,7 @@ async function withPam(t: TestContext, content: string, nodata?: number) {
   return openRaster(path);
 }
 
-test('what the raster says of itself counts first', async (t) => {
+test("the raster's own metadata takes precedence", async (t) => {
   const place = '<SRS>EPSG:4326</SRS><GeoTransform>0, 1, 0, 0, 0, -1</GeoTransform>';
   const pam = `<PAMDataset>${place}${band(1, '>5')}${band(2, '>5')}</PAMDataset>`;
   const { nodata, crs, transform, isDescribedOutside } = await withPam(t, pam, 9);
@@ -108,7 +108,7 @@ async function withoutCrs(t: TestContext, pam: string): Promise<string> {
   return path;
 }
 
-test('the error of a raster without a position says why its PAM file is not used', async (t) => {
+test('the error of a raster without georeferencing explains why its PAM file is not used', async (t) => {
   const path = await withoutCrs(t, '<PAMDataset><GeoTransform>1, 2</GeoTransform></PAMDataset>');
   await assert.rejects(
     openRaster(path),
@@ -130,7 +130,7 @@ test('a link is not followed', async (t) => {
   assert.deepEqual([nodata, warnings], [undefined, []]);
 });
 
-test('a folder and a named pipe of this name are no PAM files', async (t) => {
+test('a folder and a named pipe of this name are not PAM files', async (t) => {
   const folder = await tempFolder(t);
   for (const [name, make] of [
     ['a.tif', (path: string) => mkdir(path)],

@@ -8,7 +8,7 @@ import { image, setShort } from './images.js';
 
 const PREDICTOR = 317;
 
-test('the predictor of floating point numbers is refused where the pixels are none', async (t) => {
+test('the predictor of floating point numbers is refused for integers', async (t) => {
   const path = join(temporaryFolder(t), 'scene.tif');
   const bytes = encodeCog(image('uint16', 40, 30, 1, {}));
   setShort(bytes, PREDICTOR, 3);

@@ -12,7 +12,7 @@ import {
   type PixelCorner,
 } from '../../src/raster/index.js';
 
-test('the first quality band that says something counts', () => {
+test('the first quality band with information decides', () => {
   const table = new Uint8Array(65536).fill(Mask.clear);
   table[8] = Mask.cloud;
   table[9] = Mask.notAssessed;
@@ -48,7 +48,7 @@ test('coverage and cloud cover', () => {
   assert.equal(coveragePercent(maskHistogram(new Uint8Array(0))), 0);
 });
 
-test('four pixels at a time give what one at a time gives, wherever arrays begin and end', () => {
+test('masks and histograms agree with a plain implementation', () => {
   const table = Uint8Array.from({ length: 256 }, (_, code) => (code * 7) % 5 || Mask.notAssessed);
   const wideTable = Uint8Array.from({ length: 65536 }, (_, code) => table[code >>> 8]!);
   fc.assert(

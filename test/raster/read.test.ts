@@ -58,7 +58,7 @@ for (const [name, { dataType, transform, nodata, lossy }] of Object.entries(expe
   });
 }
 
-test('the position of every fixture agrees with GDAL', async () => {
+test('the georeferencing of every fixture agrees with GDAL', async () => {
   let seen = 0;
   for (const [name, { transform, corner }] of Object.entries(expected)) {
     if (!corner || name === 'unknown-crs') continue;
@@ -101,7 +101,7 @@ test('points of many systems agree with PROJ', async () => {
   }
 });
 
-test('a raster without a known position is refused', async () => {
+test('a raster without georeferencing is refused', async () => {
   await assert.rejects(openRaster(file('no-crs')), { code: 'TW_RASTER_NO_CRS' });
   await assert.rejects(openRaster(file('no-position')), { code: 'TW_RASTER_NO_CRS' });
   // proj4js has no urban grids of Colombia.
@@ -135,7 +135,7 @@ test('JPEG colours become red, green and blue', async () => {
   }
 });
 
-test('what our own writer wrote is read back', async (t) => {
+test('files of our own writer are read back', async (t) => {
   const path = join(temporaryFolder(t), 'own.tif');
   const original = image('float32', 700, 600, 2, {
     nodata: Number.NaN,
@@ -150,7 +150,7 @@ test('what our own writer wrote is read back', async (t) => {
   assert.deepEqual(header.metadata, original.metadata);
 });
 
-test('any window of any bands equals that part of the whole', async () => {
+test('any window of any bands equals that part of the image', async () => {
   const names = ['lzw2-uint16', 'deflate-big-int16', 'none', 'none-big-tiled', 'bigtiff-big', 'zstd'];
   await fc.assert(
     fc.asyncProperty(
@@ -179,7 +179,7 @@ test('any window of any bands equals that part of the whole', async () => {
   );
 });
 
-test('rows are written where a rolling window wants them', async () => {
+test('rows are written to their place in a rolling window', async () => {
   const header = await openRaster(file('lzw2-uint16'));
   const into = [allocatePixels('uint16', 40 * WIDTH)];
   await readRows(header, [1], 16, 32, into, 10);

@@ -12,7 +12,7 @@ const files = existsSync(folder)
   : [];
 const skip = files.length > 0 ? false : 'the folder of real scenes is not there';
 
-test('real GeoTIFFs read as GDAL reads them', { skip: skip || needsGdal.skip }, async () => {
+test('real GeoTIFFs agree with GDAL', { skip: skip || needsGdal.skip }, async () => {
   const scenes = files.filter((path) => /\.tiff?$/i.test(path) || /s2_B\d\w\.jp2$/.test(path));
   assert.ok(scenes.length > 50);
   // The last two of each folder will do.

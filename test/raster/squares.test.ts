@@ -1,4 +1,4 @@
-/** What is known of the squares of a control grid, against a scan of all their pixels. */
+/** Properties of the squares of a control grid, compared with a scan of all their pixels. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -18,7 +18,7 @@ function positionsOf(grid: ControlGrid, axis: 0 | 1, start: number): number[][] 
   return squares;
 }
 
-test('squares are interior, blank and needed as their pixels are', () => {
+test('squares are interior, outside or needed according to their pixels', () => {
   const position = fc.oneof(
     fc.double({ min: -30, max: 40, noNaN: true }),
     // Close to a centre of a pixel, on either side.
@@ -134,7 +134,7 @@ test('a square across 2,000 pixels of the source is not interior, wherever it li
     }
 });
 
-test('squares with nodes that are nowhere are neither interior nor blank', () => {
+test('squares with undefined grid points are neither interior nor outside', () => {
   const grid = gridOf(16, 8, 8, (column, row) => [column + 4, row + 4]);
   grid.x[1] = grid.y[1] = NaN;
   const { interior, outside, pending } = prepareSquares(grid, { column: 0, row: 0, width: 30, height: 30 });

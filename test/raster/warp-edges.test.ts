@@ -1,4 +1,4 @@
-/** What a warp makes of pixels at edges: of other pixels, of the window, of the data and of the numbers of a type. */
+/** Warped pixels at edges: of source pixels, of the window, of the data and of the range of a type. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -35,7 +35,7 @@ function warpBy(
   return { out: [...out], valid: [...valid] };
 }
 
-test('a centre on an edge between pixels goes to the right and lower one, in spite of rounding', () => {
+test('a centre on an edge between pixels belongs to the right and lower pixel, in spite of rounding', () => {
   const pixels = Uint8Array.from({ length: 100 }, (_, i) => i + 1);
   const window = { column: 0, row: 0, width: 10, height: 10 };
   for (const noise of [0, -2e-11, 2e-11])
@@ -44,7 +44,7 @@ test('a centre on an edge between pixels goes to the right and lower one, in spi
       const { out } = warpBy(resampling, pixels, window, undefined, grid, false, 'uint8');
       if (resampling === 'nearest')
         for (const [i, value] of out.entries()) assert.equal(value, 12 + (i % 9) + 10 * Math.floor(i / 9));
-      // A mean counts where that pixel holds data.
+      // A mean is valid if that pixel holds data.
       const holes = pixels.map((value, i) => ((i % 10) + Math.floor(i / 10) === 5 ? 0 : value));
       const { valid } = warpBy(resampling, holes, window, 0, grid, false, 'uint8');
       for (const [i, value] of valid.entries())
@@ -52,7 +52,7 @@ test('a centre on an edge between pixels goes to the right and lower one, in spi
     }
 });
 
-test('a mean that happens to be the nodata value becomes the number beside it', () => {
+test('a mean equal to the nodata value becomes the next number', () => {
   const size = 40;
   const window = { column: 0, row: 0, width: size, height: size };
   for (const dataType of DATA_TYPES)
@@ -80,13 +80,13 @@ test('a mean that happens to be the nodata value becomes the number beside it', 
         }
 });
 
-/** Half a count, and what weights in whole numbers add. */
+/** Half a unit, and the error of integer weights. */
 const toleranceOf = (dataType: DataType) => (isFloat(dataType) ? 0.02 : 0.7);
 
 interface Case {
   pixels: PixelArray;
   dataType: DataType;
-  /** Of the source, and of the destination. */
+  /** Size of the source, and of the destination. */
   size: [width: number, height: number];
   outSize: [width: number, height: number];
   step: number;
@@ -115,7 +115,7 @@ function compareWithPlain(
   }
 }
 
-test('pixels close to the edges of a window are those of a plain implementation', () => {
+test('pixels close to the edges of a window agree with a plain implementation', () => {
   // Positions that lie neither on edges nor on centres of pixels, some of them within a hundredth of a pixel.
   const start = fc
     .tuple(
@@ -156,7 +156,7 @@ test('pixels close to the edges of a window are those of a plain implementation'
   );
 });
 
-test('a mean beside the last centre of a row or column has no part of what is next in memory', () => {
+test('a mean beside the last centre of a row or column does not use the next pixel in memory', () => {
   const size: [number, number] = [6, 5];
   for (const dataType of ['uint8', 'uint16', 'float32'] as const) {
     // The first and the last columns and rows differ as much as can be.
@@ -172,7 +172,7 @@ test('a mean beside the last centre of a row or column has no part of what is ne
   }
 });
 
-test('rows that leave a window through any of its sides take nearest pixels from it alone', () => {
+test('rows that leave a window on any side use its nearest pixels', () => {
   const size: [number, number] = [12, 10];
   const pixels = Uint8Array.from({ length: 120 }, (_, i) => i + 1);
   for (const [across, down] of [
@@ -197,7 +197,7 @@ test('rows that leave a window through any of its sides take nearest pixels from
       }
 });
 
-test('squares across thousands of pixels of the source have means of the right ones', () => {
+test('squares across thousands of source pixels have correct means', () => {
   const window = { column: 0, row: 0, width: 2600, height: 360 };
   const along = (i: number) => i % 2600;
   const down = (i: number) => 20 + Math.floor(i / 2600);

@@ -40,7 +40,7 @@ test('the extent of a source is that of the centres of all pixels', () => {
   );
 });
 
-test('nodes that are nowhere count for nothing, and those without a part in any pixel are not looked at', () => {
+test('undefined grid points are ignored, and so are those without weight', () => {
   const grid = scattered(5, 9, 4, 3);
   const whole = sourceExtent(grid);
   // Columns 0 to 4 and rows 0 to 8 end on nodes, so the last nodes of each row and column have no part.
@@ -88,7 +88,7 @@ function warpFrom(
 test('a window is large enough if it has every pixel of the scene that is needed', () => {
   const refused = { code: 'TW_RASTER_WINDOW_OUTSIDE' };
   const inside = plainGrid(8, 6, 10, 12);
-  // The whole window, and one that lacks a column or row on each side in turn.
+  // The complete window, and windows that lack a column or row on one side.
   for (const [resampling, [column, row, width, height]] of [
     ['nearest', [10, 12, 8, 6]],
     ['bilinear', [10, 12, 8, 6]],
@@ -125,12 +125,12 @@ test('a window is large enough if it has every pixel of the scene that is needed
   assert.throws(() => warpFrom([9, 12, 9, 6], before, 'bilinear'), refused);
 });
 
-test('what lies beyond the scene is not asked of a window', () => {
+test('a window need not cover pixels beyond the scene', () => {
   // The destination reaches beyond each corner of the scene.
   for (const [x, y, window] of [
     [-5, -4, [0, 0, 5, 4]],
     [35, 26, [33, 24, 7, 6]],
-    // It lies beyond the scene altogether: any window will do.
+    // It lies completely beyond the scene, so any window is large enough.
     [-50, 5, [20, 10, 2, 2]],
     [5, -50, [20, 10, 2, 2]],
     [100, 5, [20, 10, 2, 2]],
@@ -146,7 +146,7 @@ test('what lies beyond the scene is not asked of a window', () => {
   }
 });
 
-test('arrays that do not fit each other are refused', () => {
+test('arrays of different sizes are refused', () => {
   const grid = plainGrid(4, 3, 0, 0);
   const window = { column: 0, row: 0, width: 6, height: 5 };
   const call = (pixels: number, out: number, valid: number, type: 'uint16' | 'int16' = 'uint16') =>
@@ -165,7 +165,7 @@ test('arrays that do not fit each other are refused', () => {
   assert.throws(() => call(29, 12, 12), refused(/6 x 5 from 29/));
 });
 
-test('a control grid is refined where some of its nodes are nowhere', () => {
+test('a control grid is refined if some of its points are undefined', () => {
   const [width, height] = [64, 64];
   const bounds = { west: 0, east: width, north: 0, south: -height };
   const transform = { originX: 0, originY: 0, xx: 1, xy: 0, yx: 0, yy: -1 };

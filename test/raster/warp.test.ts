@@ -125,7 +125,7 @@ test('a large UTM scene agrees with exact gdalwarp', needsGdal, async (t) => {
   }
 });
 
-/** Half a count, and what weights in whole numbers add: an eighth of a count for 16 bits. */
+/** Half a unit, and the error of integer weights: an eighth of a unit for 16 bits. */
 const ROUNDING: Record<string, number> = {
   uint8: 0.54,
   int8: 0.54,
@@ -191,7 +191,7 @@ test('every data type agrees with a plain implementation under any affine map', 
               : valid[i] === 1 &&
                 Math.abs(out[i]! - value) <=
                   (resampling === 'nearest' ? 0 : dataType.startsWith('float') ? 0.01 : ROUNDING[dataType]);
-          // Where a bilinear mean is the nodata value, it moves by one.
+          // A bilinear mean equal to the nodata value moves by one.
           if (
             !same &&
             !(
@@ -213,7 +213,7 @@ test('every data type agrees with a plain implementation under any affine map', 
   );
 });
 
-test('a window of the scene gives what the whole scene gives, and too small a window is refused', async () => {
+test('a window of the scene gives the same pixels as the entire scene, and a window that is too small is refused', async () => {
   const { header, bands } = await readRaster(join(fixtures, 'warp-utm.tif'));
   const { dataType: _, ...bounds } = cases['utm']!;
   const inner = {
@@ -244,7 +244,7 @@ test('a window of the scene gives what the whole scene gives, and too small a wi
   assert.throws(() => run(first, end - 3), { code: 'TW_RASTER_WINDOW_OUTSIDE' });
 });
 
-test('the control grid is as exact as it says, at cells of any size', () => {
+test('the control grid keeps its error limit for cells of any size', () => {
   const crs = crsFromEpsg(32633);
   const project = createTransform('EPSG:4326', crs);
   for (const [degrees, pixel] of [
@@ -282,7 +282,7 @@ test('the control grid is as exact as it says, at cells of any size', () => {
   }
 });
 
-test('no pixel beside a seam of the source comes from the other end of the map', () => {
+test('pixels beside a seam of the source do not come from the other end of the map', () => {
   // Degrees from 20 to 380, and a Mercator map around 150 degrees east, in which x jumps at 30 degrees west.
   const degrees = (x: number, y: number): [number, number] => [x < 20 ? x + 360 : x, y];
   const around150 = createTransform('EPSG:4326', crsFromEpsg(3832));
@@ -327,7 +327,7 @@ test('no pixel beside a seam of the source comes from the other end of the map',
   }
 });
 
-test('a coarse map of the world in Web Mercator loses no tile and no pixel at its rim', () => {
+test('a coarse world map in Web Mercator keeps all tiles and pixels at its edge', () => {
   const crs = crsFromEpsg(3857);
   const half = 20037508.342789244;
   const size = 40;
@@ -368,7 +368,7 @@ test('a coarse map of the world in Web Mercator loses no tile and no pixel at it
   }
 });
 
-test('pixels at the rim of an orthographic view are there, and those beyond are not', () => {
+test('an orthographic view has the pixels at its edge, and none beyond', () => {
   // A hemisphere: half of the pixels of the destination have no counterpart in the source.
   const radius = 1000;
   const project = (x: number, y: number): [number, number] => {
@@ -399,7 +399,7 @@ test('pixels at the rim of an orthographic view are there, and those beyond are 
   }
 });
 
-test('the grid of a cell at a pole is as exact, and few of its squares are divided', () => {
+test('the grid of a cell at a pole keeps the error limit with few divided squares', () => {
   const crs = crsFromEpsg(3413);
   let calls = 0;
   const inner = createTransform('EPSG:4326', crs);

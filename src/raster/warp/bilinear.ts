@@ -41,10 +41,10 @@ export function bilinear(
       for (let k = 0; k < count; k++, o++) {
         const x = startX + dx * k;
         const y = startY + dy * k;
-        const left = Math.floor(x);
-        const top = Math.floor(y);
         let mean = NaN;
-        if (left >= 0 && top >= 0 && left < width - 1 && top < height - 1) {
+        if (x >= 0 && y >= 0 && x < width - 1 && y < height - 1) {
+          const left = x | 0;
+          const top = y | 0;
           const at = top * width + left;
           const a = pixels[at];
           const b = pixels[at + 1];

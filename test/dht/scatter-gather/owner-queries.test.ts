@@ -83,7 +83,7 @@ async function start(place: SharedStores, id: string): Promise<Node> {
   const peers = new PeerClient('secret');
   owners = new ScatterGather(storage, cluster, peers);
   const isText = messageCheck({ type: 'string' });
-  const kind = { name: 'test', question: isText, answer: isText, patience: TIMEOUT_MS };
+  const kind = { name: 'test', question: isText, answer: isText, timeoutMs: TIMEOUT_MS };
   const ask = owners.register<string, string>(kind, (question) => answerOf(id, question));
   const silence = async () => {
     server.closeAllConnections();
