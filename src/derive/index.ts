@@ -30,6 +30,7 @@ export {
   searchTilesOfCell,
   selectedTiles,
   splitProcess,
+  type TensorFile,
   type TensorInputs,
   type TensorResults,
   TILE_COUNTS_SCHEMA,
@@ -38,5 +39,5 @@ export {
   type TileMaker,
   tensorProcess,
 } from './jobs/index.js';
-export { npyHead, type TensorFile } from './tensors/index.js';
+export { npyHead } from './tensors/index.js';
 export { conversion, validityStatistics } from './tiles/index.js';

@@ -1,4 +1,4 @@
-/** Stored classifiers on tiles with other bands and other pixels, and labels that cannot train them. */
+/** Stored classifiers on tiles with different bands and pixel sizes, and labels that cannot train them. */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { runJob } from '../support/run-job.js';
 import { tempFolder } from '../support/temp.js';
 
 const BANDS = 20;
-/** Two detectors measure the wavelength of the band before this one; the classes differ in this one alone. */
+/** Two detectors measure the wavelength of the band before this one; the classes differ only in this one. */
 const SECOND = 13;
 const SIDE = 60;
 const filter = { collections: ['cubes'] };
@@ -92,7 +92,7 @@ test('two bands of a model are never read from one band, even if detectors overl
     }
 });
 
-test('a network over the ground is not applied to pixels of another size', async (t) => {
+test('a spatial network is not applied to a different pixel size', async (t) => {
   const { folder, node, labels } = await nodeWith(t);
   const inputs = { filter, labels, classifier: 'cnn2d', epochs: 1 };
   const { results, error } = await runJob<ClassifyResults>(node, 'analyse-classify', inputs);
@@ -109,7 +109,7 @@ test('a network over the ground is not applied to pixels of another size', async
   assert.equal(own.results.tiles, results.tiles);
 });
 
-test('a class whose patches all reach beyond their tiles cannot train a network over the ground', async (t) => {
+test('a class whose patches all reach beyond their tiles cannot train a spatial network', async (t) => {
   const { node } = await nodeWith(t);
   const features = (await tilesOf(node)).flatMap(({ geocode, groups: [group] }) => {
     const { west, east, north, south } = gridByName('geohash').bounds(geocode);
@@ -154,7 +154,7 @@ test('a damaged pixel on ground for validation does not end the training in mixe
     .find((at) => at >= 0);
   assert.ok(pixel !== undefined);
   const next = random(5);
-  // In a band that is nearly 0, as those of water vapour are, one bright pixel lies a million deviations away.
+  // In a band that is almost 0, such as bands of water vapour, one bright pixel lies a million deviations away.
   const valueAt = (code: number, band: number, at: number) => {
     if (band === 5) return at === pixel ? 1 : 1e-6 * next();
     return 0.3 + 0.02 * next() + (band === SECOND ? 0.1 * code : 0);
@@ -168,7 +168,7 @@ test('a damaged pixel on ground for validation does not end the training in mixe
   }
 });
 
-test('a job that is resumed returns the version that it has stored', async (t) => {
+test('a resumed job returns the version that it has stored', async (t) => {
   const { node } = await nodeWith(t);
   const store = (job: string) =>
     storeClassifier(
@@ -188,7 +188,7 @@ test('a job that is resumed returns the version that it has stored', async (t) =
   assert.deepEqual(await store('job-a'), { id: first.id, version: first.version });
 });
 
-test('a cube of another scale than that of the training is refused, not mapped wrongly', async (t) => {
+test('a cube whose scale differs from that of the training is refused, not mapped wrongly', async (t) => {
   const { folder, node, labels } = await nodeWith(t);
   const { href } = writeGround(folder, 'scaled');
   await ingest(node, { href, collection: 'scaled', precision: 6, scale: 0.0001 });

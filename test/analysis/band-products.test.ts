@@ -1,4 +1,4 @@
-/** Sums of products, beside sums of big integers. */
+/** Sums of products, compared with sums of big integers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -7,7 +7,7 @@ import { bandStatistics, ExactSums } from '../../src/analysis/reproducible-sums/
 import { allocatePixels, type DataType, type PixelArray } from '../../src/raster/index.js';
 import { random } from '../raster/images.js';
 
-/** `span`: how far values are apart. */
+/** `span`: range of the values. */
 function pixelsOf(
   dataType: DataType,
   bands: number,
@@ -80,7 +80,7 @@ test('sums of numbers of 8 and 16 bits are exact', () => {
   );
 });
 
-test('the sums have the same bits whichever pixels come together, in whichever order, for whole numbers', () => {
+test('for integers, sums have the same bits however pixels are grouped and ordered', () => {
   fc.assert(
     fc.property(cases, ({ dataType, bands: count, count: pixels, span, seed }) => {
       fc.pre(WHOLE.includes(dataType));
@@ -89,14 +89,14 @@ test('the sums have the same bits whichever pixels come together, in whichever o
       const order = Int32Array.from({ length: pixels }, (_, i) => i).sort(() => next() - 0.5);
       const cut = 1 + Math.floor(next() * (pixels - 1));
       const pieces = [order.subarray(cut), order.subarray(0, cut)];
-      const whole = totalOf(dataType, bands, [Int32Array.from({ length: pixels }, (_, i) => i)]);
-      assert.deepEqual(totalOf(dataType, bands, pieces).sent(), whole.sent());
+      const entire = totalOf(dataType, bands, [Int32Array.from({ length: pixels }, (_, i) => i)]);
+      assert.deepEqual(totalOf(dataType, bands, pieces).sent(), entire.sent());
     }),
     { seed: 28, numRuns: 60 },
   );
 });
 
-test('mean and covariance are those of two passes in f64, also far from zero', () => {
+test('mean and covariance equal those of two passes in f64, even far from zero', () => {
   fc.assert(
     fc.property(
       cases,

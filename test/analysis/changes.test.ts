@@ -14,7 +14,7 @@ import { writeCube } from './cubes.js';
 
 const filter = { collections: ['cubes'] };
 
-/** The context of a job that one node does alone. */
+/** The context of a job that runs on one node. */
 const ALONE: JobContext = {
   ...{ id: 'job', signal: new AbortController().signal, isMine: () => true },
   allGather: async (word) => [word],
@@ -66,7 +66,7 @@ test('an analysis fails if tiles are deleted between its passes', async (t) => {
   assert.deepEqual([status, error?.code], ['failed', 'TW_ANALYSIS_CHANGED']);
 });
 
-test('tiles that are added while an analysis runs do not count, also with pixels of another size', async (t) => {
+test('tiles that are added while an analysis runs do not count, even with a different pixel size', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   await ingest(node, { href: writeCube(folder, 'day1'), collection: 'cubes', precision: 6 });
@@ -81,7 +81,7 @@ test('tiles that are added while an analysis runs do not count, also with pixels
   assert.deepEqual([alike.tiles, alike.counts.skipped], [agreed.tiles, {}]);
 });
 
-test('a classifier of a collection that is deleted meanwhile is not stored', async (t) => {
+test('a classifier is not stored if its collection is deleted during the training', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   await ingest(node, { href: writeCube(folder, 'day1'), collection: 'cubes', precision: 6 });

@@ -1,4 +1,4 @@
-/** Classification as a job: planted classes are found on ground that did not train. */
+/** Classification as a job: planted classes are recognised on ground that was not used for training. */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const MAP = 'map info = {UTM, 1, 1, 500000, 5300000, 30, 30, 33, North, WGS-84}'
 
 const CLASS_NAMES = `class names = {${Array.from({ length: 31 }, (_, code) => `rock ${code}`).join()}}`;
 
-test('planted classes are found, and the map is made of them', async (t) => {
+test('planted classes are recognised, and the map shows them', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const side = 64;
@@ -138,7 +138,7 @@ test('planted classes are found, and the map is made of them', async (t) => {
     const [a, b] = [full.training!, mixed.training!];
     assert.equal(2 * b.spectraBytes, a.spectraBytes);
     const [most, least] = [a, b].map((one) => one.gradientBytes / one.evaluations! / one.parameters);
-    // Near the minimum sums are small, and take 32 bits in full precision, too.
+    // Near the minimum, sums are small and need 32 bits even in full precision.
     assert.ok(most! > 4 && most! <= 8 && least === 4, `${classifier}: ${most} ${least}`);
   }
 });
@@ -189,7 +189,7 @@ async function writeHalves(folder: string, name: string, metres = 30, date = '20
   return join(folder, `${name}-labels.hdr`);
 }
 
-test('tiles with pixels of another size are left out, whose squares would overlap', async (t) => {
+test('tiles with a different pixel size are skipped, because their squares would overlap', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const labels = await readLabels(await writeHalves(folder, 'coarse'));
@@ -209,7 +209,7 @@ test('tiles with pixels of another size are left out, whose squares would overla
   });
 });
 
-test('a classifier of derived spectra is for such spectra, and is trained although discriminants cannot be', async (t) => {
+test('a classifier of derived spectra applies only to derived spectra, and is trained even if discriminants cannot be', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const labels = await readLabels(await writeHalves(folder, 'cube'));
@@ -232,7 +232,7 @@ test('a classifier of derived spectra is for such spectra, and is trained althou
   );
 });
 
-test('labels in GeoJSON with numbers are codes, and 0 is none', async (t) => {
+test('numbers in GeoJSON labels are codes, and 0 means no label', async (t) => {
   const path = join(await tempFolder(t), 'labels.geojson');
   const feature = (value: number) => ({
     ...{ type: 'Feature', properties: { class: value } },
@@ -247,7 +247,7 @@ test('labels in GeoJSON with numbers are codes, and 0 is none', async (t) => {
   await assert.rejects(readLabels(path), /has the class 300; codes are 1 to 254/);
 });
 
-test('labels of one class, outside of the tiles, or damaged are refused', async (t) => {
+test('labels that have one class, lie outside the tiles or are damaged are refused', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const { cube } = writePlantedCube(folder, { snr: 30, side: 40 });
@@ -301,8 +301,8 @@ test('labels of one class, outside of the tiles, or damaged are refused', async 
   );
 });
 
-test('scores are those of the definition', () => {
-  // Labels: 5 of a, 3 of b. Of a 4 are found, of b 2.
+test('scores follow their definitions', () => {
+  // 5 labels of a, 4 of them recognised; 3 of b, 2 of them recognised.
   const { oa, aa, kappa, classes } = accuracyScores([4, 1, 1, 2], [7, 9]);
   assert.equal(oa, 6 / 8);
   assert.ok(Math.abs(aa - (4 / 5 + 2 / 3) / 2) < 1e-12);
@@ -311,7 +311,7 @@ test('scores are those of the definition', () => {
   assert.deepEqual([classes[1]!.precision, classes[1]!.recall], [2 / 3, 2 / 3]);
 });
 
-test('a square of ground is of one set, and a quarter of the squares validates', () => {
+test('a square of ground belongs to one set, and a quarter of the squares validates', () => {
   const set = setOf('u33', 'place');
   const counts = [0, 0, 0];
   for (let x = 0; x < 40; x++)

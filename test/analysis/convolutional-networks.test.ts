@@ -1,4 +1,4 @@
-/** Networks that an engine trains: their gradients, their files, and a classification that finds a planted absorption. */
+/** Networks trained by an engine: their gradients, their files, and a classification by a planted absorption. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
@@ -31,7 +31,7 @@ before(async () => {
   ({ tf } = await loadEngine('wasm'));
 });
 
-test('halves are the nearest numbers of binary16', () => {
+test('values are rounded to the nearest numbers of binary16', () => {
   const all = Uint16Array.from({ length: 2 ** 16 }, (_, half) => half).filter(
     (half) => (half & 0x7c00) !== 0x7c00,
   );
@@ -51,7 +51,7 @@ test('halves are the nearest numbers of binary16', () => {
   assert.deepEqual([...fromFloat16(toFloat16(known))], [65_504, Infinity, -Infinity, 0, 2 ** -24, NaN]);
 });
 
-/** A network with random weights and two tiles of random pixels, some of whose neighbours have no data. */
+/** A network with random weights and two tiles of random pixels, of which some have neighbours without data. */
 function randomNet(name: NetName, bands = 23) {
   const next = random(5);
   const side = patchSide(name);
@@ -77,7 +77,7 @@ function randomNet(name: NetName, bands = 23) {
 }
 
 for (const name of NETS)
-  test(`${name}: the gradient is that of the loss, and pixels count once wherever they are`, () => {
+  test(`${name}: the gradient belongs to the loss, and pixels count once wherever they are`, () => {
     const { compute, weights, group } = randomNet(name);
     const { gradient, loss } = compute.gradientOf(group(0, 0, GROUP));
     const square = gradient.reduce((sum, value) => sum + value ** 2, 0);
@@ -89,7 +89,7 @@ for (const name of NETS)
     const slope = (lossAt(1) - lossAt(-1)) / (2 * step);
     assert.ok(Math.abs(slope / square - 1) < 0.02, `${slope} for ${square}`);
     compute.setWeights(weights);
-    // A group that is not full is filled up with pixels that count nothing.
+    // An incomplete group is padded with pixels of weight 0.
     const parts = [group(0, 0, 20), group(0, 20, GROUP)].map((part) => compute.gradientOf(part));
     const sum = parts.reduce((total, part) => total + part.loss, 0);
     assert.ok(Math.abs(sum - loss) < 1e-4 * loss);
@@ -123,15 +123,15 @@ for (const name of NETS)
     assert.ok(exportOnnx(files['model.json']!, files['weights.bin']!, 'test').length > 1000);
   });
 
-test('the patches of a tile are those of its parts, which read the pixels around them', async (t) => {
+test('the patches of a tile equal those of its parts, which read the pixels around them', async (t) => {
   const folder = await tempFolder(t);
   const next = random(2);
   const [width, height, count] = [70, 66, 3];
-  const whole = Array.from({ length: count }, () =>
+  const entire = Array.from({ length: count }, () =>
     Int16Array.from({ length: width * height }, () => (next() < 0.1 ? -9999 : Math.round(1000 * next()))),
   );
   const part = async (x: number, y: number, columns: number, rows: number): Promise<SpectrumFile> => {
-    const bands = whole.map((band) =>
+    const bands = entire.map((band) =>
       Int16Array.from(
         { length: columns * rows },
         (_, i) => band[(y + Math.floor(i / columns)) * width + x + (i % columns)]!,
@@ -173,7 +173,7 @@ test('the patches of a tile are those of its parts, which read the pixels around
   assert.equal(seen, found.size);
 });
 
-test('a labelled pixel names all sets whose ground its patch shows', async (t) => {
+test('a labelled pixel names all sets whose squares of ground its patch overlaps', async (t) => {
   const folder = await tempFolder(t);
   const [width, height] = [100, 80];
   const band = Int16Array.from({ length: width * height }, (_, i) => i % 1000);
@@ -183,14 +183,14 @@ test('a labelled pixel names all sets whose ground its patch shows', async (t) =
     ...{ path, ...size, nodata: -9999, mask: undefined, bands: [0], scales: [1], offsets: [0] },
   };
   const { west, south, east, north } = gridByName('geohash').bounds('u33d');
-  const whole = [
+  const entire = [
     [west, south],
     [east, south],
     [east, north],
     [west, north],
     [west, south],
   ];
-  const labels = { features: [{ code: 1, geometry: { type: 'Polygon', coordinates: [whole] } }] };
+  const labels = { features: [{ code: 1, geometry: { type: 'Polygon', coordinates: [entire] } }] };
   const standard = { centre: new Float64Array(1), deviation: new Float64Array(1).fill(1) };
   const found = labelledPatches({
     kind: 'patches',
@@ -225,7 +225,7 @@ const BANDS = 90;
 const PLANTED = 55;
 const SIDE = 96;
 
-/** Two classes that differ in an absorption alone; the second detector comes first in the file. */
+/** Two classes that differ only in an absorption; the second detector comes first in the file. */
 function writeAbsorption(folder: string): { cube: string; labels: string } {
   const next = random(7);
   const wavelengths = Array.from({ length: BANDS }, (_, b) => 450 + 20 * b);
@@ -256,7 +256,7 @@ function writeAbsorption(folder: string): { cube: string; labels: string } {
   return { cube: join(folder, 'cube.hdr'), labels: join(folder, 'labels.hdr') };
 }
 
-test('cnn1d finds a planted absorption, Grad-CAM shows it, and predict makes the same map', async (t) => {
+test('cnn1d detects a planted absorption, Grad-CAM shows it, and predict makes the same map', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const paths = writeAbsorption(folder);

@@ -1,4 +1,4 @@
-/** Small cubes in ENVI files, and the pixels of the tiles that are made of them. */
+/** Small cubes in ENVI files, and the pixels of their tiles. */
 import { join } from 'node:path';
 import type { TilewrightNode } from '../../src/node.js';
 import { Mask, readRaster } from '../../src/raster/index.js';
@@ -10,7 +10,7 @@ export const COUNT = 20;
 export const HOLE = -9999;
 const SIDE = 70;
 
-/** A bad band, and one that is empty. */
+/** A bad band and an empty band. */
 export const UNUSED = [8, 12];
 
 /**
@@ -62,7 +62,7 @@ export function writeCube(
   return join(folder, `${name}.hdr`);
 }
 
-/** Physical values of the bands at all pixels of the collection that are clear and hold data in all of them, read one by one. */
+/** Physical values of the bands at all pixels of the collection that are clear and valid in all bands, read one by one. */
 export async function pixelsOf(
   node: TilewrightNode,
   collection: string,

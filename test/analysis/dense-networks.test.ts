@@ -1,4 +1,4 @@
-/** Networks of dense layers: gradients, the search for a minimum, and files that TensorFlow.js and onnxruntime read. */
+/** Networks of dense layers: gradients, minimisation, and files that TensorFlow.js and onnxruntime read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Tensor } from '@tensorflow/tfjs-core';
@@ -71,7 +71,7 @@ for (const sizes of [
   [70, 8, 3],
   [66, 12, 8, 6],
 ])
-  test(`the gradient of a network of ${sizes} is that of its definition, in every order of the pixels`, () => {
+  test(`the gradient of a network of ${sizes} follows its definition, in every order of the pixels`, () => {
     const { rows, codes, spectra } = randomSpectra(150, sizes[0]!, sizes.at(-1)!);
     const parameters = Float64Array.from({ length: countOf(sizes) }, () => 0.3 * normal());
     const units = { loss: SCORE_UNIT, gradient: SCORE_UNIT };
@@ -93,7 +93,7 @@ for (const sizes of [
       const found = gradient[at]! * SCORE_UNIT;
       assert.ok(Math.abs(found - slope) < 1e-3 + 1e-4 * Math.abs(slope), `${at}: ${found} ${slope}`);
     }
-    // In parts, and in another order.
+    // In parts and in a different order.
     const panel = 64 * sizes[0]!;
     const parts = [1, 2, 0].map((p) => ({
       pixels: Math.min(64, 150 - 64 * p),
@@ -111,7 +111,7 @@ for (const sizes of [
       assert.ok(Math.abs(value * coarse.gradient - gradient[at]! * SCORE_UNIT) < 0.05, `${at}`);
   });
 
-test('sums are sent in 32 bits if all of them fit, and arrive as they were', () => {
+test('sums are sent in 32 bits if all of them fit, and arrive unchanged', () => {
   const fitting = Float64Array.from([0, -1, 2 ** 31 - 1, 1 - 2 ** 31]);
   const larger = Float64Array.from([2 ** 31, -(2 ** 52)]);
   assert.deepEqual(Array.from(decodedSums(encodedSums(fitting), 4)), Array.from(fitting));
@@ -120,7 +120,7 @@ test('sums are sent in 32 bits if all of them fit, and arrive as they were', () 
   assert.throws(() => decodedSums(encodedSums(fitting), 3), /16 bytes in place of 3 numbers/);
 });
 
-test('rare classes keep their pixels if memory does not hold all', () => {
+test('rare classes keep their pixels if memory cannot hold all pixels', () => {
   const shares = sampleFractions(
     new Map([
       [1, 100_000],
@@ -133,7 +133,7 @@ test('rare classes keep their pixels if memory does not hold all', () => {
   assert.equal(shares[4], 0);
 });
 
-test('standardised values of damaged pixels take the limit', () => {
+test('standardised values of damaged pixels are clamped to the limit', () => {
   const standard = { centre: Float64Array.of(1), deviation: Float64Array.of(1e-6) };
   assert.deepEqual(
     [1e9, -1e9, 1 + 1e-6].map((value) => Math.round(standardiseValue(value, 0, standard))),
@@ -161,7 +161,7 @@ test('the minimum of a curved valley is found', async () => {
   );
 });
 
-test('the covariance of correlated bands saves most evaluations, and finds the same minimum', async () => {
+test('the covariance of correlated bands saves most evaluations and leads to the same minimum', async () => {
   const [pixels, bands, penalty] = [320, 12, 1e-4];
   const sizes = [bands, 3];
   const rows = Array.from({ length: pixels }, (_, i) => {
@@ -204,7 +204,7 @@ test('the covariance of correlated bands saves most evaluations, and finds the s
   assert.ok(preconditioned.value < plain.value + 1e-4, `${preconditioned.value} ${plain.value}`);
 });
 
-test('a perceptron takes a weaker penalty only for more than a standard error', () => {
+test('a perceptron uses a weaker penalty only for a gain above one standard error', () => {
   const of = (strength: number, entropy: number, entropyError: number): ClassifierCandidate => ({
     ...{ classifier: 'mlp', strength, entropy, entropyError, tuned: 0.5, temperature: 1 },
   });
@@ -213,13 +213,13 @@ test('a perceptron takes a weaker penalty only for more than a standard error', 
   assert.equal(oneStandardErrorRule([of(1e-3, 0, 0), of(1e-2, 0, 0)]).strength, 1e-2);
 });
 
-test('a covariance that cannot be factored is left out', () => {
+test('a covariance that cannot be factored is ignored', () => {
   const covariance = Float64Array.of(1e20, 1e20, 1e20, 1e20);
   const gradient = Float64Array.of(1, 2, 3, 4, 5, 6);
   assert.deepEqual(preconditioner(covariance, [2, 2], 1e-4)(gradient), gradient);
 });
 
-test('a network is read as it was written, and TensorFlow.js computes from its files what the panels do', async () => {
+test('a network is read back as written, and TensorFlow.js computes the same values from its files as the panels', async () => {
   const sizes = [6, 8, 3];
   const parameters = Float64Array.from({ length: countOf(sizes) }, () => Math.fround(normal()));
   const centre = Float64Array.from({ length: 6 }, () => Math.fround(normal()));

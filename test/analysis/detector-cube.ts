@@ -9,7 +9,7 @@ const { detectors, clean }: { detectors: number[]; clean: number[] } = JSON.pars
   readFileSync(new URL('../../../test/fixtures/analysis/spectra.json', import.meta.url), 'utf8'),
 );
 
-/** Centres of the bands, nm, in the order of the file; the first 90 are those of the first detector. */
+/** Centres of the bands, nm, in the order of the file; the first 90 belong to the first detector. */
 export const DETECTORS = detectors;
 export const FIRST = 90;
 export const FWHM = 8.5;

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { serialize } from 'node:v8';
 import { sha256Digest } from '../../src/analysis/numeric/hash.js';
 
-test('a digest does not depend on how V8 holds an integer', () => {
-  // A field that once held a fraction holds integers as doubles from then on.
+test('a digest does not depend on how V8 stores an integer', () => {
+  // A field that once had a fraction stores integers as doubles afterwards.
   const bands = [0.5, 450].map((wavelength) => ({ wavelength }));
   const [, asDouble] = bands;
   const asInteger = JSON.parse('{"wavelength": 450, "other": 1}');
@@ -15,7 +15,7 @@ test('a digest does not depend on how V8 holds an integer', () => {
   assert.equal(sha256Digest(asDouble!), sha256Digest(asInteger));
 });
 
-test('a digest sees the numbers of typed arrays, also of parts of a buffer', () => {
+test('a digest covers the values of typed arrays, including views of part of a buffer', () => {
   const all = Float64Array.from([1, 2, 3, 2, 3]);
   assert.notEqual(sha256Digest({ all }), sha256Digest({ all: all.with(4, 4) }));
   assert.equal(sha256Digest({ file: Buffer.from([1, 2]) }), sha256Digest({ file: Uint8Array.of(1, 2) }));

@@ -1,4 +1,4 @@
-/** K-means beside scikit-learn, and as a job beside passes over the pixels one by one. */
+/** K-means compared with scikit-learn, and as a job compared with passes over single pixels. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,7 +62,7 @@ function toleranceOf(pixels: readonly number[][]): number {
 
 const close = (a: number, b: number, share: number) => Math.abs(a - b) <= share * Math.abs(b);
 
-test('from the same centres, the centres, sizes, inertia and iterations are those of scikit-learn', async () => {
+test('from the same start, centres, sizes, inertia and iterations equal those of scikit-learn', async () => {
   const { stored } = fixture('detectors.json') as { stored: number[][] };
   const wanted = fixture('clusters.json');
   const pixels = stored[0]!.map((_, i) => stored.map((band) => band[i]! / 10_000));
@@ -77,7 +77,7 @@ test('from the same centres, the centres, sizes, inertia and iterations are thos
   }
 });
 
-test('a cluster without pixels begins again at a pixel that is drawn', async () => {
+test('a cluster without pixels restarts at a drawn pixel', async () => {
   const pixels = [0, 1, 10, 11, 20, 21].map((value) => [value, 0]);
   const start = [
     [0, 0],
@@ -93,7 +93,7 @@ test('a cluster without pixels begins again at a pixel that is drawn', async () 
   assert.equal(early.clusters.length, 3);
 });
 
-test('clusters of a collection are those of its pixels, largest first, and the maps show them', async (t) => {
+test('clusters of a collection equal those of its pixels, largest first, and the maps show them', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const { cube } = writePlantedCube(folder, { snr: 30 });
@@ -112,7 +112,7 @@ test('clusters of a collection are those of its pixels, largest first, and the m
   const first = await cluster({ iterations: 1 });
   assert.deepEqual([first.results.iterations, first.results.converged], [1, false]);
   const { results, centres } = await cluster({});
-  // Six corners of a mixture that has four: many iterations.
+  // Six clusters in a mixture with four corners need many iterations.
   assert.ok(results.converged && results.iterations > 5, `${results.iterations}`);
   const wanted: KMeans = await lloyd(passesOver(pixels), first.centres, {
     ...{ tolerance: toleranceOf(pixels), iterations: 100 },

@@ -1,4 +1,4 @@
-/** Labels: what is refused, and that a request with many of them does not keep others waiting. */
+/** Labels: unusable ones are refused, and a request with many labels does not delay other requests. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const PLACE = { grid: 'geohash', geocode: 'u2edk' } as const;
 const GRID = gridByName('geohash');
 const CELL = GRID.bounds(PLACE.geocode);
 const polygon = (ring: number[][]) => ({ type: 'Polygon', coordinates: [[...ring, ring[0]!]] });
-/** A point by its shares of the cell, from west to east and from south to north. */
+/** A point by its fractions of the cell, from west to east and from south to north. */
 const at = (x: number, y: number) => [
   CELL.west + x * (CELL.east - CELL.west),
   CELL.south + y * (CELL.north - CELL.south),
@@ -32,7 +32,7 @@ function imageOf(codes: Uint8Array, width: number, height: number) {
   };
 }
 
-test('other work is done while a large image of labels is checked and opened', async () => {
+test('the event loop is not blocked while a large image of labels is checked and opened', async () => {
   const side = 8192;
   const codes = new Uint8Array(side * side).fill(7);
   codes[codes.length - 1] = 9;
@@ -53,7 +53,7 @@ test('other work is done while a large image of labels is checked and opened', a
   await assert.rejects(checkLabels({ raster: imageOf(codes, side, side) }), /holds the code 255/);
 });
 
-test('an image whose bytes are not those of its size is refused', async () => {
+test('an image whose number of bytes does not match its size is refused', async () => {
   const codes = Uint8Array.from({ length: 900_000 }, (_, i) => i % 5);
   const sized = (width: number, height: number) => ({ ...imageOf(codes, 1000, 900), width, height });
   await checkLabels({ raster: sized(1000, 900) });
@@ -70,7 +70,7 @@ test('an image whose bytes are not those of its size is refused', async () => {
   }
 });
 
-test('the code of a pixel is that of the last polygon around its centre', () => {
+test('a pixel has the code of the last polygon around its centre', () => {
   const next = random(5);
   const [width, height] = [60, 40];
   const triangles = Array.from({ length: 30 }, () =>
@@ -95,7 +95,7 @@ test('the code of a pixel is that of the last polygon around its centre', () => 
   assert.ok(new Set(codes).size > 10);
 });
 
-test('polygons that cover too many pixels one over the other are refused', () => {
+test('overlapping polygons that cover too many pixels in total are refused', () => {
   const covering = { code: 3, geometry: square(-1, 2) };
   const size = { width: 2000, height: 2000 };
   const codes = labelCodes({ features: [covering] }, PLACE, size);
@@ -106,7 +106,7 @@ test('polygons that cover too many pixels one over the other are refused', () =>
   });
 });
 
-test('a polygon outside of a cell takes no work there', () => {
+test('a polygon outside a cell causes no work there', () => {
   let calls = 0;
   const grid = Object.create(GRID, {
     toLonLat: {
@@ -129,7 +129,7 @@ test('a polygon outside of a cell takes no work there', () => {
   assert.ok(calls <= 8, `${calls}`);
 });
 
-test('a geometry that cannot be used is named by the number of its feature', async (t) => {
+test('an unusable geometry is reported with the number of its feature', async (t) => {
   const good = { type: 'Point', coordinates: [15, 47] };
   const bad = {
     type: 'LineString',
@@ -144,7 +144,7 @@ test('a geometry that cannot be used is named by the number of its feature', asy
     message: /feature 3: .*its type is "LineString"/,
   });
   const path = join(await tempFolder(t), 'labels.geojson');
-  // Features of class 0 are not sent, and count all the same.
+  // Features of class 0 are not sent, but they are counted.
   const sent = [good, bad].map((geometry, i) => ({ type: 'Feature', properties: { class: i }, geometry }));
   await writeFile(path, JSON.stringify({ type: 'FeatureCollection', features: sent }));
   await assert.rejects(readLabels(path), {

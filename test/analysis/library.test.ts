@@ -1,4 +1,4 @@
-/** Spectral libraries, and their spectra at the bands of an instrument. */
+/** Spectral libraries and their spectra at the bands of an instrument. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdir, rename, truncate, writeFile } from 'node:fs/promises';
@@ -57,7 +57,7 @@ test('libraries of ENVI and CSV are read, in nanometres and reflectance', async 
   });
 });
 
-test('files that are no libraries are refused, and why', async (t) => {
+test('files that are not libraries are refused with a reason', async (t) => {
   const folder = await tempFolder(t);
   const csv = join(folder, 'bad.csv');
   await writeFile(csv, 'nm,a\n500,1\n600,x\n');
@@ -70,7 +70,7 @@ test('files that are no libraries are refused, and why', async (t) => {
     readLibrary(await writeEnviLibrary(folder, 'bare', lines, [1, 2, 3])),
     /no wavelengths/,
   );
-  // The last of a field counts.
+  // The last occurrence of a field counts.
   for (const [line, message] of [
     ['byte order = 7', /byte order is 7/],
     ['reflectance scale factor = 0', /reflectance scale factor is "0"/],
@@ -84,7 +84,7 @@ test('files that are no libraries are refused, and why', async (t) => {
     );
 });
 
-test('a fine library is averaged over each band, a coarse one interpolated; gaps and ends are left out', () => {
+test('a fine library is averaged over each band, a coarse one interpolated; gaps and ends are skipped', () => {
   const fine = Array.from({ length: 501 }, (_, i) => 400 + i);
   const slope = (wavelength: number) => 0.1 + wavelength / 1000;
   const library = { wavelengths: fine, spectra: [{ name: 'slope', values: fine.map(slope) }] };
@@ -113,7 +113,7 @@ test('a fine library is averaged over each band, a coarse one interpolated; gaps
     assert.ok(Math.abs(at.values[i]! - slope(nm)) < 1e-12);
 });
 
-test('a library with a cell without a number, or with channels that were deleted, is refused', async (t) => {
+test('a library with a non-numeric cell or deleted channels is refused', async (t) => {
   const path = join(await tempFolder(t), 'library.csv');
   await writeFile(path, 'nm,grass\n500,0.1\n600,\n');
   await assert.rejects(readLibrary(path), /line 3 does not contain 2 numbers/);
@@ -123,7 +123,7 @@ test('a library with a cell without a number, or with channels that were deleted
 
 const noPipes = spawnSync('mkfifo', ['--version']).error ? 'mkfifo is not there' : false;
 
-test('pipes, devices, folders and files of another size are refused and not read', {
+test('pipes, devices, folders and files of the wrong size are refused without being read', {
   skip: noPipes,
   timeout: 60_000,
 }, async (t) => {
@@ -147,7 +147,7 @@ test('pipes, devices, folders and files of another size are refused and not read
   const dotted = join(folder, 'folder.csv');
   await mkdir(dotted);
   await assert.rejects(readLibrary(dotted), { code: 'TW_ANALYSIS_LIBRARY', message: /it is a folder/ });
-  // ENVI libraries are refused as rasters are.
+  // ENVI libraries are refused like rasters.
   await assert.rejects(readLibrary(folder), { code: 'TW_RASTER_NOT_TIFF', message: /it is a folder/ });
   const pipe = { code: 'TW_RASTER_UNREADABLE', message: /pipe or a device/ };
   await assert.rejects(readLibrary('/dev/zero'), pipe);
@@ -165,14 +165,14 @@ test('pipes, devices, folders and files of another size are refused and not read
   await assert.rejects(readLibrary(away), { code: 'TW_RASTER_UNREADABLE', message: /ENOENT/ });
 });
 
-test('a library of more wavelengths than a call takes arguments is read', async (t) => {
+test('a library with more wavelengths than a function call accepts arguments is read', async (t) => {
   const path = join(await tempFolder(t), 'long.csv');
   const rows = Array.from({ length: 300_000 }, (_, i) => `${400 + i / 200},0.5`);
   await writeFile(path, `nm,grass\n${rows.join('\n')}\n`);
   assert.equal((await readLibrary(path)).wavelengths.length, 300_000);
 });
 
-test('a written library is read back with its names, whatever is in them', async (t) => {
+test('a written library is read back with its names, whatever characters they have', async (t) => {
   const path = join(await tempFolder(t), 'endmembers.csv');
   const bands = [500, 600].map((wavelength) => ({ name: '', wavelength }));
   const special = fc.constantFrom(

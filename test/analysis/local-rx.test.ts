@@ -1,4 +1,4 @@
-/** Local RX beside Spectral Python, and as a job beside windows over the pixels of the whole scene. */
+/** Local RX compared with Spectral Python, and as a job compared with windows over the pixels of the complete scene. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -53,7 +53,7 @@ async function fileOf(
   };
 }
 
-test('inside the image, distances are those of Spectral Python, on all bands and on components', async (t) => {
+test('inside the image, distances equal those of Spectral Python, for all bands and for components', async (t) => {
   const folder = await tempFolder(t);
   const pixels = stored[0]!.map((_, i) => stored.map((band) => band[i]! * SCALE));
   const { outer, inner } = reference;
@@ -69,7 +69,7 @@ test('inside the image, distances are those of Spectral Python, on all bands and
     let compared = 0;
     for (const [i, value] of found.entries()) {
       const [column, row] = [i % width, Math.floor(i / width)];
-      // Beyond, Spectral Python moves the window into the image.
+      // Near the edge, Spectral Python moves the window into the image.
       const isInside = Math.min(column, row, width - 1 - column, height - 1 - row) >= reach;
       if (!isInside) continue;
       assert.ok(Math.abs(value - wanted[i]!) <= 1e-5 * most, `${i}: ${value} ${wanted[i]}`);
@@ -79,17 +79,17 @@ test('inside the image, distances are those of Spectral Python, on all bands and
   }
 });
 
-test('the map of the whole is the map of its parts, which read the pixels around them', async (t) => {
+test('a complete map equals the maps of its parts, which read the pixels around them', async (t) => {
   const folder = await tempFolder(t);
   const pixels = stored[0]!.map((_, i) => stored.map((band) => band[i]! * SCALE));
   const [columns, rows] = [width / 2, height / 2];
   for (const [outer, inner] of [
     [7, 1],
-    // Beyond the next part.
+    // Pixels beyond the next part.
     [35, 5],
   ] as const) {
     const method = { kind: 'local-distance', ...componentsOf(pixels, 5), outer, inner } as const;
-    const whole = localRxDistances(await fileOf(folder), [], method);
+    const entire = localRxDistances(await fileOf(folder), [], method);
     const parts = [];
     for (const [east, south] of [
       [0, 0],
@@ -108,7 +108,7 @@ test('the map of the whole is the map of its parts, which read the pixels around
       const found = localRxDistances(part.file, around, method);
       for (const [i, value] of found.entries()) {
         const row = part.south * rows + Math.floor(i / columns);
-        const wanted = whole[row * width + part.east * columns + (i % columns)]!;
+        const wanted = entire[row * width + part.east * columns + (i % columns)]!;
         assert.ok(Math.abs(value - wanted) <= 1e-6 * wanted, `${i}: ${value} ${wanted}`);
       }
       const alone = localRxDistances(part.file, [], method);
@@ -200,7 +200,7 @@ test('maps of a collection have no seams between tiles, and its inputs are check
       for (const [i, value] of made!.entries()) {
         const [x, y] = [corners[k]![0]! + (i % size!.width), corners[k]![1]! + Math.floor(i / size!.width)];
         const pixel = scores.get(`${x} ${y}`);
-        // Every third pixel takes time enough.
+        // Every third pixel, to limit the time.
         if (pixel && (x + y) % 3 !== 0) continue;
         const wanted = pixel && distanceFrom(pixel, backgroundOf(scores, x, y, outer, inner));
         if (wanted === undefined) assert.ok(Number.isNaN(value));
@@ -213,11 +213,11 @@ test('maps of a collection have no seams between tiles, and its inputs are check
     assert.ok(compared > 1000);
   }
 
-  // The same tiles as by the whole collection, and other values.
+  // The same tiles as with the complete collection, but different values.
   const again = (await run({ components: count })).results;
   assert.deepEqual([again.tiles, again.unchanged], [0, results.tiles]);
-  const whole = await runJob<AnomalyResults>(node, 'analyse-anomaly', { filter });
-  assert.equal(whole.results.tiles, results.tiles);
+  const entire = await runJob<AnomalyResults>(node, 'analyse-anomaly', { filter });
+  assert.equal(entire.results.tiles, results.tiles);
   assert.equal((await tilesOf(node)).filter(({ source }) => source === 'anomaly').length, maps.length);
   for (const [inputs, why] of [
     [{ window: [10] }, /a side of 10 pixels is not odd/],
@@ -251,6 +251,6 @@ function distanceFrom(pixel: number[], background: number[][]): number | undefin
       const share = rows[i]![k]! / rows[k]![k]!;
       for (let c = k; c <= rows.length; c++) rows[i]![c]! -= share * rows[k]![c]!;
     }
-  // Elimination leaves the squares of the whitened differences over their variances.
+  // Elimination gives the squares of the whitened differences divided by their variances.
   return rows.reduce((sum, row, k) => sum + row[rows.length]! ** 2 / row[k]!, 0);
 }

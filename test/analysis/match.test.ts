@@ -1,4 +1,4 @@
-/** Matching and anomalies as jobs, beside what follows from the pixels one by one. */
+/** Matching and anomalies as jobs, compared with the results of single pixels. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -77,7 +77,7 @@ async function cubes(t: Parameters<typeof tempFolder>[0] & Parameters<typeof tes
   return node;
 }
 
-test('angles to each spectrum, the best one, and none beyond the threshold', async (t) => {
+test('a map has the angle to each spectrum and the best spectrum, or no data beyond the threshold', async (t) => {
   const node = await cubes(t);
   const threshold = 0.1;
   const inputs = { filter, library, threshold };
@@ -93,14 +93,14 @@ test('angles to each spectrum, the best one, and none beyond the threshold', asy
     for (const [k, angle] of angles.entries())
       assert.ok(Math.abs(values[k]! - angle) < 1e-3, `${values} ${angles}`);
     const least = Math.min(...values);
-    // Stored as f32, as the value is compared.
+    // The threshold is stored as f32, like the value.
     assert.equal(code, least > threshold ? 0 : values.indexOf(least) + 1);
     found.add(code!);
   });
   assert.deepEqual([...found].sort(), [0, 1, 2, 3]);
 });
 
-test('the matched filter is 1 for its target, and distances are those of Mahalanobis', async (t) => {
+test('the matched filter is 1 for its target, and distances are Mahalanobis distances', async (t) => {
   const node = await cubes(t);
   const { mean, covariance } = momentsOf(await pixelsOf(node, 'cubes', USED));
   const mf = await runJob<MatchResults>(node, 'analyse-match', { filter, library, method: 'mf' });
@@ -126,7 +126,7 @@ test('the matched filter is 1 for its target, and distances are those of Mahalan
   });
 });
 
-test('libraries that do not fit are refused, and bands that they lack are left out', async (t) => {
+test('unsuitable libraries are refused, and bands that they lack are skipped', async (t) => {
   const node = await cubes(t);
   const cut = (from: number) => ({
     wavelengths: wavelengths.slice(from),
@@ -160,9 +160,9 @@ const of = (values: number[], at = wavelengths) => ({
   spectra: [...spectra.slice(0, 1), { name: 'odd', values }],
 });
 
-test('a spectrum without a direction in the bands of the collection is refused by its name', async (t) => {
+test('a spectrum that is zero in the bands of the collection is refused by name', async (t) => {
   const node = await cubes(t);
-  // Above 0 between the bands alone, which are 50 nm apart.
+  // The line is above 0 only between the bands, which are 50 nm apart.
   const fine = Array.from({ length: 191 }, (_, i) => 450 + 5 * i);
   const between = {
     wavelengths: fine,
@@ -187,7 +187,7 @@ test('a spectrum without a direction in the bands of the collection is refused b
   assert.equal(status, 'successful', 'angles are defined');
 });
 
-test('sid counts negative values as the smallest one', async (t) => {
+test('sid replaces negative values by the smallest positive one', async (t) => {
   const node = await cubes(t);
   const values = wavelengths.map((_, b) => (b % 4 === 0 ? -0.2 : 0.3 + 0.01 * b));
   const inputs = { filter, library: of(values), method: 'sid' };

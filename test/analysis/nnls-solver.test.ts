@@ -1,11 +1,11 @@
-/** Abundances fulfil the conditions of Karush, Kuhn and Tucker, and those that were mixed are found again. */
+/** Abundances fulfil the Karush-Kuhn-Tucker conditions, and mixed abundances are recovered. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { AbundanceSolver } from '../../src/analysis/pixel-methods/nnls-solver.js';
 import { random } from '../raster/images.js';
 
-/** Endmembers of several kinds, one row each: of which all pairs, or all, may be nearly alike. */
+/** Endmembers of several kinds, one row each. All pairs, or all endmembers, may be almost equal. */
 function endmembersOf(kind: 'random' | 'pairs' | 'alike', count: number, bands: number, next: () => number) {
   const rows = Array.from({ length: count }, () => Array.from({ length: bands }, next));
   return Float64Array.from(
@@ -16,7 +16,7 @@ function endmembersOf(kind: 'random' | 'pairs' | 'alike', count: number, bands: 
   );
 }
 
-/** Spectra: of zeros, mixtures, an endmember, on an edge of the simplex, and far outside of it. */
+/** Spectra of zeros, mixtures, an endmember, on an edge of the simplex, and far outside the simplex. */
 function spectraOf(endmembers: Float64Array, count: number, next: () => number): Float64Array[] {
   const bands = endmembers.length / count;
   const mix = (share: (k: number) => number) => {
@@ -52,7 +52,7 @@ const cases = fc.record({
   seed: fc.nat(),
 });
 
-test('abundances fulfil the conditions within 1e-12, whichever spectra come before', () => {
+test('abundances fulfil the conditions within 1e-12, in every order of the spectra', () => {
   fc.assert(
     fc.property(cases, ({ count, more, sumsToOne, kind, seed }) => {
       const next = random(seed);
@@ -86,7 +86,7 @@ test('abundances fulfil the conditions within 1e-12, whichever spectra come befo
   );
 });
 
-test('the residual is that of the abundances', () => {
+test('the residual belongs to the abundances', () => {
   const next = random(4);
   const [count, bands] = [6, 30];
   const endmembers = endmembersOf('random', count, bands, next);

@@ -11,7 +11,7 @@ import { random } from '../raster/images.js';
 import { tempFolder } from '../support/temp.js';
 import { momentsOf } from './cubes.js';
 
-test('pairs lie in one row of one block, and both of their pixels hold data', async (t) => {
+test('both pixels of a pair are valid and lie in one row of one block', async (t) => {
   const folder = await tempFolder(t);
   const [width, height, count, nodata] = [150, 90, 17, -1];
   const next = random(4);

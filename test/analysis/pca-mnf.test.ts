@@ -1,4 +1,4 @@
-/** Principal components and minimum noise fractions, beside what follows from the pixels one by one. */
+/** Principal components and minimum noise fractions, compared with the results of single pixels. */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -69,7 +69,7 @@ test('noise without an inverse is refused', () => {
   });
 });
 
-/** Band values of all tiles of a source, and those that follow from the spectra of the tiles that they are made of. */
+/** Band values of all tiles of a source, and the values expected from the spectra of their input tiles. */
 async function compareMaps(
   node: TilewrightNode,
   source: string,
@@ -105,7 +105,7 @@ async function compareMaps(
   assert.ok(compared > 10_000);
 }
 
-test('maps of principal components are the projections of the spectra; a second run changes nothing, another one replaces them', async (t) => {
+test('maps of principal components are projections of the spectra; a repeated run changes nothing, another replaces them', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   await ingest(node, { href: writeCube(folder, 'a'), collection: 'cubes', precision: 6 });
@@ -122,7 +122,7 @@ test('maps of principal components are the projections of the spectra; a second 
   }
   const total = USED.reduce((sum, _, i) => sum + covariance[i]![i]!, 0);
   assert.ok(Math.abs(first.results.shares![0]! - first.results.eigenvalues[0]! / total) < 1e-12);
-  // Three spectra are mixed: two components hold what they differ by.
+  // Three spectra are mixed, so two components contain their differences.
   assert.ok(first.results.shares![0]! + first.results.shares![1]! > 0.95);
   await compareMaps(node, 'pca', weights, mean, 1e-6);
   const again = (await runJob<ComponentsResults>(node, 'analyse-pca', { filter, components: 5 })).results;
@@ -166,7 +166,7 @@ test('a constant cube has components without variance; one column of pixels has 
   assert.match(error.message, /^0 pairs of neighbours hold data/);
 });
 
-test('maps of other bands than those of most tiles go, and a report is written without their pictures', async (t) => {
+test('maps of bands that most tiles lack are deleted, and a report is written without their pictures', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   await ingest(node, { href: writeCube(folder, 'a'), collection: 'cubes', precision: 6 });
@@ -201,7 +201,7 @@ test('a tile that cannot be read is one failure, and has no map', async (t) => {
   );
 });
 
-test('minimum noise fractions find how many spectra are mixed', async (t) => {
+test('minimum noise fractions reveal the number of mixed spectra', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const href = writeCube(folder, 'a', { side: 120 });
@@ -210,7 +210,7 @@ test('minimum noise fractions find how many spectra are mixed', async (t) => {
   assert.equal(status, 'successful', error?.message);
   const [one, two, three] = results.eigenvalues as [number, number, number];
   assert.ok(one > 20 && two > 5, `${one} ${two}`);
-  // Noise alone has 1.
+  // Pure noise has an eigenvalue of 1.
   assert.ok(three < 1.6, `${three}`);
   assert.ok(results.eigenvalues.slice(2).every((value) => value > 0.6));
   const { mean } = momentsOf(await pixelsOf(node, 'cubes', USED));

@@ -1,4 +1,4 @@
-/** Methods for pixels, beside Spectral Python. */
+/** Methods for pixels, compared with Spectral Python. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -64,7 +64,7 @@ const sums = () => {
   return bandStatistics(total.moments(coding.scales, coding.offsets));
 };
 
-test('mean, covariance and eigenvalues are those of Spectral Python', () => {
+test('mean, covariance and eigenvalues equal those of Spectral Python', () => {
   const { mean, covariance } = sums();
   near(mean, reference.mean, 1e-12, 'mean');
   near(covariance, reference.covariance.flat(), 1e-12, 'covariance');
@@ -74,7 +74,7 @@ test('mean, covariance and eigenvalues are those of Spectral Python', () => {
   near(pcaOrMnf({ kind: 'components', covariance, noise, count }).eigenvalues, reference.mnf, 1e-10, 'mnf');
 });
 
-test('angles, divergences, the matched filter, coherence and distances are those of Spectral Python', () => {
+test('angles, divergences, the matched filter, coherence and distances equal those of Spectral Python', () => {
   const { mean, covariance } = sums();
   const { whitening: white, loading } = whitening({ kind: 'whitening', covariance, pixels });
   assert.equal(loading, 0);
@@ -87,7 +87,7 @@ test('angles, divergences, the matched filter, coherence and distances are those
     for (let k = 0; k < size; k++) sum += white[band * size + k]! * less[row * size + k]!;
     return sum;
   });
-  // Spectral Python squares the cosine; the sign tells a target from its opposite.
+  // Spectral Python squares the cosine; here the sign distinguishes a target from its opposite.
   for (const [name, method, wanted] of [
     ['sam', { kind: 'angle', targets }, reference.sam],
     ['sid', { kind: 'divergence', targets }, reference.sid],
@@ -98,7 +98,7 @@ test('angles, divergences, the matched filter, coherence and distances are those
       near(name === 'ace' ? values.map(Math.abs) : values, wanted[row]!, 1e-5, `${name} ${row}`);
 });
 
-test('the value of a pixel does not depend on the pixels beside it', () => {
+test('the value of a pixel does not depend on its neighbours', () => {
   const { mean, covariance } = sums();
   const { whitening: white } = whitening({ kind: 'whitening', covariance, pixels });
   const next = random(3);
@@ -110,18 +110,18 @@ test('the value of a pixel does not depend on the pixels beside it', () => {
     { kind: 'coherence', whitening: white, centre: mean, targets },
     { kind: 'linear', weights: targets, centre: mean },
   ] as PixelMethod[]) {
-    const whole = valuesOf(method);
+    const entire = valuesOf(method);
     const { rows, evaluate } = pixelFunction(method, coding);
     for (let from = 0; from < pixels; from += 64) {
       const found = evaluate(bands, order, from);
       for (let r = 0; r < rows; r++)
         for (let i = 0; i < Math.min(64, pixels - from); i++)
-          assert.equal(found[r * 64 + i], whole[r]![order[from + i]!], method.kind);
+          assert.equal(found[r * 64 + i], entire[r]![order[from + i]!], method.kind);
     }
   }
 });
 
-test('pixels side by side have the values of pixels one by one, of all types of numbers', () => {
+test('pixels processed together have the same values as single pixels, for all number types', () => {
   const next = random(8);
   const [count, length] = [7, 1500];
   const centre = Float64Array.from({ length: count }, next);
@@ -140,21 +140,21 @@ test('pixels side by side have the values of pixels one by one, of all types of 
       { kind: 'linear', weights: rows, centre },
       { kind: 'abundances', endmembers: rows, count: 3, sumsToOne: true },
     ] as PixelMethod[]) {
-      const whole = pixelFunction(method, own);
+      const entire = pixelFunction(method, own);
       const single = pixelFunction(method, own);
       // The window of the kernel ends within the second run.
       for (let from = 0; from < length; from += 200) {
-        const values = whole.evaluate(numbers, run, from).slice();
+        const values = entire.evaluate(numbers, run, from).slice();
         for (let i = 0; i < 64 && from + i < length; i++) {
           const wanted = single.evaluate(numbers, reversed, length - 1 - from - i);
-          for (let r = 0; r < whole.rows; r++) assert.equal(values[r * 64 + i], wanted[r * 64]);
+          for (let r = 0; r < entire.rows; r++) assert.equal(values[r * 64 + i], wanted[r * 64]);
         }
       }
     }
   }
 });
 
-test('angles are right within 1e-6 of what the rounding of cosines to f32 leaves', () => {
+test('angles are accurate to 1e-6 beyond the rounding of cosines to f32', () => {
   const two = { scales: [1, 1], offsets: [0, 0] };
   const { evaluate } = pixelFunction({ kind: 'angle', targets: Float64Array.of(1, 0) }, two);
   const wanted = Float64Array.from({ length: 640 }, (_, i) => (Math.PI * i) / 639);
@@ -174,7 +174,7 @@ test('a spectrum of zeros has no angle', () => {
   assert.ok(Number.isNaN(evaluate(zeros, Int32Array.of(0), 0)[0]!));
 });
 
-test('few pixels load the diagonal; a band that is a copy has no inverse', () => {
+test('the diagonal is loaded if pixels are few; a covariance with a copied band has no inverse', () => {
   const size = 3;
   const covariance = Float64Array.from([2, 0, 0, 0, 1, 0, 0, 0, 3]);
   const { whitening: white, loading } = whitening({ kind: 'whitening', covariance, pixels: 29 });

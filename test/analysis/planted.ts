@@ -1,4 +1,4 @@
-/** A cube of known endmembers and abundances, and these as an image of the same grid. */
+/** A cube of known endmembers and abundances, and an image of the abundances in the same grid. */
 import { join } from 'node:path';
 import { writeEnvi } from '../raster/envi.js';
 import { random } from '../raster/images.js';
@@ -40,7 +40,7 @@ export function writePlantedCube(
       `bbl = {${wavelengths.map((_, band) => Number(band !== 8)).join()}}`,
     ],
   });
-  // As many bands as those of a spectrum, which is cut by nearest neighbour as the cube is.
+  // The image has as many bands as a spectrum, so it is resampled by nearest neighbour like the cube.
   const truth = wavelengths.map((_, k) => shares.map((own) => Math.round(10_000 * (own[k] ?? 0))));
   writeEnvi(join(folder, 'truth.bsq'), {
     ...size,

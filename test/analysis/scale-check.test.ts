@@ -8,7 +8,7 @@ const check = (trained: number[], ...pixels: number[][]) => {
   one.finish();
 };
 
-test('numbers other than reflectance are refused, and the message says which side has no scale', () => {
+test('values that are not reflectance are refused, and the message names the side without a scale', () => {
   const code = 'TW_ANALYSIS_OTHER_SCALE';
   assert.throws(() => check([0.05, 0.3], [500, 3000], [700, 3500]), {
     code,
@@ -18,7 +18,7 @@ test('numbers other than reflectance are refused, and the message says which sid
   assert.throws(() => check([0.05, 0.3], [4, 30]), { code });
 });
 
-test('dark water, snow, shadow, derivatives and radiance do not count as another scale', () => {
+test('dark water, snow, shadow, derivatives and radiance do not count as a different scale', () => {
   check([0.05, 0.4], [0.007, 0.002]);
   check([0.02, 0.001], [0.3, 0.4]);
   check([0.05, 0.3], [1.1, 0.9]);

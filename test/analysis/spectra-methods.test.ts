@@ -1,4 +1,4 @@
-/** Smoothing, continuum removal and responses, beside SciPy and Spectral Python. */
+/** Smoothing, continuum removal and responses, compared with SciPy and Spectral Python. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -38,7 +38,7 @@ function near(values: ArrayLike<number>, wanted: ArrayLike<number>, tolerance: n
     );
 }
 
-/** Applies a method to spectra with four decimals, which int16 holds exactly. Returns one array for each spectrum. */
+/** Applies a method to spectra with four decimals, which int16 represents exactly. Returns one array for each spectrum. */
 function valuesOf(method: PixelMethod, spectra: number[][]): number[][] {
   const [first] = spectra as [number[]];
   const bands = first.map((_, band) => Int16Array.from(spectra, (one) => Math.round(one[band]! * 10_000)));
@@ -52,7 +52,7 @@ function valuesOf(method: PixelMethod, spectra: number[][]): number[][] {
   return spectra.map((_, i) => Array.from({ length: rows }, (_, row) => found[row * 64 + i]!));
 }
 
-test('smoothing and derivatives of evenly spaced bands are those of SciPy, up to the ends', () => {
+test('smoothing and derivatives of evenly spaced bands equal those of SciPy, up to the ends', () => {
   const { even, spectra, smoothed } = reference;
   assert.ok(smoothed.length > 4);
   for (const { values, ...window } of smoothed) {
@@ -66,7 +66,7 @@ test('smoothing and derivatives of evenly spaced bands are those of SciPy, up to
   }
 });
 
-test('at uneven wavelengths the polynomials are those of NumPy, per nm', () => {
+test('at uneven wavelengths the polynomials equal those of NumPy, per nm', () => {
   const { wavelengths, spectrum, values, ...window } = reference.uneven;
   for (const derivative of [0, 1, 2]) {
     const weights = savitzkyGolay(wavelengths, { ...window, derivative });
@@ -83,7 +83,7 @@ test('at uneven wavelengths the polynomials are those of NumPy, per nm', () => {
   );
 });
 
-test('runs end at gaps and where the next detector begins, whichever way a detector runs', () => {
+test('runs end at gaps and where the next detector begins, whichever direction a detector runs', () => {
   const sizes = (wavelengths: number[]) => gaplessRuns(wavelengths).map((run) => run.length);
   const second = reference.detectors.slice(90);
   const breaks = second.filter((value, i) => i > 0 && value - second[i - 1]! > 100).length;
@@ -99,7 +99,7 @@ test('runs end at gaps and where the next detector begins, whichever way a detec
   assert.deepEqual(sizes([400, 410, 420, 480, 490, 500]), [3, 3]);
 });
 
-test('the continuum is that of Spectral Python, over overlapping detectors too', () => {
+test('the continuum equals that of Spectral Python, even over overlapping detectors', () => {
   const { detectors, noisy, removed } = reference;
   const wavelengths = Float64Array.from(detectors);
   const spectrum = Float64Array.from(noisy);
@@ -113,7 +113,7 @@ test('the continuum is that of Spectral Python, over overlapping detectors too',
   assert.equal(depth![1], detectors[removed.indexOf(least)]);
 });
 
-test('hulls of straight, convex and dark spectra, and of bands with one wavelength', () => {
+test('hulls are right for straight, convex and dark spectra, and for bands with one wavelength', () => {
   const remove = (wavelengths: number[], values: number[]) => {
     const spectrum = Float64Array.from(values);
     continuumRemoval(wavelengths)(spectrum);
@@ -128,7 +128,7 @@ test('hulls of straight, convex and dark spectra, and of bands with one waveleng
   assert.deepEqual(deepestBand([NaN], [1]), { depth: NaN, wavelength: NaN });
 });
 
-test('bands of a sensor are the integral of its response over the spectrum', () => {
+test('bands of a sensor are integrals of its response over the spectrum', () => {
   const { detectors, clean, sensor } = reference;
   for (const [wavelength, fwhm, wanted] of sensor) {
     const weights = responseWeights({ name: '', wavelength, fwhm }, detectors)!;
@@ -137,12 +137,12 @@ test('bands of a sensor are the integral of its response over the spectrum', () 
     const [value] = multiplyVector(weights, clean);
     assert.ok(Math.abs(value! - wanted) < 1e-3, `${wavelength}: ${value} ${wanted}`);
   }
-  // Water vapour, and beyond both ends.
+  // Bands of water vapour, and bands beyond both ends.
   for (const wavelength of [1373.5, 380, 2600])
     assert.equal(responseWeights({ name: '', wavelength, fwhm: 31 }, detectors), undefined);
 });
 
-test('narrow bands of a sensor are interpolated, and a detector more does not move a mean', () => {
+test('narrow bands of a sensor are interpolated, and an additional detector does not shift a mean', () => {
   const coarse = [500, 550, 600, 650];
   assert.deepEqual(
     Array.from(responseWeights({ name: '', wavelength: 560, fwhm: 10 }, coarse)!),
@@ -220,7 +220,7 @@ test('docs/reference/hyperspectral.md has the formula and the source of each ind
   }
 });
 
-test('the value of a pixel does not depend on the pixels beside it', () => {
+test('the value of a pixel does not depend on its neighbours', () => {
   const next = random(5);
   const { even } = reference;
   const spectra = Array.from({ length: 100 }, () => even.map(() => Math.round(1000 + 4000 * next())));

@@ -1,4 +1,4 @@
-/** Indices, smoothing, resampling and continuum removal as jobs, beside what follows from the pixels one by one. */
+/** Indices, smoothing, resampling and continuum removal as jobs, compared with the results of single pixels. */
 import assert from 'node:assert/strict';
 import { mkdirSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,7 +62,7 @@ const filesOf = async (node: TilewrightNode, name: string, source: string): Prom
   return tiles.map((tile) => ({ tile, path: node.storage.tilePath(tile, name) }));
 };
 
-/** Calls `visit` with the spectrum of the good bands and the map values of pixels that have values, some of them. */
+/** Calls `visit` with the spectrum of the good bands and the map values of some pixels that have values. */
 async function eachPixel(
   node: TilewrightNode,
   source: string,
@@ -98,7 +98,7 @@ function near(values: readonly number[], wanted: ArrayLike<number>, tolerance: n
     assert.ok(Math.abs(value - wanted[i]!) <= tolerance * most, `${what} ${i}: ${value} ${wanted[i]}`);
 }
 
-test('smoothing by run of bands; its tiles are spectra for maps by wavelength and further analyses', async (t) => {
+test('smoothing works run by run; its tiles are spectra for maps by wavelength and further analyses', async (t) => {
   const node = await cubes(t);
   const window = { window: 9, order: 3, derivative: 1 };
   const results = await analysed<SmoothResults>(node, 'smooth', window);
@@ -139,7 +139,7 @@ test('smoothing by run of bands; its tiles are spectra for maps by wavelength an
   }
 });
 
-test('a window longer than a run leaves the run out, and one that fits none is refused', async (t) => {
+test('a run shorter than the window is skipped, and a window longer than every run is refused', async (t) => {
   const node = await cubes(t);
   const { runs, leftOut, bands } = await analysed<SmoothResults>(node, 'smooth', { window: 89, order: 1 });
   assert.deepEqual([runs, leftOut, bands.length], [[89], USED.length - 89, 89]);
@@ -149,7 +149,7 @@ test('a window longer than a run leaves the run out, and one that fits none is r
     await assert.rejects(runJob(node, 'analyse-smooth', { filter, ...inputs }), /TW_ANALYSIS_SMOOTHING/);
 });
 
-test('continuum removal keeps the bands, depth has the wavelength of the deepest', async (t) => {
+test('continuum removal keeps the bands, and depth has the wavelength of the deepest band', async (t) => {
   const node = await cubes(t);
   await analysed<ContinuumResults>(node, 'continuum', {});
   const remove = continuumRemoval(WAVELENGTHS);
@@ -293,7 +293,7 @@ test('indices by name and by expression, from the nearest bands', async (t) => {
   );
 });
 
-test('an index without a value in a pixel leaves the others there', async (t) => {
+test('an index without a value in a pixel does not affect the other indices', async (t) => {
   const node = await cubes(t);
   await analysed<IndicesResults>(node, 'indices', { indices: ['log(660nm - 0.1)', 'ndvi'] });
   let lacking = 0;
@@ -304,7 +304,7 @@ test('an index without a value in a pixel leaves the others there', async (t) =>
   assert.ok(lacking > 10);
 });
 
-test('the map of a pixel depends on nothing but its own spectrum', async (t) => {
+test('the map of a pixel depends only on its own spectrum', async (t) => {
   const changedFrom = SIDE / 2;
   const [one, other] = [await cubes(t), await cubes(t, 0.4, changedFrom)];
   for (const [name, inputs] of [
@@ -339,17 +339,17 @@ test('the map of a pixel depends on nothing but its own spectrum', async (t) => 
   }
 });
 
-test('a disk that fills up while spectra are written ends the job, and leaves what was there', async (t) => {
+test('a disk that fills up while spectra are written ends the job and keeps the earlier tiles', async (t) => {
   const disk = await smallDisk(t, 48);
   if (disk === undefined) return;
   const node = await cubes(t, 0, SIDE, disk);
   const before = await tilesOf(node);
-  // The catalogue takes more or less of the disk, depending on when it is compacted.
+  // The disk usage of the catalogue depends on when it is compacted.
   const { bavail, bsize } = statfsSync(disk);
   writeFileSync(join(disk, 'filler'), Buffer.alloc(bavail * bsize - 4e6));
   const { status, error } = await runJob(node, 'analyse-continuum', { filter });
   assert.equal(status, 'failed');
-  // The code depends on whether the free space is looked at just before the disk is full.
+  // The code depends on whether the free space is checked just before the disk is full.
   assert.match(error!.code, /^TW_STORAGE_(FULL|DISK_LOW)$/, error!.message);
   assert.deepEqual(await tilesOf(node), before);
   await analysed<IndicesResults>(node, 'indices', { indices: ['ndvi'] });

@@ -1,4 +1,4 @@
-/** Statistics of spectra, beside those of the pixels read one by one. */
+/** Statistics of spectra, compared with those of single pixels. */
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ function near(values: ArrayLike<number>, wanted: ArrayLike<number>, tolerance: n
     );
 }
 
-test('mean, covariance and correlation of all tiles are those of their pixels, also of scenes with other scales', async (t) => {
+test('mean, covariance and correlation of all tiles equal those of their pixels, even if scenes have different scales', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   for (const [i, scale] of [10_000, 10_000, 5000].entries()) {
@@ -52,7 +52,7 @@ test('mean, covariance and correlation of all tiles are those of their pixels, a
   const correlation = covariance.flatMap((row, i) => row.map((value, j) => value / (std[i]! * std[j]!)));
   near(await matrixOf(node, id, 'correlation.npy'), correlation, 1e-11, 'correlation');
 
-  // A browser shows the report, runs no script of it, and takes no other file for a page.
+  // A browser shows the report without running its scripts, and shows no other file as a page.
   const file = (name: string) => node.server.inject(`/jobs/${id}/results/files/${name}`);
   const { headers, body } = await file('report.html');
   assert.equal(headers['content-type'], 'text/html; charset=utf-8');
@@ -63,7 +63,7 @@ test('mean, covariance and correlation of all tiles are those of their pixels, a
   assert.equal((await file('covariance.npy')).headers['content-type'], 'application/octet-stream');
 });
 
-test('bands are chosen by name and by wavelength, bad ones too', async (t) => {
+test('bands, including bad ones, are chosen by name and by wavelength', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   await ingest(node, { href: writeCube(folder, 'cube'), collection: 'cubes', precision: 6 });
@@ -82,7 +82,7 @@ test('bands are chosen by name and by wavelength, bad ones too', async (t) => {
   );
 });
 
-test('tiles with other bands than most are left out and counted, and a damaged tile is named', async (t) => {
+test('tiles whose bands differ from most are skipped and counted, and a damaged tile is named', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   await ingest(node, { href: writeCube(folder, 'most'), collection: 'cubes', precision: 6 });
@@ -105,7 +105,7 @@ test('tiles with other bands than most are left out and counted, and a damaged t
   assert.equal(damaged.tiles, before.length - 1);
 });
 
-test('what cannot be analysed is refused, and why', async (t) => {
+test('inputs that cannot be analysed are refused with a reason', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const small = writeCube(folder, 'small', { side: 10, bands: 10 });

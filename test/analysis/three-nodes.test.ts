@@ -1,4 +1,4 @@
-/** Analyses of three nodes, beside those of one. */
+/** Analyses of three nodes, compared with those of one. */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { COUNT, writeCube } from './cubes.js';
 const filter = { collections: ['cubes'] };
 const HAVE_CLASSES: readonly string[] = ['match', 'classify', 'cluster'];
 
-/** The corner at which four cells of precision 4 meet is in the middle of the cubes, so their tiles lie in four slots, of several nodes. */
+/** Four cells of precision 4 meet in the middle of the cubes, so their tiles lie in four slots of several nodes. */
 const FOUR_SLOTS = [507_660, 5_335_590];
 
 /** Two halves of the cubes. */
@@ -37,7 +37,7 @@ const labels = {
   })),
 };
 
-test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t) => {
+test('three nodes give the same bits as one node', { skip: noEtcd }, async (t) => {
   const servers = await Servers.start(t);
   const { folder } = servers;
   const [a, b, c] = servers.three;
@@ -48,7 +48,7 @@ test('three nodes give the bits that one node gives', { skip: noEtcd }, async (t
     allowFolders: [folder],
   });
   atEnd(t, () => single.close());
-  // A header speaks for all files beside it.
+  // A header applies to all files beside it.
   const cubes = join(folder, 'cubes');
   mkdirSync(cubes);
   for (const day of [1, 2]) {

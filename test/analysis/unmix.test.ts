@@ -1,4 +1,4 @@
-/** Unmixing as a job: planted endmembers and abundances are found again. */
+/** Unmixing as a job: planted endmembers and abundances are recovered. */
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const degrees = (a: readonly number[], b: readonly number[]) =>
 
 const USED = Array.from({ length: COUNT }, (_, band) => band).filter((band) => !UNUSED.includes(band));
 
-/** By how much the volume of the simplex of the endmembers grows at most if any pixel takes the place of one. */
+/** The largest factor by which replacing an endmember with a pixel increases the volume of the simplex of the endmembers. */
 async function largestGain(node: TilewrightNode, endmembers: UnmixResults['endmembers']): Promise<number> {
   const pixels = await pixelsOf(node, 'cubes', USED);
   const { mean, covariance } = momentsOf(pixels);
@@ -68,7 +68,7 @@ async function largestGain(node: TilewrightNode, endmembers: UnmixResults['endme
   );
 }
 
-/** Abundances of the tiles beside those of the scene, as pairs. */
+/** Pairs of abundances: of the tiles and of the scene. */
 async function abundances(
   node: TilewrightNode,
   order: number[],
@@ -95,7 +95,7 @@ async function abundances(
   return pairs;
 }
 
-test('planted endmembers at 30 dB are found within 2 degrees, and their abundances within 0.03', async (t) => {
+test('planted endmembers at 30 dB are recovered within 2 degrees, and their abundances within 0.03', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const { cube, truth, pure, wavelengths } = writePlantedCube(folder, { snr: 30 });
@@ -136,7 +136,7 @@ test('planted endmembers at 30 dB are found within 2 degrees, and their abundanc
   for (const [i, [value]] of other.entries()) assert.ok(Math.abs(value - pairs[i]![0]) < 1e-5);
 });
 
-test('what cannot be unmixed is refused', async (t) => {
+test('inputs that cannot be unmixed are refused', async (t) => {
   const folder = await tempFolder(t);
   await mkdir(folder, { recursive: true });
   const node = await testNode(t, join(folder, 'data'));

@@ -1,4 +1,4 @@
-/** The commands over scenes that were ingested: real processes, and two real dates where they are at hand. */
+/** The commands on ingested scenes, as separate processes, and on two real dates if these are available. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -26,7 +26,7 @@ interface Item {
   links: { rel: string; href: string }[];
 }
 
-test('fill, split, coalesce and tensor by the command', async (t) => {
+test('fill, split, coalesce and tensor run from the command line', async (t) => {
   const folder = await tempFolder(t);
   const target = ['--data', join(folder, 'data'), '--format', 'json'];
   const run = async (...args: string[]) => {
@@ -114,7 +114,7 @@ test('two real dates complete each other', {
   assert.equal((await tilewright('verify', ...target)).code, 0);
 });
 
-test('a stopped fill keeps what it has made, and the next one makes the rest', async (t) => {
+test('a stopped fill keeps its tiles, and the next one makes the rest', async (t) => {
   const dir = join(await tempFolder(t), 'data');
   const storage = await Storage.open(dir, { reserve: 0 });
   const cells = [...'0123456789bcdefghjkmnpqr'].map((digit) => `9q8y${digit}`);

@@ -1,4 +1,4 @@
-/** Split and coalesce: the same pixels where grids nest, GDAL's where they do not, and back again. */
+/** Split and coalesce: the pixels are unchanged if grids nest, and equal those of GDAL otherwise; coalesce reverts split. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -84,7 +84,7 @@ async function everything(storage: Storage, tile: TileRecord): Promise<Record<st
   return groups;
 }
 
-test('split gives the same pixels where they nest, and coalesce puts them together again', async (t) => {
+test('split keeps the pixels if the cells nest, and coalesce joins them again', async (t) => {
   const workers = new DerivePool(1);
   atEnd(t, () => workers.close());
   const dir = await tempFolder(t);
@@ -124,20 +124,23 @@ test('split gives the same pixels where they nest, and coalesce puts them togeth
             `${child.collection}_s_${grid[0]}${child.geocode}_split-${child.id.slice(-10)}`,
           );
           for (const group of child.groups) {
-            const whole = parent!.groups.find(({ name }) => name === group.name)!;
-            assert.equal(group.width, Math.round((whole.width * (east - west)) / (box.east - box.west)));
+            const parentGroup = parent!.groups.find(({ name }) => name === group.name)!;
+            assert.equal(
+              group.width,
+              Math.round((parentGroup.width * (east - west)) / (box.east - box.west)),
+            );
             assert.equal(
               group.height,
-              Math.round((whole.height * (north - south)) / (box.north - box.south)),
+              Math.round((parentGroup.height * (north - south)) / (box.north - box.south)),
             );
-            const column = Math.round(((west - box.west) / (box.east - box.west)) * whole.width);
-            const row = Math.round(((box.north - north) / (box.north - box.south)) * whole.height);
+            const column = Math.round(((west - box.west) / (box.east - box.west)) * parentGroup.width);
+            const row = Math.round(((box.north - north) / (box.north - box.south)) * parentGroup.height);
             const [pixels] = await pixelsOf(storage, child, group.name);
             for (let y = 0; y < group.height; y++)
               for (let x = 0; x < group.width; x++)
                 assert.equal(
                   pixels![y * group.width + x],
-                  given[group.name]![0]![(row + y) * whole.width + column + x],
+                  given[group.name]![0]![(row + y) * parentGroup.width + column + x],
                 );
             if (group.name === 'mask') inChildren += pixels!.filter((code) => code !== 0).length;
           }
@@ -146,7 +149,7 @@ test('split gives the same pixels where they nest, and coalesce puts them togeth
         }
         assert.equal(inChildren, given['mask']![0]!.filter((code) => code !== 0).length);
 
-        // The way back: the children as a dataset of their own, onto the cell of the parent.
+        // The reverse: the children, as a separate dataset, are joined in the cell of the parent.
         const parts = await Promise.all(
           children.map(async (child) => ({
             collection: 'parts',
@@ -193,7 +196,7 @@ test('split gives the same pixels where they nest, and coalesce puts them togeth
         const again = await runProcess<DeriveResults>(storage, coalesce, inputs);
         assert.deepEqual([again.tiles, again.unchanged], [0, 1]);
         assert.equal((await verify(storage)).problemCount, 0);
-        // Too far in time.
+        // Too distant in time.
         const far = await runProcess<DeriveResults>(storage, coalesce, { ...inputs, window: 2 });
         assert.deepEqual(far.skipped, { 'no tile is near it in space and time': 1 });
       } finally {
@@ -204,7 +207,7 @@ test('split gives the same pixels where they nest, and coalesce puts them togeth
   await fc.assert(property, { seed: 42, numRuns: 4 });
 });
 
-/** What GDAL makes of a tile's file in a cell. */
+/** The file of a tile, warped to a cell by GDAL. */
 async function gdal(
   storage: Storage,
   from: TileRecord,
@@ -232,7 +235,7 @@ async function gdal(
   return (await readRaster(out)).bands[0]!;
 }
 
-test('where grids do not nest, the pixels are those of GDAL', {
+test('if grids do not nest, the pixels equal those of GDAL', {
   skip: !hasGdal && 'needs GDAL',
 }, async (t) => {
   const { storage, workers } = await open(t);
@@ -279,7 +282,7 @@ test('where grids do not nest, the pixels are those of GDAL', {
     ] as const) {
       const [ours] = await pixelsOf(storage, tile, group);
       const theirs = await gdal(storage, parent!, group, tile, method, out);
-      // At the tile's edge GDAL sees no further either; ties of the nearest may fall to either side.
+      // At the edge of the tile, GDAL also reads no pixels beyond; ties of the nearest may fall to either side.
       let differ = 0;
       for (const [i, value] of ours!.entries()) if (Math.abs(value - theirs[i]!) > most) differ++;
       assert.ok(differ <= ours!.length * 0.005, `${tile.id} ${group}: ${differ} of ${ours!.length} differ`);
@@ -287,7 +290,7 @@ test('where grids do not nest, the pixels are those of GDAL', {
   }
 });
 
-test('what cannot be cut is refused by name', async (t) => {
+test('inputs that cannot be cut are refused by name', async (t) => {
   const { storage, workers } = await open(t);
   await storeScene(storage, { id: 's', day: 0, tiles: [tileOf(CELL, 64, 64, 1)] });
   const split = splitProcess({
@@ -304,7 +307,7 @@ test('what cannot be cut is refused by name', async (t) => {
     finder: new TileFinder(storage, localQueries(storage.index)),
     workers,
   });
-  // A cell of thousands of times as many pixels as the tile has.
+  // A cell with thousands of times as many pixels as the tile.
   const large = { ...tileOf(CELL.slice(0, 2), 64, 64, 1), collection: 'large' };
   await storeScene(storage, { id: 'l', day: 0, tiles: [large] });
   assert.deepEqual((await runProcess<DeriveResults>(storage, coalesce, { to: 'large' })).skipped, {

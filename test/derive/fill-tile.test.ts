@@ -1,4 +1,4 @@
-/** Fill against a naive oracle: pixel by pixel, date by date, in physical values. */
+/** Fill compared with a naive reference that goes pixel by pixel and date by date in physical values. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ const WIDTH = 24;
 const HEIGHT = 16;
 const CODES = [Mask.nodata, Mask.clear, Mask.cloud, Mask.shadow, Mask.snow, Mask.notAssessed];
 
-/** A date of two groups, 10m and 20m, whose numbers are stored in one of three ways. */
+/** A date of two groups, 10m and 20m, whose values are stored in one of three ways. */
 function sceneOf(id: string, day: number, seed: number, weights: number[], coding: number): GivenScene {
   const random = randomly(seed);
   const [scale, offset] = [
@@ -69,7 +69,7 @@ const cloudOf = (codes: Uint8Array) =>
     (code) => code >= 1 && code <= 4,
   );
 
-/** What the words of the documentation say, one pixel after another. */
+/** The rules of the documentation, applied pixel by pixel. */
 function oracle(
   base: TileRecord,
   masks: Map<string, Uint8Array>,
@@ -105,7 +105,7 @@ function oracle(
   return { mask: Uint8Array.from(mask), from, used };
 }
 
-test('fill takes what a naive loop over pixels and dates takes', async (t) => {
+test('fill chooses the same pixels as a naive loop over pixels and dates', async (t) => {
   const dir = await tempFolder(t);
   const workers = new DerivePool(1);
   atEnd(t, () => workers.close());
@@ -160,7 +160,7 @@ test('fill takes what a naive loop over pixels and dates takes', async (t) => {
                 const fine = (row * ratio + ratio / 2) * WIDTH + column * ratio + ratio / 2;
                 const pixelOf = (id: string) => bands.get(id)![g]![b]![i]!;
                 const chosen = from[ratio === 1 ? i : fine] ?? base.id;
-                // Data is never replaced by none.
+                // Data is never replaced by no data.
                 const at = pixelOf(chosen) === 0 ? base.id : chosen;
                 const given = pixelOf(at);
                 const coding = tiles.find(({ id }) => id === at)!.groups[g]!.bands[b]!;

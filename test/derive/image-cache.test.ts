@@ -12,7 +12,7 @@ const step = fc.record({
   pause: fc.constantFrom(0, 0, 0, 3000, 11_000),
 });
 
-test('an image is what was kept last under its key, or is not there', () => {
+test('an image is the last one stored under its key, or missing', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       let now = 0;
@@ -36,7 +36,7 @@ test('an image is what was kept last under its key, or is not there', () => {
   );
 });
 
-test('once no image was used for ten seconds, writing begins at the start again', () => {
+test('after ten seconds without a use of an image, writing restarts at the beginning', () => {
   let now = 0;
   const cache = new ImageCache(BYTES, () => now);
   const keep = (key: string) => {

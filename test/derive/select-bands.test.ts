@@ -1,4 +1,4 @@
-/** What a tensor is made of: bands by any of their names, expressions over them, and how it says where its pixels lie. */
+/** Selection of bands of a tensor by any of their names, expressions over them, and the georeference of the tensor. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ function tileOf(collection: string, seed: number, nir: string): GivenTile {
   };
 }
 
-test('bands by other names, expressions, and a mask that sets no size', async (t) => {
+test('bands have aliases and expressions, and a mask does not set the size', async (t) => {
   const folder = await tempFolder(t);
   const data = join(folder, 'data');
   const storage = await Storage.open(data);
@@ -136,7 +136,7 @@ test('bands by other names, expressions, and a mask that sets no size', async (t
   assert.deepEqual(Float64Array.from(new Float32Array(Uint8Array.from(written).buffer)), expected);
 });
 
-test('commas in brackets belong to functions', () => {
+test('commas inside parentheses belong to functions', () => {
   assert.deepEqual(splitBands('red,where(a > 0, min(b, c), 0),ndvi'), [
     'red',
     'where(a > 0, min(b, c), 0)',

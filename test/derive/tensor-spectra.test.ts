@@ -32,7 +32,7 @@ test('bands of a spectrum are addressed by wavelength, by number and by name', a
         'wavelength units = Nanometers',
       ],
       `wavelength = {${bands.map((_, band) => 450 + 50 * band).join()}}`,
-      // 800 and 850 nm are equally near to 825 nm, and the latter is bad.
+      // 800 and 850 nm are equally near 825 nm, and the latter is bad.
       `bbl = {${bands.map((_, band) => (band === 8 ? 0 : 1)).join()}}`,
       `band names = {${bands.map((_, band) => `refl_${band + 1}`).join()}}`,
     ],
@@ -47,7 +47,7 @@ test('bands of a spectrum are addressed by wavelength, by number and by name', a
   const [tile] = await tilesOf(node);
   const { bands: stored, header } = await readRaster(node.storage.tilePath(tile!, '30m'));
 
-  // A tile of another product: `b2` is no name of it, though it has two bands.
+  // A tile of another product, which has two bands but no `b2`.
   await writeRaster(join(folder, 'other.tif'), {
     bands: [new Uint16Array(64 * 64).fill(5), new Uint16Array(64 * 64).fill(6)],
     bandTags: [{ description: 'one' }, { description: 'two' }],
@@ -85,7 +85,7 @@ test('bands of a spectrum are addressed by wavelength, by number and by name', a
     assert.equal(ratio[1]![i], green);
   }
 
-  // Numbers belong to spectra alone.
+  // Only spectra have numbers.
   assert.match(String(await tensor('b2', '--collection', 'other')), /TW_WRANGLE_NO_BAND/);
   assert.match(String(await tensor('b99', '--collection', 'cubes')), /TW_WRANGLE_NO_BAND/);
   assert.match(String(await tensor('1900nm', '--collection', 'cubes')), /TW_WRANGLE_NO_BAND/);

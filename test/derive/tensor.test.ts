@@ -1,4 +1,4 @@
-/** Tensors: every number against a plain loop, as NumPy and GDAL read them, over HTTP and by the command. */
+/** Tensors: every value is compared with a plain loop, read by NumPy and GDAL, over HTTP and by the command. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -100,7 +100,7 @@ test('a tensor holds the physical values of all dates, as NumPy reads them', asy
       Array.from(tile.mask, (code) => (code === 0 ? NaN : code)),
     );
     assert.deepEqual([...plane(3)], tile === a ? [...plane(0)] : Array.from(plane(3), () => NaN));
-    // Up-sampled: valid where the coarse pixel is, and never beyond the values around it.
+    // Up-sampled values are valid where the coarse pixel is, and within the range of the surrounding values.
     const [swir] = tile.groups[1]!.bands;
     const values = Array.from(swir!.pixels).filter((value) => value !== 0);
     const [low, high] = [Math.min(...values), Math.max(...values)].map(
@@ -145,7 +145,7 @@ test('a tensor holds the physical values of all dates, as NumPy reads them', asy
   assert.equal((await run({ bands: ['red'], resolution: 0.001 })).code, 'TW_WRANGLE_TENSOR_SIZE');
   assert.deepEqual((await run({ bands: ['red'], filter: { collections: ['none'] } })).results!.files, []);
 
-  // The command, in the folder that the node holds until now.
+  // The command runs in the folder that the node has used until now.
   await node.close();
   node.close = async () => {};
   const out = join(folder, 'cell.npy');
@@ -165,7 +165,7 @@ test('a tensor holds the physical values of all dates, as NumPy reads them', asy
   }
 });
 
-test('down-sampling is the mean of what a pixel covers', () => {
+test('down-sampling is the mean of the area of a pixel', () => {
   const random = randomly(7);
   for (const [width, height, w, h] of [
     [12, 8, 3, 2],
@@ -178,7 +178,7 @@ test('down-sampling is the mean of what a pixel covers', () => {
       { width: w, height: h },
       NaN,
     );
-    // A second way: each pixel stands for a block of small ones that both sizes divide.
+    // A second method: each pixel is replaced by a block of small pixels that divide both sizes.
     for (let y = 0; y < h; y++)
       for (let x = 0; x < w; x++) {
         let [sum, count] = [0, 0];

@@ -1,4 +1,4 @@
-/** Pixels of derived tiles, function by function, against what each is defined as. */
+/** Pixels of derived tiles: each function is compared with its definition. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -36,8 +36,8 @@ const HOLES: number[] = [Mask.nodata, Mask.cloud, Mask.shadow];
 
 const size = fc.record({ width: fc.integer({ min: 1, max: 9 }), height: fc.integer({ min: 1, max: 9 }) });
 
-test('a splice takes clear and snow for holes, cloud and shadow, and pixels not assessed for holes alone', () => {
-  // Mostly clear, so that runs of clear pixels occur; at any offset of the memory.
+test('a splice replaces holes, cloud and shadow by clear and snow, but only holes by unassessed pixels', () => {
+  // Most pixels are clear, so that runs of clear pixels occur, at any offset in memory.
   const code = fc.oneof({ weight: 3, arbitrary: fc.constant<number>(Mask.clear) }, fc.constantFrom(...CODES));
   const masks = fc
     .integer({ min: 1, max: 40 })
@@ -75,7 +75,7 @@ test('a splice takes clear and snow for holes, cloud and shadow, and pixels not 
   assert.equal(MAX_INPUTS, 255);
 });
 
-test('provenance of a coarser group is that of the fine pixels at the centres of its pixels', () => {
+test('a coarser group has the provenance of the fine pixels at the centres of its pixels', () => {
   fc.assert(
     fc.property(size, size, (fine, coarse) => {
       const provenance = Uint8Array.from({ length: fine.width * fine.height }, (_, i) => i);
@@ -93,7 +93,7 @@ test('provenance of a coarser group is that of the fine pixels at the centres of
   );
 });
 
-test('positions of each input are in order, and their window is the smallest that holds them', () => {
+test('positions of each input are in order, and their window is the smallest that contains them', () => {
   const image = fc.tuple(size, fc.integer({ min: 1, max: 30 })).chain(([{ width, height }, rarity]) =>
     fc.record({
       width: fc.constant(width),
@@ -137,7 +137,7 @@ const RANGES: [DataType, number, number][] = [
   ['int32', -2147483648, 2147483647],
 ];
 
-test('a conversion keeps the physical value, to the nearest stored one that is data', () => {
+test('a conversion stores the valid value nearest to the physical value', () => {
   const from: BandEncoding = { dataType: 'uint16', scale: 0.5, offset: 10, nodata: 0 };
   assert.equal(conversion(from, { ...from }), null);
   assert.equal(conversion({ ...from, nodata: NaN }, { ...from, nodata: NaN }), null);
@@ -159,14 +159,14 @@ test('a conversion keeps the physical value, to the nearest stored one that is d
     const to = (nodata: number | undefined) => conversion(wide, { dataType, scale: 1, offset: 0, nodata })!;
     assert.deepEqual([low - 1e9, low, high, high + 1e9].map(to(undefined)), [low, low, high, high]);
     assert.deepEqual([7.4, 7.6].map(to(undefined)), [7, 8]);
-    // A value that would read as no data moves beside it.
+    // A value that would equal no data is moved to the next one.
     assert.deepEqual([low - 5, low, low + 1].map(to(low)), [low + 1, low + 1, low + 1]);
     assert.deepEqual([high + 5, high, high - 1].map(to(high)), [high - 1, high - 1, high - 1]);
     assert.deepEqual([4, 5, 6].map(to(5)), [4, 4, 6]);
   }
 });
 
-test('pixels are placed where an input is needed and holds data', () => {
+test('pixels are copied where an input is needed and valid', () => {
   const image = size.chain(({ width, height }) =>
     fc.record({
       width: fc.constant(width),
@@ -199,7 +199,7 @@ test('pixels are placed where an input is needed and holds data', () => {
   );
 });
 
-test('the head of a NumPy file has the type, the shape and a length that is a multiple of 64 bytes', () => {
+test('the header of a NumPy file has the type, the shape and a length that is a multiple of 64 bytes', () => {
   const types: Record<DataType, string> = {
     ...{ uint8: '|u1', int8: '|i1', uint16: '<u2', int16: '<i2' },
     ...{ uint32: '<u4', int32: '<i4', float32: '<f4', float64: '<f8' },
@@ -219,7 +219,7 @@ test('the head of a NumPy file has the type, the shape and a length that is a mu
       const dictionary = `{'descr': '${descr}', 'fortran_order': False, 'shape': ${tuple}, }`;
       assert.equal(text.trimEnd(), dictionary);
       assert.ok(text.endsWith('\n'));
-      // No more padding than needed, and at least the line's end.
+      // The padding is minimal and contains at least the end of the line.
       assert.ok(head.length - 10 - dictionary.length >= 1 && head.length - 10 - dictionary.length <= 64);
     }
   assert.ok(lengths.size > 1);
@@ -238,7 +238,7 @@ function group(bands: BandRecord[], more: Partial<GroupRecord> = {}): GroupRecor
   };
 }
 
-test('bands match by name and colour, else as the only ones of their colour', () => {
+test('bands match by name and colour, otherwise as the only bands of their colour', () => {
   const match = (own: BandRecord[], others: BandRecord[], mine = {}, theirs = {}) =>
     matchGroups({ groups: [group(own, mine)] }, { groups: [group(others, theirs)] })?.map(
       ({ bands }) => bands,
@@ -248,15 +248,15 @@ test('bands match by name and colour, else as the only ones of their colour', ()
   assert.deepEqual(match([band('B4', 'red')], [band('B3', 'red'), band('B4', 'green')]), [[0]]);
   assert.equal(match([red], [band('B4', 'green')]), null);
   assert.equal(match([red], [band('B4')]), null);
-  // Without a colour only the name counts.
+  // Without a colour, only the name counts.
   assert.deepEqual(match([band('x')], [band('y'), band('x')]), [[1]]);
   assert.equal(match([band('x')], [band('y')]), null);
-  // Two of one colour, on either side, are told apart by their names alone.
+  // Two bands of one colour on both sides are distinguished only by their names.
   const edges = [band('B5', 'rededge'), band('B6', 'rededge')];
   assert.deepEqual(match(edges, [...edges].reverse()), [[1, 0]]);
   assert.equal(match([band('B7', 'rededge')], edges), null);
   assert.equal(match(edges, [band('B5', 'rededge')]), null);
-  // The same name wins, even if another band has the colour too.
+  // An equal name takes precedence, even if another band has the same colour.
   assert.deepEqual(match([edges[1]!], edges), [[1]]);
   assert.equal(match([red], [red], {}, { width: 9 }), null);
   assert.equal(match([red], [red], {}, { height: 9 }), null);
@@ -271,7 +271,7 @@ test('bands match by name and colour, else as the only ones of their colour', ()
   assert.equal(match([red], [red], { role: 'qa' }, { role: 'qa', codes: true }), null);
 });
 
-test('every group but the mask has a match, the first that holds its bands', () => {
+test('every group except the mask matches the first group that has its bands', () => {
   const mask = group([band('mask')], { name: 'mask', role: 'mask' });
   const [red, green] = [group([band('r', 'red')]), group([band('g', 'green')], { name: 'other' })];
   const found = matchGroups({ groups: [mask, green, red] }, { groups: [red, green] });
@@ -288,17 +288,17 @@ function tile(grid: GridName, geocode: string, ...sizes: [width: number, height:
 }
 const cell = (grid: GridName, geocode: string): Pick<TileRecord, 'grid' | 'geocode'> => ({ grid, geocode });
 
-test('groups of another cell have the same pixels where these nest, else the nominal pixel size', () => {
+test('groups of another cell have the same pixels if these nest, otherwise the nominal pixel size', () => {
   const quads = tile('quadtile', '0231', [64, 32], [16, 8]);
   const sizes = (width: number, height: number) => ({ width, height });
   assert.deepEqual(cellSizes(cell('quadtile', '02310'), [quads]), [sizes(32, 16), sizes(8, 4)]);
   assert.deepEqual(cellSizes(cell('quadtile', '023'), [quads, quads]), [sizes(128, 64), sizes(32, 16)]);
-  // Geohash: cells of an odd precision are 8 wide and 4 high in those of the one before.
+  // Geohash: a cell contains 8 x 4 cells of the next precision if that is odd.
   const hashes = tile('geohash', '9q8yy', [800, 400]);
   assert.deepEqual(cellSizes(cell('geohash', '9q8y'), [hashes]), [sizes(8 * 800, 4 * 400)]);
   assert.deepEqual(cellSizes(cell('geohash', '9q8yyk'), [hashes]), [sizes(200, 50)]);
 
-  // Anything else is counted from the pixel size of the first tile, to three digits.
+  // Other sizes are derived from the pixel size of the first tile, to three digits.
   const nominal = ({ grid, geocode, groups: [first] }: ReturnType<typeof tile>, to: string) => {
     const [from, there] = [cellSizeMetres(gridByName(grid), geocode), cellSizeMetres(gridByName(grid), to)];
     const digits = (metres: number) => Number(metres.toPrecision(3));
@@ -310,7 +310,7 @@ test('groups of another cell have the same pixels where these nest, else the nom
   const odd = tile('geohash', '9q8yy', [487, 489]);
   const expected = nominal(odd, '9q8yyk');
   assert.deepEqual(cellSizes(cell('geohash', '9q8yyk'), [odd]), [expected]);
-  // One side alone may nest.
+  // Only one side may nest.
   assert.deepEqual(cellSizes(cell('geohash', '9q8yyk'), [tile('geohash', '9q8yy', [488, 489])]), [
     nominal(tile('geohash', '9q8yy', [488, 489]), '9q8yyk'),
   ]);
@@ -332,7 +332,7 @@ test('groups of another cell have the same pixels where these nest, else the nom
   }
 });
 
-test('the bytes of a tile are those of all bands of all groups', () => {
+test('the bytes of a tile include all bands of all groups', () => {
   const groups = [
     group([band('a'), band('b')], { dataType: 'uint16' }),
     group([band('c')], { dataType: 'float64' }),
@@ -353,19 +353,19 @@ const at = (west: number, north: number, pixel: number, width: number, height: n
   height,
 });
 
-test('pixels fall onto each other where size and shift are whole pixels in both directions', () => {
-  const place = at(2, 7, 0.25, 8, 6);
-  assert.ok(isAligned(place, place));
-  assert.ok(isAligned(place, at(2.5, 6.25, 0.25, 3, 2)));
-  assert.ok(isAligned(place, at(2.5 + 1e-9, 6.25, 0.25, 3, 2)));
+test('pixels are aligned if size and shift are integers of pixels in both directions', () => {
+  const target = at(2, 7, 0.25, 8, 6);
+  assert.ok(isAligned(target, target));
+  assert.ok(isAligned(target, at(2.5, 6.25, 0.25, 3, 2)));
+  assert.ok(isAligned(target, at(2.5 + 1e-9, 6.25, 0.25, 3, 2)));
   assert.ok(isAligned(at(2.125, 7.125, 0.25, 8, 6), at(2.875, 6.625, 0.25, 3, 2)));
-  assert.ok(!isAligned(place, { ...place, grid: 'quadtile' }));
-  assert.ok(!isAligned(place, at(2.1, 7, 0.25, 8, 6)));
-  assert.ok(!isAligned(place, at(2, 7.1, 0.25, 8, 6)));
-  assert.ok(!isAligned(place, { ...place, width: 9 }));
-  assert.ok(!isAligned(place, { ...place, width: 7 }));
-  assert.ok(!isAligned(place, { ...place, height: 5 }));
-  assert.ok(!isAligned(place, { ...place, height: 7 }));
+  assert.ok(!isAligned(target, { ...target, grid: 'quadtile' }));
+  assert.ok(!isAligned(target, at(2.1, 7, 0.25, 8, 6)));
+  assert.ok(!isAligned(target, at(2, 7.1, 0.25, 8, 6)));
+  assert.ok(!isAligned(target, { ...target, width: 9 }));
+  assert.ok(!isAligned(target, { ...target, width: 7 }));
+  assert.ok(!isAligned(target, { ...target, height: 5 }));
+  assert.ok(!isAligned(target, { ...target, height: 7 }));
   const cells = ['9q8yy', '9q8yyk'].map((geocode, i) =>
     geoBoxOfCell(
       'geohash',
@@ -381,7 +381,7 @@ test('pixels fall onto each other where size and shift are whole pixels in both 
   assert.ok(isAligned(cells[0]!, cells[1]!) && isAligned(cells[1]!, cells[0]!));
 });
 
-test('resampled pixels are copies where they are aligned, else nearest or bilinear values', async (t) => {
+test('resampled pixels are copies if they are aligned, otherwise nearest or bilinear values', async (t) => {
   const [width, height] = [24, 18];
   const value = (column: number, row: number, b: number) => 100 + 3 * column + 50 * row + 7 * b;
   const path = await writeRaster(join(await tempFolder(t), 'a.tif'), {
@@ -422,14 +422,14 @@ test('resampled pixels are copies where they are aligned, else nearest or biline
   }
 });
 
-test('the stored no data value is none after resampling, and another grid is reached through its projection', async (t) => {
+test('the stored no data value stays no data after resampling, and another grid is read through its projection', async (t) => {
   const path = await writeRaster(join(await tempFolder(t), 'a.tif'), {
     ...{ width: 16, height: 16, nodata: 5, dataType: 'uint8' },
     bands: [Uint8Array.from({ length: 256 }, (_, i) => (i === 17 ? 5 : 10 + (i % 16)))],
   });
   const stored = { path, nodata: 5, dataType: 'uint8' as const };
-  const place = at(10, 40, 0.25, 16, 16);
-  const { valid, bands } = await reprojectBands(stored, [0], place, place, 'bilinear');
+  const target = at(10, 40, 0.25, 16, 16);
+  const { valid, bands } = await reprojectBands(stored, [0], target, target, 'bilinear');
   assert.deepEqual(
     [...valid[0]!.keys()].filter((i) => valid[0]![i] === 0),
     [17],
@@ -444,7 +444,7 @@ test('the stored no data value is none after resampling, and another grid is rea
     width: 8,
     height: 8,
   };
-  const warped = await reprojectBands({ ...stored, nodata: null }, [0], place, to, 'nearest');
+  const warped = await reprojectBands({ ...stored, nodata: null }, [0], target, to, 'nearest');
   for (let i = 0; i < 64; i++) {
     const column = Math.floor((11 + (((i % 8) + 0.5) / 8) * 2 - 10) / 0.25);
     assert.equal(warped.bands[0]![i], 10 + column, `pixel ${i}`);

@@ -1,4 +1,4 @@
-/** Stores tiles of chosen pixels, as an ingest of a made-up product would, and reads them back. */
+/** Stores tiles of given pixels, like an ingest of an invented product, and reads them back. */
 import { join } from 'node:path';
 import { type GridName, gridByName } from '../../src/grid/index.js';
 import { type CellGroup, encodeMaskFile, encodeTile } from '../../src/ingest/index.js';
@@ -43,7 +43,7 @@ const percent = (pixels: ArrayLike<number>, hole: number | null) => {
   return (100 * valid) / pixels.length;
 };
 
-/** Delivers a scene; `beforeCommit` runs when its files are stored and its commit is still to come. */
+/** Delivers a scene; `beforeCommit` runs after its files are stored and before its commit. */
 export async function storeScene(
   storage: Storage,
   { id, day, days = 0, tiles }: GivenScene,
@@ -64,13 +64,13 @@ export async function storeScene(
     const files = groups.map((group) => {
       const cell = cellOf(grid, geocode, group);
       const bands = group.bands.map(({ pixels }) => pixels);
-      const whole = bands[0].map((_, i) =>
+      const entire = bands[0].map((_, i) =>
         bands.some((band) => band[i] === cell.nodata) ? 0 : 1,
       ) as Uint8Array;
-      const coverage = percent(whole, 0);
+      const coverage = percent(entire, 0);
       if (cell.role === 'data') coverages.push(coverage);
       const validPercent = bands.map((band) => percent(band, cell.nodata));
-      return encodeTile(cell, { bands, validPercent, coverage, valid: whole, mask: null }).file;
+      return encodeTile(cell, { bands, validPercent, coverage, valid: entire, mask: null }).file;
     });
     const made = encodeMaskFile(cellOf(grid, geocode, groups[0]), mask);
     for (const { record, bytes } of [...files, made.file])

@@ -1,4 +1,4 @@
-/** Which derived tiles a run leaves as they are: those that it would make again from the same versions of the same inputs. */
+/** A run keeps the derived tiles that it would derive from the same versions of the same inputs. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ import { type GivenScene, randomly, runProcess, storeScene } from './tiles.js';
 const CELL = '9q8yy';
 const SIDE = 16;
 
-/** A delivery of scene `s<number>`: the same for the same seed. Six of its columns hold no data, and up to four are cloud. */
+/** A delivery of scene `s<number>`, determined by the seed. Six of its columns have no data, and up to four are cloud. */
 function delivery(scene: number, seed: number): GivenScene {
   const random = randomly(1 + (scene * 10 + seed + 1) * 12_345_678);
   const [hole, cloud] = [Math.floor(random() * SIDE), Math.floor(random() * SIDE)];
@@ -72,7 +72,7 @@ const countsOf = ({ tiles, unchanged, removed = 0, failures }: DeriveResults) =>
 const derived = async (storage: Storage) =>
   (await toArray(storage.catalogue.tiles.values())).filter(({ source }) => source !== 'raw');
 
-/** All of a tile but its name in the store and when it was made. */
+/** All fields of a tile except its name in the store and its time of creation. */
 async function contentOf(storage: Storage, tile: TileRecord) {
   const { version: _v, createdAt: _c, inputsDigest: _d, ...record } = tile;
   await storage.ensureFiles(tile, tile.groups);
@@ -82,19 +82,19 @@ async function contentOf(storage: Storage, tile: TileRecord) {
   return { record, files };
 }
 
-/** A cluster of one node, whose etcd may be lost. */
-class Place {
+/** A cluster of one node, whose etcd can be stopped. */
+class SingleNodeCluster {
   private stores = 0;
   private constructor(
     private where: SharedStores,
     private node: RunningMember,
   ) {}
 
-  static async open(t: TestContext): Promise<Place> {
+  static async open(t: TestContext): Promise<SingleNodeCluster> {
     const where = await sharedStores(t);
-    const place = new Place(where, await startMember(where, 'a'));
-    await place.loaded();
-    return place;
+    const cluster = new SingleNodeCluster(where, await startMember(where, 'a'));
+    await cluster.loaded();
+    return cluster;
   }
 
   get storage(): Storage {
@@ -119,7 +119,7 @@ class Place {
 
 type Step =
   | { kind: 'deliver'; scene: number; seed: number }
-  /** Delivers a scene twice; tiles are derived from the first delivery while the second one is on its way. */
+  /** Delivers a scene twice; tiles are derived from the first delivery during the second. */
   | { kind: 'derive meanwhile'; scene: number; seeds: [number, number] }
   | { kind: 'delete'; scene: number }
   | { kind: 'delete derived'; nth: number }
@@ -139,13 +139,13 @@ const step = fc.oneof(
   { weight: 2, arbitrary: stepOf('restore', {}) },
 ) as fc.Arbitrary<Step>;
 
-test('after any deliveries, deletions and restorations a run leaves nothing that it would make otherwise', async (t) => {
+test('after any deliveries, deletions and restorations, a run leaves every tile up to date', async (t) => {
   const workers = openWorkers(t);
-  const place = await Place.open(t);
-  const fresh = await tempFolder(t);
+  const cluster = await SingleNodeCluster.open(t);
+  const folder = await tempFolder(t);
   let run = 0;
   /** Seeds of the deliveries that are in the store, by scene. */
-  const there = new Map<number, number>();
+  const delivered = new Map<number, number>();
 
   const derive = async (storage: Storage) => [
     await fill(storage, workers),
@@ -153,48 +153,48 @@ test('after any deliveries, deletions and restorations a run leaves nothing that
     await split(storage, workers, 'filled'),
   ];
   const check = async () => {
-    const found = await derive(place.storage);
-    const anew = await Storage.open(join(fresh, `${run++}`), { reserve: 0 });
+    const found = await derive(cluster.storage);
+    const scratch = await Storage.open(join(folder, `${run++}`), { reserve: 0 });
     try {
-      for (const [number, seed] of there) await storeScene(anew, delivery(number, seed));
-      const expected = (await derive(anew)).map(countsOf);
+      for (const [number, seed] of delivered) await storeScene(scratch, delivery(number, seed));
+      const expected = (await derive(scratch)).map(countsOf);
       for (const n of [0, 1]) {
         const { tiles, unchanged } = countsOf(found[n]!);
         assert.equal(tiles + unchanged, expected[n]!.tiles);
       }
       const ids = new Set<string>();
-      for (const tile of await derived(anew)) {
-        const own = await place.storage.getTile(tile.id);
+      for (const tile of await derived(scratch)) {
+        const own = await cluster.storage.getTile(tile.id);
         assert.ok(own, tile.id);
-        assert.deepEqual(await contentOf(place.storage, own), await contentOf(anew, tile));
+        assert.deepEqual(await contentOf(cluster.storage, own), await contentOf(scratch, tile));
         ids.add(tile.id);
       }
-      // Of a scene that is there nothing remains that its present version does not make.
-      const parents = new Set([...there.keys()].map((number) => `test_s${number}_g${CELL}`));
-      for (const { id, source, derivedFrom } of await derived(place.storage))
+      // Every tile of an existing scene follows from its current version.
+      const parents = new Set([...delivered.keys()].map((number) => `test_s${number}_g${CELL}`));
+      for (const { id, source, derivedFrom } of await derived(cluster.storage))
         if (source === 'split' && parents.has(derivedFrom[0]!)) assert.ok(ids.has(id), id);
     } finally {
-      await anew.close();
+      await scratch.close();
     }
-    assert.ok((await derive(place.storage)).every((results) => countsOf(results).tiles === 0));
+    assert.ok((await derive(cluster.storage)).every((results) => countsOf(results).tiles === 0));
   };
 
   const take = async (one: Step) => {
     if (one.kind === 'deliver') {
-      await storeScene(place.storage, delivery(one.scene, one.seed));
-      there.set(one.scene, one.seed);
+      await storeScene(cluster.storage, delivery(one.scene, one.seed));
+      delivered.set(one.scene, one.seed);
     } else if (one.kind === 'derive meanwhile') {
       const [first, second] = one.seeds;
-      await storeScene(place.storage, delivery(one.scene, first));
-      const meanwhile = async () => void (await derive(place.storage));
-      await storeScene(place.storage, delivery(one.scene, second), meanwhile);
-      there.set(one.scene, second);
+      await storeScene(cluster.storage, delivery(one.scene, first));
+      const deriveTiles = async () => void (await derive(cluster.storage));
+      await storeScene(cluster.storage, delivery(one.scene, second), deriveTiles);
+      delivered.set(one.scene, second);
     } else if (one.kind === 'delete') {
-      if (there.delete(one.scene)) await place.storage.deleteScene('test', `s${one.scene}`);
+      if (delivered.delete(one.scene)) await cluster.storage.deleteScene('test', `s${one.scene}`);
     } else if (one.kind === 'delete derived') {
-      const tiles = await derived(place.storage);
-      if (tiles.length > 0) await place.storage.deleteTile(tiles[one.nth % tiles.length]!.id);
-    } else await place.restore();
+      const tiles = await derived(cluster.storage);
+      if (tiles.length > 0) await cluster.storage.deleteTile(tiles[one.nth % tiles.length]!.id);
+    } else await cluster.restore();
   };
 
   const property = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
@@ -204,7 +204,7 @@ test('after any deliveries, deletions and restorations a run leaves nothing that
   await fc.assert(property, { seed: 7, numRuns: 8, endOnFailure: true });
 });
 
-test('a delivery that began before a tile was derived, and ends after it, makes the tile out of date', async (t) => {
+test('a delivery that begins before and ends after a derivation makes the tile out of date', async (t) => {
   const { storage, workers } = await single(t);
   await storeScene(storage, delivery(0, 1));
   await storeScene(storage, delivery(0, 2), async () => {
@@ -220,7 +220,7 @@ test('a delivery that began before a tile was derived, and ends after it, makes 
   assert.deepEqual(countsOf(await split(storage, workers)).tiles, 0);
 });
 
-test('a delivery of the same content is another version; the same tiles are made of it', async (t) => {
+test('a delivery of the same content is a new version, and gives the same tiles', async (t) => {
   const { storage, workers } = await single(t);
   await storeScene(storage, delivery(0, 1));
   const first = countsOf(await split(storage, workers));
@@ -231,7 +231,7 @@ test('a delivery of the same content is another version; the same tiles are made
   assert.deepEqual(await content(), before);
 });
 
-test('an input that is deleted makes another tile of the others; one that is back makes its tile again', async (t) => {
+test('deleting an input derives a different tile from the others; restoring it derives the first tile again', async (t) => {
   const { storage, workers } = await single(t);
   for (const number of [0, 1, 2]) await storeScene(storage, delivery(number, 1));
   const [before] = await derivedBy(await fill(storage, workers), storage);
@@ -239,7 +239,7 @@ test('an input that is deleted makes another tile of the others; one that is bac
   assert.deepEqual(countsOf(await fill(storage, workers)), { tiles: 1, unchanged: 0, removed: 0 });
   assert.deepEqual(countsOf(await fill(storage, workers)), { tiles: 0, unchanged: 1, removed: 0 });
   const { id } = before!;
-  // A tile whose input is gone stays until it is deleted. It is no answer to the next command.
+  // A tile whose input was deleted stays until it is deleted itself, but the next command does not reuse it.
   assert.deepEqual(await storage.getTile(id), before);
   for (const number of [0, 1, 2])
     if (!(await storage.getScene('test', `s${number}`))) await storeScene(storage, delivery(number, 1));
@@ -255,13 +255,13 @@ async function derivedBy({ tiles }: DeriveResults, storage: Storage): Promise<Ti
   return made;
 }
 
-test('a tile goes where the next version of its input holds nothing', async (t) => {
+test('a tile is deleted if the next version of its input has no data there', async (t) => {
   const { storage, workers } = await single(t);
   const [half] = delivery(0, 1).tiles;
-  const whole = { ...half!, mask: new Uint8Array(SIDE * SIDE).fill(Mask.clear) };
-  const pixels = Uint16Array.from(whole.mask, (_, i) => 1 + i);
-  whole.groups = [{ ...whole.groups[0]!, bands: [{ name: 'red', pixels }] }];
-  await storeScene(storage, { id: 's0', day: 0, tiles: [whole] });
+  const entire = { ...half!, mask: new Uint8Array(SIDE * SIDE).fill(Mask.clear) };
+  const pixels = Uint16Array.from(entire.mask, (_, i) => 1 + i);
+  entire.groups = [{ ...entire.groups[0]!, bands: [{ name: 'red', pixels }] }];
+  await storeScene(storage, { id: 's0', day: 0, tiles: [entire] });
   const all = countsOf(await split(storage, workers));
   await storeScene(storage, delivery(0, 1));
   const left = countsOf(await split(storage, workers));
@@ -275,7 +275,7 @@ test('a tile goes where the next version of its input holds nothing', async (t) 
   });
 });
 
-test('tiles of older versions of the program, which did not record their inputs, are made again once', async (t) => {
+test('tiles of older program versions, which did not record their inputs, are derived again once', async (t) => {
   const { storage, workers } = await single(t);
   await storeScene(storage, delivery(0, 1));
   const { tiles } = countsOf(await split(storage, workers));

@@ -1,4 +1,4 @@
-/** Expressions: values against plain JavaScript, and what cannot be read. */
+/** Expressions: values are compared with plain JavaScript, and invalid texts are refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -8,7 +8,7 @@ import { compileExpression, evaluateProgram } from '../../src/expressions/progra
 
 const BANDS = ['nir', 'red', '10m_b1'];
 
-/** An expression as text with every bracket, and as JavaScript of a pixel. */
+/** An expression as a fully parenthesised text, and as JavaScript of a pixel. */
 interface Sample {
   text: string;
   of(pixel: number[]): number;
@@ -94,7 +94,7 @@ function valuesOf(text: string, pixels: number[][]): number[] {
   return [...evaluateProgram(program, bands, pixels.length)];
 }
 
-test('values are those of plain JavaScript, and no data where these are not finite', () => {
+test('values equal those of plain JavaScript, or no data if these are not finite', () => {
   const value = fc.oneof(fc.double({ min: -2, max: 2 }), fc.constantFrom(NaN, 0, 1, 10_000));
   const pixels = fc.array(fc.array(value, { minLength: 3, maxLength: 3 }), { minLength: 1, maxLength: 3000 });
   fc.assert(
@@ -107,7 +107,7 @@ test('values are those of plain JavaScript, and no data where these are not fini
   );
 });
 
-test('operators bind as in Python', () => {
+test('operators have the precedence of Python', () => {
   const pixel = [[0.5, 0.1, 3]];
   for (const [text, expected] of [
     ['nir - red - 10m_b1', 0.5 - 0.1 - 3],
@@ -126,7 +126,7 @@ test('operators bind as in Python', () => {
     assert.deepEqual(valuesOf(text, pixel), [expected], text);
 });
 
-test('what cannot be read says where and why', () => {
+test('a syntax error states its position and reason', () => {
   for (const [text, position, why] of [
     ['', 1, /number, a band/],
     ['nir +', 6, /not the end/],
@@ -175,13 +175,13 @@ test('operations are counted over all expressions', () => {
 test('the limits themselves are allowed', () => {
   assert.deepEqual(valuesOf(`1${'+1'.repeat(100)}`, [[0, 0, 0]]), [101]);
   assert.deepEqual(valuesOf(`${'('.repeat(50)}1${')'.repeat(50)}`, [[0, 0, 0]]), [1]);
-  // Brackets beside each other are not nested.
+  // Consecutive parentheses are not nested.
   assert.deepEqual(valuesOf(`0${'+(1)'.repeat(60)}`, [[0, 0, 0]]), [60]);
   assert.deepEqual(valuesOf('1'.padEnd(1000), [[0, 0, 0]]), [1]);
   assert.deepEqual(valuesOf('.25 + 10.75', [[0, 0, 0]]), [11]);
 });
 
-test('a band by its wavelength is a name, and one that stands for an expression is compiled as that', () => {
+test('a band given by wavelength is a name, and an alias of an expression is compiled as the expression', () => {
   const expression = parseExpression('2.25um - 860nm / 1250.5nm + 10.75um');
   const names: string[] = [];
   const program = compileExpression(expression, (name, position) => {
@@ -192,7 +192,7 @@ test('a band by its wavelength is a name, and one that stands for an expression 
   assert.deepEqual([...evaluateProgram(program, [Float64Array.of(8, 4)], 2)], [14, 6]);
 });
 
-test('reading ends in a value or a coded error, whatever the text', () => {
+test('parsing any text gives a value or an error with a code', () => {
   const piece = fc.constantFrom(
     ...'nir,red,10m_b1,(,),+,-,*,**,/,<,where,min,1,.5,1e400, ,;,é,\u0000'.split(','),
     ',',

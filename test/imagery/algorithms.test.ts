@@ -1,4 +1,4 @@
-/** Algorithms against those of titiler. */
+/** Algorithms compared with those of titiler. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { applyAlgorithm, borderPixels, parseAlgorithm } from '../../src/imagery/algorithms/index.js';
@@ -14,12 +14,12 @@ const CONVERSIONS: Record<string, typeof reference.bands> = {
 };
 
 for (const { name, params, bands, shape, planes } of reference.algorithms)
-  test(`${name} ${JSON.stringify(params)} of ${bands} bands is that of titiler`, () => {
+  test(`${name} ${JSON.stringify(params)} of ${bands} bands equals that of titiler`, () => {
     const terrain = ['hillshade', 'slope', 'contours', 'terrarium', 'terrainrgb'].includes(name);
     const given = terrain ? [reference.dem] : (CONVERSIONS[name] ?? reference.bands).slice(0, bands);
     const algorithm = parseAlgorithm(name, JSON.stringify(params), bands);
-    const picture = { width, height, planes: given.map(planeOf) };
-    const made = applyAlgorithm(algorithm, picture, PIXEL, borderPixels(algorithm));
+    const image = { width, height, planes: given.map(planeOf) };
+    const made = applyAlgorithm(algorithm, image, PIXEL, borderPixels(algorithm));
     assert.deepEqual([made.height, made.width], shape);
     assert.equal(made.planes.length, planes.length);
     const cut = (width - made.width) / 2;
@@ -31,7 +31,7 @@ for (const { name, params, bands, shape, planes } of reference.algorithms)
         const hole = given[0][row * width + column] === null;
         if (hole && params['nodata_height'] === undefined) assert.ok(Number.isNaN(value));
         else if (wanted === null) assert.ok(Number.isNaN(value), `${p} ${i}: ${value}`);
-        // titiler makes the index of single precision.
+        // titiler computes the index in single precision.
         else
           assert.ok(
             Math.abs(value - wanted) <= 2e-6 * Math.max(1, Math.abs(wanted)),
@@ -41,14 +41,14 @@ for (const { name, params, bands, shape, planes } of reference.algorithms)
   });
 
 test('ndi is another name of normalizedIndex', () => {
-  const picture = { width, height, planes: reference.bands.slice(0, 2).map(planeOf) };
+  const image = { width, height, planes: reference.bands.slice(0, 2).map(planeOf) };
   const [a, b] = ['ndi', 'normalizedIndex'].map((name) =>
-    applyAlgorithm(parseAlgorithm(name, undefined, 2), picture, PIXEL, 0),
+    applyAlgorithm(parseAlgorithm(name, undefined, 2), image, PIXEL, 0),
   );
   assert.deepEqual(a, b);
 });
 
-test('an algorithm that cannot be used says why', () => {
+test('an unusable algorithm is refused with a reason', () => {
   const fail = (name: string, params: string | undefined, bands: number, why: RegExp) =>
     assert.throws(() => parseAlgorithm(name, params, bands), { code: 'TW_IMAGERY_LOOK', message: why });
   fail('nothing', undefined, 1, /^algorithm "nothing" is not known: there are hillshade/);
@@ -67,9 +67,9 @@ test('an algorithm that cannot be used says why', () => {
   fail('hillshade', '{"buffer": 1e9}', 1, /buffer/);
   fail('contours', '{"minz": 5, "maxz": 5}', 1, /minz of 5/);
   fail('hillshade', `{"azimuth": ${'1'.repeat(1000)}}`, 1, /longer than 1000/);
-  const picture = { width: 4, height: 9, planes: [new Float64Array(36)] };
+  const image = { width: 4, height: 9, planes: [new Float64Array(36)] };
   const shade = parseAlgorithm('hillshade', '{"buffer": 2}', 1);
-  assert.throws(() => applyAlgorithm(shade, picture, PIXEL, 2), {
+  assert.throws(() => applyAlgorithm(shade, image, PIXEL, 2), {
     message: /leaves nothing of 4 x 9 pixels/,
   });
 });

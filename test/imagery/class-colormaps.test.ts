@@ -1,4 +1,4 @@
-/** Colours of codes: which bands hold codes, and what each code looks like. */
+/** Colours of codes: which bands hold codes, and the colour of each code. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExpression } from '../../src/expressions/parser.js';
@@ -27,14 +27,14 @@ function legend(groups: GroupRecord[], expressions: string[], codes: number[], c
 /** The colour of a code, RRGGBB. */
 const colour = (found: ReturnType<typeof legend>, code: number) => colormapLookup(found!)(code) >>> 8;
 
-test('a band of few bytes without factor and colour is one of codes, which have colours of their own', () => {
+test('a byte band with few values and without factor and colour holds codes, each with its own colour', () => {
   const codes = [group('10m', [band('x'), band('y')])];
   const found = legend(codes, ['y'], [1, 7]);
   for (const code of [0, 1, 7, 11, 12, 255]) assert.equal(colour(found, code), colourOfCode(code));
   assert.notEqual(colourOfCode(1), colourOfCode(2));
   assert.equal(colourOfCode(12), colourOfCode(0));
   assert.equal(colormapLookup(found!)(1) & 255, 255, 'opaque');
-  // Any of its names will do.
+  // Any of its names is accepted.
   assert.ok(legend(codes, ['_10m_b2'], [1]) === undefined);
   assert.ok(legend(codes, ['10m_b2'], [1]));
   assert.ok(legend([group('a-b', [band('x')])], ['a_b_b1'], [1]));
@@ -60,7 +60,7 @@ test('measurements have no legend', () => {
   assert.ok(legend(codes, ['x'], [...numbers.slice(1), 5, 5, 5]));
 });
 
-test('the mask and the classes of land cover have colours with a meaning', () => {
+test('the mask and the classes of land cover have meaningful colours', () => {
   const groups = [
     group('30m', [band('class')]),
     group('mask', [band('mask')], { role: 'mask', dataType: 'uint16' }),

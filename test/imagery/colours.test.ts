@@ -1,4 +1,4 @@
-/** Colour formulas and colormaps against color-operations and rio-tiler. */
+/** Colour formulas and colormaps compared with color-operations and rio-tiler. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ import { COLORMAPS, namedColormap } from '../../src/imagery/colours/named-colorm
 import { planeOf, reference } from './titiler.js';
 
 for (const { formula, planes } of reference.formulas)
-  test(`"${formula}" is what color-operations makes of it`, () => {
+  test(`"${formula}" gives the result of color-operations`, () => {
     const pixels = reference.pixels.map(planeOf);
     applyColourFormula(pixels, parseColourFormula(formula, 3));
     for (const [p, plane] of planes.entries())
@@ -26,7 +26,7 @@ for (const { formula, planes } of reference.formulas)
         );
   });
 
-test('a formula that cannot be used says why', () => {
+test('an unusable formula is refused with a reason', () => {
   const fail = (formula: string, why: RegExp, planes = 3) =>
     assert.throws(() => parseColourFormula(formula, planes), { code: 'TW_IMAGERY_LOOK', message: why });
   fail('', /^color_formula is empty/);
@@ -54,14 +54,14 @@ test('a formula that cannot be used says why', () => {
   fail(`gamma r ${'1'.repeat(500)}`, /longer than 500/);
 });
 
-test('extreme formulas stay within colours', () => {
+test('extreme formulas give valid colours', () => {
   const pixels = [0, 1, 2].map(() => Float64Array.from([0, 0.3, 1]));
   const formula = 'sigmoidal rgb 1e9 0.5 sigmoidal rgb -1e9 0.1 saturation 1e9 gamma rgb 1e-9';
   applyColourFormula(pixels, parseColourFormula(formula, 3));
   for (const plane of pixels) for (const value of plane) assert.ok(value >= 0 && value <= 1, `${value}`);
 });
 
-test('named colormaps are those of rio-tiler and Matplotlib', () => {
+test('named colormaps equal those of rio-tiler and Matplotlib', () => {
   for (const [name, digest] of Object.entries(reference.named)) {
     const sum = createHash('sha1').update(namedColormap(name)!).digest('hex').slice(0, 10);
     assert.equal(sum, digest, name);
@@ -71,14 +71,14 @@ test('named colormaps are those of rio-tiler and Matplotlib', () => {
   assert.deepEqual(namedColormap('JET_R'), namedColormap('jet_r'));
   assert.equal(namedColormap('__proto__'), undefined);
   assert.equal(namedColormap('jet_r_r'), undefined);
-  // rio-tiler's reversed maps are rounded anew.
+  // rio-tiler rounds its reversed maps again.
   for (const [i, colour] of reference.jet_r.entries())
     for (const [channel, wanted] of colour.entries())
       assert.ok(Math.abs(namedColormap('jet_r')![60 * i + channel] - wanted) <= 1);
 });
 
 for (const { colormap: given, values, colours } of reference.colormaps)
-  test(`colours of ${JSON.stringify(given).slice(0, 50)} are those of rio-tiler`, () => {
+  test(`colours of ${JSON.stringify(given).slice(0, 50)} equal those of rio-tiler`, () => {
     const pixels = renderRgba([Float64Array.from(values)], {
       colouring: parseColormap(JSON.stringify(given)),
     });
@@ -86,7 +86,7 @@ for (const { colormap: given, values, colours } of reference.colormaps)
       assert.deepEqual([...pixels.subarray(4 * i, 4 * i + 4)], colour, `${values[i]}`);
   });
 
-test('a colormap that cannot be used says why', () => {
+test('an unusable colormap is refused with a reason', () => {
   const fail = (text: string, why: RegExp) =>
     assert.throws(() => parseColormap(text), { code: 'TW_IMAGERY_LOOK', message: why });
   fail('{', /^colormap is not JSON/);
@@ -185,7 +185,7 @@ test('colours are written in four ways, and the last of overlapping intervals co
   for (const [value, red] of expected) assert.equal(shown(value, intervals)[0], red, `${value}`);
 });
 
-test('exactly the keys 0 to 255 are a ramp for values cut to whole numbers', () => {
+test('exactly the keys 0 to 255 are a ramp for values truncated to integers', () => {
   const grey = (keys: number[]) =>
     Object.fromEntries(keys.map((key) => [key, [key % 256, key % 256, key % 256, 255]]));
   const keys = Array.from({ length: 256 }, (_, i) => i);
@@ -198,12 +198,12 @@ test('exactly the keys 0 to 255 are a ramp for values cut to whole numbers', () 
     [256, [0, 0, 0, 0]],
   ];
   for (const [value, colour] of expected) assert.deepEqual(shown(value, ramp), colour, `${value}`);
-  // One more, or another one, and they are colours of exact values.
+  // With one more key, or a different one, they are colours of exact values.
   for (const other of [[...keys, 256], [...keys.slice(1), 256], keys.slice(1)])
     assert.deepEqual(shown(7.9, grey(other)), [0, 0, 0, 0]);
 });
 
-test('planes are stretched to 0 to 255, one of them to grey, and a pixel without a value is transparent', () => {
+test('planes are stretched to 0 to 255, a single plane is grey, and a pixel without a value is transparent', () => {
   const planes = [
     Float64Array.of(0, 5, 10, NaN, -3, 99),
     Float64Array.of(100, 151, 200, 150, 100, 200),
@@ -225,7 +225,7 @@ test('planes are stretched to 0 to 255, one of them to grey, and a pixel without
   assert.deepEqual([...colours.subarray(16, 24)], [0, 0, 0, 255, 255, 255, 255, 255]);
   const formula = parseColourFormula('gamma r 2', 3);
   const curved = renderRgba(planes, { ranges: [...ranges], formula });
-  // The square root of a half.
+  // The square root of 0.5.
   assert.deepEqual([...curved.subarray(4, 8)], [180, 130, 128, 255]);
   assert.deepEqual([...curved.subarray(8, 12)], [255, 255, 255, 255]);
   assert.deepEqual([...curved.subarray(16, 20)], [0, 0, 0, 255]);
@@ -233,7 +233,7 @@ test('planes are stretched to 0 to 255, one of them to grey, and a pixel without
   assert.ok(!isTransparent(grey.subarray(0, 12)));
 });
 
-test('pictures hold the pixels in their format', async () => {
+test('images encode the pixels in their format', async () => {
   const pixels = Uint8Array.from([
     255, 0, 0, 255, 0, 0, 255, 255, 0, 0, 0, 0, 0, 255, 0, 255, 9, 9, 9, 255, 0, 0, 0, 255,
   ]);

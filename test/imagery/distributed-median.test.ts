@@ -10,8 +10,8 @@ import {
 } from '../../src/imagery/timeseries/distributed-median.js';
 import { randomly } from '../derive/tiles.js';
 
-/** Places with fewer and more values than a sketch has; with many equal ones and without; beside each other and mixed. */
-const places = fc.tuple(fc.integer({ min: 1, max: 4 }), fc.nat(1e6)).map(([count, seed]) => {
+/** Nodes with fewer and more values than a sketch, with and without many equal values, with separate and overlapping ranges. */
+const nodeValues = fc.tuple(fc.integer({ min: 1, max: 4 }), fc.nat(1e6)).map(([count, seed]) => {
   const random = randomly(seed);
   const pick = <T>(...choices: T[]): T => choices[Math.floor(random() * choices.length)]!;
   const range = pick(3, 50, 1e6);
@@ -22,13 +22,13 @@ const places = fc.tuple(fc.integer({ min: 1, max: 4 }), fc.nat(1e6)).map(([count
   });
 });
 
-test('the median of several places is that of all their values', () => {
+test('the median of several nodes is the median of all their values', () => {
   fc.assert(
-    fc.property(places, (all) => {
-      const together = Float64Array.from(all.flatMap((place) => [...place])).sort();
+    fc.property(nodeValues, (all) => {
+      const together = Float64Array.from(all.flatMap((values) => [...values])).sort();
       const bounds = medianBounds(all.map(quantileSketch));
       if (together.length === 0) return assert.equal(bounds, undefined);
-      const found = medianWithin(all.map((place) => valuesInBounds(place, bounds!)));
+      const found = medianWithin(all.map((values) => valuesInBounds(values, bounds!)));
       assert.equal(found, medianOfSorted(together));
       const middle = Math.floor(together.length / 2);
       assert.equal(found, (together[middle]! + together[together.length - 1 - middle]!) / 2);
@@ -37,23 +37,23 @@ test('the median of several places is that of all their values', () => {
   );
 });
 
-test('few of many different values are looked at again', () => {
-  const all = [0, 1, 2].map((place) => Float64Array.from({ length: 100_000 }, (_, i) => 3 * i + place));
+test('a second pass examines only few of many different values', () => {
+  const all = [0, 1, 2].map((node) => Float64Array.from({ length: 100_000 }, (_, i) => 3 * i + node));
   const sketches = all.map(quantileSketch);
   assert.ok(sketches.every(({ values }) => values.length <= 257));
-  const parts = all.map((place) => valuesInBounds(place, medianBounds(sketches)!));
-  const looked = parts.reduce((sum, part) => sum + part.values.length, 0);
-  assert.ok(looked < 9000, `${looked} of 300,000`);
+  const parts = all.map((values) => valuesInBounds(values, medianBounds(sketches)!));
+  const examined = parts.reduce((sum, part) => sum + part.values.length, 0);
+  assert.ok(examined < 9000, `${examined} of 300,000`);
   assert.equal(medianWithin(parts), 149_999.5);
 });
 
-test('bounds that do not hold the median, because the values are others now, give none', () => {
+test('bounds that no longer contain the median, because the values have changed, give no median', () => {
   const sorted = Float64Array.from([1, 2, 3]);
   assert.equal(medianWithin([valuesInBounds(sorted, [2.5, 3])]), undefined);
   assert.equal(medianWithin([valuesInBounds(sorted, [0, 1])]), undefined);
 });
 
-test('a sketch has the first value, every so manieth after it and the last', () => {
+test('a sketch has the first and the last value and values at regular steps between them', () => {
   const sorted = (length: number) => Float64Array.from({ length }, (_, i) => i);
   assert.deepEqual(quantileSketch(sorted(0)), { count: 0, step: 1, values: [] });
   assert.deepEqual(quantileSketch(sorted(256)).values, [...sorted(256)]);
@@ -66,7 +66,7 @@ test('a sketch has the first value, every so manieth after it and the last', () 
   );
 });
 
-test('of values within bounds each is listed once, with how often it is there', () => {
+test('each value within the bounds is listed once with its count', () => {
   assert.deepEqual(valuesInBounds(Float64Array.of(1, 2, 2, 3, 3, 3, 4), [2, 3]), {
     count: 7,
     below: 1,

@@ -1,4 +1,4 @@
-/** Limits of maps: what is refused, and what runs in worker threads. */
+/** Limits of maps: refused requests, and computations in worker threads. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -34,26 +34,26 @@ function tasksOf(t: TestContext): Set<string> {
   return kinds;
 }
 
-test('what takes long runs in worker threads, with the same values', async (t) => {
+test('long computations run in worker threads and give the same values', async (t) => {
   const { node } = await nodeWithScenes(t, [SCENE]);
   const kinds = tasksOf(t);
   const { x, y } = mapTileAt(17, ...PLACE);
-  const picture = (z: number, column: number, row: string, query: string) =>
+  const image = (z: number, column: number, row: string, query: string) =>
     pictureOf(node, `/xyz/test/${z}/${column}/${row}.png?rescale=0,0.3&${query}`);
 
   await t.test('expressions', async () => {
-    const plain = await picture(17, x, `${y}`, 'expression=red');
+    const plain = await image(17, x, `${y}`, 'expression=red');
     assert.ok(!kinds.has('evaluate'));
-    const long = await picture(17, x, `${y}`, `expression=red${'*1'.repeat(99)}`);
+    const long = await image(17, x, `${y}`, `expression=red${'*1'.repeat(99)}`);
     assert.ok(kinds.has('evaluate'));
     assert.deepEqual(long.pixels, plain.pixels);
   });
 
   await t.test('kernels', async () => {
     const query = 'expression=red&resampling=lanczos';
-    const quarter = await picture(18, 2 * x, `${2 * y}`, query);
+    const quarter = await image(18, 2 * x, `${2 * y}`, query);
     assert.ok(!kinds.has('resample'));
-    const { pixels } = await picture(17, x, `${y}@2x`, query);
+    const { pixels } = await image(17, x, `${y}@2x`, query);
     assert.ok(kinds.has('resample'));
     // The same pixels of the map, with weights that differ by rounding only.
     let largest = 0;
@@ -72,7 +72,7 @@ test('what takes long runs in worker threads, with the same values', async (t) =
     assert.match(detail, /more than 100 operations in all expressions/);
   });
 
-  await t.test('the smallest zoom includes the pixels beyond a map tile', async () => {
+  await t.test('the smallest zoom accounts for pixels larger than a map tile', async () => {
     const at = (z: number, tail = '') => {
       const map = mapTileAt(z, ...PLACE);
       return `/xyz/test/${z}/${map.x}/${map.y}${tail}.png`;
@@ -95,7 +95,7 @@ test('what takes long runs in worker threads, with the same values', async (t) =
   });
 });
 
-test('a picture of too many values is refused with its sizes', async (t) => {
+test('an image of too many values is refused with its sizes', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const bands = bytesOf(20, 64 * 64, (i, band) => 1 + ((i + band) % 200));
@@ -114,7 +114,7 @@ test('a picture of too many values is refused with its sizes', async (t) => {
   assert.match(detail, /^710 x 710 pixels of 20 bands and 16 expressions are more than 16000000 values/);
 });
 
-test('so many pictures are drawn at once, so many wait, and others are refused', async () => {
+test('images beyond the limit of concurrent renders wait, and images beyond the limit of the queue are refused', async () => {
   const queue = new RenderQueue(2, 2);
   const ends: (() => void)[] = [];
   const begun: number[] = [];
@@ -142,7 +142,7 @@ test('so many pictures are drawn at once, so many wait, and others are refused',
   assert.equal(await last, 5, 'there is room again');
 });
 
-test('looks are counted with what they hold', () => {
+test('the cache counts renders with the size of their content', () => {
   const look = { resampling: 'nearest', opacity: true } as const;
   const short = renderStyleBytes({ ...look, expressions: parseExpressions(['red']) });
   assert.ok(short >= 1000 && short < 2000, `${short}`);

@@ -1,4 +1,4 @@
-/** Map tiles against gdalwarp of the same stored file. */
+/** Map tiles compared with gdalwarp of the same stored file. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ const HIGH = 1100;
 const GDAL_NAMES: Record<string, string> = { nearest: 'near', cubic_spline: 'cubicspline' };
 
 for (const grid of ['geohash', 'quadtile'] as const) {
-  test(`map tiles of ${grid} cells show what gdalwarp shows`, { skip }, async (t) => {
+  test(`map tiles of ${grid} cells equal those of gdalwarp`, { skip }, async (t) => {
     // Cells of more than 1,024 pixels of 2.5 m, so that there are two overviews.
     const scene = { datetime: '2024-06-01T10:00:00Z', width: 1300, height: 1200, pixel: 2.5, edge: 150 };
     const precision = grid === 'geohash' ? 5 : 13;
@@ -32,7 +32,7 @@ for (const grid of ['geohash', 'quadtile'] as const) {
     assert.ok(group.width > 1024, 'two overviews at least');
     const file = node.storage.tilePath(tile, group.name);
     const [west, south, east, north] = cellBbox(gridByName(grid), tile.geocode);
-    const place = [(west + east) / 2, (south + north) / 2] as const;
+    const point = [(west + east) / 2, (south + north) / 2] as const;
     const metres = (2 * 20037508.342789244) / 256;
 
     for (const [zoom, resampling, overview] of [
@@ -49,10 +49,10 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       [13, 'nearest', undefined],
       [12, 'nearest', undefined],
     ] as const) {
-      const map = mapTileAt(zoom, ...place);
+      const map = mapTileAt(zoom, ...point);
       const look = `assets=${group.name}&bidx=3&rescale=${LOW / 1e4},${HIGH / 1e4}&resampling=${resampling}`;
       const { pixels } = await pictureOf(node, `/xyz/test/${zoom}/${map.x}/${map.y}.png?${look}`);
-      // Ours reads the smallest overview that is not coarser than the map, in both directions.
+      // Tilewright reads the smallest overview that is not coarser than the map in both directions.
       const ground = metres / 2 ** zoom;
       const cellWidth = ((east - west) / 360) * 2 * 20037508.342789244;
       const finest = (ground / cellWidth) * group.width;
@@ -74,7 +74,7 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       }
       const name = `${grid} ${zoom} ${resampling} -ovr ${level}: ${near} of ${data}`;
       assert.ok(data > 1000, name);
-      // Overviews of data are means of what is valid, those of masks are single pixels: along edges these differ.
+      // Overviews of data are means of valid pixels, those of masks are single pixels; they differ along edges.
       assert.ok(clear >= 0.95 * data, `${name}, ${clear} opaque`);
       assert.ok(near >= 0.99 * clear, name);
     }
@@ -82,8 +82,8 @@ for (const grid of ['geohash', 'quadtile'] as const) {
 }
 
 /**
- * Kernels that GDAL has too, with the share of pixels that agree. At holes GDAL shares out the weights of Lanczos, and of cubic kernels that
- * are wider than 4 pixels; ours is bilinear there.
+ * Kernels that GDAL also has, with the share of pixels that agree. At holes, GDAL redistributes the weights of
+ * Lanczos and of cubic kernels wider than 4 pixels; Tilewright is bilinear there.
  */
 const KERNELS = [
   ['bilinear', 16, 1],
@@ -94,18 +94,18 @@ const KERNELS = [
   ['average', 13, 1],
 ] as const;
 
-test('kernels weigh pixels as gdalwarp does', { skip }, async (t) => {
+test('kernels weight pixels like gdalwarp', { skip }, async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const side = 300;
-  // Numbers that look random, and a hole of one pixel in each square of 37.
+  // Pseudo-random values, with a hole of one pixel in each square of 37.
   const noise = Uint8Array.from({ length: side * side }, (_, i) => {
     const hole = (i % side) % 37 === 20 && Math.floor(i / side) % 37 === 20;
     return hole ? 0 : 1 + (((i * 2_654_435_761) >>> 0) % 255);
   });
-  const place = { x: 1_680_000, y: 6_060_000, epsg: 3857, nodata: 0 };
+  const point = { x: 1_680_000, y: 6_060_000, epsg: 3857, nodata: 0 };
   const shape = { width: side, height: side, dataType: 'uint8' as const, bands: [noise] };
-  const href = await writeRaster(join(folder, 'noise.tif'), { ...place, ...shape });
+  const href = await writeRaster(join(folder, 'noise.tif'), { ...point, ...shape });
   const about = { datetime: '2024-06-01T10:00:00Z', grid: 'quadtile', precision: 13 };
   await ingest(node, { href, collection: 'noise', ...about });
   const tile = (await tilesOf(node)).toSorted((a, b) => b.coverage - a.coverage)[0];

@@ -1,4 +1,4 @@
-/** What tests of maps and series share: a node with tiles, and pictures as arrays. */
+/** Shared by tests of maps and series: a node with tiles, and images as arrays. */
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import sharp from 'sharp';
@@ -16,7 +16,7 @@ export interface NodeOptions {
   precision?: number;
 }
 
-/** A node with a collection `test` of scenes as of `writeTestScene`: blue, green, red, nir and cloud. */
+/** A node with a collection `test` of scenes from `writeTestScene`: blue, green, red, nir and cloud. */
 export async function nodeWithScenes(
   t: TestContext,
   scenes: DatedScene[],
@@ -47,7 +47,7 @@ export interface Rgba {
   pixels: Uint8Array;
 }
 
-/** A picture that a node answers with. */
+/** An image that a node returns. */
 export async function pictureOf(node: TilewrightNode, url: string): Promise<Rgba> {
   const answer = await node.server.inject(url);
   if (answer.statusCode !== 200) throw new Error(`${url}: ${answer.body}`);
@@ -60,7 +60,7 @@ export async function pictureOf(node: TilewrightNode, url: string): Promise<Rgba
 
 const HALF = 20037508.342789244;
 
-/** The map tile of a zoom that holds a place, and its bounds in EPSG:3857. */
+/** The map tile of a zoom that contains a point, and its bounds in EPSG:3857. */
 export function mapTileAt(z: number, lon: number, lat: number) {
   const side = (2 * HALF) / 2 ** z;
   const x = Math.floor(((lon / 180) * HALF + HALF) / side);

@@ -1,4 +1,4 @@
-/** The least cloudy mosaic against a choice made pixel by pixel from the files. */
+/** The least cloudy mosaic, compared with a choice made pixel by pixel from the files. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -13,7 +13,7 @@ const HALF = 20037508.342789244;
 const LOW = 0.04;
 const HIGH = 0.13;
 
-/** Stored red and mask codes of a tile, whole. */
+/** Stored red and mask codes of a complete tile. */
 async function pixelsOf(node: TilewrightNode, tile: TileRecord) {
   const group = tile.groups.find(({ role }) => role === 'data')!;
   const { bands } = await readRaster(node.storage.tilePath(tile, group.name), [2]);
@@ -21,7 +21,7 @@ async function pixelsOf(node: TilewrightNode, tile: TileRecord) {
   return { tile, red: bands[0], width: group.width, height: group.height, mask: mask.bands[0] };
 }
 
-test('each pixel is that of the least cloudy tile that shows it clear', async (t) => {
+test('each pixel comes from the least cloudy tile where it is clear', async (t) => {
   const scenes: DatedScene[] = fc
     .sample(
       fc.record({
@@ -38,7 +38,7 @@ test('each pixel is that of the least cloudy tile that shows it clear', async (t
   const grid = gridByName('geohash');
 
   for (const [z, lon, lat, filter, keep] of [
-    // More than 64 tiles, so that they are found step by step.
+    // More than 64 tiles, so that several pages are read.
     [13, 15.01, 47.845, '', () => true],
     [13, 15.01, 47.845, '&minCloud=10', ({ cloudCover }: TileRecord) => cloudCover! >= 10],
     [14, 15.01, 47.845, '', () => true],

@@ -1,4 +1,4 @@
-/** How values become colours. */
+/** Conversion of values to colours. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -9,13 +9,13 @@ import { nodeWithScenes, pictureOf } from './maps.js';
 
 const SCENE = { datetime: '2024-06-01T10:00:00Z', seed: 3 };
 
-test('looks of a tile of measurements', async (t) => {
+test('renders of a tile of measurements', async (t) => {
   const { node } = await nodeWithScenes(t, [SCENE]);
   const tile = (await tilesOf(node)).find(({ coverage }) => coverage === 100)!;
   const group = tile.groups[0].name;
   const look = (query: string) => pictureOf(node, `/preview/${tile.id}.png?${query}`);
 
-  await t.test('assets, bands, common names and expressions name the same bands', async () => {
+  await t.test('assets, bands, common names and expressions select the same bands', async () => {
     const range = 'rescale=0,0.1&rescale=0,0.2&rescale=0,0.4';
     const [first, ...others] = await Promise.all([
       look(`assets=${group}&bidx=3&bidx=2&bidx=4&${range}`),
@@ -26,7 +26,7 @@ test('looks of a tile of measurements', async (t) => {
     for (const other of others) assert.deepEqual(other.pixels, first.pixels);
   });
 
-  await t.test('true colour is that of reflectance from 0 to 0.3', async () => {
+  await t.test('true colour shows reflectance from 0 to 0.3', async () => {
     const [quick, asked] = await Promise.all([
       look(''),
       look('assets=red&assets=green&assets=blue&rescale=0,0.3'),
@@ -34,7 +34,7 @@ test('looks of a tile of measurements', async (t) => {
     assert.deepEqual(quick.pixels, asked.pixels);
   });
 
-  await t.test('without a range, values spread from black to white', async () => {
+  await t.test('without a range, values are stretched from black to white', async () => {
     const { pixels } = await look('assets=nir');
     const greys = pixels.filter((_, i) => i % 4 === 0);
     const share = (count: number) => greys.filter((grey) => grey === count).length / greys.length;
@@ -43,12 +43,12 @@ test('looks of a tile of measurements', async (t) => {
     assert.ok(new Set(greys).size > 100);
   });
 
-  await t.test('colour ramps begin and end with their colours', async () => {
+  await t.test('colour ramps start and end with their colours', async () => {
     const ends = async (name: string) => {
-      const picture = await look(`expression=where(nir>0.3,1,0)&rescale=0,1&colormap_name=${name}`);
+      const image = await look(`expression=where(nir>0.3,1,0)&rescale=0,1&colormap_name=${name}`);
       const colours = new Set<string>();
-      for (let i = 0; i < picture.pixels.length; i += 4)
-        colours.add(Buffer.from(picture.pixels.subarray(i, i + 3)).toString('hex'));
+      for (let i = 0; i < image.pixels.length; i += 4)
+        colours.add(Buffer.from(image.pixels.subarray(i, i + 3)).toString('hex'));
       return [...colours].sort();
     };
     assert.deepEqual(await ends('viridis'), ['440154', 'fde724']);
@@ -64,7 +64,7 @@ test('looks of a tile of measurements', async (t) => {
   });
 });
 
-test('codes have colours of their own, not shades', async (t) => {
+test('codes have individual colours, not shades', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const side = 256;

@@ -1,4 +1,4 @@
-/** Resampling of stored bands against the definition of each method, pixel by pixel. */
+/** Resampling of stored bands, compared pixel by pixel with the definition of each method. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -21,7 +21,7 @@ interface Image {
   pixels: Float64Array;
 }
 
-/** Reads an image with overviews from memory, and notes what was read. */
+/** Reads an image with overviews from memory, and records the reads. */
 class MemoryReader {
   readonly read: { level: number; window: Window }[] = [];
 
@@ -47,7 +47,7 @@ async function sample(levels: Image[], view: Viewport, resampling: ResamplingMet
   const reader = new MemoryReader(levels);
   const [{ width, height }] = levels as [Image];
   const file: BandFile = { path: 'a', band: 0, width, height, hole: HOLE, scale, offset };
-  // Small pictures need no thread.
+  // Small images need no thread.
   const source = { reader: reader as unknown as TileReader, pool: undefined as never };
   const values = await resampleBand(source, file, view, resampling);
   assert.equal(reader.read.length, 1);
@@ -59,7 +59,7 @@ const mean = (terms: [value: number, weight: number][]) => {
   return terms.reduce((sum, [value, weight]) => sum + (value * weight) / weights, 0);
 };
 
-/** Pixels of one axis with a weight, as the distance of their centres from `centre` gives it; also those beyond the edge. */
+/** Pixels of one axis, including those beyond the edge, with weights by the distance of their centres from `centre`. */
 function weightsAt(centre: number, reach: number, weight: (distance: number) => number) {
   const found: [pixel: number, weight: number][] = [];
   for (let pixel = Math.floor(centre - reach) - 2; pixel < centre + reach + 2; pixel++)
@@ -77,7 +77,7 @@ const WEIGHTS: Record<'bilinear' | 'cubic' | 'cubic_spline' | 'lanczos', (distan
 };
 const REACH = { bilinear: 1, cubic: 2, cubic_spline: 2, lanczos: 3 };
 
-/** Pixels and weights of one axis at one place. */
+/** Pixels and weights of one axis at one position. */
 function axisWeights(
   method: ResamplingMethod,
   centre: number,
@@ -95,7 +95,7 @@ function axisWeights(
   return weightsAt(centre, REACH[method] * widened, (distance) => WEIGHTS[method](distance / widened));
 }
 
-/** One value by the definition: NaN where the nearest pixel holds no data. */
+/** One value by the definition: NaN if the nearest pixel has no data. */
 function valueAt(
   image: Image,
   method: ResamplingMethod,
@@ -137,7 +137,7 @@ const near = (actual: number, expected: number, what: string) =>
   );
 
 for (const method of RESAMPLING_METHODS)
-  test(`${method}: values are those of the definition`, async () => {
+  test(`${method}: values follow the definition`, async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.nat(1e6),
@@ -145,11 +145,11 @@ for (const method of RESAMPLING_METHODS)
         fc.constantFrom([1, 0], [0.0001, -0.1], [2, 5]),
         async (seed, holes, [scale, offset]) => {
           const random = randomly(seed);
-          const whole = (most: number) => 1 + Math.floor(most * random());
-          const image = imageOf(whole(24), whole(24), seed, holes);
+          const integerUpTo = (most: number) => 1 + Math.floor(most * random());
+          const image = imageOf(integerUpTo(24), integerUpTo(24), seed, holes);
           const part = (from = 0.9 * random()) => [from, from + (1 - from) * random()] as const;
           const [[west, east], [north, south]] = [part(), part()];
-          const [columns, rows] = [whole(9), whole(9)];
+          const [columns, rows] = [integerUpTo(9), integerUpTo(9)];
           const view = cellPartViewport(columns, rows, { west, east, north, south });
           const { values } = await sample([image], view, method, scale, offset);
           assert.equal(values.length, columns * rows);
@@ -167,7 +167,7 @@ for (const method of RESAMPLING_METHODS)
     );
   });
 
-test('rows at unequal distances have the mean of their distances as the step', async () => {
+test('unevenly spaced rows have the mean distance as the step', async () => {
   const image = imageOf(12, 12, 5, 0);
   const rows = Float64Array.of(0.1, 0.18, 0.29, 0.44, 0.7);
   const view: Viewport = {
@@ -182,7 +182,7 @@ test('rows at unequal distances have the mean of their distances as the step', a
   }
 });
 
-test('the overview is the smallest that has at least the pixels of the picture, in both directions', async () => {
+test('the overview is the smallest with at least the pixels of the image in both directions', async () => {
   const levels = [64, 32, 16].map((size) => imageOf(size, size, size, 0));
   const level = async (columns: number, rows: number) =>
     (
@@ -215,18 +215,18 @@ test('the overview is the smallest that has at least the pixels of the picture, 
   assert.equal(third.level, 1);
 });
 
-test('nearest reads the pixels that it needs, bilinear one more on each side that is there', async () => {
+test('nearest reads the required pixels, bilinear one more on each side inside the raster', async () => {
   const image = imageOf(20, 10, 7, 0);
   const view = cellPartViewport(4, 2, { west: 0.25, east: 0.45, north: 0, south: 0.2 });
   const nearest = await sample([image], view, 'nearest');
   assert.deepEqual(nearest.window, { column: 5, row: 0, width: 4, height: 2 });
   const bilinear = await sample([image], view, 'bilinear');
   assert.deepEqual(bilinear.window, { column: 4, row: 0, width: 6, height: 3 });
-  // The centre of a pixel is that pixel.
+  // The centre of a pixel belongs to that pixel.
   for (const [i, value] of bilinear.values.entries()) near(value, nearest.values[i]!, `pixel ${i}`);
 });
 
-test('a place that rounding puts just before the edge of a pixel is on it', async () => {
+test('a point that rounding moves just before the edge of a pixel is on the edge', async () => {
   const image: Image = { width: 100, height: 1, pixels: Float64Array.from({ length: 100 }, (_, i) => i) };
   const shares = Float64Array.from({ length: 100 }, (_, i) => i / 100);
   const isBefore = (share: number, i: number) => share * 100 < i;

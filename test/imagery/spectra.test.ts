@@ -1,4 +1,4 @@
-/** Spectra of places, beside the pixels of the tiles read one by one. */
+/** Spectra of points and areas, compared with the pixels of the tiles. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -28,7 +28,7 @@ const area = (west: number, south: number, east: number, north: number) => ({
   ],
 });
 
-/** Three dates of one place, over several cells; band 8 is bad, band 12 is empty, and a corner holds no data. */
+/** Three dates of one area over several cells; band 8 is bad, band 12 is empty, and a corner has no data. */
 async function cubes(t: TestContext, compress?: 'deflate'): Promise<TilewrightNode> {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
@@ -127,7 +127,7 @@ for (const compress of [undefined, 'deflate'] as const)
     }
   });
 
-test('a point has the values of its pixel, and filters pick dates', async (t) => {
+test('a point has the values of its pixel, and filters select dates', async (t) => {
   const node = await cubes(t);
   const [lon, lat] = [15.012, 47.845];
   const geometry = { type: 'Point', coordinates: [lon, lat] };
@@ -135,7 +135,7 @@ test('a point has the values of its pixel, and filters pick dates', async (t) =>
   assert.equal(spectra.length, 2);
   const [{ values, valid, pixels }] = spectra;
   assert.deepEqual([valid, pixels, values.length, values[12]], [1, 1, COUNT, null]);
-  // The pixel around the point: centres within half a pixel.
+  // The pixel around the point has its centre within half a pixel.
   const tile = (await tilesOf(node)).find(({ start, geocode }) => {
     const { west, east, south, north } = gridByName('geohash').bounds(geocode);
     return (
@@ -161,7 +161,7 @@ test('a point has the values of its pixel, and filters pick dates', async (t) =>
   assert.equal(bad.json().code, 'TW_IMAGERY_REGION');
 });
 
-test('a value that is not finite is no data of its band', async (t) => {
+test('a value that is not finite counts as no data of its band', async (t) => {
   const folder = await tempFolder(t);
   const node = await testNode(t, join(folder, 'data'));
   const bands = Array.from({ length: COUNT }, (_, band) => [0.5, 0.5, 0.5, band < 2 ? Infinity : 0.5]);

@@ -1,4 +1,4 @@
-/** The reader of tile files against the pixels that were written, and against files that are none. */
+/** The reader of tile files with written pixels, and with files that are not tiles. */
 import assert from 'node:assert/strict';
 import { closeSync, openSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import {
 import { allocatePixels, DATA_TYPES, encodeCog, type PixelArray } from '../../src/raster/index.js';
 import { tempFolder } from '../support/temp.js';
 
-test('blocks of all types and levels hold what was written, also a part of their rows', async (t) => {
+test('blocks of all types and levels have the written values, even if only some rows are read', async (t) => {
   const folder = await tempFolder(t);
   const [width, height] = [700, 530];
   for (const dataType of DATA_TYPES) {
@@ -71,7 +71,7 @@ test('blocks of all types and levels hold what was written, also a part of their
   }
 });
 
-test('the mask of a file is read with its levels', async (t) => {
+test('the mask of a file is read with its overviews', async (t) => {
   const path = join(await tempFolder(t), 'masked.tif');
   const [width, height] = [700, 530];
   const mask = Uint8Array.from({ length: width * height }, (_, i) => (i % 7 === 3 || i % 700 > 600 ? 0 : 1));
@@ -85,13 +85,13 @@ test('the mask of a file is read with its levels', async (t) => {
         for (const rows of [blockHeight, 100])
           assert.deepEqual(
             readMaskBlock(file, cog, { level, block }, rows),
-            // What lies beyond the image in a block differs: there the band goes on as it was.
+            // Blocks differ beyond the image, where the band keeps its earlier content.
             insideOf(readBlock(file, cog, { level, band: 1, block }, rows), cog.levels[level], block, rows),
           );
   });
 });
 
-/** A block with zeros where it goes beyond the image. */
+/** A block with zeros beyond the image. */
 function insideOf(
   pixels: PixelArray,
   { width, height, blockWidth, blockHeight }: Level,
@@ -106,7 +106,7 @@ function insideOf(
   );
 }
 
-test('files with changed bytes are read, or refused with the code', async (t) => {
+test('files with changed bytes are read or refused with the error code', async (t) => {
   const folder = await tempFolder(t);
   const transform = { originX: 15, originY: 48, pixelWidth: 0.001, pixelHeight: 0.001 };
   const bands = [Uint16Array.from({ length: 600 * 40 }, (_, i) => i)];

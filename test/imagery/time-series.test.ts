@@ -1,4 +1,4 @@
-/** Series against a naive reading of all pixels. */
+/** Series compared with a naive reading of all pixels. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gridByName } from '../../src/grid/index.js';
@@ -32,7 +32,7 @@ async function seriesOf(node: TilewrightNode, payload: object): Promise<Date[]> 
   return answer.json().series;
 }
 
-/** NDVI of clear pixels whose centre is inside, by date, from whole files. */
+/** NDVI of clear pixels whose centre is inside, by date, from complete files. */
 async function naive(node: TilewrightNode, inside: (lon: number, lat: number) => boolean) {
   const dates = new Map<string, { values: number[]; pixels: number }>();
   for (const tile of await tilesOf(node)) {
@@ -116,7 +116,7 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       assert.equal(found[2].valid, 0, 'all cloud');
     });
 
-    await t.test('points have the value of the pixel that holds them', async () => {
+    await t.test('points have the value of the pixel around them', async () => {
       const [tile] = (await tilesOf(node)).filter(({ coverage }) => coverage === 100);
       const cells = gridByName(grid);
       const { west, south, east, north } = cells.bounds(tile.geocode);
@@ -148,7 +148,7 @@ for (const grid of ['geohash', 'quadtile'] as const) {
       }
     });
 
-    await t.test('the filter picks the dates', async () => {
+    await t.test('the filter selects the dates', async () => {
       const geometry = { type: 'Point', coordinates: [15.02, 47.843] };
       const series = await seriesOf(node, { geometry, expression: 'nir', datetime: '2024-06-05/2024-06-30' });
       assert.deepEqual(

@@ -1,4 +1,4 @@
-/** Results of titiler, rio-tiler and color-operations, by test/fixtures/imagery/reference_titiler.py. */
+/** Results of titiler, rio-tiler and color-operations, made by test/fixtures/imagery/reference_titiler.py. */
 import { readFileSync } from 'node:fs';
 
 type Plane = (number | null)[];

@@ -1,4 +1,4 @@
-/** Which pixels of a map tile belong to which cell: also at the antimeridian, and where the map ends before the poles. */
+/** Assignment of the pixels of a map tile to cells, including the antimeridian and the end of the map before the poles. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -7,11 +7,11 @@ import { mapPixelCentres, viewportOfCell } from '../../src/imagery/resampling/vi
 
 const SIZE = 16;
 
-test('each pixel of a map tile lies in one cell, where that cell says', () => {
+test('each pixel of a map tile lies in one cell, at the position that the cell gives', () => {
   const tile = fc.integer({ min: 0, max: 24 }).chain((z) => {
     const last = 2 ** z - 1;
-    const place = fc.oneof(fc.constantFrom(0, last), fc.integer({ min: 0, max: last }));
-    return fc.record({ z: fc.constant(z), x: place, y: place });
+    const index = fc.oneof(fc.constantFrom(0, last), fc.integer({ min: 0, max: last }));
+    return fc.record({ z: fc.constant(z), x: index, y: index });
   });
   fc.assert(
     fc.property(tile, fc.constantFrom(...grids), fc.nat(3), (map, grid, finer) => {

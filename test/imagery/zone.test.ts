@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseZone } from '../../src/imagery/index.js';
 
-test('a place is a geometry, a Feature, or the only Feature of a file as QGIS and ogr2ogr write it', () => {
+test('an area is a geometry, a Feature, or the only Feature of a file as QGIS and ogr2ogr write it', () => {
   const geometry = { type: 'Point', coordinates: [15, 48] };
   const feature = { type: 'Feature', properties: {}, geometry };
   const file = (...features: object[]) => ({ type: 'FeatureCollection', features });
@@ -18,7 +18,7 @@ test('a place is a geometry, a Feature, or the only Feature of a file as QGIS an
     assert.throws(() => parseZone(given), { code: 'TW_IMAGERY_REGION' });
 });
 
-test('a point whose latitude is beyond 90 is told with the order, and the other way round where that is a place', () => {
+test('the error for a latitude beyond 90 states the order of coordinates, and suggests the swapped point if that is valid', () => {
   const message = (...coordinates: number[]) => {
     try {
       parseZone({ type: 'Point', coordinates });
@@ -32,7 +32,7 @@ test('a point whose latitude is beyond 90 is told with the order, and the other 
   assert.match(message(181, 10), /beyond 180 degrees of longitude/);
 });
 
-test('a message quotes the start of what is no place only', () => {
+test('a message quotes only the start of a long invalid text', () => {
   const long = 'x'.repeat(900_000);
   for (const given of [
     { type: long },

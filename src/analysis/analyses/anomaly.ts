@@ -1,7 +1,7 @@
 /** Maps of pixels whose spectra differ from the collection, or from the pixels around them. */
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
 import { badWindow } from '../errors.js';
-import type { AnalysisInputs } from '../jobs/index.js';
+import { type AnalysisInputs, integer } from '../jobs/index.js';
 import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
 import { collectionStatistics } from '../passes/index.js';
 import { MIN_PIXELS_PER_COMPONENT } from '../pixel-methods/index.js';
@@ -46,16 +46,13 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
       type: 'array',
       minItems: 1,
       maxItems: 2,
-      items: { type: 'integer', minimum: 1, maximum: MAX_WINDOW },
+      items: integer(1, MAX_WINDOW),
       description:
         'Sides of the windows around each pixel, odd numbers of pixels: the background is the outer window (first) without the inner window (second, default 1). Default background: the entire collection',
     },
-    components: {
-      type: 'integer',
-      minimum: 1,
-      maximum: MAX_COMPONENTS,
+    components: integer(1, MAX_COMPONENTS, {
       description: `With a window: principal components of the collection in which pixels are compared, default ${DEFAULT_COMPONENTS}`,
-    },
+    }),
   },
   fit: objectOf(
     { pixels: COUNT, loading: NUMBER, mean: listOf(NUMBER) },
@@ -90,7 +87,6 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
     };
   },
   conclude: (fit, _, bands) => {
-    const wavelengths = bands.map(({ wavelength }) => wavelength);
     const { mean, ...summary } = fit;
     const { window, components, held = 1 } = fit;
     const local = window && [
@@ -101,9 +97,7 @@ export const anomaly: MapAnalysis<AnomalyInputs, AnomalyFit> = {
       summary,
       files: {},
       facts: [...covarianceFacts(fit), ...(local ?? [])],
-      sections: [
-        { title: 'Mean spectrum', content: spectrumChart(wavelengths, [{ name: 'mean', values: mean }], '') },
-      ],
+      sections: [{ title: 'Mean spectrum', content: spectrumChart(bands, [{ name: 'mean', values: mean }]) }],
       looks: [
         {
           title: `Squared distance from the ${window ? 'local ' : ''}mean`,

@@ -12,7 +12,6 @@ import {
   type ComparedClassifier,
   checkSplit,
   classSections,
-  DEFAULT_CLASSIFY_SEED,
   fitMap,
   isBaseline,
   requestedNetwork,
@@ -25,7 +24,7 @@ import {
 } from '../classification/index.js';
 import { pixelHeight, storeClassifier } from '../classifier-registry/index.js';
 import { netOption } from '../errors.js';
-import { collectionOf, requireOneSize } from '../jobs/index.js';
+import { collectionOf, DEFAULT_SEED, requireOneSize } from '../jobs/index.js';
 import { checkLabels, type SplitKind } from '../labels/index.js';
 import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
 import { percentText } from '../report/index.js';
@@ -81,7 +80,6 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
   },
   conclude: (fit, { split = 'place' }, bands) => {
     const { classes, chosen, compared, calibration, scores, random, training, bandWeights } = fit;
-    const wavelengths = bands.map(({ wavelength }) => wavelength);
     const lda = compared.find(({ classifier }) => classifier === 'lda');
     const shown = random ?? scores;
     const overestimate = random && [
@@ -108,7 +106,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
         ...(overestimate ?? []),
         ...(training ? [trainingText(training)] : []),
       ],
-      sections: classSections(fit, wavelengths),
+      sections: classSections(fit, bands),
       looks: [
         { title: 'Classes', look: { assets: ['class'] } },
         ...classes.map(({ name }, i) => ({
@@ -143,7 +141,7 @@ export const classify: MapAnalysis<ClassifyInputs, ClassifyFit> = {
             .filter(({ classifier }) => isBaseline(classifier) || classifier !== chosen.classifier)
             .map(({ classifier, oa, aa, kappa }) => [classifier, { oa, aa, kappa }]),
         ),
-        seed: inputs.seed ?? DEFAULT_CLASSIFY_SEED,
+        seed: inputs.seed ?? DEFAULT_SEED,
       },
       Object.fromEntries(
         Object.entries(fit.files).map(([name, text]) => [name, Buffer.from(text, 'base64')]),

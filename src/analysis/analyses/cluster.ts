@@ -1,8 +1,9 @@
 /** Maps of clusters of the spectra of a collection. */
 import { html, significant } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
-import type { AnalysisInputs } from '../jobs/index.js';
+import { type AnalysisInputs, DEFAULT_SEED, integer, SEED } from '../jobs/index.js';
 import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
+import { trace } from '../numeric/index.js';
 import {
   collectionStatistics,
   distributedKMeans,
@@ -38,7 +39,6 @@ export interface ClusterResults extends MapResults, Omit<ClusterFit, 'clusters'>
   clusters: (Omit<SpectralCluster, 'centre'> & { code: number })[];
 }
 
-const DEFAULT_SEED = 1;
 const DEFAULT_ITERATIONS = 100;
 /** Centres that a report draws. */
 const MAX_SHOWN_CENTRES = 8;
@@ -49,15 +49,12 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
   description:
     'Maps of the clusters of spectra that k-means finds in the entire collection, so that a code means the same in every tile, and of the distance from each centre.',
   properties: {
-    clusters: { type: 'integer', minimum: 2, maximum: 50, description: 'Clusters to find' },
-    seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_SEED },
-    iterations: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 1000,
+    clusters: integer(2, 50, { description: 'Clusters to find' }),
+    seed: SEED,
+    iterations: integer(1, 1000, {
       default: DEFAULT_ITERATIONS,
       description: 'Limit of iterations; they end earlier if the centres no longer move',
-    },
+    }),
   },
   required: ['clusters'],
   fit: objectOf({
@@ -76,7 +73,6 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
     if (found.clusters.length < clusters)
       job.log('warning', `${clusters - found.clusters.length} clusters without a pixel were left out`);
     const numbers = found.clusters.map((_, i) => i + 1);
-    const trace = mean.reduce((sum, _, band) => sum + covariance[band * (mean.length + 1)], 0);
     return {
       map: {
         method: {
@@ -87,12 +83,15 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
         bands: numbers.map((number) => `cluster${number}`),
         classes: { best: 'least', codes: numbers, names: numbers.map((number) => `cluster ${number}`) },
       },
-      fit: { pixels, ...found, explained: 1 - found.inertia / (trace * (pixels - 1)) },
+      fit: {
+        pixels,
+        ...found,
+        explained: 1 - found.inertia / (trace(covariance, mean.length) * (pixels - 1)),
+      },
     };
   },
   conclude: ({ clusters, ...fit }, _, bands) => {
     const { pixels, inertia, explained, iterations, converged } = fit;
-    const wavelengths = bands.map(({ wavelength }) => wavelength);
     const named = clusters.map(({ centre }, i) => ({ name: `cluster ${i + 1}`, spectrum: centre }));
     const curves = named
       .slice(0, MAX_SHOWN_CENTRES)
@@ -106,7 +105,7 @@ export const clustering: MapAnalysis<ClusterInputs, ClusterFit> = {
         `${iterations} iterations${converged ? '' : ', after which the centres still moved'}`,
       ],
       sections: [
-        { title: 'Centres', content: spectrumChart(wavelengths, curves, '') },
+        { title: 'Centres', content: spectrumChart(bands, curves) },
         {
           title: 'Sizes',
           content: html`<p>Sum of the squared distances from the centres: ${significant(inertia)}.</p>${htmlTable(

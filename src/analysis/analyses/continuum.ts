@@ -72,8 +72,7 @@ export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
     };
   },
   conclude: (fit, { depth = false }, bands, examples) => {
-    const wavelengths = bands.map(({ wavelength }) => wavelength);
-    const remove = continuumRemoval(wavelengths);
+    const remove = continuumRemoval(bands.map(({ wavelength }) => wavelength));
     const removed = examples.map(({ name, values }) => {
       const spectrum = Float64Array.from(values);
       remove(spectrum);
@@ -85,8 +84,8 @@ export const continuum: MapAnalysis<ContinuumInputs, ContinuumFit> = {
       files: {},
       facts: [],
       sections: [
-        { title: 'Spectra', content: spectrumChart(wavelengths, examples, '') },
-        { title: 'Spectra without their continuum', content: spectrumChart(wavelengths, finite, '') },
+        { title: 'Spectra', content: spectrumChart(bands, examples) },
+        { title: 'Spectra without their continuum', content: spectrumChart(bands, finite) },
       ],
       looks: depth
         ? [

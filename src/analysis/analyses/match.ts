@@ -97,7 +97,6 @@ export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
     return fitted(of, { pixels, loading });
   },
   conclude: (fit, { library, method = 'sam', threshold }, bands) => {
-    const wavelengths = bands.map(({ wavelength }) => wavelength);
     const curves = resampledSpectra(library, resampleLibrary(library, bands));
     const codes = library.spectra.map(({ name }, i) => [colourKey(i + 1), `${i + 1}`, name]);
     const limit = threshold === undefined ? [] : [`threshold ${threshold}`];
@@ -108,7 +107,7 @@ export const spectralMatching: MapAnalysis<MatchInputs, MatchFit> = {
       sections: [
         {
           title: 'Spectra of the library',
-          content: spectrumChart(wavelengths, curves.slice(0, MAX_SHOWN_SPECTRA), ''),
+          content: spectrumChart(bands, curves.slice(0, MAX_SHOWN_SPECTRA)),
         },
         {
           title: 'Codes of the group class',

@@ -1,7 +1,7 @@
 /** Principal components and minimum noise fractions of a collection. */
 import { html, significant } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf } from '../../json-schema.js';
-import type { AnalysisInputs } from '../jobs/index.js';
+import { type AnalysisInputs, integer } from '../jobs/index.js';
 import type { Conclusion, FittedAnalysis, MapAnalysis, MapResults } from '../map-jobs/index.js';
 import { collectionStatistics } from '../passes/index.js';
 import { columns, eigenvalueChart, htmlTable, matrixFile, spectrumChart } from '../report/index.js';
@@ -35,13 +35,7 @@ const DEFAULT_COMPONENTS = 10;
 
 const SHARED = {
   properties: {
-    components: {
-      type: 'integer',
-      minimum: 1,
-      maximum: 100,
-      default: DEFAULT_COMPONENTS,
-      description: 'Number of components',
-    },
+    components: integer(1, 100, { default: DEFAULT_COMPONENTS, description: 'Number of components' }),
   },
   fit: objectOf({
     pixels: COUNT,
@@ -125,7 +119,6 @@ function componentsConclusion(
   band: string,
   { headings, shares }: { headings: string[]; shares?: number[] },
 ): Conclusion {
-  const wavelengths = bands.map(({ wavelength }) => wavelength);
   const rows = weights.map((_, i) => [
     `${band}${i + 1}`,
     significant(eigenvalues[i]),
@@ -144,8 +137,8 @@ function componentsConclusion(
         title: 'Eigenvalues',
         content: html`${eigenvalueChart(eigenvalues, headings[0])}${htmlTable(columns(['component'], headings), rows)}`,
       },
-      { title: 'Weights of the first components', content: spectrumChart(wavelengths, shown, '') },
-      { title: 'Mean spectrum', content: spectrumChart(wavelengths, [{ name: 'mean', values: mean }], '') },
+      { title: 'Weights of the first components', content: spectrumChart(bands, shown) },
+      { title: 'Mean spectrum', content: spectrumChart(bands, [{ name: 'mean', values: mean }]) },
     ],
     looks: [
       {

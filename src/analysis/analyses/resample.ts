@@ -68,9 +68,7 @@ export const spectralResampling: MapAnalysis<ResampleInputs, ResampleFit> = {
   },
   conclude: (fit, inputs, bands, examples) => {
     const { covered, weights } = resampling(inputs, bands);
-    const wavelengths = bands.map(({ wavelength }) => wavelength);
     const made = examples.map(({ name, values }) => ({ name, values: multiplyVector(weights, values) }));
-    const centres = covered.map(({ wavelength }) => wavelength);
     const { uncovered } = fit;
     return {
       summary: { ...fit, sensorBands: covered },
@@ -81,8 +79,8 @@ export const spectralResampling: MapAnalysis<ResampleInputs, ResampleFit> = {
         ...(uncovered.length > 0 ? [`not covered: ${uncovered.join(', ')}`] : []),
       ],
       sections: [
-        { title: 'Spectra', content: spectrumChart(wavelengths, examples, '') },
-        { title: 'Resampled spectra', content: spectrumChart(centres, made, '') },
+        { title: 'Spectra', content: spectrumChart(bands, examples) },
+        { title: 'Resampled spectra', content: spectrumChart(covered, made) },
         { title: 'Bands', content: bandTable(covered) },
       ],
       looks: [resampledRenderParams(covered)],

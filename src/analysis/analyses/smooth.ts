@@ -1,7 +1,7 @@
 /** Smoothed spectra and their derivatives. */
 import { COUNT, listOf, objectOf } from '../../json-schema.js';
 import { badSmoothing, shortRuns } from '../errors.js';
-import { type AnalysisInputs, selectBands } from '../jobs/index.js';
+import { type AnalysisInputs, integer, selectBands } from '../jobs/index.js';
 import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
 import { multiplyVector } from '../numeric/index.js';
 import { spectrumChart } from '../report/index.js';
@@ -37,21 +37,12 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
   description:
     'Spectra smoothed by polynomials (Savitzky-Golay), or their first or second derivative per nm, at the wavelengths of the bands, within runs of bands without a jump or a gap.',
   properties: {
-    window: {
-      type: 'integer',
-      minimum: 3,
-      maximum: MAX_WINDOW,
+    window: integer(3, MAX_WINDOW, {
       default: DEFAULTS.window,
       description: 'Bands of a window, an odd number',
-    },
-    order: {
-      type: 'integer',
-      minimum: 0,
-      maximum: MAX_ORDER,
-      default: DEFAULTS.order,
-      description: 'Order of the polynomial',
-    },
-    derivative: { type: 'integer', minimum: 0, maximum: 2, default: DEFAULTS.derivative },
+    }),
+    order: integer(0, MAX_ORDER, { default: DEFAULTS.order, description: 'Order of the polynomial' }),
+    derivative: integer(0, 2, { default: DEFAULTS.derivative }),
   },
   fit: objectOf({ runs: listOf(COUNT), leftOut: COUNT }),
   check: (inputs) => {
@@ -88,7 +79,6 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
   },
   conclude: (fit, inputs, bands, examples) => {
     const window = windowOf(inputs);
-    const wavelengths = bands.map(({ wavelength }) => wavelength);
     const weights = smoothingWeights(bands, fit.runs, window);
     const made = examples.map(({ name, values }) => ({ name, values: multiplyVector(weights, values) }));
     const { derivative } = window;
@@ -100,10 +90,10 @@ export const smooth: MapAnalysis<SmoothInputs, SmoothFit> = {
         derivative === 0 ? 'smoothed' : `derivative ${derivative}`,
       ],
       sections: [
-        { title: 'Spectra', content: spectrumChart(wavelengths, examples, '') },
+        { title: 'Spectra', content: spectrumChart(bands, examples) },
         {
           title: derivative === 0 ? 'Smoothed spectra' : `Derivative ${derivative}`,
-          content: spectrumChart(wavelengths, made, UNITS[derivative]),
+          content: spectrumChart(bands, made, UNITS[derivative]),
         },
       ],
       looks: [],

@@ -115,7 +115,6 @@ async function concludeStats(
   const std = mean.map((_, band) => Math.sqrt(covariance[band * count + band]));
   const correlation = covariance.map((value, at) => value / (std[Math.floor(at / count)] * std[at % count]));
   const { bands, sums: _, ...counts } = part;
-  const wavelengths = bands.map(({ wavelength }) => wavelength);
   const curve = { name: 'mean', values: mean, spread: std };
   const report = renderAnalysisReport({
     title: 'Statistics',
@@ -124,7 +123,7 @@ async function concludeStats(
     madeAt: Date.now(),
     facts: [bandsText(bands), `${pixels} pixels`, tilesText(part.tiles)],
     sections: [
-      { title: 'Mean, and one standard deviation', content: spectrumChart(wavelengths, [curve], '') },
+      { title: 'Mean, and one standard deviation', content: spectrumChart(bands, [curve]) },
       { title: 'Correlation', content: await matrixImage(correlation, count) },
       {
         title: 'Bands',

@@ -2,9 +2,16 @@
 import { html } from '../../html/index.js';
 import { COUNT, listOf, NUMBER, objectOf, TEXT } from '../../json-schema.js';
 import { libraryOrCount } from '../errors.js';
-import { type AnalysedCollection, type AnalysisInputs, selectBands } from '../jobs/index.js';
+import {
+  type AnalysedCollection,
+  type AnalysisInputs,
+  DEFAULT_SEED,
+  integer,
+  SEED,
+  selectBands,
+} from '../jobs/index.js';
 import type { MapAnalysis, MapResults } from '../map-jobs/index.js';
-import { collectionStatistics, findEndmembers, LON_LAT_SCHEMA } from '../passes/index.js';
+import { collectionStatistics, type Endmember, findEndmembers, LON_LAT_SCHEMA } from '../passes/index.js';
 import { AbundanceSolver } from '../pixel-methods/index.js';
 import { columns, covarianceFacts, htmlTable, spectrumChart } from '../report/index.js';
 import {
@@ -28,14 +35,10 @@ export interface UnmixInputs extends AnalysisInputs {
   seed?: number;
 }
 
-interface FoundEndmember {
+/** The pixel is absent for an endmember of a library. */
+interface FoundEndmember extends Partial<Endmember> {
   name: string;
   spectrum: number[];
-  /** Id of the tile of its pixel, and number of the pixel in the tile; absent for an endmember of a library. */
-  tile?: string;
-  pixel?: number;
-  /** Longitude and latitude of the centre of the pixel, degrees. */
-  position?: [number, number];
 }
 
 interface UnmixFit {
@@ -52,7 +55,6 @@ export interface UnmixResults extends MapResults {
 }
 
 const MAX_ENDMEMBERS = 30;
-const DEFAULT_SEED = 1;
 const RESIDUAL_BAND = 'rms_residual';
 
 export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
@@ -61,10 +63,10 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
   description:
     'Maps of the abundance of each endmember, by fully constrained (fcls) or non-negative (nnls) least squares. Endmembers are found in the collection (VCA, then N-FINDR) or come from a library.',
   properties: {
-    endmembers: { type: 'integer', minimum: 2, maximum: MAX_ENDMEMBERS, description: 'Endmembers to find' },
+    endmembers: integer(2, MAX_ENDMEMBERS, { description: 'Endmembers to find' }),
     library: LIBRARY,
     method: { enum: ['fcls', 'nnls'], default: 'fcls' },
-    seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_SEED },
+    seed: SEED,
   },
   fit: objectOf(
     {
@@ -109,7 +111,6 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
     };
   },
   conclude: ({ endmembers, uncovered, pixels }, { method = 'fcls' }, bands) => {
-    const wavelengths = bands.map(({ wavelength }) => wavelength);
     const curves = endmembers.map(({ name, spectrum }) => ({ name, values: spectrum }));
     const rows = endmembers.map(({ name, tile = '', position }) => [name, position?.join(', ') ?? '', tile]);
     return {
@@ -119,7 +120,7 @@ export const unmix: MapAnalysis<UnmixInputs, UnmixFit> = {
       sections: [
         {
           title: 'Endmembers',
-          content: html`${spectrumChart(wavelengths, curves, '')}${htmlTable(
+          content: html`${spectrumChart(bands, curves)}${htmlTable(
             columns(['endmember', 'longitude, latitude', 'tile'], []),
             rows,
           )}`,

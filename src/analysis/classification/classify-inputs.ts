@@ -1,7 +1,7 @@
 /** Inputs of a classification. */
 
 import { isNet, type NetName } from '../convolutional-networks/index.js';
-import type { AnalysisInputs } from '../jobs/index.js';
+import { type AnalysisInputs, integer, SEED } from '../jobs/index.js';
 import { LABELS, type Labels, type SplitKind } from '../labels/index.js';
 import { PRECISIONS, type Precision } from '../training-samples/index.js';
 import { CLASSIFIERS, type ClassifierName } from './fit-classifier.js';
@@ -19,8 +19,6 @@ export interface ClassifyInputs extends AnalysisInputs {
   precision?: Precision;
 }
 
-export const DEFAULT_CLASSIFY_SEED = 1;
-
 /** JSON Schemas of the inputs of `classify`. */
 export const CLASSIFY_PROPERTIES = {
   labels: LABELS,
@@ -28,18 +26,15 @@ export const CLASSIFY_PROPERTIES = {
     enum: CLASSIFIERS,
     description: 'Default: the best of lda, logistic and mlp on the tuning pixels',
   },
-  epochs: {
-    type: 'integer',
-    minimum: 1,
-    maximum: 1000,
+  epochs: integer(1, 1000, {
     description: 'Passes of a network (cnn1d, cnn2d, resnet3d) over the labelled pixels; default: 30, 20, 12',
-  },
+  }),
   precision: {
     enum: PRECISIONS,
     default: 'full',
     description: 'mixed stores spectra in float16 and halves the bytes of exchanged gradients',
   },
-  seed: { type: 'integer', minimum: 0, maximum: 2 ** 32 - 1, default: DEFAULT_CLASSIFY_SEED },
+  seed: SEED,
   split: {
     enum: ['place', 'random'],
     default: 'place',

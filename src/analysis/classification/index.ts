@@ -1,8 +1,8 @@
 /**
  * Fits classifiers to labelled spectra, selects one by cross entropy on tuning pixels, validates and describes it. Invariant: validation
  * pixels have no part in fitting or selection of the scored classifier. Imports the folders convolutional-networks, dense-networks, jobs,
- * labels, map-jobs, numeric, passes, pixel-methods, report, training-samples and transforms and the parts grid, html, jobs, query and
- * storage.
+ * labels, map-jobs, numeric, passes, pixel-methods, report, tile-reading, training-samples and transforms and the parts grid, html, jobs,
+ * query and storage.
  */
 export type { AccuracyScores } from './accuracy.js';
 export {
@@ -16,7 +16,6 @@ export {
 export {
   CLASSIFY_PROPERTIES,
   type ClassifyInputs,
-  DEFAULT_CLASSIFY_SEED,
   requestedNetwork,
 } from './classify-inputs.js';
 export type { ClassifierName } from './fit-classifier.js';

@@ -3,11 +3,11 @@ import type { JobContext } from '../../jobs/index.js';
 import { requireCollections } from '../../query/index.js';
 import { NET_SETTINGS, NetSession } from '../convolutional-networks/index.js';
 import { fewLabels } from '../errors.js';
-import { type AnalysedCollection, type AnalysisContext, selectBands } from '../jobs/index.js';
+import { type AnalysedCollection, type AnalysisContext, DEFAULT_SEED, selectBands } from '../jobs/index.js';
 import { type SplitKind, TRAIN, VALIDATION } from '../labels/index.js';
 import { type LabelledSums, labelledSums } from '../passes/index.js';
 import type { Standardisation } from '../pixel-methods/index.js';
-import { type ClassifyInputs, DEFAULT_CLASSIFY_SEED, requestedNetwork } from './classify-inputs.js';
+import { type ClassifyInputs, requestedNetwork } from './classify-inputs.js';
 import type { Fitting } from './fit-classifier.js';
 import { gatherTrainingData } from './training-data.js';
 
@@ -28,7 +28,7 @@ export async function withTrainingData<T>(
   job: JobContext,
   work: (fitting: LabelledFitting) => Promise<T>,
 ): Promise<T> {
-  const { labels, seed = DEFAULT_CLASSIFY_SEED, precision = 'full' } = inputs;
+  const { labels, seed = DEFAULT_SEED, precision = 'full' } = inputs;
   job.message('reading labelled pixels');
   if (labels.collection !== undefined)
     await requireCollections(context.storage, { collections: labels.collection });

@@ -1,10 +1,11 @@
 /** Sections of the report of a classification. */
 import { html } from '../../html/index.js';
 import { colourKey, columns, htmlTable, percentText, type Section, spectrumChart } from '../report/index.js';
+import type { AnalysedBand } from '../tile-reading/index.js';
 import type { ClassifyFit } from './class-map.js';
 import type { BandWeights, TrainingFacts } from './training-facts.js';
 
-export function classSections(fit: ClassifyFit, wavelengths: number[]): Section[] {
+export function classSections(fit: ClassifyFit, bands: readonly AnalysedBand[]): Section[] {
   const { classes, compared, calibration, bandWeights } = fit;
   const shown = fit.random ?? fit.scores;
   const classOf = (code: number) => classes.find((one) => one.code === code)!;
@@ -64,23 +65,26 @@ export function classSections(fit: ClassifyFit, wavelengths: number[]): Section[
         shown.confusion.map((row, i) => [classOf(shown.classes[i].code).name, ...row.map(String)]),
       ),
     },
-    ...(bandWeights ? [bandSection(wavelengths, classes, bandWeights)] : []),
+    ...(bandWeights ? [bandSection(bands, classes, bandWeights)] : []),
     {
       title: 'Mean spectra of the classes',
       content: spectrumChart(
-        wavelengths,
+        bands,
         classes.map(({ name, mean }) => ({ name, values: mean })),
-        '',
       ),
     },
   ];
 }
 
-function bandSection(wavelengths: number[], classes: ClassifyFit['classes'], weights: BandWeights): Section {
+function bandSection(
+  bands: readonly AnalysedBand[],
+  classes: ClassifyFit['classes'],
+  weights: BandWeights,
+): Section {
   const curves = weights.flatMap((values, c) => (values ? [{ name: classes[c].name, values }] : []));
   return {
     title: 'Importance of the bands (Grad-CAM)',
-    content: html`<p>How much each band contributes to the class rather than the next best one: means over the correctly classified validation pixels, divided by the largest value.</p>${spectrumChart(wavelengths, curves, '')}`,
+    content: html`<p>How much each band contributes to the class rather than the next best one: means over the correctly classified validation pixels, divided by the largest value.</p>${spectrumChart(bands, curves)}`,
   };
 }
 

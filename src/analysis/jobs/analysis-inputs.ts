@@ -2,6 +2,18 @@
 import { checkFilter, type FilterParams, filterBody } from '../../query/index.js';
 import { oneCollection } from '../errors.js';
 
+export const DEFAULT_SEED = 1;
+
+/** JSON Schema of an integer input. */
+export const integer = (
+  minimum: number,
+  maximum: number,
+  more: { default?: number; description?: string } = {},
+) => ({ type: 'integer', minimum, maximum, ...more });
+
+/** JSON Schema of the seed of pseudorandom numbers. */
+export const SEED = integer(0, 2 ** 32 - 1, { default: DEFAULT_SEED });
+
 export interface AnalysisInputs {
   /** Names exactly one collection. */
   filter: FilterParams;

@@ -3,7 +3,15 @@
  * reported and does not stop the others. Imports the folder tile-reading and the parts async, derive, expressions, imagery, jobs, query and
  * storage.
  */
-export { ANALYSIS_PROPERTIES, type AnalysisInputs, checkAnalysis, collectionOf } from './analysis-inputs.js';
+export {
+  ANALYSIS_PROPERTIES,
+  type AnalysisInputs,
+  checkAnalysis,
+  collectionOf,
+  DEFAULT_SEED,
+  integer,
+  SEED,
+} from './analysis-inputs.js';
 export {
   type AnalysedCollection,
   type AnalysisContext,

@@ -1,4 +1,11 @@
-/** Triangular factors of covariances, in f64. Matrices are square, row by row. */
+/** Traces and triangular factors of covariances, in f64. Matrices are square, row by row. */
+
+/** The sum of the diagonal. */
+export function trace(matrix: Float64Array, size: number): number {
+  let sum = 0;
+  for (let i = 0; i < size; i++) sum += matrix[i * size + i];
+  return sum;
+}
 
 /**
  * Returns L, where the matrix is L L'; undefined if the remainder of a diagonal element is at most the share `least` of the element. Reads

@@ -11,6 +11,7 @@ import {
   allGatherChecked,
   forEachTile,
 } from '../jobs/index.js';
+import { trace } from '../numeric/index.js';
 import { type BandStatistics, CLASS_SUMS, ClassSums } from '../reproducible-sums/index.js';
 import { extremePixels } from './extreme-pixels.js';
 
@@ -66,8 +67,7 @@ export async function distributedKMeans(
     start.push(await passes.draw(start, clusters));
   }
   const bands = mean.length;
-  const trace = mean.reduce((sum, _, band) => sum + covariance[band * bands + band], 0);
-  const tolerance = (CONVERGENCE_TOLERANCE * trace * (pixels - 1)) / pixels / bands;
+  const tolerance = (CONVERGENCE_TOLERANCE * trace(covariance, bands) * (pixels - 1)) / pixels / bands;
   return lloyd(passes, start, { tolerance, iterations, onMessage: (text) => job.message(text) });
 }
 

@@ -30,8 +30,13 @@ export interface Curve {
   spread?: ArrayLike<number>;
 }
 
-/** Curves over wavelengths in nm, in any order. */
-export function spectrumChart(wavelengths: readonly number[], curves: readonly Curve[], unit: string): Html {
+/** Curves over the wavelengths of bands in nm, in any order. */
+export function spectrumChart(
+  bands: readonly { wavelength: number }[],
+  curves: readonly Curve[],
+  unit = '',
+): Html {
+  const wavelengths = bands.map(({ wavelength }) => wavelength);
   const order = [...wavelengths.keys()].sort((a, b) => wavelengths[a] - wavelengths[b]);
   const all = curves.flatMap(({ values, spread }) =>
     order.flatMap((at) => [values[at] - (spread?.[at] ?? 0), values[at] + (spread?.[at] ?? 0)]),

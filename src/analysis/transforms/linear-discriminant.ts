@@ -1,6 +1,6 @@
 /** Linear discriminant analysis with shrinkage (Friedman 1989; Hastie, Tibshirani and Friedman 2009, 4.3). */
 import { singularCovariance } from '../errors.js';
-import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
+import { choleskyFactor, inverseOfLower, trace } from '../numeric/index.js';
 import type { BandStatistics, ClassMean } from '../reproducible-sums/index.js';
 
 export interface Discriminant {
@@ -33,11 +33,10 @@ export function discriminant(
   shrinkage: number,
 ): Discriminant {
   const size = centre.length;
-  let trace = 0;
-  for (let i = 0; i < size; i++) trace += within[i * size + i];
+  const variance = trace(within, size);
   const shrunk = within.map((value, at) => {
     const isDiagonal = Math.floor(at / size) === at % size;
-    return (1 - shrinkage) * value + (isDiagonal ? (shrinkage * trace) / size : 0);
+    return (1 - shrinkage) * value + (isDiagonal ? (shrinkage * variance) / size : 0);
   });
   const pixels = classes.reduce((sum, one) => sum + one.pixels, 0);
   const lower = choleskyFactor(shrunk, size);

@@ -1,6 +1,6 @@
 /** Whitening transform of a covariance, for detectors. Runs in worker threads. */
 import { singularCovariance } from '../errors.js';
-import { choleskyFactor, inverseOfLower } from '../numeric/index.js';
+import { choleskyFactor, inverseOfLower, trace } from '../numeric/index.js';
 
 export interface WhiteningTask {
   kind: 'whitening';
@@ -27,9 +27,8 @@ export function whitening({ covariance, pixels }: WhiteningTask): Whitening {
   const size = Math.sqrt(covariance.length);
   const loading = pixels < MIN_PIXELS_PER_BAND * size ? DIAGONAL_LOADING : 0;
   const loaded = covariance.slice();
-  let trace = 0;
-  for (let i = 0; i < size; i++) trace += covariance[i * size + i];
-  for (let i = 0; i < size; i++) loaded[i * size + i] += (loading * trace) / size;
+  const variance = trace(covariance, size);
+  for (let i = 0; i < size; i++) loaded[i * size + i] += (loading * variance) / size;
   const lower = choleskyFactor(loaded, size);
   if (!lower) throw singularCovariance(size, pixels);
   return { whitening: inverseOfLower(lower, size), loading };

@@ -1,6 +1,6 @@
 /**
  * The processes `fill`, `split`, `coalesce` and `tensor`, and the loop that they share: select tiles, plan, derive, commit. Invariant: a
- * run can be repeated, and repeats only missing or stale tiles. Imports the folders tensors and tiles and the parts async, grid, jobs,
+ * run can be repeated, and then makes only missing or stale tiles. Imports the folders tensors and tiles and the parts async, grid, jobs,
  * query, raster and storage.
  */
 export { type CoalesceInputs, coalesceProcess } from './coalesce-process.js';
@@ -28,3 +28,4 @@ export {
   TILE_COUNTS_SCHEMA,
   type TileCounts,
 } from './tile-counts.js';
+export type { TensorFile } from './write-tensor.js';

@@ -29,13 +29,11 @@ import {
   isBand,
   parseBandRequests,
   resolveBandRequest,
-  type TensorFile,
-  writeNpy,
-  writeTiff,
 } from '../tensors/index.js';
 import { type TileProcessContext, tileFiles } from './derive-tiles.js';
 import { searchTilesOfCell, selectedTiles } from './selected-tiles.js';
 import { addFetched, addSkipped, mergeSkipped, sumOf, type TileCounts } from './tile-counts.js';
+import { type TensorFile, writeNpy, writeTiff } from './write-tensor.js';
 
 export interface TensorInputs {
   filter?: FilterParams;

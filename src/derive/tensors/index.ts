@@ -1,8 +1,7 @@
 /**
- * Makes data cubes (NumPy or GeoTIFF) of the bands of a cell at one pixel size. Invariant: files are written step by step, with few steps
- * in memory. Imports the folder tiles and the parts expressions, grid, raster and storage.
+ * Planes of data cubes: the bands and expressions that are requested, and their pixels at one size. Invariant: a pixel without data is NaN,
+ * or the fill value of stored numbers. Imports the folder tiles and the parts expressions, raster and storage.
  */
 export { npyHead } from './npy.js';
 export { fillValueOf, isBand, readBandsAtSize } from './resize-bands.js';
 export { type BandSubstitute, parseBandRequests, resolveBandRequest } from './select-bands.js';
-export { type TensorFile, writeNpy, writeTiff } from './write-tensor.js';

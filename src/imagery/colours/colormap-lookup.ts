@@ -1,4 +1,5 @@
 /** Colours of the values of a single plane. A colour is a number 0xRRGGBBAA; its last byte is opacity. */
+import { firstIndex } from '../first-index.js';
 
 export type Colormap =
   /** 256 colours of 4 bytes for the integers from 0 to 255; other values have no colour. */
@@ -22,16 +23,7 @@ export function colormapLookup(colouring: Colormap): (value: number) => number {
     }
     case 'intervals': {
       const { bounds, colours } = colouring;
-      return (value) => {
-        let low = 0;
-        let high = bounds.length;
-        while (low < high) {
-          const middle = (low + high) >>> 1;
-          if (bounds[middle] <= value) low = middle + 1;
-          else high = middle;
-        }
-        return colours[low - 1] ?? 0;
-      };
+      return (value) => colours[firstIndex(bounds.length, (i) => !(bounds[i] <= value)) - 1] ?? 0;
     }
   }
 }

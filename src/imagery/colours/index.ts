@@ -4,7 +4,7 @@
  */
 export { classColormap, codeColours, colourOfCode } from './class-colormaps.js';
 export type { Colormap } from './colormap-lookup.js';
-export { type ColourOperation, parseColourFormula } from './colour-formula.js';
+export { parseColourFormula } from './colour-formula.js';
 export { parseColormap } from './custom-colormap.js';
 export {
   BYTE_RANGE,

@@ -1,5 +1,6 @@
 /** The positions of the pixels of an image in a cell. */
 import { type Grid, type GridBounds, quadtile } from '../../grid/index.js';
+import { firstIndex } from '../first-index.js';
 
 /**
  * Positions of the centres of an image's columns and rows in a cell: 0 is its western or northern edge, 1 the eastern or southern edge.
@@ -99,16 +100,4 @@ export function cellPartViewport(
     columns: Float64Array.from({ length: width }, (_, i) => west + (i + 0.5) * columnStep),
     rows: Float64Array.from({ length: height }, (_, i) => north + (i + 0.5) * rowStep),
   };
-}
-
-/** The first of `count` indexes for which `holds` is true, by bisection: it is true for all later indexes. */
-function firstIndex(count: number, holds: (index: number) => boolean): number {
-  let low = 0;
-  let high = count;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }

@@ -11,15 +11,15 @@ import {
   resolveBands,
   unknownBand,
 } from '../../expressions/index.js';
-import { gridByName } from '../../grid/index.js';
 import { createSearch, type Filter, searchIndex } from '../../query/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { zoneTooLarge } from '../errors.js';
 import { type BandFile, bandFiles, groupsOf, maskFile } from '../reading/index.js';
 import type { MedianBounds } from './distributed-median.js';
 import type { SeriesHandlers } from './series-handlers.js';
-import type { Acquisition, AcquisitionStatistics, ZonePixels } from './zonal-statistics.js';
-import { pixelsInZone, type Zone } from './zone.js';
+import type { Acquisition, AcquisitionStatistics } from './zonal-statistics.js';
+import type { Zone } from './zone.js';
+import { type ZonePixels, zoneBudget, zonePixels } from './zone-pixels.js';
 
 /** Plain JSON. */
 export interface SeriesQuery {
@@ -57,8 +57,6 @@ export const MAX_TILES = 10_000;
 const MAX_PIXELS_PER_DATE = 4_000_000;
 /** Limit of pixels x dates x bands: some seconds of work. */
 const MAX_PIXEL_READS = 500_000_000;
-/** Limit of sides of a zone times rows of pixels in its cells: about a second of work. */
-export const MAX_EDGE_CROSSINGS = 5_000_000;
 /** Tiles whose files are fetched at once. */
 const FETCH_CONCURRENCY = 16;
 
@@ -115,8 +113,7 @@ class AcquisitionPlanner {
   /** Files that must be local before values are read. */
   readonly files: { tile: TileRecord; groups: GroupRecord[] }[] = [];
   private reads = 0;
-  private found = 0;
-  private crossings = 0;
+  private readonly budget = zoneBudget(MAX_PIXELS_PER_DATE);
   /** By band layout; undefined if tiles of the layout lack the bands. */
   private readonly resolved = new Map<string, ResolvedBands | undefined>();
   private readonly places = new Map<string, ZonePixels>();
@@ -189,23 +186,10 @@ class AcquisitionPlanner {
   }
 
   /** Returns the pixels of the finest band. An expression without bands has the pixels of the first group. */
-  private placeOf({ grid, geocode, groups }: TileRecord, bands: BandFile[]): ZonePixels {
-    const [first, ...others] = bands.length > 0 ? bands : groups;
+  private placeOf(tile: TileRecord, bands: BandFile[]): ZonePixels {
+    const [first, ...others] = bands.length > 0 ? bands : tile.groups;
     const { width, height } = others.reduce((a, b) => (b.width > a.width ? b : a), first);
-    const key = `${grid} ${geocode} ${width} ${height}`;
-    const known = this.places.get(key);
-    if (known) return known;
-    const pixels = pixelsInZone(this.region, gridByName(grid), geocode, { width, height }, (work, found) => {
-      this.crossings += work;
-      this.found += found;
-      if (this.crossings > MAX_EDGE_CROSSINGS)
-        throw zoneTooLarge(`an outline of ${this.crossings} sides in rows of pixels`, MAX_EDGE_CROSSINGS);
-      if (this.found > MAX_PIXELS_PER_DATE)
-        throw zoneTooLarge(`${this.found} pixels a date`, MAX_PIXELS_PER_DATE);
-    });
-    const place = { key, pixels, width, height };
-    this.places.set(key, place);
-    return place;
+    return zonePixels(this.places, this.region, tile, { width, height }, this.budget);
   }
 }
 

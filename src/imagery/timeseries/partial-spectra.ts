@@ -2,17 +2,16 @@
 
 import { mapConcurrent, type TaskPool } from '../../async/index.js';
 import type { OwnerShare } from '../../dht/index.js';
-import { gridByName } from '../../grid/index.js';
 import { createSearch, type Filter, searchIndex } from '../../query/index.js';
 import { isHyperspectral, type SpectralTags, spectralTags } from '../../raster/index.js';
 import type { GroupRecord, Storage, TileRecord } from '../../storage/index.js';
 import { zoneTooLarge } from '../errors.js';
 import { bandFiles, groupsOf, maskFile } from '../reading/index.js';
-import { MAX_EDGE_CROSSINGS, MAX_TILES } from './partial-series.js';
+import { MAX_TILES } from './partial-series.js';
 import type { SeriesHandlers } from './series-handlers.js';
 import type { SpectrumPart, SpectrumSums } from './zonal-spectra.js';
-import type { ZonePixels } from './zonal-statistics.js';
-import { pixelsInZone, type Zone } from './zone.js';
+import type { Zone } from './zone.js';
+import { type ZonePixels, zoneBudget, zonePixels } from './zone-pixels.js';
 
 /** Plain JSON. */
 export interface SpectraQuery {
@@ -73,7 +72,7 @@ export async function readPartialSpectra(
       skipped++;
       continue;
     }
-    const place = placeOf(known, region, tile, group);
+    const place = zonePixels(known, region, tile, tile.groups[group], zoneBudget(MAX_VALUES));
     const count = place.pixels.columns.length;
     if (count === 0) continue;
     const { bands } = tile.groups[group];
@@ -109,29 +108,4 @@ function dateOf(
   date.end = Math.max(date.end, end);
   if (!date.scenes.includes(scene)) date.scenes.push(scene);
   return date;
-}
-
-/** The pixels of a zone in the cell of a tile, which all dates share. */
-function placeOf(
-  known: Map<string, ZonePixels>,
-  region: Zone,
-  { grid, geocode, groups }: TileRecord,
-  group: number,
-): ZonePixels {
-  const { width, height } = groups[group];
-  const key = `${grid} ${geocode} ${width} ${height}`;
-  let place = known.get(key);
-  if (!place) {
-    let [crossings, found] = [0, 0];
-    const pixels = pixelsInZone(region, gridByName(grid), geocode, { width, height }, (work, count) => {
-      crossings += work;
-      found += count;
-      if (crossings > MAX_EDGE_CROSSINGS)
-        throw zoneTooLarge(`an outline of ${crossings} sides in rows of pixels`, MAX_EDGE_CROSSINGS);
-      if (found > MAX_VALUES) throw zoneTooLarge(`${found} pixels a date`, MAX_VALUES);
-    });
-    place = { key, pixels, width, height };
-    known.set(key, place);
-  }
-  return place;
 }

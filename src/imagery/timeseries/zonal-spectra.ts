@@ -3,7 +3,8 @@
  * threads.
  */
 import { type BandFile, physicalValue, readBlockOfAllBands, withOpenTile } from '../reading/index.js';
-import { clearAt, pixelsByBlock, type ZonePixels } from './zonal-statistics.js';
+import { clearAt, pixelsByBlock } from './zonal-statistics.js';
+import type { ZonePixels } from './zone-pixels.js';
 
 /** The part of an acquisition in one tile. Plain data. */
 export interface SpectrumPart {

@@ -22,15 +22,7 @@ import {
   valuesInBounds,
 } from './distributed-median.js';
 import type { PixelList } from './zone.js';
-
-/** The pixels of a zone in one cell, for an image of this size over the cell. */
-export interface ZonePixels {
-  /** Identifies the cell and the size. */
-  key: string;
-  pixels: PixelList;
-  width: number;
-  height: number;
-}
+import type { ZonePixels } from './zone-pixels.js';
 
 /** The part of an acquisition in one tile. Plain data. */
 export interface AcquisitionPart {

@@ -3,6 +3,7 @@ import { excerpt } from '../../errors.js';
 import type { Bbox, Grid } from '../../grid/index.js';
 import { axisOrderHint } from '../../query/index.js';
 import { badZone } from '../errors.js';
+import { firstIndex } from '../first-index.js';
 
 type Point = readonly [lon: number, lat: number];
 
@@ -158,12 +159,13 @@ export function forEachPixelRun(
     { length: width },
     (_, i) => grid.toLonLat(west + ((i + 0.5) / width) * (east - west), north)[0],
   );
+  const columnAt = (lon: number) => firstIndex(width, (column) => lons[column] >= lon);
   for (let row = 0; row < height; row++) {
     const [, lat] = grid.toLonLat(west, north - ((row + 0.5) / height) * (north - south));
     const crossings = crossingsAt(sides, lat);
     let pixels = 0;
     for (let i = 0; i + 1 < crossings.length; i += 2) {
-      const [from, to] = [firstAfter(lons, crossings[i]), firstAfter(lons, crossings[i + 1])];
+      const [from, to] = [columnAt(crossings[i]), columnAt(crossings[i + 1])];
       if (from < to) visit(row, from, to);
       pixels += Math.max(0, to - from);
     }
@@ -180,18 +182,6 @@ function crossingsAt(sides: Side[], lat: number): Float64Array {
     crossings.push(south[0] + share * (north[0] - south[0]));
   }
   return Float64Array.from(crossings).sort();
-}
-
-/** Index of the first of ascending values that is at least `from`. */
-function firstAfter(values: Float64Array, from: number): number {
-  let low = 0;
-  let high = values.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (values[middle] >= from) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 function pixelList(columns: number[], rows: number[]): PixelList {

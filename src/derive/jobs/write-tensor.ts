@@ -4,8 +4,7 @@ import { type Bbox, type GridName, gridByName } from '../../grid/index.js';
 import type { DataType, PixelArray } from '../../raster/index.js';
 import type { DerivePool } from '../derive-pool.js';
 import type { TensorBandsTask } from '../derive-tasks.js';
-import { npyHead } from './npy.js';
-import type { BandSubstitute } from './select-bands.js';
+import { type BandSubstitute, npyHead } from '../tensors/index.js';
 
 export interface TensorFile {
   name: string;

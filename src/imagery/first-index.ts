@@ -1,0 +1,11 @@
+/** Returns the first of `count` indexes for which `holds` is true, by bisection; `count` if there is none. It must be true for all later indexes. */
+export function firstIndex(count: number, holds: (index: number) => boolean): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
