@@ -28,7 +28,7 @@ const weightsOf = async (node: TilewrightNode, id: string) => {
   return readFile((await node.storage.ensureModelFile(record, 'weights.bin')).path);
 };
 
-test('8-bit numbers train and predict without a flag, and the card says what they are', {
+test('8-bit values can be trained on and predicted without a flag, and the card records their kind', {
   timeout: 300_000,
 }, async (t) => {
   const folder = await tempFolder(t);
@@ -78,7 +78,7 @@ test('8-bit numbers train and predict without a flag, and the card says what the
   const made = await runProcess<PredictResults>(node, 'predict', { model: model.id });
   assert.equal(made.tiles, 1, JSON.stringify(made));
   assert.deepEqual(made.skipped, {
-    "their values are reflectance, but the model was trained on scaled counts": 1,
+    'their values are reflectance, but the model was trained on scaled counts': 1,
   });
   const both = await train('counts');
   assert.match(both.skipped[0]!.reason, /8-bit numbers without a scale/);
