@@ -205,11 +205,11 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
       agrees(fc.oneof(sizes, ofPixels), whole, (s) => (mayBeTiled(s) ? TOLERANCE : 0), 300);
     });
 
-    it('... of 3 x 3 pixels and complete vectors of channels, which are computed in tiles', () => {
+    it('convolutions of 3 x 3 pixels and complete vectors of channels, in tiles, match plain loops', () => {
       agrees(inTiles, uniform, () => TOLERANCE, 100);
     });
 
-    it('... of 4 x 4 pixels with stride 2', () => {
+    it('convolutions of 4 x 4 pixels with stride 2 match plain loops', () => {
       const ofFour = inTiles.map(
         ({ dilation: _, ...rest }): Sizes => ({
           ...{ ...rest, filter: [4, 4], stride: [2, 2], dilation: [1, 1] },
@@ -219,12 +219,12 @@ export function loopsContract(name: string, loops: () => Tested, skip: string | 
       agrees(ofFour, uniform, () => TOLERANCE, 30);
     });
 
-    it('... whose inputs are read in place', () => {
+    it('convolutions whose inputs are read in place match plain loops', () => {
       agrees(inRows, uniform, () => TOLERANCE, 200);
       agrees(inRows, whole, () => 0, 100);
     });
 
-    it('... of rows of 7 and 5 taps with stride 2', () => {
+    it('convolutions of rows of 7 and 5 taps with stride 2 match plain loops', () => {
       const ofRows = inRows.map(
         ({ filter, ...rest }): Sizes => ({
           ...rest,
